@@ -1,0 +1,10 @@
+//! Tenure's gRPC contract, generated from `proto/`; see there for what each message means.
+
+/// Messages, clients and servers of the package `tenure.v1`.
+#[allow(clippy::all, clippy::pedantic, missing_docs)]
+pub mod v1 {
+    include!("generated/tenure.v1.rs");
+}
+
+/// The compiled contract (a `google.protobuf.FileDescriptorSet`), for server reflection.
+pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!("generated/descriptors.binpb");

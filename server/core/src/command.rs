@@ -1,0 +1,158 @@
+//! Commands: what is asked, and what comes of it.
+
+use std::time::Duration;
+
+use crate::event::{EndReason, Eviction};
+use crate::model::{Claim, Metadata, Revision, ServerId, Session, Text};
+
+/// How to open a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opening {
+    /// How long it lives without a renewal.
+    pub ttl: Duration,
+    /// Who it is, for people.
+    pub owner: Text,
+    /// Free labels.
+    pub metadata: Metadata,
+}
+
+/// What can be asked of a namespace. `home` is always the server that asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Opens a session, or attaches the open one of this id to this home with this TTL.
+    OpenSession {
+        /// The session's id.
+        session: Text,
+        /// What to open it with. Owner and metadata of a session that is open stay.
+        opening: Opening,
+        /// Its home.
+        home: ServerId,
+    },
+    /// Makes this home the home of an open session.
+    AttachSession {
+        /// The session's id.
+        session: Text,
+        /// Its home.
+        home: ServerId,
+    },
+    /// Ends a session because its client says so. Repeating it is no error.
+    CloseSession {
+        /// The session's id.
+        session: Text,
+    },
+    /// Ends a session because its home says so. Does nothing unless that is still the session's home.
+    EndSession {
+        /// The session's id.
+        session: Text,
+        /// The revision that opened it.
+        opened: Revision,
+        /// The home that says so.
+        home: ServerId,
+        /// Why: expired or disconnected.
+        reason: EndReason,
+    },
+    /// Asks for locks.
+    Acquire {
+        /// The session that asks.
+        session: Text,
+        /// Opens the session with this if it is not open, and sets its TTL if it is.
+        opening: Option<Opening>,
+        /// The session's home from now on.
+        home: ServerId,
+        /// The locks: at least one, sorted, no name twice.
+        names: Vec<Text>,
+        /// Whether to join the queue if they are not free.
+        queue: bool,
+        /// Higher goes first among waiters.
+        priority: i32,
+        /// Free labels.
+        metadata: Metadata,
+        /// The minimum hold; zero for none.
+        min_hold: Duration,
+    },
+    /// Gives up an Acquire, whether it waits or was granted. Repeating it is no error.
+    CancelAcquire {
+        /// The session that asked.
+        session: Text,
+        /// The locks it asked for, sorted.
+        names: Vec<Text>,
+    },
+    /// Ends a wait that has lasted long enough. Does nothing if the claim was granted meanwhile.
+    EndWait {
+        /// The claim.
+        claim: Revision,
+    },
+    /// Ends a claim that nobody attends to any more, waiting or granted. Does nothing unless this is the session's home.
+    Abandon {
+        /// The claim.
+        claim: Revision,
+        /// The home that says so.
+        home: ServerId,
+    },
+    /// Gives a hold back.
+    Release {
+        /// The session that holds it.
+        session: Text,
+        /// One of its names.
+        name: Text,
+        /// Its fencing token.
+        token: Revision,
+    },
+    /// Ends lingering: the minimum hold has passed. Does nothing unless this server counts it.
+    EndLingering {
+        /// The claim.
+        claim: Revision,
+        /// The server that counts.
+        home: ServerId,
+    },
+    /// Ends a hold against its holder's will, and lingering as well.
+    Evict {
+        /// The lock.
+        name: Text,
+        /// Only the hold with this token.
+        token: Option<Revision>,
+        /// Who evicts, and why.
+        eviction: Eviction,
+    },
+    /// Takes over what a dead server was the home of. Does nothing if there is nothing.
+    Adopt {
+        /// The server that is dead.
+        dead: ServerId,
+        /// The new home.
+        by: ServerId,
+    },
+}
+
+/// What came of a command that was not rejected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The session, open.
+    Open(Session),
+    /// The claim is held.
+    Held {
+        /// The claim.
+        claim: Claim,
+        /// The session's TTL.
+        ttl: Duration,
+    },
+    /// The claim waits.
+    Waiting {
+        /// The claim.
+        claim: Claim,
+        /// Who is in its way.
+        blocker: Claim,
+        /// The session's TTL.
+        ttl: Duration,
+    },
+    /// The locks are not free, and there is no claim.
+    Busy {
+        /// Who is in the way.
+        blocker: Claim,
+        /// The session's TTL, if it is open.
+        ttl: Option<Duration>,
+    },
+    /// These holds were evicted, as they were.
+    Evicted(Vec<Claim>),
+    /// It is so now.
+    Done,
+}

@@ -1,0 +1,135 @@
+//! Events: what happened. The only thing stored in history and the only thing watched.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::model::{ClaimSpec, Revision, ServerId, SessionSpec, Text};
+
+/// Why a claim or a session ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EndReason {
+    /// The holder released it, or the waiter gave up.
+    Released,
+    /// The session's TTL passed without a renewal.
+    Expired,
+    /// The session's stream broke and its grace passed, or nobody was there to receive a grant.
+    Disconnected,
+    /// The client closed the session.
+    Closed,
+    /// An operator ended it.
+    Evicted,
+    /// It was handed to another waiter as planned.
+    Transferred,
+}
+
+impl EndReason {
+    /// Every reason.
+    pub const ALL: [Self; 6] =
+        [Self::Released, Self::Expired, Self::Disconnected, Self::Closed, Self::Evicted, Self::Transferred];
+
+    /// The word for it, the same everywhere.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Released => "released",
+            Self::Expired => "expired",
+            Self::Disconnected => "disconnected",
+            Self::Closed => "closed",
+            Self::Evicted => "evicted",
+            Self::Transferred => "transferred",
+        }
+    }
+}
+
+/// Who evicted, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Eviction {
+    /// The operator's name.
+    pub operator: Text,
+    /// The operator's note; may be empty.
+    pub note: Text,
+}
+
+/// Something that happened in a namespace. Each tells all that a reader of history needs, without the table of its time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A session was opened; it is `opened` at this event's revision.
+    SessionOpened(Arc<SessionSpec>),
+    /// A session got this home and TTL from now on.
+    SessionAttached {
+        /// The session's id.
+        session: Text,
+        /// The revision that opened it.
+        opened: Revision,
+        /// Its home from now on.
+        home: ServerId,
+        /// Its TTL from now on.
+        ttl: Duration,
+    },
+    /// A session ended. The ends of its claims come before, in the same batch.
+    SessionEnded {
+        /// The session's id.
+        session: Text,
+        /// The revision that opened it.
+        opened: Revision,
+        /// Why it ended.
+        reason: EndReason,
+    },
+    /// A claim joined the queue; its id is this event's revision.
+    ClaimQueued(Arc<ClaimSpec>),
+    /// A claim was granted; the fencing token is this event's revision.
+    ClaimGranted {
+        /// The claim's id: this event's own revision if it never waited.
+        claim: Revision,
+        /// What it was made with.
+        spec: Arc<ClaimSpec>,
+    },
+    /// A hold is over, but its minimum hold is not.
+    ClaimLingering {
+        /// The claim's id.
+        claim: Revision,
+        /// The fencing token it was held with.
+        token: Revision,
+        /// What it was made with.
+        spec: Arc<ClaimSpec>,
+        /// Why the hold is over.
+        reason: EndReason,
+        /// The server that counts the minimum hold.
+        home: ServerId,
+    },
+    /// A claim is over and its locks are free for the next.
+    ClaimEnded {
+        /// The claim's id.
+        claim: Revision,
+        /// The fencing token it was held with; none if it was never granted.
+        token: Option<Revision>,
+        /// What it was made with.
+        spec: Arc<ClaimSpec>,
+        /// Why it ended.
+        reason: EndReason,
+        /// Who evicted it, if that is why.
+        eviction: Option<Eviction>,
+    },
+    /// All that had a dead server as home has a new one. Each such session lives on for a full TTL at least.
+    ServerAdopted {
+        /// The server that is dead.
+        dead: ServerId,
+        /// The home from now on.
+        by: ServerId,
+    },
+    /// The database lost the events after `after`, or may have: whatever was handed out there is void. This event's
+    /// revision is beyond all of them.
+    HistoryLost {
+        /// The last revision before the loss.
+        after: Revision,
+    },
+}
+
+/// An event with the revision it made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// The revision.
+    pub revision: Revision,
+    /// The event.
+    pub event: Event,
+}

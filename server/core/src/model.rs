@@ -1,0 +1,157 @@
+//! The nouns of a namespace: sessions, locks, claims.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Text that many places share: names, ids, labels.
+pub type Text = Arc<str>;
+
+/// Labels that a client attached to a session or claim.
+pub type Metadata = Arc<BTreeMap<String, String>>;
+
+/// The counter of a namespace: each event has the next one. 0 is the namespace before its first event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Revision(pub u64);
+
+impl Revision {
+    /// The largest revision: what a database's signed 64-bit column takes.
+    pub const MAX: Self = Self(i64::MAX as u64);
+
+    /// The revision of the event after this one.
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+impl fmt::Display for Revision {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+/// One run of a server, as a number drawn at its start: 1 to 2^63 - 1. A server marked dead never comes back under it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ServerId(pub u64);
+
+impl fmt::Display for ServerId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+/// What a session is opened with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionSpec {
+    /// The session's id, unique among the open ones.
+    pub id: Text,
+    /// How long it lives without a renewal.
+    pub ttl: Duration,
+    /// Who it is, for people.
+    pub owner: Text,
+    /// Free labels.
+    pub metadata: Metadata,
+    /// The server that takes its renewals.
+    pub home: ServerId,
+}
+
+/// An open session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Session {
+    /// What it was opened with; `ttl` and `home` as they are now.
+    pub spec: SessionSpec,
+    /// The revision of the event that opened it.
+    pub opened: Revision,
+    /// The claim it has on each name.
+    pub claims: BTreeMap<Text, Revision>,
+}
+
+impl Session {
+    /// The ids of its claims, in the order in which they were asked for.
+    #[must_use]
+    pub fn claim_ids(&self) -> BTreeSet<Revision> {
+        self.claims.values().copied().collect()
+    }
+}
+
+/// What a claim is made with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimSpec {
+    /// The id of the session that made it.
+    pub session: Text,
+    /// The revision that opened that session.
+    pub opened: Revision,
+    /// The owner label of that session.
+    pub owner: Text,
+    /// The locks claimed: at least one, sorted, no name twice.
+    pub names: Vec<Text>,
+    /// Higher goes first among waiters.
+    pub priority: i32,
+    /// Free labels.
+    pub metadata: Metadata,
+    /// For this long after the grant nobody is granted these locks, even if they are released earlier. Zero: no minimum.
+    pub min_hold: Duration,
+}
+
+/// Where a claim stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClaimState {
+    /// In the queue.
+    Waiting,
+    /// Granted.
+    Held {
+        /// The fencing token: the revision of the grant.
+        token: Revision,
+    },
+    /// Over, but nobody is granted the locks until the minimum hold has passed. It no longer belongs to its session.
+    Lingering {
+        /// The fencing token it was held with.
+        token: Revision,
+        /// The server that counts the minimum hold.
+        home: ServerId,
+    },
+}
+
+/// One session's stake in one or more locks at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The revision of the event that created it.
+    pub id: Revision,
+    /// What it was made with.
+    pub spec: Arc<ClaimSpec>,
+    /// Where it stands.
+    pub state: ClaimState,
+}
+
+impl Claim {
+    /// The fencing token, once granted.
+    #[must_use]
+    pub fn token(&self) -> Option<Revision> {
+        match self.state {
+            ClaimState::Waiting => None,
+            ClaimState::Held { token } | ClaimState::Lingering { token, .. } => Some(token),
+        }
+    }
+
+    /// Its place among waiters.
+    #[must_use]
+    pub fn rank(&self) -> Rank {
+        Rank(Reverse(self.spec.priority), self.id)
+    }
+}
+
+/// The order in which waiters are served: higher priority first, then the earlier claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rank(pub Reverse<i32>, pub Revision);
+
+/// A name that is held or waited for. An idle one is not kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lock {
+    /// The claim that holds it or lingers on it.
+    pub holder: Option<Revision>,
+    /// The claims that wait for it, in the order in which they will be served.
+    pub waiters: BTreeSet<Rank>,
+}

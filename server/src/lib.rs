@@ -1,0 +1,3 @@
+//! The Tenure server.
+
+pub mod store;

@@ -1,0 +1,176 @@
+//! Stores: the one thing that servers share. A store keeps the log of each namespace, the rows that sum it up, and the
+//! beats of the servers. It never decides who gets a lock.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tenure_core::{Claim, Recorded, Revision, ServerId, Session, Text};
+
+/// What can go wrong, and what the caller may conclude from it.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+pub enum StoreError {
+    /// The namespace (or the rows) are not at the expected revision, or the database is not the one that the head was
+    /// written on. Nothing was written. Read on from where you are.
+    #[error("another server was first")]
+    Conflict,
+    /// The history that was asked for has been dropped. Load a snapshot.
+    #[error("history up to revision {0} was dropped")]
+    Compacted(Revision),
+    /// The store cannot be reached. Surely nothing was written.
+    #[error("the store is unavailable: {0}")]
+    Unavailable(String),
+    /// The store may or may not have committed, or may yet. Only a retry of the very same append tells.
+    #[error("it is not known whether the store committed: {0}")]
+    OutcomeUnknown(String),
+}
+
+/// The events of one commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Batch {
+    /// The namespace.
+    pub namespace: Text,
+    /// The namespace's revision before.
+    pub previous: Revision,
+    /// The events, at least one. Their revisions follow `previous` without a gap, but for a batch that consists of one
+    /// `HistoryLost`, which jumps ahead.
+    pub events: Vec<Recorded>,
+    /// The server that appends.
+    pub server: ServerId,
+    /// Distinguishes this batch from every other one of that server.
+    pub number: u64,
+    /// That server's wall clock in ms since 1970, for people.
+    pub at_ms: i64,
+}
+
+impl Batch {
+    /// The namespace's revision after the batch.
+    #[must_use]
+    pub fn revision(&self) -> Revision {
+        self.events.last().map_or(self.previous, |last| last.revision)
+    }
+}
+
+/// What happened in a namespace after some revision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tail {
+    /// The batches that are there, oldest first; perhaps not all of them up to the head.
+    pub batches: Vec<Arc<Batch>>,
+    /// The head as it was not earlier than the read began.
+    pub head: Head,
+}
+
+/// A namespace's head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// The revision.
+    pub revision: Revision,
+    /// Up to where the rows sum up the log.
+    pub rows_revision: Revision,
+    /// False if the database is not (or may not be) the one that the head was written on: another timeline, another
+    /// server id. Then commits may have been lost, even if the revision does not show it.
+    pub intact: bool,
+    /// The database's clock in ms since 1970.
+    pub clock_ms: i64,
+}
+
+/// The state of a namespace at `rows_revision`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rows {
+    /// The revision that the rows stand for.
+    pub revision: Revision,
+    /// The open sessions by opening revision. `claims` of each is empty: it follows from the claims.
+    pub sessions: Vec<Session>,
+    /// The claims by id, lingering ones too.
+    pub claims: Vec<Claim>,
+}
+
+/// Row changes that bring the rows of a namespace from one revision to a later one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RowChanges {
+    /// The revision that the rows are at.
+    pub from: Revision,
+    /// The revision that they are brought to.
+    pub to: Revision,
+    /// Sessions as they are at `to`. Replaces the row of the same `opened`, if there is one.
+    pub sessions: Vec<Session>,
+    /// The `opened` of sessions that are gone at `to`. Absent rows are no error.
+    pub ended_sessions: Vec<Revision>,
+    /// Claims as they are at `to`. Replaces the rows of the same `id`, if there are any.
+    pub claims: Vec<Claim>,
+    /// The `id` of claims that are gone at `to`. Absent rows are no error.
+    pub ended_claims: Vec<Revision>,
+}
+
+/// A server's presence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Presence {
+    /// The server.
+    pub server: ServerId,
+    /// Changes with every beat.
+    pub beat: u64,
+    /// How long others wait for the beat to change before they mark the server dead.
+    pub lease: Duration,
+    /// Host and address, for people.
+    pub label: String,
+    /// Whether it was marked dead.
+    pub dead: bool,
+}
+
+/// A database of lock tables, as narrow as can be. Every method may be called by any number of tasks at once; a call that is
+/// dropped halfway counts as one with an unknown outcome. No call waits longer than the store's own bound (a few seconds).
+#[async_trait]
+pub trait Store: Send + Sync + 'static {
+    /// Whether this process is the only one that can write. Then what it has applied is the head, without asking.
+    fn exclusive(&self) -> bool;
+
+    /// Appends a batch if the namespace is at `batch.previous` and the database is the one that its head was written on, and
+    /// makes it durable. `Conflict` if not. A namespace that does not exist is at revision 0, and the append creates it.
+    ///
+    /// After `OutcomeUnknown`, append the same batch again: if it had been committed that gives `Conflict`, and the batch
+    /// is then found in the log by its server and number; if it had not, the retry commits or fails for itself. An append
+    /// that is still under way in the database cannot be overtaken by the retry.
+    ///
+    /// A batch of one `HistoryLost` is appended whatever database the head was written on, and makes this one the head's;
+    /// `previous` must still match, and its revision must be higher.
+    ///
+    /// `notify`: whether other servers live, who should be told at once where the database can.
+    async fn append(&self, batch: &Batch, notify: bool) -> Result<(), StoreError>;
+
+    /// Reads the batches after `after`, oldest first, about `limit` events at the most (at least one batch, if there is
+    /// any), and then the head. Batches that began before `after` and end after it are included whole. All that was
+    /// committed before the call began is seen: a later commit is never shown without the earlier ones.
+    /// `Compacted` if some of the batches after `after` have been dropped. Of a namespace that does not exist: nothing, and
+    /// a head at revision 0 (intact). `after` at or beyond the head: no batches.
+    async fn read(&self, namespace: &str, after: Revision, limit: usize) -> Result<Tail, StoreError>;
+
+    /// Reads the rows, as of one moment. Of a namespace that does not exist: none, at revision 0.
+    async fn load(&self, namespace: &str) -> Result<Rows, StoreError>;
+
+    /// Brings the rows of a namespace forward in one transaction, if they are at `changes.from`; `Conflict` if not.
+    /// `changes.to` is not beyond the namespace's revision. Outcomes are never unknown to harm: rows are redone from
+    /// `Head::rows_revision`.
+    async fn save(&self, namespace: &str, changes: &RowChanges) -> Result<(), StoreError>;
+
+    /// The revisions of all namespaces, by name: all that was committed before the call began is counted.
+    async fn heads(&self) -> Result<Vec<(Text, Revision)>, StoreError>;
+
+    /// Writes this server's presence (the first time: registers it), with `beat` as given, unless it was marked dead,
+    /// and reads everybody's, its own included. Whoever finds itself dead there has beaten in vain, and must start over as a new server.
+    /// Uses a connection of its own, so that nothing else delays it. An exclusive store marks all others dead here.
+    async fn beat(&self, presence: &Presence) -> Result<Vec<Presence>, StoreError>;
+
+    /// Marks a server dead if its beat is still this one. True if it is dead now.
+    async fn mark_dead(&self, server: ServerId, beat: u64) -> Result<bool, StoreError>;
+
+    /// Forgets servers that are dead, when nothing has them as home any more.
+    async fn forget(&self, servers: &[ServerId]) -> Result<(), StoreError>;
+
+    /// Drops batches stamped before `before_ms`, but none beyond the rows' revision and never the newest one, in small
+    /// transactions. Returns the revision up to which history is gone.
+    async fn trim(&self, namespace: &str, before_ms: i64) -> Result<Revision, StoreError>;
+
+    /// Returns when there is reason to believe that another server has appended since the last call: a hint, which may
+    /// be late, missing or wrong. Stores that cannot know never return.
+    async fn hint(&self);
+}
