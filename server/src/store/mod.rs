@@ -155,8 +155,9 @@ pub trait Store: Send + Sync + 'static {
     /// The revisions of all namespaces, by name: all that was committed before the call began is counted.
     async fn heads(&self) -> Result<Vec<(Text, Revision)>, StoreError>;
 
-    /// Writes this server's presence (the first time: registers it), with `beat` as given, unless it was marked dead,
-    /// and reads everybody's, its own included. Whoever finds itself dead there has beaten in vain, and must start over as a new server.
+    /// Writes this server's presence with `beat` as given, unless it was marked dead, and reads everybody's, its own included.
+    /// Only beat 1 registers a server: one that was forgotten does not come back. Whoever finds itself dead or missing there has
+    /// beaten in vain, and must start over as a new server.
     /// Uses a connection of its own, so that nothing else delays it. An exclusive store marks all others dead here.
     async fn beat(&self, presence: &Presence) -> Result<Vec<Presence>, StoreError>;
 
