@@ -1,8 +1,15 @@
 //! Stores: the one thing that servers share. A store keeps the log of each namespace, the rows that sum it up, and the
 //! beats of the servers. It never decides who gets a lock.
 
-pub(crate) mod codec;
+mod codec;
+mod connection;
 mod memory;
+mod migrations;
+mod options;
+mod pool;
+mod rows;
+mod sql_store;
+mod sqlite;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +18,8 @@ use async_trait::async_trait;
 use tenure_core::{Claim, Event, Recorded, Revision, ServerId, Session, Text};
 
 pub use memory::{Fault, Hold, MemoryDatabase, MemoryStore};
+pub use migrations::{migrate, pending_migrations};
+pub use options::{OpenError, StoreOptions, open};
 
 /// What can go wrong, and what the caller may conclude from it.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
