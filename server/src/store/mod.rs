@@ -1,11 +1,25 @@
 //! Stores: the one thing that servers share. A store keeps the log of each namespace, the rows that sum it up, and the
 //! beats of the servers. It never decides who gets a lock.
 
+mod codec;
+mod connection;
+mod memory;
+mod migrations;
+mod options;
+mod pool;
+mod rows;
+mod sql_store;
+mod sqlite;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tenure_core::{Claim, Recorded, Revision, ServerId, Session, Text};
+use tenure_core::{Claim, Event, Recorded, Revision, ServerId, Session, Text};
+
+pub use memory::{Fault, Hold, MemoryDatabase, MemoryStore};
+pub use migrations::{migrate, pending_migrations};
+pub use options::{OpenError, StoreOptions, open};
 
 /// What can go wrong, and what the caller may conclude from it.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
@@ -48,6 +62,12 @@ impl Batch {
     #[must_use]
     pub fn revision(&self) -> Revision {
         self.events.last().map_or(self.previous, |last| last.revision)
+    }
+
+    /// Whether this is the batch of one `HistoryLost` that makes the database it is appended to the head's.
+    #[must_use]
+    pub fn declares_loss(&self) -> bool {
+        matches!(self.events.as_slice(), [Recorded { event: Event::HistoryLost { .. }, .. }])
     }
 }
 
