@@ -13,12 +13,14 @@ use tonic::transport::server::TcpIncoming;
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 
+use crate::admin::{Readiness, Unready};
 use crate::clock::BootClock;
+use crate::config::Config;
 use crate::node::{Node, NodeOptions};
 use crate::poll;
 use crate::presence::Beats;
 use crate::service::{Api, TtlBounds};
-use crate::store::Store;
+use crate::store::{self, OpenError, Store, StoreOptions};
 
 /// HTTP/2 pings find out that a client's machine has gone: so often, and for so long unanswered.
 const PING: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(10));
@@ -28,6 +30,9 @@ const REGISTER: Duration = Duration::from_millis(500);
 
 /// How often it is checked whether the server can do its work.
 const CHECK: Duration = Duration::from_millis(200);
+
+/// How long a claim is kept that nobody attends to: enough for a client to come back by way of another server.
+const REATTACH: Duration = Duration::from_secs(5);
 
 /// The most streams on one connection.
 const STREAMS: u32 = 10_000;
@@ -45,13 +50,22 @@ pub struct ServerOptions {
     pub node: NodeOptions,
 }
 
-/// Whether the server can do its work.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Readiness {
-    /// It can.
-    Ready,
-    /// It cannot (yet, or any more), and why.
-    NotReady(String),
+impl From<&Config> for ServerOptions {
+    fn from(config: &Config) -> Self {
+        Self {
+            listen: config.listen,
+            ttl: TtlBounds { min: config.min_ttl, max: config.max_ttl },
+            drain_timeout: config.drain_timeout,
+            node: NodeOptions {
+                lease: config.server_lease,
+                label: config.label.clone(),
+                reattach: REATTACH,
+                poll_interval: config.store.poll_interval,
+                max_namespaces: config.max_namespaces,
+                history_retention: config.history_retention,
+            },
+        }
+    }
 }
 
 /// A running server.
@@ -66,17 +80,39 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts to listen. The server is ready when the store has taken its first beat; until then it keeps trying.
+    /// Starts to listen, and opens the store. The server is ready when the store has taken its first beat; until the store
+    /// can be reached it keeps trying.
+    ///
+    /// # Errors
+    /// If the address cannot be listened on, or the store will not do however long one tries.
+    pub async fn start(config: &Config) -> anyhow::Result<Self> {
+        let opening = Opening { options: config.into(), migrate: config.store.migrate };
+        let source = match opening.open().await {
+            Ok(store) => Source::Open(store),
+            Err(error @ OpenError::Unavailable(_)) => {
+                tracing::warn!(%error, "starting without the store");
+                Source::Opening(opening)
+            }
+            Err(error) => return Err(error.into()),
+        };
+        Self::start_on(config.into(), source).await
+    }
+
+    /// Starts on a store that is open.
     ///
     /// # Errors
     /// If the address cannot be listened on.
-    pub async fn start(options: ServerOptions, store: Arc<dyn Store>) -> anyhow::Result<Self> {
+    pub async fn start_with(options: ServerOptions, store: Arc<dyn Store>) -> anyhow::Result<Self> {
+        Self::start_on(options, Source::Open(store)).await
+    }
+
+    async fn start_on(options: ServerOptions, source: Source) -> anyhow::Result<Self> {
         let listen = options.listen;
         let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
         let address = listener.local_addr()?;
         let (draining, stop) = (CancellationToken::new(), CancellationToken::new());
         let api = Api::new(options.ttl, draining.clone());
-        let (ready, readiness) = watch::channel(Readiness::NotReady("starting".to_owned()));
+        let (ready, readiness) = watch::channel(Readiness::not(Unready::Starting));
         let (health, health_service) = tonic_health::server::health_reporter();
         set_health(&health, ServingStatus::NotServing).await;
         let services =
@@ -92,8 +128,8 @@ impl Server {
             });
         let serving = tokio::spawn(serving);
         let drain_timeout = options.drain_timeout;
-        let life = Life { api, options, store, ready, health, draining: draining.clone(), stop: stop.clone() };
-        let living = tokio::spawn(life.run());
+        let life = Life { api, options, ready, health, draining: draining.clone(), stop: stop.clone() };
+        let living = tokio::spawn(life.run(source));
         Ok(Self { address, readiness, draining, stop, drain_timeout, serving, living })
     }
 
@@ -109,11 +145,10 @@ impl Server {
         self.readiness.clone()
     }
 
-    /// Waits until the server can do its work.
-    pub async fn ready(&self) {
+    /// Waits until the server has stopped by itself, which is a fault.
+    pub async fn stopped(&self) {
         let mut readiness = self.readiness.clone();
-        // Fails only if the server has stopped.
-        let _ = readiness.wait_for(|readiness| *readiness == Readiness::Ready).await;
+        while readiness.changed().await.is_ok() {}
     }
 
     /// Sends clients elsewhere, hands over the sessions that stay, and stops. Takes no longer than the drain timeout and a little.
@@ -129,11 +164,31 @@ impl Server {
     }
 }
 
+/// Where the store comes from.
+enum Source {
+    Open(Arc<dyn Store>),
+    Opening(Opening),
+}
+
+/// A store that is to be opened.
+struct Opening {
+    options: StoreOptions,
+    migrate: bool,
+}
+
+impl Opening {
+    async fn open(&self) -> Result<Arc<dyn Store>, OpenError> {
+        if self.migrate {
+            store::migrate(&self.options).await?;
+        }
+        store::open(&self.options).await
+    }
+}
+
 /// The life of a server: one node after another.
 struct Life {
     api: Api,
     options: ServerOptions,
-    store: Arc<dyn Store>,
     ready: watch::Sender<Readiness>,
     health: HealthReporter,
     draining: CancellationToken,
@@ -141,16 +196,37 @@ struct Life {
 }
 
 impl Life {
-    async fn run(self) {
+    async fn run(self, source: Source) {
+        let store = tokio::select! {
+            store = self.open(source) => store,
+            () = self.draining.cancelled() => return,
+        };
         while !self.draining.is_cancelled() && !self.stop.is_cancelled() {
-            self.run_node().await;
+            self.run_node(&store).await;
+        }
+    }
+
+    async fn open(&self, source: Source) -> Arc<dyn Store> {
+        let opening = match source {
+            Source::Open(store) => return store,
+            Source::Opening(opening) => opening,
+        };
+        loop {
+            tokio::time::sleep(REGISTER).await;
+            match opening.open().await {
+                Ok(store) => return store,
+                Err(error) => {
+                    tracing::warn!(%error, "cannot open the store");
+                    self.set_ready(Readiness::not(Unready::Store(error.to_string()))).await;
+                }
+            }
         }
     }
 
     /// Runs one node: until it is marked dead, or the server is to stop.
-    async fn run_node(&self) {
+    async fn run_node(&self, store: &Arc<dyn Store>) {
         let cancel = self.stop.child_token();
-        let node = Node::new(self.options.node.clone(), self.store.clone(), Arc::new(BootClock), cancel);
+        let node = Node::new(self.options.node.clone(), store.clone(), Arc::new(BootClock), cancel);
         let beats = tokio::select! {
             () = self.draining.cancelled() => return,
             beats = self.register(&node) => beats,
@@ -167,12 +243,12 @@ impl Life {
             }
             () = self.drained(&node) => {}
         }
-        self.set_ready(Readiness::NotReady("stopping".to_owned())).await;
+        self.set_ready(Readiness::not(Unready::Starting)).await;
         node.stop().await;
         self.api.serve(None);
         if self.draining.is_cancelled() {
             // So that others adopt at once what is left here. If it cannot be said, they find out by themselves.
-            let _ = self.store.mark_dead(node.id(), beaten.load(std::sync::atomic::Ordering::Acquire)).await;
+            let _ = store.mark_dead(node.id(), beaten.load(std::sync::atomic::Ordering::Acquire)).await;
         }
     }
 
@@ -186,7 +262,7 @@ impl Life {
                 Ok(beats) => return beats,
                 Err(error) => {
                     tracing::warn!(%error, "cannot register with the store");
-                    self.set_ready(Readiness::NotReady(error.to_string())).await;
+                    self.set_ready(Readiness::not(Unready::Store(error.to_string()))).await;
                     tokio::time::sleep(REGISTER).await;
                 }
             }
@@ -197,8 +273,8 @@ impl Life {
     async fn report(&self, node: &Node) {
         loop {
             let readiness = match node.lease().tick() {
-                Some(_) => Readiness::Ready,
-                None => Readiness::NotReady("the store has not taken a beat for too long".to_owned()),
+                Some(_) => Readiness::READY,
+                None => Readiness::not(Unready::LeaseLost),
             };
             self.set_ready(readiness).await;
             tokio::time::sleep(CHECK).await;
@@ -209,10 +285,7 @@ impl Life {
         if *self.ready.borrow() == readiness {
             return;
         }
-        let status = match &readiness {
-            Readiness::Ready => ServingStatus::Serving,
-            Readiness::NotReady(_) => ServingStatus::NotServing,
-        };
+        let status = if readiness.is_ready() { ServingStatus::Serving } else { ServingStatus::NotServing };
         set_health(&self.health, status).await;
         self.ready.send_replace(readiness);
     }
@@ -220,7 +293,7 @@ impl Life {
     /// The server drains, and no session is attached here any more.
     async fn drained(&self, node: &Node) {
         self.draining.cancelled().await;
-        self.set_ready(Readiness::NotReady("draining".to_owned())).await;
+        self.set_ready(Readiness::not(Unready::Draining)).await;
         loop {
             let left: usize = node.open_namespaces().await.iter().map(crate::sequencer::Namespace::stream_count).sum();
             if left == 0 {

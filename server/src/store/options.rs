@@ -6,12 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use secrecy::ExposeSecret;
+
 use super::Store;
 use super::connection::{Connector, Failure};
 use super::migrations::pending;
 use super::pool::Pool;
 use super::sql_store::{Hints, SqlStore};
 use super::sqlite::SqliteConnector;
+use crate::config::Config;
 
 /// Which database to open, and how.
 #[derive(Clone)]
@@ -80,6 +83,20 @@ impl StoreOptions {
                 Ok(Database { connector: Arc::new(SqliteConnector::new(path, self)?), exclusive: true, hints: None })
             }
             Target::Postgres(_) | Target::MySql(_) => Err(OpenError::Url("not yet")),
+        }
+    }
+}
+
+impl From<&Config> for StoreOptions {
+    fn from(config: &Config) -> Self {
+        let store = &config.store;
+        Self {
+            max_connections: store.max_connections as usize,
+            connect_timeout: store.connect_timeout,
+            statement_timeout: store.statement_timeout,
+            allow_unsafe_durability: store.allow_unsafe_durability,
+            prepared_statements: store.prepared_statements,
+            ..Self::new(store.url.expose_secret())
         }
     }
 }
