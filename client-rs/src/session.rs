@@ -140,13 +140,11 @@ impl Session {
     }
 
     /// Asks for a lock in this session: see [`LockRequest`].
-    #[must_use]
     pub fn lock(&self, name: impl Into<String>) -> LockRequest {
         self.locks([name])
     }
 
     /// Asks for several locks at once, all or nothing, with one token: 1 to 16 different names.
-    #[must_use]
     pub fn locks(&self, names: impl IntoIterator<Item = impl Into<String>>) -> LockRequest {
         LockRequest::in_session(self.clone(), names.into_iter().map(Into::into).collect())
     }

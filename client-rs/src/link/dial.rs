@@ -76,17 +76,12 @@ pub(crate) async fn dial(endpoints: &[Endpoint], first: usize, pace: Pace) -> Re
         } else if tries.is_empty() {
             return Err(problem);
         }
-        loop {
-            tokio::select! {
-                Some(tried) = tries.next() => match tried {
-                    Ok(dialled) => return Ok(dialled),
-                    Err(error) => {
-                        problem = error;
-                        break;
-                    }
-                },
-                () = sleep(stagger), if order.len() > 0 => break,
-            }
+        tokio::select! {
+            Some(tried) = tries.next() => match tried {
+                Ok(dialled) => return Ok(dialled),
+                Err(error) => problem = error,
+            },
+            () = sleep(stagger), if order.len() > 0 => {}
         }
     }
 }
