@@ -1,0 +1,131 @@
+//! Refusals of the service as failures that say what to do next.
+
+use tonic::{Code, Status};
+use tonic_types::StatusExt;
+
+use crate::exit::{self, Failure};
+
+/// Another endpoint may be able to do what this one could not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AskAnother {
+    /// Why, in words.
+    pub why: String,
+    /// Whether the call surely had no effect.
+    pub nothing_changed: bool,
+}
+
+/// Whether this is no refusal, but a server that cannot answer now.
+pub fn ask_another(status: &Status) -> Option<AskAnother> {
+    let away = |why: &str, nothing_changed| Some(AskAnother { why: why.to_owned(), nothing_changed });
+    match reason(status).as_deref() {
+        Some("STORE_UNAVAILABLE") => return away("its database cannot be reached", true),
+        Some("LEASE_LOST") => return away("it has lost touch with its database", true),
+        Some("DRAINING") => return away("it is shutting down", true),
+        _ => {}
+    }
+    match status.code() {
+        // A connection that breaks in the middle of an answer is told as unknown.
+        Code::Unavailable | Code::Unknown => away(&format!("the connection broke: {}", status.message()), false),
+        Code::DeadlineExceeded | Code::Cancelled => away("it did not answer in time", false),
+        _ => None,
+    }
+}
+
+/// A refusal as a failure.
+pub fn failure(status: &Status) -> Failure {
+    let reason = reason(status);
+    let message = sentence(status);
+    let (code, next) = match reason.as_deref() {
+        Some("INVALID_FIELD") => (exit::USAGE, None),
+        Some("SESSION_NOT_FOUND" | "SESSION_ENDED") => (
+            exit::REFUSED,
+            Some("list what is open with tenure sessions, or open it: tenure acquire NAME --session ID --ttl 1m"),
+        ),
+        Some("NOT_HOLDER") => (exit::REFUSED, Some("see who holds it: tenure get NAME")),
+        Some("HOLD_ENDED") => (
+            exit::REFUSED,
+            Some("what ran under that hold may have run beside another: check its work; see tenure get NAME"),
+        ),
+        Some("TOKEN_MISMATCH") => (exit::REFUSED, Some("see the token of the hold: tenure get NAME")),
+        Some("CLAIM_OVERLAP") => {
+            (exit::REFUSED, Some("use another session, or release what it holds: tenure sessions ID"))
+        }
+        Some("CLAIM_ENDED") => (exit::REFUSED, Some("ask again: the place in the queue is gone")),
+        Some("LIMIT_REACHED") => (exit::UNAVAILABLE, Some("try again later, or raise the server's limit")),
+        _ => match status.code() {
+            Code::Unimplemented => {
+                (exit::REFUSED, Some("is this Tenure's gRPC port (7420 by default), and is the server new enough?"))
+            }
+            Code::Unavailable | Code::DeadlineExceeded | Code::Cancelled => (
+                exit::UNAVAILABLE,
+                Some("it may or may not have taken effect: look with tenure get NAME before trying again"),
+            ),
+            Code::InvalidArgument => (exit::USAGE, None),
+            Code::Unauthenticated | Code::PermissionDenied => (exit::REFUSED, Some("ask the operator for access")),
+            _ => (exit::REFUSED, Some("if it happens again, look at the server's log")),
+        },
+    };
+    Failure { code, reason, message, next: next.map(str::to_owned) }
+}
+
+/// The name of the service's error reason, without its prefix.
+pub fn reason(status: &Status) -> Option<String> {
+    let info = status.get_details_error_info()?;
+    (info.domain == "tenure").then_some(info.reason)
+}
+
+/// The text of the refusal; never empty.
+fn sentence(status: &Status) -> String {
+    let text = status.message().trim().trim_end_matches('.');
+    if text.is_empty() { status.code().description().to_owned() } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use tonic_types::ErrorDetails;
+
+    use super::*;
+
+    fn refused(code: Code, reason: &str) -> Status {
+        let details = ErrorDetails::with_error_info(reason, "tenure", HashMap::new());
+        Status::with_error_details(code, "no.", details)
+    }
+
+    #[test]
+    fn every_reason_has_its_exit_code() {
+        let codes = [
+            (Code::InvalidArgument, "INVALID_FIELD", exit::USAGE),
+            (Code::NotFound, "SESSION_NOT_FOUND", exit::REFUSED),
+            (Code::FailedPrecondition, "SESSION_ENDED", exit::REFUSED),
+            (Code::FailedPrecondition, "NOT_HOLDER", exit::REFUSED),
+            (Code::FailedPrecondition, "HOLD_ENDED", exit::REFUSED),
+            (Code::FailedPrecondition, "TOKEN_MISMATCH", exit::REFUSED),
+            (Code::FailedPrecondition, "CLAIM_OVERLAP", exit::REFUSED),
+            (Code::Aborted, "CLAIM_ENDED", exit::REFUSED),
+            (Code::ResourceExhausted, "LIMIT_REACHED", exit::UNAVAILABLE),
+            (Code::Internal, "INTERNAL", exit::REFUSED),
+        ];
+        for (code, reason, expected) in codes {
+            let failure = failure(&refused(code, reason));
+            assert_eq!(failure.code, expected, "{reason}");
+            assert_eq!(failure.reason.as_deref(), Some(reason));
+            assert_eq!(failure.message, "no");
+        }
+    }
+
+    #[test]
+    fn servers_that_cannot_answer_now_are_passed_over() {
+        for reason in ["STORE_UNAVAILABLE", "LEASE_LOST", "DRAINING"] {
+            assert!(ask_another(&refused(Code::Unavailable, reason)).unwrap().nothing_changed, "{reason}");
+        }
+        assert!(!ask_another(&Status::unavailable("reset")).unwrap().nothing_changed);
+        assert_eq!(ask_another(&refused(Code::FailedPrecondition, "NOT_HOLDER")), None);
+    }
+
+    #[test]
+    fn a_status_without_words_still_says_something() {
+        assert!(!failure(&Status::new(Code::Internal, "")).message.is_empty());
+    }
+}
