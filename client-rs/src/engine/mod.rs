@@ -1,0 +1,1 @@
+//! The state of the client: pure, with the time passed in.
