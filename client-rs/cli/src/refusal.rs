@@ -1,5 +1,6 @@
 //! Refusals of the service as failures that say what to do next.
 
+use tenure_client::Reason;
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
@@ -34,7 +35,13 @@ pub fn ask_another(status: &Status) -> Option<AskAnother> {
 /// A refusal as a failure.
 pub fn failure(status: &Status) -> Failure {
     let reason = reason(status);
-    let message = sentence(status);
+    let known = reason.is_some();
+    let failure = of(reason, status.message());
+    if known { failure } else { by_code(status, failure) }
+}
+
+/// A refusal for `reason`, in the service's own words.
+pub fn of(reason: Option<String>, message: &str) -> Failure {
     let (code, next) = match reason.as_deref() {
         Some("INVALID_FIELD") => (exit::USAGE, None),
         Some("SESSION_NOT_FOUND" | "SESSION_ENDED") => (
@@ -52,20 +59,30 @@ pub fn failure(status: &Status) -> Failure {
         }
         Some("CLAIM_ENDED") => (exit::REFUSED, Some("ask again: the place in the queue is gone")),
         Some("LIMIT_REACHED") => (exit::UNAVAILABLE, Some("try again later, or raise the server's limit")),
-        _ => match status.code() {
-            Code::Unimplemented => {
-                (exit::REFUSED, Some("is this Tenure's gRPC port (7420 by default), and is the server new enough?"))
-            }
-            Code::Unavailable | Code::DeadlineExceeded | Code::Cancelled => (
-                exit::UNAVAILABLE,
-                Some("it may or may not have taken effect: look with tenure get NAME before trying again"),
-            ),
-            Code::InvalidArgument => (exit::USAGE, None),
-            Code::Unauthenticated | Code::PermissionDenied => (exit::REFUSED, Some("ask the operator for access")),
-            _ => (exit::REFUSED, Some("if it happens again, look at the server's log")),
-        },
+        Some("STORE_UNAVAILABLE" | "LEASE_LOST" | "DRAINING") => {
+            (exit::UNAVAILABLE, Some("try again, or look closer with tenure doctor"))
+        }
+        _ => (exit::REFUSED, Some("if it happens again, look at the server's log")),
     };
-    Failure { code, reason, message, next: next.map(str::to_owned) }
+    let message = message.trim().trim_end_matches('.');
+    let message = if message.is_empty() { "the server refused without a word" } else { message };
+    Failure { code, reason, message: message.to_owned(), next: next.map(str::to_owned) }
+}
+
+/// A refusal that did not come from the service itself: something in between, or another program.
+fn by_code(status: &Status, failure: Failure) -> Failure {
+    let (code, next) = match status.code() {
+        Code::Unimplemented => {
+            (exit::REFUSED, "is this Tenure's gRPC port (7420 by default), and is the server new enough?")
+        }
+        Code::Unavailable | Code::DeadlineExceeded | Code::Cancelled | Code::Unknown => {
+            (exit::UNAVAILABLE, "it may or may not have taken effect: look with tenure get NAME before trying again")
+        }
+        Code::InvalidArgument => (exit::USAGE, "see tenure help"),
+        Code::Unauthenticated | Code::PermissionDenied => (exit::REFUSED, "ask the operator for access"),
+        _ => return failure,
+    };
+    Failure { code, next: Some(next.to_owned()), ..failure }
 }
 
 /// The name of the service's error reason, without its prefix.
@@ -74,10 +91,27 @@ pub fn reason(status: &Status) -> Option<String> {
     (info.domain == "tenure").then_some(info.reason)
 }
 
-/// The text of the refusal; never empty.
-fn sentence(status: &Status) -> String {
-    let text = status.message().trim().trim_end_matches('.');
-    if text.is_empty() { status.code().description().to_owned() } else { text.to_owned() }
+/// The contract's name of a reason.
+pub fn reason_name(reason: &Reason) -> Option<String> {
+    let name = match reason {
+        Reason::InvalidField => "INVALID_FIELD",
+        Reason::SessionNotFound => "SESSION_NOT_FOUND",
+        Reason::SessionEnded => "SESSION_ENDED",
+        Reason::NotHolder => "NOT_HOLDER",
+        Reason::HoldEnded => "HOLD_ENDED",
+        Reason::TokenMismatch => "TOKEN_MISMATCH",
+        Reason::ClaimOverlap => "CLAIM_OVERLAP",
+        Reason::ClaimEnded => "CLAIM_ENDED",
+        Reason::StoreUnavailable => "STORE_UNAVAILABLE",
+        Reason::LeaseLost => "LEASE_LOST",
+        Reason::Draining => "DRAINING",
+        Reason::LimitReached => "LIMIT_REACHED",
+        Reason::NotAttached => "NOT_ATTACHED",
+        Reason::Internal => "INTERNAL",
+        Reason::Other(name) => name,
+        _ => return None,
+    };
+    Some(name.to_owned())
 }
 
 #[cfg(test)]

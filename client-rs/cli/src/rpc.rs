@@ -135,7 +135,6 @@ pub fn unavailable(tried: &[(&str, String)]) -> Failure {
         .next("start a server (tenured), name others with --endpoints, or look closer with tenure doctor")
 }
 
-
 #[cfg(test)]
 mod tests {
     use tenure_proto::v1::GetLockRequest;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub use child::{ElectArgs, ExecArgs, GuardArgs, LockArgs};
+pub use child::{ElectArgs, ExecArgs, GuardArgs, LockArgs, RunArgs};
 pub use locks::{AcquireArgs, EvictArgs, GetArgs, LsArgs, ReleaseArgs, SessionIdArgs, SessionsArgs, WatchArgs};
 
 use crate::exit;

@@ -53,10 +53,7 @@ fn watch_over(tree: &Tree, schedule: Schedule, lock: &str) {
         let due = end.map(|end| schedule.due(now, end));
         let until = match due {
             None => now + NAP,
-            Some(Action::Wait(at)) => {
-                termed = false;
-                at
-            }
+            Some(Action::Wait(at)) => at,
             Some(Action::Term(kill_at)) => {
                 if !termed {
                     termed = true;
@@ -81,7 +78,10 @@ fn watch_over(tree: &Tree, schedule: Schedule, lock: &str) {
             Heard::Words(words) => {
                 for word in words {
                     match word {
-                        Word::Until(at) => end = Some(at),
+                        Word::Until(at) => {
+                            end = Some(at);
+                            termed = termed && !matches!(schedule.due(since_boot(), at), Action::Wait(_));
+                        }
                         Word::Termed => termed = true,
                         Word::Done => return,
                     }

@@ -43,10 +43,10 @@ impl Schedule {
         self.term_before.saturating_sub(self.kill_before)
     }
 
-    /// The same, but with SIGTERM only at the half of the grace: for a guard that steps in for another.
+    /// The same, each step a little later: for a guard that steps in if the other one does not act.
     #[must_use]
     pub fn stepping_in(&self) -> Self {
-        Self { term_before: self.kill_before + self.grace() / 2, ..*self }
+        Self { term_before: self.kill_before + self.grace() / 2, kill_before: self.kill_before / 4 * 3 }
     }
 
     /// What is to be done at `now`, if the hold is valid until `end`.
@@ -95,7 +95,7 @@ mod tests {
     fn first_term_then_kill_both_before_the_end() {
         let schedule = Schedule { term_before: 250 * MS, kill_before: 50 * MS };
         let end = 10_000 * MS;
-        assert_eq!(schedule.due(0 * MS, end), Action::Wait(9750 * MS));
+        assert_eq!(schedule.due(Duration::ZERO, end), Action::Wait(9750 * MS));
         assert_eq!(schedule.due(9749 * MS, end), Action::Wait(9750 * MS));
         assert_eq!(schedule.due(9750 * MS, end), Action::Term(9950 * MS));
         assert_eq!(schedule.due(9949 * MS, end), Action::Term(9950 * MS));
@@ -113,9 +113,9 @@ mod tests {
 
     #[test]
     fn the_guard_lets_the_other_go_first() {
-        let schedule = Schedule { term_before: 250 * MS, kill_before: 50 * MS };
-        let later = schedule.stepping_in();
-        assert_eq!(later.due(9800 * MS, 10_000 * MS), Action::Wait(9850 * MS));
-        assert_eq!(later.kill_before, schedule.kill_before);
+        let later = Schedule { term_before: 240 * MS, kill_before: 40 * MS }.stepping_in();
+        assert_eq!(later.due(9800 * MS, 10_000 * MS), Action::Wait(9860 * MS));
+        assert_eq!(later.due(9969 * MS, 10_000 * MS), Action::Term(9970 * MS));
+        assert_eq!(later.due(9970 * MS, 10_000 * MS), Action::Kill);
     }
 }

@@ -24,6 +24,7 @@ const PASSED_ON: [Signal; 9] = [
 #[derive(Debug)]
 pub struct Signals {
     streams: Vec<(Signal, unix::Signal)>,
+    asked_to_end: Option<Signal>,
 }
 
 impl Signals {
@@ -38,12 +39,12 @@ impl Signals {
             .filter(|signal| ignored & (1 << (signal.as_raw() - 1)) == 0)
             .map(|signal| Ok((signal, unix::signal(SignalKind::from_raw(signal.as_raw()))?)))
             .collect::<io::Result<_>>()?;
-        Ok(Self { streams })
+        Ok(Self { streams, asked_to_end: None })
     }
 
     /// The next signal. Dropping this call loses none.
     pub async fn next(&mut self) -> Signal {
-        poll_fn(|context| {
+        let signal = poll_fn(|context| {
             for (signal, stream) in &mut self.streams {
                 if let Poll::Ready(Some(())) = stream.poll_recv(context) {
                     return Poll::Ready(*signal);
@@ -51,7 +52,16 @@ impl Signals {
             }
             Poll::Pending
         })
-        .await
+        .await;
+        if matches!(signal, Signal::INT | Signal::QUIT | Signal::TERM) {
+            self.asked_to_end = Some(signal);
+        }
+        signal
+    }
+
+    /// The last signal so far that asked this process to end, also if it was passed on.
+    pub fn asked_to_end(&self) -> Option<Signal> {
+        self.asked_to_end
     }
 
     /// The next signal that asks to end.

@@ -153,7 +153,6 @@ impl<'a> Running<'a> {
                 if self.lost.is_none() {
                     self.end = self.task.schedule.end_if_lost(since_boot()).min(self.end);
                     self.lost = Some(why.clone());
-                    say(&format!("tenure: {} is lost: {why}", self.task.lock));
                 }
             }
         }
@@ -174,7 +173,7 @@ impl<'a> Running<'a> {
                     self.termed = true;
                     self.tell("termed\n").await;
                     let why = self.lost.get_or_insert_with(|| "it could not be renewed in time".to_owned());
-                    say(&format!("tenure: stopping the command, for {} is at its end: {why}", self.task.lock));
+                    say(&format!("tenure: {} is at its end ({why}): stopping the command", self.task.lock));
                     self.tree.terminate();
                 }
                 kill_at

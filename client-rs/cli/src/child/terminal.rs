@@ -3,9 +3,7 @@
 use std::fs::File;
 
 use nix::sys::signal::{SigSet, Signal as NixSignal};
-use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, getpgrp, kill_current_process_group, waitid,
-};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpgrp, kill_current_process_group, waitid};
 use rustix::termios::{tcgetpgrp, tcsetpgrp};
 
 use super::process::Tree;

@@ -28,13 +28,12 @@ pub async fn watch(context: &Context, args: WatchArgs) -> Result<u8, Failure> {
     };
     let mut stream = open(context, &request).await?;
     let mut pause = PAUSES.0;
-    // A snapshot that came only in part must be asked for again as a whole.
-    let mut in_snapshot = false;
     loop {
         match stream.message().await {
             Ok(Some(response)) => {
                 pause = PAUSES.0;
-                in_snapshot = match &response.kind {
+                // A snapshot that came only in part must be asked for again as a whole.
+                let in_snapshot = match &response.kind {
                     Some(Kind::Snapshot(snapshot)) => snapshot.more,
                     Some(Kind::HistoryGone(_)) => true,
                     _ => false,

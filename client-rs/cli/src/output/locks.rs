@@ -1,5 +1,6 @@
 //! Locks and claims as text.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tenure_proto::v1::{Claim, ClaimState, GetLockResponse, ListLocksResponse, Lock};
@@ -12,6 +13,20 @@ pub fn describe_claim(claim: &Claim) -> String {
     match claim.owner.as_str() {
         "" => format!("session {session}"),
         owner => format!("{} (session {session})", plain(owner)),
+    }
+}
+
+/// Who has a lock, and how, of a claim of the client library.
+pub fn describe_holder(claim: &tenure_client::Claim) -> String {
+    let session = plain(&claim.session_id);
+    let who = match claim.owner.as_str() {
+        "" => format!("session {session}"),
+        owner => format!("{} (session {session})", plain(owner)),
+    };
+    match (claim.state, claim.token) {
+        (tenure_client::ClaimState::Lingering, _) => format!("free once the minimum hold of {who} is over"),
+        (_, Some(token)) => format!("held by {who}, token {token}"),
+        (_, None) => format!("{who} waits ahead"),
     }
 }
 
@@ -105,10 +120,8 @@ pub fn claim_state(state: ClaimState) -> &'static str {
 }
 
 /// Labels as `key=value`, by key.
-pub fn metadata(labels: &std::collections::HashMap<String, String>) -> String {
-    let mut pairs: Vec<String> =
-        labels.iter().map(|(key, value)| format!("{}={}", plain(key), plain(value))).collect();
-    pairs.sort();
+pub fn metadata(labels: &BTreeMap<String, String>) -> String {
+    let pairs: Vec<String> = labels.iter().map(|(key, value)| format!("{}={}", plain(key), plain(value))).collect();
     if pairs.is_empty() { "-".to_owned() } else { pairs.join(" ") }
 }
 
@@ -163,12 +176,8 @@ mod tests {
 
     #[test]
     fn a_list_shows_holder_token_and_queue() {
-        let lock = Lock {
-            name: "nightly".into(),
-            holders: vec![held()],
-            waiters: vec![waiting("worker-8")],
-            waiter_count: 1,
-        };
+        let lock =
+            Lock { name: "nightly".into(), holders: vec![held()], waiters: vec![waiting("worker-8")], waiter_count: 1 };
         let text = locks(&ListLocksResponse { locks: vec![lock], ..Default::default() });
         let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(rows[0], ["NAME", "STATE", "HOLDER", "SESSION", "TOKEN", "WAITING"]);

@@ -8,7 +8,7 @@ mod style;
 use std::io::{self, IsTerminal, Write};
 
 pub use json::Message;
-pub use locks::{claim_state, claims, describe_claim, duration, lock, locks};
+pub use locks::{claim_state, claims, describe_claim, describe_holder, duration, lock, locks};
 pub use sessions::{session, sessions};
 pub use style::{bold, plain, show_duration};
 

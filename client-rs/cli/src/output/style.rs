@@ -15,7 +15,7 @@ fn colours() -> bool {
 /// An empty table under these headings. On a terminal it is fitted to its width; in a pipe each row is one line.
 pub fn table(headings: &[&str]) -> Table {
     let mut table = Table::new();
-    table.load_preset(presets::NOTHING);
+    table.load_style(presets::NOTHING);
     if io::stdout().is_terminal() {
         table.set_content_arrangement(ContentArrangement::Dynamic);
     } else {

@@ -26,8 +26,10 @@ pub fn between(ahead: &[f64]) -> Check {
     let least = ahead.iter().copied().fold(f64::INFINITY, f64::min);
     let most = ahead.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let apart = most - least;
-    let found =
-        format!("the servers' wall clocks are {} apart (they only stamp history; nothing is decided by them)", show(apart));
+    let found = format!(
+        "the servers' wall clocks are {} apart (they only stamp history; nothing is decided by them)",
+        show(apart)
+    );
     if apart > NOTICEABLE { Check::note("wall clocks", found) } else { Check::ok("wall clocks", found) }
 }
 
@@ -48,10 +50,7 @@ mod tests {
 
     #[test]
     fn differences_are_told_and_never_fail() {
-        assert_eq!(
-            against_ours(-0.25),
-            Check::ok("wall clock", "250 ms behind this machine's (for information only)")
-        );
+        assert_eq!(against_ours(-0.25), Check::ok("wall clock", "250 ms behind this machine's (for information only)"));
         assert_eq!(
             against_ours(90.0),
             Check::note("wall clock", "90.0 s ahead of this machine's (for information only)")

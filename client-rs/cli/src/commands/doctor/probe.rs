@@ -139,8 +139,7 @@ impl Probe<'_> {
         });
 
         let begun = Instant::now();
-        let release =
-            ReleaseRequest { namespace: namespace.clone(), name, session_id: session_id.clone(), token };
+        let release = ReleaseRequest { namespace: namespace.clone(), name, session_id: session_id.clone(), token };
         checks.push(match self.within(locks.release(release)).await {
             Ok(_) => Check::ok("release", show_duration(begun.elapsed())),
             Err(status) => Check::failed("release", words(&status)),
@@ -177,17 +176,14 @@ impl Probe<'_> {
     }
 
     async fn within<T>(&self, call: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
-        timeout(self.limit, call)
-            .await
-            .unwrap_or_else(|_| Err(Status::deadline_exceeded(format!("no answer within {}", show_duration(self.limit)))))
+        timeout(self.limit, call).await.unwrap_or_else(|_| {
+            Err(Status::deadline_exceeded(format!("no answer within {}", show_duration(self.limit))))
+        })
     }
 }
 
 /// The stamp of the event that granted `token`.
-async fn granted_at(
-    stream: &mut Streaming<tenure_proto::v1::WatchResponse>,
-    token: u64,
-) -> Result<SystemTime, String> {
+async fn granted_at(stream: &mut Streaming<tenure_proto::v1::WatchResponse>, token: u64) -> Result<SystemTime, String> {
     loop {
         let response = match stream.message().await {
             Ok(Some(response)) => response,
