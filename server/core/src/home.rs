@@ -80,6 +80,12 @@ impl Home {
         }
     }
 
+    /// The server whose home this is.
+    #[must_use]
+    pub fn me(&self) -> ServerId {
+        self.me
+    }
+
     /// Takes note of a committed event. `table` shows the state after the batch that the event is part of.
     pub fn observe(&mut self, recorded: &Recorded, table: &Table, now: Tick) {
         match &recorded.event {
@@ -238,6 +244,9 @@ impl Home {
                 }
                 Timer::Unattended(claim) => {
                     let due = self.unattended.get(&claim) == Some(&at);
+                    if due {
+                        self.unattended.remove(&claim);
+                    }
                     due.then_some(Command::Abandon { claim, home: self.me })
                 }
             });
@@ -272,8 +281,7 @@ impl Home {
                 Timer::Lingering(*claim)
             }
             Command::Abandon { claim, .. } => {
-                let Some(due) = self.unattended.get_mut(claim) else { return };
-                *due = at;
+                self.unattended.insert(*claim, at);
                 Timer::Unattended(*claim)
             }
             _ => return,

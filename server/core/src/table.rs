@@ -9,6 +9,7 @@ use std::ops::Bound;
 
 use crate::memory::Memory;
 use crate::model::{Claim, ClaimState, Lock, Revision, ServerId, Session, Text};
+use crate::rejection::Rejection;
 use journal::Undo;
 
 /// The state of one namespace: its open sessions, their claims, and the locks that those are about.
@@ -61,6 +62,17 @@ impl Table {
     #[must_use]
     pub fn session(&self, id: &str) -> Option<&Session> {
         self.sessions.get(id)
+    }
+
+    /// The open session of this id.
+    ///
+    /// # Errors
+    /// If it is not open, with the reason as far as it is remembered.
+    pub fn find_session(&self, id: &Text) -> Result<&Session, Rejection> {
+        self.sessions.get(id).ok_or_else(|| match self.memory.end_of_session(id) {
+            Some(reason) => Rejection::SessionEnded { session: id.clone(), reason },
+            None => Rejection::SessionNotFound { session: id.clone() },
+        })
     }
 
     /// The open session that was opened at this revision.

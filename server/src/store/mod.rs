@@ -1,11 +1,25 @@
 //! Stores: the one thing that servers share. A store keeps the log of each namespace, the rows that sum it up, and the
 //! beats of the servers. It never decides who gets a lock.
 
+mod codec;
+mod connection;
+mod memory;
+mod migrations;
+mod options;
+mod pool;
+mod rows;
+mod sql_store;
+mod sqlite;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tenure_core::{Claim, Recorded, Revision, ServerId, Session, Text};
+use tenure_core::{Claim, Event, Recorded, Revision, ServerId, Session, Text};
+
+pub use memory::{Fault, Hold, MemoryDatabase, MemoryStore};
+pub use migrations::{migrate, pending_migrations};
+pub use options::{OpenError, StoreOptions, open};
 
 /// What can go wrong, and what the caller may conclude from it.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
@@ -48,6 +62,12 @@ impl Batch {
     #[must_use]
     pub fn revision(&self) -> Revision {
         self.events.last().map_or(self.previous, |last| last.revision)
+    }
+
+    /// Whether this is the batch of one `HistoryLost` that makes the database it is appended to the head's.
+    #[must_use]
+    pub fn declares_loss(&self) -> bool {
+        matches!(self.events.as_slice(), [Recorded { event: Event::HistoryLost { .. }, .. }])
     }
 }
 
@@ -155,8 +175,9 @@ pub trait Store: Send + Sync + 'static {
     /// The revisions of all namespaces, by name: all that was committed before the call began is counted.
     async fn heads(&self) -> Result<Vec<(Text, Revision)>, StoreError>;
 
-    /// Writes this server's presence (the first time: registers it), with `beat` as given, unless it was marked dead,
-    /// and reads everybody's, its own included. Whoever finds itself dead there has beaten in vain, and must start over as a new server.
+    /// Writes this server's presence with `beat` as given, unless it was marked dead, and reads everybody's, its own included.
+    /// Only beat 1 registers a server: one that was forgotten does not come back. Whoever finds itself dead or missing there has
+    /// beaten in vain, and must start over as a new server.
     /// Uses a connection of its own, so that nothing else delays it. An exclusive store marks all others dead here.
     async fn beat(&self, presence: &Presence) -> Result<Vec<Presence>, StoreError>;
 

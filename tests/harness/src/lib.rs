@@ -1,1 +1,29 @@
-//! tmp
+//! Throw-away databases and Tenure servers for tests: real processes in temporary folders, on free ports, which tests
+//! start, stop, kill, freeze and start again. Nothing of them outlives the test process, however that ends.
+//!
+//! A test that only needs *a* database takes one of its own in the instance that all tests of the process share:
+//!
+//! ```no_run
+//! # async fn example() -> anyhow::Result<()> {
+//! let url = tenure_harness::Postgres::shared().await?.create_database().await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A test that stops or kills its database starts one for itself, with [`Postgres::start`].
+
+mod folder;
+mod mariadb;
+mod pgbouncer;
+mod port;
+mod postgres;
+mod process;
+mod program;
+mod tenured;
+mod wait;
+
+pub use mariadb::MariaDb;
+pub use pgbouncer::PgBouncer;
+pub use postgres::Postgres;
+pub use tenured::{Tenured, TenuredOptions};
+pub use wait::wait_until;

@@ -1,27 +1,31 @@
-//! Generates the Rust code of the contract. The result is committed; the test command proves that it is fresh.
+//! Generates the Rust code of the contract. The result is committed; `check` proves that it is fresh.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use prost::Message;
 
-/// The proto files, relative to `proto/`.
-const FILES: [&str; 5] = [
-    "tenure/v1/error.proto",
-    "tenure/v1/lock.proto",
-    "tenure/v1/session.proto",
-    "tenure/v1/stream.proto",
-    "tenure/v1/watch.proto",
-];
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+use crate::programs::root;
 
 /// Where the generated code is committed.
 pub fn generated_folder() -> PathBuf {
     root().join("client-rs/proto/src/generated")
+}
+
+/// The proto files, relative to `proto/`, in order.
+fn proto_files() -> anyhow::Result<Vec<String>> {
+    let package = "tenure/v1";
+    let mut files = Vec::new();
+    for entry in fs::read_dir(root().join("proto").join(package)).context("reading proto/")? {
+        let name = entry?.file_name().display().to_string();
+        if name.ends_with(".proto") {
+            files.push(format!("{package}/{name}"));
+        }
+    }
+    files.sort();
+    Ok(files)
 }
 
 /// Writes the generated code and the descriptor set (for reflection) into `folder`.
@@ -30,7 +34,7 @@ pub fn write(folder: &Path) -> anyhow::Result<()> {
     let descriptors = protox::Compiler::new([root().join("proto")])?
         .include_imports(true)
         .include_source_info(true)
-        .open_files(FILES)?
+        .open_files(proto_files()?)?
         .file_descriptor_set();
     tonic_prost_build::configure()
         .out_dir(folder)
@@ -43,4 +47,28 @@ pub fn write(folder: &Path) -> anyhow::Result<()> {
     }
     fs::write(folder.join("descriptors.binpb"), without_comments.encode_to_vec())?;
     Ok(())
+}
+
+/// Compares what is committed with what is generated now.
+pub fn check() -> anyhow::Result<()> {
+    let fresh = tempfile::tempdir()?;
+    write(fresh.path())?;
+    let (fresh, committed) = (files(fresh.path())?, files(&generated_folder())?);
+    let names = fresh.keys().chain(committed.keys()).collect::<std::collections::BTreeSet<_>>();
+    let stale: Vec<&str> =
+        names.into_iter().filter(|name| fresh.get(*name) != committed.get(*name)).map(String::as_str).collect();
+    if !stale.is_empty() {
+        bail!("not what proto/ gives: {}. Run `cargo xtask generate` and commit", stale.join(", "));
+    }
+    println!("fresh: {}", fresh.keys().cloned().collect::<Vec<_>>().join(", "));
+    Ok(())
+}
+
+fn files(folder: &Path) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let entry = entry?;
+        files.insert(entry.file_name().display().to_string(), fs::read(entry.path())?);
+    }
+    Ok(files)
 }

@@ -2460,7 +2460,8 @@ pub mod watch_service_server {
 /// Commands of a client.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct StreamRequest {
-    /// The commands: 1 to 1000. They take effect as if sent one after the other.
+    /// The commands: 1 to 1000. They are carried out at once, in no particular order: what depends on the outcome of another
+    /// command is sent after its answer. Keep-alives are answered before anything that comes later.
     #[prost(message, repeated, tag = "1")]
     pub commands: ::prost::alloc::vec::Vec<Command>,
 }

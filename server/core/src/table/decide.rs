@@ -82,7 +82,7 @@ impl Table {
     }
 
     fn open_session(&self, session: &Text) -> Decision {
-        self.sessions.get(session).cloned().map(Outcome::Open).ok_or_else(|| self.no_session(session))
+        Ok(Outcome::Open(self.find_session(session)?.clone()))
     }
 
     fn attach_session(
@@ -92,21 +92,13 @@ impl Table {
         ttl: Option<Duration>,
         decided: &mut Events,
     ) -> Decision {
-        let found = self.sessions.get(session).ok_or_else(|| self.no_session(session))?;
+        let found = self.find_session(session)?;
         let (opened, old_ttl) = (found.opened, found.spec.ttl);
         let ttl = ttl.unwrap_or(old_ttl);
         if found.spec.home != home || ttl != old_ttl {
             self.emit(Event::SessionAttached { session: session.clone(), opened, home, ttl }, decided);
         }
         self.open_session(session)
-    }
-
-    fn no_session(&self, session: &Text) -> Rejection {
-        let session = session.clone();
-        match self.memory.end_of_session(&session) {
-            Some(reason) => Rejection::SessionEnded { session, reason },
-            None => Rejection::SessionNotFound { session },
-        }
     }
 
     fn end_session(&mut self, session: &Text, reason: EndReason, decided: &mut Events) {
@@ -129,7 +121,7 @@ impl Table {
         decided: &mut Events,
     ) -> Decision {
         match (self.sessions.get(session), opening) {
-            (None, None) => return Err(self.no_session(session)),
+            (None, None) => return self.open_session(session),
             (None, Some(opening)) => {
                 if !request.queue
                     && let Some(blocker) = self.blocker(&request.names, Rank::of_new(request.priority))
@@ -148,7 +140,7 @@ impl Table {
                 self.attach_session(session, home, opening.map(|opening| opening.ttl), decided)?;
             }
         }
-        let found = self.sessions.get(session).ok_or_else(|| self.no_session(session))?;
+        let found = self.find_session(session)?;
         let ttl = found.spec.ttl;
         if let Some(claim) = self.claim_of(found, &request.names) {
             return Ok(self.standing(claim.clone(), ttl));
@@ -160,14 +152,14 @@ impl Table {
         let Request { names, priority, metadata, min_hold, .. } = request;
         let (opened, owner) = (found.opened, found.spec.owner.clone());
         let spec = ClaimSpec { session: session.clone(), opened, owner, names, priority, metadata, min_hold };
-        let id = self.revision.next();
+        let (id, spec) = (self.revision.next(), Arc::new(spec));
         if blocker.is_some() {
-            self.emit(Event::ClaimQueued(Arc::new(spec)), decided);
+            self.emit(Event::ClaimQueued(spec.clone()), decided);
         } else {
-            self.emit(Event::ClaimGranted { claim: id, spec: Arc::new(spec) }, decided);
+            self.emit(Event::ClaimGranted { claim: id, spec: spec.clone() }, decided);
         }
-        let claim = self.claims.get(&id).ok_or_else(|| self.no_session(session))?;
-        Ok(self.standing(claim.clone(), ttl))
+        let state = blocker.as_ref().map_or(ClaimState::Held { token: id }, |_| ClaimState::Waiting);
+        Ok(self.standing(Claim { id, spec, state }, ttl))
     }
 
     /// How a claim stands, as an answer.
@@ -192,7 +184,7 @@ impl Table {
     }
 
     fn cancel(&mut self, session: &Text, names: &[Text], decided: &mut Events) -> Decision {
-        let found = self.sessions.get(session).ok_or_else(|| self.no_session(session))?;
+        let found = self.find_session(session)?;
         if let Some(claim) = self.claim_of(found, names) {
             let freed = self.end_or_linger(claim.id, EndReason::Released, decided);
             self.serve(freed, decided);
@@ -241,9 +233,7 @@ impl Table {
             Some(reason) if found.is_some() => return Err(Rejection::HoldEnded { name, session, token, reason }),
             _ => {}
         }
-        if found.is_none() {
-            return Err(self.no_session(&session));
-        }
+        self.find_session(&session)?;
         if claim.is_some_and(|claim| claim.token().is_some()) {
             return Err(Rejection::TokenMismatch { name, session, token });
         }

@@ -1,0 +1,304 @@
+//! How events are written down: a JSON array for each batch, one flat object for each event, in the words that the
+//! views and people with plain SQL use. Every store of SQL keeps its log in this form.
+//!
+//! Durations are kept in whole milliseconds and rounded up: a session or a minimum hold may get longer by that, never
+//! shorter. What is zero or empty is left out.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tenure_core::{ClaimSpec, EndReason, Event, Eviction, Metadata, Recorded, Revision, ServerId, SessionSpec, Text};
+
+/// One event. Which fields there are depends on the kind of event.
+#[derive(Default, Serialize, Deserialize)]
+struct Line<'a> {
+    revision: u64,
+    #[serde(borrow)]
+    event: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    claim: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<u64>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    session: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    opened: Option<u64>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    owner: Option<Cow<'a, str>>,
+    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+    names: Vec<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    priority: i32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttl_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    min_hold_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    home: Option<u64>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    reason: Option<Cow<'a, str>>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    operator: Option<Cow<'a, str>>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    note: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dead: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after: Option<u64>,
+    #[serde(default, skip_serializing_if = "no_labels")]
+    metadata: Cow<'a, BTreeMap<String, String>>,
+}
+
+fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
+    *number == T::default()
+}
+
+fn no_labels(metadata: &BTreeMap<String, String>) -> bool {
+    metadata.is_empty()
+}
+
+/// What is stored cannot be read: damaged, or written by a newer version.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CodecError {
+    /// Not the JSON that was expected.
+    #[error("stored data is unreadable: {0}")]
+    Json(#[from] serde_json::Error),
+    /// A word that this version does not know.
+    #[error("stored data has an unknown {what} \"{word}\": was it written by a newer version?")]
+    Unknown {
+        /// What kind of word.
+        what: &'static str,
+        /// The word.
+        word: String,
+    },
+    /// A field that must be there.
+    #[error("stored data lacks \"{0}\"")]
+    Missing(&'static str),
+}
+
+/// The events of a batch as JSON.
+pub(crate) fn encode_events(events: &[Recorded]) -> Result<String, CodecError> {
+    let lines: Vec<Line<'_>> = events.iter().map(Line::from).collect();
+    Ok(serde_json::to_string(&lines)?)
+}
+
+/// The events of a batch from JSON.
+pub(crate) fn decode_events(json: &str) -> Result<Vec<Recorded>, CodecError> {
+    let lines: Vec<Line<'_>> = serde_json::from_str(json)?;
+    lines.into_iter().map(Recorded::try_from).collect()
+}
+
+/// Labels as a JSON object.
+pub(crate) fn encode_metadata(metadata: &Metadata) -> Result<String, CodecError> {
+    Ok(serde_json::to_string(&**metadata)?)
+}
+
+/// Labels from a JSON object.
+pub(crate) fn decode_metadata(json: &str) -> Result<Metadata, CodecError> {
+    Ok(Arc::new(serde_json::from_str(json)?))
+}
+
+/// A duration in whole milliseconds, rounded up.
+pub(crate) fn millis(duration: Duration) -> u64 {
+    let whole = duration.as_nanos().div_ceil(1_000_000);
+    u64::try_from(whole).unwrap_or(u64::MAX).min(i64::MAX as u64)
+}
+
+impl<'a> Line<'a> {
+    fn of_session(event: &'static str, spec: &'a SessionSpec) -> Self {
+        Self {
+            event: event.into(),
+            session: Some((&*spec.id).into()),
+            owner: Some((&*spec.owner).into()),
+            ttl_ms: Some(millis(spec.ttl)),
+            home: Some(spec.home.0),
+            metadata: Cow::Borrowed(&spec.metadata),
+            ..Self::default()
+        }
+    }
+
+    fn of_claim(event: &'static str, claim: Revision, spec: &'a ClaimSpec) -> Self {
+        Self {
+            event: event.into(),
+            claim: Some(claim.0),
+            session: Some((&*spec.session).into()),
+            opened: Some(spec.opened.0),
+            owner: Some((&*spec.owner).into()),
+            names: spec.names.iter().map(|name| Cow::Borrowed(&**name)).collect(),
+            priority: spec.priority,
+            min_hold_ms: millis(spec.min_hold),
+            metadata: Cow::Borrowed(&spec.metadata),
+            ..Self::default()
+        }
+    }
+}
+
+impl<'a> From<&'a Recorded> for Line<'a> {
+    fn from(recorded: &'a Recorded) -> Self {
+        let line = match &recorded.event {
+            Event::SessionOpened(spec) => {
+                Line { opened: Some(recorded.revision.0), ..Line::of_session("session_opened", spec) }
+            }
+            Event::SessionAttached { session, opened, home, ttl } => Line {
+                event: "session_attached".into(),
+                session: Some((&**session).into()),
+                opened: Some(opened.0),
+                home: Some(home.0),
+                ttl_ms: Some(millis(*ttl)),
+                ..Line::default()
+            },
+            Event::SessionEnded { session, opened, reason } => Line {
+                event: "session_ended".into(),
+                session: Some((&**session).into()),
+                opened: Some(opened.0),
+                reason: Some(reason.as_str().into()),
+                ..Line::default()
+            },
+            Event::ClaimQueued(spec) => Line::of_claim("claim_queued", recorded.revision, spec),
+            Event::ClaimGranted { claim, spec } => {
+                Line { token: Some(recorded.revision.0), ..Line::of_claim("claim_granted", *claim, spec) }
+            }
+            Event::ClaimLingering { claim, token, spec, reason, home } => Line {
+                token: Some(token.0),
+                reason: Some(reason.as_str().into()),
+                home: Some(home.0),
+                ..Line::of_claim("claim_lingering", *claim, spec)
+            },
+            Event::ClaimEnded { claim, token, spec, reason, eviction } => Line {
+                token: token.map(|token| token.0),
+                reason: Some(reason.as_str().into()),
+                operator: eviction.as_ref().map(|eviction| (&*eviction.operator).into()),
+                note: eviction.as_ref().map(|eviction| (&*eviction.note).into()),
+                ..Line::of_claim("claim_ended", *claim, spec)
+            },
+            Event::ServerAdopted { dead, by } => {
+                Line { event: "server_adopted".into(), dead: Some(dead.0), by: Some(by.0), ..Line::default() }
+            }
+            Event::HistoryLost { after } => {
+                Line { event: "history_lost".into(), after: Some(after.0), ..Line::default() }
+            }
+        };
+        Line { revision: recorded.revision.0, ..line }
+    }
+}
+
+fn need<T>(value: Option<T>, field: &'static str) -> Result<T, CodecError> {
+    value.ok_or(CodecError::Missing(field))
+}
+
+fn text(value: Option<Cow<'_, str>>, field: &'static str) -> Result<Text, CodecError> {
+    Ok(Text::from(&*need(value, field)?))
+}
+
+fn reason(word: Option<Cow<'_, str>>) -> Result<EndReason, CodecError> {
+    let word = need(word, "reason")?;
+    EndReason::ALL
+        .into_iter()
+        .find(|reason| reason.as_str() == word)
+        .ok_or_else(|| CodecError::Unknown { what: "end reason", word: word.into_owned() })
+}
+
+fn claim_spec(line: &mut Line<'_>) -> Result<Arc<ClaimSpec>, CodecError> {
+    Ok(Arc::new(ClaimSpec {
+        session: text(line.session.take(), "session")?,
+        opened: Revision(need(line.opened, "opened")?),
+        owner: text(line.owner.take(), "owner")?,
+        names: line.names.iter().map(|name| Text::from(&**name)).collect(),
+        priority: line.priority,
+        metadata: Arc::new(std::mem::take(&mut line.metadata).into_owned()),
+        min_hold: Duration::from_millis(line.min_hold_ms),
+    }))
+}
+
+impl TryFrom<Line<'_>> for Recorded {
+    type Error = CodecError;
+
+    fn try_from(mut line: Line<'_>) -> Result<Self, CodecError> {
+        let event = match &*line.event {
+            "session_opened" => Event::SessionOpened(Arc::new(SessionSpec {
+                id: text(line.session, "session")?,
+                ttl: Duration::from_millis(need(line.ttl_ms, "ttl_ms")?),
+                owner: text(line.owner, "owner")?,
+                metadata: Arc::new(line.metadata.into_owned()),
+                home: ServerId(need(line.home, "home")?),
+            })),
+            "session_attached" => Event::SessionAttached {
+                session: text(line.session, "session")?,
+                opened: Revision(need(line.opened, "opened")?),
+                home: ServerId(need(line.home, "home")?),
+                ttl: Duration::from_millis(need(line.ttl_ms, "ttl_ms")?),
+            },
+            "session_ended" => Event::SessionEnded {
+                session: text(line.session, "session")?,
+                opened: Revision(need(line.opened, "opened")?),
+                reason: reason(line.reason)?,
+            },
+            "claim_queued" => Event::ClaimQueued(claim_spec(&mut line)?),
+            "claim_granted" => {
+                Event::ClaimGranted { claim: Revision(need(line.claim, "claim")?), spec: claim_spec(&mut line)? }
+            }
+            "claim_lingering" => Event::ClaimLingering {
+                claim: Revision(need(line.claim, "claim")?),
+                token: Revision(need(line.token, "token")?),
+                spec: claim_spec(&mut line)?,
+                reason: reason(line.reason)?,
+                home: ServerId(need(line.home, "home")?),
+            },
+            "claim_ended" => Event::ClaimEnded {
+                claim: Revision(need(line.claim, "claim")?),
+                token: line.token.map(Revision),
+                spec: claim_spec(&mut line)?,
+                reason: reason(line.reason)?,
+                eviction: match line.operator.take() {
+                    None => None,
+                    Some(operator) => {
+                        Some(Eviction { operator: Text::from(&*operator), note: text(line.note, "note")? })
+                    }
+                },
+            },
+            "server_adopted" => {
+                Event::ServerAdopted { dead: ServerId(need(line.dead, "dead")?), by: ServerId(need(line.by, "by")?) }
+            }
+            "history_lost" => Event::HistoryLost { after: Revision(need(line.after, "after")?) },
+            word => return Err(CodecError::Unknown { what: "event", word: word.to_owned() }),
+        };
+        Ok(Self { revision: Revision(line.revision), event })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_never_get_shorter() {
+        assert_eq!(millis(Duration::from_nanos(1_000_001)), 2);
+        assert_eq!(millis(Duration::from_millis(1200)), 1200);
+        assert_eq!(millis(Duration::ZERO), 0);
+        assert_eq!(millis(Duration::MAX), i64::MAX as u64);
+    }
+
+    #[test]
+    fn what_a_newer_version_wrote_is_named() {
+        let error = decode_events(r#"[{"revision":1,"event":"group_joined"}]"#).unwrap_err();
+        assert!(error.to_string().contains("unknown event \"group_joined\""), "{error}");
+    }
+
+    #[test]
+    fn a_missing_field_is_named() {
+        let error = decode_events(r#"[{"revision":1,"event":"history_lost"}]"#).unwrap_err();
+        assert_eq!(error.to_string(), "stored data lacks \"after\"");
+    }
+
+    #[test]
+    fn the_form_is_flat_and_leaves_out_what_is_empty() {
+        let event = Event::ServerAdopted { dead: ServerId(7), by: ServerId(8) };
+        let json = encode_events(&[Recorded { revision: Revision(3), event }]).unwrap();
+        assert_eq!(json, r#"[{"revision":3,"event":"server_adopted","dead":7,"by":8}]"#);
+    }
+}

@@ -1,0 +1,179 @@
+//! What the stores of SQL need of a database driver, and no more.
+
+use async_trait::async_trait;
+
+use super::migrations::Migration;
+
+/// A value passed to a statement.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Arg<'a> {
+    Int(i64),
+    Text(&'a str),
+}
+
+/// A value that a statement gave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Cell {
+    Null,
+    Int(i64),
+    Text(String),
+}
+
+/// A row that a statement gave. A column that is not what the statement is known to give is a refusal.
+#[derive(Debug)]
+pub(super) struct Row(pub(super) Vec<Cell>);
+
+impl Row {
+    pub(super) fn is_null(&self, column: usize) -> bool {
+        matches!(self.0.get(column), Some(Cell::Null))
+    }
+
+    pub(super) fn int(&self, column: usize) -> Result<i64, Failure> {
+        match self.0.get(column) {
+            Some(Cell::Int(value)) => Ok(*value),
+            other => Err(Failure::Refused(format!("column {column} is no number but {other:?}"))),
+        }
+    }
+
+    pub(super) fn text(&self, column: usize) -> Result<&str, Failure> {
+        match self.0.get(column) {
+            Some(Cell::Text(value)) => Ok(value),
+            other => Err(Failure::Refused(format!("column {column} is no text but {other:?}"))),
+        }
+    }
+}
+
+/// Why a statement failed, told apart by what it means for the caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Failure {
+    /// Rolled back because of what others did at the same time.
+    Conflict,
+    /// Surely without effect.
+    Refused(String),
+    /// Surely without effect: this database takes no writes, but another of the hosts may.
+    ReadOnly(String),
+    /// Not connected, because what this database commits is not durable.
+    Unsafe(String),
+    /// The connection is lost, or silent for too long. What was sent may have been done, or may yet be.
+    Lost(String),
+}
+
+impl Failure {
+    /// The reason, for people.
+    pub(super) fn reason(self) -> String {
+        match self {
+            Self::Conflict => "rolled back because of other transactions".to_owned(),
+            Self::Refused(reason) | Self::ReadOnly(reason) | Self::Unsafe(reason) | Self::Lost(reason) => reason,
+        }
+    }
+}
+
+/// How the head is moved by an append.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HeadMove {
+    /// The namespace is new: create its head.
+    Create,
+    /// Raise the revision, if the head was written on this database.
+    Advance,
+    /// Raise the revision and make this database the head's.
+    Adopt,
+}
+
+/// A batch, ready to be written.
+#[derive(Debug)]
+pub(super) struct Append<'a> {
+    pub(super) head: HeadMove,
+    pub(super) namespace: &'a str,
+    pub(super) previous: i64,
+    pub(super) revision: i64,
+    pub(super) server: i64,
+    pub(super) number: i64,
+    pub(super) at_ms: i64,
+    pub(super) events: &'a str,
+    pub(super) notify: bool,
+}
+
+/// The statements of a dialect. Arguments are in the order named here, whatever the dialect.
+#[derive(Debug)]
+pub(super) struct Statements {
+    /// What makes the tables.
+    pub(super) scripts: &'static [Migration],
+    /// Begins a transaction that writes.
+    pub(super) begin: &'static str,
+    /// Begins a transaction that reads, all of it as of one moment. Statements separated by `;`.
+    pub(super) begin_snapshot: &'static str,
+    /// (namespace, namespace, after, most batches, end) → head revision or null, rows' revision, 1 if the head was written
+    /// on this database, the clock in ms; and for each batch revision or null, previous, server, number, at_ms, events.
+    pub(super) read: &'static str,
+    /// () → name, revision
+    pub(super) heads: &'static str,
+    /// (namespace) → the rows' revision
+    pub(super) rows_revision: &'static str,
+    /// (namespace, opened to begin after, most) → opened, id, owner, ttl_ms, home, metadata
+    pub(super) load_sessions: &'static str,
+    /// (namespace, id and again id and position to begin after, most) → id, position, name, state, token or null, session,
+    /// opened, owner, priority, min_hold_ms, home or null, metadata
+    pub(super) load_claims: &'static str,
+    /// (to, namespace, from, namespace, to): the rows' compare-and-set
+    pub(super) advance_rows: &'static str,
+    /// (opened as JSON, namespace)
+    pub(super) delete_sessions: &'static str,
+    /// (namespace, rows as JSON)
+    pub(super) insert_sessions: &'static str,
+    /// (ids as JSON, namespace)
+    pub(super) delete_claims: &'static str,
+    /// (namespace, rows as JSON)
+    pub(super) insert_claims: &'static str,
+    /// (beat, lease_ms, label, id): unless dead
+    pub(super) beat: &'static str,
+    /// (id, beat, lease_ms, label): unless there already
+    pub(super) register: &'static str,
+    /// () → id, beat, lease_ms, label, 1 if dead
+    pub(super) servers: &'static str,
+    /// (id, beat)
+    pub(super) mark_dead: &'static str,
+    /// (id)
+    pub(super) outlive: &'static str,
+    /// (ids as JSON): those that are dead
+    pub(super) forget: &'static str,
+    /// (namespace, most) → revision, previous, at_ms, the rows' revision
+    pub(super) oldest_batches: &'static str,
+    /// (namespace, last revision)
+    pub(super) delete_batches: &'static str,
+    /// () → 1 if the table of migrations is there
+    pub(super) migrations_exist: &'static str,
+    /// Makes the table of migrations, unless it is there.
+    pub(super) create_migrations: &'static str,
+    /// Makes others wait who want to migrate, until the transaction or the connection ends.
+    pub(super) lock_migrations: &'static str,
+    /// () → number
+    pub(super) migrations: &'static str,
+    /// (number, name)
+    pub(super) record_migration: &'static str,
+}
+
+/// A connection to a database.
+#[async_trait]
+pub(super) trait Connection: Send {
+    /// The statements that this database understands.
+    fn sql(&self) -> &'static Statements;
+
+    /// Executes a statement and returns the number of rows that it met.
+    async fn execute(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64, Failure>;
+
+    /// Executes a statement and returns its rows.
+    async fn fetch(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row>, Failure>;
+
+    /// Executes statements separated by `;`, without arguments.
+    async fn script(&mut self, sql: &'static str) -> Result<(), Failure>;
+
+    /// Appends a batch in a transaction of its own. False, and nothing done, if the head is not where it should be.
+    async fn append(&mut self, append: &Append<'_>) -> Result<bool, Failure>;
+}
+
+/// Makes connections to the database that takes writes, among the hosts that are configured.
+#[async_trait]
+pub(super) trait Connector: Send + Sync + 'static {
+    /// Connects. Bounded in time.
+    async fn connect(&self) -> Result<Box<dyn Connection>, Failure>;
+}

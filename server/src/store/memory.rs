@@ -1,0 +1,377 @@
+//! A store in memory, shared by any number of servers of one process, with knobs for the ways in which a database fails.
+//! For tests: nothing is kept.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use async_trait::async_trait;
+use tenure_core::{Revision, ServerId, Text};
+use tokio::sync::{broadcast, watch};
+
+use super::{Batch, Head, Presence, RowChanges, Rows, Store, StoreError, Tail};
+
+/// What becomes of an append instead of the ordinary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// It is not committed, and the caller knows.
+    Unavailable,
+    /// It is committed, but the caller is not told. If it conflicts, that is told.
+    OutcomeUnknown,
+    /// It is not committed, but the caller does not know that.
+    OutcomeUnknownAndLost,
+}
+
+/// A database in memory. Clones are the same database.
+#[derive(Clone)]
+pub struct MemoryDatabase {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    /// Who appended, of the appends that are to be told of.
+    appended: broadcast::Sender<ServerId>,
+    gate: watch::Sender<Gate>,
+}
+
+#[derive(Default)]
+struct State {
+    identity: u64,
+    unavailable: bool,
+    clock_ms: Option<i64>,
+    faults: VecDeque<Fault>,
+    namespaces: BTreeMap<Text, Namespace>,
+    servers: BTreeMap<ServerId, Presence>,
+}
+
+#[derive(Default)]
+struct Namespace {
+    identity: u64,
+    revision: Revision,
+    trimmed: Revision,
+    log: VecDeque<Arc<Batch>>,
+    rows: Rows,
+    /// How the rows came about, so that earlier ones can be restored.
+    saved: Vec<RowChanges>,
+}
+
+#[derive(Default)]
+struct Gate {
+    holds: usize,
+    waiting: usize,
+}
+
+/// While this lives, appends that arrive wait before they are decided.
+pub struct Hold {
+    shared: Arc<Shared>,
+}
+
+impl Hold {
+    /// Returns when an append waits.
+    pub async fn reached(&self) {
+        // The sender lives in `self`, so the wait ends only with the condition.
+        let _ = self.shared.gate.subscribe().wait_for(|gate| gate.waiting > 0).await;
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.shared.gate.send_modify(|gate| gate.holds -= 1);
+    }
+}
+
+/// An append that waits at the gate, dropped or not.
+struct Waiting<'a>(&'a Shared);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.gate.send_modify(|gate| gate.waiting -= 1);
+    }
+}
+
+impl Default for MemoryDatabase {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl MemoryDatabase {
+    /// An empty database.
+    #[must_use]
+    pub fn new() -> Self {
+        let shared = Shared {
+            state: Mutex::default(),
+            appended: broadcast::Sender::new(64),
+            gate: watch::Sender::new(Gate::default()),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// A store for one more server on this database.
+    #[must_use]
+    pub fn server(&self) -> Arc<MemoryStore> {
+        Arc::new(MemoryStore {
+            shared: self.shared.clone(),
+            connected: AtomicBool::new(true),
+            registered: AtomicU64::new(0),
+            own: AtomicU64::new(0),
+            hints: tokio::sync::Mutex::new(self.shared.appended.subscribe()),
+        })
+    }
+
+    /// Makes the next append that has no fault yet fail, whichever server makes it.
+    pub fn fail_next(&self, fault: Fault) {
+        self.state().faults.push_back(fault);
+    }
+
+    /// Takes the database away from every server, or gives it back.
+    pub fn set_available(&self, available: bool) {
+        self.state().unavailable = !available;
+    }
+
+    /// Makes appends wait, from now on until the answer is dropped.
+    #[must_use]
+    pub fn hold_appends(&self) -> Hold {
+        self.shared.gate.send_modify(|gate| gate.holds += 1);
+        Hold { shared: self.shared.clone() }
+    }
+
+    /// Sets the database's clock, in ms since 1970, and stops it there.
+    pub fn set_clock_ms(&self, clock_ms: i64) {
+        self.state().clock_ms = Some(clock_ms);
+    }
+
+    /// Another server takes the database over, with all that was committed.
+    pub fn fail_over(&self) {
+        self.state().identity += 1;
+    }
+
+    /// The same database forgets a namespace's batches that end after this revision, and the rows saved from them.
+    pub fn lose_after(&self, namespace: &str, revision: Revision) {
+        let mut state = self.state();
+        let Some(namespace) = state.namespaces.get_mut(namespace) else { return };
+        namespace.log.retain(|batch| batch.revision() <= revision);
+        namespace.revision = namespace.log.back().map_or(namespace.trimmed, |last| last.revision());
+        namespace.saved.retain(|changes| changes.to <= revision);
+        namespace.rows = Rows::default();
+        for changes in &namespace.saved {
+            replay(&mut namespace.rows, changes);
+        }
+    }
+
+    /// Another server takes the database over, without a namespace's batches that end after this revision.
+    pub fn restore_to(&self, namespace: &str, revision: Revision) {
+        self.lose_after(namespace, revision);
+        self.fail_over();
+    }
+
+    /// A namespace's head revision; 0 if it does not exist.
+    #[must_use]
+    pub fn revision(&self, namespace: &str) -> Revision {
+        self.state().namespaces.get(namespace).map_or(Revision(0), |found| found.revision)
+    }
+
+    /// A namespace's whole log, as far as it was not trimmed.
+    #[must_use]
+    pub fn log(&self, namespace: &str) -> Vec<Arc<Batch>> {
+        self.state().namespaces.get(namespace).map(|found| found.log.iter().cloned().collect()).unwrap_or_default()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.shared.state()
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A test that panicked elsewhere is reported there.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Applies saved changes to rows.
+fn replay(rows: &mut Rows, changes: &RowChanges) {
+    let mut sessions: BTreeMap<_, _> = rows.sessions.drain(..).map(|session| (session.opened, session)).collect();
+    sessions.retain(|opened, _| !changes.ended_sessions.contains(opened));
+    for session in &changes.sessions {
+        let mut session = session.clone();
+        session.claims.clear();
+        sessions.insert(session.opened, session);
+    }
+    let mut claims: BTreeMap<_, _> = rows.claims.drain(..).map(|claim| (claim.id, claim)).collect();
+    claims.retain(|id, _| !changes.ended_claims.contains(id));
+    claims.extend(changes.claims.iter().map(|claim| (claim.id, claim.clone())));
+    rows.sessions = sessions.into_values().collect();
+    rows.claims = claims.into_values().collect();
+    rows.revision = changes.to;
+}
+
+/// One server's way to a [`MemoryDatabase`].
+pub struct MemoryStore {
+    shared: Arc<Shared>,
+    connected: AtomicBool,
+    /// The server that has beaten here; 0 if none has.
+    registered: AtomicU64,
+    /// The server that appends here; 0 if none has.
+    own: AtomicU64,
+    hints: tokio::sync::Mutex<broadcast::Receiver<ServerId>>,
+}
+
+impl MemoryStore {
+    /// Cuts this server off from the database, or connects it again.
+    pub fn set_connected(&self, connected: bool) {
+        self.connected.store(connected, Ordering::SeqCst);
+    }
+
+    fn reach(&self) -> Result<MutexGuard<'_, State>, StoreError> {
+        let state = self.shared.state();
+        if state.unavailable || !self.connected.load(Ordering::SeqCst) {
+            return Err(StoreError::Unavailable("switched off".to_owned()));
+        }
+        Ok(state)
+    }
+
+    async fn pass_gate(&self) {
+        self.shared.gate.send_modify(|gate| gate.waiting += 1);
+        let _waiting = Waiting(&self.shared);
+        // The sender lives in `self`, so the wait ends only with the condition.
+        let _ = self.shared.gate.subscribe().wait_for(|gate| gate.holds == 0).await;
+    }
+
+    fn commit(state: &mut State, batch: &Batch) -> Result<(), StoreError> {
+        let identity = state.identity;
+        let current = state.namespaces.get(&batch.namespace);
+        let revision = current.map_or(Revision(0), |found| found.revision);
+        let intact = current.is_none_or(|found| found.identity == identity);
+        if revision != batch.previous || !(intact || batch.declares_loss()) {
+            return Err(StoreError::Conflict);
+        }
+        assert!(batch.revision() > batch.previous, "a batch must raise the revision");
+        let namespace = state.namespaces.entry(batch.namespace.clone()).or_default();
+        namespace.identity = identity;
+        namespace.revision = batch.revision();
+        namespace.log.push_back(Arc::new(batch.clone()));
+        Ok(())
+    }
+}
+
+impl State {
+    fn clock_ms(&self) -> i64 {
+        self.clock_ms.unwrap_or_else(|| {
+            let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+        })
+    }
+}
+
+#[async_trait]
+impl Store for MemoryStore {
+    fn exclusive(&self) -> bool {
+        false
+    }
+
+    async fn append(&self, batch: &Batch, notify: bool) -> Result<(), StoreError> {
+        self.own.store(batch.server.0, Ordering::SeqCst);
+        self.pass_gate().await;
+        let mut state = self.reach()?;
+        let unknown = Err(StoreError::OutcomeUnknown("the answer was lost".to_owned()));
+        let outcome = match state.faults.pop_front() {
+            Some(Fault::Unavailable) => return Err(StoreError::Unavailable("made to fail".to_owned())),
+            Some(Fault::OutcomeUnknownAndLost) => return unknown,
+            Some(Fault::OutcomeUnknown) => Self::commit(&mut state, batch).and(unknown),
+            None => Self::commit(&mut state, batch),
+        };
+        if notify && outcome != Err(StoreError::Conflict) {
+            // That nobody listens is no error.
+            let _ = self.shared.appended.send(batch.server);
+        }
+        outcome
+    }
+
+    async fn read(&self, namespace: &str, after: Revision, limit: usize) -> Result<Tail, StoreError> {
+        let state = self.reach()?;
+        let clock_ms = state.clock_ms();
+        let Some(found) = state.namespaces.get(namespace) else {
+            let head = Head { revision: Revision(0), rows_revision: Revision(0), intact: true, clock_ms };
+            return Ok(Tail { batches: Vec::new(), head });
+        };
+        if after < found.trimmed {
+            return Err(StoreError::Compacted(found.trimmed));
+        }
+        let end = after.0.saturating_add(limit.max(1) as u64);
+        let wanted = |batch: &&Arc<Batch>| batch.revision() > after && batch.previous.0 < end;
+        let head = Head {
+            revision: found.revision,
+            rows_revision: found.rows.revision,
+            intact: found.identity == state.identity,
+            clock_ms,
+        };
+        Ok(Tail { batches: found.log.iter().filter(wanted).cloned().collect(), head })
+    }
+
+    async fn load(&self, namespace: &str) -> Result<Rows, StoreError> {
+        Ok(self.reach()?.namespaces.get(namespace).map(|found| found.rows.clone()).unwrap_or_default())
+    }
+
+    async fn save(&self, namespace: &str, changes: &RowChanges) -> Result<(), StoreError> {
+        let mut state = self.reach()?;
+        let identity = state.identity;
+        let found = state.namespaces.get_mut(namespace).ok_or(StoreError::Conflict)?;
+        let ends_batch = found.log.iter().any(|batch| batch.revision() == changes.to);
+        if found.rows.revision != changes.from || !ends_batch || found.identity != identity {
+            return Err(StoreError::Conflict);
+        }
+        replay(&mut found.rows, changes);
+        found.saved.push(changes.clone());
+        Ok(())
+    }
+
+    async fn heads(&self) -> Result<Vec<(Text, Revision)>, StoreError> {
+        Ok(self.reach()?.namespaces.iter().map(|(name, found)| (name.clone(), found.revision)).collect())
+    }
+
+    async fn beat(&self, presence: &Presence) -> Result<Vec<Presence>, StoreError> {
+        let mut state = self.reach()?;
+        let id = presence.server;
+        let forgotten = self.registered.load(Ordering::SeqCst) == id.0 && !state.servers.contains_key(&id);
+        if !forgotten && state.servers.get(&id).is_none_or(|known| !known.dead) {
+            state.servers.insert(id, Presence { dead: false, ..presence.clone() });
+            self.registered.store(id.0, Ordering::SeqCst);
+        }
+        let mut everybody: Vec<Presence> = state.servers.values().cloned().collect();
+        if forgotten {
+            everybody.push(Presence { dead: true, ..presence.clone() });
+        }
+        Ok(everybody)
+    }
+
+    async fn mark_dead(&self, server: ServerId, beat: u64) -> Result<bool, StoreError> {
+        let mut state = self.reach()?;
+        let Some(known) = state.servers.get_mut(&server) else { return Ok(true) };
+        known.dead |= known.beat == beat;
+        Ok(known.dead)
+    }
+
+    async fn forget(&self, servers: &[ServerId]) -> Result<(), StoreError> {
+        self.reach()?.servers.retain(|id, known| !(known.dead && servers.contains(id)));
+        Ok(())
+    }
+
+    async fn trim(&self, namespace: &str, before_ms: i64) -> Result<Revision, StoreError> {
+        let mut state = self.reach()?;
+        let Some(found) = state.namespaces.get_mut(namespace) else { return Ok(Revision(0)) };
+        while found.log.len() > 1 && found.log[0].at_ms < before_ms && found.log[0].revision() <= found.rows.revision {
+            found.trimmed = found.log[0].revision();
+            found.log.pop_front();
+        }
+        Ok(found.trimmed)
+    }
+
+    async fn hint(&self) {
+        let mut appended = self.hints.lock().await;
+        // Having missed some of them is reason enough.
+        while appended.recv().await.is_ok_and(|server| server.0 == self.own.load(Ordering::SeqCst)) {}
+    }
+}

@@ -1,0 +1,181 @@
+//! A small pool of connections that cannot be poisoned: a connection goes back only if the last thing it did ended
+//! cleanly and outside of a transaction, whatever happens to the caller meanwhile.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+use super::connection::{Append, Arg, Connection, Connector, Failure, Row, Statements};
+
+/// A pool. Clones are the same pool.
+#[derive(Clone)]
+pub(super) struct Pool {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    connector: Arc<dyn Connector>,
+    permits: Arc<Semaphore>,
+    /// Connections nobody uses, the last used on top, with the generation that they were made in.
+    idle: Mutex<Vec<(u64, Box<dyn Connection>)>>,
+    /// Changes when a connection was lost: those that were made before are then not trusted either.
+    generation: Arc<AtomicU64>,
+    statement_timeout: Duration,
+}
+
+impl Pool {
+    /// A pool of at most `size` connections, which waits at most `statement_timeout` for a free one and for each answer.
+    pub(super) fn new(connector: Arc<dyn Connector>, size: usize, statement_timeout: Duration) -> Self {
+        Self::sharing_fate(connector, size, statement_timeout, Arc::default())
+    }
+
+    /// Another pool on the same database: what one of them finds out about lost connections, the other knows too.
+    pub(super) fn beside(&self, size: usize) -> Self {
+        let shared = &self.shared;
+        Self::sharing_fate(shared.connector.clone(), size, shared.statement_timeout, shared.generation.clone())
+    }
+
+    fn sharing_fate(
+        connector: Arc<dyn Connector>,
+        size: usize,
+        statement_timeout: Duration,
+        generation: Arc<AtomicU64>,
+    ) -> Self {
+        let permits = Arc::new(Semaphore::new(size));
+        let shared = Shared { connector, permits, idle: Mutex::default(), generation, statement_timeout };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Takes a connection. After a failure nothing was sent.
+    pub(super) async fn take(&self) -> Result<Taken, Failure> {
+        let shared = self.shared.clone();
+        let permit = match timeout(shared.statement_timeout, shared.permits.clone().acquire_owned()).await {
+            Ok(Ok(permit)) => permit,
+            Ok(Err(_)) | Err(_) => return Err(Failure::Refused("all connections are busy".to_owned())),
+        };
+        let generation = shared.generation.load(Ordering::SeqCst);
+        let connection = match shared.pop_idle(generation) {
+            Some(connection) => connection,
+            None => shared.connector.connect().await?,
+        };
+        Ok(Taken {
+            shared,
+            generation,
+            connection: Some(connection),
+            clean: true,
+            in_transaction: false,
+            _permit: permit,
+        })
+    }
+}
+
+impl Shared {
+    fn pop_idle(&self, generation: u64) -> Option<Box<dyn Connection>> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.retain(|(made, _)| *made == generation);
+        idle.pop().map(|(_, connection)| connection)
+    }
+}
+
+/// A connection in use.
+pub(super) struct Taken {
+    shared: Arc<Shared>,
+    generation: u64,
+    /// There until dropped.
+    connection: Option<Box<dyn Connection>>,
+    /// False from when something is sent until its answer is complete.
+    clean: bool,
+    in_transaction: bool,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take()
+            && self.clean
+            && !self.in_transaction
+        {
+            let mut idle = self.shared.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            idle.push((self.generation, connection));
+        }
+    }
+}
+
+/// Sends something over the connection and waits for the answer, and keeps the books on whether the connection can be used
+/// again: not after a failure, and not if the caller went away meanwhile.
+macro_rules! exchange {
+    ($taken:ident, $connection:ident => $call:expr) => {{
+        let bound = $taken.shared.statement_timeout;
+        let Some($connection) = $taken.connection.as_mut().filter(|_| $taken.clean) else {
+            return Err(Failure::Refused("the connection has failed before".to_owned()));
+        };
+        $taken.clean = false;
+        let outcome = match timeout(bound, $call).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(Failure::Lost(format!("no answer within {bound:?}"))),
+        };
+        match &outcome {
+            Ok(_) => $taken.clean = true,
+            Err(Failure::Lost(_) | Failure::ReadOnly(_)) => {
+                $taken.shared.generation.fetch_add(1, Ordering::SeqCst);
+            }
+            Err(Failure::Conflict | Failure::Refused(_) | Failure::Unsafe(_)) => {}
+        }
+        outcome
+    }};
+}
+
+impl Taken {
+    /// The statements that the database at the other end understands.
+    pub(super) fn sql(&self) -> Result<&'static Statements, Failure> {
+        let gone = || Failure::Refused("the connection is gone".to_owned());
+        self.connection.as_ref().map(|connection| connection.sql()).ok_or_else(gone)
+    }
+
+    pub(super) async fn execute(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64, Failure> {
+        exchange!(self, connection => connection.execute(sql, args))
+    }
+
+    pub(super) async fn fetch(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row>, Failure> {
+        exchange!(self, connection => connection.fetch(sql, args))
+    }
+
+    pub(super) async fn script(&mut self, sql: &'static str) -> Result<(), Failure> {
+        exchange!(self, connection => connection.script(sql))
+    }
+
+    pub(super) async fn append(&mut self, append: &Append<'_>) -> Result<bool, Failure> {
+        exchange!(self, connection => connection.append(append))
+    }
+
+    /// Begins a transaction that writes. Dropped before its commit, it is rolled back.
+    pub(super) async fn begin(&mut self) -> Result<(), Failure> {
+        let begin = self.sql()?.begin;
+        self.in_transaction = true;
+        self.script(begin).await
+    }
+
+    /// Begins a transaction that sees the database as of one moment.
+    pub(super) async fn begin_snapshot(&mut self) -> Result<(), Failure> {
+        let begin = self.sql()?.begin_snapshot;
+        self.in_transaction = true;
+        self.script(begin).await
+    }
+
+    /// Commits.
+    pub(super) async fn commit(&mut self) -> Result<(), Failure> {
+        self.script("COMMIT").await?;
+        self.in_transaction = false;
+        Ok(())
+    }
+
+    /// Undoes the transaction, and keeps the connection.
+    pub(super) async fn rollback(&mut self) -> Result<(), Failure> {
+        self.script("ROLLBACK").await?;
+        self.in_transaction = false;
+        Ok(())
+    }
+}

@@ -1,0 +1,354 @@
+//! The logic of the stores of SQL, once for all of them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tenure_core::{Revision, ServerId, Text};
+
+use super::codec::{CodecError, decode_events, encode_events};
+use super::connection::{Append, Arg, Failure, HeadMove, Row};
+use super::pool::{Pool, Taken};
+use super::rows::{self, CHUNK, number};
+use super::{Batch, Head, Presence, RowChanges, Rows, Store, StoreError, Tail};
+
+/// How many batches are dropped in one transaction.
+const TRIM_STEP: usize = 500;
+
+/// How many such transactions one call of `trim` makes at the most.
+const TRIM_STEPS: usize = 20;
+
+/// A way to learn that others have appended.
+#[async_trait]
+pub(super) trait Hints: Send + Sync + 'static {
+    /// See [`Store::hint`].
+    async fn hint(&self, own: &AtomicU64);
+}
+
+/// A store in a database of SQL.
+pub(super) struct SqlStore {
+    /// Connections for what writes.
+    pub(super) writers: Pool,
+    /// Connections for what only reads; perhaps the same.
+    pub(super) readers: Pool,
+    /// The connection for beats; perhaps a writer's.
+    pub(super) beats: Pool,
+    /// Whether this process owns the database.
+    pub(super) exclusive: bool,
+    /// How it learns of other servers' appends, if it can.
+    pub(super) hints: Option<Box<dyn Hints>>,
+    /// The server that has beaten here; 0 if none has.
+    pub(super) registered: AtomicU64,
+    /// The server that appends here; 0 if none has.
+    pub(super) own: AtomicU64,
+}
+
+/// A number of ours as the database keeps it. Those that may use all 64 bits come back the same.
+fn int(value: u64) -> Arg<'static> {
+    Arg::Int(value.cast_signed())
+}
+
+fn count(value: usize) -> Arg<'static> {
+    Arg::Int(i64::try_from(value).unwrap_or(i64::MAX))
+}
+
+/// What a failure means when nothing was changed by what failed, or what was changed is undone.
+fn unavailable(failure: Failure) -> StoreError {
+    StoreError::Unavailable(failure.reason())
+}
+
+/// What a failure means of a statement that commits.
+fn uncertain(failure: Failure) -> StoreError {
+    match failure {
+        Failure::Conflict => StoreError::Conflict,
+        Failure::Lost(reason) => StoreError::OutcomeUnknown(reason),
+        Failure::Refused(_) | Failure::ReadOnly(_) | Failure::Unsafe(_) => unavailable(failure),
+    }
+}
+
+/// What a failure means within a transaction that is not committed.
+fn undone(failure: Failure) -> StoreError {
+    match failure {
+        Failure::Conflict => StoreError::Conflict,
+        _ => unavailable(failure),
+    }
+}
+
+fn unreadable(error: CodecError) -> StoreError {
+    StoreError::Unavailable(error.to_string())
+}
+
+fn batch(namespace: &Text, row: &Row) -> Result<Batch, StoreError> {
+    Ok(Batch {
+        namespace: namespace.clone(),
+        previous: Revision(number(row, 5).map_err(unavailable)?),
+        server: ServerId(number(row, 6).map_err(unavailable)?),
+        number: row.int(7).map_err(unavailable)?.cast_unsigned(),
+        at_ms: row.int(8).map_err(unavailable)?,
+        events: decode_events(row.text(9).map_err(unavailable)?).map_err(unreadable)?,
+    })
+}
+
+fn head(row: &Row) -> Result<Head, Failure> {
+    let clock_ms = row.int(3)?;
+    if row.is_null(0) {
+        return Ok(Head { revision: Revision(0), rows_revision: Revision(0), intact: true, clock_ms });
+    }
+    let (revision, rows_revision) = (Revision(number(row, 0)?), Revision(number(row, 1)?));
+    Ok(Head { revision, rows_revision, intact: row.int(2)? == 1, clock_ms })
+}
+
+fn presence(row: &Row) -> Result<Presence, Failure> {
+    Ok(Presence {
+        server: ServerId(number(row, 0)?),
+        beat: row.int(1)?.cast_unsigned(),
+        lease: Duration::from_millis(number(row, 2)?),
+        label: row.text(3)?.to_owned(),
+        dead: row.int(4)? == 1,
+    })
+}
+
+impl SqlStore {
+    async fn load_rows(&self, connection: &mut Taken, namespace: &str) -> Result<Rows, Failure> {
+        let sql = connection.sql()?;
+        let found = connection.fetch(sql.rows_revision, &[Arg::Text(namespace)]).await?;
+        let Some(found) = found.first() else { return Ok(Rows::default()) };
+        let mut loaded = Rows { revision: Revision(number(found, 0)?), ..Rows::default() };
+        let mut after = 0;
+        loop {
+            let args = [Arg::Text(namespace), Arg::Int(after), count(CHUNK)];
+            let page = connection.fetch(sql.load_sessions, &args).await?;
+            for row in &page {
+                loaded.sessions.push(rows::session(row)?);
+                after = row.int(0)?;
+            }
+            if page.len() < CHUNK {
+                break;
+            }
+        }
+        let (mut id, mut position) = (0, 0);
+        loop {
+            let args = [Arg::Text(namespace), Arg::Int(id), Arg::Int(id), Arg::Int(position), count(CHUNK)];
+            let page = connection.fetch(sql.load_claims, &args).await?;
+            for row in &page {
+                rows::add_claim(&mut loaded.claims, row)?;
+                (id, position) = (row.int(0)?, row.int(1)?);
+            }
+            if page.len() < CHUNK {
+                break;
+            }
+        }
+        Ok(loaded)
+    }
+
+    /// Changes the rows within a transaction. False if they are not at `changes.from`.
+    async fn change_rows(
+        connection: &mut Taken,
+        namespace: &str,
+        changes: &RowChanges,
+        chunks: &RowChunks,
+    ) -> Result<bool, Failure> {
+        let sql = connection.sql()?;
+        let (from, to, namespace) = (int(changes.from.0), int(changes.to.0), Arg::Text(namespace));
+        if connection.execute(sql.advance_rows, &[to, namespace, from, namespace, to]).await? == 0 {
+            return Ok(false);
+        }
+        for keys in &chunks.gone_sessions {
+            connection.execute(sql.delete_sessions, &[Arg::Text(keys), namespace]).await?;
+        }
+        for sessions in &chunks.sessions {
+            connection.execute(sql.insert_sessions, &[namespace, Arg::Text(sessions)]).await?;
+        }
+        for keys in &chunks.gone_claims {
+            connection.execute(sql.delete_claims, &[Arg::Text(keys), namespace]).await?;
+        }
+        for claims in &chunks.claims {
+            connection.execute(sql.insert_claims, &[namespace, Arg::Text(claims)]).await?;
+        }
+        Ok(true)
+    }
+}
+
+/// Row changes in the form in which they are sent: what is replaced goes first, like what is gone.
+struct RowChunks {
+    gone_sessions: Vec<String>,
+    sessions: Vec<String>,
+    gone_claims: Vec<String>,
+    claims: Vec<String>,
+}
+
+impl RowChunks {
+    fn new(changes: &RowChanges) -> Result<Self, CodecError> {
+        let replaced_sessions = changes.sessions.iter().map(|session| &session.opened);
+        let replaced_claims = changes.claims.iter().map(|claim| &claim.id);
+        let keys = |key: &Revision| key.0;
+        Ok(Self {
+            gone_sessions: rows::key_chunks(changes.ended_sessions.iter().chain(replaced_sessions).map(keys))?,
+            sessions: rows::session_chunks(&changes.sessions)?,
+            gone_claims: rows::key_chunks(changes.ended_claims.iter().chain(replaced_claims).map(keys))?,
+            claims: rows::claim_chunks(&changes.claims)?,
+        })
+    }
+}
+
+#[async_trait]
+impl Store for SqlStore {
+    fn exclusive(&self) -> bool {
+        self.exclusive
+    }
+
+    async fn append(&self, batch: &Batch, notify: bool) -> Result<(), StoreError> {
+        self.own.store(batch.server.0, Ordering::SeqCst);
+        let head = match batch.previous {
+            Revision(0) => HeadMove::Create,
+            _ if batch.declares_loss() => HeadMove::Adopt,
+            _ => HeadMove::Advance,
+        };
+        let append = Append {
+            head,
+            namespace: &batch.namespace,
+            previous: batch.previous.0.cast_signed(),
+            revision: batch.revision().0.cast_signed(),
+            server: batch.server.0.cast_signed(),
+            number: batch.number.cast_signed(),
+            at_ms: batch.at_ms,
+            events: &encode_events(&batch.events).map_err(unreadable)?,
+            notify,
+        };
+        let mut connection = self.writers.take().await.map_err(unavailable)?;
+        if connection.append(&append).await.map_err(uncertain)? { Ok(()) } else { Err(StoreError::Conflict) }
+    }
+
+    async fn read(&self, namespace: &str, after: Revision, limit: usize) -> Result<Tail, StoreError> {
+        let mut connection = self.readers.take().await.map_err(unavailable)?;
+        let sql = connection.sql().map_err(unavailable)?;
+        let limit = limit.max(1);
+        let end = after.0.saturating_add(limit as u64).min(Revision::MAX.0);
+        let after = Revision(after.0.min(Revision::MAX.0));
+        let args = [Arg::Text(namespace), Arg::Text(namespace), int(after.0), count(limit), int(end)];
+        let found = connection.fetch(sql.read, &args).await.map_err(unavailable)?;
+        let Some(first) = found.first() else {
+            return Err(StoreError::Unavailable("the database gave no head".to_owned()));
+        };
+        let head = head(first).map_err(unavailable)?;
+        let name = Text::from(namespace);
+        let batches: Vec<Arc<Batch>> = found
+            .iter()
+            .filter(|row| !row.is_null(4))
+            .map(|row| batch(&name, row).map(Arc::new))
+            .collect::<Result<_, _>>()?;
+        match batches.first() {
+            Some(oldest) if oldest.previous > after => Err(StoreError::Compacted(oldest.previous)),
+            _ => Ok(Tail { batches, head }),
+        }
+    }
+
+    async fn load(&self, namespace: &str) -> Result<Rows, StoreError> {
+        let mut connection = self.readers.take().await.map_err(unavailable)?;
+        connection.begin_snapshot().await.map_err(unavailable)?;
+        let loaded = self.load_rows(&mut connection, namespace).await.map_err(unavailable)?;
+        connection.rollback().await.map_err(unavailable)?;
+        Ok(loaded)
+    }
+
+    async fn save(&self, namespace: &str, changes: &RowChanges) -> Result<(), StoreError> {
+        let chunks = RowChunks::new(changes).map_err(unreadable)?;
+        let mut connection = self.writers.take().await.map_err(unavailable)?;
+        connection.begin().await.map_err(undone)?;
+        if Self::change_rows(&mut connection, namespace, changes, &chunks).await.map_err(undone)? {
+            connection.commit().await.map_err(uncertain)
+        } else {
+            connection.rollback().await.map_err(undone)?;
+            Err(StoreError::Conflict)
+        }
+    }
+
+    async fn heads(&self) -> Result<Vec<(Text, Revision)>, StoreError> {
+        let mut connection = self.readers.take().await.map_err(unavailable)?;
+        let sql = connection.sql().map_err(unavailable)?;
+        let found = connection.fetch(sql.heads, &[]).await.map_err(unavailable)?;
+        let head = |row: &Row| Ok((Text::from(row.text(0)?), Revision(number(row, 1)?)));
+        found.iter().map(head).collect::<Result<_, Failure>>().map_err(unavailable)
+    }
+
+    async fn beat(&self, own: &Presence) -> Result<Vec<Presence>, StoreError> {
+        let mut connection = self.beats.take().await.map_err(unavailable)?;
+        let sql = connection.sql().map_err(unavailable)?;
+        let id = int(own.server.0);
+        let lease = Arg::Int(i64::try_from(own.lease.as_millis()).unwrap_or(i64::MAX));
+        let label = Arg::Text(&own.label);
+        if self.exclusive {
+            connection.execute(sql.outlive, &[id]).await.map_err(uncertain)?;
+        }
+        let beaten = connection.execute(sql.beat, &[int(own.beat), lease, label, id]).await.map_err(uncertain)?;
+        // A row that was there and is not any more was forgotten, so the server was dead.
+        let known = self.registered.load(Ordering::SeqCst) == own.server.0;
+        if beaten == 0 && !known {
+            connection.execute(sql.register, &[id, int(own.beat), lease, label]).await.map_err(uncertain)?;
+        }
+        self.registered.store(own.server.0, Ordering::SeqCst);
+        let found = connection.fetch(sql.servers, &[]).await.map_err(unavailable)?;
+        let mut everybody: Vec<Presence> = found.iter().map(presence).collect::<Result<_, _>>().map_err(unavailable)?;
+        if !everybody.iter().any(|presence| presence.server == own.server) {
+            everybody.push(Presence { dead: true, ..own.clone() });
+        }
+        Ok(everybody)
+    }
+
+    async fn mark_dead(&self, server: ServerId, beat: u64) -> Result<bool, StoreError> {
+        let mut connection = self.beats.take().await.map_err(unavailable)?;
+        let sql = connection.sql().map_err(unavailable)?;
+        connection.execute(sql.mark_dead, &[int(server.0), int(beat)]).await.map_err(uncertain)?;
+        let found = connection.fetch(sql.servers, &[]).await.map_err(unavailable)?;
+        let everybody: Vec<Presence> = found.iter().map(presence).collect::<Result<_, _>>().map_err(unavailable)?;
+        Ok(everybody.iter().all(|presence| presence.dead || presence.server != server))
+    }
+
+    async fn forget(&self, servers: &[ServerId]) -> Result<(), StoreError> {
+        let keys = rows::key_chunks(servers.iter().map(|server| server.0)).map_err(unreadable)?;
+        let mut connection = self.beats.take().await.map_err(unavailable)?;
+        let sql = connection.sql().map_err(unavailable)?;
+        for keys in &keys {
+            connection.execute(sql.forget, &[Arg::Text(keys)]).await.map_err(uncertain)?;
+        }
+        Ok(())
+    }
+
+    async fn trim(&self, namespace: &str, before_ms: i64) -> Result<Revision, StoreError> {
+        let mut connection = self.writers.take().await.map_err(unavailable)?;
+        let sql = connection.sql().map_err(unavailable)?;
+        let mut gone = Revision(0);
+        for _ in 0..TRIM_STEPS {
+            // One more than may be dropped, so that the newest never is.
+            let args = [Arg::Text(namespace), count(TRIM_STEP + 1)];
+            let oldest = connection.fetch(sql.oldest_batches, &args).await.map_err(unavailable)?;
+            let mut last = None;
+            if let Some(first) = oldest.first() {
+                gone = Revision(number(first, 1).map_err(unavailable)?);
+            }
+            for row in oldest.iter().rev().skip(1).rev() {
+                let revision = row.int(0).map_err(unavailable)?;
+                if row.int(2).map_err(unavailable)? >= before_ms || revision > row.int(3).map_err(unavailable)? {
+                    break;
+                }
+                last = Some(revision);
+            }
+            let Some(last) = last else { break };
+            let args = [Arg::Text(namespace), Arg::Int(last)];
+            connection.execute(sql.delete_batches, &args).await.map_err(uncertain)?;
+            gone = Revision(last.cast_unsigned());
+            if oldest.len() <= TRIM_STEP {
+                break;
+            }
+        }
+        Ok(gone)
+    }
+
+    async fn hint(&self) {
+        match &self.hints {
+            Some(hints) => hints.hint(&self.own).await,
+            None => std::future::pending().await,
+        }
+    }
+}

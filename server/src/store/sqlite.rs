@@ -1,0 +1,202 @@
+//! SQLite: a file that one process owns.
+
+use std::fs::{File, TryLockError};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteRow, SqliteSynchronous};
+use sqlx::{ConnectOptions, Executor, Row as _, TypeInfo, ValueRef};
+use tokio::time::timeout;
+
+use super::connection::{Append, Arg, Cell, Connection, Connector, Failure, HeadMove, Row, Statements};
+use super::migrations;
+use super::options::{OpenError, StoreOptions};
+
+/// The file is the database: one that was put back from a copy shows it by its revision only.
+const CREATE_HEAD: &str = "INSERT INTO namespaces (revision, rows_revision, name, database_identity) \
+    VALUES (?, 0, ?, 'file') ON CONFLICT DO NOTHING";
+const ADVANCE_HEAD: &str = "UPDATE namespaces SET revision = ? WHERE name = ? AND revision = ?";
+const INSERT_BATCH: &str = "INSERT INTO batches (namespace, previous, revision, server, number, at_ms, events) \
+    VALUES (?, ?, ?, ?, ?, ?, ?)";
+
+static STATEMENTS: Statements = Statements {
+    scripts: migrations::SQLITE,
+    begin: "BEGIN IMMEDIATE",
+    begin_snapshot: "BEGIN",
+    read: "SELECT n.revision, n.rows_revision, 1, CAST(unixepoch('subsec') * 1000 AS INTEGER), \
+        b.revision, b.previous, b.server, b.number, b.at_ms, b.events \
+        FROM (SELECT 1) AS one \
+        LEFT JOIN namespaces AS n ON n.name = ? \
+        LEFT JOIN (SELECT * FROM batches WHERE namespace = ? AND revision > ? ORDER BY revision LIMIT ?) AS b \
+        ON b.previous < ? \
+        ORDER BY b.revision",
+    heads: "SELECT name, revision FROM namespaces",
+    rows_revision: "SELECT rows_revision FROM namespaces WHERE name = ?",
+    load_sessions: "SELECT opened, id, owner, ttl_ms, home, metadata FROM sessions \
+        WHERE namespace = ? AND opened > ? ORDER BY opened LIMIT ?",
+    load_claims: "SELECT id, position, name, state, token, session, opened, owner, priority, min_hold_ms, home, metadata \
+        FROM claims WHERE namespace = ? AND id >= ? AND (id > ? OR position > ?) ORDER BY id, position LIMIT ?",
+    advance_rows: "UPDATE namespaces SET rows_revision = ? WHERE name = ? AND rows_revision = ? \
+        AND EXISTS (SELECT 1 FROM batches AS b WHERE b.namespace = ? AND b.revision = ?)",
+    delete_sessions: "DELETE FROM sessions WHERE opened IN (SELECT value FROM json_each(?)) AND namespace = ?",
+    insert_sessions: "INSERT INTO sessions (namespace, opened, id, owner, ttl_ms, home, metadata) \
+        SELECT ?, value ->> 'opened', value ->> 'id', value ->> 'owner', value ->> 'ttl_ms', value ->> 'home', \
+        value ->> 'metadata' FROM json_each(?)",
+    delete_claims: "DELETE FROM claims WHERE id IN (SELECT value FROM json_each(?)) AND namespace = ?",
+    insert_claims: "INSERT INTO claims (namespace, id, position, name, state, token, session, opened, owner, priority, \
+        min_hold_ms, home, metadata) \
+        SELECT ?, value ->> 'id', value ->> 'position', value ->> 'name', value ->> 'state', value ->> 'token', \
+        value ->> 'session', value ->> 'opened', value ->> 'owner', value ->> 'priority', value ->> 'min_hold_ms', \
+        value ->> 'home', value ->> 'metadata' FROM json_each(?)",
+    beat: "UPDATE servers SET beat = ?, lease_ms = ?, label = ? WHERE id = ? AND NOT dead",
+    register: "INSERT INTO servers (id, beat, lease_ms, label, dead) VALUES (?, ?, ?, ?, FALSE) ON CONFLICT DO NOTHING",
+    servers: "SELECT id, beat, lease_ms, label, CASE WHEN dead THEN 1 ELSE 0 END FROM servers ORDER BY id",
+    mark_dead: "UPDATE servers SET dead = TRUE WHERE id = ? AND beat = ?",
+    outlive: "UPDATE servers SET dead = TRUE WHERE id <> ? AND NOT dead",
+    forget: "DELETE FROM servers WHERE id IN (SELECT value FROM json_each(?)) AND dead",
+    oldest_batches: "SELECT b.revision, b.previous, b.at_ms, n.rows_revision FROM batches AS b \
+        JOIN namespaces AS n ON n.name = b.namespace WHERE b.namespace = ? ORDER BY b.revision LIMIT ?",
+    delete_batches: "DELETE FROM batches WHERE namespace = ? AND revision <= ?",
+    migrations_exist: "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'tenure_migrations'",
+    create_migrations: "CREATE TABLE IF NOT EXISTS tenure_migrations \
+        (number INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL) STRICT",
+    lock_migrations: "SELECT 1",
+    migrations: "SELECT number FROM tenure_migrations ORDER BY number",
+    record_migration: "INSERT INTO tenure_migrations (number, name) VALUES (?, ?)",
+};
+
+/// SQLite's code for "another connection has the file".
+const SQLITE_BUSY: i32 = 5;
+
+/// What an error means. A commit that failed is looked at by [`SqliteDatabase::append`].
+fn failure(error: sqlx::Error) -> Failure {
+    match error {
+        sqlx::Error::Database(error) => Failure::Refused(error.message().to_owned()),
+        error => Failure::Lost(error.to_string()),
+    }
+}
+
+fn is_busy(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|error| error.code()).and_then(|code| code.parse::<i32>().ok());
+    // The higher bits say more about why.
+    code.is_some_and(|code| code & 0xff == SQLITE_BUSY)
+}
+
+/// Opens connections to a file that this process owns.
+pub(super) struct SqliteConnector {
+    options: SqliteConnectOptions,
+    bound: std::time::Duration,
+    /// Locked until all connections are closed.
+    lock: Arc<File>,
+}
+
+impl SqliteConnector {
+    /// Takes possession of the file.
+    pub(super) fn new(path: PathBuf, options: &StoreOptions) -> Result<Self, OpenError> {
+        let mut lock_path = path.clone().into_os_string();
+        lock_path.push(".lock");
+        let lock_path = PathBuf::from(lock_path);
+        let failed = |error: std::io::Error| OpenError::Unavailable(format!("{}: {error}", lock_path.display()));
+        let lock = File::options().create(true).truncate(false).write(true).open(&lock_path).map_err(failed)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(OpenError::InUse(path)),
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        let sqlite = SqliteConnectOptions::new()
+            .filename(path)
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Full)
+            .busy_timeout(options.statement_timeout)
+            .disable_statement_logging();
+        Ok(Self { options: sqlite, bound: options.connect_timeout, lock: Arc::new(lock) })
+    }
+}
+
+#[async_trait]
+impl Connector for SqliteConnector {
+    async fn connect(&self) -> Result<Box<dyn Connection>, Failure> {
+        let inner = match timeout(self.bound, self.options.connect()).await {
+            Ok(connected) => connected.map_err(|error| Failure::Refused(error.to_string()))?,
+            Err(_) => return Err(Failure::Refused("the file could not be opened in time".to_owned())),
+        };
+        Ok(Box::new(SqliteDatabase { inner, _lock: self.lock.clone() }))
+    }
+}
+
+/// A connection to the file.
+struct SqliteDatabase {
+    inner: SqliteConnection,
+    _lock: Arc<File>,
+}
+
+impl SqliteDatabase {
+    async fn run(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64, sqlx::Error> {
+        let query = args.iter().fold(sqlx::query(sql), |query, arg| match arg {
+            Arg::Int(value) => query.bind(*value),
+            Arg::Text(value) => query.bind(*value),
+        });
+        Ok(query.execute(&mut self.inner).await?.rows_affected())
+    }
+}
+
+#[async_trait]
+impl Connection for SqliteDatabase {
+    fn sql(&self) -> &'static Statements {
+        &STATEMENTS
+    }
+
+    async fn execute(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64, Failure> {
+        self.run(sql, args).await.map_err(failure)
+    }
+
+    async fn fetch(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row>, Failure> {
+        let query = args.iter().fold(sqlx::query(sql), |query, arg| match arg {
+            Arg::Int(value) => query.bind(*value),
+            Arg::Text(value) => query.bind(*value),
+        });
+        let rows = query.fetch_all(&mut self.inner).await.map_err(failure)?;
+        rows.iter().map(row).collect::<Result<_, _>>().map_err(failure)
+    }
+
+    async fn script(&mut self, sql: &'static str) -> Result<(), Failure> {
+        self.inner.execute(sql).await.map(drop).map_err(failure)
+    }
+
+    async fn append(&mut self, append: &Append<'_>) -> Result<bool, Failure> {
+        self.run(STATEMENTS.begin, &[]).await.map_err(failure)?;
+        let namespace = Arg::Text(append.namespace);
+        let (previous, revision) = (Arg::Int(append.previous), Arg::Int(append.revision));
+        let moved = match append.head {
+            HeadMove::Create => self.run(CREATE_HEAD, &[revision, namespace]).await,
+            HeadMove::Advance | HeadMove::Adopt => self.run(ADVANCE_HEAD, &[revision, namespace, previous]).await,
+        };
+        if moved.map_err(failure)? == 0 {
+            self.run("ROLLBACK", &[]).await.map_err(failure)?;
+            return Ok(false);
+        }
+        let (server, number) = (Arg::Int(append.server), Arg::Int(append.number));
+        let args = [namespace, previous, revision, server, number, Arg::Int(append.at_ms), Arg::Text(append.events)];
+        self.run(INSERT_BATCH, &args).await.map_err(failure)?;
+        match self.run("COMMIT", &[]).await {
+            Ok(_) => Ok(true),
+            Err(error) if is_busy(&error) => Err(failure(error)),
+            // The disk failed at some point of the commit: only reading the file again tells at which.
+            Err(error) => Err(Failure::Lost(error.to_string())),
+        }
+    }
+}
+
+fn row(row: &SqliteRow) -> Result<Row, sqlx::Error> {
+    let cell = |column: usize| {
+        let value = row.try_get_raw(column)?;
+        match (value.is_null(), value.type_info().name()) {
+            (true, _) => Ok(Cell::Null),
+            (false, "INTEGER") => Ok(Cell::Int(row.try_get_unchecked(column)?)),
+            (false, _) => Ok(Cell::Text(row.try_get_unchecked(column)?)),
+        }
+    };
+    (0..row.len()).map(cell).collect::<Result<_, _>>().map(Row)
+}

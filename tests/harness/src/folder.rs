@@ -1,0 +1,81 @@
+//! A temporary folder that is removed, and the process in it ended, when it is dropped or this process dies.
+
+use std::fs;
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use anyhow::Context;
+use rustix::process::Signal;
+
+use crate::program::User;
+
+/// Waits for the end of its input, which is the end of the process that started it; ends the process group whose leader
+/// stands in the folder's `process` file, gently for 5 s; then removes the folder.
+const REAPER: &str = r#"
+cat > /dev/null
+cd /
+pid=$(cat "$1/process" 2> /dev/null)
+if [ -n "$pid" ]; then
+  kill "-$2" "$pid" 2> /dev/null
+  left=50
+  while [ "$left" -gt 0 ] && grep -q '^State:.[^ZX]' "/proc/$pid/status" 2> /dev/null; do
+    kill -s CONT "$pid" 2> /dev/null
+    sleep 0.1
+    left=$((left - 1))
+  done
+  kill -s KILL -- "-$pid" 2> /dev/null
+fi
+rm -rf "$1" || { sleep 1; rm -rf "$1"; }
+"#;
+
+/// The folder.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+    reaper: Child,
+}
+
+impl Folder {
+    /// Makes a folder that belongs to `user`. `signal` is what the process in it is asked to end with.
+    pub(crate) fn create(user: Option<User>, signal: Signal) -> anyhow::Result<Self> {
+        let path = tempfile::Builder::new().prefix("tenure-").tempdir().context("making a temporary folder")?.keep();
+        // The reaper comes first: nothing that fails from here on leaves the folder behind. It has a process group of
+        // its own, so that Ctrl-C in a terminal does not end it together with the tests.
+        let reaper = Command::new("sh")
+            .args(["-c", REAPER, "reaper"])
+            .arg(&path)
+            .arg(signal.as_raw().to_string())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .context("starting sh")?;
+        let folder = Self { path, reaper };
+        if let Some(user) = user {
+            chown(&folder.path, Some(user.id), Some(user.group)).context("giving away a temporary folder")?;
+        }
+        Ok(folder)
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Notes the process that is to end with the folder, or that there is none.
+    pub(crate) fn note_process(&self, id: Option<u32>) -> anyhow::Result<()> {
+        let text = id.map(|id| id.to_string()).unwrap_or_default();
+        fs::write(self.path.join("process"), text).context("noting a process")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        drop(self.reaper.stdin.take());
+        // The reaper waits 5 s at the most.
+        let _ = self.reaper.wait();
+    }
+}

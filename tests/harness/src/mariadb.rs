@@ -1,0 +1,152 @@
+//! A throw-away MariaDB.
+
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use anyhow::Context;
+use rustix::process::Signal;
+use sqlx::mysql::{MySqlConnectOptions, MySqlSslMode};
+use sqlx::{ConnectOptions, Connection, MySqlConnection};
+use tokio::sync::OnceCell;
+
+use crate::folder::Folder;
+use crate::postgres::run;
+use crate::process::{Process, run_as};
+use crate::{port, program};
+
+/// How long one attempt to connect may take.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// A MariaDB with default settings (so commits are durable), on 127.0.0.1, whose `root` needs no password.
+#[derive(Debug)]
+pub struct MariaDb {
+    process: Process,
+    port: u16,
+    databases: AtomicU32,
+}
+
+impl MariaDb {
+    /// The instance that all tests of this process share. Started on first use.
+    ///
+    /// # Errors
+    /// As of [`MariaDb::start`].
+    pub async fn shared() -> anyhow::Result<&'static Self> {
+        static SHARED: OnceCell<MariaDb> = OnceCell::const_new();
+        SHARED.get_or_try_init(Self::start).await
+    }
+
+    /// Starts one, and waits until it answers.
+    ///
+    /// # Errors
+    /// If MariaDB is not installed or does not start; with the end of its log.
+    pub async fn start() -> anyhow::Result<Self> {
+        Self::start_with(&[]).await
+    }
+
+    /// Starts one with options, such as `--innodb-flush-log-at-trx-commit=2`.
+    ///
+    /// # Errors
+    /// As of [`MariaDb::start`].
+    pub async fn start_with(options: &[&str]) -> anyhow::Result<Self> {
+        let user = program::user_if_root("mysql")?;
+        let folder = Folder::create(user, Signal::TERM)?;
+        let data = format!("--datadir={}", folder.path().join("data").display());
+        // --no-defaults has to come first, in both.
+        let mut install = Command::new(program::find("mariadb-install-db", "mariadb-server")?);
+        install.args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db", &data]);
+        install.args(["--skip-name-resolve", "--innodb-log-file-size=16M"]).current_dir(folder.path());
+        run_as(&mut install, user);
+        run(install).await?;
+
+        let port = port::free()?;
+        let mut command = Command::new(program::find("mariadbd", "mariadb-server")?);
+        command.args(["--no-defaults", &data, "--bind-address=127.0.0.1", &format!("--port={port}")]);
+        command.args(["--socket=socket", "--pid-file=pid", "--skip-name-resolve", "--innodb-log-file-size=16M"]);
+        command.args(options);
+        let process = Process::new("MariaDB", command, folder, user, Signal::TERM);
+        let mut mariadb = Self { process, port, databases: AtomicU32::new(0) };
+        mariadb.start_again().await?;
+        Ok(mariadb)
+    }
+
+    /// The port of 127.0.0.1 that it listens on, or did before it was stopped.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The URL of a database in it, whether there is one of that name or not.
+    #[must_use]
+    pub fn url(&self, database: &str) -> String {
+        format!("mysql://root@127.0.0.1:{}/{database}", self.port)
+    }
+
+    /// Makes a database of its own for a test, and returns its URL.
+    ///
+    /// # Errors
+    /// If MariaDB refuses or is not running.
+    pub async fn create_database(&self) -> anyhow::Result<String> {
+        let name = format!("test_{}", self.databases.fetch_add(1, Ordering::Relaxed));
+        self.execute(&format!("CREATE DATABASE {name}")).await?;
+        Ok(self.url(&name))
+    }
+
+    /// Executes statements as `root`, in no database.
+    ///
+    /// # Errors
+    /// If MariaDB refuses or is not running.
+    pub async fn execute(&self, sql: &str) -> anyhow::Result<()> {
+        let mut connection = connect(self.port).await?;
+        sqlx::raw_sql(sql).execute(&mut connection).await.with_context(|| sql.to_string())?;
+        connection.close().await?;
+        Ok(())
+    }
+
+    /// Starts it again on the same port with the same data, and waits until it answers.
+    ///
+    /// # Errors
+    /// If it is running already or does not start; with the end of its log.
+    pub async fn start_again(&mut self) -> anyhow::Result<()> {
+        let port = self.port;
+        self.process.start(async || connect(port).await.is_ok()).await
+    }
+
+    /// Stops it gracefully: it ends its connections at once and writes everything to disk.
+    ///
+    /// # Errors
+    /// If it does not stop.
+    pub async fn stop(&mut self) -> anyhow::Result<()> {
+        self.process.stop().await
+    }
+
+    /// Kills it with SIGKILL.
+    ///
+    /// # Errors
+    /// If it survives that.
+    pub async fn kill(&mut self) -> anyhow::Result<()> {
+        self.process.kill().await
+    }
+
+    /// Freezes it: connections stay open, but nothing answers.
+    ///
+    /// # Errors
+    /// If it is not running.
+    pub fn pause(&mut self) -> anyhow::Result<()> {
+        self.process.pause()
+    }
+
+    /// Lets it run on after [`MariaDb::pause`].
+    ///
+    /// # Errors
+    /// None that are known.
+    pub fn resume(&mut self) -> anyhow::Result<()> {
+        self.process.resume()
+    }
+}
+
+async fn connect(port: u16) -> anyhow::Result<MySqlConnection> {
+    let options =
+        MySqlConnectOptions::new().host("127.0.0.1").port(port).username("root").ssl_mode(MySqlSslMode::Disabled);
+    Ok(tokio::time::timeout(CONNECT, options.connect()).await??)
+}

@@ -1,0 +1,103 @@
+//! A throw-away PgBouncer.
+
+use std::fs;
+use std::process::Command;
+
+use anyhow::Context;
+use rustix::process::Signal;
+use tokio::net::TcpStream;
+
+use crate::folder::Folder;
+use crate::process::Process;
+use crate::{Postgres, port, program};
+
+/// A PgBouncer in transaction mode in front of a [`Postgres`].
+#[derive(Debug)]
+pub struct PgBouncer {
+    process: Process,
+    port: u16,
+}
+
+impl PgBouncer {
+    /// Starts one, and waits until it accepts connections.
+    ///
+    /// # Errors
+    /// If PgBouncer is not installed or does not start; with the end of its log.
+    pub async fn start(postgres: &Postgres) -> anyhow::Result<Self> {
+        let user = program::user_if_root("postgres")?;
+        let folder = Folder::create(user, Signal::QUIT)?;
+        let port = port::free()?;
+        let server = postgres.port();
+        // What libraries commonly send at the start of a connection, and PgBouncer commonly is told to put up with.
+        let settings = format!(
+            "[databases]\n* = host=127.0.0.1 port={server} user=tenure\n\
+             [pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\nauth_type = any\n\
+             pool_mode = transaction\ndefault_pool_size = 5\nignore_startup_parameters = extra_float_digits\n"
+        );
+        let file = folder.path().join("pgbouncer.ini");
+        fs::write(&file, settings).context("writing pgbouncer.ini")?;
+        let mut command = Command::new(program::find("pgbouncer", "pgbouncer")?);
+        command.arg(&file);
+        // SIGQUIT ends every version at once; newer ones wait on SIGTERM until their clients are gone.
+        let process = Process::new("PgBouncer", command, folder, user, Signal::QUIT);
+        let mut pgbouncer = Self { process, port };
+        pgbouncer.start_again().await?;
+        Ok(pgbouncer)
+    }
+
+    /// The URL of a database behind it, whether there is one of that name or not.
+    #[must_use]
+    pub fn url(&self, database: &str) -> String {
+        format!("postgres://tenure@127.0.0.1:{}/{database}", self.port)
+    }
+
+    /// Makes a database of its own for a test in the PostgreSQL behind, and returns its URL through this PgBouncer.
+    ///
+    /// # Errors
+    /// If PostgreSQL refuses or is not running.
+    pub async fn create_database(&self, postgres: &Postgres) -> anyhow::Result<String> {
+        let name = postgres.create_database_named().await?;
+        Ok(self.url(&name))
+    }
+
+    /// Starts it again on the same port.
+    ///
+    /// # Errors
+    /// If it is running already or does not start; with the end of its log.
+    pub async fn start_again(&mut self) -> anyhow::Result<()> {
+        let port = self.port;
+        self.process.start(async || TcpStream::connect(("127.0.0.1", port)).await.is_ok()).await
+    }
+
+    /// Ends it, and its connections with it.
+    ///
+    /// # Errors
+    /// If it does not stop.
+    pub async fn stop(&mut self) -> anyhow::Result<()> {
+        self.process.stop().await
+    }
+
+    /// Kills it with SIGKILL.
+    ///
+    /// # Errors
+    /// If it survives that.
+    pub async fn kill(&mut self) -> anyhow::Result<()> {
+        self.process.kill().await
+    }
+
+    /// Freezes it: connections stay open, but nothing answers.
+    ///
+    /// # Errors
+    /// If it is not running.
+    pub fn pause(&mut self) -> anyhow::Result<()> {
+        self.process.pause()
+    }
+
+    /// Lets it run on after [`PgBouncer::pause`].
+    ///
+    /// # Errors
+    /// None that are known.
+    pub fn resume(&mut self) -> anyhow::Result<()> {
+        self.process.resume()
+    }
+}

@@ -1,0 +1,174 @@
+//! A throw-away PostgreSQL.
+
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use rustix::process::Signal;
+use sqlx::postgres::{PgConnectOptions, PgSslMode};
+use sqlx::{ConnectOptions, Connection, PgConnection};
+use tokio::sync::OnceCell;
+
+use crate::folder::Folder;
+use crate::process::{Process, run_as};
+use crate::{port, program};
+
+/// How long one attempt to connect may take.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// A PostgreSQL with default settings (so commits are durable), on 127.0.0.1, whose superuser `tenure` needs no password.
+#[derive(Debug)]
+pub struct Postgres {
+    process: Process,
+    port: u16,
+    databases: AtomicU32,
+}
+
+impl Postgres {
+    /// The instance that all tests of this process share. Started on first use.
+    ///
+    /// # Errors
+    /// As of [`Postgres::start`].
+    pub async fn shared() -> anyhow::Result<&'static Self> {
+        static SHARED: OnceCell<Postgres> = OnceCell::const_new();
+        SHARED.get_or_try_init(Self::start).await
+    }
+
+    /// Starts one, and waits until it answers.
+    ///
+    /// # Errors
+    /// If PostgreSQL is not installed or does not start; with the end of its log.
+    pub async fn start() -> anyhow::Result<Self> {
+        Self::start_with(&[]).await
+    }
+
+    /// Starts one with settings, such as `synchronous_commit=off`.
+    ///
+    /// # Errors
+    /// As of [`Postgres::start`].
+    pub async fn start_with(settings: &[&str]) -> anyhow::Result<Self> {
+        let user = program::user_if_root("postgres")?;
+        // SIGINT is the fast shutdown, SIGQUIT the immediate one, which needs recovery but leaves no shared memory.
+        let folder = Folder::create(user, Signal::QUIT)?;
+        let data = folder.path().join("data");
+        let mut initdb = Command::new(program::find("initdb", "postgresql")?);
+        initdb.args(["--auth=trust", "--username=tenure", "--encoding=UTF8", "--locale=C", "--no-sync", "-D"]);
+        initdb.arg(&data).current_dir(folder.path());
+        run_as(&mut initdb, user);
+        run(initdb).await?;
+
+        let port = port::free()?;
+        let mut command = Command::new(program::find("postgres", "postgresql")?);
+        command.arg("-D").arg(&data).args(["-p", &port.to_string()]);
+        command.args(["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="]);
+        for setting in settings {
+            command.args(["-c", setting]);
+        }
+        let process = Process::new("PostgreSQL", command, folder, user, Signal::INT);
+        let mut postgres = Self { process, port, databases: AtomicU32::new(0) };
+        postgres.start_again().await?;
+        Ok(postgres)
+    }
+
+    /// The port of 127.0.0.1 that it listens on, or did before it was stopped.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The URL of a database in it, whether there is one of that name or not.
+    #[must_use]
+    pub fn url(&self, database: &str) -> String {
+        format!("postgres://tenure@127.0.0.1:{}/{database}", self.port)
+    }
+
+    /// Makes a database of its own for a test, and returns its URL.
+    ///
+    /// # Errors
+    /// If PostgreSQL refuses or is not running.
+    pub async fn create_database(&self) -> anyhow::Result<String> {
+        let name = self.create_database_named().await?;
+        Ok(self.url(&name))
+    }
+
+    /// Makes a database and returns its name.
+    pub(crate) async fn create_database_named(&self) -> anyhow::Result<String> {
+        let name = format!("test_{}", self.databases.fetch_add(1, Ordering::Relaxed));
+        self.execute(&format!("CREATE DATABASE {name}")).await?;
+        Ok(name)
+    }
+
+    /// Executes statements as superuser in the database `postgres`.
+    ///
+    /// # Errors
+    /// If PostgreSQL refuses or is not running.
+    pub async fn execute(&self, sql: &str) -> anyhow::Result<()> {
+        let mut connection = connect(self.port).await?;
+        sqlx::raw_sql(sql).execute(&mut connection).await.with_context(|| sql.to_string())?;
+        connection.close().await?;
+        Ok(())
+    }
+
+    /// Starts it again on the same port with the same data, and waits until it answers.
+    ///
+    /// # Errors
+    /// If it is running already or does not start; with the end of its log.
+    pub async fn start_again(&mut self) -> anyhow::Result<()> {
+        let port = self.port;
+        self.process.start(async || connect(port).await.is_ok()).await
+    }
+
+    /// Stops it gracefully: it ends its connections at once and writes everything to disk.
+    ///
+    /// # Errors
+    /// If it does not stop.
+    pub async fn stop(&mut self) -> anyhow::Result<()> {
+        self.process.stop().await
+    }
+
+    /// Kills all its processes with SIGKILL.
+    ///
+    /// # Errors
+    /// If they survive that.
+    pub async fn kill(&mut self) -> anyhow::Result<()> {
+        self.process.kill().await
+    }
+
+    /// Freezes all its processes: connections stay open, but nothing answers.
+    ///
+    /// # Errors
+    /// If it is not running.
+    pub fn pause(&mut self) -> anyhow::Result<()> {
+        self.process.pause()
+    }
+
+    /// Lets it run on after [`Postgres::pause`].
+    ///
+    /// # Errors
+    /// None that are known.
+    pub fn resume(&mut self) -> anyhow::Result<()> {
+        self.process.resume()
+    }
+}
+
+async fn connect(port: u16) -> anyhow::Result<PgConnection> {
+    let options = PgConnectOptions::new_without_pgpass()
+        .host("127.0.0.1")
+        .port(port)
+        .username("tenure")
+        .database("postgres")
+        .ssl_mode(PgSslMode::Disable);
+    Ok(tokio::time::timeout(CONNECT, options.connect()).await??)
+}
+
+/// Runs a command to its end, without blocking the runtime.
+pub(crate) async fn run(mut command: Command) -> anyhow::Result<()> {
+    let name = command.get_program().display().to_string();
+    let output = tokio::task::spawn_blocking(move || command.output()).await?.with_context(|| name.clone())?;
+    if !output.status.success() {
+        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        bail!("{name} failed ({}):\n{out}{err}", output.status);
+    }
+    Ok(())
+}

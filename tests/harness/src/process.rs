@@ -1,0 +1,216 @@
+//! A server process: started, stopped, killed, frozen and started again.
+
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::folder::Folder;
+use crate::program::User;
+use crate::wait::holds_within;
+
+/// How long a server may take to start or to stop.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How much of the log a failure shows.
+const LOG_LINES: usize = 60;
+
+/// A server process with its folder.
+#[derive(Debug)]
+pub(crate) struct Process {
+    name: &'static str,
+    command: Command,
+    /// Ends it gracefully.
+    stop_signal: Signal,
+    child: Option<Child>,
+    frozen: Vec<Pid>,
+    folder: Folder,
+}
+
+impl Process {
+    /// A process that is not running yet. It will run in `folder`, as `user`, in a process group of its own, and log there.
+    pub(crate) fn new(
+        name: &'static str,
+        mut command: Command,
+        folder: Folder,
+        user: Option<User>,
+        stop_signal: Signal,
+    ) -> Self {
+        command.current_dir(folder.path()).stdin(Stdio::null()).process_group(0);
+        run_as(&mut command, user);
+        Self { name, command, stop_signal, child: None, frozen: Vec::new(), folder }
+    }
+
+    /// Where its output goes: of all its runs, one after the other.
+    pub(crate) fn log_file(&self) -> PathBuf {
+        self.folder.path().join("log")
+    }
+
+    /// The end of its output, for people.
+    pub(crate) fn log_tail(&self) -> String {
+        let log = fs::read(self.log_file()).unwrap_or_default();
+        let log = String::from_utf8_lossy(&log);
+        let lines: Vec<&str> = log.lines().collect();
+        lines[lines.len().saturating_sub(LOG_LINES)..].join("\n")
+    }
+
+    /// Starts it and waits until it is `ready`.
+    pub(crate) async fn start(&mut self, mut ready: impl AsyncFnMut() -> bool) -> anyhow::Result<()> {
+        if self.child.is_some() {
+            bail!("{} is running already", self.name);
+        }
+        let log = OpenOptions::new().create(true).append(true).open(self.log_file()).context("opening a log")?;
+        self.command.stdout(copy_of(&log)?).stderr(log);
+        let child = self.command.spawn().with_context(|| format!("starting {}", self.name))?;
+        self.folder.note_process(Some(child.id()))?;
+        self.child = Some(child);
+        let mut ended = false;
+        let is_ready = holds_within(PATIENCE, async || {
+            ended = self.child.as_mut().is_some_and(|child| !matches!(child.try_wait(), Ok(None)));
+            ended || ready().await
+        })
+        .await;
+        if is_ready && !ended {
+            return Ok(());
+        }
+        let log = self.log_tail();
+        if ended {
+            self.forget()?;
+            bail!("{} ended instead of starting. Its log ends with:\n{log}", self.name);
+        }
+        bail!("{} was not ready within {PATIENCE:?}. Its log ends with:\n{log}", self.name);
+    }
+
+    /// Whether it is running. One that is frozen is.
+    pub(crate) fn is_running(&mut self) -> bool {
+        self.child.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
+    }
+
+    /// Ends it gracefully and waits for the end.
+    pub(crate) async fn stop(&mut self) -> anyhow::Result<()> {
+        self.resume()?;
+        let Some(child) = &self.child else { return Ok(()) };
+        let _ = kill_process(Pid::from_child(child), self.stop_signal);
+        if !holds_within(PATIENCE, async || !self.is_running()).await {
+            bail!("{} did not stop within {PATIENCE:?}. Its log ends with:\n{}", self.name, self.log_tail());
+        }
+        self.forget()
+    }
+
+    /// Asks it to end, without waiting.
+    pub(crate) fn signal(&self, signal: Signal) -> anyhow::Result<()> {
+        let child = self.child.as_ref().with_context(|| format!("{} is not running", self.name))?;
+        kill_process(Pid::from_child(child), signal).with_context(|| format!("signalling {}", self.name))
+    }
+
+    /// Kills it and all that it started, as a crash of the machine would, and waits until they are gone.
+    pub(crate) async fn kill(&mut self) -> anyhow::Result<()> {
+        let Some(child) = &self.child else { return Ok(()) };
+        // All are frozen first: nobody must see the others die, or start new ones.
+        let all = freeze(Pid::from_child(child));
+        for process in &all {
+            let _ = kill_process(*process, Signal::KILL);
+        }
+        self.frozen.clear();
+        if !holds_within(PATIENCE, async || !self.is_running() && !all.iter().any(|process| lives(*process))).await {
+            bail!("{} could not be killed within {PATIENCE:?}", self.name);
+        }
+        self.forget()
+    }
+
+    /// Freezes it and all that it started.
+    pub(crate) fn pause(&mut self) -> anyhow::Result<()> {
+        let child = self.child.as_ref().with_context(|| format!("{} is not running", self.name))?;
+        self.frozen = freeze(Pid::from_child(child));
+        Ok(())
+    }
+
+    /// Lets it run on after `pause`.
+    pub(crate) fn resume(&mut self) -> anyhow::Result<()> {
+        for process in self.frozen.drain(..).rev() {
+            let _ = kill_process(process, Signal::CONT);
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self) -> anyhow::Result<()> {
+        self.child = None;
+        self.folder.note_process(None)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("--- the log of {} ends with:\n{}\n---", self.name, self.log_tail());
+        }
+        // The folder's reaper ends what runs. It must not find it frozen.
+        let _ = self.resume();
+    }
+}
+
+/// Has `command` run as `user`.
+pub(crate) fn run_as(command: &mut Command, user: Option<User>) {
+    if let Some(user) = user {
+        command.uid(user.id).gid(user.group);
+    }
+}
+
+fn copy_of(log: &File) -> anyhow::Result<File> {
+    log.try_clone().context("opening a log twice")
+}
+
+/// Stops a process and its descendants, which are returned, each after the one that started it.
+fn freeze(root: Pid) -> Vec<Pid> {
+    let mut frozen: Vec<Pid> = Vec::new();
+    // Looks again until there is nobody new: one may have been started before its parent was stopped.
+    loop {
+        let fresh: Vec<Pid> = family(root).into_iter().filter(|process| !frozen.contains(process)).collect();
+        if fresh.is_empty() {
+            return frozen;
+        }
+        for process in fresh {
+            let _ = kill_process(process, Signal::STOP);
+            frozen.push(process);
+        }
+    }
+}
+
+/// A process and its descendants, each after the one that started it.
+fn family(root: Pid) -> Vec<Pid> {
+    let mut parents: Vec<(Pid, Pid)> = Vec::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let id = entry.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
+        if let Some(id) = id
+            && let Some((_, parent)) = state_and_parent(id)
+        {
+            parents.push((id, parent));
+        }
+    }
+    let mut found = vec![root];
+    let mut next = 0;
+    while let Some(parent) = found.get(next).copied() {
+        found.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(id, _)| *id));
+        next += 1;
+    }
+    found
+}
+
+/// Whether a process is there and more than a zombie.
+fn lives(process: Pid) -> bool {
+    state_and_parent(process).is_some_and(|(state, _)| state != 'Z' && state != 'X')
+}
+
+/// The state letter and the parent of a process, from `/proc/<id>/stat`: `id (name) state parent ...`.
+fn state_and_parent(process: Pid) -> Option<(char, Pid)> {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero())).ok()?;
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut fields = rest.split_whitespace();
+    let state = fields.next()?.chars().next()?;
+    let parent = Pid::from_raw(fields.next()?.parse().ok()?)?;
+    Some((state, parent))
+}

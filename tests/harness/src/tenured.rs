@@ -1,0 +1,155 @@
+//! A real `tenured`.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use rustix::process::Signal;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::folder::Folder;
+use crate::process::Process;
+use crate::{port, program};
+
+/// How a [`Tenured`] is started.
+#[derive(Clone, Debug, Default)]
+pub struct TenuredOptions {
+    /// Where it keeps its state. Default: SQLite in its own folder.
+    pub store_url: Option<String>,
+    /// More arguments.
+    pub arguments: Vec<String>,
+    /// More environment.
+    pub environment: Vec<(String, String)>,
+}
+
+impl TenuredOptions {
+    /// With its state in this database.
+    #[must_use]
+    pub fn store(url: impl Into<String>) -> Self {
+        Self { store_url: Some(url.into()), ..Self::default() }
+    }
+
+    /// With one more argument.
+    #[must_use]
+    pub fn argument(mut self, argument: impl Into<String>) -> Self {
+        self.arguments.push(argument.into());
+        self
+    }
+}
+
+/// A `tenured` on free ports of 127.0.0.1, with a data directory of its own.
+#[derive(Debug)]
+pub struct Tenured {
+    process: Process,
+    port: u16,
+    admin_port: u16,
+}
+
+impl Tenured {
+    /// Starts one, and waits until it is ready.
+    ///
+    /// # Errors
+    /// If it is not built or does not become ready; with the end of its log.
+    pub async fn start(options: &TenuredOptions) -> anyhow::Result<Self> {
+        let folder = Folder::create(None, Signal::TERM)?;
+        let (port, admin_port) = (port::free()?, port::free()?);
+        let mut command = Command::new(program::tenured()?);
+        // What the caller's shell has set is not for this one.
+        for (name, _) in std::env::vars_os() {
+            if name.to_str().is_some_and(|name| name.starts_with("TENURE_")) {
+                command.env_remove(name);
+            }
+        }
+        command.arg("--data-dir").arg(folder.path().join("data"));
+        command.args(["--listen", &format!("127.0.0.1:{port}"), "--admin-listen", &format!("127.0.0.1:{admin_port}")]);
+        if let Some(url) = &options.store_url {
+            command.args(["--store-url", url]);
+        }
+        command.args(&options.arguments).envs(options.environment.iter().cloned());
+        let process = Process::new("tenured", command, folder, None, Signal::TERM);
+        let mut tenured = Self { process, port, admin_port };
+        tenured.start_again().await?;
+        Ok(tenured)
+    }
+
+    /// The URL for clients.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// The status of a page of the admin port, such as `/readyz`: none if it does not answer.
+    pub async fn status(&self, path: &str) -> Option<u16> {
+        status(self.admin_port, path).await
+    }
+
+    /// The file with all that it has logged.
+    #[must_use]
+    pub fn log_file(&self) -> PathBuf {
+        self.process.log_file()
+    }
+
+    /// Whether it is running. One that is paused is.
+    pub fn is_running(&mut self) -> bool {
+        self.process.is_running()
+    }
+
+    /// Starts it again on the same ports with the same data directory, and waits until it is ready.
+    ///
+    /// # Errors
+    /// If it is running already or does not become ready; with the end of its log.
+    pub async fn start_again(&mut self) -> anyhow::Result<()> {
+        let port = self.admin_port;
+        self.process.start(async || status(port, "/readyz").await == Some(200)).await
+    }
+
+    /// Has it drain and end, and waits for that.
+    ///
+    /// # Errors
+    /// If it does not stop.
+    pub async fn stop(&mut self) -> anyhow::Result<()> {
+        self.process.stop().await
+    }
+
+    /// Has it drain, without waiting.
+    ///
+    /// # Errors
+    /// If it is not running.
+    pub fn terminate(&self) -> anyhow::Result<()> {
+        self.process.signal(Signal::TERM)
+    }
+
+    /// Kills it with SIGKILL.
+    ///
+    /// # Errors
+    /// If it survives that.
+    pub async fn kill(&mut self) -> anyhow::Result<()> {
+        self.process.kill().await
+    }
+
+    /// Freezes it: connections stay open, but nothing answers.
+    ///
+    /// # Errors
+    /// If it is not running.
+    pub fn pause(&mut self) -> anyhow::Result<()> {
+        self.process.pause()
+    }
+
+    /// Lets it run on after [`Tenured::pause`].
+    ///
+    /// # Errors
+    /// None that are known.
+    pub fn resume(&mut self) -> anyhow::Result<()> {
+        self.process.resume()
+    }
+}
+
+/// Asks with the least of HTTP: the status is all that is wanted.
+async fn status(port: u16, path: &str) -> Option<u16> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).await.ok()?;
+    let request = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.ok()?;
+    answer.split_whitespace().nth(1)?.parse().ok()
+}

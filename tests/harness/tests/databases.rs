@@ -1,0 +1,98 @@
+//! The harness's own promises: databases start, survive a kill with their data, freeze, and leave nothing behind.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use tenure_harness::{MariaDb, PgBouncer, Postgres, wait_until};
+
+use sqlx::{Connection, MySqlConnection, PgConnection};
+
+/// Far longer than any database needs to answer, short enough to wait for one that does not.
+const MOMENT: Duration = Duration::from_millis(300);
+
+#[tokio::test]
+async fn postgres_survives_a_kill_with_its_data() {
+    let mut postgres = Postgres::start().await.unwrap();
+    let url = postgres.create_database().await.unwrap();
+    let mut connection = PgConnection::connect(&url).await.unwrap();
+    sqlx::raw_sql("CREATE TABLE kept (x int); INSERT INTO kept VALUES (7)").execute(&mut connection).await.unwrap();
+    postgres.kill().await.unwrap();
+    assert!(PgConnection::connect(&url).await.is_err());
+    postgres.start_again().await.unwrap();
+    let mut connection = PgConnection::connect(&url).await.unwrap();
+    let kept: i32 = sqlx::query_scalar("SELECT x FROM kept").fetch_one(&mut connection).await.unwrap();
+    assert_eq!(kept, 7);
+    postgres.stop().await.unwrap();
+    postgres.start_again().await.unwrap();
+}
+
+#[tokio::test]
+async fn postgres_freezes_with_its_connections() {
+    let mut postgres = Postgres::start().await.unwrap();
+    let mut connection = PgConnection::connect(&postgres.url("postgres")).await.unwrap();
+    postgres.pause().unwrap();
+    let mut answer = Box::pin(sqlx::raw_sql("SELECT 1").execute(&mut connection));
+    assert!(tokio::time::timeout(MOMENT, &mut answer).await.is_err());
+    postgres.resume().unwrap();
+    answer.await.unwrap();
+}
+
+#[tokio::test]
+async fn mariadb_survives_a_kill_with_its_data() {
+    let mut mariadb = MariaDb::start().await.unwrap();
+    let url = mariadb.create_database().await.unwrap();
+    let mut connection = MySqlConnection::connect(&url).await.unwrap();
+    sqlx::raw_sql("CREATE TABLE kept (x int); INSERT INTO kept VALUES (7)").execute(&mut connection).await.unwrap();
+    mariadb.kill().await.unwrap();
+    assert!(MySqlConnection::connect(&url).await.is_err());
+    mariadb.start_again().await.unwrap();
+    let mut connection = MySqlConnection::connect(&url).await.unwrap();
+    let kept: i32 = sqlx::query_scalar("SELECT x FROM kept").fetch_one(&mut connection).await.unwrap();
+    assert_eq!(kept, 7);
+}
+
+#[tokio::test]
+async fn pgbouncer_passes_transactions_on() {
+    let postgres = Postgres::shared().await.unwrap();
+    let pgbouncer = PgBouncer::start(postgres).await.unwrap();
+    let url = pgbouncer.create_database(postgres).await.unwrap();
+    let mut connection = PgConnection::connect(&url).await.unwrap();
+    sqlx::raw_sql("SELECT 1").execute(&mut connection).await.unwrap();
+}
+
+/// Starts a PostgreSQL and then dies without any clean-up: what the test below looks at.
+#[tokio::test]
+#[ignore = "run by nothing_outlives_a_killed_test"]
+async fn victim() {
+    let postgres = Postgres::start().await.unwrap();
+    let folder = sqlx::query_scalar::<_, String>("SHOW data_directory")
+        .fetch_one(&mut PgConnection::connect(&postgres.url("postgres")).await.unwrap())
+        .await
+        .unwrap();
+    let report = std::env::var("VICTIM_REPORT").unwrap();
+    std::fs::write(format!("{report}.new"), format!("{folder}\n{}", postgres.port())).unwrap();
+    std::fs::rename(format!("{report}.new"), report).unwrap();
+    std::future::pending::<()>().await;
+}
+
+#[tokio::test]
+async fn nothing_outlives_a_killed_test() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().join("report");
+    let mut victim = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "victim", "--ignored"])
+        .env("VICTIM_REPORT", &report)
+        .spawn()
+        .unwrap();
+    wait_until(Duration::from_secs(60), "the victim has started", async || report.exists()).await;
+    victim.kill().unwrap();
+    victim.wait().unwrap();
+    let report = std::fs::read_to_string(&report).unwrap();
+    let (data, port) = report.split_once('\n').unwrap();
+    let port: u16 = port.parse().unwrap();
+    wait_until(Duration::from_secs(30), "database and folder are gone", async || {
+        !Path::new(data).exists() && tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_err()
+    })
+    .await;
+}

@@ -1,0 +1,79 @@
+//! The databases that the tests start themselves.
+
+use std::fs;
+
+use anyhow::{Context, bail};
+
+use crate::programs::{find, program};
+
+/// A Debian package and a program that it brings.
+const NEEDED: [(&str, &str); 5] = [
+    ("postgresql", "postgres"),
+    ("postgresql", "initdb"),
+    ("mariadb-server", "mariadbd"),
+    ("mariadb-server", "mariadb-install-db"),
+    ("pgbouncer", "pgbouncer"),
+];
+
+/// Installs without starting the services of the packages: tests start their own, elsewhere. A policy that the machine
+/// has already stays.
+const INSTALL: &str = r#"
+set -e
+policy=/usr/sbin/policy-rc.d
+if [ ! -e "$policy" ]; then
+  printf '#!/bin/sh\nexit 101\n' > "$policy"
+  chmod 755 "$policy"
+  trap 'rm -f "$policy"' EXIT
+fi
+export DEBIAN_FRONTEND=noninteractive
+apt-get update
+apt-get install -y --no-install-recommends "$@"
+"#;
+
+/// Installs what is missing, where that is possible.
+pub fn provide() -> anyhow::Result<()> {
+    let missing = missing();
+    if missing.is_empty() {
+        println!("all there");
+        return Ok(());
+    }
+    let list = missing.join(" ");
+    let Some(become_root) = way_to_root().filter(|_| find("apt-get").is_some()) else {
+        bail!("not installed, and not installable from here without a password: {list}. Please install it");
+    };
+    println!("installing {list}");
+    let mut command = match become_root {
+        [] => program("sh"),
+        [first, rest @ ..] => {
+            let mut command = program(first);
+            command.args(rest).args(["sh"]);
+            command
+        }
+    };
+    command.args(["-c", INSTALL, "install"]).args(&missing).run()?;
+    match self::missing().as_slice() {
+        [] => Ok(()),
+        still => bail!("installed, and yet not found: {}", still.join(" ")),
+    }
+}
+
+fn missing() -> Vec<&'static str> {
+    let mut packages: Vec<&str> = NEEDED.iter().filter(|(_, name)| find(name).is_none()).map(|(of, _)| *of).collect();
+    packages.dedup();
+    packages
+}
+
+/// What to put before a command to run it as root: none if there is no way without a password.
+fn way_to_root() -> Option<&'static [&'static str]> {
+    if is_root().unwrap_or(false) {
+        return Some(&[]);
+    }
+    find("sudo")?;
+    program("sudo").args(["-n", "true"]).run().ok().map(|()| ["sudo", "-n"].as_slice())
+}
+
+fn is_root() -> anyhow::Result<bool> {
+    let status = fs::read_to_string("/proc/self/status").context("reading /proc/self/status")?;
+    let ids = status.lines().find_map(|line| line.strip_prefix("Uid:")).context("no Uid in /proc/self/status")?;
+    Ok(ids.split_whitespace().nth(1) == Some("0"))
+}
