@@ -86,6 +86,8 @@ impl Server {
     /// # Errors
     /// If the address cannot be listened on, or the store will not do however long one tries.
     pub async fn start(config: &Config) -> anyhow::Result<Self> {
+        let data_dir = &config.data_dir;
+        std::fs::create_dir_all(data_dir).with_context(|| format!("cannot make {} (data_dir)", data_dir.display()))?;
         let opening = Opening { options: config.into(), migrate: config.store.migrate };
         let source = match opening.open().await {
             Ok(store) => Source::Open(store),
