@@ -83,7 +83,8 @@ struct SessionHandle {
 impl Drop for SessionHandle {
     fn drop(&mut self) {
         self.presence.end(LostReason::Closed);
-        self.remote.note(Note::SessionDropped { session: Arc::clone(&self.id) });
+        let note = Note::SessionDropped { session: Arc::clone(&self.id), presence: Arc::clone(&self.presence) };
+        self.remote.note(note);
     }
 }
 
@@ -139,13 +140,11 @@ impl Session {
     }
 
     /// Asks for a lock in this session: see [`LockRequest`].
-    #[must_use]
     pub fn lock(&self, name: impl Into<String>) -> LockRequest {
         self.locks([name])
     }
 
     /// Asks for several locks at once, all or nothing, with one token: 1 to 16 different names.
-    #[must_use]
     pub fn locks(&self, names: impl IntoIterator<Item = impl Into<String>>) -> LockRequest {
         LockRequest::in_session(self.clone(), names.into_iter().map(Into::into).collect())
     }
@@ -155,11 +154,15 @@ impl Session {
     /// # Errors
     /// `Unavailable` if no server answered in time; the session then ends by its TTL at the latest.
     pub async fn close(&self) -> Result<()> {
-        self.handle.remote.close_session(Arc::clone(&self.handle.id)).await
+        self.handle.remote.close_session(Arc::clone(&self.handle.id), Arc::clone(&self.handle.presence)).await
     }
 
     pub(crate) fn id_shared(&self) -> Arc<str> {
         Arc::clone(&self.handle.id)
+    }
+
+    pub(crate) fn presence(&self) -> &Arc<SessionPresence> {
+        &self.handle.presence
     }
 
     pub(crate) fn remote(&self) -> &Remote {

@@ -22,8 +22,19 @@ const PROBE_INTERVAL: Duration = Duration::from_secs(5);
 const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 /// The next endpoint is tried beside one that has not answered for this part of the connect time-out.
 const STAGGER_DIVISOR: u32 = 4;
+/// But not faster than this.
+const SHORTEST_STAGGER: Duration = Duration::from_millis(10);
 /// How many messages may wait for the transport. Few: what waits here cannot be gathered into larger messages any more.
 const MESSAGES_IN_QUEUE: usize = 2;
+
+/// How long to wait for servers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    /// How long connecting to one server may take.
+    pub(crate) limit: Duration,
+    /// After how long the next one is tried beside it, at most.
+    pub(crate) stagger: Duration,
+}
 
 /// An open stream to one server.
 #[derive(Debug)]
@@ -54,27 +65,23 @@ pub(crate) fn endpoints(options: &ClientOptions) -> Result<Vec<Endpoint>> {
 
 /// Tries all endpoints once, beginning with `first`: the next as soon as one fails or takes long. The first that opens a
 /// stream is taken. The error is that of the last one that failed.
-pub(crate) async fn dial(endpoints: &[Endpoint], first: usize, limit: Duration) -> Result<Dialled> {
+pub(crate) async fn dial(endpoints: &[Endpoint], first: usize, pace: Pace) -> Result<Dialled> {
+    let stagger = pace.stagger.min(pace.limit / STAGGER_DIVISOR).max(SHORTEST_STAGGER);
     let mut order = (0..endpoints.len()).map(|step| (first + step) % endpoints.len());
     let mut tries = FuturesUnordered::new();
     let mut problem = Error::Unavailable("there are no endpoints".to_owned());
     loop {
         if let Some(index) = order.next() {
-            tries.push(open(&endpoints[index], index, limit));
+            tries.push(open(&endpoints[index], index, pace.limit));
         } else if tries.is_empty() {
             return Err(problem);
         }
-        loop {
-            tokio::select! {
-                Some(tried) = tries.next() => match tried {
-                    Ok(dialled) => return Ok(dialled),
-                    Err(error) => {
-                        problem = error;
-                        break;
-                    }
-                },
-                () = sleep(limit / STAGGER_DIVISOR), if order.len() > 0 => break,
-            }
+        tokio::select! {
+            Some(tried) = tries.next() => match tried {
+                Ok(dialled) => return Ok(dialled),
+                Err(error) => problem = error,
+            },
+            () = sleep(stagger), if order.len() > 0 => {}
         }
     }
 }

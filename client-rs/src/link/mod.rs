@@ -17,6 +17,7 @@ use crate::clock::{self, Moment};
 use crate::error::{Error, Result};
 use crate::lock::Attempt;
 use crate::options::ClientOptions;
+use crate::presence::SessionPresence;
 use crate::session::{Session, SessionOptions};
 use crate::watch::{Watch, WatchOptions};
 
@@ -97,9 +98,10 @@ impl Remote {
         self.ask(request, answer).await?.answer().await
     }
 
-    pub(crate) async fn close_session(&self, session: Arc<str>) -> Result<()> {
+    pub(crate) async fn close_session(&self, session: Arc<str>, presence: Arc<SessionPresence>) -> Result<()> {
         let (reply, answer) = oneshot::channel();
-        self.ask(Request::Close { session, give_up: self.give_up(), reply }, answer).await?.answer().await
+        let request = Request::Close { session, presence, give_up: self.give_up(), reply };
+        self.ask(request, answer).await?.answer().await
     }
 
     /// Closes all sessions and ends all watches; nothing can be asked afterwards.

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::link::Remote;
 use crate::lock::Attempt;
 use crate::model::Metadata;
+use crate::presence::SessionPresence;
 use crate::session::{Session, SessionOptions};
 use crate::watch::{WatchEvent, WatchOptions};
 
@@ -71,8 +72,8 @@ pub(crate) enum Request {
         give_up: Moment,
         reply: oneshot::Sender<Result<Session>>,
     },
-    /// Close a session.
-    Close { session: Arc<str>, give_up: Moment, reply: oneshot::Sender<Result<()>> },
+    /// Close a session. Its presence tells it apart from a later one of the same id.
+    Close { session: Arc<str>, presence: Arc<SessionPresence>, give_up: Moment, reply: oneshot::Sender<Result<()>> },
     /// Acquire locks. The session is kept alive by this until it is answered.
     Acquire {
         claim: ClaimKey,
@@ -92,7 +93,7 @@ pub(crate) enum Request {
 #[derive(Debug)]
 pub(crate) enum Note {
     /// Nobody has a handle to the session any more.
-    SessionDropped { session: Arc<str> },
+    SessionDropped { session: Arc<str>, presence: Arc<SessionPresence> },
     /// Nobody wants the claim any more, wherever it stands.
     ClaimDropped { session: Arc<str>, claim: ClaimKey },
     /// A watch begins.
