@@ -185,7 +185,9 @@ impl Engine {
                 let name = names.into_iter().next().unwrap_or_default();
                 Kind::Release(v1::ReleaseRequest { namespace, name, session_id, token: *token })
             }
-            ClaimStage::Stopping | ClaimStage::Withdrawing => Kind::CancelAcquire(v1::CancelAcquireRequest { namespace, names, session_id }),
+            ClaimStage::Stopping | ClaimStage::Withdrawing => {
+                Kind::CancelAcquire(v1::CancelAcquireRequest { namespace, names, session_id })
+            }
         };
         let command = self.send(kind, What::Claim(Arc::clone(id), key), now);
         if let Some(claim) = self.sessions.get_mut(id).and_then(|live| live.claims.get_mut(&key)) {
