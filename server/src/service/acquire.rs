@@ -81,7 +81,7 @@ impl Api {
                     match wait_for(&namespace, &asked, ttl, &mut attendance, deadline, via, cancel).await {
                         End::Told(WaitEnd::Granted(claim)) => {
                             attendance.satisfied();
-                            return Ok(held(&namespace, &asked.session, &claim, ttl, revision.0));
+                            return Ok(held(&asked.session, &claim, None, revision.0));
                         }
                         End::Told(WaitEnd::Ended(reason)) => {
                             attendance.satisfied();
@@ -95,7 +95,7 @@ impl Api {
                     if let Some(attendance) = attendance {
                         attendance.satisfied();
                     }
-                    return Ok(held(&namespace, &asked.session, &claim, ttl, revision.0));
+                    return Ok(held(&asked.session, &claim, Some(ttl), revision.0));
                 }
                 (Outcome::Busy { blocker, ttl }, _) => return Ok(busy(&asked.session, &blocker, ttl, revision.0)),
                 _ => return Err(Problem::NoAnswer),
@@ -186,21 +186,19 @@ async fn end_wait(
     attendance.satisfied();
     let revision = decided.revision.0;
     match decided.outcome {
-        Outcome::Held { claim, ttl } => Ok(held(namespace, session, &claim, ttl, revision)),
+        Outcome::Held { claim, .. } => Ok(held(session, &claim, None, revision)),
         Outcome::Busy { blocker, ttl } => Ok(busy(session, &blocker, ttl, revision)),
         _ => Err(Problem::ClaimEnded { session: session.clone(), reason: tenure_core::EndReason::Disconnected }),
     }
 }
 
-fn held(namespace: &Namespace, session: &Text, claim: &Claim, ttl: Duration, revision: u64) -> AcquireResponse {
-    // What is left may be less than the TTL, after a wait; without the lease it is what was left when it ran out.
-    let left = namespace.remaining(session).map_or(ttl, |left| left.min(ttl));
+fn held(session: &Text, claim: &Claim, ttl: Option<Duration>, revision: u64) -> AcquireResponse {
     let token = claim.token().map_or(0, |token| token.0);
     AcquireResponse {
         acquired: true,
         token,
         session_id: session.to_string(),
-        ttl: Some(convert::duration(left)),
+        ttl: ttl.map(convert::duration),
         claim: Some(convert::claim(claim)),
         holder: None,
         revision: revision.max(token),

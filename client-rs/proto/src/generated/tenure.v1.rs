@@ -1157,7 +1157,8 @@ pub struct AcquireResponse {
     /// The session that asked, with its id if that was drawn by the server.
     #[prost(string, tag = "3")]
     pub session_id: ::prost::alloc::string::String,
-    /// The session lives at least this long, counted from when the request was sent.
+    /// The session lives at least this long, counted from when the request was sent. Unset if there was a wait (renew to know),
+    /// and if the session is not open.
     #[prost(message, optional, tag = "4")]
     pub ttl: ::core::option::Option<::prost_types::Duration>,
     /// The claim that is there. Unset if the wait is over without a grant.
