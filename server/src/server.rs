@@ -156,10 +156,12 @@ impl Server {
     /// Sends clients elsewhere, hands over the sessions that stay, and stops. Takes no longer than the drain timeout and a little.
     pub async fn drain_and_stop(mut self) {
         self.draining.cancel();
-        // Nothing more is to be done about what does not end in time.
-        let _ = tokio::time::timeout(self.drain_timeout, &mut self.living).await;
+        let drained = tokio::time::timeout(self.drain_timeout, &mut self.living).await;
         self.stop.cancel();
-        let _ = tokio::time::timeout(Duration::from_secs(1), &mut self.living).await;
+        if drained.is_err() {
+            // Nothing more is to be done about what does not end in time.
+            let _ = tokio::time::timeout(Duration::from_secs(1), &mut self.living).await;
+        }
         if tokio::time::timeout(Duration::from_secs(1), &mut self.serving).await.is_err() {
             self.serving.abort();
         }

@@ -135,7 +135,7 @@ fn what_is_out_of_bounds_is_refused_by_name() {
         ("--server-lease=61s", "server_lease is 61s: it must be 2s to 1m"),
         ("--drain-timeout=11m", "drain_timeout is 11m: it must be 0s to 10m"),
         ("--max-namespaces=0", "max_namespaces is 0: it must be 1 to 100000"),
-        ("--store-max-connections=1", "store_max_connections is 1: it must be 2 to 1000"),
+        ("--store-max-connections=0", "store_max_connections is 0: it must be 1 to 1000"),
         ("--store-connect-timeout=0s", "store_connect_timeout is 0s: it must be 100ms to 1m"),
         ("--store-poll-interval=0ms", "store_poll_interval is 0s: it must be 1ms to 10s"),
         ("--label=", "label must be 1 to 255 bytes without control characters"),
@@ -171,7 +171,14 @@ fn what_cannot_be_read_is_refused_by_name() {
 fn an_unknown_variable_is_refused_by_name() {
     let refused = |name| load(Layer::default(), &surroundings(&[(name, "x")])).unwrap_err().to_string();
     assert_eq!(refused("TENURE_STORE_ULR"), "the environment variable TENURE_STORE_ULR is no setting of this server");
-    for fine in ["TENURE_MIN_TTL", "TENURE_ENDPOINTS", "TENURE_SERVICE_HOST", "TENURE_PORT_7420_TCP_ADDR", "OTHER"] {
+    for fine in [
+        "TENURE_MIN_TTL",
+        "TENURE_ENDPOINTS",
+        "TENURE_SESSION_ID",
+        "TENURE_SERVICE_HOST",
+        "TENURE_PORT_7420_TCP_ADDR",
+        "OTHER",
+    ] {
         load(Layer::default(), &surroundings(&[(fine, "x")])).unwrap();
     }
 }

@@ -37,8 +37,8 @@ pub(super) fn check(layer: Layer, surroundings: &Surroundings) -> Result<Config,
         data_dir,
         store: StoreConfig {
             url: url.into(),
-            max_connections: number("store_max_connections", layer.store_max_connections, 10, 2, 1000)?,
-            connect_timeout: span("store_connect_timeout", layer.store_connect_timeout, 5 * SECOND, lowest, MINUTE)?,
+            max_connections: number("store_max_connections", layer.store_max_connections, 4, 1, 1000)?,
+            connect_timeout: span("store_connect_timeout", layer.store_connect_timeout, 2 * SECOND, lowest, MINUTE)?,
             statement_timeout: span(
                 "store_statement_timeout",
                 layer.store_statement_timeout,
@@ -86,8 +86,6 @@ fn default_url(data_dir: &Path) -> Result<String, ConfigError> {
     let Some(file) = file.to_str() else {
         return Err(ConfigError(format!("data_dir is {}: it must be UTF-8", data_dir.display())));
     };
-    // What has a meaning in a URL.
-    let file = file.replace('%', "%25").replace('?', "%3F").replace('#', "%23");
     Ok(format!("sqlite:{file}"))
 }
 

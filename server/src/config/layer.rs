@@ -20,16 +20,16 @@ pub struct Layer {
     /// Where the embedded database lives [default: $XDG_DATA_HOME/tenure, ~/.local/share/tenure or ./tenure-data]
     #[arg(long, env = "TENURE_DATA_DIR", value_name = "FOLDER")]
     pub data_dir: Option<PathBuf>,
-    /// The database: sqlite:FILE, postgres://..., mysql://... [default: sqlite:<data_dir>/tenure.db]
+    /// The database: sqlite:FILE, postgres://USER@HOST,HOST/NAME, mysql://... [default: sqlite:<data_dir>/tenure.db]
     #[arg(long, env = "TENURE_STORE_URL", value_name = "URL", hide_env_values = true)]
     pub store_url: Option<String>,
     /// A file that holds store_url, and its password with it
     #[arg(long, env = "TENURE_STORE_URL_FILE", value_name = "FILE")]
     pub store_url_file: Option<PathBuf>,
-    /// The most connections to the database [default: 10]
+    /// The most connections to the database for appends and reads [default: 4]
     #[arg(long, env = "TENURE_STORE_MAX_CONNECTIONS", value_name = "NUMBER")]
     pub store_max_connections: Option<u32>,
-    /// How long connecting to the database may take [default: 5s]
+    /// How long connecting to a host of the database may take [default: 2s]
     #[arg(long, env = "TENURE_STORE_CONNECT_TIMEOUT", value_name = "DURATION")]
     pub store_connect_timeout: Option<Span>,
     /// How long a statement may take [default: 5s]

@@ -33,12 +33,14 @@ impl Surroundings {
 
 /// Variables of clients, which may share a server's environment, and those that Kubernetes makes up for a service that
 /// is named `tenure`.
-const NOT_OURS: [&str; 8] = [
+const NOT_OURS: [&str; 10] = [
     "TENURE_ENDPOINTS",
     "TENURE_NAMESPACE",
     "TENURE_LOCK",
     "TENURE_FENCING_TOKEN",
-    "TENURE_SESSION",
+    "TENURE_SESSION_ID",
+    "TENURE_RUN",
+    "TENURE_TIMEOUT",
     "TENURE_PORT",
     "TENURE_PORT_*",
     "TENURE_SERVICE_*",

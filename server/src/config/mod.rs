@@ -57,11 +57,11 @@ pub struct Config {
 /// The database.
 #[derive(Clone, Debug)]
 pub struct StoreConfig {
-    /// `sqlite:<file>`, `postgres://...`, `mysql://...`. May hold a password.
+    /// `sqlite:<file>`, `postgres://...`, `mysql://...`, the latter two with one or several hosts. May hold a password.
     pub url: SecretString,
-    /// The most connections to the database. 2 to 1000.
+    /// The most connections to the database for appends and reads; one or two more serve the rest. 1 to 1000.
     pub max_connections: u32,
-    /// How long connecting may take. 100 ms to 60 s.
+    /// How long connecting to one host may take. 100 ms to 60 s.
     pub connect_timeout: Duration,
     /// How long a statement may take. 100 ms to 60 s.
     pub statement_timeout: Duration,
