@@ -1,7 +1,7 @@
 -- Tenure's tables. Numbers are the keys; names are only data, compared byte by byte by the servers.
 
 -- The head of each namespace. Its revision is raised by compare-and-set together with each batch of the log.
-CREATE TABLE namespaces (
+CREATE TABLE IF NOT EXISTS namespaces (
     name TEXT NOT NULL PRIMARY KEY,
     revision INTEGER NOT NULL,          -- the last event
     rows_revision INTEGER NOT NULL,     -- up to where sessions and claims sum up the log
@@ -9,7 +9,7 @@ CREATE TABLE namespaces (
 ) STRICT;
 
 -- The log: one row for each commit.
-CREATE TABLE batches (
+CREATE TABLE IF NOT EXISTS batches (
     namespace TEXT NOT NULL,
     revision INTEGER NOT NULL,          -- the last event of the batch
     previous INTEGER NOT NULL,          -- the last event of the batch before
@@ -21,7 +21,7 @@ CREATE TABLE batches (
 ) STRICT;
 
 -- The servers, as they show each other that they are alive.
-CREATE TABLE servers (
+CREATE TABLE IF NOT EXISTS servers (
     id INTEGER NOT NULL PRIMARY KEY,
     beat INTEGER NOT NULL,              -- changes while the server lives
     lease_ms INTEGER NOT NULL,          -- how long the others wait for that
@@ -30,7 +30,7 @@ CREATE TABLE servers (
 ) STRICT;
 
 -- The open sessions at rows_revision. The view "current_sessions" adds what came after.
-CREATE TABLE sessions (
+CREATE TABLE IF NOT EXISTS sessions (
     namespace TEXT NOT NULL,
     opened INTEGER NOT NULL,            -- the event that opened it
     id TEXT NOT NULL,
@@ -43,7 +43,7 @@ CREATE TABLE sessions (
 
 -- Who held and who waited at rows_revision, one row for each name of a claim. The view "current_claims" adds what came
 -- after.
-CREATE TABLE claims (
+CREATE TABLE IF NOT EXISTS claims (
     namespace TEXT NOT NULL,
     id INTEGER NOT NULL,                -- the event that created it
     position INTEGER NOT NULL,          -- of the name among the claim's names, from 0

@@ -1,7 +1,7 @@
 -- Views for people. They tell the whole truth: the rows, and what the log has after them.
 
 -- The log, one row for each event. Columns that an event has nothing to say about are null.
-CREATE VIEW events AS
+CREATE VIEW IF NOT EXISTS events AS
 SELECT
     b.namespace AS namespace,
     e.value ->> 'revision' AS revision,
@@ -24,14 +24,14 @@ SELECT
 FROM batches AS b, json_each(b.events) AS e;
 
 -- The events that the rows do not sum up yet.
-CREATE VIEW events_after_rows AS
+CREATE VIEW IF NOT EXISTS events_after_rows AS
 SELECT e.*
 FROM namespaces AS n
 JOIN events AS e ON e.namespace = n.name
 WHERE e.revision > n.rows_revision;
 
 -- Every claim to every name, one row each, as it is now.
-CREATE VIEW current_claims AS
+CREATE VIEW IF NOT EXISTS current_claims AS
 WITH latest AS (
     SELECT e.*, row_number() OVER (PARTITION BY e.namespace, e.claim ORDER BY e.revision DESC) AS recency
     FROM events_after_rows AS e
@@ -66,13 +66,13 @@ FROM latest AS l, json_each(l.names) AS n
 WHERE l.recency = 1 AND l.event <> 'claim_ended';
 
 -- Who holds what. A lingering lock is held no more, but nobody is granted it before its minimum hold is over.
-CREATE VIEW current_locks AS
+CREATE VIEW IF NOT EXISTS current_locks AS
 SELECT namespace, name, state, token, session, owner, metadata
 FROM current_claims
 WHERE state <> 'waiting';
 
 -- Who waits for what; place 1 is next.
-CREATE VIEW current_waiters AS
+CREATE VIEW IF NOT EXISTS current_waiters AS
 SELECT
     namespace,
     name,
@@ -86,7 +86,7 @@ FROM current_claims
 WHERE state = 'waiting';
 
 -- The open sessions.
-CREATE VIEW current_sessions AS
+CREATE VIEW IF NOT EXISTS current_sessions AS
 WITH session_events AS (
     SELECT e.*, row_number() OVER (PARTITION BY e.namespace, e.opened ORDER BY e.revision DESC) AS recency
     FROM events_after_rows AS e

@@ -30,7 +30,7 @@ pub fn main() -> ExitCode {
     let output = Output::new(cli.global.output);
     let ended = match cli.command {
         Command::Exec(args) => Err(child::exec(&args)),
-        Command::Guard(args) => child::guard(&args),
+        Command::Guard(args) => guard(cli.global, args),
         Command::Completions { shell } => completions(shell),
         command => run(cli.global, command),
     };
@@ -73,9 +73,16 @@ async fn dispatch(global: Global, command: Command) -> Result<u8, Failure> {
         Command::Close(args) => commands::close(&context, args).await,
         Command::Evict(args) => commands::evict(&context, args).await,
         Command::Doctor => commands::doctor(&context).await,
-        Command::Completions { shell } => completions(shell),
-        Command::Exec(args) => Err(child::exec(&args)),
-        Command::Guard(args) => child::guard(&args),
+        // These need no service; they are done before.
+        Command::Completions { .. } | Command::Exec(_) | Command::Guard(_) => Ok(exit::OK),
+    }
+}
+
+/// Watches over a command, and closes the session of a `tenure` that was killed.
+fn guard(global: Global, args: args::GuardArgs) -> Result<u8, Failure> {
+    match (child::guard(&args)?, args.session) {
+        (child::Left::Orphaned, Some(id)) => run(global, Command::Close(args::SessionIdArgs { id })),
+        _ => Ok(exit::OK),
     }
 }
 

@@ -19,6 +19,7 @@ async fn signals_reach_the_command() {
         command: ["sh", "-c", &script].map(Into::into).to_vec(),
         environment: Vec::new(),
         lock: "test".to_owned(),
+        session: None,
         schedule: Schedule::new(Duration::from_secs(10), None),
     };
     let (_tell, validity) = watch::channel(Validity::Until(since_boot() + Duration::from_secs(86400)));

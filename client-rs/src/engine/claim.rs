@@ -40,6 +40,8 @@ pub(super) enum ClaimStage {
     Held(Arc<HoldPresence>),
     /// The server is asked to take it back.
     Releasing { token: u64, reply: Option<(oneshot::Sender<Result<()>>, Moment)> },
+    /// Nobody wants it any more, but the server is still asked for it: it was asked to answer that at once.
+    Stopping,
     /// Nobody wants it any more: the server is asked to forget it, whether it waits or was granted.
     Withdrawing,
 }
@@ -66,7 +68,7 @@ impl ClaimEntry {
             ClaimStage::Releasing { reply: Some((reply, _)), .. } => {
                 let _ = reply.send(Err(lost));
             }
-            ClaimStage::Releasing { reply: None, .. } | ClaimStage::Withdrawing => {}
+            ClaimStage::Releasing { reply: None, .. } | ClaimStage::Stopping | ClaimStage::Withdrawing => {}
         }
     }
 
@@ -74,7 +76,9 @@ impl ClaimEntry {
         let (state, token) = match &self.stage {
             ClaimStage::Held(presence) => (ClaimState::Held, Some(presence.token)),
             ClaimStage::Releasing { token, .. } => (ClaimState::Held, Some(*token)),
-            ClaimStage::Queued(_) | ClaimStage::Asking(_) | ClaimStage::Withdrawing => (ClaimState::Waiting, None),
+            ClaimStage::Queued(_) | ClaimStage::Asking(_) | ClaimStage::Stopping | ClaimStage::Withdrawing => {
+                (ClaimState::Waiting, None)
+            }
         };
         Claim {
             id: 0,
@@ -181,11 +185,16 @@ impl Engine {
                 let name = names.into_iter().next().unwrap_or_default();
                 Kind::Release(v1::ReleaseRequest { namespace, name, session_id, token: *token })
             }
-            ClaimStage::Withdrawing => Kind::CancelAcquire(v1::CancelAcquireRequest { namespace, names, session_id }),
+            ClaimStage::Stopping | ClaimStage::Withdrawing => {
+                Kind::CancelAcquire(v1::CancelAcquireRequest { namespace, names, session_id })
+            }
         };
         let command = self.send(kind, What::Claim(Arc::clone(id), key), now);
         if let Some(claim) = self.sessions.get_mut(id).and_then(|live| live.claims.get_mut(&key)) {
             claim.command = command;
+            if let ClaimStage::Stopping = claim.stage {
+                claim.stage = ClaimStage::Withdrawing;
+            }
         }
     }
 
@@ -222,22 +231,22 @@ impl Engine {
             ClaimStage::Queued(_) => self.end_claim(id, key, now),
             ClaimStage::Asking(_) => drop(self.withdraw(id, key, now)),
             ClaimStage::Held(_) => self.release(id, key, None, now),
-            ClaimStage::Releasing { .. } | ClaimStage::Withdrawing => {}
+            ClaimStage::Releasing { .. } | ClaimStage::Stopping | ClaimStage::Withdrawing => {}
         }
     }
 
     /// Asks the server to forget a claim that it was asked for. Answers who waited for it.
     fn withdraw(&mut self, id: &Arc<str>, key: ClaimKey, now: Moment) -> Option<Acquiring> {
         let claim = self.sessions.get_mut(id)?.claims.get_mut(&key)?;
-        let stage = std::mem::replace(&mut claim.stage, ClaimStage::Withdrawing);
-        if let Some(command) = claim.command.take() {
-            self.cancel(command);
+        let ClaimStage::Asking(acquiring) = std::mem::replace(&mut claim.stage, ClaimStage::Stopping) else {
+            return None;
+        };
+        // An acquire that is under way has to come to its end first, lest it be granted after it was given up.
+        match claim.command {
+            Some(command) => self.cancel(command),
+            None => self.send_claim(id, key, now),
         }
-        self.send_claim(id, key, now);
-        match stage {
-            ClaimStage::Asking(acquiring) => Some(acquiring),
-            _ => None,
-        }
+        Some(acquiring)
     }
 
     /// A wait is over, or an answer has not come in time.

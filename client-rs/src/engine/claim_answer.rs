@@ -21,6 +21,14 @@ impl Engine {
         let presence = Arc::clone(&live.presence);
         let Some(claim) = live.claims.get_mut(&key) else { return };
         claim.command = None;
+        if let ClaimStage::Stopping = claim.stage {
+            if answer.acquired {
+                self.send_claim(id, key, now);
+            } else {
+                self.end_claim(id, key, now);
+            }
+            return;
+        }
         let ClaimStage::Asking(acquiring) = &claim.stage else { return };
         if !answer.acquired {
             if acquiring.wait_until.is_none() {
@@ -59,6 +67,11 @@ impl Engine {
         }
         let Some(claim) = self.sessions.get_mut(id).and_then(|live| live.claims.get_mut(&key)) else { return };
         claim.command = None;
+        if let ClaimStage::Stopping = claim.stage {
+            // Whatever the refusal says: it was about the acquire.
+            self.send_claim(id, key, now);
+            return;
+        }
         // The server gave the place in the queue up because it did not see this client in time: it is still wanted.
         let unseen = refusal.reason == Reason::ClaimEnded && refusal.end_reason() == Some(EndReason::Disconnected);
         if for_now || (unseen && matches!(claim.stage, ClaimStage::Asking(_))) {

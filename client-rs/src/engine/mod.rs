@@ -159,7 +159,7 @@ impl Engine {
                 }
             }
             Note::WatchDrained { watch } => self.resume_watch(watch, now),
-            Note::WatchDropped { watch } => self.drop_watch(watch, now),
+            Note::WatchDropped { watch } => self.drop_watch(watch),
         }
     }
 
@@ -314,10 +314,9 @@ impl Engine {
         Some(id)
     }
 
-    /// Ends a command that goes on, and forgets it.
+    /// Ends a command that goes on.
     fn cancel(&mut self, command_id: u64) {
         let Some(stream) = self.stream.as_mut() else { return };
-        stream.sent.remove(&command_id);
         self.last_command += 1;
         let kind = Kind::Cancel(v1::CancelCommand { command_id });
         stream.outgoing.push_back(v1::Command { id: self.last_command, kind: Some(kind) });

@@ -77,10 +77,18 @@ impl Engine {
         }
     }
 
-    pub(super) fn drop_watch(&mut self, key: WatchKey, _now: Moment) {
+    pub(super) fn drop_watch(&mut self, key: WatchKey) {
         if let Some(command) = self.watches.remove(&key).and_then(|watched| watched.command) {
-            self.cancel(command);
+            self.stop_watch(command);
         }
+    }
+
+    /// Ends a watch on the stream. What it still tells is not listened to.
+    fn stop_watch(&mut self, command: u64) {
+        if let Some(stream) = self.stream.as_mut() {
+            stream.sent.remove(&command);
+        }
+        self.cancel(command);
     }
 
     /// The reader has caught up.
@@ -122,7 +130,7 @@ impl Engine {
         match watched.items.try_send(Ok(item)) {
             Ok(()) => watched.after = after,
             Err(TrySendError::Full(_)) => self.pause_watch(key, now),
-            Err(TrySendError::Closed(_)) => self.drop_watch(key, now),
+            Err(TrySendError::Closed(_)) => self.drop_watch(key),
         }
     }
 
@@ -136,7 +144,7 @@ impl Engine {
         // The reader may have emptied the queue just before it could see that it should tell.
         let is_drained = watched.items.capacity() == watched.items.max_capacity();
         if let Some(command) = watched.command.take() {
-            self.cancel(command);
+            self.stop_watch(command);
         }
         if is_drained {
             self.resume_watch(key, now);

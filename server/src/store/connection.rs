@@ -50,8 +50,8 @@ pub(super) enum Failure {
     Conflict,
     /// Surely without effect.
     Refused(String),
-    /// Surely without effect: this database takes no writes, but another of the hosts may.
-    ReadOnly(String),
+    /// Surely without effect: this host takes no writes or is going down, but another may be there.
+    Away(String),
     /// Not connected, because what this database commits is not durable.
     Unsafe(String),
     /// The connection is lost, or silent for too long. What was sent may have been done, or may yet be.
@@ -63,7 +63,7 @@ impl Failure {
     pub(super) fn reason(self) -> String {
         match self {
             Self::Conflict => "rolled back because of other transactions".to_owned(),
-            Self::Refused(reason) | Self::ReadOnly(reason) | Self::Unsafe(reason) | Self::Lost(reason) => reason,
+            Self::Refused(reason) | Self::Away(reason) | Self::Unsafe(reason) | Self::Lost(reason) => reason,
         }
     }
 }

@@ -9,6 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use async_trait::async_trait;
 use tenure_core::{Revision, ServerId, Text};
 use tokio::sync::{broadcast, watch};
+use tokio::task::yield_now;
 
 use super::{Batch, Head, Presence, RowChanges, Rows, Store, StoreError, Tail};
 
@@ -234,6 +235,8 @@ impl MemoryStore {
     }
 
     async fn pass_gate(&self) {
+        // A real store gives others a turn, too.
+        yield_now().await;
         self.shared.gate.send_modify(|gate| gate.waiting += 1);
         let _waiting = Waiting(&self.shared);
         // The sender lives in `self`, so the wait ends only with the condition.
@@ -291,6 +294,7 @@ impl Store for MemoryStore {
     }
 
     async fn read(&self, namespace: &str, after: Revision, limit: usize) -> Result<Tail, StoreError> {
+        yield_now().await;
         let state = self.reach()?;
         let clock_ms = state.clock_ms();
         let Some(found) = state.namespaces.get(namespace) else {

@@ -47,6 +47,8 @@ macro_rules! migrations {
     };
 }
 
+pub(super) const POSTGRES: &[Migration] = migrations!("postgres");
+pub(super) const MYSQL: &[Migration] = migrations!("mysql");
 pub(super) const SQLITE: &[Migration] = migrations!("sqlite");
 
 /// The migrations that the database still needs.

@@ -3,10 +3,15 @@
 
 mod codec;
 mod connection;
+mod hosts;
+mod literal;
 mod memory;
 mod migrations;
+mod mysql;
 mod options;
 mod pool;
+mod postgres;
+mod postgres_hints;
 mod rows;
 mod sql_store;
 mod sqlite;

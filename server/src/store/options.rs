@@ -10,8 +10,12 @@ use secrecy::ExposeSecret;
 
 use super::Store;
 use super::connection::{Connector, Failure};
+use super::hosts::Hosts;
 use super::migrations::pending;
+use super::mysql::MySqlHost;
 use super::pool::Pool;
+use super::postgres::PostgresHost;
+use super::postgres_hints::PostgresHints;
 use super::sql_store::{Hints, SqlStore};
 use super::sqlite::SqliteConnector;
 use crate::config::Config;
@@ -78,11 +82,22 @@ impl StoreOptions {
     }
 
     pub(super) fn database(&self) -> Result<Database, OpenError> {
+        let own = Arc::<AtomicU64>::default();
         match self.target()? {
             Target::Sqlite(path) => {
-                Ok(Database { connector: Arc::new(SqliteConnector::new(path, self)?), exclusive: true, hints: None })
+                let connector = Arc::new(SqliteConnector::new(path, self)?);
+                Ok(Database { connector, exclusive: true, hints: None, own })
             }
-            Target::Postgres(_) | Target::MySql(_) => Err(OpenError::Url("not yet")),
+            Target::Postgres(urls) => {
+                let hosts = urls.iter().map(|url| PostgresHost::new(url, self)).collect::<Result<_, _>>()?;
+                let connector = Arc::new(Hosts::new(hosts));
+                let hints = Box::new(PostgresHints::new(connector.clone(), own.clone()));
+                Ok(Database { connector, exclusive: false, hints: Some(hints), own })
+            }
+            Target::MySql(urls) => {
+                let hosts = urls.iter().map(|url| MySqlHost::new(url, self)).collect::<Result<_, _>>()?;
+                Ok(Database { connector: Arc::new(Hosts::new(hosts)), exclusive: false, hints: None, own })
+            }
         }
     }
 }
@@ -155,6 +170,8 @@ pub(super) struct Database {
     pub(super) connector: Arc<dyn Connector>,
     pub(super) exclusive: bool,
     pub(super) hints: Option<Box<dyn Hints>>,
+    /// The server that appends; 0 until it does.
+    pub(super) own: Arc<AtomicU64>,
 }
 
 /// Why a store cannot be opened.
@@ -183,7 +200,7 @@ impl From<Failure> for OpenError {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Unsafe(reason) => Self::UnsafeDurability(reason),
-            Failure::Conflict | Failure::Refused(_) | Failure::ReadOnly(_) | Failure::Lost(_) => {
+            Failure::Conflict | Failure::Refused(_) | Failure::Away(_) | Failure::Lost(_) => {
                 Self::Unavailable(failure.reason())
             }
         }
@@ -217,7 +234,7 @@ pub async fn open(options: &StoreOptions) -> Result<Arc<dyn Store>, OpenError> {
         exclusive: database.exclusive,
         hints: database.hints,
         registered: AtomicU64::new(0),
-        own: AtomicU64::new(0),
+        own: database.own,
     }))
 }
 

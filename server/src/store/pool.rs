@@ -119,7 +119,7 @@ macro_rules! exchange {
         };
         match &outcome {
             Ok(_) => $taken.clean = true,
-            Err(Failure::Lost(_) | Failure::ReadOnly(_)) => {
+            Err(Failure::Lost(_) | Failure::Away(_)) => {
                 $taken.shared.generation.fetch_add(1, Ordering::SeqCst);
             }
             Err(Failure::Conflict | Failure::Refused(_) | Failure::Unsafe(_)) => {}

@@ -23,7 +23,7 @@ const TRIM_STEPS: usize = 20;
 #[async_trait]
 pub(super) trait Hints: Send + Sync + 'static {
     /// See [`Store::hint`].
-    async fn hint(&self, own: &AtomicU64);
+    async fn hint(&self);
 }
 
 /// A store in a database of SQL.
@@ -41,7 +41,7 @@ pub(super) struct SqlStore {
     /// The server that has beaten here; 0 if none has.
     pub(super) registered: AtomicU64,
     /// The server that appends here; 0 if none has.
-    pub(super) own: AtomicU64,
+    pub(super) own: Arc<AtomicU64>,
 }
 
 /// A number of ours as the database keeps it. Those that may use all 64 bits come back the same.
@@ -63,7 +63,7 @@ fn uncertain(failure: Failure) -> StoreError {
     match failure {
         Failure::Conflict => StoreError::Conflict,
         Failure::Lost(reason) => StoreError::OutcomeUnknown(reason),
-        Failure::Refused(_) | Failure::ReadOnly(_) | Failure::Unsafe(_) => unavailable(failure),
+        Failure::Refused(_) | Failure::Away(_) | Failure::Unsafe(_) => unavailable(failure),
     }
 }
 
@@ -142,7 +142,8 @@ impl SqlStore {
         Ok(loaded)
     }
 
-    /// Changes the rows within a transaction. False if they are not at `changes.from`.
+    /// Changes the rows within a transaction, which is to be undone if the answer is false: then they were not at
+    /// `changes.from`.
     async fn change_rows(
         connection: &mut Taken,
         namespace: &str,
@@ -151,9 +152,6 @@ impl SqlStore {
     ) -> Result<bool, Failure> {
         let sql = connection.sql()?;
         let (from, to, namespace) = (int(changes.from.0), int(changes.to.0), Arg::Text(namespace));
-        if connection.execute(sql.advance_rows, &[to, namespace, from, namespace, to]).await? == 0 {
-            return Ok(false);
-        }
         for keys in &chunks.gone_sessions {
             connection.execute(sql.delete_sessions, &[Arg::Text(keys), namespace]).await?;
         }
@@ -166,7 +164,8 @@ impl SqlStore {
         for claims in &chunks.claims {
             connection.execute(sql.insert_claims, &[namespace, Arg::Text(claims)]).await?;
         }
-        Ok(true)
+        // Last, since appends wait for the head from here to the commit.
+        Ok(connection.execute(sql.advance_rows, &[to, namespace, from, namespace, to]).await? == 1)
     }
 }
 
@@ -347,7 +346,7 @@ impl Store for SqlStore {
 
     async fn hint(&self) {
         match &self.hints {
-            Some(hints) => hints.hint(&self.own).await,
+            Some(hints) => hints.hint().await,
             None => std::future::pending().await,
         }
     }

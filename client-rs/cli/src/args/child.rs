@@ -126,6 +126,9 @@ pub struct GuardArgs {
     /// The lock, for messages.
     #[arg(long)]
     pub lock: String,
+    /// The session to close after a violent end of `tenure`, once CMD is dead.
+    #[arg(long)]
+    pub session: Option<String>,
     /// How long before the end of the validity SIGTERM is due, in nanoseconds.
     #[arg(long)]
     pub term_before: u64,

@@ -27,11 +27,20 @@ enum Word {
     Done,
 }
 
+/// How the guard leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Left {
+    /// There is nothing to do any more.
+    Done,
+    /// `tenure` is dead, and so is all that it ran: nobody works under the lock, which may be given back.
+    Orphaned,
+}
+
 /// Watches over CMD until it has ended.
 ///
 /// # Errors
 /// The arguments are not those that `tenure` gives.
-pub fn guard(args: &GuardArgs) -> Result<u8, Failure> {
+pub fn guard(args: &GuardArgs) -> Result<Left, Failure> {
     // Whoever signals `tenure`'s terminal or service must not end its guard; only SIGKILL can.
     let _ = SigSet::all().thread_block();
     let group = Pid::from_raw(args.group).ok_or_else(|| Failure::new(exit::USAGE, "no such process group"))?;
@@ -40,11 +49,10 @@ pub fn guard(args: &GuardArgs) -> Result<u8, Failure> {
         term_before: Duration::from_nanos(args.term_before),
         kill_before: Duration::from_nanos(args.kill_before),
     };
-    watch_over(&tree, schedule.stepping_in(), &plain(&args.lock));
-    Ok(exit::OK)
+    Ok(watch_over(&tree, schedule.stepping_in(), &plain(&args.lock)))
 }
 
-fn watch_over(tree: &Tree, schedule: Schedule, lock: &str) {
+fn watch_over(tree: &Tree, schedule: Schedule, lock: &str) -> Left {
     let mut words = Words::default();
     let mut end = None;
     let mut termed = false;
@@ -63,17 +71,16 @@ fn watch_over(tree: &Tree, schedule: Schedule, lock: &str) {
                 kill_at
             }
             Some(Action::Kill) => {
-                say(&format!("tenure: {lock} is lost: the command is killed"));
+                say(&format!("tenure: {lock} is at its end: what is left of the command is killed"));
                 tree.kill();
-                return;
+                return Left::Done;
             }
         };
         match words.next(until.saturating_sub(now).min(NAP)) {
             Heard::Nothing => {}
             Heard::End => {
                 say(&format!("tenure was killed: so is the command that it ran under {lock}"));
-                tree.kill();
-                return;
+                return if tree.kill() { Left::Orphaned } else { Left::Done };
             }
             Heard::Words(words) => {
                 for word in words {
@@ -83,7 +90,7 @@ fn watch_over(tree: &Tree, schedule: Schedule, lock: &str) {
                             termed = termed && !matches!(schedule.due(since_boot(), at), Action::Wait(_));
                         }
                         Word::Termed => termed = true,
-                        Word::Done => return,
+                        Word::Done => return Left::Done,
                     }
                 }
             }

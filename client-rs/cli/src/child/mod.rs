@@ -2,7 +2,7 @@
 //!
 //! Three processes see to it. `tenure` itself starts CMD in a process group of its own, passes signals on, and stops the
 //! group by [`Schedule`]. A *guard*, a second process of the same program, is told the same deadlines; it stops the group
-//! should `tenure` be frozen or killed. And CMD dies with `tenure` by the kernel's hand (Linux), should both be killed.
+//! should `tenure` be frozen or killed, and gives the lock back after a kill. And CMD dies with `tenure` by the kernel's hand (Linux), should both be killed.
 
 mod exec;
 mod guard;
@@ -13,8 +13,8 @@ mod supervise;
 mod terminal;
 
 pub use exec::exec;
-pub use guard::guard;
+pub use guard::{Left, guard};
 pub use process::since_boot;
 pub use schedule::{Action, Schedule};
 pub use signals::Signals;
-pub use supervise::{Outcome, Task, Validity, supervise};
+pub use supervise::{Outcome, SessionToClose, Task, Validity, supervise};

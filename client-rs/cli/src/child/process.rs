@@ -61,19 +61,20 @@ impl Tree {
         }
     }
 
-    /// Kills all of them, and comes back when the marked ones are gone.
-    pub fn kill(&self) {
+    /// Kills all of them, and comes back when the marked ones are gone. Whether they surely are.
+    pub fn kill(&self) -> bool {
         for _ in 0..ROUNDS {
             self.signal_group(Signal::KILL);
             let left = self.marked();
             if left.is_empty() {
-                return;
+                return cfg!(target_os = "linux");
             }
             for pid in left {
                 let _ = kill_process(pid, Signal::KILL);
             }
             std::thread::sleep(ROUND);
         }
+        false
     }
 
     /// The marked processes that left the group.

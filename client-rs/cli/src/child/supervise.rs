@@ -37,8 +37,22 @@ pub struct Task {
     pub environment: Vec<(String, String)>,
     /// The lock, for messages.
     pub lock: String,
+    /// The session to close if this process is killed, and all that a call needs for that: endpoints and namespace are
+    /// options of every command. None: nothing is closed, the session ends by its TTL.
+    pub session: Option<SessionToClose>,
     /// When to stop it.
     pub schedule: Schedule,
+}
+
+/// A session that the guard closes when its owner was killed.
+#[derive(Debug, Clone)]
+pub struct SessionToClose {
+    /// Its id.
+    pub id: String,
+    /// The servers.
+    pub endpoints: Vec<String>,
+    /// Its namespace.
+    pub namespace: String,
 }
 
 /// What is known of the hold.
@@ -70,7 +84,7 @@ pub async fn supervise(
 ) -> Result<Outcome, Failure> {
     let mut children = unix::signal(SignalKind::child()).map_err(cannot_start)?;
     let mut running = Running::start(task)?;
-    let mut known = validity.borrow_and_update().clone();
+    let known = validity.borrow_and_update().clone();
     let mut told = true;
     running.heed(&known).await;
     loop {
@@ -82,14 +96,14 @@ pub async fn supervise(
             }
             changed = validity.changed(), if told => {
                 told = changed.is_ok();
-                known = validity.borrow_and_update().clone();
+                let known = validity.borrow_and_update().clone();
                 running.heed(&known).await;
             }
             signal = signals.next() => running.tree.signal_group(signal),
             _ = children.recv() => {
-                if running.terminal.attend(&running.tree) && known != Validity::Until(running.end) {
-                    running.heed(&known).await;
-                }
+                let left = running.end.saturating_sub(since_boot()).as_secs();
+                let notice = || format!("\ntenure: unless it goes on within {left} s, {} is lost and the command killed", task.lock);
+                running.terminal.attend(&running.tree, notice);
             }
             () = sleep(limit) => {
                 if running.killed {
@@ -234,11 +248,17 @@ struct Guard {
 impl Guard {
     fn start(task: &Task, group: Pid, run: &str) -> Option<Self> {
         let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX).to_string();
-        let mut child = Command::new(&task.own_program)
+        let mut command = Command::new(&task.own_program);
+        if let Some(session) = &task.session {
+            command.env("TENURE_ENDPOINTS", session.endpoints.join(",")).env("TENURE_NAMESPACE", &session.namespace);
+        }
+        let session = task.session.iter().flat_map(|session| ["--session", session.id.as_str()]);
+        let mut child = command
             .arg0("tenure")
             .args(["__guard", "--group", &group.as_raw_nonzero().to_string(), "--run", run, "--lock", &task.lock])
             .args(["--term-before", &nanos(task.schedule.term_before)])
             .args(["--kill-before", &nanos(task.schedule.kill_before)])
+            .args(session)
             // Under another `tenure lock` this process bears that one's mark; the guard must outlive it.
             .env_remove(RUN_VARIABLE)
             .process_group(0)

@@ -7,6 +7,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpgrp, kill_current_
 use rustix::termios::{tcgetpgrp, tcsetpgrp};
 
 use super::process::Tree;
+use crate::output::say;
 
 /// The terminal that controls this process, if there is one.
 #[derive(Debug)]
@@ -23,28 +24,29 @@ impl Terminal {
 
     /// Answers a stop of CMD: lends it the terminal if that is what it stopped for and the terminal is ours to lend, or
     /// stops this whole job with it, as the user's shell expects, and goes on when that continues.
-    /// Returns whether the job was stopped in between.
-    pub fn attend(&mut self, tree: &Tree) -> bool {
-        let Some(signal) = stopped_by(tree.group()) else { return false };
-        let Some(tty) = &self.tty else { return false };
+    /// `notice` is told before a stop.
+    pub fn attend(&mut self, tree: &Tree, notice: impl FnOnce() -> String) {
+        let Some(signal) = stopped_by(tree.group()) else { return };
+        if self.tty.is_none() {
+            return;
+        }
         let wants_terminal = signal == Signal::TTIN || signal == Signal::TTOU;
-        if wants_terminal && tcgetpgrp(tty).is_ok_and(|group| group == getpgrp()) {
-            self.lend(tree);
-            return false;
+        if wants_terminal && self.is_ours() {
+            return self.lend(tree);
         }
         if !wants_terminal && signal != Signal::TSTP {
             // Somebody stopped CMD on purpose, and this process not.
-            return false;
+            return;
         }
         self.take_back();
+        say(&notice());
         stop_own_job();
         // Here the shell has continued us. In the background CMD goes on without the terminal.
-        if tcgetpgrp_is_ours(self.tty.as_ref()) {
+        if self.is_ours() {
             self.lend(tree);
         } else {
             tree.signal_group(Signal::CONT);
         }
-        true
     }
 
     /// Takes the terminal back from CMD.
@@ -60,6 +62,11 @@ impl Terminal {
         tree.signal_group(Signal::CONT);
     }
 
+    /// Whether this process is in the foreground.
+    fn is_ours(&self) -> bool {
+        self.tty.as_ref().is_some_and(|tty| tcgetpgrp(tty).is_ok_and(|group| group == getpgrp()))
+    }
+
     fn give_to(&self, group: Pid) {
         let Some(tty) = &self.tty else { return };
         // From the background the system answers this call with SIGTTOU, unless that is blocked.
@@ -70,10 +77,6 @@ impl Terminal {
             let _ = set.thread_unblock();
         }
     }
-}
-
-fn tcgetpgrp_is_ours(tty: Option<&File>) -> bool {
-    tty.is_some_and(|tty| tcgetpgrp(tty).is_ok_and(|group| group == getpgrp()))
 }
 
 /// Stops this process and all others of its job, until the shell continues them.

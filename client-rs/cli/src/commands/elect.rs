@@ -51,7 +51,7 @@ async fn campaign(context: &Context, args: &ElectArgs, client: &Client, signals:
         if !args.run.quiet {
             say(&format!("tenure: leading {}, token {}", ask.shown(), guard.token()));
         }
-        match ask.run(guard, signals).await? {
+        match ask.run(context, guard, signals).await? {
             Outcome::Ended(code) => return Ok(code),
             Outcome::Lost(why) if args.once => {
                 let message = format!("the lead of {} was lost ({why}), so the command was stopped", ask.shown());

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 use super::waiting;
 use crate::Context;
 use crate::args::{RunArgs, own_program};
-use crate::child::{Outcome, Schedule, Signals, Task, Validity, since_boot, supervise};
+use crate::child::{Outcome, Schedule, SessionToClose, Signals, Task, Validity, since_boot, supervise};
 use crate::exit::{self, Failure};
 use crate::output::{plain, say};
 use crate::refusal;
@@ -107,7 +107,7 @@ impl Ask<'_> {
     }
 
     /// Runs CMD while the hold lasts, then gives it back.
-    pub async fn run(&self, guard: Guard, signals: &mut Signals) -> Result<Outcome, Failure> {
+    pub async fn run(&self, context: &Context, guard: Guard, signals: &mut Signals) -> Result<Outcome, Failure> {
         let session = guard.session().clone();
         let schedule = Schedule::new(session.ttl(), self.run.kill_grace);
         let task = Task {
@@ -119,6 +119,11 @@ impl Ask<'_> {
                 ("TENURE_SESSION_ID".to_owned(), session.id().to_owned()),
             ],
             lock: self.shown(),
+            session: Some(SessionToClose {
+                id: session.id().to_owned(),
+                endpoints: context.global.endpoints.clone(),
+                namespace: context.global.namespace.clone(),
+            }),
             schedule,
         };
         let (tell, validity) = watch::channel(Validity::Until(ends_at(&session)));

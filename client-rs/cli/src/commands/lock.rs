@@ -25,7 +25,7 @@ pub async fn lock(context: &Context, args: LockArgs) -> Result<u8, Failure> {
         (false, None) => Patience::Forever,
     };
     let ended = match ask.ask(&client, patience, &mut signals).await {
-        Ok(Answer::Granted(guard)) => match ask.run(guard, &mut signals).await {
+        Ok(Answer::Granted(guard)) => match ask.run(context, guard, &mut signals).await {
             Ok(Outcome::Ended(code)) => Ok(code),
             Ok(Outcome::Lost(why)) => Err(Failure::new(
                 exit::HOLD_LOST,

@@ -1,0 +1,70 @@
+//! Statements with their arguments written into them, for when one round trip must do and the database's protocol has no
+//! way to prepare statements that is safe or fast enough.
+
+use super::connection::Arg;
+
+/// Writes arguments in place of `?`, or of `$1`, `$2` and so on. `quote` is what begins a text in which a backslash is an
+/// escape: `'` or `E'`. The statement is one of ours, and has these signs for nothing else.
+pub(super) fn with_literals(sql: &str, args: &[Arg<'_>], quote: &str) -> String {
+    let texts = args.iter().map(|arg| if let Arg::Text(text) = arg { text.len() } else { 0 }).sum::<usize>();
+    let mut written = String::with_capacity(sql.len() + texts + texts / 4 + args.len() * 20);
+    let mut next = 0;
+    let mut signs = sql.chars().peekable();
+    while let Some(sign) = signs.next() {
+        let place = match sign {
+            '?' => {
+                next += 1;
+                next
+            }
+            '$' => {
+                let mut number = 0;
+                while let Some(digit) = signs.peek().and_then(|sign| sign.to_digit(10)) {
+                    number = number * 10 + digit as usize;
+                    signs.next();
+                }
+                number
+            }
+            _ => {
+                written.push(sign);
+                continue;
+            }
+        };
+        match place.checked_sub(1).and_then(|index| args.get(index)) {
+            Some(Arg::Int(value)) => written.push_str(&format!("({value})")),
+            Some(Arg::Text(text)) => push_text(&mut written, text, quote),
+            None => written.push(sign),
+        }
+    }
+    written
+}
+
+fn push_text(written: &mut String, text: &str, quote: &str) {
+    written.push_str(quote);
+    for sign in text.chars() {
+        if matches!(sign, '\'' | '\\') {
+            written.push(sign);
+        }
+        written.push(sign);
+    }
+    written.push('\'');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_take_their_places() {
+        let args = [Arg::Int(-7), Arg::Text("a")];
+        assert_eq!(with_literals("x = ? AND y = ?", &args, "'"), "x = (-7) AND y = 'a'");
+        assert_eq!(with_literals("$2, $1, $2", &args, "E'"), "E'a', (-7), E'a'");
+        let many: Vec<Arg<'_>> = (1..=12).map(Arg::Int).collect();
+        assert_eq!(with_literals("$12 $1", &many, "E'"), "(12) (1)");
+    }
+
+    #[test]
+    fn a_text_ends_where_it_ends() {
+        let nasty = [Arg::Text("'; DROP TABLE x; -- \\' ? $1 \\")];
+        assert_eq!(with_literals("SELECT ?", &nasty, "'"), "SELECT '''; DROP TABLE x; -- \\\\'' ? $1 \\\\'");
+    }
+}

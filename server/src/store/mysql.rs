@@ -1,0 +1,323 @@
+//! MySQL and MariaDB.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::TryStreamExt;
+use sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlDatabaseError, MySqlRow};
+use sqlx::{ConnectOptions, Either, Executor, Row as _, TypeInfo, ValueRef};
+use tokio::time::timeout;
+
+use super::connection::{Append, Arg, Cell, Connection, Connector, Failure, HeadMove, Row, Statements};
+use super::hosts::Host;
+use super::literal::with_literals;
+use super::migrations;
+use super::options::{OpenError, StoreOptions};
+
+/// What this file's statements are for one kind of server.
+struct Flavour {
+    statements: Statements,
+    /// (revision, namespace, previous if there is one, namespace, previous, revision, server, number, at_ms, events)
+    create: &'static str,
+    advance: &'static str,
+    adopt: &'static str,
+}
+
+/// All of an append at once. The batch is there only if the head was moved.
+macro_rules! append {
+    ($head:expr) => {
+        concat!(
+            "START TRANSACTION; ",
+            $head,
+            "; INSERT INTO batches (namespace, previous, revision, server, number, at_ms, events) \
+            SELECT ?, ?, ?, ?, ?, ?, ? FROM DUAL WHERE ROW_COUNT() = 1; \
+            COMMIT"
+        )
+    };
+}
+
+macro_rules! create_head {
+    ($identity:expr) => {
+        concat!(
+            "INSERT IGNORE INTO namespaces (revision, rows_revision, name, database_identity) VALUES (?, 0, ?, ",
+            $identity,
+            ")"
+        )
+    };
+}
+
+macro_rules! advance_head {
+    ($identity:expr) => {
+        concat!(
+            "UPDATE namespaces SET revision = ? WHERE name = ? AND revision = ? AND database_identity = ",
+            $identity
+        )
+    };
+}
+
+macro_rules! adopt_head {
+    ($identity:expr) => {
+        concat!(
+            "UPDATE namespaces SET revision = ?, database_identity = ",
+            $identity,
+            " WHERE name = ? AND revision = ?"
+        )
+    };
+}
+
+macro_rules! flavour {
+    ($identity:expr) => {
+        Flavour {
+            create: append!(create_head!($identity)),
+            advance: append!(advance_head!($identity)),
+            adopt: append!(adopt_head!($identity)),
+            statements: statements!($identity),
+        }
+    };
+}
+
+macro_rules! statements {
+    ($identity:expr) => {
+        Statements {
+            scripts: migrations::MYSQL,
+            begin: "START TRANSACTION",
+            begin_snapshot: "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; \
+                START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
+            read: concat!(
+                "SELECT n.revision, n.rows_revision, CASE WHEN n.database_identity = ", $identity, " THEN 1 ELSE 0 END, \
+                CAST(UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS SIGNED), \
+                b.revision, b.previous, b.server, b.number, b.at_ms, b.events \
+                FROM (SELECT 1) AS one \
+                LEFT JOIN namespaces AS n ON n.name = ? \
+                LEFT JOIN (SELECT * FROM batches WHERE namespace = ? AND revision > ? ORDER BY revision LIMIT ?) AS b \
+                ON b.previous < ? \
+                ORDER BY b.revision"
+            ),
+            heads: "SELECT name, revision FROM namespaces",
+            rows_revision: "SELECT rows_revision FROM namespaces WHERE name = ?",
+            load_sessions: "SELECT opened, id, owner, ttl_ms, home, metadata FROM sessions \
+                WHERE namespace = ? AND opened > ? ORDER BY opened LIMIT ?",
+            load_claims: "SELECT id, position, name, state, token, session, opened, owner, priority, min_hold_ms, home, \
+                metadata FROM claims WHERE namespace = ? AND id >= ? AND (id > ? OR position > ?) \
+                ORDER BY id, position LIMIT ?",
+            advance_rows: concat!(
+                "UPDATE namespaces SET rows_revision = ? WHERE name = ? AND rows_revision = ? \
+                AND EXISTS (SELECT 1 FROM batches AS b WHERE b.namespace = ? AND b.revision = ?) \
+                AND database_identity = ", $identity
+            ),
+            delete_sessions: "DELETE s FROM JSON_TABLE(?, '$[*]' COLUMNS (k BIGINT PATH '$')) AS j \
+                JOIN sessions AS s ON s.opened = j.k WHERE s.namespace = ?",
+            insert_sessions: "INSERT INTO sessions (namespace, opened, id, owner, ttl_ms, home, metadata) \
+                SELECT ?, opened, id, owner, ttl_ms, home, metadata FROM JSON_TABLE(?, '$[*]' COLUMNS \
+                (opened BIGINT PATH '$.opened', id LONGTEXT PATH '$.id', owner LONGTEXT PATH '$.owner', \
+                ttl_ms BIGINT PATH '$.ttl_ms', home BIGINT PATH '$.home', metadata LONGTEXT PATH '$.metadata')) AS r",
+            delete_claims: "DELETE c FROM JSON_TABLE(?, '$[*]' COLUMNS (k BIGINT PATH '$')) AS j \
+                JOIN claims AS c ON c.id = j.k WHERE c.namespace = ?",
+            insert_claims: "INSERT INTO claims (namespace, id, position, name, state, token, session, opened, owner, \
+                priority, min_hold_ms, home, metadata) \
+                SELECT ?, id, position, name, state, token, session, opened, owner, priority, min_hold_ms, home, metadata \
+                FROM JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$.id', position BIGINT PATH '$.position', \
+                name LONGTEXT PATH '$.name', state LONGTEXT PATH '$.state', token BIGINT PATH '$.token', \
+                session LONGTEXT PATH '$.session', opened BIGINT PATH '$.opened', owner LONGTEXT PATH '$.owner', \
+                priority BIGINT PATH '$.priority', min_hold_ms BIGINT PATH '$.min_hold_ms', home BIGINT PATH '$.home', \
+                metadata LONGTEXT PATH '$.metadata')) AS r",
+            beat: "UPDATE servers SET beat = ?, lease_ms = ?, label = ? WHERE id = ? AND NOT dead",
+            register: "INSERT IGNORE INTO servers (id, beat, lease_ms, label, dead) VALUES (?, ?, ?, ?, FALSE)",
+            servers: "SELECT id, beat, lease_ms, label, CASE WHEN dead THEN 1 ELSE 0 END FROM servers ORDER BY id",
+            mark_dead: "UPDATE servers SET dead = TRUE WHERE id = ? AND beat = ?",
+            outlive: "UPDATE servers SET dead = TRUE WHERE id <> ? AND NOT dead",
+            forget: "DELETE s FROM JSON_TABLE(?, '$[*]' COLUMNS (k BIGINT PATH '$')) AS j \
+                JOIN servers AS s ON s.id = j.k WHERE s.dead",
+            oldest_batches: "SELECT b.revision, b.previous, b.at_ms, n.rows_revision FROM batches AS b \
+                JOIN namespaces AS n ON n.name = b.namespace WHERE b.namespace = ? ORDER BY b.revision LIMIT ?",
+            delete_batches: "DELETE FROM batches WHERE namespace = ? AND revision <= ?",
+            migrations_exist: "SELECT 1 FROM information_schema.tables \
+                WHERE table_schema = DATABASE() AND table_name = 'tenure_migrations'",
+            create_migrations: "CREATE TABLE IF NOT EXISTS tenure_migrations \
+                (number BIGINT NOT NULL PRIMARY KEY, name VARCHAR(255) NOT NULL) ENGINE = InnoDB",
+            // Each change of a table commits, so a lock on a row would not last.
+            lock_migrations: "DO GET_LOCK(CONCAT(DATABASE(), '.tenure'), 100)",
+            migrations: "SELECT number FROM tenure_migrations ORDER BY number",
+            record_migration: "INSERT INTO tenure_migrations (number, name) VALUES (?, ?)",
+        }
+    };
+}
+
+/// The ways in which servers name themselves, best first.
+static FLAVOURS: [(&str, Flavour); 3] = [
+    ("SELECT @@server_uuid", flavour!("@@server_uuid")),
+    ("SELECT @@server_uid", flavour!("@@server_uid")),
+    ("SELECT CONCAT(@@hostname, '/', @@server_id)", flavour!("CONCAT(@@hostname, '/', @@server_id)")),
+];
+
+/// What an error means that came while a statement was under way. One of a commit is looked at by
+/// [`MySqlDatabase::append`].
+fn failure(error: sqlx::Error) -> Failure {
+    let sqlx::Error::Database(error) = error else { return Failure::Lost(error.to_string()) };
+    let reason = error.message().to_owned();
+    match error.try_downcast_ref::<MySqlDatabaseError>().map(MySqlDatabaseError::number) {
+        // Changed meanwhile, duplicate key, lock wait timeout, deadlock.
+        Some(1020 | 1062 | 1205 | 1213) => Failure::Conflict,
+        // Shutdown, killed, read-only in its various ways, disconnected for inactivity.
+        Some(1053 | 1077 | 1079 | 1080 | 1290 | 1792 | 1836 | 1927 | 4031) => Failure::Away(reason),
+        _ => Failure::Refused(reason),
+    }
+}
+
+/// What an error means that came before anything was asked.
+fn unreached(error: sqlx::Error) -> Failure {
+    Failure::Refused(failure(error).reason())
+}
+
+/// A host that may be the database.
+pub(super) struct MySqlHost {
+    options: MySqlConnectOptions,
+    allow_unsafe_durability: bool,
+    connect_timeout: Duration,
+    statement_timeout: Duration,
+}
+
+impl MySqlHost {
+    /// From a URL with one host.
+    pub(super) fn new(url: &str, options: &StoreOptions) -> Result<Host<Self>, OpenError> {
+        let parsed: MySqlConnectOptions =
+            url.parse().map_err(|_| OpenError::Url("it is not of the form mysql://user:password@host:port/name"))?;
+        let name = format!("{}:{}", parsed.get_host(), parsed.get_port());
+        let host = Self {
+            options: parsed.charset("utf8mb4").collation("utf8mb4_bin").disable_statement_logging(),
+            allow_unsafe_durability: options.allow_unsafe_durability,
+            connect_timeout: options.connect_timeout,
+            statement_timeout: options.statement_timeout,
+        };
+        Ok((name, host))
+    }
+
+    async fn open(&self) -> Result<MySqlDatabase, Failure> {
+        let mut inner = self.options.connect().await.map_err(unreached)?;
+        // Backslashes in texts are escapes, quotes are quotes, and nobody waits for a lock longer than we do.
+        let bound = self.statement_timeout.as_secs().max(1);
+        let settings = format!(
+            "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; \
+            SET SESSION sql_mode = 'STRICT_ALL_TABLES,PIPES_AS_CONCAT,NO_ENGINE_SUBSTITUTION', \
+            innodb_lock_wait_timeout = {bound}, lock_wait_timeout = {bound}"
+        );
+        inner.execute(&*settings).await.map_err(unreached)?;
+        let facts = "SELECT CONCAT(@@global.read_only, ''), CONCAT(@@innodb_flush_log_at_trx_commit, ''), \
+            CONCAT(@@log_bin, ''), CONCAT(@@sync_binlog, '')";
+        let rows = inner.fetch_all(facts).await.map_err(unreached)?;
+        let fact = |column: usize| -> String {
+            rows.first().and_then(|row| row.try_get_unchecked(column).ok()).unwrap_or_default()
+        };
+        if !matches!(&*fact(0), "0" | "OFF") {
+            return Err(Failure::Away("it takes no writes".to_owned()));
+        }
+        if !self.allow_unsafe_durability {
+            if fact(1) != "1" {
+                return Err(Failure::Unsafe(format!("innodb_flush_log_at_trx_commit is {}, not 1", fact(1))));
+            }
+            if fact(2) == "1" && fact(3) != "1" {
+                return Err(Failure::Unsafe(format!("sync_binlog is {}, not 1", fact(3))));
+            }
+        }
+        for (question, flavour) in &FLAVOURS {
+            match inner.fetch_all(*question).await {
+                Ok(_) => return Ok(MySqlDatabase { inner, flavour }),
+                Err(sqlx::Error::Database(_)) => {}
+                Err(error) => return Err(unreached(error)),
+            }
+        }
+        Err(Failure::Refused("the server does not say who it is".to_owned()))
+    }
+}
+
+#[async_trait]
+impl Connector for MySqlHost {
+    async fn connect(&self) -> Result<Box<dyn Connection>, Failure> {
+        let late = |_| Failure::Refused(format!("no connection within {:?}", self.connect_timeout));
+        Ok(Box::new(timeout(self.connect_timeout, self.open()).await.map_err(late)??))
+    }
+}
+
+/// A connection to the database.
+struct MySqlDatabase {
+    inner: MySqlConnection,
+    flavour: &'static Flavour,
+}
+
+#[async_trait]
+impl Connection for MySqlDatabase {
+    fn sql(&self) -> &'static Statements {
+        &self.flavour.statements
+    }
+
+    async fn execute(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64, Failure> {
+        let query = args.iter().fold(sqlx::query(sql), |query, arg| match arg {
+            Arg::Int(value) => query.bind(*value),
+            Arg::Text(value) => query.bind(*value),
+        });
+        query.execute(&mut self.inner).await.map(|done| done.rows_affected()).map_err(failure)
+    }
+
+    async fn fetch(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row>, Failure> {
+        let query = args.iter().fold(sqlx::query(sql), |query, arg| match arg {
+            Arg::Int(value) => query.bind(*value),
+            Arg::Text(value) => query.bind(*value),
+        });
+        let rows = query.fetch_all(&mut self.inner).await.map_err(failure)?;
+        rows.iter().map(row).collect::<Result<_, _>>().map_err(failure)
+    }
+
+    async fn script(&mut self, sql: &'static str) -> Result<(), Failure> {
+        self.inner.execute(sql).await.map(drop).map_err(failure)
+    }
+
+    /// Four statements in one round trip.
+    async fn append(&mut self, append: &Append<'_>) -> Result<bool, Failure> {
+        let namespace = Arg::Text(append.namespace);
+        let (previous, revision) = (Arg::Int(append.previous), Arg::Int(append.revision));
+        let mut args = vec![revision, namespace];
+        if append.head != HeadMove::Create {
+            args.push(previous);
+        }
+        args.extend([namespace, previous, revision, Arg::Int(append.server), Arg::Int(append.number)]);
+        args.extend([Arg::Int(append.at_ms), Arg::Text(append.events)]);
+        let sql = match append.head {
+            HeadMove::Create => self.flavour.create,
+            HeadMove::Advance => self.flavour.advance,
+            HeadMove::Adopt => self.flavour.adopt,
+        };
+        let sql = with_literals(sql, &args, "'");
+        let mut answers = self.inner.fetch_many(&*sql);
+        let mut met = Vec::new();
+        let ended = loop {
+            match answers.try_next().await {
+                Ok(Some(Either::Left(done))) => met.push(done.rows_affected()),
+                Ok(Some(Either::Right(_))) => {}
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        match (ended, met.as_slice()) {
+            (Ok(()), [_, moved, inserted, _]) => Ok(*moved == 1 && *inserted == 1),
+            (Ok(()), _) => Err(Failure::Lost(format!("4 answers expected, not {}", met.len()))),
+            // An error of the commit itself says nothing about what became of it, unless it is a conflict.
+            (Err(error), [_, _, _]) => match failure(error) {
+                Failure::Conflict => Err(Failure::Conflict),
+                other => Err(Failure::Lost(other.reason())),
+            },
+            (Err(error), _) => Err(failure(error)),
+        }
+    }
+}
+
+fn row(row: &MySqlRow) -> Result<Row, sqlx::Error> {
+    let cell = |column: usize| {
+        let value = row.try_get_raw(column)?;
+        match (value.is_null(), value.type_info().name()) {
+            (true, _) => Ok(Cell::Null),
+            (false, "BIGINT" | "INT" | "BOOLEAN" | "TINYINT") => Ok(Cell::Int(row.try_get_unchecked(column)?)),
+            (false, _) => Ok(Cell::Text(row.try_get_unchecked(column)?)),
+        }
+    };
+    (0..row.len()).map(cell).collect::<Result<_, _>>().map(Row)
+}

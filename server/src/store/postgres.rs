@@ -1,0 +1,386 @@
+//! PostgreSQL, directly or through a pooler like PgBouncer in transaction mode.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgDatabaseError, PgRow, PgSeverity};
+use sqlx::{ConnectOptions, Executor, Row as _, TypeInfo, ValueRef};
+use tokio::time::timeout;
+
+use super::connection::{Append, Arg, Cell, Connection, Connector, Failure, HeadMove, Row, Statements};
+use super::hosts::Host;
+use super::literal::with_literals;
+use super::migrations;
+use super::options::{OpenError, StoreOptions};
+
+/// The channel on which servers tell each other that they have appended.
+pub(super) const CHANNEL: &str = "tenure";
+
+/// A setting that only a connection without a pooler between keeps.
+const DIRECT: &str = "tenure.direct";
+
+/// What must be known of a connection: whether it takes writes, what makes its commits durable, whether it is direct.
+const FACTS: &str = "SELECT \
+    CASE WHEN pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' THEN 'no' ELSE 'yes' END, \
+    current_setting('synchronous_commit'), current_setting('fsync'), current_setting('full_page_writes'), \
+    coalesce(current_setting('tenure.direct', true), '')";
+
+/// What this file's statements are for one kind of server.
+struct Flavour {
+    statements: Statements,
+    /// (revision, namespace, previous, server, number, at_ms, events)
+    create: &'static str,
+    advance: &'static str,
+    adopt: &'static str,
+    create_and_notify: &'static str,
+    advance_and_notify: &'static str,
+    adopt_and_notify: &'static str,
+}
+
+macro_rules! append {
+    ($head:expr) => {
+        concat!(
+            "WITH head AS (",
+            $head,
+            " RETURNING name) \
+            INSERT INTO batches (namespace, previous, revision, server, number, at_ms, events) \
+            SELECT name, $3, $1, $4, $5, $6, $7 FROM head"
+        )
+    };
+}
+
+macro_rules! append_and_notify {
+    ($head:expr) => {
+        concat!(
+            "WITH head AS (",
+            $head,
+            " RETURNING name), batch AS (\
+            INSERT INTO batches (namespace, previous, revision, server, number, at_ms, events) \
+            SELECT name, $3, $1, $4, $5, $6, $7 FROM head RETURNING server) \
+            SELECT pg_notify('tenure', server::text) FROM batch"
+        )
+    };
+}
+
+macro_rules! create_head {
+    ($identity:expr) => {
+        concat!(
+            "INSERT INTO namespaces (revision, rows_revision, name, database_identity) VALUES ($1, 0, $2, ",
+            $identity,
+            ") ON CONFLICT DO NOTHING"
+        )
+    };
+}
+
+macro_rules! advance_head {
+    ($identity:expr) => {
+        concat!(
+            "UPDATE namespaces SET revision = $1 WHERE name = $2 AND revision = $3 AND database_identity = ",
+            $identity
+        )
+    };
+}
+
+macro_rules! adopt_head {
+    ($identity:expr) => {
+        concat!(
+            "UPDATE namespaces SET revision = $1, database_identity = ",
+            $identity,
+            " WHERE name = $2 AND revision = $3"
+        )
+    };
+}
+
+macro_rules! flavour {
+    ($identity:expr) => {
+        Flavour {
+            create: append!(create_head!($identity)),
+            advance: append!(advance_head!($identity)),
+            adopt: append!(adopt_head!($identity)),
+            create_and_notify: append_and_notify!(create_head!($identity)),
+            advance_and_notify: append_and_notify!(advance_head!($identity)),
+            adopt_and_notify: append_and_notify!(adopt_head!($identity)),
+            statements: statements!($identity),
+        }
+    };
+}
+
+macro_rules! statements {
+    ($identity:expr) => {
+        Statements {
+            scripts: migrations::POSTGRES,
+            begin: "BEGIN",
+            begin_snapshot: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+            read: concat!(
+                "SELECT n.revision, n.rows_revision, CASE WHEN n.database_identity = ", $identity, " THEN 1 ELSE 0 END, \
+                (extract(epoch FROM clock_timestamp()) * 1000)::bigint, \
+                b.revision, b.previous, b.server, b.number, b.at_ms, b.events \
+                FROM (SELECT 1) AS one \
+                LEFT JOIN namespaces AS n ON n.name = $1 \
+                LEFT JOIN (SELECT * FROM batches WHERE namespace = $2 AND revision > $3 ORDER BY revision LIMIT $4) AS b \
+                ON b.previous < $5 \
+                ORDER BY b.revision"
+            ),
+            heads: "SELECT name, revision FROM namespaces",
+            rows_revision: "SELECT rows_revision FROM namespaces WHERE name = $1",
+            load_sessions: "SELECT opened, id, owner, ttl_ms, home, metadata FROM sessions \
+                WHERE namespace = $1 AND opened > $2 ORDER BY opened LIMIT $3",
+            load_claims: "SELECT id, position, name, state, token, session, opened, owner, priority, min_hold_ms, home, \
+                metadata FROM claims WHERE namespace = $1 AND id >= $2 AND (id > $3 OR position > $4) \
+                ORDER BY id, position LIMIT $5",
+            advance_rows: concat!(
+                "UPDATE namespaces SET rows_revision = $1 WHERE name = $2 AND rows_revision = $3 \
+                AND EXISTS (SELECT 1 FROM batches AS b WHERE b.namespace = $4 AND b.revision = $5) \
+                AND database_identity = ", $identity
+            ),
+            delete_sessions: "DELETE FROM sessions WHERE opened IN \
+                (SELECT k.value::bigint FROM jsonb_array_elements_text($1::jsonb) AS k (value)) AND namespace = $2",
+            insert_sessions: "INSERT INTO sessions (namespace, opened, id, owner, ttl_ms, home, metadata) \
+                SELECT $1, opened, id, owner, ttl_ms, home, metadata FROM jsonb_to_recordset($2::jsonb) AS r \
+                (opened bigint, id text, owner text, ttl_ms bigint, home bigint, metadata text)",
+            delete_claims: "DELETE FROM claims WHERE id IN \
+                (SELECT k.value::bigint FROM jsonb_array_elements_text($1::jsonb) AS k (value)) AND namespace = $2",
+            insert_claims: "INSERT INTO claims (namespace, id, position, name, state, token, session, opened, owner, \
+                priority, min_hold_ms, home, metadata) \
+                SELECT $1, id, position, name, state, token, session, opened, owner, priority, min_hold_ms, home, metadata \
+                FROM jsonb_to_recordset($2::jsonb) AS r (id bigint, position bigint, name text, state text, token bigint, \
+                session text, opened bigint, owner text, priority bigint, min_hold_ms bigint, home bigint, metadata text)",
+            beat: "UPDATE servers SET beat = $1, lease_ms = $2, label = $3 WHERE id = $4 AND NOT dead",
+            register: "INSERT INTO servers (id, beat, lease_ms, label, dead) VALUES ($1, $2, $3, $4, FALSE) \
+                ON CONFLICT DO NOTHING",
+            servers: "SELECT id, beat, lease_ms, label, CASE WHEN dead THEN 1 ELSE 0 END FROM servers ORDER BY id",
+            mark_dead: "UPDATE servers SET dead = TRUE WHERE id = $1 AND beat = $2",
+            outlive: "UPDATE servers SET dead = TRUE WHERE id <> $1 AND NOT dead",
+            forget: "DELETE FROM servers WHERE id IN \
+                (SELECT k.value::bigint FROM jsonb_array_elements_text($1::jsonb) AS k (value)) AND dead",
+            oldest_batches: "SELECT b.revision, b.previous, b.at_ms, n.rows_revision FROM batches AS b \
+                JOIN namespaces AS n ON n.name = b.namespace WHERE b.namespace = $1 ORDER BY b.revision LIMIT $2",
+            delete_batches: "DELETE FROM batches WHERE namespace = $1 AND revision <= $2",
+            migrations_exist: "SELECT 1 FROM information_schema.tables \
+                WHERE table_schema = current_schema() AND table_name = 'tenure_migrations'",
+            create_migrations: "CREATE TABLE IF NOT EXISTS tenure_migrations \
+                (number bigint NOT NULL PRIMARY KEY, name text NOT NULL)",
+            // A row that others must wait for: any engine has that, and any pooler lets it pass.
+            lock_migrations: "SET LOCAL statement_timeout = 0; INSERT INTO tenure_migrations (number, name) \
+                VALUES (0, 'lock') ON CONFLICT (number) DO UPDATE SET name = 'lock'",
+            migrations: "SELECT number FROM tenure_migrations ORDER BY number",
+            record_migration: "INSERT INTO tenure_migrations (number, name) VALUES ($1, $2)",
+        }
+    };
+}
+
+/// PostgreSQL itself: which cluster, and which timeline of it. The timeline is that of the log being written, since the
+/// one in the control file lags behind a promotion.
+macro_rules! native_identity {
+    () => {
+        "(SELECT system_identifier::text || '/' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) \
+        FROM pg_control_system())"
+    };
+}
+
+static NATIVE: Flavour = flavour!(native_identity!());
+
+/// Engines that speak its language, or do not let us ask. What they lose shows by the revision only.
+static COMPATIBLE: Flavour = flavour!("'unknown'");
+
+/// What an error means that came while a statement was under way.
+fn failure(error: sqlx::Error) -> Failure {
+    let sqlx::Error::Database(error) = error else { return Failure::Lost(error.to_string()) };
+    let reason = error.message().to_owned();
+    let severity = error.try_downcast_ref::<PgDatabaseError>().map(PgDatabaseError::severity);
+    match error.code().as_deref() {
+        _ if severity == Some(PgSeverity::Panic) => Failure::Lost(reason),
+        // Serialization failure, deadlock, and what somebody else has just inserted.
+        Some("40001" | "40P01" | "23505") => Failure::Conflict,
+        // A read-only transaction; a shutdown, which undoes what is under way.
+        Some("25006" | "57P01" | "57P02" | "57P03") => Failure::Away(reason),
+        // A pooler says in this way that it has lost the server, at whatever point.
+        Some(code) if code.starts_with("08") => Failure::Lost(reason),
+        _ => Failure::Refused(reason),
+    }
+}
+
+/// What an error means that came before anything was asked.
+fn unreached(error: sqlx::Error) -> Failure {
+    Failure::Refused(failure(error).reason())
+}
+
+/// A host that may be the database.
+pub(super) struct PostgresHost {
+    options: PgConnectOptions,
+    prepared_statements: bool,
+    allow_unsafe_durability: bool,
+    connect_timeout: Duration,
+    statement_timeout: Duration,
+}
+
+impl PostgresHost {
+    /// From a URL with one host.
+    pub(super) fn new(url: &str, options: &StoreOptions) -> Result<Host<Self>, OpenError> {
+        let parsed: PgConnectOptions =
+            url.parse().map_err(|_| OpenError::Url("it is not of the form postgres://user:password@host:port/name"))?;
+        let name = format!("{}:{}", parsed.get_host(), parsed.get_port());
+        let host = Self {
+            // Poolers refuse what they do not know, and no number of ours is a fraction.
+            options: parsed.application_name("tenured").extra_float_digits(None).disable_statement_logging(),
+            prepared_statements: options.prepared_statements,
+            allow_unsafe_durability: options.allow_unsafe_durability,
+            connect_timeout: options.connect_timeout,
+            statement_timeout: options.statement_timeout,
+        };
+        Ok((name, host))
+    }
+
+    /// What a connection without a pooler is opened with. The server then gives up before we do, so that we know it has.
+    pub(super) fn direct_options(&self) -> PgConnectOptions {
+        let bound = (self.statement_timeout * 9 / 10).as_millis().max(1).to_string();
+        self.options.clone().options([
+            (DIRECT, "on"),
+            ("statement_timeout", &bound),
+            ("idle_in_transaction_session_timeout", &bound),
+        ])
+    }
+
+    async fn open(&self) -> Result<PostgresDatabase, Failure> {
+        let mut inner = match self.direct_options().connect().await {
+            Err(sqlx::Error::Database(_)) => self.options.connect().await,
+            connected => connected,
+        }
+        .map_err(unreached)?;
+        let asked = answer(&mut inner, FACTS).await?;
+        let [writable, synchronous_commit, fsync, full_page_writes, direct] = match asked.as_deref() {
+            Some(facts) => std::array::from_fn(|column| facts.get(column).map(String::as_str).unwrap_or_default()),
+            // An engine that has not all of these, but replicates in its own way.
+            None => ["yes", "", "", "", ""],
+        };
+        if writable != "yes" {
+            return Err(Failure::Away("it takes no writes".to_owned()));
+        }
+        let settings =
+            [("synchronous_commit", synchronous_commit), ("fsync", fsync), ("full_page_writes", full_page_writes)];
+        if let Some((name, _)) = settings.iter().find(|(_, value)| *value == "off" && !self.allow_unsafe_durability) {
+            return Err(Failure::Unsafe(format!("PostgreSQL's {name} is off")));
+        }
+        let direct = direct == "on";
+        let known = answer(&mut inner, concat!("SELECT ", native_identity!())).await?;
+        let flavour = if known.is_some() { &NATIVE } else { &COMPATIBLE };
+        Ok(PostgresDatabase { inner, flavour, direct, prepared_statements: direct && self.prepared_statements })
+    }
+
+    /// How long to wait for a connection.
+    pub(super) fn connect_timeout(&self) -> Duration {
+        self.connect_timeout
+    }
+
+    /// Whether there is no pooler between, so that notifications can be listened to.
+    pub(super) async fn is_direct(&self) -> Result<bool, Failure> {
+        Ok(self.bounded_open().await?.direct)
+    }
+
+    async fn bounded_open(&self) -> Result<PostgresDatabase, Failure> {
+        let late = |_| Failure::Refused(format!("no connection within {:?}", self.connect_timeout));
+        timeout(self.connect_timeout, self.open()).await.map_err(late)?
+    }
+}
+
+/// The first row of an answer, as texts. None if the database does not understand the question.
+async fn answer(connection: &mut PgConnection, sql: &'static str) -> Result<Option<Vec<String>>, Failure> {
+    match connection.fetch_all(sql).await {
+        Ok(rows) => {
+            let texts = |row: &PgRow| (0..row.len()).map(|column| row.try_get(column)).collect::<Result<_, _>>();
+            rows.first().map(texts).transpose().map_err(unreached)
+        }
+        Err(sqlx::Error::Database(_)) => Ok(None),
+        Err(error) => Err(unreached(error)),
+    }
+}
+
+#[async_trait]
+impl Connector for PostgresHost {
+    async fn connect(&self) -> Result<Box<dyn Connection>, Failure> {
+        Ok(Box::new(self.bounded_open().await?))
+    }
+}
+
+/// A connection to the database.
+struct PostgresDatabase {
+    inner: PgConnection,
+    flavour: &'static Flavour,
+    direct: bool,
+    /// If not, arguments are written into the statements: a statement that is prepared in one transaction may be sought by
+    /// the next in another session.
+    prepared_statements: bool,
+}
+
+#[async_trait]
+impl Connection for PostgresDatabase {
+    fn sql(&self) -> &'static Statements {
+        &self.flavour.statements
+    }
+
+    async fn execute(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64, Failure> {
+        let done = if self.prepared_statements {
+            let query = args.iter().fold(sqlx::query(sql), |query, arg| match arg {
+                Arg::Int(value) => query.bind(*value),
+                Arg::Text(value) => query.bind(*value),
+            });
+            query.execute(&mut self.inner).await
+        } else {
+            self.inner.execute(&*with_literals(sql, args, "E'")).await
+        };
+        done.map(|done| done.rows_affected()).map_err(failure)
+    }
+
+    async fn fetch(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row>, Failure> {
+        let rows = if self.prepared_statements {
+            let query = args.iter().fold(sqlx::query(sql), |query, arg| match arg {
+                Arg::Int(value) => query.bind(*value),
+                Arg::Text(value) => query.bind(*value),
+            });
+            query.fetch_all(&mut self.inner).await
+        } else {
+            self.inner.fetch_all(&*with_literals(sql, args, "E'")).await
+        };
+        rows.and_then(|rows| rows.iter().map(row).collect::<Result<_, _>>()).map_err(failure)
+    }
+
+    async fn script(&mut self, sql: &'static str) -> Result<(), Failure> {
+        self.inner.execute(sql).await.map(drop).map_err(failure)
+    }
+
+    /// One statement, so one round trip. The row that it gives or inserts is there only if the head was moved.
+    async fn append(&mut self, append: &Append<'_>) -> Result<bool, Failure> {
+        let flavour = self.flavour;
+        let sql = match (append.head, append.notify) {
+            (HeadMove::Create, false) => flavour.create,
+            (HeadMove::Advance, false) => flavour.advance,
+            (HeadMove::Adopt, false) => flavour.adopt,
+            (HeadMove::Create, true) => flavour.create_and_notify,
+            (HeadMove::Advance, true) => flavour.advance_and_notify,
+            (HeadMove::Adopt, true) => flavour.adopt_and_notify,
+        };
+        let args = [
+            Arg::Int(append.revision),
+            Arg::Text(append.namespace),
+            Arg::Int(append.previous),
+            Arg::Int(append.server),
+            Arg::Int(append.number),
+            Arg::Int(append.at_ms),
+            Arg::Text(append.events),
+        ];
+        Ok(self.execute(sql, &args).await? == 1)
+    }
+}
+
+fn row(row: &PgRow) -> Result<Row, sqlx::Error> {
+    let cell = |column: usize| {
+        let value = row.try_get_raw(column)?;
+        match (value.is_null(), value.type_info().name()) {
+            (true, _) => Ok(Cell::Null),
+            (false, "INT8") => Ok(Cell::Int(row.try_get_unchecked(column)?)),
+            (false, "INT4") => Ok(Cell::Int(row.try_get_unchecked::<i32, _>(column)?.into())),
+            (false, _) => Ok(Cell::Text(row.try_get_unchecked(column)?)),
+        }
+    };
+    (0..row.len()).map(cell).collect::<Result<_, _>>().map(Row)
+}

@@ -1,0 +1,176 @@
+//! Appending.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_core::{Revision, ServerId, Text};
+use tenure_server::store::{Batch, StoreError};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::Subject;
+use crate::samples::{NAMESPACE, batch, every_event, filler, fillers};
+
+/// Longer than anything here takes; only ever waited for in vain.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// A namespace needs no other creation.
+pub async fn the_first_append_creates_the_namespace(subject: &Subject) {
+    let first = filler(NAMESPACE, 0, 3);
+    subject.one.append(&first, false).await.expect("the first append is accepted");
+    let tail = subject.two.read(NAMESPACE, Revision(0), 100).await.expect("the log can be read");
+    assert_eq!(tail.batches, [Arc::new(first)]);
+    assert_eq!((tail.head.revision, tail.head.rows_revision, tail.head.intact), (Revision(3), Revision(0), true));
+}
+
+/// Compare and set.
+pub async fn an_append_at_another_revision_conflicts_and_changes_nothing(subject: &Subject) {
+    let too_early = subject.one.append(&filler(NAMESPACE, 5, 1), false).await;
+    assert_eq!(too_early, Err(StoreError::Conflict), "nothing is there yet");
+    let batches = fillers(NAMESPACE, &[2, 3]);
+    subject.append_all(&batches).await;
+    for previous in [0, 1, 2, 3, 4, 6, 1 << 60] {
+        let refused = subject.two.append(&filler(NAMESPACE, previous, 2), false).await;
+        assert_eq!(refused, Err(StoreError::Conflict), "an append after {previous}");
+    }
+    let log = subject.log_after(NAMESPACE, 0).await.expect("the log can be read");
+    assert_eq!(log, batches.into_iter().map(Arc::new).collect::<Vec<_>>());
+}
+
+/// Exactly one of those that race for a revision gets it, and the log has neither gaps nor strangers.
+pub async fn one_of_many_at_once_wins_each_revision(subject: &Subject) {
+    const WRITERS: u64 = 12;
+    const ROUNDS: u64 = 12;
+    let mut winners = Vec::new();
+    let mut previous = 0;
+    for round in 0..ROUNDS {
+        let mut racers = JoinSet::new();
+        for writer in 1..=WRITERS {
+            let store = if writer % 2 == 0 { subject.one.clone() } else { subject.two.clone() };
+            let batch =
+                Batch { server: ServerId(writer), number: round, ..filler(NAMESPACE, previous, writer % 3 + 1) };
+            racers.spawn(async move { (store.append(&batch, false).await, batch) });
+        }
+        let mut won = Vec::new();
+        for (outcome, batch) in racers.join_all().await {
+            match outcome {
+                Ok(()) => won.push(batch),
+                Err(error) => assert_eq!(error, StoreError::Conflict),
+            }
+        }
+        assert_eq!(won.len(), 1, "round {round}: {won:?}");
+        previous = won[0].revision().0;
+        winners.append(&mut won);
+    }
+    let log = subject.log_after(NAMESPACE, 0).await.expect("the log can be read");
+    assert_eq!(log, winners.into_iter().map(Arc::new).collect::<Vec<_>>());
+}
+
+/// A retry after an unknown outcome tells by itself what became of the first.
+pub async fn a_repeated_append_conflicts_and_is_found_in_the_log(subject: &Subject) {
+    let batch = filler(NAMESPACE, 0, 1);
+    subject.one.append(&batch, false).await.expect("the first try is accepted");
+    assert_eq!(subject.one.append(&batch, false).await, Err(StoreError::Conflict));
+    let log = subject.log_after(NAMESPACE, 0).await.expect("the log can be read");
+    assert!(log.iter().any(|found| (found.server, found.number) == (batch.server, batch.number)));
+    assert_eq!(log.len(), 1);
+}
+
+/// A caller that goes away leaves neither half a batch nor a store that is of no use.
+pub async fn a_dropped_append_is_whole_or_not_at_all(subject: &Subject) {
+    let mut previous = 0;
+    for round in 0..30 {
+        let batch = filler(NAMESPACE, previous, 3);
+        // The time until the drop varies with the round, so that it hits the append in different places.
+        let _ = timeout(Duration::from_micros(round * 40), subject.one.append(&batch, false)).await;
+        match subject.one.append(&batch, false).await {
+            Ok(()) => previous = batch.revision().0,
+            Err(StoreError::Conflict) => {
+                let log = subject.log_after(NAMESPACE, previous).await.expect("the log can be read");
+                assert_eq!(log, [Arc::new(batch)], "what was in the way is the first try itself");
+                previous += 3;
+            }
+            Err(error) => panic!("round {round}: {error}"),
+        }
+    }
+    assert_eq!(subject.log_after(NAMESPACE, 0).await.expect("the log can be read").len(), 30);
+}
+
+/// What happens in one namespace does not show in another.
+pub async fn namespaces_are_independent(subject: &Subject) {
+    for name in ["a", "b", "a-1", "0"] {
+        subject.append_all(&fillers(name, &[1, 2])).await;
+    }
+    subject.one.append(&filler("b", 3, 4), false).await.expect("b is at 3");
+    let conflict = subject.one.append(&filler("a", 7, 1), false).await;
+    assert_eq!(conflict, Err(StoreError::Conflict), "a is not at b's revision");
+    assert_eq!(subject.log_after("a", 0).await.expect("the log can be read").len(), 2);
+    assert_eq!(subject.log_after("b", 0).await.expect("the log can be read").len(), 3);
+}
+
+/// Ten thousand events, more than a megabyte.
+pub async fn a_huge_batch_is_one_batch(subject: &Subject) {
+    let events: Vec<_> = every_event().into_iter().cycle().take(10_000).collect();
+    let huge = batch(NAMESPACE, 0, events);
+    subject.one.append(&huge, false).await.expect("the huge batch is accepted");
+    subject.one.append(&filler(NAMESPACE, 10_000, 1), false).await.expect("the next one follows");
+    let tail = subject.two.read(NAMESPACE, Revision(0), 1).await.expect("the log can be read");
+    assert_eq!(tail.batches.len(), 1, "the limit is reached by the first batch");
+    assert!(*tail.batches[0] == huge);
+}
+
+/// Revisions jump when history is lost; that must not be where a database runs out of numbers.
+pub async fn revisions_may_be_near_their_end(subject: &Subject) {
+    subject.append_all(&[filler(NAMESPACE, 0, 1), crate::samples::loss(NAMESPACE, 1, 1 << 62)]).await;
+    subject.one.append(&filler(NAMESPACE, 1 << 62, 2), true).await.expect("the next one follows");
+    let tail = subject.two.read(NAMESPACE, Revision(1 << 62), usize::MAX).await.expect("the log can be read");
+    assert_eq!(tail.batches, [Arc::new(filler(NAMESPACE, 1 << 62, 2))]);
+    assert_eq!(tail.head.revision, Revision((1 << 62) + 2));
+}
+
+/// Nothing that an event says is lost, changed or mixed up.
+pub async fn every_event_comes_back_as_it_was(subject: &Subject) {
+    let written = Batch { number: u64::MAX, at_ms: -1, ..batch(NAMESPACE, 0, every_event()) };
+    subject.one.append(&written, true).await.expect("the batch is accepted");
+    let tail = subject.two.read(NAMESPACE, Revision(0), 1000).await.expect("the log can be read");
+    for (read, written) in tail.batches[0].events.iter().zip(&written.events) {
+        assert_eq!(read, written);
+    }
+    assert_eq!(*tail.batches[0], written);
+}
+
+/// What polling lives on.
+pub async fn heads_tell_every_namespace(subject: &Subject) {
+    assert_eq!(subject.one.heads().await, Ok(Vec::new()));
+    subject.append_all(&fillers("b", &[1, 2])).await;
+    subject.append_all(&fillers("a", &[5])).await;
+    let mut heads = subject.two.heads().await.expect("heads can be read");
+    heads.sort();
+    assert_eq!(heads, [(Text::from("a"), Revision(5)), (Text::from("b"), Revision(3))]);
+}
+
+/// Where a store can tell, it does.
+pub async fn the_other_server_is_hinted(subject: &Subject) {
+    if !subject.hints {
+        let hint = timeout(Duration::from_millis(50), subject.one.hint());
+        assert!(hint.await.is_err(), "a store that cannot know does not pretend to");
+        return;
+    }
+    // The first hint may be that listening has begun. Appends go on until there is one more.
+    let hinted = tokio::spawn({
+        let two = subject.two.clone();
+        async move {
+            two.hint().await;
+            two.hint().await;
+        }
+    });
+    let mut previous = 0;
+    let appending = async {
+        while !hinted.is_finished() {
+            subject.one.append(&filler(NAMESPACE, previous, 1), true).await.expect("the append is accepted");
+            previous += 1;
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(DEADLINE, appending).await.expect("the other server is hinted");
+}

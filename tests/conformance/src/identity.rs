@@ -1,0 +1,48 @@
+//! Databases that may have lost history.
+
+use std::sync::Arc;
+
+use tenure_core::Revision;
+use tenure_server::store::StoreError;
+
+use crate::Subject;
+use crate::samples::{NAMESPACE, filler, fillers, loss, no_changes};
+
+/// Nobody builds on a head that was written elsewhere before it is said aloud that history may be lost.
+pub async fn of_another_database_stops_appends_until_the_loss_is_declared(subject: &Subject) {
+    let Some(fail_over) = &subject.fail_over else { return };
+    subject.append_all(&fillers(NAMESPACE, &[2, 3])).await;
+    fail_over().await;
+    let tail = subject.two.read(NAMESPACE, Revision(0), 10).await.expect("it can be read");
+    assert!(!tail.head.intact);
+    assert_eq!(tail.batches.len(), 2, "what is there can be read");
+    let refused = subject.one.append(&filler(NAMESPACE, 5, 1), false).await;
+    assert_eq!(refused, Err(StoreError::Conflict));
+    assert_eq!(subject.one.save(NAMESPACE, &no_changes(0, 5)).await, Err(StoreError::Conflict));
+    let refused = subject.one.append(&loss(NAMESPACE, 4, 1 << 40), false).await;
+    assert_eq!(refused, Err(StoreError::Conflict), "a declaration must know the head, too");
+
+    subject.one.append(&loss(NAMESPACE, 5, 1 << 40), false).await.expect("the loss can be declared");
+    let again = subject.two.append(&loss(NAMESPACE, 5, 1 << 41), false).await;
+    assert_eq!(again, Err(StoreError::Conflict), "once");
+    let tail = subject.two.read(NAMESPACE, Revision(5), 10).await.expect("it can be read");
+    assert!(tail.head.intact);
+    assert_eq!(tail.batches, [Arc::new(loss(NAMESPACE, 5, 1 << 40))]);
+    subject.two.append(&filler(NAMESPACE, 1 << 40, 1), false).await.expect("the log goes on");
+    subject.one.save(NAMESPACE, &no_changes(0, 5)).await.expect("the rows go on");
+}
+
+/// Also on the database that the head was written on: when a server saw revisions that are not there any more.
+pub async fn a_declared_loss_jumps_ahead(subject: &Subject) {
+    subject
+        .append_all(&[filler(NAMESPACE, 0, 3), loss(NAMESPACE, 3, 1_000_000), filler(NAMESPACE, 1_000_000, 1)])
+        .await;
+    let tail = subject.two.read(NAMESPACE, Revision(3), 10).await.expect("it can be read");
+    assert_eq!(tail.batches, [Arc::new(loss(NAMESPACE, 3, 1_000_000))], "the jump ends the step");
+    assert!(tail.head.intact);
+    assert_eq!(tail.head.revision, Revision(1_000_001));
+
+    let first = loss("lost-all", 0, 500);
+    subject.one.append(&first, false).await.expect("a namespace may begin with a loss");
+    assert_eq!(subject.log_after("lost-all", 0).await.expect("it can be read"), [Arc::new(first)]);
+}

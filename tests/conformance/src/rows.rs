@@ -1,0 +1,137 @@
+//! Rows, written behind.
+
+use tenure_core::{ClaimState, Revision, ServerId};
+use tenure_server::store::{RowChanges, Rows, StoreError};
+use tokio::task::JoinSet;
+
+use crate::Subject;
+use crate::samples::{NAMESPACE, claim, claim_spec, filler, fillers, nasty_names, no_changes, session};
+
+/// Of a namespace without rows, existing or not.
+pub async fn none_at_first(subject: &Subject) {
+    assert_eq!(subject.one.load("nowhere").await, Ok(Rows::default()));
+    subject.append_all(&fillers(NAMESPACE, &[3])).await;
+    assert_eq!(subject.one.load(NAMESPACE).await, Ok(Rows::default()));
+}
+
+/// Nothing of them is lost, changed or mixed up, whatever the text.
+pub async fn come_back_as_they_were_saved(subject: &Subject) {
+    subject.append_all(&fillers(NAMESPACE, &[200])).await;
+    subject.append_all(&fillers("other", &[200])).await;
+    let names = nasty_names();
+    let sessions: Vec<_> = names.iter().zip(1..).map(|(name, opened)| session(opened, name)).collect();
+    let all: Vec<&str> = names.iter().map(|name| &**name).collect();
+    let states = [
+        ClaimState::Waiting,
+        ClaimState::Held { token: Revision(1 << 61) },
+        ClaimState::Lingering { token: Revision(77), home: ServerId(i64::MAX as u64) },
+    ];
+    let claims: Vec<_> = sessions
+        .iter()
+        .zip(100..)
+        .map(|(session, id)| {
+            let wanted = if id % 4 == 0 { &all[..] } else { &[&*session.spec.id] };
+            claim(id, &claim_spec(session, wanted), states[usize::try_from(id).unwrap_or_default() % 3])
+        })
+        .collect();
+    let changes = RowChanges { sessions: sessions.clone(), claims: claims.clone(), ..no_changes(0, 200) };
+    subject.one.save(NAMESPACE, &changes).await.expect("the rows are saved");
+    let loaded = subject.two.load(NAMESPACE).await.expect("the rows can be loaded");
+    assert_eq!(loaded, Rows { revision: Revision(200), sessions, claims });
+    assert_eq!(subject.two.load("other").await, Ok(Rows::default()), "another namespace has none of them");
+    let head = subject.two.read(NAMESPACE, Revision(200), 1).await.expect("the log can be read").head;
+    assert_eq!(head.rows_revision, Revision(200));
+}
+
+/// Rows are replaced by key; ending what is not there is no error.
+pub async fn replace_and_end(subject: &Subject) {
+    subject.append_all(&fillers(NAMESPACE, &[10, 10])).await;
+    subject.append_all(&fillers("other", &[10])).await;
+    let sessions = [session(1, "a"), session(2, "b"), session(3, "c")];
+    let spec = claim_spec(&sessions[0], &["x", "y", "z"]);
+    let claims = [claim(4, &spec, ClaimState::Waiting), claim(5, &spec, ClaimState::Waiting)];
+    let first = RowChanges { sessions: sessions.to_vec(), claims: claims.to_vec(), ..no_changes(0, 10) };
+    subject.one.save(NAMESPACE, &first).await.expect("the rows are saved");
+    subject.one.save("other", &first).await.expect("the rows are saved");
+
+    let mut moved = session(2, "b");
+    moved.spec.home = ServerId(99);
+    let granted = claim(5, &spec, ClaimState::Held { token: Revision(12) });
+    let second = RowChanges {
+        sessions: vec![moved.clone()],
+        ended_sessions: vec![Revision(1), Revision(8)],
+        claims: vec![granted.clone()],
+        ended_claims: vec![Revision(4), Revision(9)],
+        ..no_changes(10, 20)
+    };
+    subject.two.save(NAMESPACE, &second).await.expect("the rows are saved");
+    let loaded = subject.one.load(NAMESPACE).await.expect("the rows can be loaded");
+    let expected = Rows { revision: Revision(20), sessions: vec![moved, session(3, "c")], claims: vec![granted] };
+    assert_eq!(loaded, expected);
+    let other = subject.one.load("other").await.expect("the rows can be loaded");
+    let expected = Rows { revision: Revision(10), sessions: sessions.to_vec(), claims: claims.to_vec() };
+    assert_eq!(other, expected, "another namespace keeps its own");
+}
+
+/// Compare and set, and all or nothing.
+pub async fn are_saved_only_from_where_they_are(subject: &Subject) {
+    subject.append_all(&fillers(NAMESPACE, &[5, 5])).await;
+    subject.one.save(NAMESPACE, &no_changes(0, 5)).await.expect("the rows are saved");
+    for from in [0, 4, 10] {
+        let changes = RowChanges { sessions: vec![session(1, "stray")], ..no_changes(from, 10) };
+        assert_eq!(subject.two.save(NAMESPACE, &changes).await, Err(StoreError::Conflict), "from {from}");
+    }
+    assert_eq!(subject.two.save("nowhere", &no_changes(0, 5)).await, Err(StoreError::Conflict));
+    let expected = Rows { revision: Revision(5), ..Rows::default() };
+    assert_eq!(subject.one.load(NAMESPACE).await, Ok(expected));
+}
+
+/// Rows of a history that this database does not have would be a lie.
+pub async fn are_saved_only_up_to_a_batch_in_the_log(subject: &Subject) {
+    subject.append_all(&fillers(NAMESPACE, &[5, 5])).await;
+    for to in [7, 11, 1 << 40] {
+        assert_eq!(subject.one.save(NAMESPACE, &no_changes(0, to)).await, Err(StoreError::Conflict), "to {to}");
+    }
+    assert_eq!(subject.one.save(NAMESPACE, &no_changes(0, 10)).await, Ok(()));
+}
+
+/// Servers that save at once do not mix.
+pub async fn of_one_of_many_savers_at_once_are_kept(subject: &Subject) {
+    subject.append_all(&fillers(NAMESPACE, &[10])).await;
+    let mut savers = JoinSet::new();
+    for number in 1..=8 {
+        let store = if number % 2 == 0 { subject.one.clone() } else { subject.two.clone() };
+        let changes = RowChanges { sessions: vec![session(number, "saved")], ..no_changes(0, 10) };
+        savers.spawn(async move { (number, store.save(NAMESPACE, &changes).await) });
+    }
+    let outcomes = savers.join_all().await;
+    let won: Vec<u64> = outcomes.iter().filter(|(_, outcome)| outcome.is_ok()).map(|(number, _)| *number).collect();
+    assert_eq!(won.len(), 1, "{outcomes:?}");
+    assert!(outcomes.iter().all(|(_, outcome)| matches!(outcome, Ok(()) | Err(StoreError::Conflict))), "{outcomes:?}");
+    let loaded = subject.one.load(NAMESPACE).await.expect("the rows can be loaded");
+    assert_eq!(loaded.sessions, [session(won[0], "saved")]);
+}
+
+/// More rows than go into one statement, with claims to more names than that.
+pub async fn by_the_thousands(subject: &Subject) {
+    subject.append_all(&[filler(NAMESPACE, 0, 5000), filler(NAMESPACE, 5000, 5)]).await;
+    let sessions: Vec<_> = (1..=2500).map(|opened| session(opened, &format!("s{opened}"))).collect();
+    let names: Vec<String> = (0..1500).map(|number| format!("n{number:04}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let spec = claim_spec(&sessions[0], &names);
+    let mut claims = vec![claim(2600, &spec, ClaimState::Waiting), claim(2601, &spec, ClaimState::Waiting)];
+    claims.extend((3000..4500).map(|id| claim(id, &claim_spec(&sessions[1], &["one"]), ClaimState::Waiting)));
+    let changes = RowChanges { sessions: sessions.clone(), claims: claims.clone(), ..no_changes(0, 5000) };
+    subject.one.save(NAMESPACE, &changes).await.expect("the rows are saved");
+    let loaded = subject.two.load(NAMESPACE).await.expect("the rows can be loaded");
+    assert!(loaded == Rows { revision: Revision(5000), sessions: sessions.clone(), claims: claims.clone() });
+
+    let changes = RowChanges {
+        ended_sessions: sessions.iter().map(|session| session.opened).collect(),
+        ended_claims: claims.iter().map(|claim| claim.id).collect(),
+        ..no_changes(5000, 5005)
+    };
+    subject.two.save(NAMESPACE, &changes).await.expect("the rows are saved");
+    let expected = Rows { revision: Revision(5005), ..Rows::default() };
+    assert_eq!(subject.one.load(NAMESPACE).await, Ok(expected));
+}

@@ -1,0 +1,32 @@
+//! The store in a SQLite file.
+
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, Row};
+use tenure_conformance::{Plain, Subject, conformance};
+use tenure_server::store::{StoreOptions, migrate, open};
+
+async fn subject() -> Subject {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("tenure.db");
+    let options = StoreOptions::new(format!("sqlite:{}", path.display()));
+    migrate(&options).await.expect("the tables are made");
+    let store = open(&options).await.expect("the store opens");
+    let plain: Plain = Box::new(move |sql| {
+        let options = SqliteConnectOptions::new().filename(&path).read_only(true);
+        Box::pin(async move {
+            let mut connection = options.connect().await.expect("the file opens");
+            let rows = sqlx::query(&sql).fetch_all(&mut connection).await.expect("the query works");
+            rows.iter().map(|row| row.get(0)).collect()
+        })
+    });
+    Subject {
+        one: store.clone(),
+        two: store,
+        plain: Some(plain),
+        fail_over: None,
+        hints: false,
+        keep: Box::new(folder),
+    }
+}
+
+conformance!(sqlite, subject().await);
