@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use tenure_e2e::{Calls, Store, on_every_store};
 use tenure_harness::{MariaDb, Postgres, Tenured, TenuredOptions, wait_until};
+use tenure_proto::v1::ListLocksRequest;
 use tokio::task::JoinHandle;
 
 on_every_store!(a_killed_server_loses_nothing);
@@ -134,6 +135,17 @@ async fn check(url: &str, held: &[Held]) {
             assert_eq!(tokens.insert(*token, name), None, "a token was given twice");
         }
     }
+    let mut listed = 0;
+    let mut page = ListLocksRequest { page_size: 1000, ..ListLocksRequest::default() };
+    loop {
+        let answer = calls.locks.clone().list_locks(page.clone()).await.unwrap().into_inner();
+        listed += answer.locks.len();
+        if answer.next_page_token.is_empty() {
+            break;
+        }
+        page.page_token = answer.next_page_token;
+    }
+    assert_eq!(listed, tokens.len(), "what was released is held");
 }
 
 async fn a_killed_server_loses_nothing(store: Store) {

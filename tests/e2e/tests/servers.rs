@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use tenure_e2e::{Calls, Contest, Deed, Entry, clock, tries};
-use tenure_harness::{Postgres, Tenured, TenuredOptions};
+use tenure_harness::{Postgres, Tenured, TenuredOptions, wait_until};
 use tenure_proto::v1::GetSessionRequest;
 
 const CANDIDATE: &str = env!("CARGO_BIN_EXE_candidate");
@@ -85,6 +85,29 @@ async fn the_leader_leads_on_when_its_server_is_killed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_leader_leads_on_when_its_server_freezes() {
+    let mut servers = three_servers(Postgres::shared().await.unwrap()).await;
+    let contest = contest(&servers);
+    let leader = contest.leader().await;
+    let home = home(&servers, session_of(&leader)).await;
+    let frozen = clock();
+    servers[home].pause().unwrap();
+    // For longer than its lease, so that the others have marked it dead.
+    tokio::time::sleep(LEASE * 2).await;
+    servers[home].resume().unwrap();
+    leads_on(&contest, &leader, frozen).await;
+    // It has found out, and serves again, as a new server.
+    wait_until(Duration::from_secs(20), "the server has started over", async || {
+        let ready = servers[home].status("/readyz").await == Some(200);
+        let log = std::fs::read_to_string(servers[home].log_file()).unwrap();
+        ready && log.matches("registered").count() == 2
+    })
+    .await;
+    leads_on(&contest, &leader, clock()).await;
+    contest.check();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_leader_leads_on_when_its_server_drains() {
     let mut servers = three_servers(Postgres::shared().await.unwrap()).await;
     let contest = contest(&servers);
@@ -104,8 +127,9 @@ async fn another_leads_when_leader_and_server_are_killed() {
     for _ in 0..tries().min(5) {
         let leader = contest.leader().await;
         let home = home(&servers, session_of(&leader)).await;
-        servers[home].kill().await.unwrap();
+        // In this order: a leader that lived on for a moment would find another server.
         let killed = contest.kill(leader.process).unwrap();
+        servers[home].kill().await.unwrap();
         let works = |entry: &Entry| matches!(entry.deed, Deed::Works { .. }) && entry.process != leader.process;
         let next = contest.next(killed, "another works", works).await;
         times.push(next.at - killed);
