@@ -1,1 +1,71 @@
-//! tmp
+//! Tenure's Rust client: the right to be the only one doing something.
+//!
+//! ```no_run
+//! use tenure_client::{Attempt, Client, WatchOptions};
+//! use std::time::Duration;
+//!
+//! # async fn example() -> tenure_client::Result<()> {
+//! // Several servers are equals: the client goes from one to the next, and takes along what it holds.
+//! let client = Client::connect("http://127.0.0.1:7420,http://127.0.0.1:7430")?;
+//!
+//! // Wait for a lock; the token goes along with every write that it protects.
+//! let guard = client.lock("nightly-report").ttl(Duration::from_secs(5)).owner("host-1").acquire().await?;
+//! println!("token {}", guard.token());
+//! guard.release().await?;
+//!
+//! // Try: that somebody else has it is no error.
+//! match client.lock("nightly-report").try_acquire().await? {
+//!     Attempt::Acquired(guard) => guard.release().await?,
+//!     Attempt::Busy(busy) => println!("held by {:?}", busy.holder.map(|holder| holder.owner)),
+//! }
+//!
+//! // Run something only while the lock is held.
+//! client.lock("nightly-report").run(async |hold| println!("token {}", hold.token())).await?;
+//!
+//! // Do something every second, in the one copy of the program that leads.
+//! client.election("service_leader").lead_every(Duration::from_secs(1), async |hold| {
+//!     println!("leading with token {}", hold.token());
+//! }).await?;
+//! # Ok(()) }
+//! ```
+//!
+//! # What is promised
+//!
+//! A hold is never reported as valid after the server may have given it away: validity counts from the moment a renewal
+//! was *sent*, on a clock that runs while the machine is suspended, less drift and a margin, and it is decided at the
+//! moment of asking. A program that is paused right after asking cannot know: the resource that a lock protects should check
+//! the fencing token.
+//!
+//! One client is one connection with one stream; sessions, locks and watches share it. When the server fails, is drained, or
+//! is not heard of for a part of the TTL, the client goes on with the next one, with its sessions, holds, tokens and places in
+//! queues.
+
+mod calls;
+mod client;
+mod clock;
+mod convert;
+mod election;
+mod engine;
+mod error;
+mod guard;
+mod link;
+mod lock;
+mod model;
+mod options;
+mod presence;
+mod run;
+mod session;
+mod validity;
+mod watch;
+
+pub use calls::EvictOptions;
+pub use client::Client;
+pub use election::{Election, Leader, Leadership};
+pub use error::{Error, LostReason, Reason, Refusal, Result};
+pub use guard::{Guard, Hold};
+pub use lock::{Attempt, Busy, LockRequest, Ran};
+pub use model::{Claim, ClaimState, EndReason, Event, EventKind, Lock, Metadata, SessionInfo};
+pub use options::ClientOptions;
+pub use presence::SessionState;
+pub use session::{Session, SessionOptions};
+pub use watch::{HistoryGoneCause, Watch, WatchEvent, WatchOptions};

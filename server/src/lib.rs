@@ -1,3 +1,16 @@
 //! The Tenure server.
 
+pub mod admin;
+pub mod clock;
+pub mod config;
+pub mod healthcheck;
+pub mod hub;
+pub mod lease;
+pub mod logging;
+pub mod node;
+pub mod poll;
+pub mod presence;
+pub mod sequencer;
+pub mod server;
+pub mod service;
 pub mod store;

@@ -1,2 +1,170 @@
-//! tmp
-fn main() {}
+//! `tenured`, the Tenure server.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use secrecy::ExposeSecret;
+use tenure_server::admin::{Admin, Readiness, Unready};
+use tenure_server::config::{Config, Layer, Surroundings, load, redacted};
+use tenure_server::server::Server;
+use tenure_server::{healthcheck, logging, store};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info, warn};
+
+/// How long the last answers of the admin port may take.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
+
+/// How long beyond `drain_timeout` a stop may take before the process gives up on it.
+const MARGIN: Duration = Duration::from_secs(2);
+
+/// The Tenure server: locks and leadership over gRPC, kept in SQLite, PostgreSQL or MySQL.
+///
+/// Without arguments it keeps its state in an embedded database in the data directory and serves this machine only.
+#[derive(Debug, Parser)]
+#[command(name = "tenured", version)]
+struct Arguments {
+    #[command(subcommand)]
+    task: Option<Task>,
+    #[command(flatten)]
+    settings: Layer,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Serves until SIGTERM or SIGINT, then drains. The default.
+    Serve,
+    /// Prints the settings as they would be used, without secrets.
+    PrintConfig,
+    /// Brings the database's tables up to date.
+    Migrate {
+        /// Change nothing; fail if something would be changed.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Succeeds if the server with these settings is running and ready.
+    Healthcheck,
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tenured: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> anyhow::Result<()> {
+    let (task, config) = arguments()?;
+    if let Task::PrintConfig = task {
+        print!("{config}");
+        return Ok(());
+    }
+    logging::start(&config.log)?;
+    let runtime = tokio::runtime::Runtime::new().context("starting the runtime")?;
+    runtime.block_on(async {
+        match task {
+            Task::Serve => serve(config).await,
+            Task::Migrate { check } => migrate(&config, check).await,
+            Task::Healthcheck => healthcheck::check(config.admin_listen).await,
+            Task::PrintConfig => Ok(()),
+        }
+    })
+}
+
+fn arguments() -> anyhow::Result<(Task, Config)> {
+    // Settings may stand before and after the task.
+    let command = Arguments::command().mut_args(|argument| argument.global(true));
+    let arguments = Arguments::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit());
+    let config = load(arguments.settings, &Surroundings::of_this_process())?;
+    Ok((arguments.task.unwrap_or(Task::Serve), config))
+}
+
+async fn serve(config: Config) -> anyhow::Result<()> {
+    let mut signals = Signals::listen()?;
+    let (readiness, shown) = watch::channel(Readiness::not(Unready::Starting));
+    let admin_listen = config.admin_listen;
+    let admin = Admin::bind(admin_listen, shown)
+        .await
+        .with_context(|| format!("cannot listen on {admin_listen} (admin_listen). Does another server run here?"))?;
+    let admin_address = admin.address()?;
+    let stop_admin = CancellationToken::new();
+    let mut admin = tokio::spawn(admin.serve(stop_admin.clone()));
+
+    let store = redacted(config.store.url.expose_secret());
+    let limit = config.drain_timeout + MARGIN;
+    info!(version = env!("CARGO_PKG_VERSION"), store, data_dir = %config.data_dir.display(), "starting");
+    let server = tokio::select! {
+        server = Server::start(&config) => server?,
+        signal = signals.next() => {
+            info!(signal, "stopped before it had started");
+            return Ok(());
+        }
+    };
+    info!(grpc = %server.grpc_address(), admin = %admin_address, store, "serving");
+
+    let mut ready = server.readiness();
+    let signal = loop {
+        readiness.send_replace(ready.borrow_and_update().clone());
+        tokio::select! {
+            signal = signals.next() => break signal,
+            () = server.stopped() => bail!("the server stopped by itself"),
+            ended = &mut admin => bail!("the admin port ended by itself: {ended:?}"),
+            changed = ready.changed() => changed.context("the server ended by itself")?,
+        }
+    };
+    info!(signal, "draining");
+    readiness.send_replace(Readiness::not(Unready::Draining));
+    tokio::select! {
+        () = server.drain_and_stop() => {}
+        () = tokio::time::sleep(limit) => warn!(?limit, "draining took too long"),
+        signal = signals.next() => warn!(signal, "asked twice: not draining any further"),
+    }
+    stop_admin.cancel();
+    if tokio::time::timeout(LAST_ANSWERS, admin).await.is_err() {
+        error!("the admin port had answers under way");
+    }
+    info!("stopped");
+    Ok(())
+}
+
+/// The signals that ask a server to stop.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn listen() -> anyhow::Result<Self> {
+        let interrupt = signal(SignalKind::interrupt()).context("listening for SIGINT")?;
+        let terminate = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
+        Ok(Self { interrupt, terminate })
+    }
+
+    /// The name of the next one.
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.interrupt.recv() => "SIGINT",
+            _ = self.terminate.recv() => "SIGTERM",
+        }
+    }
+}
+
+async fn migrate(config: &Config, check: bool) -> anyhow::Result<()> {
+    let options = config.into();
+    let missing = store::pending_migrations(&options).await?;
+    if missing.is_empty() {
+        println!("up to date");
+    } else if check {
+        bail!("these migrations are missing: {}", missing.join(", "));
+    } else {
+        store::migrate(&options).await?;
+        println!("done: {}", missing.join(", "));
+    }
+    Ok(())
+}

@@ -1,2 +1,7 @@
-//! tmp
-fn main() {}
+//! The binary `tenure`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    tenure_cli::main()
+}

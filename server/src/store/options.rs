@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use secrecy::ExposeSecret;
+
 use super::Store;
 use super::connection::{Connector, Failure};
 use super::hosts::Hosts;
@@ -16,6 +18,7 @@ use super::postgres::PostgresHost;
 use super::postgres_hints::PostgresHints;
 use super::sql_store::{Hints, SqlStore};
 use super::sqlite::SqliteConnector;
+use crate::config::Config;
 
 /// Which database to open, and how.
 #[derive(Clone)]
@@ -95,6 +98,20 @@ impl StoreOptions {
                 let hosts = urls.iter().map(|url| MySqlHost::new(url, self)).collect::<Result<_, _>>()?;
                 Ok(Database { connector: Arc::new(Hosts::new(hosts)), exclusive: false, hints: None, own })
             }
+        }
+    }
+}
+
+impl From<&Config> for StoreOptions {
+    fn from(config: &Config) -> Self {
+        let store = &config.store;
+        Self {
+            max_connections: store.max_connections as usize,
+            connect_timeout: store.connect_timeout,
+            statement_timeout: store.statement_timeout,
+            allow_unsafe_durability: store.allow_unsafe_durability,
+            prepared_statements: store.prepared_statements,
+            ..Self::new(store.url.expose_secret())
         }
     }
 }
@@ -216,7 +233,6 @@ pub async fn open(options: &StoreOptions) -> Result<Arc<dyn Store>, OpenError> {
         beats,
         exclusive: database.exclusive,
         hints: database.hints,
-        registered: AtomicU64::new(0),
         own: database.own,
     }))
 }

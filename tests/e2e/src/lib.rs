@@ -1,1 +1,44 @@
-//! tmp
+//! What the tests of real Tenure processes share: the stores that they run on, plain calls, and what a refusal says.
+
+mod calls;
+mod contest;
+mod diary;
+mod refused;
+mod store;
+
+pub use calls::{Calls, seconds};
+pub use contest::{Contest, LOCK};
+pub use diary::{Deed, Entry, clock, say};
+pub use refused::{Refused, refused};
+pub use store::Store;
+
+/// How often a scenario with chance in it is tried: `TENURE_E2E_TRIES`, or a few times.
+#[must_use]
+pub fn tries() -> u32 {
+    std::env::var("TENURE_E2E_TRIES").ok().and_then(|tries| tries.parse().ok()).unwrap_or(5)
+}
+
+/// Makes a test of each scenario (an async function of a [`Store`]) on each store.
+#[macro_export]
+macro_rules! on_every_store {
+    ($($scenario:ident),+ $(,)?) => {
+        $(mod $scenario {
+            use $crate::Store;
+
+            #[tokio::test(flavor = "multi_thread")]
+            async fn on_sqlite() {
+                super::$scenario(Store::Sqlite).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread")]
+            async fn on_postgres() {
+                super::$scenario(Store::Postgres).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread")]
+            async fn on_mariadb() {
+                super::$scenario(Store::MariaDb).await;
+            }
+        })+
+    };
+}

@@ -5,6 +5,8 @@ mod packages;
 mod programs;
 mod stages;
 
+use std::process::ExitCode;
+
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::programs::cargo;
@@ -94,7 +96,17 @@ fn e2e(tries: Option<u32>, name: Option<&str>) -> anyhow::Result<()> {
     command.run()
 }
 
-fn main() -> anyhow::Result<()> {
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("cargo xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> anyhow::Result<()> {
     match Arguments::parse().task {
         Task::Test { only } => {
             let all = Stage::value_variants().iter().copied();

@@ -1,0 +1,138 @@
+//! The arguments of the commands that run another command.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::values;
+
+const LOCK_EXAMPLES: &str = "\
+Examples:
+  tenure lock db-migration -- ./migrate.sh           # wait for ever, then run
+  tenure lock -n nightly -- ./report.sh              # run now or exit with 1
+  tenure lock -w 30s -E 75 nightly -- ./report.sh    # wait for 30 s, then exit with 75
+  tenure lock account/7 account/9 -- ./transfer.sh   # both or neither
+  tenure lock deploy -- bash                         # a shell that holds the lock
+
+CMD finds TENURE_FENCING_TOKEN, TENURE_LOCK and TENURE_SESSION_ID in its environment: send the token along with each
+write, so that the resource can turn away a holder that has lost its lock.
+If the lock can no longer be kept, CMD and what it started get SIGTERM, and SIGKILL before anyone else can get the
+lock; tenure then exits with 75. An operator's eviction takes effect at once: CMD still has --kill-grace to end.
+If tenure itself is killed, CMD is killed. Other signals are passed on to CMD.
+Processes that CMD leaves behind in the background when it exits keep running, without the lock.";
+
+const ELECT_EXAMPLES: &str = "\
+Examples:
+  tenure elect service_leader -- ./serve                         # on every host: one leads, the rest stand by
+  tenure elect service_leader --metadata addr=$HOST:80 -- ./serve  # others learn the leader's address: tenure get
+  tenure elect --once batch -- ./run-batch                       # lead once; exit with 75 if the lead was lost
+
+When the lead is lost, CMD is stopped before another can lead, and tenure campaigns again (--once: exits with 75).
+When CMD exits by itself, the lead is given back and tenure exits with the code of CMD.
+CMD finds the same variables in its environment as with `tenure lock`; TENURE_FENCING_TOKEN rises with each lead.";
+
+/// `tenure lock`.
+#[derive(Debug, Args)]
+#[command(after_help = LOCK_EXAMPLES)]
+pub struct LockArgs {
+    /// The locks, 1 to 16: all of them or none
+    #[arg(required = true, value_name = "NAME")]
+    pub names: Vec<String>,
+    /// Do not wait: exit with --conflict-exit-code if somebody else holds the lock
+    #[arg(short = 'n', long, visible_alias = "nonblock", conflicts_with = "wait")]
+    pub no_wait: bool,
+    /// Wait no longer than this, then exit with --conflict-exit-code [default: for ever]
+    #[arg(short = 'w', long, visible_alias = "timeout-wait", value_name = "DURATION", value_parser = values::duration)]
+    pub wait: Option<Duration>,
+    /// The exit code if the lock was not acquired
+    #[arg(short = 'E', long, value_name = "CODE", default_value_t = crate::exit::CONFLICT)]
+    pub conflict_exit_code: u8,
+    /// Higher goes first among waiters: -1000 to 1000
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
+    pub priority: i32,
+    /// Nobody else gets the lock before this has passed since the grant, even if CMD ends earlier
+    #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "0")]
+    pub min_hold: Duration,
+    /// The session's id [default: a fresh one]
+    #[arg(long, value_name = "ID")]
+    pub session_id: Option<String>,
+    /// What both commands that run another one share.
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+/// `tenure elect`.
+#[derive(Debug, Args)]
+#[command(after_help = ELECT_EXAMPLES)]
+pub struct ElectArgs {
+    /// The election: a lock that the leader holds
+    pub name: String,
+    /// Exit with 75 when the lead is lost, instead of campaigning again
+    #[arg(long)]
+    pub once: bool,
+    /// Higher goes first among candidates: -1000 to 1000
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
+    pub priority: i32,
+    /// What both commands that run another one share.
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+/// What `lock` and `elect` share.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// How long the hold outlives this process and its network. Renewed at a third of it
+    #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "10s")]
+    pub ttl: Duration,
+    /// The time between SIGTERM and SIGKILL when the hold is lost. At most half the TTL [default: a fifth of the TTL,
+    /// at most 5s]
+    #[arg(long, value_name = "DURATION", value_parser = values::duration)]
+    pub kill_grace: Option<Duration>,
+    /// Who this is, for people [default: the host's name]
+    #[arg(long)]
+    pub owner: Option<String>,
+    /// What to attach to the claim, for others to read; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = values::key_value)]
+    pub metadata: Vec<(String, String)>,
+    /// Say nothing while waiting
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// The command to run, and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
+}
+
+/// `tenure __exec`.
+#[derive(Debug, Args)]
+pub struct ExecArgs {
+    /// The process to die with.
+    #[arg(long)]
+    pub parent: i32,
+    /// The command.
+    #[arg(last = true, required = true)]
+    pub command: Vec<OsString>,
+}
+
+/// `tenure __guard`.
+#[derive(Debug, Args)]
+pub struct GuardArgs {
+    /// The process group of CMD.
+    #[arg(long)]
+    pub group: i32,
+    /// The value of `TENURE_RUN` in the environment of CMD and its descendants.
+    #[arg(long)]
+    pub run: String,
+    /// The lock, for messages.
+    #[arg(long)]
+    pub lock: String,
+    /// The session to close after a violent end of `tenure`, once CMD is dead.
+    #[arg(long)]
+    pub session: Option<String>,
+    /// How long before the end of the validity SIGTERM is due, in nanoseconds.
+    #[arg(long)]
+    pub term_before: u64,
+    /// How long before the end of the validity SIGKILL is due, in nanoseconds.
+    #[arg(long)]
+    pub kill_before: u64,
+}

@@ -1,0 +1,130 @@
+//! The arguments of the commands that read and change locks and sessions.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use super::values;
+
+/// `tenure watch`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tenure watch                                   # everything
+  tenure watch service_leader --prefix jobs/
+  tenure watch -o json | jq -c '.events.events[]?'
+  tenure watch --after-revision 4711             # go on after what was seen last
+
+It goes on with another server when one goes away, without a gap and without telling anything twice.")]
+pub struct WatchArgs {
+    /// The locks to watch [default: all]
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+    /// Watch all locks whose names start with this; may be repeated
+    #[arg(long, value_name = "PREFIX")]
+    pub prefix: Vec<String>,
+    /// Go on after this revision instead of beginning with how things are
+    #[arg(long, value_name = "REVISION", default_value_t = 0)]
+    pub after_revision: u64,
+}
+
+/// `tenure ls`.
+#[derive(Debug, Args)]
+pub struct LsArgs {
+    /// Only names that start with this
+    #[arg(default_value = "")]
+    pub prefix: String,
+}
+
+/// `tenure get`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: tenure get service_leader -o json | jq -r '.lock.holders[0].metadata.addr'")]
+pub struct GetArgs {
+    /// The lock
+    pub name: String,
+}
+
+/// `tenure sessions`.
+#[derive(Debug, Args)]
+pub struct SessionsArgs {
+    /// Show this session with all that it holds and waits for
+    pub id: Option<String>,
+}
+
+/// `tenure acquire`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples, the steps of a job that several hosts start by their own clocks:
+  tenure acquire nightly --session $(hostname) --ttl 1m --min-hold 30s || exit 0
+  tenure acquire nightly --session $(hostname) --ttl 1m      # the same session again: extends the hold
+  tenure release nightly --session $(hostname) --token 42
+
+The session ends, and the lock with it, when its TTL has passed without `acquire --ttl` or `renew`.
+It exits with 1 if somebody else holds the lock, and says who.")]
+pub struct AcquireArgs {
+    /// The locks, 1 to 16: all of them or none
+    #[arg(required = true, value_name = "NAME")]
+    pub names: Vec<String>,
+    /// The session that asks [default: a fresh one, which needs --ttl]
+    #[arg(long = "session", visible_alias = "session-id", value_name = "ID", required_unless_present = "ttl")]
+    pub session: Option<String>,
+    /// Open the session with this TTL, or renew it if it is open
+    #[arg(long, value_name = "DURATION", value_parser = values::duration)]
+    pub ttl: Option<Duration>,
+    /// How long to wait for the lock
+    #[arg(short = 'w', long, value_name = "DURATION", value_parser = values::duration, default_value = "0")]
+    pub wait: Duration,
+    /// Nobody else gets the lock before this has passed since the grant
+    #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "0")]
+    pub min_hold: Duration,
+    /// Higher goes first among waiters: -1000 to 1000
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
+    pub priority: i32,
+    /// Who this is, for people, if this opens the session
+    #[arg(long, default_value = "")]
+    pub owner: String,
+    /// What to attach to the claim; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = values::key_value)]
+    pub metadata: Vec<(String, String)>,
+}
+
+/// `tenure renew`, `tenure close`.
+#[derive(Debug, Args)]
+pub struct SessionIdArgs {
+    /// The session
+    pub id: String,
+}
+
+/// `tenure release`.
+#[derive(Debug, Args)]
+pub struct ReleaseArgs {
+    /// The lock, or one of the names of the hold
+    pub name: String,
+    /// The session that holds it
+    #[arg(long = "session", visible_alias = "session-id", value_name = "ID")]
+    pub session: String,
+    /// The fencing token of the hold
+    #[arg(long)]
+    pub token: u64,
+}
+
+/// `tenure evict`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The holder learns of it at once, but may still be at work: make sure that it has ended, or that the resource checks the
+fencing token. Prefer `tenure close` for a session that is known to be dead.
+
+Example: tenure evict nightly --token 42 --note 'host is gone'")]
+pub struct EvictArgs {
+    /// The lock
+    pub name: String,
+    /// Evict only the hold with this fencing token [default: whoever holds it]
+    #[arg(long, default_value_t = 0)]
+    pub token: u64,
+    /// Why, for history
+    #[arg(long, default_value = "")]
+    pub note: String,
+    /// Who evicts, for history
+    #[arg(long, env = "USER", default_value = "unknown", hide_env_values = true)]
+    pub operator: String,
+}

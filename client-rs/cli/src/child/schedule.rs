@@ -1,0 +1,121 @@
+//! When CMD is to be stopped. Pure: time is an argument.
+
+use std::time::Duration;
+
+/// The least time before the end of the validity at which SIGKILL is sent: what the kernel may need to carry it out.
+const LEAST_MARGIN: Duration = Duration::from_millis(20);
+/// The most.
+const MOST_MARGIN: Duration = Duration::from_millis(500);
+/// The longest time between SIGTERM and SIGKILL, unless another is asked for.
+const MOST_GRACE: Duration = Duration::from_secs(5);
+
+/// How long before the end of a hold's validity its command is told to end, and is killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Schedule {
+    /// SIGTERM is due this long before the end.
+    pub term_before: Duration,
+    /// SIGKILL is due this long before the end.
+    pub kill_before: Duration,
+}
+
+/// What is to be done now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Nothing, until this time.
+    Wait(Duration),
+    /// Ask the command to end; the next step is due at this time.
+    Term(Duration),
+    /// Kill it.
+    Kill,
+}
+
+impl Schedule {
+    /// The schedule for a TTL. `grace` is the time between SIGTERM and SIGKILL: by default a fifth of the TTL and at most
+    /// 5 s, and never more than half the TTL, which leaves renewals their chance.
+    pub fn new(ttl: Duration, grace: Option<Duration>) -> Self {
+        let kill_before = (ttl / 20).clamp(LEAST_MARGIN, MOST_MARGIN);
+        let grace = grace.unwrap_or_else(|| (ttl / 5).min(MOST_GRACE)).min(ttl / 2);
+        Self { term_before: kill_before + grace, kill_before }
+    }
+
+    /// The time between SIGTERM and SIGKILL.
+    pub fn grace(&self) -> Duration {
+        self.term_before.saturating_sub(self.kill_before)
+    }
+
+    /// The same, each step a little later: for a guard that steps in if the other one does not act.
+    #[must_use]
+    pub fn stepping_in(&self) -> Self {
+        Self { term_before: self.kill_before + self.grace() / 2, kill_before: self.kill_before / 4 * 3 }
+    }
+
+    /// What is to be done at `now`, if the hold is valid until `end`.
+    pub fn due(&self, now: Duration, end: Duration) -> Action {
+        let term_at = end.saturating_sub(self.term_before);
+        let kill_at = end.saturating_sub(self.kill_before);
+        if now >= kill_at {
+            Action::Kill
+        } else if now >= term_at {
+            Action::Term(kill_at)
+        } else {
+            Action::Wait(term_at)
+        }
+    }
+
+    /// The end of the validity that makes SIGTERM due at `now`: for a hold that has ended already.
+    pub fn end_if_lost(&self, now: Duration) -> Duration {
+        now.saturating_add(self.term_before)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn the_defaults_fit_the_ttl() {
+        let ten = Schedule::new(Duration::from_secs(10), None);
+        assert_eq!((ten.grace(), ten.kill_before), (2000 * MS, 500 * MS));
+        let short = Schedule::new(1200 * MS, None);
+        assert_eq!((short.grace(), short.kill_before), (240 * MS, 60 * MS));
+        let day = Schedule::new(Duration::from_secs(86400), None);
+        assert_eq!((day.grace(), day.kill_before), (MOST_GRACE, MOST_MARGIN));
+    }
+
+    #[test]
+    fn a_grace_that_is_asked_for_leaves_room_for_renewals() {
+        assert_eq!(Schedule::new(1000 * MS, Some(300 * MS)).grace(), 300 * MS);
+        assert_eq!(Schedule::new(1000 * MS, Some(5000 * MS)).grace(), 500 * MS);
+        assert_eq!(Schedule::new(1000 * MS, Some(Duration::ZERO)).grace(), Duration::ZERO);
+    }
+
+    #[test]
+    fn first_term_then_kill_both_before_the_end() {
+        let schedule = Schedule { term_before: 250 * MS, kill_before: 50 * MS };
+        let end = 10_000 * MS;
+        assert_eq!(schedule.due(Duration::ZERO, end), Action::Wait(9750 * MS));
+        assert_eq!(schedule.due(9749 * MS, end), Action::Wait(9750 * MS));
+        assert_eq!(schedule.due(9750 * MS, end), Action::Term(9950 * MS));
+        assert_eq!(schedule.due(9949 * MS, end), Action::Term(9950 * MS));
+        assert_eq!(schedule.due(9950 * MS, end), Action::Kill);
+        assert_eq!(schedule.due(99_999 * MS, end), Action::Kill);
+    }
+
+    #[test]
+    fn a_lost_hold_is_stopped_now_and_killed_after_the_grace() {
+        let schedule = Schedule { term_before: 250 * MS, kill_before: 50 * MS };
+        let end = schedule.end_if_lost(1000 * MS);
+        assert_eq!(schedule.due(1000 * MS, end), Action::Term(1200 * MS));
+        assert_eq!(schedule.due(1200 * MS, end), Action::Kill);
+    }
+
+    #[test]
+    fn the_guard_lets_the_other_go_first() {
+        let later = Schedule { term_before: 240 * MS, kill_before: 40 * MS }.stepping_in();
+        assert_eq!(later.due(9800 * MS, 10_000 * MS), Action::Wait(9860 * MS));
+        assert_eq!(later.due(9969 * MS, 10_000 * MS), Action::Term(9970 * MS));
+        assert_eq!(later.due(9970 * MS, 10_000 * MS), Action::Kill);
+    }
+}

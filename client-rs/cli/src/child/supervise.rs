@@ -1,0 +1,292 @@
+//! CMD from its start to its end.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::Pid;
+use tokio::io::AsyncWriteExt;
+use tokio::process::{Child, ChildStdin, Command};
+use tokio::signal::unix::{self, SignalKind};
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+
+use super::process::{RUN_VARIABLE, Tree, since_boot};
+use super::schedule::{Action, Schedule};
+use super::signals::Signals;
+use super::terminal::Terminal;
+use crate::exit::{self, Failure};
+use crate::output::say;
+
+/// How long it sleeps at most: timers stand still in suspend, so it looks at the clock again.
+const NAP: Duration = Duration::from_millis(250);
+/// How long the guard may take to read a line before it counts as broken.
+const GUARD_PATIENCE: Duration = Duration::from_millis(200);
+/// How long a killed command may take to be gone.
+const LAST_WAIT: Duration = Duration::from_secs(5);
+
+/// What to run, and by which rules.
+#[derive(Debug, Clone)]
+pub struct Task {
+    /// The file of `tenure` itself, which runs the steps beside this process.
+    pub own_program: PathBuf,
+    /// CMD and its arguments.
+    pub command: Vec<OsString>,
+    /// What to add to its environment.
+    pub environment: Vec<(String, String)>,
+    /// The lock, for messages.
+    pub lock: String,
+    /// The session to close if this process is killed, and all that a call needs for that: endpoints and namespace are
+    /// options of every command. None: nothing is closed, the session ends by its TTL.
+    pub session: Option<SessionToClose>,
+    /// When to stop it.
+    pub schedule: Schedule,
+}
+
+/// A session that the guard closes when its owner was killed.
+#[derive(Debug, Clone)]
+pub struct SessionToClose {
+    /// Its id.
+    pub id: String,
+    /// The servers.
+    pub endpoints: Vec<String>,
+    /// Its namespace.
+    pub namespace: String,
+}
+
+/// What is known of the hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Validity {
+    /// Nobody else is given the lock before this time since the machine's start.
+    Until(Duration),
+    /// The hold is over: why, in words.
+    Lost(String),
+}
+
+/// How it ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// CMD ended by itself: its exit code, or 128 and the signal.
+    Ended(u8),
+    /// The hold was lost, and CMD was stopped: why, in words.
+    Lost(String),
+}
+
+/// Runs CMD while `validity` lasts, and passes `signals` on to it.
+///
+/// # Errors
+/// CMD cannot be started, or cannot be killed.
+pub async fn supervise(
+    task: &Task,
+    mut validity: watch::Receiver<Validity>,
+    signals: &mut Signals,
+) -> Result<Outcome, Failure> {
+    let mut children = unix::signal(SignalKind::child()).map_err(cannot_start)?;
+    let mut running = Running::start(task)?;
+    let known = validity.borrow_and_update().clone();
+    let mut told = true;
+    running.heed(&known).await;
+    loop {
+        let nap = running.stop_if_due(&task.schedule).await;
+        let limit = if running.killed { LAST_WAIT } else { nap.min(NAP) };
+        tokio::select! {
+            status = running.child.wait() => {
+                return Ok(running.finish(status.map_err(cannot_start)?).await);
+            }
+            changed = validity.changed(), if told => {
+                told = changed.is_ok();
+                let known = validity.borrow_and_update().clone();
+                running.heed(&known).await;
+            }
+            signal = signals.next() => running.tree.signal_group(signal),
+            _ = children.recv() => {
+                let left = running.end.saturating_sub(since_boot()).as_secs();
+                let notice = || format!("\ntenure: unless it goes on within {left} s, {} is lost and the command killed", task.lock);
+                running.terminal.attend(&running.tree, notice);
+            }
+            () = sleep(limit) => {
+                if running.killed {
+                    return Err(Failure::new(exit::HOLD_LOST, "the hold is lost, and the command cannot be killed")
+                        .next("see what it hangs on: ps -o pid,stat,wchan,cmd; only the fencing token protects you now"));
+                }
+            }
+        }
+    }
+}
+
+/// CMD, running.
+struct Running<'a> {
+    task: &'a Task,
+    child: Child,
+    tree: Tree,
+    guard: Option<Guard>,
+    terminal: Terminal,
+    /// The end of the validity that CMD is held to.
+    end: Duration,
+    lost: Option<String>,
+    termed: bool,
+    killed: bool,
+}
+
+impl<'a> Running<'a> {
+    fn start(task: &'a Task) -> Result<Self, Failure> {
+        let own = std::process::id();
+        let run = format!("{own}-{}", since_boot().as_nanos());
+        let child = Command::new(&task.own_program)
+            .arg0("tenure")
+            .args(["__exec", "--parent", &own.to_string(), "--"])
+            .args(&task.command)
+            .envs(task.environment.iter().map(|(name, value)| (name, value)))
+            .env(RUN_VARIABLE, &run)
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(cannot_start)?;
+        let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        let group = group.ok_or_else(|| Failure::new(exit::CANNOT_RUN, "the command has no process"))?;
+        let tree = Tree::new(group, run.clone());
+        let guard = Guard::start(task, group, &run);
+        if guard.is_none() {
+            say("tenure: cannot start the guard; a frozen tenure could not stop the command in time");
+        }
+        let terminal = Terminal::open();
+        let end = Duration::MAX;
+        Ok(Self { task, child, tree, guard, terminal, end, lost: None, termed: false, killed: false })
+    }
+
+    /// Takes in what is known of the hold, and passes it on to the guard.
+    async fn heed(&mut self, validity: &Validity) {
+        match validity {
+            Validity::Until(end) => {
+                if self.lost.is_none() || !self.killed {
+                    self.end = *end;
+                }
+            }
+            Validity::Lost(why) => {
+                if self.lost.is_none() {
+                    self.end = self.task.schedule.end_if_lost(since_boot()).min(self.end);
+                    self.lost = Some(why.clone());
+                }
+            }
+        }
+        let nanos = u64::try_from(self.end.as_nanos()).unwrap_or(u64::MAX);
+        self.tell(&format!("until {nanos}\n")).await;
+    }
+
+    /// Does what is due now, and says how long there is nothing to do.
+    async fn stop_if_due(&mut self, schedule: &Schedule) -> Duration {
+        let now = since_boot();
+        let at = match schedule.due(now, self.end) {
+            Action::Wait(at) => {
+                self.termed = false;
+                at
+            }
+            Action::Term(kill_at) => {
+                if !self.termed {
+                    self.termed = true;
+                    self.tell("termed\n").await;
+                    let why = self.lost.get_or_insert_with(|| "it could not be renewed in time".to_owned());
+                    say(&format!("tenure: {} is at its end ({why}): stopping the command", self.task.lock));
+                    self.tree.terminate();
+                }
+                kill_at
+            }
+            Action::Kill => {
+                if !self.killed {
+                    self.killed = true;
+                    self.lost.get_or_insert_with(|| "it could not be renewed in time".to_owned());
+                    self.tree.kill();
+                }
+                now + LAST_WAIT
+            }
+        };
+        at.saturating_sub(now)
+    }
+
+    /// Tells the guard something; a guard that does not listen is replaced.
+    async fn tell(&mut self, line: &str) {
+        if let Some(guard) = &mut self.guard
+            && guard.tell(line).await
+        {
+            return;
+        }
+        self.guard = Guard::start(self.task, self.tree.group(), self.tree.run());
+        if let Some(guard) = &mut self.guard {
+            let nanos = u64::try_from(self.end.as_nanos()).unwrap_or(u64::MAX);
+            guard.tell(&format!("until {nanos}\n")).await;
+        }
+    }
+
+    /// Tidies up after CMD.
+    async fn finish(mut self, status: ExitStatus) -> Outcome {
+        self.terminal.take_back();
+        if let Some(why) = self.lost.take() {
+            // What CMD started must not outlive the hold either.
+            self.tree.kill();
+            self.dismiss().await;
+            return Outcome::Lost(why);
+        }
+        self.dismiss().await;
+        Outcome::Ended(code(status))
+    }
+
+    async fn dismiss(&mut self) {
+        if let Some(mut guard) = self.guard.take() {
+            guard.tell("done\n").await;
+            let _ = timeout(GUARD_PATIENCE, guard.child.wait()).await;
+        }
+    }
+}
+
+/// The other process, from this side.
+struct Guard {
+    child: Child,
+    input: ChildStdin,
+}
+
+impl Guard {
+    fn start(task: &Task, group: Pid, run: &str) -> Option<Self> {
+        let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX).to_string();
+        let mut command = Command::new(&task.own_program);
+        if let Some(session) = &task.session {
+            command.env("TENURE_ENDPOINTS", session.endpoints.join(",")).env("TENURE_NAMESPACE", &session.namespace);
+        }
+        let session = task.session.iter().flat_map(|session| ["--session", session.id.as_str()]);
+        let mut child = command
+            .arg0("tenure")
+            .args(["__guard", "--group", &group.as_raw_nonzero().to_string(), "--run", run, "--lock", &task.lock])
+            .args(["--term-before", &nanos(task.schedule.term_before)])
+            .args(["--kill-before", &nanos(task.schedule.kill_before)])
+            .args(session)
+            // Under another `tenure lock` this process bears that one's mark; the guard must outlive it.
+            .env_remove(RUN_VARIABLE)
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .ok()?;
+        let input = child.stdin.take()?;
+        Some(Self { child, input })
+    }
+
+    /// Whether it took the line.
+    async fn tell(&mut self, line: &str) -> bool {
+        matches!(timeout(GUARD_PATIENCE, self.input.write_all(line.as_bytes())).await, Ok(Ok(())))
+    }
+}
+
+/// The exit code to pass on.
+fn code(status: ExitStatus) -> u8 {
+    use std::os::unix::process::ExitStatusExt;
+
+    match (status.code(), status.signal()) {
+        (Some(code), _) => u8::try_from(code).unwrap_or(u8::MAX),
+        (None, Some(signal)) => exit::of_signal(signal),
+        (None, None) => exit::REFUSED,
+    }
+}
+
+fn cannot_start(error: std::io::Error) -> Failure {
+    Failure::new(exit::CANNOT_RUN, format!("cannot run the command: {error}"))
+}

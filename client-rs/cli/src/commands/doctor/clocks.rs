@@ -1,0 +1,66 @@
+//! Clocks: what this machine measures time with, and how far the servers' wall clocks are apart.
+
+use super::report::Check;
+
+/// Where Linux says what its clocks are made of.
+const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+/// A difference between wall clocks that people begin to notice in history, in seconds.
+const NOTICEABLE: f64 = 1.0;
+
+/// The source of this machine's clocks: holds are measured on the monotonic one.
+pub fn local() -> Check {
+    let up = humantime::format_duration(std::time::Duration::from_secs(crate::child::since_boot().as_secs()));
+    match std::fs::read_to_string(SOURCE) {
+        Ok(source) => match source.trim() {
+            slow @ ("hpet" | "acpi_pm" | "jiffies") => {
+                Check::note("clock", format!("{slow}: slow to read; time-critical machines use tsc. Up for {up}"))
+            }
+            source => Check::ok("clock", format!("{source}, up for {up}")),
+        },
+        Err(_) => Check::note("clock", format!("its source is not told here; up for {up}")),
+    }
+}
+
+/// How far apart the servers' wall clocks are. Nothing is decided by them.
+pub fn between(ahead: &[f64]) -> Check {
+    let least = ahead.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = ahead.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let apart = most - least;
+    let found = format!(
+        "the servers' wall clocks are {} apart (they only stamp history; nothing is decided by them)",
+        show(apart)
+    );
+    if apart > NOTICEABLE { Check::note("wall clocks", found) } else { Check::ok("wall clocks", found) }
+}
+
+/// A server's wall clock against this machine's.
+pub fn against_ours(ahead: f64) -> Check {
+    let direction = if ahead < 0.0 { "behind" } else { "ahead of" };
+    let found = format!("{} {direction} this machine's (for information only)", show(ahead.abs()));
+    if ahead.abs() > NOTICEABLE { Check::note("wall clock", found) } else { Check::ok("wall clock", found) }
+}
+
+fn show(seconds: f64) -> String {
+    if seconds >= 1.0 { format!("{seconds:.1} s") } else { format!("{:.0} ms", seconds * 1000.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_are_told_and_never_fail() {
+        assert_eq!(against_ours(-0.25), Check::ok("wall clock", "250 ms behind this machine's (for information only)"));
+        assert_eq!(
+            against_ours(90.0),
+            Check::note("wall clock", "90.0 s ahead of this machine's (for information only)")
+        );
+        assert!(matches!(between(&[0.0, 3.0]), check if check != between(&[0.0, 0.1])));
+    }
+
+    #[test]
+    fn this_machine_has_a_clock() {
+        let found = format!("{:?}", local());
+        assert!(found.contains("for "), "{found}");
+    }
+}

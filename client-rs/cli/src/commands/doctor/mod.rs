@@ -1,0 +1,25 @@
+//! `doctor`: is everything as it must be, and if not, what is wrong?
+
+mod clocks;
+mod probe;
+mod report;
+
+use crate::Context;
+use crate::exit::{self, Failure};
+use report::{Endpoint, Report};
+
+pub async fn doctor(context: &Context) -> Result<u8, Failure> {
+    let mut report = Report::default();
+    report.local.push(clocks::local());
+    for url in context.rpc.endpoints() {
+        let (checks, facts) = probe::probe(url, &context.global.namespace, context.rpc.timeout()).await;
+        report.endpoints.push(Endpoint { url: url.clone(), checks, facts });
+    }
+    report.compare();
+    context.output.value(&report.json(), || report.text())?;
+    Ok(match (report.failed(), report.reached()) {
+        (false, _) => exit::OK,
+        (true, true) => exit::CONFLICT,
+        (true, false) => exit::UNAVAILABLE,
+    })
+}

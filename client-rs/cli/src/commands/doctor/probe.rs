@@ -1,0 +1,209 @@
+//! The checks of one server.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_proto::v1::session_service_client::SessionServiceClient;
+use tenure_proto::v1::watch_service_client::WatchServiceClient;
+use tenure_proto::v1::{
+    AcquireRequest, CloseSessionRequest, ReleaseRequest, RenewRequest, WatchRequest, watch_response::Kind,
+};
+use tokio::time::timeout;
+use tonic::transport::Channel;
+use tonic::{Code, Status, Streaming};
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_client::HealthClient;
+
+use super::clocks;
+use super::report::{Check, Facts};
+use crate::output::show_duration;
+use crate::{refusal, rpc};
+
+/// How often the round trip is measured; the best counts.
+const ROUND_TRIPS: u32 = 5;
+/// How long the scratch session lives if the checks are cut short.
+const SCRATCH_TTL: prost_types::Duration = prost_types::Duration { seconds: 10, nanos: 0 };
+/// The response header in which a server may tell its version.
+const VERSION_HEADER: &str = "tenure-version";
+
+/// Checks one server; no check takes longer than `limit`.
+pub async fn probe(url: &str, namespace: &str, limit: Duration) -> (Vec<Check>, Facts) {
+    let mut checks = Vec::new();
+    let mut facts = Facts::default();
+    let begun = Instant::now();
+    let channel = match timeout(limit, rpc::connect(url)).await {
+        Ok(Ok(channel)) => channel,
+        Ok(Err(why)) => {
+            checks.push(Check::failed("connect", why));
+            return (checks, facts);
+        }
+        Err(_) => {
+            checks.push(Check::failed("connect", format!("nothing within {}", show_duration(limit))));
+            return (checks, facts);
+        }
+    };
+    checks.push(Check::ok("connect", show_duration(begun.elapsed())));
+    facts.reached = true;
+    let probe = Probe { channel, namespace, limit };
+    checks.push(probe.health(&mut facts).await);
+    checks.push(probe.round_trip().await);
+    match &facts.version {
+        Some(version) => checks.push(Check::ok("version", version.clone())),
+        None => checks.push(Check::note("version", "this server does not tell")),
+    }
+    probe.write_path(&mut checks, &mut facts).await;
+    (checks, facts)
+}
+
+struct Probe<'a> {
+    channel: Channel,
+    namespace: &'a str,
+    limit: Duration,
+}
+
+impl Probe<'_> {
+    async fn health(&self, facts: &mut Facts) -> Check {
+        let mut client = HealthClient::new(self.channel.clone());
+        let answer = self.within(client.check(HealthCheckRequest::default())).await;
+        match answer {
+            Ok(response) => {
+                let version = response.metadata().get(VERSION_HEADER).and_then(|value| value.to_str().ok());
+                facts.version = version.map(str::to_owned);
+                match response.get_ref().status() {
+                    ServingStatus::Serving => Check::ok("health", "serving, and so is its store"),
+                    ServingStatus::NotServing => {
+                        Check::failed("health", "not serving: its store cannot be reached, or it is shutting down")
+                    }
+                    _ => Check::failed("health", "it does not know itself"),
+                }
+            }
+            Err(status) if status.code() == Code::Unimplemented => {
+                Check::failed("health", "no grpc.health.v1 here: is this Tenure's gRPC port?")
+            }
+            Err(status) => Check::failed("health", words(&status)),
+        }
+    }
+
+    async fn round_trip(&self) -> Check {
+        let mut client = HealthClient::new(self.channel.clone());
+        let mut best: Option<Duration> = None;
+        for _ in 0..ROUND_TRIPS {
+            let begun = Instant::now();
+            match self.within(client.check(HealthCheckRequest::default())).await {
+                Ok(_) => best = Some(best.map_or(begun.elapsed(), |best| best.min(begun.elapsed()))),
+                Err(status) => return Check::failed("round trip", words(&status)),
+            }
+        }
+        Check::ok("round trip", show_duration(best.unwrap_or_default()))
+    }
+
+    /// Acquires, renews and releases a scratch lock in a session of its own, and watches that.
+    async fn write_path(&self, checks: &mut Vec<Check>, facts: &mut Facts) {
+        let unique = format!("{}-{}", std::process::id(), crate::child::since_boot().as_nanos());
+        let name = format!("tenure-doctor/{unique}");
+        let session_id = format!("tenure-doctor-{unique}");
+        let watch = self.watch(&name).await;
+
+        let mut locks = LockServiceClient::new(self.channel.clone());
+        let mut sessions = SessionServiceClient::new(self.channel.clone());
+        let namespace = self.namespace.to_owned();
+        let begun = Instant::now();
+        let stamp = SystemTime::now();
+        let acquired = self
+            .within(locks.acquire(AcquireRequest {
+                namespace: namespace.clone(),
+                names: vec![name.clone()],
+                session_id: session_id.clone(),
+                ttl: Some(SCRATCH_TTL),
+                wait: Some(prost_types::Duration::default()),
+                owner: "tenure doctor".to_owned(),
+                ..Default::default()
+            }))
+            .await;
+        let token = match acquired {
+            Ok(response) if response.get_ref().acquired => response.get_ref().token,
+            Ok(_) => return checks.push(Check::failed("acquire", "a lock of its own name was held by somebody else")),
+            Err(status) => return checks.push(Check::failed("acquire", words(&status))),
+        };
+        let took = begun.elapsed();
+        checks.push(Check::ok("acquire", format!("{}, token {token}", show_duration(took))));
+
+        let begun = Instant::now();
+        let renewed = self
+            .within(sessions.renew(RenewRequest { namespace: namespace.clone(), session_id: session_id.clone() }))
+            .await;
+        checks.push(match renewed {
+            Ok(_) => Check::ok("renew", show_duration(begun.elapsed())),
+            Err(status) => Check::failed("renew", words(&status)),
+        });
+
+        let begun = Instant::now();
+        let release = ReleaseRequest { namespace: namespace.clone(), name, session_id: session_id.clone(), token };
+        checks.push(match self.within(locks.release(release)).await {
+            Ok(_) => Check::ok("release", show_duration(begun.elapsed())),
+            Err(status) => Check::failed("release", words(&status)),
+        });
+
+        match watch {
+            Ok(mut stream) => match timeout(self.limit, granted_at(&mut stream, token)).await {
+                Ok(Ok(time)) => {
+                    checks.push(Check::ok("watch", "told of the grant"));
+                    // The stamp was made at some time during the call: its middle is the best guess.
+                    let ahead = seconds(time) - seconds(stamp) - took.as_secs_f64() / 2.0;
+                    facts.ahead = Some(ahead);
+                    checks.push(clocks::against_ours(ahead));
+                }
+                Ok(Err(why)) => checks.push(Check::failed("watch", why)),
+                Err(_) => {
+                    checks.push(Check::failed("watch", format!("silent for {}", show_duration(self.limit))));
+                }
+            },
+            Err(status) => checks.push(Check::failed("watch", words(&status))),
+        }
+        // The session would end by itself, too.
+        let _ = self.within(sessions.close_session(CloseSessionRequest { namespace, session_id })).await;
+    }
+
+    async fn watch(&self, name: &str) -> Result<Streaming<tenure_proto::v1::WatchResponse>, Status> {
+        let mut client = WatchServiceClient::new(self.channel.clone());
+        let request = WatchRequest {
+            namespace: self.namespace.to_owned(),
+            names: vec![name.to_owned()],
+            ..WatchRequest::default()
+        };
+        Ok(self.within(client.watch(request)).await?.into_inner())
+    }
+
+    async fn within<T>(&self, call: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
+        timeout(self.limit, call).await.unwrap_or_else(|_| {
+            Err(Status::deadline_exceeded(format!("no answer within {}", show_duration(self.limit))))
+        })
+    }
+}
+
+/// The stamp of the event that granted `token`.
+async fn granted_at(stream: &mut Streaming<tenure_proto::v1::WatchResponse>, token: u64) -> Result<SystemTime, String> {
+    loop {
+        let response = match stream.message().await {
+            Ok(Some(response)) => response,
+            Ok(None) => return Err("it ended".to_owned()),
+            Err(status) => return Err(words(&status)),
+        };
+        let Some(Kind::Events(events)) = response.kind else { continue };
+        let Some(event) = events.events.iter().find(|event| event.revision == token) else { continue };
+        let time = event.time.and_then(|time| SystemTime::try_from(time).ok());
+        return time.ok_or_else(|| "an event without a time".to_owned());
+    }
+}
+
+fn seconds(time: SystemTime) -> f64 {
+    time.duration_since(SystemTime::UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+}
+
+fn words(status: &Status) -> String {
+    match refusal::ask_another(status) {
+        Some(another) => another.why,
+        None => refusal::failure(status).message,
+    }
+}

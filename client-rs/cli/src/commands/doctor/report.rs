@@ -1,0 +1,186 @@
+//! What the doctor found, as text and as JSON.
+
+use serde_json::{Value, json};
+
+use super::clocks;
+use crate::output::{bold, plain};
+
+/// How a check went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    Ok,
+    /// For information, or not as good as it could be.
+    Note,
+    Failed,
+}
+
+/// One check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    name: &'static str,
+    verdict: Verdict,
+    found: String,
+}
+
+impl Check {
+    pub fn ok(name: &'static str, found: impl Into<String>) -> Self {
+        Self { name, verdict: Verdict::Ok, found: found.into() }
+    }
+
+    pub fn note(name: &'static str, found: impl Into<String>) -> Self {
+        Self { name, verdict: Verdict::Note, found: found.into() }
+    }
+
+    pub fn failed(name: &'static str, found: impl Into<String>) -> Self {
+        Self { name, verdict: Verdict::Failed, found: found.into() }
+    }
+}
+
+/// What one server told of itself.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Facts {
+    /// Whether it could be connected to.
+    pub reached: bool,
+    /// Its version, if it says.
+    pub version: Option<String>,
+    /// By how many seconds its wall clock is ahead of this machine's.
+    pub ahead: Option<f64>,
+}
+
+/// One server and its checks.
+#[derive(Debug)]
+pub struct Endpoint {
+    pub url: String,
+    pub checks: Vec<Check>,
+    pub facts: Facts,
+}
+
+/// All of it.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Checks of this machine, and of the servers against each other.
+    pub local: Vec<Check>,
+    pub endpoints: Vec<Endpoint>,
+}
+
+impl Report {
+    /// Adds what only shows when servers are compared.
+    pub fn compare(&mut self) {
+        let mut versions: Vec<&str> = self.endpoints.iter().filter_map(|one| one.facts.version.as_deref()).collect();
+        versions.sort_unstable();
+        versions.dedup();
+        if versions.len() > 1 {
+            let found = format!("the servers differ: {}", versions.join(", "));
+            self.local.push(Check::note("versions", found));
+        }
+        let ahead: Vec<f64> = self.endpoints.iter().filter_map(|endpoint| endpoint.facts.ahead).collect();
+        if ahead.len() > 1 {
+            self.local.push(clocks::between(&ahead));
+        }
+    }
+
+    /// Whether a check failed.
+    pub fn failed(&self) -> bool {
+        self.all().any(|check| check.verdict == Verdict::Failed)
+    }
+
+    /// Whether any server could be connected to.
+    pub fn reached(&self) -> bool {
+        self.endpoints.iter().any(|endpoint| endpoint.facts.reached)
+    }
+
+    pub fn text(&self) -> String {
+        let mut lines = Vec::new();
+        for endpoint in &self.endpoints {
+            lines.push(bold(&endpoint.url));
+            lines.extend(endpoint.checks.iter().map(line));
+        }
+        lines.push(bold("this machine"));
+        lines.extend(self.local.iter().map(line));
+        let failed = self.all().filter(|check| check.verdict == Verdict::Failed).count();
+        lines.push(match failed {
+            0 => "all is well".to_owned(),
+            1 => "1 check failed".to_owned(),
+            count => format!("{count} checks failed"),
+        });
+        lines.join("\n")
+    }
+
+    pub fn json(&self) -> Value {
+        let endpoints: Vec<Value> = self
+            .endpoints
+            .iter()
+            .map(|endpoint| {
+                json!({
+                    "endpoint": endpoint.url,
+                    "version": endpoint.facts.version,
+                    "clockAheadSeconds": endpoint.facts.ahead,
+                    "checks": endpoint.checks.iter().map(value).collect::<Vec<_>>(),
+                })
+            })
+            .collect();
+        json!({
+            "healthy": !self.failed(),
+            "endpoints": endpoints,
+            "local": self.local.iter().map(value).collect::<Vec<_>>(),
+        })
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Check> {
+        self.endpoints.iter().flat_map(|endpoint| &endpoint.checks).chain(&self.local)
+    }
+}
+
+fn line(check: &Check) -> String {
+    let mark = match check.verdict {
+        Verdict::Ok => "ok  ",
+        Verdict::Note => "note",
+        Verdict::Failed => "FAIL",
+    };
+    format!("  {mark}  {:<12} {}", check.name, plain(&check.found))
+}
+
+fn value(check: &Check) -> Value {
+    let verdict = match check.verdict {
+        Verdict::Ok => "ok",
+        Verdict::Note => "note",
+        Verdict::Failed => "failed",
+    };
+    json!({"name": check.name, "verdict": verdict, "found": check.found})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn endpoint(checks: Vec<Check>, facts: Facts) -> Endpoint {
+        Endpoint { url: "http://a:1".into(), checks, facts }
+    }
+
+    #[test]
+    fn a_failed_check_is_counted_and_marked() {
+        let report = Report {
+            local: vec![Check::note("clock", "hpet")],
+            endpoints: vec![endpoint(vec![Check::failed("connect", "connection refused")], Facts::default())],
+        };
+        assert!(report.failed() && !report.reached());
+        let text = report.text();
+        assert!(text.contains("  FAIL  connect      connection refused"), "{text}");
+        assert!(text.ends_with("1 check failed"), "{text}");
+        assert_eq!(report.json()["healthy"], false);
+        assert_eq!(report.json()["endpoints"][0]["checks"][0]["verdict"], "failed");
+    }
+
+    #[test]
+    fn servers_are_compared() {
+        let facts = |version: &str, ahead| Facts { reached: true, version: Some(version.into()), ahead: Some(ahead) };
+        let mut report = Report::default();
+        report.endpoints.push(endpoint(vec![], facts("0.1.0", 0.001)));
+        report.endpoints.push(endpoint(vec![], facts("0.2.0", -0.004)));
+        report.compare();
+        let text = report.text();
+        assert!(text.contains("the servers differ: 0.1.0, 0.2.0"), "{text}");
+        assert!(text.contains("5 ms"), "{text}");
+        assert!(!report.failed(), "a difference is no failure");
+    }
+}

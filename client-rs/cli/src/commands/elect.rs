@@ -1,0 +1,68 @@
+//! `elect`: CMD runs while this process leads, again and again.
+
+use std::time::Duration;
+
+use tenure_client::Client;
+use tokio::time::sleep;
+
+use super::hold::{Answer, Ask, Patience, client, failure};
+use crate::Context;
+use crate::args::ElectArgs;
+use crate::child::{Outcome, Signals};
+use crate::exit::{self, Failure};
+use crate::output::say;
+
+/// The pause before the first attempt after a failed one, and the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
+
+pub async fn elect(context: &Context, args: ElectArgs) -> Result<u8, Failure> {
+    let mut signals = Signals::catch()?;
+    let client = client(context)?;
+    let ended = campaign(context, &args, &client, &mut signals).await;
+    // If nobody answers, the session ends by its TTL.
+    let _ = client.close().await;
+    ended
+}
+
+async fn campaign(context: &Context, args: &ElectArgs, client: &Client, signals: &mut Signals) -> Result<u8, Failure> {
+    let names = [args.name.clone()];
+    let ask =
+        Ask { names: &names, session_id: None, priority: args.priority, min_hold: Duration::ZERO, run: &args.run };
+    let mut pause = PAUSES.0;
+    loop {
+        let guard = match ask.ask(client, Patience::Forever, signals).await {
+            Ok(Answer::Granted(guard)) => guard,
+            Ok(Answer::Interrupted(signal)) => return Ok(exit::of_signal(signal)),
+            // A wait for ever that ends without a grant was ended by the server: like being away.
+            Ok(Answer::Busy(_)) => continue,
+            Err(error) if error.is_transient() => {
+                let shown = humantime::format_duration(pause);
+                say(&format!("{}\n  trying again in {shown}", failure(context, &error)));
+                tokio::select! {
+                    () = sleep(pause) => {}
+                    signal = signals.next_to_end() => return Ok(exit::of_signal(signal.as_raw())),
+                }
+                pause = (pause * 2).min(PAUSES.1);
+                continue;
+            }
+            Err(error) => return Err(failure(context, &error)),
+        };
+        pause = PAUSES.0;
+        if !args.run.quiet {
+            say(&format!("tenure: leading {}, token {}", ask.shown(), guard.token()));
+        }
+        match ask.run(context, guard, signals).await? {
+            Outcome::Ended(code) => return Ok(code),
+            Outcome::Lost(why) if args.once => {
+                let message = format!("the lead of {} was lost ({why}), so the command was stopped", ask.shown());
+                return Err(Failure::new(exit::HOLD_LOST, message));
+            }
+            Outcome::Lost(why) => {
+                if let Some(signal) = signals.asked_to_end() {
+                    return Ok(exit::of_signal(signal.as_raw()));
+                }
+                say(&format!("tenure: the lead of {} was lost ({why}); campaigning again", ask.shown()));
+            }
+        }
+    }
+}

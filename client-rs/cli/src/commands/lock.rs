@@ -1,0 +1,49 @@
+//! `lock`: one run of CMD under a lock.
+
+use tokio::time::Instant;
+
+use super::hold::{Answer, Ask, Patience, client, failure};
+use crate::Context;
+use crate::args::LockArgs;
+use crate::child::{Outcome, Signals};
+use crate::exit::{self, Failure};
+use crate::output::{describe_holder, say};
+
+pub async fn lock(context: &Context, args: LockArgs) -> Result<u8, Failure> {
+    let mut signals = Signals::catch()?;
+    let client = client(context)?;
+    let ask = Ask {
+        names: &args.names,
+        session_id: args.session_id.as_deref(),
+        priority: args.priority,
+        min_hold: args.min_hold,
+        run: &args.run,
+    };
+    let patience = match (args.no_wait, args.wait) {
+        (true, _) => Patience::None,
+        (false, Some(wait)) => Instant::now().checked_add(wait).map_or(Patience::Forever, Patience::Until),
+        (false, None) => Patience::Forever,
+    };
+    let ended = match ask.ask(&client, patience, &mut signals).await {
+        Ok(Answer::Granted(guard)) => match ask.run(context, guard, &mut signals).await {
+            Ok(Outcome::Ended(code)) => Ok(code),
+            Ok(Outcome::Lost(why)) => Err(Failure::new(
+                exit::HOLD_LOST,
+                format!("{} was lost while the command ran ({why}), so it was stopped", ask.shown()),
+            )),
+            Err(failure) => Err(failure),
+        },
+        Ok(Answer::Busy(busy)) => {
+            if !args.run.quiet {
+                let holder = busy.holder.as_ref().map_or_else(|| "somebody else".to_owned(), describe_holder);
+                say(&format!("tenure: {} not acquired: {holder}", ask.shown()));
+            }
+            Ok(args.conflict_exit_code)
+        }
+        Ok(Answer::Interrupted(signal)) => Ok(exit::of_signal(signal)),
+        Err(error) => Err(failure(context, &error)),
+    };
+    // If nobody answers, the session ends by its TTL.
+    let _ = client.close().await;
+    ended
+}

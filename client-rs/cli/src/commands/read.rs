@@ -1,0 +1,102 @@
+//! `ls`, `get`, `sessions`: how things are.
+
+use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_proto::v1::session_service_client::SessionServiceClient;
+use tenure_proto::v1::{
+    GetLockRequest, GetSessionRequest, ListLocksRequest, ListLocksResponse, ListSessionsRequest, ListSessionsResponse,
+};
+
+use crate::Context;
+use crate::args::{GetArgs, LsArgs, SessionsArgs};
+use crate::exit::{self, Failure};
+use crate::output;
+use crate::rpc::Repeat;
+
+/// The most that the service gives at once.
+const PAGE: i32 = 1000;
+
+pub async fn ls(context: &Context, args: LsArgs) -> Result<u8, Failure> {
+    let mut all = ListLocksResponse::default();
+    loop {
+        let request = ListLocksRequest {
+            namespace: context.global.namespace.clone(),
+            prefix: args.prefix.clone(),
+            page_size: PAGE,
+            page_token: std::mem::take(&mut all.next_page_token),
+        };
+        let page = context
+            .rpc
+            .call(Repeat::Safe, |channel| {
+                let request = request.clone();
+                async move { LockServiceClient::new(channel).list_locks(request).await }
+            })
+            .await?;
+        all.locks.extend(page.locks);
+        all.revision = page.revision;
+        if page.next_page_token.is_empty() {
+            break;
+        }
+        all.next_page_token = page.next_page_token;
+    }
+    context.output.message(&all, output::locks)?;
+    Ok(exit::OK)
+}
+
+pub async fn get(context: &Context, args: GetArgs) -> Result<u8, Failure> {
+    let request = GetLockRequest { namespace: context.global.namespace.clone(), name: args.name };
+    let response = context
+        .rpc
+        .call(Repeat::Safe, |channel| {
+            let request = request.clone();
+            async move { LockServiceClient::new(channel).get_lock(request).await }
+        })
+        .await?;
+    context.output.message(&response, output::lock)?;
+    Ok(exit::OK)
+}
+
+pub async fn sessions(context: &Context, args: SessionsArgs) -> Result<u8, Failure> {
+    match args.id {
+        Some(id) => one_session(context, id).await,
+        None => all_sessions(context).await,
+    }
+}
+
+async fn one_session(context: &Context, session_id: String) -> Result<u8, Failure> {
+    let request = GetSessionRequest { namespace: context.global.namespace.clone(), session_id };
+    let response = context
+        .rpc
+        .call(Repeat::Safe, |channel| {
+            let request = request.clone();
+            async move { SessionServiceClient::new(channel).get_session(request).await }
+        })
+        .await?;
+    context.output.message(&response, output::session)?;
+    Ok(exit::OK)
+}
+
+async fn all_sessions(context: &Context) -> Result<u8, Failure> {
+    let mut all = ListSessionsResponse::default();
+    loop {
+        let request = ListSessionsRequest {
+            namespace: context.global.namespace.clone(),
+            page_size: PAGE,
+            page_token: std::mem::take(&mut all.next_page_token),
+        };
+        let page = context
+            .rpc
+            .call(Repeat::Safe, |channel| {
+                let request = request.clone();
+                async move { SessionServiceClient::new(channel).list_sessions(request).await }
+            })
+            .await?;
+        all.sessions.extend(page.sessions);
+        all.revision = page.revision;
+        if page.next_page_token.is_empty() {
+            break;
+        }
+        all.next_page_token = page.next_page_token;
+    }
+    context.output.message(&all, output::sessions)?;
+    Ok(exit::OK)
+}

@@ -1,0 +1,114 @@
+//! How `tenure` ends: its exit codes, and failures that say what to do next.
+
+use std::fmt;
+
+/// What was asked for has been done.
+pub const OK: u8 = 0;
+/// Somebody else holds the lock; a check of `doctor` failed. What `flock` uses, too.
+pub const CONFLICT: u8 = 1;
+/// The arguments make no sense, or are out of the service's bounds.
+pub const USAGE: u8 = 2;
+/// No endpoint could be reached, or none could do it now.
+pub const UNAVAILABLE: u8 = 69;
+/// The service refused, or something broke.
+pub const REFUSED: u8 = 70;
+/// The hold was lost while CMD ran, and CMD was stopped.
+pub const HOLD_LOST: u8 = 75;
+/// CMD was found, but could not be run.
+pub const CANNOT_RUN: u8 = 126;
+/// CMD was not found.
+pub const NOT_FOUND: u8 = 127;
+
+/// The exit codes, as `--help` shows them.
+pub const HELP: &str = "\
+Exit codes:
+    0  done
+    1  not acquired: somebody else holds the lock (--conflict-exit-code changes it); doctor: a check failed
+    2  the arguments make no sense, or are out of the service's bounds
+   69  no endpoint could be reached, or none can do it now
+   70  the service refused, or something broke
+   75  the hold was lost while CMD ran, and CMD was stopped
+  126  CMD could not be run        127  CMD was not found
+  lock and elect otherwise exit with the code of CMD, or 128+n if signal n ended it.";
+
+/// The exit code of a process that signal `number` ended.
+pub fn of_signal(number: i32) -> u8 {
+    u8::try_from(128 + number).unwrap_or(u8::MAX)
+}
+
+/// Why `tenure` could not do what was asked, and what to do next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The exit code.
+    pub code: u8,
+    /// The name of the service's error reason, if the service refused; for `--output json`.
+    pub reason: Option<String>,
+    /// What is wrong, in one sentence.
+    pub message: String,
+    /// What to do next, if there is anything to do.
+    pub next: Option<String>,
+}
+
+impl Failure {
+    /// A failure with an exit code and a sentence.
+    pub fn new(code: u8, message: impl Into<String>) -> Self {
+        Self { code, reason: None, message: message.into(), next: None }
+    }
+
+    /// Says what to do next.
+    #[must_use]
+    pub fn next(mut self, next: impl Into<String>) -> Self {
+        self.next = Some(next.into());
+        self
+    }
+
+    /// The reader of our output went away (`tenure ls | head`): no failure that anybody wants to read about.
+    pub fn is_closed_pipe(&self) -> bool {
+        self.code == OK
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::BrokenPipe => Self::new(OK, "output closed"),
+            _ => Self::new(REFUSED, format!("cannot write the output: {error}")),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "tenure: {}", self.message)?;
+        match &self.next {
+            Some(next) => write!(f, "\n  next: {next}"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signals_map_as_in_a_shell() {
+        assert_eq!(of_signal(2), 130);
+        assert_eq!(of_signal(9), 137);
+        assert_eq!(of_signal(15), 143);
+        assert_eq!(of_signal(200), u8::MAX);
+    }
+
+    #[test]
+    fn a_failure_says_what_to_do_next() {
+        let failure = Failure::new(UNAVAILABLE, "nobody there").next("start tenured");
+        assert_eq!(failure.to_string(), "tenure: nobody there\n  next: start tenured");
+    }
+
+    #[test]
+    fn a_closed_pipe_is_no_failure() {
+        let closed = Failure::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe));
+        assert!(closed.is_closed_pipe());
+        assert!(!Failure::from(std::io::Error::other("disk full")).is_closed_pipe());
+    }
+}

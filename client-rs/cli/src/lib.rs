@@ -1,0 +1,94 @@
+//! The command line of Tenure. The binary `tenure` is this library's [`main`]; the library is there for tests.
+
+mod args;
+pub mod child;
+mod commands;
+pub mod exit;
+mod output;
+mod refusal;
+mod rpc;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use args::{Cli, Command, Global};
+use exit::Failure;
+use output::Output;
+use rpc::Rpc;
+
+/// What a command needs to do its work.
+struct Context {
+    global: Global,
+    output: Output,
+    rpc: Rpc,
+}
+
+/// Runs the program.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let output = Output::new(cli.global.output);
+    let ended = match cli.command {
+        Command::Exec(args) => Err(child::exec(&args)),
+        Command::Guard(args) => guard(cli.global, args),
+        Command::Completions { shell } => completions(shell),
+        command => run(cli.global, command),
+    };
+    match ended {
+        Ok(code) => code.into(),
+        Err(failure) => {
+            if !failure.is_closed_pipe() {
+                output.failure(&failure);
+            }
+            failure.code.into()
+        }
+    }
+}
+
+fn run(global: Global, command: Command) -> Result<u8, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(exit::REFUSED, format!("cannot start: {error}")))?;
+    let ended = runtime.block_on(dispatch(global, command));
+    // What still runs in the background has had its chance.
+    runtime.shutdown_background();
+    ended
+}
+
+async fn dispatch(global: Global, command: Command) -> Result<u8, Failure> {
+    let context =
+        Context { output: Output::new(global.output), rpc: Rpc::new(global.endpoints.clone(), global.timeout), global };
+    match command {
+        Command::Lock(args) => commands::lock(&context, args).await,
+        Command::Elect(args) => commands::elect(&context, args).await,
+        Command::Watch(args) => commands::watch(&context, args).await,
+        Command::Ls(args) => commands::ls(&context, args).await,
+        Command::Get(args) => commands::get(&context, args).await,
+        Command::Sessions(args) => commands::sessions(&context, args).await,
+        Command::Acquire(args) => commands::acquire(&context, args).await,
+        Command::Renew(args) => commands::renew(&context, args).await,
+        Command::Release(args) => commands::release(&context, args).await,
+        Command::Close(args) => commands::close(&context, args).await,
+        Command::Evict(args) => commands::evict(&context, args).await,
+        Command::Doctor => commands::doctor(&context).await,
+        // These need no service; they are done before.
+        Command::Completions { .. } | Command::Exec(_) | Command::Guard(_) => Ok(exit::OK),
+    }
+}
+
+/// Watches over a command, and closes the session of a `tenure` that was killed.
+fn guard(global: Global, args: args::GuardArgs) -> Result<u8, Failure> {
+    match (child::guard(&args)?, args.session) {
+        (child::Left::Orphaned, Some(id)) => run(global, Command::Close(args::SessionIdArgs { id })),
+        _ => Ok(exit::OK),
+    }
+}
+
+fn completions(shell: clap_complete::Shell) -> Result<u8, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "tenure", &mut script);
+    std::io::Write::write_all(&mut std::io::stdout().lock(), &script)?;
+    Ok(exit::OK)
+}

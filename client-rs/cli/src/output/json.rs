@@ -1,0 +1,92 @@
+//! Messages as proto JSON, by the compiled contract itself.
+
+use std::sync::OnceLock;
+
+use prost_reflect::{DescriptorPool, DynamicMessage, SerializeOptions};
+use tenure_proto::v1;
+
+use crate::exit::{self, Failure};
+
+/// A message of the contract that can be printed as JSON.
+pub trait Message: prost::Message {
+    /// Its full name in the contract.
+    const NAME: &'static str;
+}
+
+macro_rules! messages {
+    ($($message:ident),* $(,)?) => {
+        $(impl Message for v1::$message {
+            const NAME: &'static str = concat!("tenure.v1.", stringify!($message));
+        })*
+        #[cfg(test)]
+        const ALL: &[&str] = &[$(<v1::$message as Message>::NAME),*];
+    };
+}
+
+messages!(
+    AcquireResponse,
+    CloseSessionResponse,
+    EvictResponse,
+    GetLockResponse,
+    GetSessionResponse,
+    ListLocksResponse,
+    ListSessionsResponse,
+    ReleaseResponse,
+    RenewResponse,
+    WatchResponse,
+);
+
+/// The contract, decoded once.
+fn contract() -> Option<&'static DescriptorPool> {
+    static POOL: OnceLock<Option<DescriptorPool>> = OnceLock::new();
+    POOL.get_or_init(|| DescriptorPool::decode(tenure_proto::FILE_DESCRIPTOR_SET).ok()).as_ref()
+}
+
+/// The message as proto JSON, with fields that are at their defaults, on one line or indented.
+pub fn render<M: Message>(message: &M, indented: bool) -> Result<String, Failure> {
+    let broken = || Failure::new(exit::REFUSED, format!("cannot print {} as JSON", M::NAME));
+    let descriptor = contract().and_then(|pool| pool.get_message_by_name(M::NAME)).ok_or_else(broken)?;
+    let dynamic = DynamicMessage::decode(descriptor, message.encode_to_vec().as_slice()).map_err(|_| broken())?;
+    let options = SerializeOptions::new().skip_default_fields(false);
+    let value = dynamic.serialize_with_options(serde_json::value::Serializer, &options).map_err(|_| broken())?;
+    Ok(if indented { format!("{value:#}") } else { value.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_messages_are_in_the_contract() {
+        for name in ALL {
+            assert!(contract().unwrap().get_message_by_name(name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn fields_have_the_names_and_forms_of_proto_json() {
+        let response = v1::AcquireResponse {
+            acquired: true,
+            token: 1 << 60,
+            session_id: "worker-7".into(),
+            ttl: Some(prost_types::Duration { seconds: 1, nanos: 200_000_000 }),
+            ..Default::default()
+        };
+        let json: serde_json::Value = serde_json::from_str(&render(&response, false).unwrap()).unwrap();
+        assert_eq!(json["acquired"], true);
+        assert_eq!(json["token"], "1152921504606846976");
+        assert_eq!(json["sessionId"], "worker-7");
+        assert_eq!(json["ttl"], "1.200s");
+    }
+
+    #[test]
+    fn defaults_are_there_so_that_programs_can_rely_on_fields() {
+        let json: serde_json::Value =
+            serde_json::from_str(&render(&v1::AcquireResponse::default(), false).unwrap()).unwrap();
+        assert_eq!(json["acquired"], false);
+        assert_eq!(json["token"], "0");
+        let lock = v1::GetLockResponse { lock: Some(v1::Lock::default()), revision: 3 };
+        let json: serde_json::Value = serde_json::from_str(&render(&lock, true).unwrap()).unwrap();
+        assert_eq!(json["lock"]["holders"], serde_json::json!([]));
+    }
+}

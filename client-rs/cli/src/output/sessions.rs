@@ -1,0 +1,93 @@
+//! Sessions as text.
+
+use tenure_proto::v1::{ClaimState, GetSessionResponse, ListSessionsResponse, Session};
+
+use super::locks::{claims, duration, metadata, or_dash};
+use super::style::{finish, plain, table};
+
+/// A list of sessions.
+pub fn sessions(response: &ListSessionsResponse) -> String {
+    if response.sessions.is_empty() {
+        return "no session is open".to_owned();
+    }
+    let mut table = table(&["SESSION", "OWNER", "TTL", "HOLDS", "WAITS FOR", "METADATA"]);
+    for session in &response.sessions {
+        table.add_row([
+            plain(&session.id),
+            or_dash(&session.owner),
+            duration(session.ttl),
+            names(session, &[ClaimState::Held]),
+            names(session, &[ClaimState::Waiting]),
+            metadata(&session.metadata),
+        ]);
+    }
+    finish(&table)
+}
+
+/// One session with all that it holds and waits for.
+pub fn session(response: &GetSessionResponse) -> String {
+    let Some(session) = &response.session else { return "no such session is open".to_owned() };
+    let mut text = format!(
+        "session {}\nowner {}\nttl {}\nlives on for at least {}\nmetadata {}\nopened at revision {}",
+        plain(&session.id),
+        or_dash(&session.owner),
+        duration(session.ttl),
+        match session.remaining {
+            Some(_) => duration(session.remaining),
+            None => "- (another server takes its renewals)".to_owned(),
+        },
+        metadata(&session.metadata),
+        session.opened_revision,
+    );
+    if session.claims.is_empty() {
+        text.push_str("\nholds nothing, waits for nothing");
+    } else {
+        text.push_str("\n\n");
+        text.push_str(&claims(session.claims.iter()));
+    }
+    text
+}
+
+fn names(session: &Session, states: &[ClaimState]) -> String {
+    let names: Vec<String> = session
+        .claims
+        .iter()
+        .filter(|claim| states.contains(&claim.state()))
+        .flat_map(|claim| claim.names.iter().map(|name| plain(name)))
+        .collect();
+    if names.is_empty() { "-".to_owned() } else { names.join(" ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_proto::v1::Claim;
+
+    use super::*;
+
+    fn busy() -> Session {
+        Session {
+            id: "worker-7".into(),
+            ttl: Some(prost_types::Duration { seconds: 10, nanos: 0 }),
+            owner: "host-a".into(),
+            claims: vec![
+                Claim { names: vec!["a".into(), "b".into()], state: ClaimState::Held.into(), ..Claim::default() },
+                Claim { names: vec!["c".into()], state: ClaimState::Waiting.into(), ..Claim::default() },
+            ],
+            ..Session::default()
+        }
+    }
+
+    #[test]
+    fn a_list_shows_what_is_held_and_waited_for() {
+        let text = sessions(&ListSessionsResponse { sessions: vec![busy()], ..Default::default() });
+        let row = text.lines().nth(1).unwrap();
+        assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["worker-7", "host-a", "10s", "a", "b", "c", "-"]);
+    }
+
+    #[test]
+    fn a_session_without_a_known_end_says_so() {
+        let text = session(&GetSessionResponse { session: Some(busy()), revision: 1 });
+        assert!(text.contains("another server takes its renewals"), "{text}");
+        assert!(sessions(&ListSessionsResponse::default()).contains("no session"));
+    }
+}

@@ -1,0 +1,165 @@
+//! Refusals of the service as failures that say what to do next.
+
+use tenure_client::Reason;
+use tonic::{Code, Status};
+use tonic_types::StatusExt;
+
+use crate::exit::{self, Failure};
+
+/// Another endpoint may be able to do what this one could not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AskAnother {
+    /// Why, in words.
+    pub why: String,
+    /// Whether the call surely had no effect.
+    pub nothing_changed: bool,
+}
+
+/// Whether this is no refusal, but a server that cannot answer now.
+pub fn ask_another(status: &Status) -> Option<AskAnother> {
+    let away = |why: &str, nothing_changed| Some(AskAnother { why: why.to_owned(), nothing_changed });
+    match reason(status).as_deref() {
+        Some("STORE_UNAVAILABLE") => return away("its database cannot be reached", true),
+        Some("LEASE_LOST") => return away("it has lost touch with its database", true),
+        Some("DRAINING") => return away("it is shutting down", true),
+        _ => {}
+    }
+    match status.code() {
+        // A connection that breaks in the middle of an answer is told as unknown.
+        Code::Unavailable | Code::Unknown => away(&format!("the connection broke: {}", status.message()), false),
+        Code::DeadlineExceeded | Code::Cancelled => away("it did not answer in time", false),
+        _ => None,
+    }
+}
+
+/// A refusal as a failure.
+pub fn failure(status: &Status) -> Failure {
+    let reason = reason(status);
+    let known = reason.is_some();
+    let failure = of(reason, status.message());
+    if known { failure } else { by_code(status, failure) }
+}
+
+/// A refusal for `reason`, in the service's own words.
+pub fn of(reason: Option<String>, message: &str) -> Failure {
+    let (code, next) = match reason.as_deref() {
+        Some("INVALID_FIELD") => (exit::USAGE, None),
+        Some("SESSION_NOT_FOUND" | "SESSION_ENDED") => (
+            exit::REFUSED,
+            Some("list what is open with tenure sessions, or open it: tenure acquire NAME --session ID --ttl 1m"),
+        ),
+        Some("NOT_HOLDER") => (exit::REFUSED, Some("see who holds it: tenure get NAME")),
+        Some("HOLD_ENDED") => (
+            exit::REFUSED,
+            Some("what ran under that hold may have run beside another: check its work; see tenure get NAME"),
+        ),
+        Some("TOKEN_MISMATCH") => (exit::REFUSED, Some("see the token of the hold: tenure get NAME")),
+        Some("CLAIM_OVERLAP") => {
+            (exit::REFUSED, Some("use another session, or release what it holds: tenure sessions ID"))
+        }
+        Some("CLAIM_ENDED") => (exit::REFUSED, Some("ask again: the place in the queue is gone")),
+        Some("LIMIT_REACHED") => (exit::UNAVAILABLE, Some("try again later, or raise the server's limit")),
+        Some("STORE_UNAVAILABLE" | "LEASE_LOST" | "DRAINING") => {
+            (exit::UNAVAILABLE, Some("try again, or look closer with tenure doctor"))
+        }
+        _ => (exit::REFUSED, Some("if it happens again, look at the server's log")),
+    };
+    let message = message.trim().trim_end_matches('.');
+    let message = if message.is_empty() { "the server refused without a word" } else { message };
+    Failure { code, reason, message: message.to_owned(), next: next.map(str::to_owned) }
+}
+
+/// A refusal that did not come from the service itself: something in between, or another program.
+fn by_code(status: &Status, failure: Failure) -> Failure {
+    let (code, next) = match status.code() {
+        Code::Unimplemented => {
+            (exit::REFUSED, "is this Tenure's gRPC port (7420 by default), and is the server new enough?")
+        }
+        Code::Unavailable | Code::DeadlineExceeded | Code::Cancelled | Code::Unknown => {
+            (exit::UNAVAILABLE, "it may or may not have taken effect: look with tenure get NAME before trying again")
+        }
+        Code::InvalidArgument => (exit::USAGE, "see tenure help"),
+        Code::Unauthenticated | Code::PermissionDenied => (exit::REFUSED, "ask the operator for access"),
+        _ => return failure,
+    };
+    Failure { code, next: Some(next.to_owned()), ..failure }
+}
+
+/// The name of the service's error reason, without its prefix.
+pub fn reason(status: &Status) -> Option<String> {
+    let info = status.get_details_error_info()?;
+    (info.domain == "tenure").then_some(info.reason)
+}
+
+/// The contract's name of a reason.
+pub fn reason_name(reason: &Reason) -> Option<String> {
+    let name = match reason {
+        Reason::InvalidField => "INVALID_FIELD",
+        Reason::SessionNotFound => "SESSION_NOT_FOUND",
+        Reason::SessionEnded => "SESSION_ENDED",
+        Reason::NotHolder => "NOT_HOLDER",
+        Reason::HoldEnded => "HOLD_ENDED",
+        Reason::TokenMismatch => "TOKEN_MISMATCH",
+        Reason::ClaimOverlap => "CLAIM_OVERLAP",
+        Reason::ClaimEnded => "CLAIM_ENDED",
+        Reason::StoreUnavailable => "STORE_UNAVAILABLE",
+        Reason::LeaseLost => "LEASE_LOST",
+        Reason::Draining => "DRAINING",
+        Reason::LimitReached => "LIMIT_REACHED",
+        Reason::NotAttached => "NOT_ATTACHED",
+        Reason::Internal => "INTERNAL",
+        Reason::Other(name) => name,
+        _ => return None,
+    };
+    Some(name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use tonic_types::ErrorDetails;
+
+    use super::*;
+
+    fn refused(code: Code, reason: &str) -> Status {
+        let details = ErrorDetails::with_error_info(reason, "tenure", HashMap::new());
+        Status::with_error_details(code, "no.", details)
+    }
+
+    #[test]
+    fn every_reason_has_its_exit_code() {
+        let codes = [
+            (Code::InvalidArgument, "INVALID_FIELD", exit::USAGE),
+            (Code::NotFound, "SESSION_NOT_FOUND", exit::REFUSED),
+            (Code::FailedPrecondition, "SESSION_ENDED", exit::REFUSED),
+            (Code::FailedPrecondition, "NOT_HOLDER", exit::REFUSED),
+            (Code::FailedPrecondition, "HOLD_ENDED", exit::REFUSED),
+            (Code::FailedPrecondition, "TOKEN_MISMATCH", exit::REFUSED),
+            (Code::FailedPrecondition, "CLAIM_OVERLAP", exit::REFUSED),
+            (Code::Aborted, "CLAIM_ENDED", exit::REFUSED),
+            (Code::ResourceExhausted, "LIMIT_REACHED", exit::UNAVAILABLE),
+            (Code::Internal, "INTERNAL", exit::REFUSED),
+        ];
+        for (code, reason, expected) in codes {
+            let failure = failure(&refused(code, reason));
+            assert_eq!(failure.code, expected, "{reason}");
+            assert_eq!(failure.reason.as_deref(), Some(reason));
+            assert_eq!(failure.message, "no");
+        }
+    }
+
+    #[test]
+    fn servers_that_cannot_answer_now_are_passed_over() {
+        for reason in ["STORE_UNAVAILABLE", "LEASE_LOST", "DRAINING"] {
+            assert!(ask_another(&refused(Code::Unavailable, reason)).unwrap().nothing_changed, "{reason}");
+        }
+        assert!(!ask_another(&Status::unavailable("reset")).unwrap().nothing_changed);
+        assert_eq!(ask_another(&refused(Code::FailedPrecondition, "NOT_HOLDER")), None);
+    }
+
+    #[test]
+    fn a_status_without_words_still_says_something() {
+        assert!(!failure(&Status::new(Code::Internal, "")).message.is_empty());
+    }
+}

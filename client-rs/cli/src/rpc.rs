@@ -1,0 +1,181 @@
+//! Calls to the service: the endpoints in turn, and what to tell when none of them helps.
+
+use std::error::Error;
+use std::fmt::Write;
+use std::future::Future;
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout, timeout_at};
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Response, Status};
+
+use crate::exit::{self, Failure};
+use crate::output::show_duration;
+use crate::refusal;
+
+/// How long one endpoint may take to connect before the next one is asked.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Where the service is, and how long a call may take.
+#[derive(Debug, Clone)]
+pub struct Rpc {
+    endpoints: Vec<String>,
+    timeout: Duration,
+}
+
+/// Whether a call that may have taken effect may be sent to the next endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Repeat {
+    /// Yes: doing it twice is the same as doing it once.
+    Safe,
+    /// No: only if it surely had no effect.
+    Unsafe,
+}
+
+impl Rpc {
+    /// Calls to one of `endpoints` that end after `timeout`, all endpoints together.
+    pub fn new(endpoints: Vec<String>, timeout: Duration) -> Self {
+        Self { endpoints, timeout }
+    }
+
+    /// The endpoints, in the order in which they are asked.
+    pub fn endpoints(&self) -> &[String] {
+        &self.endpoints
+    }
+
+    /// How long a call may take.
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// The same with more time, for calls that wait.
+    #[must_use]
+    pub fn with_more_time(&self, more: Duration) -> Self {
+        Self { timeout: self.timeout.saturating_add(more), ..self.clone() }
+    }
+
+    /// Makes a call to the first endpoint that can answer it. A refusal is an answer; being away or draining is none.
+    ///
+    /// # Errors
+    /// The refusal, or why no endpoint could answer.
+    pub async fn call<T, F>(&self, repeat: Repeat, call: impl Fn(Channel) -> F) -> Result<T, Failure>
+    where
+        F: Future<Output = Result<Response<T>, Status>>,
+    {
+        let deadline = Instant::now() + self.timeout;
+        let mut tried = Vec::new();
+        for endpoint in &self.endpoints {
+            let channel = match timeout_at(deadline, connect(endpoint)).await {
+                Ok(Ok(channel)) => channel,
+                Ok(Err(why)) => {
+                    tried.push((endpoint.as_str(), why));
+                    continue;
+                }
+                Err(_) => {
+                    tried.push((endpoint.as_str(), format!("no answer within {}", show_duration(self.timeout))));
+                    break;
+                }
+            };
+            match timeout_at(deadline, call(channel)).await {
+                Ok(Ok(response)) => return Ok(response.into_inner()),
+                Ok(Err(status)) => match refusal::ask_another(&status) {
+                    Some(another) if repeat == Repeat::Safe || another.nothing_changed => {
+                        tried.push((endpoint.as_str(), another.why));
+                    }
+                    _ => return Err(refusal::failure(&status)),
+                },
+                Err(_) => {
+                    tried.push((endpoint.as_str(), format!("no answer within {}", show_duration(self.timeout))));
+                    break;
+                }
+            }
+        }
+        Err(unavailable(&tried))
+    }
+}
+
+/// Connects to one endpoint.
+///
+/// # Errors
+/// Why it did not work, in words.
+pub async fn connect(endpoint: &str) -> Result<Channel, String> {
+    let builder = Endpoint::from_shared(endpoint.to_owned()).map_err(|error| words(&error))?;
+    let builder = builder
+        .connect_timeout(CONNECT_TIMEOUT)
+        .tcp_nodelay(true)
+        .http2_keep_alive_interval(Duration::from_secs(10))
+        .keep_alive_timeout(Duration::from_secs(5));
+    match timeout(CONNECT_TIMEOUT, builder.connect()).await {
+        Ok(Ok(channel)) => Ok(channel),
+        Ok(Err(error)) => Err(words(&error)),
+        Err(_) => Err(format!("no connection within {}", show_duration(CONNECT_TIMEOUT))),
+    }
+}
+
+/// What lies at the bottom of an error: "Connection refused" rather than "transport error".
+fn words(error: &(dyn Error + 'static)) -> String {
+    let mut deepest = error;
+    while let Some(source) = deepest.source() {
+        deepest = source;
+    }
+    let text = deepest.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_lowercase()
+}
+
+/// The failure when no endpoint could answer, with each of them and why.
+pub fn unavailable(tried: &[(&str, String)]) -> Failure {
+    let mut message = match tried {
+        [_] => "the server did not help:".to_owned(),
+        _ => format!("none of {} servers helped:", tried.len()),
+    };
+    for (endpoint, why) in tried {
+        let _ = write!(message, "\n    {endpoint}: {why}");
+    }
+    Failure::new(exit::UNAVAILABLE, message)
+        .next("start a server (tenured), name others with --endpoints, or look closer with tenure doctor")
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_proto::v1::GetLockRequest;
+    use tenure_proto::v1::lock_service_client::LockServiceClient;
+
+    use super::*;
+
+    /// A port that surely nobody listens on: it was just free, and it is given back.
+    fn closed_port() -> String {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        format!("http://{}", listener.local_addr().unwrap())
+    }
+
+    #[tokio::test]
+    async fn endpoints_that_are_away_are_named() {
+        let (first, second) = (closed_port(), closed_port());
+        let rpc = Rpc::new(vec![first.clone(), second.clone()], Duration::from_secs(5));
+        let failure = rpc
+            .call(Repeat::Safe, |channel| async move {
+                LockServiceClient::new(channel).get_lock(GetLockRequest::default()).await
+            })
+            .await
+            .unwrap_err();
+        assert_eq!(failure.code, exit::UNAVAILABLE);
+        assert!(failure.message.contains(&format!("{first}: connection refused")), "{failure}");
+        assert!(failure.message.contains(&second), "{failure}");
+        assert!(failure.next.is_some());
+    }
+
+    #[tokio::test]
+    async fn a_silent_server_does_not_hang_the_call() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let endpoint = format!("http://{}", listener.local_addr().unwrap());
+        let rpc = Rpc::new(vec![endpoint.clone()], Duration::from_millis(50));
+        let failure = rpc
+            .call(Repeat::Safe, |channel| async move {
+                LockServiceClient::new(channel).get_lock(GetLockRequest::default()).await
+            })
+            .await
+            .unwrap_err();
+        assert_eq!(failure.code, exit::UNAVAILABLE);
+        assert!(failure.message.contains(&format!("{endpoint}: no answer within 50ms")), "{failure}");
+    }
+}

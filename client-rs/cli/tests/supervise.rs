@@ -1,0 +1,217 @@
+//! CMD under a hold: started, signalled, stopped in time, with real processes and no service.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic, its helpers too")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::process::Pid;
+use tenure_cli::child::{Outcome, Schedule, Signals, Task, Validity, since_boot, supervise};
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+/// Longer than anything here takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Longer than any test runs: a hold that is not going to end.
+const FOREVER: Duration = Duration::from_secs(86400);
+
+fn task(script: &str) -> Task {
+    Task {
+        own_program: PathBuf::from(env!("CARGO_BIN_EXE_tenure")),
+        command: ["sh", "-c", script].map(Into::into).to_vec(),
+        environment: vec![("TENURE_FENCING_TOKEN".to_owned(), "42".to_owned())],
+        lock: "test".to_owned(),
+        session: None,
+        schedule: Schedule { term_before: Duration::from_secs(2), kill_before: Duration::from_millis(100) },
+    }
+}
+
+async fn run(task: &Task, validity: watch::Receiver<Validity>) -> Outcome {
+    let mut signals = Signals::catch().unwrap();
+    tokio::time::timeout(PATIENCE, supervise(task, validity, &mut signals)).await.expect("it hangs").unwrap()
+}
+
+/// A hold that is valid for this long from now on.
+fn valid_for(time: Duration) -> (watch::Sender<Validity>, watch::Receiver<Validity>) {
+    watch::channel(Validity::Until(since_boot() + time))
+}
+
+/// What stands in a file, once it is there.
+async fn written(path: &Path) -> String {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match fs::read_to_string(path) {
+            Ok(text) if text.ends_with('\n') => return text.trim().to_owned(),
+            _ => assert!(Instant::now() < deadline, "{} was never written", path.display()),
+        }
+        sleep(Duration::from_millis(5)).await;
+    }
+}
+
+fn pid(text: &str) -> Pid {
+    Pid::from_raw(text.parse().unwrap()).unwrap()
+}
+
+/// Whether the process is there and no zombie.
+fn lives(pid: Pid) -> bool {
+    fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()))
+        .is_ok_and(|stat| !stat.rsplit(')').next().unwrap().trim_start().starts_with(['Z', 'X']))
+}
+
+async fn dies(pid: Pid) {
+    let deadline = Instant::now() + PATIENCE;
+    while lives(pid) {
+        assert!(Instant::now() < deadline, "{pid:?} lives on");
+        sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn the_exit_code_is_passed_on() {
+    let (_tell, validity) = valid_for(FOREVER);
+    assert_eq!(run(&task("exit 7"), validity.clone()).await, Outcome::Ended(7));
+    assert_eq!(run(&task("test $TENURE_FENCING_TOKEN = 42"), validity.clone()).await, Outcome::Ended(0));
+    assert_eq!(run(&task("kill -9 $$"), validity).await, Outcome::Ended(137));
+}
+
+#[tokio::test]
+async fn a_command_that_is_not_there_is_told_from_one_that_cannot_run() {
+    let (_tell, validity) = valid_for(FOREVER);
+    let mut missing = task("");
+    missing.command = vec!["/nowhere/to/be/found".into()];
+    assert_eq!(run(&missing, validity.clone()).await, Outcome::Ended(127));
+    missing.command = vec!["/".into()];
+    assert_eq!(run(&missing, validity).await, Outcome::Ended(126));
+}
+
+#[tokio::test]
+async fn it_is_asked_to_end_before_the_hold_ends() {
+    let end = since_boot() + Duration::from_secs(3);
+    let (_tell, validity) = watch::channel(Validity::Until(end));
+    let outcome = run(&task("trap 'exit 0' TERM; while :; do sleep 0.01; done"), validity).await;
+    assert!(matches!(outcome, Outcome::Lost(_)), "{outcome:?}");
+    assert!(since_boot() < end, "it ended only after the hold");
+}
+
+#[tokio::test]
+async fn it_is_dead_before_the_hold_ends_even_if_it_will_not_listen() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("pid");
+    // One that ignores SIGTERM, and a descendant of it that left the process group.
+    let script = format!(
+        "trap '' TERM; setsid sh -c 'trap \"\" TERM; echo $$ > {}; while :; do sleep 0.01; done' & \
+         while :; do sleep 0.01; done",
+        file.display()
+    );
+    let mut task = task(&script);
+    task.schedule = Schedule { term_before: Duration::from_millis(1500), kill_before: Duration::from_millis(1000) };
+    let end = since_boot() + Duration::from_secs(4);
+    let (_tell, validity) = watch::channel(Validity::Until(end));
+    let outcome = run(&task, validity).await;
+    assert!(matches!(outcome, Outcome::Lost(_)), "{outcome:?}");
+    assert!(!lives(pid(&written(&file).await)), "the descendant lives on");
+    assert!(since_boot() < end, "they died only after the hold");
+}
+
+#[tokio::test]
+async fn renewals_keep_it_running() {
+    let dir = tempfile::tempdir().unwrap();
+    let go = dir.path().join("go");
+    let task = task(&format!("while ! test -e {}; do sleep 0.01; done; exit 5", go.display()));
+    let (tell, validity) = valid_for(Duration::from_secs(4));
+    let renew = async {
+        // Well past the first end of the validity.
+        let enough = since_boot() + Duration::from_secs(5);
+        while since_boot() < enough {
+            sleep(Duration::from_millis(100)).await;
+            tell.send_replace(Validity::Until(since_boot() + Duration::from_secs(4)));
+        }
+        fs::write(&go, "").unwrap();
+    };
+    let (outcome, ()) = tokio::join!(run(&task, validity), renew);
+    assert_eq!(outcome, Outcome::Ended(5));
+}
+
+#[tokio::test]
+async fn a_hold_that_is_taken_away_stops_it_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("pid");
+    let task = task(&format!("echo $$ > {}; while :; do sleep 0.01; done", file.display()));
+    let (tell, validity) = valid_for(FOREVER);
+    let take_away = async {
+        written(&file).await;
+        tell.send_replace(Validity::Lost("evicted by anna".to_owned()));
+    };
+    let (outcome, ()) = tokio::join!(run(&task, validity), take_away);
+    assert_eq!(outcome, Outcome::Lost("evicted by anna".to_owned()));
+}
+
+/// The guard alone, with a command that nobody else looks after.
+struct Guarded {
+    command: tokio::process::Child,
+    guard: tokio::process::Child,
+}
+
+impl Guarded {
+    fn start(script: &str) -> Self {
+        let run = format!("guarded-{}", since_boot().as_nanos());
+        let command = tokio::process::Command::new("sh")
+            .args(["-c", script])
+            .env("TENURE_RUN", &run)
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let guard = tokio::process::Command::new(env!("CARGO_BIN_EXE_tenure"))
+            .args(["__guard", "--lock", "test", "--run", &run, "--group", &command.id().unwrap().to_string()])
+            .args(["--term-before", "1000000000", "--kill-before", "200000000"])
+            .stdin(std::process::Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        Self { command, guard }
+    }
+
+    async fn tell(&mut self, line: &str) {
+        use tokio::io::AsyncWriteExt;
+        self.guard.stdin.as_mut().unwrap().write_all(line.as_bytes()).await.unwrap();
+    }
+
+    async fn ended(mut self) -> std::process::ExitStatus {
+        tokio::time::timeout(PATIENCE, self.command.wait()).await.expect("it lives on").unwrap()
+    }
+}
+
+#[tokio::test]
+async fn the_guard_kills_when_its_master_is_gone() {
+    use std::os::unix::process::ExitStatusExt;
+
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("pid");
+    let script = format!("trap '' TERM; sh -c 'echo $$ > {}; sleep 1000'; sleep 1000", file.display());
+    let mut guarded = Guarded::start(&script);
+    guarded.tell(&format!("until {}\n", (since_boot() + FOREVER).as_nanos())).await;
+    let child = pid(&written(&file).await);
+    drop(guarded.guard.stdin.take());
+    assert_eq!(guarded.ended().await.signal(), Some(9));
+    dies(child).await;
+}
+
+#[tokio::test]
+async fn the_guard_stops_the_command_when_its_master_falls_silent() {
+    let mut guarded = Guarded::start("trap 'exit 3' TERM; while :; do sleep 0.01; done");
+    let end = since_boot() + Duration::from_secs(3);
+    guarded.tell(&format!("until {}\n", end.as_nanos())).await;
+    assert_eq!(guarded.ended().await.code(), Some(3));
+    assert!(since_boot() < end, "it ended only after the hold");
+}
+
+#[tokio::test]
+async fn the_guard_leaves_when_the_command_is_done() {
+    let mut guarded = Guarded::start("exec sleep 1000");
+    guarded.tell("done\n").await;
+    let status = tokio::time::timeout(PATIENCE, guarded.guard.wait()).await.expect("it stays").unwrap();
+    assert!(status.success());
+    assert!(lives(pid(&guarded.command.id().unwrap().to_string())), "it killed what it was to leave");
+}

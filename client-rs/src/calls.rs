@@ -1,0 +1,249 @@
+//! Plain calls: reads and an operator's means, each a call of its own beside the stream.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use tenure_proto::v1;
+use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_proto::v1::session_service_client::SessionServiceClient;
+use tokio::time::Instant;
+use tokio_stream::Stream;
+use tonic::transport::Channel;
+use tonic::{Request, Response, Status};
+
+use crate::client::Client;
+use crate::convert::from_wire;
+use crate::error::{Error, Result};
+use crate::link::backoff::Backoff;
+use crate::model::{Claim, Lock, SessionInfo};
+
+/// Pauses between tries of one call: from this ...
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+/// ... to this.
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+/// The largest answer that is taken: a page of 1000 locks with 100 waiters each.
+pub(crate) const LARGEST_ANSWER: usize = 64 << 20;
+
+/// How to evict a holder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EvictOptions {
+    token: Option<u64>,
+    operator: String,
+    note: String,
+}
+
+impl EvictOptions {
+    /// Whoever holds the lock, on behalf of `operator` (1 to 255 bytes, for history).
+    #[must_use]
+    pub fn by(operator: impl Into<String>) -> Self {
+        Self { operator: operator.into(), ..Self::default() }
+    }
+
+    /// Only the hold with this token.
+    #[must_use]
+    pub fn token(self, token: u64) -> Self {
+        Self { token: Some(token), ..self }
+    }
+
+    /// Why, for history: at most 255 bytes. Default: empty.
+    #[must_use]
+    pub fn note(self, note: impl Into<String>) -> Self {
+        Self { note: note.into(), ..self }
+    }
+}
+
+/// Whether a call may be tried again when its answer was lost.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Retry {
+    /// Doing it twice is doing it once.
+    Safe,
+    /// Only if it surely had no effect.
+    Unsafe,
+}
+
+impl Client {
+    /// Reads one lock. A lock that nobody ever asked for is an idle lock, not an error.
+    ///
+    /// # Errors
+    /// `Unavailable`, `Refused`.
+    pub async fn get_lock(&self, name: &str) -> Result<Lock> {
+        let message = v1::GetLockRequest { namespace: self.namespace().to_owned(), name: name.to_owned() };
+        let answer = self.call(Retry::Safe, &message, async |channel, request| locks(channel).get_lock(request).await);
+        let lock = answer.await?.lock.map(Lock::from);
+        Ok(lock.unwrap_or_else(|| Lock {
+            name: name.to_owned(),
+            holders: Vec::new(),
+            waiters: Vec::new(),
+            waiter_count: 0,
+        }))
+    }
+
+    /// The locks that are held or waited for and whose names begin with `prefix` (empty: all), in byte order of their names.
+    /// Asked for page by page; each page is true at a revision of its own.
+    pub fn list_locks(&self, prefix: impl Into<String>) -> impl Stream<Item = Result<Lock>> + Send + Unpin + 'static {
+        let prefix = prefix.into();
+        pages(self.clone(), move |client, page_token| {
+            let message = v1::ListLocksRequest {
+                namespace: client.namespace().to_owned(),
+                prefix: prefix.clone(),
+                page_size: 0,
+                page_token,
+            };
+            async move {
+                let call = client
+                    .call(Retry::Safe, &message, async |channel, request| locks(channel).list_locks(request).await);
+                let page = call.await?;
+                Ok((page.locks.into_iter().map(Lock::from).collect(), page.next_page_token))
+            }
+        })
+    }
+
+    /// Reads one open session.
+    ///
+    /// # Errors
+    /// `Refused` with `SessionNotFound` or `SessionEnded`; `Unavailable`.
+    pub async fn get_session(&self, session_id: &str) -> Result<SessionInfo> {
+        let message =
+            v1::GetSessionRequest { namespace: self.namespace().to_owned(), session_id: session_id.to_owned() };
+        let call =
+            self.call(Retry::Safe, &message, async |channel, request| sessions(channel).get_session(request).await);
+        Ok(call.await?.session.unwrap_or_default().into())
+    }
+
+    /// The open sessions, oldest first. Asked for page by page.
+    pub fn list_sessions(&self) -> impl Stream<Item = Result<SessionInfo>> + Send + Unpin + 'static {
+        pages(self.clone(), |client, page_token| {
+            let message =
+                v1::ListSessionsRequest { namespace: client.namespace().to_owned(), page_size: 0, page_token };
+            async move {
+                let call = client.call(Retry::Safe, &message, async |channel, request| {
+                    sessions(channel).list_sessions(request).await
+                });
+                let page = call.await?;
+                Ok((page.sessions.into_iter().map(SessionInfo::from).collect(), page.next_page_token))
+            }
+        })
+    }
+
+    /// Renews a session that another program (or a plain call) opened, once. Answers for how long it lives at least, counted
+    /// from before this was called.
+    ///
+    /// # Errors
+    /// `Refused` with `SessionNotFound` or `SessionEnded`; `Unavailable`.
+    pub async fn renew(&self, session_id: &str) -> Result<Duration> {
+        let message = v1::RenewRequest { namespace: self.namespace().to_owned(), session_id: session_id.to_owned() };
+        let call = self.call(Retry::Safe, &message, async |channel, request| sessions(channel).renew(request).await);
+        Ok(call.await?.ttl.map(from_wire).unwrap_or_default())
+    }
+
+    /// Ends a session, by its id, and all that it holds and waits for. No error if it was closed already.
+    ///
+    /// # Errors
+    /// `Refused` with `SessionNotFound`; `Unavailable`.
+    pub async fn close_session(&self, session_id: &str) -> Result<()> {
+        let message =
+            v1::CloseSessionRequest { namespace: self.namespace().to_owned(), session_id: session_id.to_owned() };
+        let call =
+            self.call(Retry::Safe, &message, async |channel, request| sessions(channel).close_session(request).await);
+        call.await.map(drop)
+    }
+
+    /// Gives back what a session holds, by a name and the token of the hold. For holds that no [`Guard`](crate::Guard) keeps.
+    ///
+    /// # Errors
+    /// `Refused` with `NotHolder`, `HoldEnded` or `TokenMismatch`; `Unavailable`.
+    pub async fn release(&self, name: &str, session_id: &str, token: u64) -> Result<()> {
+        let message = v1::ReleaseRequest {
+            namespace: self.namespace().to_owned(),
+            name: name.to_owned(),
+            session_id: session_id.to_owned(),
+            token,
+        };
+        let call = self.call(Retry::Safe, &message, async |channel, request| locks(channel).release(request).await);
+        call.await.map(drop)
+    }
+
+    /// Ends the hold of a lock against its holder's will, and answers what was ended. For operators; recorded in history.
+    ///
+    /// # Errors
+    /// `Refused`; `Unavailable`, after which it may or may not have taken effect unless a token was given.
+    pub async fn evict(&self, name: &str, options: EvictOptions) -> Result<Vec<Claim>> {
+        // Without a token a second try could evict the next holder.
+        let retry = if options.token.is_some() { Retry::Safe } else { Retry::Unsafe };
+        let message = v1::EvictRequest {
+            namespace: self.namespace().to_owned(),
+            name: name.to_owned(),
+            token: options.token.unwrap_or_default(),
+            operator: options.operator,
+            note: options.note,
+        };
+        let call = self.call(retry, &message, async |channel, request| locks(channel).evict(request).await);
+        Ok(call.await?.evicted.into_iter().map(Claim::from).collect())
+    }
+
+    /// One call to the server that the stream is connected to, tried again elsewhere until the call's deadline.
+    async fn call<M, A, F>(&self, retry: Retry, message: &M, call: F) -> Result<A>
+    where
+        M: Clone,
+        F: AsyncFn(Channel, Request<M>) -> Result<Response<A>, Status>,
+    {
+        let deadline = Instant::now() + self.remote().call_timeout();
+        let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
+        loop {
+            let channel = self.remote().channel(deadline).await?;
+            let mut request = Request::new(message.clone());
+            request.set_timeout(deadline.saturating_duration_since(Instant::now()));
+            let error = match tokio::time::timeout_at(deadline, call(channel, request)).await {
+                Ok(Ok(answer)) => return Ok(answer.into_inner()),
+                Ok(Err(status)) => Error::from(status),
+                Err(_) => return Err(Error::Unavailable("the server did not answer".to_owned())),
+            };
+            let again = match &error {
+                Error::Unavailable(_) => retry == Retry::Safe,
+                Error::Refused(refusal) => refusal.is_transient(),
+                _ => false,
+            };
+            let pause = backoff.next_pause();
+            if !again || Instant::now() + pause >= deadline {
+                return Err(error);
+            }
+            tracing::debug!(%error, "the call is tried again");
+            tokio::time::sleep(pause).await;
+        }
+    }
+}
+
+fn locks(channel: Channel) -> LockServiceClient<Channel> {
+    LockServiceClient::new(channel).max_decoding_message_size(LARGEST_ANSWER)
+}
+
+fn sessions(channel: Channel) -> SessionServiceClient<Channel> {
+    SessionServiceClient::new(channel).max_decoding_message_size(LARGEST_ANSWER)
+}
+
+/// Where a list stands.
+struct Pages<T> {
+    rest: VecDeque<T>,
+    /// Asks for the next page; none after the last one.
+    token: Option<String>,
+}
+
+/// A stream over the pages that `read` reads.
+fn pages<T, F, R>(client: Client, read: R) -> impl Stream<Item = Result<T>> + Send + Unpin + 'static
+where
+    T: Send + 'static,
+    F: Future<Output = Result<(VecDeque<T>, String)>> + Send + 'static,
+    R: Fn(Client, String) -> F + Send + 'static,
+{
+    let start = (client, read, Pages { rest: VecDeque::new(), token: Some(String::new()) });
+    Box::pin(futures::stream::try_unfold(start, |(client, read, mut pages)| async move {
+        loop {
+            if let Some(item) = pages.rest.pop_front() {
+                return Ok(Some((item, (client, read, pages))));
+            }
+            let Some(token) = pages.token.take() else { return Ok(None) };
+            let (rest, next) = read(client.clone(), token).await?;
+            pages = Pages { rest, token: (!next.is_empty()).then_some(next) };
+        }
+    }))
+}

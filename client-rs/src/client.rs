@@ -1,0 +1,87 @@
+//! The client: where everything begins.
+
+use crate::election::Election;
+use crate::error::Result;
+use crate::link::Remote;
+use crate::lock::LockRequest;
+use crate::options::ClientOptions;
+use crate::session::{Session, SessionOptions};
+use crate::watch::{Watch, WatchOptions};
+
+/// A client of the service, for one namespace. Clones share one connection.
+///
+/// It connects in the background, to one server at a time, and goes to the next when that fails; sessions, what they hold,
+/// and their places in queues go along.
+#[derive(Clone, Debug)]
+pub struct Client {
+    remote: Remote,
+    namespace: std::sync::Arc<str>,
+}
+
+impl Client {
+    /// A client for these endpoints (a text of URLs separated by commas) or options. Returns at once; calls wait for a
+    /// connection, each until its deadline.
+    ///
+    /// # Errors
+    /// `Invalid` if an endpoint is no URL, or outside a Tokio runtime.
+    pub fn connect(options: impl Into<ClientOptions>) -> Result<Self> {
+        let options = options.into();
+        let remote = Remote::start(&options)?;
+        Ok(Self { remote, namespace: options.namespace.into() })
+    }
+
+    /// Options to [`connect`](ClientOptions::connect) with.
+    #[must_use]
+    pub fn builder() -> ClientOptions {
+        ClientOptions::new()
+    }
+
+    /// The namespace of all that this client does.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// Opens a session, which then keeps itself alive.
+    ///
+    /// # Errors
+    /// `Refused` (a TTL out of bounds, ...), `Unavailable`.
+    pub async fn session(&self, options: SessionOptions) -> Result<Session> {
+        self.remote.open_session(options).await
+    }
+
+    /// Asks for a lock in a session of its own, which ends with the guard: see [`LockRequest`].
+    pub fn lock(&self, name: impl Into<String>) -> LockRequest {
+        self.locks([name])
+    }
+
+    /// Asks for several locks at once, all or nothing, with one token: 1 to 16 different names.
+    pub fn locks(&self, names: impl IntoIterator<Item = impl Into<String>>) -> LockRequest {
+        LockRequest::in_own_session(self.clone(), names.into_iter().map(Into::into).collect())
+    }
+
+    /// A candidate's part in an election.
+    #[must_use]
+    pub fn election(&self, name: impl Into<String>) -> Election {
+        Election::new(self.clone(), name.into())
+    }
+
+    /// Watches locks. What cannot be watched is told by the first item.
+    #[must_use]
+    pub fn watch(&self, options: WatchOptions) -> Watch {
+        self.remote.watch(options)
+    }
+
+    /// Closes all sessions of this client and ends its connection, also for its clones. To be awaited before a program ends,
+    /// so that what it holds is free at once.
+    ///
+    /// # Errors
+    /// `Unavailable` if no server answered in time; the sessions then end by their TTLs.
+    pub async fn close(&self) -> Result<()> {
+        self.remote.shut_down().await
+    }
+
+    pub(crate) fn remote(&self) -> &Remote {
+        &self.remote
+    }
+}

@@ -1,0 +1,290 @@
+//! Elections: one leader among several copies of a program.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use tokio::time::{self, MissedTickBehavior};
+use tokio_stream::{Stream, StreamExt};
+
+use crate::client::Client;
+use crate::error::{Error, LostReason, Result};
+use crate::guard::{Guard, Hold};
+use crate::link::backoff::Backoff;
+use crate::lock::LockRequest;
+use crate::model::{Claim, Metadata};
+use crate::session::SessionOptions;
+use crate::watch::{WatchEvent, WatchOptions};
+
+/// Pauses between campaigns that fail: from this ...
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+/// ... to this.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// One candidate's part in an election. The leader is whoever holds the lock of the election's name.
+///
+/// ```no_run
+/// # async fn example(client: tenure_client::Client) -> tenure_client::Result<()> {
+/// use std::time::Duration;
+///
+/// let election = client.election("service_leader").ttl(Duration::from_secs(2)).owner("replica-1");
+/// election
+///     .lead_every(Duration::from_secs(1), async |leadership| {
+///         println!("working under token {}", leadership.token());
+///     })
+///     .await?;
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Election {
+    client: Client,
+    name: String,
+    options: SessionOptions,
+    priority: i32,
+    metadata: Metadata,
+    min_hold: Duration,
+}
+
+/// Who leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leader {
+    /// The fencing token of the leadership.
+    pub token: u64,
+    /// The leader's session.
+    pub session_id: String,
+    /// The leader's owner label.
+    pub owner: String,
+    /// The leader's labels.
+    pub metadata: Metadata,
+}
+
+impl Leader {
+    fn of(claim: &Claim) -> Option<Self> {
+        Some(Self {
+            token: claim.token?,
+            session_id: claim.session_id.clone(),
+            owner: claim.owner.clone(),
+            metadata: claim.metadata.clone(),
+        })
+    }
+}
+
+impl Election {
+    pub(crate) fn new(client: Client, name: String) -> Self {
+        Self {
+            client,
+            name,
+            options: SessionOptions::default(),
+            priority: 0,
+            metadata: Metadata::new(),
+            min_hold: Duration::ZERO,
+        }
+    }
+
+    /// The election's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How long the leader may be unheard of before another takes over. Default: 10 s.
+    #[must_use]
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.options.ttl = ttl;
+        self
+    }
+
+    /// Who this candidate is, for people. Default: empty.
+    #[must_use]
+    pub fn owner(mut self, owner: impl Into<String>) -> Self {
+        self.options.owner = owner.into();
+        self
+    }
+
+    /// A label on the candidate, such as the address at which the leader is reached.
+    #[must_use]
+    pub fn metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.metadata.insert(key.into(), value.into());
+        self
+    }
+
+    /// Higher goes first among candidates: -1000 to 1000. Default: 0.
+    #[must_use]
+    pub fn priority(mut self, priority: i32) -> Self {
+        self.priority = priority;
+        self
+    }
+
+    /// For at least this long after a candidate was elected no other is, even if it resigns earlier. Default: 0.
+    #[must_use]
+    pub fn min_hold(mut self, min_hold: Duration) -> Self {
+        self.min_hold = min_hold;
+        self
+    }
+
+    /// Waits until this candidate leads.
+    ///
+    /// # Errors
+    /// As [`LockRequest::acquire`].
+    pub async fn campaign(&self) -> Result<Leadership> {
+        let request = LockRequest::in_own_session(self.client.clone(), vec![self.name.clone()])
+            .session(self.options.clone())
+            .priority(self.priority)
+            .with_metadata(self.metadata.clone())
+            .min_hold(self.min_hold);
+        Ok(Leadership { guard: request.acquire().await? })
+    }
+
+    /// Campaigns, runs `body` while this candidate leads, and so on for ever: after a loss, and when the body has returned
+    /// (it then resigns). The body is cancelled when the leadership is lost; each time it leads it has a new token.
+    ///
+    /// Never returns `Ok`: drop the future to resign and stop.
+    ///
+    /// # Errors
+    /// What trying again cannot cure: `Invalid`, `Closed`, and refusals other than those of a passing outage.
+    pub async fn lead<F: Future<Output = ()>>(&self, mut body: impl FnMut(Hold) -> F) -> Result<Infallible> {
+        let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
+        loop {
+            let leadership = match self.campaign().await {
+                Ok(leadership) => leadership,
+                Err(error) if error.is_transient() || matches!(error, Error::Lost(_)) => {
+                    tracing::warn!(name = self.name, %error, "the campaign failed, and starts over");
+                    time::sleep(backoff.next_pause()).await;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            backoff.reset();
+            tracing::info!(name = self.name, token = leadership.token(), "leading");
+            let lost = tokio::select! {
+                biased;
+                reason = leadership.lost() => Some(reason),
+                () = body(leadership.hold()) => None,
+            };
+            match lost {
+                Some(reason) => tracing::warn!(name = self.name, %reason, "the leadership is lost"),
+                None => {
+                    if let Err(error) = leadership.resign().await {
+                        tracing::warn!(name = self.name, %error, "did not resign cleanly");
+                    }
+                }
+            }
+        }
+    }
+
+    /// Runs `body` at once on leading, and then every `period` while this candidate leads; campaigns again after a loss. A
+    /// body that takes longer than the period delays the next. It is cancelled when the leadership is lost.
+    ///
+    /// Never returns `Ok`: drop the future to resign and stop.
+    ///
+    /// # Errors
+    /// As [`lead`](Self::lead); `Invalid` for a period of zero.
+    pub async fn lead_every<F: Future<Output = ()>>(
+        &self,
+        period: Duration,
+        mut body: impl FnMut(Hold) -> F,
+    ) -> Result<Infallible> {
+        if period.is_zero() {
+            return Err(Error::invalid("period", "it is zero"));
+        }
+        // One body at a time: the cell only proves to the compiler what the loop does anyway.
+        let body = tokio::sync::Mutex::new(&mut body);
+        self.lead(|hold| async {
+            let hold = hold;
+            let mut body = body.lock().await;
+            let mut ticks = time::interval(period);
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            loop {
+                ticks.tick().await;
+                // The process may have been paused since the tick.
+                if !hold.is_valid() {
+                    return;
+                }
+                body(hold.clone()).await;
+            }
+        })
+        .await
+    }
+
+    /// Who leads now.
+    ///
+    /// # Errors
+    /// `Unavailable`, `Refused`.
+    pub async fn leader(&self) -> Result<Option<Leader>> {
+        Ok(self.client.get_lock(&self.name).await?.holder().and_then(Leader::of))
+    }
+
+    /// Who leads, now and after each change; `None` while nobody does. Goes on by itself after failures.
+    pub fn observe(&self) -> impl Stream<Item = Result<Option<Leader>>> + Send + Unpin + 'static {
+        let mut told: Option<Option<Leader>> = None;
+        let name = self.name.clone();
+        let watch = self.client.watch(WatchOptions::names([self.name.as_str()]));
+        Box::pin(watch.filter_map(move |item| {
+            let leader = match item {
+                Ok(WatchEvent::Snapshot { locks, .. }) => {
+                    locks.iter().find(|lock| lock.name == name).and_then(|lock| lock.holder()).and_then(Leader::of)
+                }
+                Ok(WatchEvent::Events { events, .. }) => leader_after(&events, told.clone().flatten()),
+                Ok(WatchEvent::Progress { .. } | WatchEvent::HistoryGone { .. }) => return None,
+                Err(error) => return Some(Err(error)),
+            };
+            let changed = told.as_ref() != Some(&leader);
+            told = Some(leader.clone());
+            changed.then_some(Ok(leader))
+        }))
+    }
+}
+
+fn leader_after(events: &[crate::model::Event], mut leader: Option<Leader>) -> Option<Leader> {
+    use crate::model::EventKind;
+    for event in events {
+        match event.kind {
+            EventKind::Granted => leader = event.claim.as_ref().and_then(Leader::of),
+            EventKind::Ended | EventKind::Lingering => {
+                // The end of a waiter's claim changes nothing.
+                let token = event.claim.as_ref().and_then(|claim| claim.token);
+                leader = leader.filter(|leader| Some(leader.token) != token && !event.vacant);
+            }
+            EventKind::Queued | EventKind::Unknown => {}
+        }
+    }
+    leader
+}
+
+/// One term of leading, from an election won to its loss. Dropping it resigns in the background.
+#[derive(Debug)]
+pub struct Leadership {
+    guard: Guard,
+}
+
+impl Leadership {
+    /// The fencing token of this term, greater than those of all terms before.
+    #[must_use]
+    pub fn token(&self) -> u64 {
+        self.guard.token()
+    }
+
+    /// Whether no other can lead yet, decided by the clock at this very moment.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        self.guard.is_valid()
+    }
+
+    /// Waits until the leadership is lost: before another could lead, or as soon as the server says so.
+    pub async fn lost(&self) -> LostReason {
+        self.guard.lost().await
+    }
+
+    /// A view of the leadership, to hand to tasks.
+    #[must_use]
+    pub fn hold(&self) -> Hold {
+        self.guard.hold()
+    }
+
+    /// Steps down, and returns when the server has recorded it.
+    ///
+    /// # Errors
+    /// As [`Guard::release`].
+    pub async fn resign(self) -> Result<()> {
+        self.guard.release().await
+    }
+}

@@ -1,0 +1,133 @@
+//! What the server answers about claims.
+
+use std::sync::Arc;
+
+use tenure_proto::v1;
+
+use super::claim::{Acquiring, ClaimStage};
+use super::{Engine, Timer};
+use crate::clock::Moment;
+use crate::error::{LostReason, Reason, Refusal};
+use crate::guard::Guard;
+use crate::link::ClaimKey;
+use crate::lock::{Attempt, Busy};
+use crate::model::{Claim, EndReason};
+use crate::presence::HoldPresence;
+
+impl Engine {
+    /// An acquire was answered.
+    pub(super) fn acquired(&mut self, id: &Arc<str>, key: ClaimKey, answer: v1::AcquireResponse, now: Moment) {
+        let Some(live) = self.sessions.get_mut(id) else { return };
+        let presence = Arc::clone(&live.presence);
+        let Some(claim) = live.claims.get_mut(&key) else { return };
+        claim.command = None;
+        if let ClaimStage::Stopping = claim.stage {
+            if answer.acquired {
+                self.send_claim(id, key, now);
+            } else {
+                self.end_claim(id, key, now);
+            }
+            return;
+        }
+        let ClaimStage::Asking(acquiring) = &claim.stage else { return };
+        if !answer.acquired {
+            if acquiring.wait_until.is_none() {
+                // Nothing ends a wait without end but its client: so it is asked anew.
+                let again = now.after(claim.backoff.next_pause());
+                self.timers.set(again, Timer::Claim(Arc::clone(id), key));
+            } else if let Some(ClaimStage::Asking(acquiring)) = self.end_claim_stage(id, key, now) {
+                let holder = answer.holder.map(Claim::from);
+                let _ = acquiring.reply.send(Ok(Attempt::Busy(Busy { holder })));
+            }
+            return;
+        }
+        let hold = Arc::new(HoldPresence::new(presence, claim.spec.names.clone(), answer.token));
+        let held = ClaimStage::Held(Arc::clone(&hold));
+        if let ClaimStage::Asking(Acquiring { session, reply, .. }) = std::mem::replace(&mut claim.stage, held) {
+            // If nobody waits for it any more, the guard is dropped here and so released.
+            let _ = reply.send(Ok(Attempt::Acquired(Guard::new(session, key, hold))));
+        }
+    }
+
+    /// A release or a withdrawal took effect.
+    pub(super) fn given_back(&mut self, id: &Arc<str>, key: ClaimKey, now: Moment) {
+        if let Some(ClaimStage::Releasing { reply: Some((reply, _)), .. }) = self.end_claim_stage(id, key, now) {
+            let _ = reply.send(Ok(()));
+        }
+    }
+
+    pub(super) fn claim_refused(&mut self, id: &Arc<str>, key: ClaimKey, refusal: Refusal, now: Moment) {
+        if self.ended_by_refusal(id, &refusal, now) {
+            return;
+        }
+        let for_now = self.is_for_now(&refusal);
+        if refusal.reason == Reason::NotAttached {
+            self.moved(id, now);
+            return;
+        }
+        let Some(claim) = self.sessions.get_mut(id).and_then(|live| live.claims.get_mut(&key)) else { return };
+        claim.command = None;
+        if let ClaimStage::Stopping = claim.stage {
+            // Whatever the refusal says: it was about the acquire.
+            self.send_claim(id, key, now);
+            return;
+        }
+        // The server gave the place in the queue up because it did not see this client in time: it is still wanted.
+        let unseen = refusal.reason == Reason::ClaimEnded && refusal.end_reason() == Some(EndReason::Disconnected);
+        if for_now || (unseen && matches!(claim.stage, ClaimStage::Asking(_))) {
+            claim.refusal = Some(refusal);
+            let again = now.after(claim.backoff.next_pause());
+            self.timers.set(again, Timer::Claim(Arc::clone(id), key));
+            return;
+        }
+        match self.end_claim_stage(id, key, now) {
+            Some(ClaimStage::Asking(acquiring)) => {
+                let _ = acquiring.reply.send(Err(refusal.into()));
+            }
+            Some(ClaimStage::Releasing { reply: Some((reply, _)), .. }) => {
+                let _ = reply.send(Err(refusal.into()));
+            }
+            Some(ClaimStage::Withdrawing) => tracing::warn!(session = %id, %refusal, "a claim was not withdrawn"),
+            _ => {}
+        }
+    }
+
+    /// Ends the holds that the server does not know of any more. Those granted after `revision` it could not know of yet.
+    pub(super) fn compare_holds(&mut self, id: &Arc<str>, held: &[u64], revision: u64, now: Moment) {
+        let Some(live) = self.sessions.get(id) else { return };
+        let is_gone = |stage: &ClaimStage| match stage {
+            ClaimStage::Held(hold) => hold.token <= revision && !held.contains(&hold.token),
+            _ => false,
+        };
+        let gone: Vec<ClaimKey> =
+            live.claims.iter().filter(|(_, claim)| is_gone(&claim.stage)).map(|(key, _)| *key).collect();
+        for key in gone {
+            self.end_hold(id, key, LostReason::Forgotten, now);
+        }
+    }
+
+    /// The server says that a hold has ended.
+    pub(super) fn hold_ended(&mut self, ended: v1::HoldEnded, now: Moment) {
+        let id: Arc<str> = ended.session_id.into();
+        let Some(live) = self.sessions.get(&id) else { return };
+        let found = live
+            .claims
+            .iter()
+            .find(|(_, claim)| matches!(&claim.stage, ClaimStage::Held(hold) if hold.token == ended.token));
+        let Some((key, _)) = found else { return };
+        let text = |text: String| (!text.is_empty()).then_some(text);
+        let reason = LostReason::Ended {
+            reason: EndReason::from_proto(ended.reason),
+            operator: text(ended.operator),
+            note: text(ended.note),
+        };
+        self.end_hold(&id, *key, reason, now);
+    }
+
+    fn end_hold(&mut self, id: &Arc<str>, key: ClaimKey, reason: LostReason, now: Moment) {
+        if let Some(ClaimStage::Held(hold)) = self.end_claim_stage(id, key, now) {
+            tracing::warn!(session = %id, token = hold.token, %reason, "the hold is lost");
+            hold.end(reason);
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Sessions that are being opened.
+
+use std::sync::Arc;
+
+use tenure_proto::v1;
+use tenure_proto::v1::command::Kind;
+use tokio::sync::oneshot;
+
+use super::{Engine, Timer, What, backoff};
+use crate::clock::Moment;
+use crate::convert::{from_wire, to_wire};
+use crate::error::{Error, Refusal, Result};
+use crate::link::Remote;
+use crate::link::backoff::Backoff;
+use crate::presence::{SessionPresence, SessionState};
+use crate::session::{Session, SessionOptions};
+
+/// A session that is being opened.
+#[derive(Debug)]
+pub(super) struct Opening {
+    options: SessionOptions,
+    remote: Remote,
+    give_up: Moment,
+    reply: oneshot::Sender<Result<Session>>,
+    pub(super) command: Option<u64>,
+    backoff: Backoff,
+    refusal: Option<Refusal>,
+}
+
+impl Opening {
+    pub(super) fn new(
+        options: SessionOptions,
+        remote: Remote,
+        give_up: Moment,
+        reply: oneshot::Sender<Result<Session>>,
+    ) -> Self {
+        Self { options, remote, give_up, reply, command: None, backoff: backoff(), refusal: None }
+    }
+}
+
+impl Engine {
+    pub(super) fn open(&mut self, id: Arc<str>, opening: Opening, now: Moment) {
+        if self.openings.contains_key(&id) || self.sessions.contains_key(&id) {
+            let problem = format!("this client has a session \"{id}\" already");
+            let _ = opening.reply.send(Err(Error::invalid("id", problem)));
+            return;
+        }
+        self.timers.set(opening.give_up, Timer::OpenGiveUp(Arc::clone(&id)));
+        self.openings.insert(Arc::clone(&id), opening);
+        self.send_open(&id, now);
+    }
+
+    pub(super) fn send_open(&mut self, id: &Arc<str>, now: Moment) {
+        // A session of the same id that is still being closed goes first; its end asks again.
+        if self.closings.contains_key(id) {
+            return;
+        }
+        let Some(opening) = self.openings.get(id).filter(|opening| opening.command.is_none()) else { return };
+        let kind = Kind::OpenSession(v1::OpenSessionRequest {
+            namespace: self.namespace.clone(),
+            session_id: id.to_string(),
+            ttl: Some(to_wire(opening.options.ttl)),
+            owner: opening.options.owner.clone(),
+            metadata: opening.options.metadata.clone().into_iter().collect(),
+        });
+        let command = self.send(kind, What::Open(Arc::clone(id)), now);
+        if let Some(opening) = self.openings.get_mut(id) {
+            opening.command = command;
+        }
+    }
+
+    pub(super) fn opened(&mut self, id: &Arc<str>, session: v1::Session, sent: Moment, now: Moment) {
+        let Some(opening) = self.openings.remove(id) else { return };
+        let ttl = session.ttl.map_or(opening.options.ttl, from_wire);
+        let presence = Arc::new(SessionPresence::new(ttl, sent));
+        if let SessionState::Lost(reason) = presence.check(now) {
+            self.abandon_opening(Arc::clone(id), opening, Error::Lost(reason), now);
+            return;
+        }
+        tracing::debug!(session = %id, ?ttl, "the session is open");
+        self.begin_session(Arc::clone(id), Arc::clone(&presence), sent, now);
+        // If nobody waits for it any more, the session is dropped here and so closed.
+        let _ = opening.reply.send(Ok(Session::new(Arc::clone(id), session.owner, presence, opening.remote)));
+    }
+
+    pub(super) fn open_refused(&mut self, id: &Arc<str>, refusal: Refusal, now: Moment) {
+        let for_now = self.is_for_now(&refusal);
+        let Some(mut opening) = self.openings.remove(id) else { return };
+        if for_now {
+            opening.command = None;
+            opening.refusal = Some(refusal);
+            self.timers.set(now.after(opening.backoff.next_pause()), Timer::Open(Arc::clone(id)));
+            self.openings.insert(Arc::clone(id), opening);
+        } else {
+            let _ = opening.reply.send(Err(refusal.into()));
+        }
+    }
+
+    pub(super) fn give_up_opening(&mut self, id: &Arc<str>, now: Moment) {
+        if self.openings.get(id).is_some_and(|opening| opening.give_up <= now)
+            && let Some(mut opening) = self.openings.remove(id)
+        {
+            let error = self.in_vain(opening.refusal.take());
+            self.abandon_opening(Arc::clone(id), opening, error, now);
+        }
+    }
+
+    /// Stops opening a session, which may be open all the same: so it is closed.
+    pub(super) fn abandon_opening(&mut self, id: Arc<str>, opening: Opening, error: Error, now: Moment) {
+        let _ = opening.reply.send(Err(error));
+        self.begin_closing(id, now.after(opening.options.ttl), None, now);
+    }
+}

@@ -1,0 +1,257 @@
+//! Open sessions: attached to the stream, renewed, lost.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tenure_proto::v1;
+use tenure_proto::v1::command::Kind;
+
+use super::claim::ClaimEntry;
+use super::turns::Turns;
+use super::{Engine, Timer, Verdict, What, backoff};
+use crate::clock::Moment;
+use crate::convert::from_wire;
+use crate::error::{LostReason, Reason, Refusal};
+use crate::link::ClaimKey;
+use crate::link::backoff::Backoff;
+use crate::presence::{SessionPresence, SessionState};
+use crate::validity::{renewal_period, silence_limit};
+
+/// The most sessions that one keep-alive renews: the contract's bound.
+const SESSIONS_PER_KEEP_ALIVE: usize = 1000;
+/// Sessions whose renewal is due within this part of their period are renewed together with those that are due now.
+const GATHER_DIVISOR: u32 = 4;
+/// A server that cannot attach a session for now is left after so many tries, if it serves no other session.
+const ATTACH_TRIES: u32 = 3;
+
+/// An open session.
+#[derive(Debug)]
+pub(super) struct Live {
+    pub(super) presence: Arc<SessionPresence>,
+    stage: Stage,
+    /// When the last renewal was sent.
+    renewed: Moment,
+    /// When the session was attached last.
+    attached: Moment,
+    refusals: u32,
+    backoff: Backoff,
+    pub(super) claims: BTreeMap<ClaimKey, ClaimEntry>,
+    pub(super) turns: Turns,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Not attached to a stream, and no answer to come that would.
+    Detached,
+    /// Asked to be attached.
+    Attaching,
+    /// Attached to the stream: its answers count.
+    Attached,
+}
+
+impl Live {
+    pub(super) fn is_attached(&self) -> bool {
+        self.stage == Stage::Attached
+    }
+
+    pub(super) fn detach(&mut self) {
+        self.stage = Stage::Detached;
+        self.claims.values_mut().for_each(|claim| claim.command = None);
+    }
+}
+
+impl Engine {
+    /// A session was opened on the stream that there is.
+    pub(super) fn begin_session(&mut self, id: Arc<str>, presence: Arc<SessionPresence>, sent: Moment, now: Moment) {
+        let live = Live {
+            presence: Arc::clone(&presence),
+            stage: Stage::Attached,
+            renewed: sent,
+            attached: now,
+            refusals: 0,
+            backoff: backoff(),
+            claims: BTreeMap::new(),
+            turns: Turns::default(),
+        };
+        self.timers.set(sent.after(renewal_period(presence.ttl())), Timer::Renew(Arc::clone(&id)));
+        if let Some(change) = presence.next_change(now) {
+            self.timers.set(change, Timer::Phase(Arc::clone(&id)));
+        }
+        self.sessions.insert(id, live);
+    }
+
+    pub(super) fn send_attach(&mut self, id: &Arc<str>, now: Moment) {
+        let Some(live) = self.sessions.get(id).filter(|live| live.stage == Stage::Detached) else { return };
+        let limit = renewal_period(live.presence.ttl());
+        let request = v1::AttachSession { namespace: self.namespace.clone(), session_id: id.to_string() };
+        let Some(command) = self.send(Kind::AttachSession(request), What::Attach(Arc::clone(id)), now) else { return };
+        self.timers.set(now.after(limit), Timer::Silence(command));
+        if let Some(live) = self.sessions.get_mut(id) {
+            live.stage = Stage::Attaching;
+        }
+    }
+
+    pub(super) fn attached(&mut self, id: &Arc<str>, answer: v1::AttachedSession, sent: Moment, now: Moment) {
+        let Some(live) = self.sessions.get_mut(id) else { return };
+        let session = answer.session.unwrap_or_default();
+        let ttl = session.ttl.map_or_else(|| live.presence.ttl(), from_wire);
+        live.presence.renewed(ttl, sent, now);
+        live.stage = Stage::Attached;
+        live.renewed = sent;
+        live.attached = now;
+        live.refusals = 0;
+        live.backoff.reset();
+        self.timers.set(sent.after(renewal_period(ttl)), Timer::Renew(Arc::clone(id)));
+        if let SessionState::Lost(_) = live.presence.check(now) {
+            self.check_phase(id, now);
+            return;
+        }
+        let held: Vec<u64> = session
+            .claims
+            .iter()
+            .filter(|claim| claim.state() == v1::ClaimState::Held)
+            .map(|claim| claim.token)
+            .collect();
+        self.compare_holds(id, &held, answer.revision, now);
+        self.send_claims(id, now);
+    }
+
+    pub(super) fn attach_refused(&mut self, id: &Arc<str>, refusal: &Refusal, now: Moment) {
+        if self.ended_by_refusal(id, refusal, now) {
+            return;
+        }
+        self.is_for_now(refusal);
+        let alone = !self.sessions.values().any(Live::is_attached);
+        let Some(live) = self.sessions.get_mut(id) else { return };
+        live.stage = Stage::Detached;
+        live.refusals += 1;
+        // Whatever the reason: only the session's own deadline ends the trying.
+        self.timers.set(now.after(live.backoff.next_pause()), Timer::Attach(Arc::clone(id)));
+        if alone && live.refusals % ATTACH_TRIES == 0 {
+            self.judge(Verdict::Leave);
+        }
+    }
+
+    /// The stream's answers do not count for the session any more: it has to be attached again.
+    pub(super) fn moved(&mut self, id: &Arc<str>, now: Moment) {
+        let Some(live) = self.sessions.get_mut(id).filter(|live| live.is_attached()) else { return };
+        live.detach();
+        // At once, unless somebody else attaches it in turn: then not faster than it is renewed.
+        let period = renewal_period(live.presence.ttl());
+        let again =
+            if now.since(live.attached) > period { now } else { now.after(live.backoff.next_pause().min(period)) };
+        self.timers.set(again, Timer::Attach(Arc::clone(id)));
+    }
+
+    pub(super) fn renew_if_due(&mut self, id: &Arc<str>, now: Moment) {
+        if !self.sessions.get(id).is_some_and(|live| is_due(live, now, 0)) {
+            return;
+        }
+        let due: Vec<Arc<str>> =
+            self.sessions.iter().filter(|(_, live)| is_due(live, now, 1)).map(|(id, _)| Arc::clone(id)).collect();
+        for batch in due.chunks(SESSIONS_PER_KEEP_ALIVE) {
+            self.send_keep_alive(batch, now);
+        }
+    }
+
+    fn send_keep_alive(&mut self, ids: &[Arc<str>], now: Moment) {
+        let mut limit = None;
+        for id in ids {
+            let Some(live) = self.sessions.get_mut(id) else { continue };
+            live.renewed = now;
+            let ttl = live.presence.ttl();
+            self.timers.set(now.after(renewal_period(ttl)), Timer::Renew(Arc::clone(id)));
+            limit = limit.into_iter().chain([silence_limit(ttl)]).min();
+        }
+        let session_ids = ids.iter().map(ToString::to_string).collect();
+        let request = v1::KeepAliveRequest { namespace: self.namespace.clone(), session_ids };
+        if let (Some(limit), Some(command)) = (limit, self.send(Kind::KeepAlive(request), What::KeepAlive, now)) {
+            self.timers.set(now.after(limit), Timer::Silence(command));
+        }
+    }
+
+    pub(super) fn kept(&mut self, answer: v1::KeepAliveResponse, sent: Moment, now: Moment) {
+        for kept in answer.sessions {
+            let id: Arc<str> = kept.session_id.into();
+            if let (Some(ttl), None) = (kept.ttl, &kept.refusal) {
+                // Attached since this was sent means that another answer counts.
+                if let Some(live) = self.sessions.get(&id).filter(|live| live.is_attached()) {
+                    live.presence.renewed(from_wire(ttl), sent, now);
+                }
+                continue;
+            }
+            let refusal = Refusal::from(kept.refusal.unwrap_or_default());
+            if self.ended_by_refusal(&id, &refusal, now) {
+                continue;
+            }
+            if refusal.reason == Reason::NotAttached {
+                self.moved(&id, now);
+            } else if !self.is_for_now(&refusal) {
+                tracing::warn!(session = %id, %refusal, "the session was not renewed");
+            }
+        }
+    }
+
+    /// Looks where the session stands, and tells it.
+    pub(super) fn check_phase(&mut self, id: &Arc<str>, now: Moment) {
+        let Some(live) = self.sessions.get(id) else { return };
+        match live.presence.check(now) {
+            SessionState::Lost(reason) => {
+                tracing::warn!(session = %id, %reason, "the session is lost");
+                let until = now.after(live.presence.ttl());
+                self.lose_session(id, &reason, now);
+                // The server may not have given anything away yet: so that others need not wait for that.
+                self.begin_closing(Arc::clone(id), until, None, now);
+            }
+            state => {
+                if state == SessionState::AtRisk {
+                    tracing::warn!(session = %id, "the session is at risk: a renewal is overdue");
+                }
+                if let Some(change) = live.presence.next_change(now) {
+                    self.timers.set(change, Timer::Phase(Arc::clone(id)));
+                }
+            }
+        }
+    }
+
+    /// The server says that the session has ended.
+    pub(super) fn session_ended(&mut self, id: &Arc<str>, reason: &LostReason, now: Moment) {
+        if self.sessions.contains_key(id) {
+            tracing::warn!(session = %id, %reason, "the session has ended");
+            self.lose_session(id, reason, now);
+        } else {
+            self.closed(id, now);
+        }
+    }
+
+    /// Whether a refusal says that the session is over; then it is.
+    pub(super) fn ended_by_refusal(&mut self, id: &Arc<str>, refusal: &Refusal, now: Moment) -> bool {
+        let reason = match refusal.reason {
+            Reason::SessionEnded => match refusal.end_reason() {
+                Some(reason) => LostReason::Ended { reason, operator: None, note: None },
+                None => LostReason::Forgotten,
+            },
+            Reason::SessionNotFound => LostReason::Forgotten,
+            _ => return false,
+        };
+        self.session_ended(id, &reason, now);
+        true
+    }
+
+    /// Ends a session on this side, and all that it holds and waits for.
+    pub(super) fn lose_session(&mut self, id: &Arc<str>, reason: &LostReason, now: Moment) {
+        let Some(live) = self.sessions.remove(id) else { return };
+        live.presence.end(reason.clone());
+        for claim in live.claims.into_values() {
+            claim.lose(reason);
+        }
+        // Somebody may have asked for a new session of this id meanwhile.
+        self.send_open(id, now);
+    }
+}
+
+/// Whether a session's renewal is due, or will be within so many quarters of its period.
+fn is_due(live: &Live, now: Moment, quarters: u32) -> bool {
+    let period = renewal_period(live.presence.ttl());
+    live.is_attached() && live.renewed.after(period) <= now.after(period / GATHER_DIVISOR * quarters)
+}

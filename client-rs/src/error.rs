@@ -1,0 +1,291 @@
+//! Errors: why a call did not do what it was asked.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use tenure_proto::v1;
+use tonic_types::StatusExt;
+
+use crate::model::EndReason;
+
+/// What a call of this library returns.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a call did not do what it was asked. That somebody else holds a lock is no error: see
+/// [`Attempt::Busy`](crate::Attempt::Busy).
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No server answered within the call's deadline. What was asked may or may not have taken effect.
+    #[error("no server answered in time: {0}")]
+    Unavailable(String),
+    /// The server refused. Decide by [`Refusal::reason`], never by the text.
+    #[error("{0}")]
+    Refused(Box<Refusal>),
+    /// The session or the hold has been lost.
+    #[error("lost: {0}")]
+    Lost(LostReason),
+    /// An option is not usable. Nothing was asked of a server.
+    #[error("invalid {field}: {problem}")]
+    Invalid {
+        /// Which option.
+        field: &'static str,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The client was closed.
+    #[error("the client was closed")]
+    Closed,
+}
+
+impl Error {
+    /// Why the server refused, if it did.
+    #[must_use]
+    pub fn reason(&self) -> Option<&Reason> {
+        match self {
+            Self::Refused(refusal) => Some(&refusal.reason),
+            _ => None,
+        }
+    }
+
+    /// Whether the same call may well succeed later, at this or another server.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Unavailable(_) => true,
+            Self::Refused(refusal) => refusal.is_transient(),
+            _ => false,
+        }
+    }
+
+    pub(crate) fn invalid(field: &'static str, problem: impl Into<String>) -> Self {
+        Self::Invalid { field, problem: problem.into() }
+    }
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(Box::new(refusal))
+    }
+}
+
+impl From<tonic::Status> for Error {
+    fn from(status: tonic::Status) -> Self {
+        if let Some(info) = status.get_details_error_info()
+            && info.domain == DOMAIN
+        {
+            return Refusal {
+                reason: Reason::parse(&info.reason),
+                message: status.message().to_owned(),
+                metadata: info.metadata.into_iter().collect(),
+            }
+            .into();
+        }
+        match status.code() {
+            // A time-out of this library surfaces as cancelled, a broken transport as unavailable or unknown.
+            tonic::Code::Unavailable
+            | tonic::Code::DeadlineExceeded
+            | tonic::Code::Cancelled
+            | tonic::Code::Unknown => Self::Unavailable(status.message().to_owned()),
+            code => Refusal {
+                reason: Reason::Other(format!("{code:?}")),
+                message: status.message().to_owned(),
+                metadata: BTreeMap::new(),
+            }
+            .into(),
+        }
+    }
+}
+
+const DOMAIN: &str = "tenure";
+
+/// What a server refused a call with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Refusal {
+    /// Why.
+    pub reason: Reason,
+    /// What is wrong, for people.
+    pub message: String,
+    /// The facts, by the names that the contract's `ErrorReason` gives for each reason: `"field"`, `"bound"`,
+    /// `"session_id"`, `"holder"`, `"token"`, ...
+    pub metadata: BTreeMap<String, String>,
+}
+
+impl Refusal {
+    /// One of the facts.
+    #[must_use]
+    pub fn fact(&self, name: &str) -> Option<&str> {
+        self.metadata.get(name).map(String::as_str)
+    }
+
+    /// Why the session or hold ended, if that is why this was refused.
+    #[must_use]
+    pub fn end_reason(&self) -> Option<EndReason> {
+        self.fact("end_reason").map(EndReason::parse)
+    }
+
+    /// Whether the same call may well succeed later, at this or another server.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        matches!(self.reason, Reason::StoreUnavailable | Reason::LeaseLost | Reason::Draining)
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.message.is_empty() {
+            write!(formatter, "{:?}", self.reason)
+        } else {
+            formatter.write_str(&self.message)
+        }
+    }
+}
+
+impl From<v1::Refusal> for Refusal {
+    fn from(refusal: v1::Refusal) -> Self {
+        Self {
+            reason: Reason::parse(&refusal.reason),
+            message: refusal.message,
+            metadata: refusal.metadata.into_iter().collect(),
+        }
+    }
+}
+
+/// Why a server refused: the contract's `ErrorReason`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// A field is out of its bounds. Facts: `field`, `bound`.
+    InvalidField,
+    /// No session of this id is open. Facts: `session_id`.
+    SessionNotFound,
+    /// The session has ended. Facts: `session_id`, `end_reason`.
+    SessionEnded,
+    /// The session does not hold the lock. Facts: `name`, `session_id`, `holder`.
+    NotHolder,
+    /// The hold with this token has ended. Facts: `name`, `session_id`, `token`, `end_reason`.
+    HoldEnded,
+    /// The session holds the lock under another token. Facts: `name`, `session_id`, `token`.
+    TokenMismatch,
+    /// The session has a claim that shares a name with the one asked for, but not all. Facts: `name`, `session_id`.
+    ClaimOverlap,
+    /// The claim ended while it waited. Facts: `session_id`, `end_reason`.
+    ClaimEnded,
+    /// The database cannot be reached, so nothing was changed.
+    StoreUnavailable,
+    /// The server's lease has run out.
+    LeaseLost,
+    /// The server is shutting down.
+    Draining,
+    /// A limit of the server is reached. Facts: `limit`, `bound`.
+    LimitReached,
+    /// The session is not attached to the client's stream. Facts: `session_id`.
+    NotAttached,
+    /// A fault of the server's own.
+    Internal,
+    /// A reason that this version does not know, or a gRPC code that came without one.
+    Other(String),
+}
+
+impl Reason {
+    fn parse(reason: &str) -> Self {
+        match v1::ErrorReason::from_str_name(&format!("ERROR_REASON_{reason}")) {
+            Some(v1::ErrorReason::InvalidField) => Self::InvalidField,
+            Some(v1::ErrorReason::SessionNotFound) => Self::SessionNotFound,
+            Some(v1::ErrorReason::SessionEnded) => Self::SessionEnded,
+            Some(v1::ErrorReason::NotHolder) => Self::NotHolder,
+            Some(v1::ErrorReason::HoldEnded) => Self::HoldEnded,
+            Some(v1::ErrorReason::TokenMismatch) => Self::TokenMismatch,
+            Some(v1::ErrorReason::ClaimOverlap) => Self::ClaimOverlap,
+            Some(v1::ErrorReason::ClaimEnded) => Self::ClaimEnded,
+            Some(v1::ErrorReason::StoreUnavailable) => Self::StoreUnavailable,
+            Some(v1::ErrorReason::LeaseLost) => Self::LeaseLost,
+            Some(v1::ErrorReason::Draining) => Self::Draining,
+            Some(v1::ErrorReason::LimitReached) => Self::LimitReached,
+            Some(v1::ErrorReason::NotAttached) => Self::NotAttached,
+            Some(v1::ErrorReason::Internal) => Self::Internal,
+            Some(v1::ErrorReason::Unspecified) | None => Self::Other(reason.to_owned()),
+        }
+    }
+}
+
+/// Why a session or a hold was lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LostReason {
+    /// No renewal was answered in time: from now on the server may give the locks to others.
+    Unrenewed,
+    /// The server says that it has ended.
+    Ended {
+        /// Why.
+        reason: EndReason,
+        /// The operator who ended it, if one did.
+        operator: Option<String>,
+        /// The operator's note.
+        note: Option<String>,
+    },
+    /// The server knows nothing of it (any more).
+    Forgotten,
+    /// This program released the hold.
+    Released,
+    /// This program closed the session or the client.
+    Closed,
+}
+
+impl fmt::Display for LostReason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unrenewed => formatter.write_str("no renewal was answered in time"),
+            Self::Ended { reason, operator: Some(operator), note } => {
+                write!(formatter, "{reason} by {operator}")?;
+                note.as_ref().map_or(Ok(()), |note| write!(formatter, " ({note})"))
+            }
+            Self::Ended { reason, operator: None, .. } => write!(formatter, "{reason}"),
+            Self::Forgotten => formatter.write_str("the server does not know of it any more"),
+            Self::Released => formatter.write_str("released by this program"),
+            Self::Closed => formatter.write_str("closed by this program"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use tonic::{Code, Status};
+    use tonic_types::ErrorDetails;
+
+    use super::*;
+
+    #[test]
+    fn decides_by_the_reason_in_the_details() {
+        let facts = HashMap::from([("session_id".to_owned(), "s".to_owned())]);
+        let details = ErrorDetails::with_error_info("SESSION_NOT_FOUND", "tenure", facts);
+        let error = Error::from(Status::with_error_details(Code::NotFound, "whatever", details));
+        assert_eq!(error.reason(), Some(&Reason::SessionNotFound));
+        let Error::Refused(refusal) = error else { panic!("not refused") };
+        assert_eq!(refusal.fact("session_id"), Some("s"));
+    }
+
+    #[test]
+    fn keeps_unknown_reasons_as_text() {
+        let details = ErrorDetails::with_error_info("FULL_MOON", "tenure", HashMap::new());
+        let error = Error::from(Status::with_error_details(Code::Aborted, "", details));
+        assert_eq!(error.reason(), Some(&Reason::Other("FULL_MOON".to_owned())));
+    }
+
+    #[test]
+    fn ignores_reasons_of_other_domains() {
+        let details = ErrorDetails::with_error_info("DRAINING", "proxy.example", HashMap::new());
+        let error = Error::from(Status::with_error_details(Code::PermissionDenied, "no", details));
+        assert_eq!(error.reason(), Some(&Reason::Other("PermissionDenied".to_owned())));
+        assert!(matches!(Error::from(Status::unavailable("down")), Error::Unavailable(_)));
+    }
+
+    #[test]
+    fn a_database_outage_is_transient() {
+        let refusal = Refusal::from(v1::Refusal { reason: "STORE_UNAVAILABLE".into(), ..Default::default() });
+        assert!(Error::from(refusal).is_transient());
+    }
+}

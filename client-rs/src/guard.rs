@@ -1,0 +1,116 @@
+//! What is held.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use crate::error::{Error, LostReason, Result};
+use crate::link::{ClaimKey, Note};
+use crate::presence::HoldPresence;
+use crate::session::Session;
+
+/// A view of what is held, to hand around: it tells whether the hold is valid but does not keep it.
+#[derive(Clone, Debug)]
+pub struct Hold {
+    presence: Arc<HoldPresence>,
+}
+
+impl Hold {
+    pub(crate) fn new(presence: Arc<HoldPresence>) -> Self {
+        Self { presence }
+    }
+
+    /// The fencing token, to be sent along with every write that the lock protects. Greater than all tokens granted before
+    /// it in the namespace.
+    #[must_use]
+    pub fn token(&self) -> u64 {
+        self.presence.token
+    }
+
+    /// The locks that are held, in byte order.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.presence.names
+    }
+
+    /// Whether the server cannot have given the locks away, decided by the clock at this very moment. Once `false` it stays
+    /// so. A program may still be paused right after asking: that is what the token is for.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        self.presence.is_valid()
+    }
+
+    /// Why it is lost, if it is.
+    #[must_use]
+    pub fn lost_reason(&self) -> Option<LostReason> {
+        self.presence.lost_reason()
+    }
+
+    /// Waits until the hold is lost or released: before the server could give the locks away, or as soon as it says so.
+    pub async fn lost(&self) -> LostReason {
+        self.presence.lost().await
+    }
+}
+
+/// Keeps what is held. Dropping it gives the locks back in the background; [`release`](Self::release) also waits for that.
+///
+/// A program that ends right after dropping a guard should rather release it (or close the client): what happens in the
+/// background needs the runtime to live on for a moment.
+#[derive(Debug)]
+pub struct Guard {
+    hold: Hold,
+    claim: ClaimKey,
+    session: Session,
+    released: bool,
+}
+
+impl Guard {
+    pub(crate) fn new(session: Session, claim: ClaimKey, presence: Arc<HoldPresence>) -> Self {
+        Self { hold: Hold::new(presence), claim, session, released: false }
+    }
+
+    /// A view of what is held, to hand to tasks.
+    #[must_use]
+    pub fn hold(&self) -> Hold {
+        self.hold.clone()
+    }
+
+    /// The session that holds it.
+    #[must_use]
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Gives the locks back, and returns when the server has done so.
+    ///
+    /// # Errors
+    /// `Lost` or `Refused` if the hold had ended before; `Unavailable` if no server answered in time, which is then tried
+    /// further in the background.
+    pub async fn release(mut self) -> Result<()> {
+        if let Some(reason) = self.lost_reason() {
+            return Err(Error::Lost(reason));
+        }
+        self.hold.presence.end(LostReason::Released);
+        let asked = self.session.remote().release(self.session.id_shared(), self.claim).await?;
+        // Dropped before here, nothing was asked yet, and the drop asks.
+        self.released = true;
+        asked.answer().await
+    }
+}
+
+impl Deref for Guard {
+    type Target = Hold;
+
+    fn deref(&self) -> &Hold {
+        &self.hold
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if !self.released {
+            self.hold.presence.end(LostReason::Released);
+            let session = self.session.id_shared();
+            self.session.remote().note(Note::ClaimDropped { session, claim: self.claim });
+        }
+    }
+}

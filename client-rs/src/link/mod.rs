@@ -1,0 +1,214 @@
+//! The connection to the service: one task that owns the stream, and the handle by which all others ask it.
+
+pub(crate) mod backoff;
+mod dial;
+mod request;
+mod task;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot, watch};
+use tonic::transport::Channel;
+
+pub(crate) use self::request::{AcquireSpec, ClaimKey, Note, Request, Wait, WatchKey};
+use crate::clock::{self, Moment};
+use crate::error::{Error, Result};
+use crate::lock::Attempt;
+use crate::options::ClientOptions;
+use crate::presence::SessionPresence;
+use crate::session::{Session, SessionOptions};
+use crate::watch::{Watch, WatchOptions};
+
+/// How many requests may wait for the connection's task before those who ask have to wait themselves.
+const REQUESTS_IN_QUEUE: usize = 256;
+/// How many items of a watch may wait for its reader before the watch is stopped and resumed later.
+const WATCH_ITEMS_IN_QUEUE: usize = 64;
+
+/// The connection as it is now.
+#[derive(Clone, Debug)]
+pub(crate) enum Line {
+    /// Not connected, and why.
+    Down(String),
+    /// Connected, over this channel.
+    Up(Channel),
+}
+
+/// The handle to the connection's task. The task ends when the last of these is gone.
+#[derive(Clone, Debug)]
+pub(crate) struct Remote {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    requests: mpsc::Sender<Request>,
+    /// From `drop`, where nobody can wait. Unbounded, but at most two from each session, claim or watch that was let in
+    /// through the bounded queue.
+    notes: mpsc::UnboundedSender<Note>,
+    line: watch::Receiver<Line>,
+    keys: AtomicU64,
+    call_timeout: Duration,
+}
+
+/// What the task receives.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    pub(crate) requests: mpsc::Receiver<Request>,
+    pub(crate) notes: mpsc::UnboundedReceiver<Note>,
+    pub(crate) line: watch::Sender<Line>,
+}
+
+impl Remote {
+    /// Starts the task.
+    pub(crate) fn start(options: &ClientOptions) -> Result<Self> {
+        let endpoints = dial::endpoints(options)?;
+        let runtime = tokio::runtime::Handle::try_current()
+            .map_err(|_| Error::invalid("runtime", "a client is made inside a Tokio runtime"))?;
+        let (remote, inbox) = Self::unattended(options.call_timeout);
+        runtime.spawn(task::run(endpoints, options.clone(), inbox));
+        Ok(remote)
+    }
+
+    /// A handle, and what a task behind it receives.
+    pub(crate) fn unattended(call_timeout: Duration) -> (Self, Inbox) {
+        let (requests, requests_inbox) = mpsc::channel(REQUESTS_IN_QUEUE);
+        let (notes, notes_inbox) = mpsc::unbounded_channel();
+        let (line_sender, line) = watch::channel(Line::Down("not connected yet".to_owned()));
+        let shared = Shared { requests, notes, line, keys: AtomicU64::new(1), call_timeout };
+        let inbox = Inbox { requests: requests_inbox, notes: notes_inbox, line: line_sender };
+        (Self { shared: Arc::new(shared) }, inbox)
+    }
+
+    pub(crate) fn call_timeout(&self) -> Duration {
+        self.shared.call_timeout
+    }
+
+    /// Tells the task something from a place that cannot wait.
+    pub(crate) fn note(&self, note: Note) {
+        // Without the task there is no stream, and the server ends the session by its TTL.
+        let _ = self.shared.notes.send(note);
+    }
+
+    pub(crate) async fn open_session(&self, options: SessionOptions) -> Result<Session> {
+        let id = options.id.clone().unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
+        let (reply, answer) = oneshot::channel();
+        let request = Request::Open { id: id.into(), options, remote: self.clone(), give_up: self.give_up(), reply };
+        self.ask(request, answer).await?.answer().await
+    }
+
+    pub(crate) async fn close_session(&self, session: Arc<str>, presence: Arc<SessionPresence>) -> Result<()> {
+        let (reply, answer) = oneshot::channel();
+        let request = Request::Close { session, presence, give_up: self.give_up(), reply };
+        self.ask(request, answer).await?.answer().await
+    }
+
+    /// Closes all sessions and ends all watches; nothing can be asked afterwards.
+    pub(crate) async fn shut_down(&self) -> Result<()> {
+        let (reply, answer) = oneshot::channel();
+        self.ask(Request::ShutDown { give_up: self.give_up(), reply }, answer).await?.answer().await
+    }
+
+    pub(crate) async fn acquire(&self, session: Session, spec: AcquireSpec, wait: Wait) -> Result<Attempt> {
+        let (reply, answer) = oneshot::channel();
+        let claim = ClaimKey(self.key());
+        let id = session.id_shared();
+        // Made before the request is sent: from then on a dropped future must be told of.
+        let mut pending = PendingAcquire { remote: self.clone(), session: id, claim, answer: Some(answer) };
+        let spec = spec.checked()?;
+        let request = Request::Acquire { claim, session, spec, wait, asked: clock::now(), reply };
+        self.send(request).await?;
+        pending.granted().await
+    }
+
+    /// Asks for a release; the answer is then waited for separately.
+    pub(crate) async fn release(&self, session: Arc<str>, claim: ClaimKey) -> Result<Asked<()>> {
+        let (reply, answer) = oneshot::channel();
+        self.ask(Request::Release { session, claim, give_up: self.give_up(), reply }, answer).await
+    }
+
+    /// Starts a watch. It is asked for in the background, so that this needs no waiting.
+    pub(crate) fn watch(&self, options: WatchOptions) -> Watch {
+        let (items, reader) = mpsc::channel(WATCH_ITEMS_IN_QUEUE);
+        let paused = Arc::new(AtomicBool::new(false));
+        let key = WatchKey(self.key());
+        self.note(Note::WatchStarted { watch: key, options, items, paused: Arc::clone(&paused) });
+        Watch::new(key, reader, paused, self.clone())
+    }
+
+    /// The channel to the server that the stream is connected to. Waits for one until `deadline`.
+    pub(crate) async fn channel(&self, deadline: tokio::time::Instant) -> Result<Channel> {
+        let mut line = self.shared.line.clone();
+        let up = tokio::time::timeout_at(deadline, line.wait_for(|line| matches!(line, Line::Up(_)))).await;
+        match up {
+            Ok(Ok(line)) => match &*line {
+                Line::Up(channel) => Ok(channel.clone()),
+                Line::Down(problem) => Err(Error::Unavailable(problem.clone())),
+            },
+            Ok(Err(_)) => Err(Error::Closed),
+            Err(_) => Err(Error::Unavailable(match &*self.shared.line.borrow() {
+                Line::Down(problem) => problem.clone(),
+                Line::Up(_) => "not connected in time".to_owned(),
+            })),
+        }
+    }
+
+    async fn ask<T>(&self, request: Request, answer: oneshot::Receiver<Result<T>>) -> Result<Asked<T>> {
+        self.send(request).await?;
+        Ok(Asked(answer))
+    }
+
+    async fn send(&self, request: Request) -> Result<()> {
+        match tokio::time::timeout(self.shared.call_timeout, self.shared.requests.send(request)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err(Error::Closed),
+            Err(_) => Err(Error::Unavailable("too many requests are waiting for the connection".to_owned())),
+        }
+    }
+
+    fn give_up(&self) -> Moment {
+        clock::now().after(self.shared.call_timeout)
+    }
+
+    fn key(&self) -> u64 {
+        self.shared.keys.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// An answer that is on its way.
+#[derive(Debug)]
+pub(crate) struct Asked<T>(oneshot::Receiver<Result<T>>);
+
+impl<T> Asked<T> {
+    pub(crate) async fn answer(self) -> Result<T> {
+        self.0.await.unwrap_or(Err(Error::Closed))
+    }
+}
+
+/// An acquire that was asked for. Dropped before its answer, it is given up.
+struct PendingAcquire {
+    remote: Remote,
+    session: Arc<str>,
+    claim: ClaimKey,
+    answer: Option<oneshot::Receiver<Result<Attempt>>>,
+}
+
+impl PendingAcquire {
+    async fn granted(&mut self) -> Result<Attempt> {
+        let Some(answer) = &mut self.answer else { return Err(Error::Closed) };
+        let attempt = answer.await.unwrap_or(Err(Error::Closed));
+        self.answer = None;
+        attempt
+    }
+}
+
+impl Drop for PendingAcquire {
+    fn drop(&mut self) {
+        // The receiver goes first: a guard that is granted from now on cannot be delivered, and is dropped by the sender.
+        if let Some(answer) = self.answer.take() {
+            drop(answer);
+            self.remote.note(Note::ClaimDropped { session: Arc::clone(&self.session), claim: self.claim });
+        }
+    }
+}

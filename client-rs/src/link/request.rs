@@ -1,0 +1,110 @@
+//! What the connection's task is asked.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+
+use crate::clock::Moment;
+use crate::error::{Error, Result};
+use crate::link::Remote;
+use crate::lock::Attempt;
+use crate::model::Metadata;
+use crate::presence::SessionPresence;
+use crate::session::{Session, SessionOptions};
+use crate::watch::{WatchEvent, WatchOptions};
+
+/// One acquire of this client and what comes of it, from asking to the end of the hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct ClaimKey(pub(crate) u64);
+
+/// One watch of this client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct WatchKey(pub(crate) u64);
+
+/// How long to wait for locks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// Try once.
+    No,
+    /// At most this long.
+    AtMost(Duration),
+    /// For as long as it takes.
+    Forever,
+}
+
+/// Which locks to ask for, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AcquireSpec {
+    pub(crate) names: Vec<String>,
+    pub(crate) priority: i32,
+    pub(crate) metadata: Metadata,
+    pub(crate) min_hold: Duration,
+}
+
+impl AcquireSpec {
+    pub(crate) fn new(names: Vec<String>) -> Self {
+        Self { names, priority: 0, metadata: Metadata::new(), min_hold: Duration::ZERO }
+    }
+
+    /// With the names in byte order. The server checks all bounds; here is checked what the local queue relies on.
+    pub(crate) fn checked(mut self) -> Result<Self> {
+        self.names.sort_unstable();
+        if self.names.is_empty() {
+            return Err(Error::invalid("names", "there are none"));
+        }
+        if let Some(pair) = self.names.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(Error::invalid("names", format!("\"{}\" is there twice", pair[0])));
+        }
+        Ok(self)
+    }
+}
+
+/// What the task is asked, and where the answer goes. Each is answered by its deadline at the latest.
+#[derive(Debug)]
+pub(crate) enum Request {
+    /// Open a session.
+    Open {
+        id: Arc<str>,
+        options: SessionOptions,
+        remote: Remote,
+        give_up: Moment,
+        reply: oneshot::Sender<Result<Session>>,
+    },
+    /// Close a session. Its presence tells it apart from a later one of the same id.
+    Close { session: Arc<str>, presence: Arc<SessionPresence>, give_up: Moment, reply: oneshot::Sender<Result<()>> },
+    /// Acquire locks. The session is kept alive by this until it is answered.
+    Acquire {
+        claim: ClaimKey,
+        session: Session,
+        spec: AcquireSpec,
+        wait: Wait,
+        asked: Moment,
+        reply: oneshot::Sender<Result<Attempt>>,
+    },
+    /// Release what is held.
+    Release { session: Arc<str>, claim: ClaimKey, give_up: Moment, reply: oneshot::Sender<Result<()>> },
+    /// Close all sessions, end all watches, and stop.
+    ShutDown { give_up: Moment, reply: oneshot::Sender<Result<()>> },
+}
+
+/// What the task is told without an answer.
+#[derive(Debug)]
+pub(crate) enum Note {
+    /// Nobody has a handle to the session any more.
+    SessionDropped { session: Arc<str>, presence: Arc<SessionPresence> },
+    /// Nobody wants the claim any more, wherever it stands.
+    ClaimDropped { session: Arc<str>, claim: ClaimKey },
+    /// A watch begins.
+    WatchStarted {
+        watch: WatchKey,
+        options: WatchOptions,
+        items: mpsc::Sender<Result<WatchEvent>>,
+        paused: Arc<AtomicBool>,
+    },
+    /// The reader of a watch that was stopped has caught up.
+    WatchDrained { watch: WatchKey },
+    /// Nobody reads the watch any more.
+    WatchDropped { watch: WatchKey },
+}

@@ -1,0 +1,264 @@
+//! The connection's task: owns the stream, carries between it and the engine, and goes to the next server when it fails.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use rand::RngExt;
+use tenure_proto::v1::{StreamRequest, StreamResponse};
+use tokio::sync::mpsc;
+use tokio::time::sleep;
+use tonic::transport::Endpoint;
+use tonic::{Status, Streaming};
+
+use crate::clock::{self, Moment};
+use crate::engine::{Engine, Verdict};
+use crate::error::{Error, Result};
+use crate::link::backoff::Backoff;
+use crate::link::dial::{Dialled, Pace, dial};
+use crate::link::{Inbox, Line};
+use crate::options::ClientOptions;
+
+/// Pauses between rounds of connecting in vain: from this ...
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+/// ... to this.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// A connection that lasted shorter than this is not followed by another without a pause.
+const SHORT_LIVED: Duration = Duration::from_millis(500);
+/// How long a stream that is left is kept while the sessions come over to the new one.
+const OVERLAP: Duration = Duration::from_secs(5);
+/// The most commands in one message: the contract's bound.
+const COMMANDS_PER_MESSAGE: usize = 1000;
+/// After so many messages from the server something else has its turn.
+const MESSAGES_PER_TURN: usize = 64;
+/// The timers of the runtime stop in suspend: after so long the clock is looked at whatever they say.
+const LONGEST_NAP: Duration = Duration::from_secs(1);
+/// How long sessions may take to be closed after the last handle to the client is gone.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+/// The next endpoint is tried after this part of the shortest TTL at the latest.
+const STAGGER_PER_TTL: u32 = 12;
+
+type Dialling = Pin<Box<dyn Future<Output = Result<Dialled>> + Send>>;
+
+struct Task {
+    endpoints: Arc<[Endpoint]>,
+    connect_timeout: Duration,
+    engine: Engine,
+    requests: Option<mpsc::Sender<StreamRequest>>,
+    responses: Option<Streaming<StreamResponse>>,
+    /// The stream that was left, until the sessions have come over or this moment has passed.
+    parked: Option<(Parked, Moment)>,
+    dialling: Option<Dialling>,
+    next_endpoint: usize,
+    connected_at: Option<Moment>,
+    backoff: Backoff,
+    line: tokio::sync::watch::Sender<Line>,
+}
+
+/// Both ends of a stream that only has to stay open.
+struct Parked {
+    _requests: Option<mpsc::Sender<StreamRequest>>,
+    _responses: Option<Streaming<StreamResponse>>,
+}
+
+/// Runs until the client is shut down or nobody has a handle to it.
+pub(crate) async fn run(endpoints: Vec<Endpoint>, options: ClientOptions, inbox: Inbox) {
+    let Inbox { mut requests, mut notes, line } = inbox;
+    let mut task = Task {
+        next_endpoint: rand::rng().random_range(0..endpoints.len().max(1)),
+        endpoints: endpoints.into(),
+        connect_timeout: options.connect_timeout,
+        engine: Engine::new(options.namespace),
+        requests: None,
+        responses: None,
+        parked: None,
+        dialling: None,
+        connected_at: None,
+        backoff: Backoff::new(FIRST_PAUSE, LONGEST_PAUSE),
+        line,
+    };
+    task.start_dialling();
+    let mut has_handles = true;
+    loop {
+        // First what has come already: an answer that is here is not overdue.
+        task.receive_what_is_there();
+        let now = clock::now();
+        task.engine.due(now);
+        task.follow_verdict();
+        task.unpark(now);
+        if task.engine.take_shut_down() {
+            break;
+        }
+        let nap = task.nap(now);
+        tokio::select! {
+            request = requests.recv(), if has_handles && task.engine.has_room() => match request {
+                Some(request) => {
+                    let now = clock::now();
+                    task.engine.request(request, now);
+                    // What has gathered meanwhile goes out in the same message.
+                    while task.engine.has_room() && let Ok(request) = requests.try_recv() {
+                        task.engine.request(request, now);
+                    }
+                }
+                None => {
+                    has_handles = false;
+                    let now = clock::now();
+                    while let Ok(note) = notes.try_recv() {
+                        task.engine.note(note, now);
+                    }
+                    task.engine.shut_down(now.after(LAST_WORDS), None, now);
+                }
+            },
+            Some(note) = notes.recv() => {
+                let now = clock::now();
+                task.engine.note(note, now);
+                while let Ok(note) = notes.try_recv() {
+                    task.engine.note(note, now);
+                }
+            }
+            response = next_response(&mut task.responses) => task.received(response),
+            permit = room(&task.requests), if task.engine.has_outgoing() => match permit {
+                Some(permit) => {
+                    permit.send(StreamRequest { commands: task.engine.take_outgoing(COMMANDS_PER_MESSAGE) });
+                }
+                None => task.hang_up("the connection broke".to_owned()),
+            },
+            dialled = finish(&mut task.dialling) => task.dialled(dialled),
+            () = sleep(nap) => {}
+        }
+    }
+}
+
+impl Task {
+    fn receive_what_is_there(&mut self) {
+        for _ in 0..MESSAGES_PER_TURN {
+            let Some(response) = next_response(&mut self.responses).now_or_never() else { return };
+            self.received(response);
+        }
+    }
+
+    fn received(&mut self, response: Result<Option<StreamResponse>, Status>) {
+        match response {
+            Ok(Some(response)) => self.engine.received(response, clock::now()),
+            Ok(None) => self.hang_up("the server ended the stream".to_owned()),
+            Err(status) => self.hang_up(status.message().to_owned()),
+        }
+    }
+
+    fn start_dialling(&mut self) {
+        if self.dialling.is_some() {
+            return;
+        }
+        let now = clock::now();
+        let pause = match self.connected_at {
+            Some(at) if now.since(at) >= SHORT_LIVED => {
+                self.backoff.reset();
+                None
+            }
+            Some(_) => Some(self.backoff.next_pause()),
+            None => None,
+        };
+        self.dial_after(pause);
+    }
+
+    fn dial_after(&mut self, pause: Option<Duration>) {
+        let endpoints = Arc::clone(&self.endpoints);
+        let first = self.next_endpoint;
+        let shortest_ttl = self.engine.shortest_ttl().unwrap_or(Duration::MAX);
+        let pace = Pace { limit: self.connect_timeout, stagger: shortest_ttl / STAGGER_PER_TTL };
+        let pause = pause.map(|pause| pause.min(shortest_ttl / STAGGER_PER_TTL));
+        self.dialling = Some(Box::pin(async move {
+            if let Some(pause) = pause {
+                sleep(pause).await;
+            }
+            dial(&endpoints, first, pace).await
+        }));
+    }
+
+    fn dialled(&mut self, dialled: Result<Dialled>) {
+        self.dialling = None;
+        let now = clock::now();
+        match dialled {
+            Ok(dialled) => {
+                let uri = self.endpoints.get(dialled.endpoint).map(Endpoint::uri);
+                tracing::info!(endpoint = ?uri, "connected");
+                if self.requests.is_some() {
+                    let parked = Parked { _requests: self.requests.take(), _responses: self.responses.take() };
+                    self.parked = Some((parked, now.after(OVERLAP)));
+                }
+                self.next_endpoint = (dialled.endpoint + 1) % self.endpoints.len();
+                self.connected_at = Some(now);
+                self.requests = Some(dialled.requests);
+                self.responses = Some(dialled.responses);
+                self.line.send_replace(Line::Up(dialled.channel));
+                self.engine.connected(now);
+            }
+            Err(error) => {
+                let problem = match error {
+                    Error::Unavailable(problem) => problem,
+                    error => error.to_string(),
+                };
+                tracing::warn!(problem, "no server can be reached");
+                if self.requests.is_none() {
+                    self.line.send_replace(Line::Down(problem.clone()));
+                    self.engine.trouble(problem);
+                }
+                let pause = self.backoff.next_pause();
+                self.dial_after(Some(pause));
+            }
+        }
+    }
+
+    fn follow_verdict(&mut self) {
+        match self.engine.take_verdict() {
+            Some(Verdict::Broken) => self.hang_up("the server did not answer".to_owned()),
+            Some(Verdict::Leave) => self.start_dialling(),
+            None => {}
+        }
+    }
+
+    fn hang_up(&mut self, problem: String) {
+        tracing::warn!(problem, "the stream broke");
+        self.requests = None;
+        self.responses = None;
+        self.line.send_replace(Line::Down(problem.clone()));
+        self.engine.disconnected(problem);
+        self.start_dialling();
+    }
+
+    fn unpark(&mut self, now: Moment) {
+        if self.parked.as_ref().is_some_and(|(_, until)| *until <= now || self.engine.is_settled()) {
+            self.parked = None;
+        }
+    }
+
+    fn nap(&self, now: Moment) -> Duration {
+        let deadlines = self.engine.next_deadline().into_iter().chain(self.parked.as_ref().map(|(_, until)| *until));
+        deadlines.min().map_or(LONGEST_NAP, |deadline| deadline.since(now)).min(LONGEST_NAP)
+    }
+}
+
+/// The next message, if there is a stream.
+async fn next_response(responses: &mut Option<Streaming<StreamResponse>>) -> Result<Option<StreamResponse>, Status> {
+    match responses {
+        Some(responses) => responses.message().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Room for a message, if there is a stream; none if it broke.
+async fn room(requests: &Option<mpsc::Sender<StreamRequest>>) -> Option<mpsc::OwnedPermit<StreamRequest>> {
+    match requests {
+        Some(requests) => requests.clone().reserve_owned().await.ok(),
+        None => std::future::pending().await,
+    }
+}
+
+/// The result of connecting, if that is under way.
+async fn finish(dialling: &mut Option<Dialling>) -> Result<Dialled> {
+    match dialling {
+        Some(dialling) => dialling.await,
+        None => std::future::pending().await,
+    }
+}

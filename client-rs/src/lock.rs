@@ -1,0 +1,161 @@
+//! Asking for locks.
+
+use std::time::Duration;
+
+use crate::client::Client;
+use crate::error::{Error, Result};
+use crate::guard::Guard;
+use crate::link::{AcquireSpec, Wait};
+use crate::model::{Claim, Metadata};
+use crate::session::{Session, SessionOptions};
+
+/// What to ask for, and how. Made by [`Client::lock`] (in a session of its own) or [`Session::lock`] (in that session).
+///
+/// Nothing is asked before one of [`acquire`](Self::acquire), [`try_acquire`](Self::try_acquire),
+/// [`acquire_within`](Self::acquire_within), [`run`](Self::run) and [`try_run`](Self::try_run) is awaited. Dropping
+/// such a future gives up: what was or is being granted is given back in the background.
+///
+/// Tasks that ask for the same name in the same session queue up in the client, in order of arrival.
+#[derive(Clone, Debug)]
+#[must_use = "nothing is asked until this is awaited by acquire, try_acquire, acquire_within, run or try_run"]
+pub struct LockRequest {
+    place: Place,
+    spec: AcquireSpec,
+}
+
+#[derive(Clone, Debug)]
+enum Place {
+    Own(Client, SessionOptions),
+    Given(Session),
+}
+
+/// What came of a try.
+#[derive(Debug)]
+pub enum Attempt {
+    /// The locks are held.
+    Acquired(Guard),
+    /// Somebody else has them.
+    Busy(Busy),
+}
+
+impl Attempt {
+    /// The guard, if the locks are held.
+    #[must_use]
+    pub fn acquired(self) -> Option<Guard> {
+        match self {
+            Self::Acquired(guard) => Some(guard),
+            Self::Busy(_) => None,
+        }
+    }
+}
+
+/// Somebody else has the locks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Busy {
+    /// Who holds, lingers on, or waits ahead for the first of the names that was not free.
+    pub holder: Option<Claim>,
+}
+
+/// What came of [`LockRequest::try_run`].
+#[derive(Debug)]
+pub enum Ran<T> {
+    /// The body ran to its end.
+    Done(T),
+    /// Somebody else has the locks; the body did not run.
+    Busy(Busy),
+}
+
+impl LockRequest {
+    pub(crate) fn in_own_session(client: Client, names: Vec<String>) -> Self {
+        Self { place: Place::Own(client, SessionOptions::default()), spec: AcquireSpec::new(names) }
+    }
+
+    pub(crate) fn in_session(session: Session, names: Vec<String>) -> Self {
+        Self { place: Place::Given(session), spec: AcquireSpec::new(names) }
+    }
+
+    /// The options of the session that is opened for this request. No effect on a request in a session that is there already.
+    pub fn session(mut self, options: SessionOptions) -> Self {
+        if let Place::Own(_, own) = &mut self.place {
+            *own = options;
+        }
+        self
+    }
+
+    /// The TTL of the session that is opened for this request. No effect on a request in a session that is there already.
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        if let Place::Own(_, own) = &mut self.place {
+            own.ttl = ttl;
+        }
+        self
+    }
+
+    /// The owner label of the session that is opened for this request. No effect on a request in a session that is there
+    /// already.
+    pub fn owner(mut self, owner: impl Into<String>) -> Self {
+        if let Place::Own(_, own) = &mut self.place {
+            own.owner = owner.into();
+        }
+        self
+    }
+
+    /// Higher goes first among waiters: -1000 to 1000. Default: 0.
+    pub fn priority(mut self, priority: i32) -> Self {
+        self.spec.priority = priority;
+        self
+    }
+
+    /// A free label on the claim. All labels together: at most 4096 bytes.
+    pub fn metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.spec.metadata.insert(key.into(), value.into());
+        self
+    }
+
+    /// All labels of the claim.
+    pub fn with_metadata(mut self, metadata: Metadata) -> Self {
+        self.spec.metadata = metadata;
+        self
+    }
+
+    /// For at least this long after the grant nobody is granted these locks again, even if they are released earlier. For
+    /// jobs that are shorter than the clock skew of those who start them. At most 24 h. Default: 0.
+    pub fn min_hold(mut self, min_hold: Duration) -> Self {
+        self.spec.min_hold = min_hold;
+        self
+    }
+
+    /// Waits for the locks, for as long as it takes.
+    ///
+    /// # Errors
+    /// `Lost` if the session was lost while waiting, `Refused`, and `Unavailable` if no session could be opened in time.
+    pub async fn acquire(self) -> Result<Guard> {
+        match self.ask(Wait::Forever).await? {
+            Attempt::Acquired(guard) => Ok(guard),
+            Attempt::Busy(_) => Err(Error::Unavailable("the wait was ended by the server".to_owned())),
+        }
+    }
+
+    /// Tries once.
+    ///
+    /// # Errors
+    /// `Lost`, `Refused` and `Unavailable`. That somebody else holds the locks is no error.
+    pub async fn try_acquire(self) -> Result<Attempt> {
+        self.ask(Wait::No).await
+    }
+
+    /// Waits for the locks, at most this long (at most 365 days).
+    ///
+    /// # Errors
+    /// `Lost`, `Refused` and `Unavailable`. That somebody else still holds the locks then is no error.
+    pub async fn acquire_within(self, wait: Duration) -> Result<Attempt> {
+        self.ask(Wait::AtMost(wait)).await
+    }
+
+    async fn ask(self, wait: Wait) -> Result<Attempt> {
+        let session = match self.place {
+            Place::Own(client, options) => client.session(options).await?,
+            Place::Given(session) => session,
+        };
+        session.remote().clone().acquire(session, self.spec, wait).await
+    }
+}

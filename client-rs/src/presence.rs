@@ -1,0 +1,175 @@
+//! What handles and the connection know together: whether a session is valid, whether a hold is.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::clock::{self, Moment};
+use crate::error::LostReason;
+use crate::validity::{Phase, Validity};
+
+/// Where a session stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SessionState {
+    /// Renewed lately.
+    Healthy,
+    /// Still valid, but a renewal is overdue: less than a third of the TTL is left.
+    AtRisk,
+    /// Over, for good. The locks may be with others.
+    Lost(LostReason),
+}
+
+/// Timers of the runtime stop while the machine is suspended, so nobody sleeps longer than this without a look at the clock.
+const LONGEST_NAP: Duration = Duration::from_secs(1);
+
+/// One session's validity, decided by the clock at the moment of asking.
+#[derive(Debug)]
+pub(crate) struct SessionPresence {
+    validity: Mutex<Validity>,
+    state: watch::Sender<SessionState>,
+}
+
+impl SessionPresence {
+    pub(crate) fn new(ttl: Duration, sent: Moment) -> Self {
+        Self { validity: Mutex::new(Validity::new(ttl, sent)), state: watch::Sender::new(SessionState::Healthy) }
+    }
+
+    /// Where the session stands. Whoever sees first that its time is over, makes it so for everyone.
+    pub(crate) fn check(&self, now: Moment) -> SessionState {
+        let phase = self.validity().phase(now);
+        self.publish(phase);
+        self.state.borrow().clone()
+    }
+
+    pub(crate) fn is_valid(&self) -> bool {
+        !matches!(self.check(clock::now()), SessionState::Lost(_))
+    }
+
+    /// A renewal was answered.
+    pub(crate) fn renewed(&self, ttl: Duration, sent: Moment, now: Moment) {
+        let phase = {
+            let mut validity = self.validity();
+            validity.renewed(ttl, sent, now);
+            validity.phase(now)
+        };
+        self.publish(phase);
+    }
+
+    /// Ends it. The first reason stays.
+    pub(crate) fn end(&self, reason: LostReason) {
+        self.validity().end();
+        self.state.send_if_modified(|state| {
+            let ends = !matches!(state, SessionState::Lost(_));
+            if ends {
+                *state = SessionState::Lost(reason);
+            }
+            ends
+        });
+    }
+
+    pub(crate) fn next_change(&self, now: Moment) -> Option<Moment> {
+        self.validity().next_change(now)
+    }
+
+    pub(crate) fn until(&self) -> Moment {
+        self.validity().until()
+    }
+
+    pub(crate) fn ttl(&self) -> Duration {
+        self.validity().ttl()
+    }
+
+    pub(crate) fn subscribe(&self) -> watch::Receiver<SessionState> {
+        self.state.subscribe()
+    }
+
+    /// Waits until the session is lost. Looks at the clock itself, so that it needs nobody else to be on time.
+    pub(crate) async fn lost(&self) -> LostReason {
+        let mut state = self.state.subscribe();
+        loop {
+            let now = clock::now();
+            if let SessionState::Lost(reason) = self.check(now) {
+                return reason;
+            }
+            let nap = self.until().since(now).min(LONGEST_NAP);
+            tokio::select! {
+                // The sender is a field of `self`: it cannot be gone.
+                _ = state.changed() => {}
+                () = tokio::time::sleep(nap) => {}
+            }
+        }
+    }
+
+    fn publish(&self, phase: Phase) {
+        self.state.send_if_modified(|state| {
+            let next = match (phase, &*state) {
+                (_, SessionState::Lost(_)) => return false,
+                (Phase::Healthy, _) => SessionState::Healthy,
+                (Phase::AtRisk, _) => SessionState::AtRisk,
+                (Phase::Over, _) => SessionState::Lost(LostReason::Unrenewed),
+            };
+            let changes = next != *state;
+            *state = next;
+            changes
+        });
+    }
+
+    fn validity(&self) -> MutexGuard<'_, Validity> {
+        // The arithmetic under this lock does not panic; a poisoned lock would still hold a usable value.
+        self.validity.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One hold's validity: its session's, unless the hold ended before.
+#[derive(Debug)]
+pub(crate) struct HoldPresence {
+    pub(crate) session: Arc<SessionPresence>,
+    pub(crate) names: Vec<String>,
+    pub(crate) token: u64,
+    ended: watch::Sender<Option<LostReason>>,
+}
+
+impl HoldPresence {
+    pub(crate) fn new(session: Arc<SessionPresence>, names: Vec<String>, token: u64) -> Self {
+        Self { session, names, token, ended: watch::Sender::new(None) }
+    }
+
+    pub(crate) fn is_valid(&self) -> bool {
+        self.ended.borrow().is_none() && self.session.is_valid()
+    }
+
+    /// Why it is lost, if it is.
+    pub(crate) fn lost_reason(&self) -> Option<LostReason> {
+        if let Some(reason) = self.ended.borrow().clone() {
+            return Some(reason);
+        }
+        match self.session.check(clock::now()) {
+            SessionState::Lost(reason) => Some(reason),
+            SessionState::Healthy | SessionState::AtRisk => None,
+        }
+    }
+
+    /// Ends it. The first reason stays.
+    pub(crate) fn end(&self, reason: LostReason) {
+        self.ended.send_if_modified(|ended| {
+            let ends = ended.is_none();
+            ended.get_or_insert(reason);
+            ends
+        });
+    }
+
+    pub(crate) async fn lost(&self) -> LostReason {
+        let mut ended = self.ended.subscribe();
+        loop {
+            if let Some(reason) = self.lost_reason() {
+                return reason;
+            }
+            tokio::select! {
+                _ = ended.changed() => {}
+                reason = self.session.lost() => return reason,
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Sessions: this program's presence at the service.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+
+use crate::clock;
+use crate::error::{LostReason, Result};
+use crate::link::{Note, Remote};
+use crate::lock::LockRequest;
+use crate::model::Metadata;
+use crate::presence::{SessionPresence, SessionState};
+
+/// How to open a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionOptions {
+    pub(crate) ttl: Duration,
+    pub(crate) owner: String,
+    pub(crate) metadata: Metadata,
+    pub(crate) id: Option<String>,
+}
+
+impl Default for SessionOptions {
+    fn default() -> Self {
+        Self { ttl: Duration::from_secs(10), owner: String::new(), metadata: Metadata::new(), id: None }
+    }
+}
+
+impl SessionOptions {
+    /// A TTL of 10 s, a fresh id, no owner, no metadata.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How long the session outlives this program if that dies: 500 ms to 24 h unless the server is configured otherwise.
+    /// Default: 10 s.
+    #[must_use]
+    pub fn ttl(self, ttl: Duration) -> Self {
+        Self { ttl, ..self }
+    }
+
+    /// Who this is, for people: a host, a pod, a job. At most 255 bytes. Default: empty.
+    #[must_use]
+    pub fn owner(self, owner: impl Into<String>) -> Self {
+        Self { owner: owner.into(), ..self }
+    }
+
+    /// A free label. All labels together: at most 4096 bytes.
+    #[must_use]
+    pub fn metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.metadata.insert(key.into(), value.into());
+        self
+    }
+
+    /// The session's id: 1 to 128 bytes. Two programs must never use the same id at the same time: what one holds the other
+    /// would hold too. Default: a fresh one.
+    #[must_use]
+    pub fn id(self, id: impl Into<String>) -> Self {
+        Self { id: Some(id.into()), ..self }
+    }
+}
+
+/// This program's presence at the service. What it holds and waits for ends when it ends.
+///
+/// A session keeps itself alive in the background. Clones are handles to the same session; when the last one and the last
+/// [`Guard`](crate::Guard) are dropped, it is closed in the background.
+#[derive(Clone, Debug)]
+pub struct Session {
+    handle: Arc<SessionHandle>,
+}
+
+/// The end of this is the end of the session.
+#[derive(Debug)]
+struct SessionHandle {
+    id: Arc<str>,
+    owner: String,
+    presence: Arc<SessionPresence>,
+    remote: Remote,
+}
+
+impl Drop for SessionHandle {
+    fn drop(&mut self) {
+        self.presence.end(LostReason::Closed);
+        let note = Note::SessionDropped { session: Arc::clone(&self.id), presence: Arc::clone(&self.presence) };
+        self.remote.note(note);
+    }
+}
+
+impl Session {
+    pub(crate) fn new(id: Arc<str>, owner: String, presence: Arc<SessionPresence>, remote: Remote) -> Self {
+        Self { handle: Arc::new(SessionHandle { id, owner, presence, remote }) }
+    }
+
+    /// Its id.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.handle.id
+    }
+
+    /// Its owner label.
+    #[must_use]
+    pub fn owner(&self) -> &str {
+        &self.handle.owner
+    }
+
+    /// The TTL that the server granted.
+    #[must_use]
+    pub fn ttl(&self) -> Duration {
+        self.handle.presence.ttl()
+    }
+
+    /// Whether the server cannot have given its locks away, decided by the clock at this very moment: a process that was
+    /// paused for too long gets `false` on waking. Once `false` it stays so.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        self.handle.presence.is_valid()
+    }
+
+    /// The moment at which the session is lost if nothing more is heard from the server. In the past once it is lost.
+    ///
+    /// `Instant` stands still while the machine is suspended; to decide whether the session is valid, ask
+    /// [`is_valid`](Self::is_valid).
+    #[must_use]
+    pub fn valid_until(&self) -> Instant {
+        let left = self.handle.presence.until().since(clock::now());
+        Instant::now() + if self.is_valid() { left } else { Duration::ZERO }
+    }
+
+    /// The session's state, and each change of it.
+    #[must_use]
+    pub fn state(&self) -> watch::Receiver<SessionState> {
+        self.handle.presence.subscribe()
+    }
+
+    /// Waits until the session is lost: before the server could give its locks away, or as soon as the server says so.
+    pub async fn lost(&self) -> LostReason {
+        self.handle.presence.lost().await
+    }
+
+    /// Asks for a lock in this session: see [`LockRequest`].
+    pub fn lock(&self, name: impl Into<String>) -> LockRequest {
+        self.locks([name])
+    }
+
+    /// Asks for several locks at once, all or nothing, with one token: 1 to 16 different names.
+    pub fn locks(&self, names: impl IntoIterator<Item = impl Into<String>>) -> LockRequest {
+        LockRequest::in_session(self.clone(), names.into_iter().map(Into::into).collect())
+    }
+
+    /// Closes the session, and with it all that it holds and waits for. Returns when the server has done so.
+    ///
+    /// # Errors
+    /// `Unavailable` if no server answered in time; the session then ends by its TTL at the latest.
+    pub async fn close(&self) -> Result<()> {
+        self.handle.remote.close_session(Arc::clone(&self.handle.id), Arc::clone(&self.handle.presence)).await
+    }
+
+    pub(crate) fn id_shared(&self) -> Arc<str> {
+        Arc::clone(&self.handle.id)
+    }
+
+    pub(crate) fn presence(&self) -> &Arc<SessionPresence> {
+        &self.handle.presence
+    }
+
+    pub(crate) fn remote(&self) -> &Remote {
+        &self.handle.remote
+    }
+}

@@ -1,0 +1,149 @@
+//! Watching who holds what, as it changes.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+
+use tokio::sync::mpsc;
+use tokio_stream::Stream;
+
+use crate::error::Result;
+use crate::link::{Note, Remote, WatchKey};
+use crate::model::{Event, Lock};
+
+/// What to watch. With neither names nor prefixes: all locks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WatchOptions {
+    pub(crate) names: Vec<String>,
+    pub(crate) prefixes: Vec<String>,
+    pub(crate) after_revision: u64,
+}
+
+impl WatchOptions {
+    /// All locks of the namespace.
+    #[must_use]
+    pub fn all() -> Self {
+        Self::default()
+    }
+
+    /// Locks by name: at most 100.
+    #[must_use]
+    pub fn names(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { names: names.into_iter().map(Into::into).collect(), ..Self::default() }
+    }
+
+    /// One lock more.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.names.push(name.into());
+        self
+    }
+
+    /// The locks whose names begin with this, besides the others: at most 100 prefixes.
+    #[must_use]
+    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefixes.push(prefix.into());
+        self
+    }
+
+    /// Begin with the events after this revision instead of a snapshot: the last revision that an earlier watch told.
+    #[must_use]
+    pub fn after_revision(self, revision: u64) -> Self {
+        Self { after_revision: revision, ..self }
+    }
+}
+
+/// What a watch tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WatchEvent {
+    /// Everything that is watched, as it is at one revision. Comes first unless the watch was resumed, and after
+    /// `HistoryGone`.
+    Snapshot {
+        /// The locks that are held or waited for, and those watched by name even if they are idle.
+        locks: Vec<Lock>,
+        /// All up to this revision has been told.
+        revision: u64,
+    },
+    /// What happened in one commit.
+    Events {
+        /// In order of revision.
+        events: Vec<Event>,
+        /// All up to this revision has been told.
+        revision: u64,
+    },
+    /// Nothing happened to what is watched, up to this revision.
+    Progress {
+        /// All up to this revision has been told.
+        revision: u64,
+    },
+    /// The history after the last revision that was told is not there any more. A snapshot follows.
+    HistoryGone {
+        /// Why.
+        cause: HistoryGoneCause,
+    },
+}
+
+/// Why history is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HistoryGoneCause {
+    /// It was dropped after the configured time.
+    Compacted,
+    /// The database lost it: a failover to a copy that was behind, or a restore.
+    Lost,
+    /// A cause that this version does not know.
+    Unknown,
+}
+
+/// A stream of what happens: each revision once and in order, across reconnects. It ends only with an error that trying
+/// again cannot cure, after that has been told.
+///
+/// A reader that is slow loses nothing: the server is asked again from where the reader is.
+#[derive(Debug)]
+pub struct Watch {
+    key: WatchKey,
+    items: mpsc::Receiver<Result<WatchEvent>>,
+    /// Set by the connection when it stopped the watch because this reader was behind.
+    paused: Arc<AtomicBool>,
+    remote: Remote,
+}
+
+impl Watch {
+    pub(crate) fn new(
+        key: WatchKey,
+        items: mpsc::Receiver<Result<WatchEvent>>,
+        paused: Arc<AtomicBool>,
+        remote: Remote,
+    ) -> Self {
+        Self { key, items, paused, remote }
+    }
+
+    /// The next item; `None` after the watch has ended with an error.
+    pub async fn next(&mut self) -> Option<Result<WatchEvent>> {
+        std::future::poll_fn(|context| self.poll_item(context)).await
+    }
+
+    fn poll_item(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<WatchEvent>>> {
+        let item = self.items.poll_recv(context);
+        if item.is_ready() && self.items.is_empty() && self.paused.swap(false, Ordering::SeqCst) {
+            self.remote.note(Note::WatchDrained { watch: self.key });
+        }
+        item
+    }
+}
+
+impl Stream for Watch {
+    type Item = Result<WatchEvent>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.get_mut().poll_item(context)
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.remote.note(Note::WatchDropped { watch: self.key });
+    }
+}

@@ -1,0 +1,208 @@
+//! What a client carries through when servers fail.
+
+mod support;
+
+use std::time::{Duration, Instant};
+
+use support::{Cluster, within};
+use tenure_client::{Attempt, Client, Error, LostReason, SessionOptions, SessionState};
+
+const TTL: Duration = Duration::from_millis(1_500);
+
+/// Waits until so many wait for a lock.
+async fn waiters(client: &Client, name: &str, count: u64) {
+    within(async {
+        while client.get_lock(name).await.expect("read").waiter_count != count {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+/// Waits until a session has another home than this.
+async fn moved(client: &Client, session_id: &str, home: u64) -> u64 {
+    within(async {
+        loop {
+            match client.get_session(session_id).await {
+                Ok(session) if session.home != home => return session.home,
+                _ => tokio::task::yield_now().await,
+            }
+        }
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hold_survives_the_loss_of_its_server() -> anyhow::Result<()> {
+    let cluster = Cluster::start(2).await?;
+    let client = cluster.client()?;
+    let guard = within(client.lock("job").ttl(TTL).acquire()).await?;
+    let first = cluster.serving().await;
+    let home = client.get_session(guard.session().id()).await?.home;
+
+    cluster.relay(first).cut();
+    let cut = Instant::now();
+    moved(&client, guard.session().id(), home).await;
+    assert!(cut.elapsed() < Duration::from_secs(1), "it took {:?}", cut.elapsed());
+    assert!(guard.is_valid());
+    // It stays so for longer than the TTL, and the token is good for a release.
+    let other = within(client.lock("job").acquire_within(TTL * 2)).await?;
+    assert!(matches!(other, Attempt::Busy(_)));
+    assert!(guard.is_valid());
+    within(guard.release()).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_silent_is_left_within_the_ttl() -> anyhow::Result<()> {
+    let cluster = Cluster::start(3).await?;
+    let client = cluster.client()?;
+    let guard = within(client.lock("job").ttl(TTL).acquire()).await?;
+    for _ in 0..2 {
+        let session = client.get_session(guard.session().id()).await?;
+        let serving = cluster.serving().await;
+        cluster.relay(serving).freeze();
+        moved(&client, guard.session().id(), session.home).await;
+        assert!(guard.is_valid());
+        // So that it does not count as the one that is in use.
+        cluster.relay(serving).cut();
+    }
+    within(guard.release()).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_waiter_keeps_its_place() -> anyhow::Result<()> {
+    let cluster = Cluster::start(2).await?;
+    let (holder, early, late) = (cluster.client()?, cluster.client()?, cluster.client()?);
+    let guard = within(holder.lock("job").acquire()).await?;
+    let first = tokio::spawn(early.lock("job").owner("early").acquire());
+    waiters(&holder, "job", 1).await;
+    let second = tokio::spawn(late.lock("job").owner("late").acquire());
+    waiters(&holder, "job", 2).await;
+
+    cluster.relay(0).cut();
+    cluster.relay(1).cut();
+    cluster.relay(1).heal();
+    within(guard.release()).await?;
+    let first = within(first).await??;
+    assert!(!second.is_finished());
+    within(first.release()).await?;
+    within(second).await??;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_draining_server_is_left_without_a_gap() -> anyhow::Result<()> {
+    let mut cluster = Cluster::start(2).await?;
+    let client = cluster.client()?;
+    let session = within(client.session(SessionOptions::new().ttl(TTL))).await?;
+    let guard = within(session.lock("job").acquire()).await?;
+    let mut state = session.state();
+    state.mark_unchanged();
+    let home = client.get_session(session.id()).await?.home;
+
+    let serving = cluster.serving().await;
+    within(cluster.drain(serving)).await;
+    moved(&client, session.id(), home).await;
+    assert!(guard.is_valid());
+    assert!(!state.has_changed()?, "at risk: {:?}", *state.borrow());
+    within(guard.release()).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_servers_a_hold_is_lost_before_its_ttl() -> anyhow::Result<()> {
+    let cluster = Cluster::start(2).await?;
+    let client = cluster.client()?;
+    let ttl = Duration::from_millis(600);
+    let session = within(client.session(SessionOptions::new().ttl(ttl))).await?;
+    let guard = within(session.lock("job").acquire()).await?;
+    let mut state = session.state();
+
+    cluster.relay(0).cut();
+    cluster.relay(1).cut();
+    let cut = Instant::now();
+    within(state.wait_for(|state| *state == SessionState::AtRisk)).await?;
+    assert!(guard.is_valid());
+    assert_eq!(within(guard.lost()).await, LostReason::Unrenewed);
+    assert!(cut.elapsed() < ttl, "it took {:?}", cut.elapsed());
+    assert!(!guard.is_valid() && !session.is_valid());
+    assert!(matches!(guard.release().await, Err(Error::Lost(LostReason::Unrenewed))));
+
+    // The client goes on, and the old session is closed rather than waited for.
+    cluster.relay(0).heal();
+    within(client.lock("job").acquire()).await?;
+    assert!(!session.is_valid());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_is_cancelled_when_no_server_can_be_reached() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let client = cluster.client()?;
+    let (started, has_started) = tokio::sync::oneshot::channel();
+    let body = client.lock("job").ttl(Duration::from_millis(300)).run(move |_| async move {
+        let _ = started.send(());
+        std::future::pending::<()>().await
+    });
+    let body = tokio::spawn(body);
+    within(has_started).await?;
+    cluster.relay(0).cut();
+    assert!(matches!(within(body).await?, Err(Error::Lost(LostReason::Unrenewed))));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_outage_of_the_database_costs_a_holder_nothing() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let client = cluster.client()?;
+    let ttl = Duration::from_millis(400);
+    let session = within(client.session(SessionOptions::new().ttl(ttl))).await?;
+    let guard = within(session.lock("job").acquire()).await?;
+    let mut state = session.state();
+    state.mark_unchanged();
+
+    cluster.database.set_available(false);
+    let outage = tokio::time::timeout(ttl * 4, guard.lost()).await;
+    assert!(outage.is_err(), "lost: {outage:?}");
+    assert!(!state.has_changed()?, "at risk: {:?}", *state.borrow());
+    let waiting = tokio::spawn(session.lock("other").acquire());
+    cluster.database.set_available(true);
+    within(waiting).await??;
+    within(guard.release()).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_opening_goes_on_with_the_next_server() -> anyhow::Result<()> {
+    let cluster = Cluster::start(2).await?;
+    // Connections are taken, but nobody answers.
+    cluster.relay(0).freeze();
+    let client = cluster.client()?;
+    let asked = Instant::now();
+    within(client.lock("job").acquire()).await?;
+    assert!(asked.elapsed() < Duration::from_secs(1), "it took {:?}", asked.elapsed());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_somebody_renews_elsewhere_comes_back() -> anyhow::Result<()> {
+    let cluster = Cluster::start(2).await?;
+    let client = cluster.client()?;
+    let guard = within(client.lock("job").ttl(TTL).acquire()).await?;
+    let serving = cluster.serving().await;
+    let home = client.get_session(guard.session().id()).await?.home;
+    let other = Client::connect(cluster.relay(1 - serving).url())?;
+    within(other.renew(guard.session().id())).await?;
+    moved(&client, guard.session().id(), u64::MAX).await;
+    within(async {
+        while client.get_session(guard.session().id()).await.expect("read").home != home {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    assert!(guard.is_valid());
+    within(guard.release()).await?;
+    Ok(())
+}

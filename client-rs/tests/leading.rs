@@ -1,0 +1,194 @@
+//! Elections and watches against servers.
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use support::{Cluster, within};
+use tenure_client::{ClaimState, EventKind, EvictOptions, Watch, WatchEvent, WatchOptions};
+use tokio::sync::mpsc;
+use tokio_stream::StreamExt;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_the_leader_works_and_a_new_term_has_a_new_token() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let (work, mut worked) = mpsc::channel(64);
+    let mut candidates = Vec::new();
+    for number in 0..3 {
+        let election =
+            cluster.client()?.election("leader").ttl(Duration::from_millis(600)).owner(format!("candidate-{number}"));
+        let work = work.clone();
+        let candidate = async move {
+            election
+                .lead_every(Duration::from_millis(5), move |hold| {
+                    let work = work.clone();
+                    async move {
+                        let _ = work.send((number, hold.token())).await;
+                    }
+                })
+                .await
+        };
+        candidates.push(tokio::spawn(candidate));
+    }
+    let (leader, token) = within(worked.recv()).await.expect("work");
+    for _ in 0..5 {
+        assert_eq!(within(worked.recv()).await, Some((leader, token)));
+    }
+
+    let client = cluster.client()?;
+    client.evict("leader", EvictOptions::by("ops")).await?;
+    let (second, next) = within(async {
+        loop {
+            match worked.recv().await.expect("work") {
+                (_, old) if old == token => {}
+                next => return next,
+            }
+        }
+    })
+    .await;
+    assert!(next > token);
+
+    // Stopping the leader resigns.
+    candidates[second].abort();
+    let (third, last) = within(async {
+        loop {
+            match worked.recv().await.expect("work") {
+                (_, old) if old == next => {}
+                next => return next,
+            }
+        }
+    })
+    .await;
+    assert!(last > next && third != second);
+    candidates.iter().for_each(tokio::task::JoinHandle::abort);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn observers_are_told_who_leads() -> anyhow::Result<()> {
+    let cluster = Cluster::start(2).await?;
+    let client = cluster.client()?;
+    let election = client.election("leader").owner("me").metadata("address", "10.0.0.1:80");
+    let mut leaders = election.observe();
+    assert_eq!(within(leaders.next()).await.expect("an item")?, None);
+    let leadership = within(election.campaign()).await?;
+    let leader = within(leaders.next()).await.expect("an item")?.expect("a leader");
+    assert_eq!((leader.owner.as_str(), leader.token), ("me", leadership.token()));
+    assert_eq!(leader.metadata["address"], "10.0.0.1:80");
+    assert_eq!(within(election.leader()).await?, Some(leader));
+
+    cluster.relay(cluster.serving().await).cut();
+    within(leadership.resign()).await?;
+    assert_eq!(within(leaders.next()).await.expect("an item")?, None);
+    Ok(())
+}
+
+/// The next events, in the order of their revisions.
+async fn events(watch: &mut Watch) -> Vec<(u64, String, EventKind)> {
+    loop {
+        match within(watch.next()).await.expect("an item").expect("no error") {
+            WatchEvent::Events { events, .. } => {
+                return events.into_iter().map(|event| (event.revision, event.name, event.kind)).collect();
+            }
+            WatchEvent::Progress { .. } => {}
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watch_resumes_on_the_next_server_and_skips_nothing() -> anyhow::Result<()> {
+    let cluster = Cluster::start(2).await?;
+    let (client, other) = (cluster.client()?, cluster.client()?);
+    let held = within(other.lock("job-0").owner("holder").acquire()).await?;
+    let mut watch = client.watch(WatchOptions::all().prefix("job-"));
+    let Some(Ok(WatchEvent::Snapshot { locks, revision })) = within(watch.next()).await else { panic!("no snapshot") };
+    assert_eq!(locks.len(), 1);
+    assert_eq!(locks[0].holder().map(|claim| (claim.state, claim.token)), Some((ClaimState::Held, Some(held.token()))));
+
+    let mut last = revision;
+    for round in 1..20_u64 {
+        if round % 5 == 0 {
+            let (cut, healed) = if round % 2 == 0 { (0, 1) } else { (1, 0) };
+            cluster.relay(healed).heal();
+            cluster.relay(cut).cut();
+        }
+        let name = format!("job-{round}");
+        let guard = within(other.lock(&name).acquire()).await?;
+        let token = guard.token();
+        within(guard.release()).await?;
+        let mut seen = Vec::new();
+        while seen.last() != Some(&EventKind::Ended) {
+            for (revision, event, kind) in events(&mut watch).await {
+                assert!(revision > last, "{revision} after {last}");
+                assert_eq!(event, name);
+                if kind == EventKind::Granted {
+                    assert_eq!(revision, token);
+                }
+                last = revision;
+                seen.push(kind);
+            }
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_reader_is_told_everything_and_slows_nobody() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let client = cluster.client()?;
+    let mut watch = client.watch(WatchOptions::names(["job"]));
+    assert!(matches!(within(watch.next()).await, Some(Ok(WatchEvent::Snapshot { .. }))));
+    let session = within(client.session(Default::default())).await?;
+    let mut granted = Vec::new();
+    for _ in 0..300 {
+        let guard = within(session.lock("job").acquire()).await?;
+        granted.push(guard.token());
+        within(guard.release()).await?;
+    }
+    let mut told = Vec::new();
+    while told.len() < granted.len() {
+        let grants = events(&mut watch).await.into_iter().filter(|(_, _, kind)| *kind == EventKind::Granted);
+        told.extend(grants.map(|(revision, _, _)| revision));
+    }
+    assert_eq!(told, granted);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_watched_ends_with_the_reason() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let mut watch = cluster.client()?.watch(WatchOptions::names(["line\nbreak"]));
+    assert!(matches!(within(watch.next()).await, Some(Err(_))));
+    assert!(within(watch.next()).await.is_none());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_that_ends_its_term_is_followed_by_itself() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let election = cluster.client()?.election("leader");
+    let terms = Arc::new(AtomicU64::new(0));
+    let (tell, mut told) = mpsc::channel(8);
+    let leading = {
+        let terms = Arc::clone(&terms);
+        tokio::spawn(async move {
+            election
+                .lead(move |hold| {
+                    let tell = tell.clone();
+                    terms.fetch_add(1, Ordering::SeqCst);
+                    async move {
+                        let _ = tell.send(hold.token()).await;
+                    }
+                })
+                .await
+        })
+    };
+    let first = within(told.recv()).await;
+    let second = within(told.recv()).await;
+    assert!(second > first);
+    leading.abort();
+    Ok(())
+}

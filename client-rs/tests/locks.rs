@@ -1,0 +1,264 @@
+//! Locks and sessions against a server.
+
+mod support;
+
+use std::time::Duration;
+
+use support::{Cluster, within};
+use tenure_client::{Attempt, Client, EndReason, Error, EvictOptions, LostReason, Ran, Reason, SessionOptions};
+use tokio_stream::StreamExt;
+
+/// Waits until so many wait for a lock.
+async fn waiters(client: &Client, name: &str, count: u64) {
+    within(async {
+        while client.get_lock(name).await.expect("read").waiter_count != count {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+/// Waits until nobody holds a lock.
+async fn idle(client: &Client, name: &str) {
+    within(async {
+        while client.get_lock(name).await.expect("read").holder().is_some() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_holds_and_the_other_is_told_who() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let (first, second) = (cluster.client()?, cluster.client()?);
+    let guard = within(first.lock("job").owner("host-1").metadata("pid", "7").acquire()).await?;
+    assert!(guard.is_valid() && guard.token() > 0);
+    assert_eq!(guard.names(), ["job"]);
+
+    let Attempt::Busy(busy) = within(second.lock("job").try_acquire()).await? else { panic!("two hold it") };
+    let holder = busy.holder.expect("a holder");
+    assert_eq!((holder.owner.as_str(), holder.token), ("host-1", Some(guard.token())));
+    assert_eq!(holder.metadata["pid"], "7");
+
+    let token = guard.token();
+    let view = guard.hold();
+    guard.release().await?;
+    assert!(!view.is_valid());
+    assert_eq!(view.lost().await, LostReason::Released);
+    let next = within(second.lock("job").try_acquire()).await?.acquired().expect("free");
+    assert!(next.token() > token);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_waiter_is_woken_by_the_release() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let (first, second) = (cluster.client()?, cluster.client()?);
+    let guard = within(first.lock("job").acquire()).await?;
+    let waiting = tokio::spawn(second.lock("job").acquire());
+    waiters(&first, "job", 1).await;
+    let token = guard.token();
+    guard.release().await?;
+    let next = within(waiting).await??;
+    assert!(next.token() > token);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bounded_wait_ends_with_the_holder() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let (first, second) = (cluster.client()?, cluster.client()?);
+    let guard = within(first.lock("job").owner("first").acquire()).await?;
+    let attempt = within(second.lock("job").acquire_within(Duration::from_millis(50))).await?;
+    let Attempt::Busy(busy) = attempt else { panic!("two hold it") };
+    assert_eq!(busy.holder.expect("a holder").owner, "first");
+    assert_eq!(first.get_lock("job").await?.waiter_count, 0);
+    drop(guard);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dropped_guard_is_released_in_the_background() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let client = cluster.client()?;
+    let session = within(client.session(SessionOptions::new())).await?;
+    drop(within(session.lock("job").acquire()).await?);
+    idle(&client, "job").await;
+    assert!(session.is_valid());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dropped_wait_leaves_nothing_behind() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let (first, second) = (cluster.client()?, cluster.client()?);
+    let guard = within(first.lock("job").acquire()).await?;
+    let session = within(second.session(SessionOptions::new())).await?;
+    let waiting = tokio::spawn(session.lock("job").acquire());
+    waiters(&first, "job", 1).await;
+    waiting.abort();
+    waiters(&first, "job", 0).await;
+    guard.release().await?;
+    idle(&first, "job").await;
+    // The session still can.
+    assert!(within(session.lock("job").try_acquire()).await?.acquired().is_some());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn acquires_dropped_at_any_moment_leave_nothing_behind() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let client = cluster.client()?;
+    let session = within(client.session(SessionOptions::new())).await?;
+    for turns in 0..40 {
+        let mut asking = Box::pin(session.lock("job").acquire());
+        for _ in 0..turns {
+            if futures::poll!(&mut asking).is_ready() {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+    idle(&client, "job").await;
+    within(session.lock("job").acquire()).await?.release().await?;
+    let info = client.get_session(session.id()).await?;
+    assert_eq!(info.claims, []);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tasks_of_one_session_take_turns() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let client = cluster.client()?;
+    let session = within(client.session(SessionOptions::new().owner("me"))).await?;
+    let guard = within(session.lock("job").acquire()).await?;
+    let Attempt::Busy(busy) = within(session.lock("job").try_acquire()).await? else { panic!("two hold it") };
+    assert_eq!(busy.holder.map(|holder| (holder.owner, holder.token)), Some(("me".into(), Some(guard.token()))));
+    let short = within(session.lock("job").acquire_within(Duration::from_millis(20))).await?;
+    assert!(matches!(short, Attempt::Busy(_)));
+
+    let mut waiting: Vec<_> = (0..5).map(|_| tokio::spawn(session.locks(["job", "other"]).acquire())).collect();
+    let mut token = guard.token();
+    guard.release().await?;
+    while !waiting.is_empty() {
+        let (next, _, rest) = within(futures::future::select_all(waiting)).await;
+        let next = next??;
+        assert!(next.token() > token);
+        token = next.token();
+        assert!(rest.iter().all(|waiting| !waiting.is_finished()), "two hold it");
+        next.release().await?;
+        waiting = rest;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_runs_only_under_the_lock() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let (first, second) = (cluster.client()?, cluster.client()?);
+    let answer = within(first.lock("job").run(async |hold| {
+        let busy = second.lock("job").try_run(async |_| ()).await;
+        assert!(matches!(busy, Ok(Ran::Busy(_))), "{busy:?}");
+        hold.token()
+    }))
+    .await?;
+    assert!(answer > 0);
+    assert!(matches!(within(second.lock("job").try_run(async |_| 5)).await?, Ran::Done(5)));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_eviction_cancels_the_body_at_once() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let (first, second) = (cluster.client()?, cluster.client()?);
+    let (started, has_started) = tokio::sync::oneshot::channel();
+    let body = tokio::spawn(first.lock("job").run(move |hold| async move {
+        let _ = started.send(hold.token());
+        std::future::pending::<()>().await
+    }));
+    let token = within(has_started).await?;
+    let evicted = second.evict("job", EvictOptions::by("ops").token(token).note("stuck")).await?;
+    assert_eq!(evicted.len(), 1);
+    let Err(Error::Lost(LostReason::Ended { reason, operator, note })) = within(body).await? else {
+        panic!("not lost")
+    };
+    assert_eq!((reason, operator.as_deref(), note.as_deref()), (EndReason::Evicted, Some("ops"), Some("stuck")));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn closing_a_session_ends_what_it_holds() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let client = cluster.client()?;
+    let session = within(client.session(SessionOptions::new().id("worker-7").metadata("zone", "a"))).await?;
+    assert_eq!(client.get_session("worker-7").await?.metadata["zone"], "a");
+    let guard = within(session.lock("job").acquire()).await?;
+    session.close().await?;
+    assert!(!session.is_valid() && !guard.is_valid());
+    assert_eq!(guard.lost().await, LostReason::Closed);
+    assert!(client.get_lock("job").await?.holder().is_none());
+    assert!(matches!(session.lock("job").acquire().await, Err(Error::Lost(LostReason::Closed))));
+    assert_eq!(client.get_session("worker-7").await.unwrap_err().reason(), Some(&Reason::SessionEnded));
+    // The id is free again, and the old handles mean nothing to the new session.
+    let again = within(client.session(SessionOptions::new().id("worker-7"))).await?;
+    drop((session, guard));
+    within(again.lock("job").acquire()).await?.release().await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refusals_name_their_reason() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let client = cluster.client()?;
+    let refused = within(client.session(SessionOptions::new().ttl(Duration::ZERO))).await.unwrap_err();
+    let Error::Refused(refusal) = refused else { panic!("{refused}") };
+    assert_eq!((&refusal.reason, refusal.fact("field")), (&Reason::InvalidField, Some("ttl")));
+    let refused = within(client.lock("line\nbreak").acquire()).await.unwrap_err();
+    assert_eq!(refused.reason(), Some(&Reason::InvalidField));
+    let twice = within(client.locks(["a", "a"]).acquire()).await.unwrap_err();
+    assert!(matches!(twice, Error::Invalid { field: "names", .. }));
+    let nobody = client.release("job", "nobody", 1).await.unwrap_err();
+    assert!(nobody.reason().is_some(), "{nobody}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_go_over_all_pages() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let client = cluster.client()?;
+    let session = within(client.session(SessionOptions::new())).await?;
+    let asked = (0..120).map(|number| session.lock(format!("job-{number:03}")).acquire());
+    let guards = within(futures::future::try_join_all(asked)).await?;
+    let locks: Vec<_> = within(client.list_locks("job-").collect::<Result<Vec<_>, _>>()).await?;
+    assert_eq!(locks.len(), 120);
+    assert!(locks.windows(2).all(|pair| pair[0].name < pair[1].name));
+    let sessions: Vec<_> = within(client.list_sessions().collect::<Result<Vec<_>, _>>()).await?;
+    assert_eq!(sessions.iter().map(|session| session.id.as_str()).collect::<Vec<_>>(), [session.id()]);
+    drop(guards);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_closed_client_leaves_nothing_held() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let (first, second) = (cluster.client()?, cluster.client()?);
+    let guard = within(first.lock("job").acquire()).await?;
+    within(first.close()).await?;
+    assert!(!guard.is_valid());
+    assert!(within(second.lock("job").try_acquire()).await?.acquired().is_some());
+    assert!(matches!(within(first.lock("job").acquire()).await, Err(Error::Closed)));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_server_calls_end_at_their_deadline() -> anyhow::Result<()> {
+    let client = Client::builder().endpoints(["127.0.0.1:1"]).call_timeout(Duration::from_millis(200)).connect()?;
+    for error in
+        [within(client.lock("job").acquire()).await.unwrap_err(), within(client.get_lock("job")).await.unwrap_err()]
+    {
+        let Error::Unavailable(problem) = error else { panic!("{error}") };
+        assert!(problem.contains("127.0.0.1:1"), "{problem}");
+    }
+    Ok(())
+}

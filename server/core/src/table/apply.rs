@@ -1,0 +1,125 @@
+//! Applying events: the only way in which a table changes.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::event::{Event, Recorded};
+use crate::model::{Claim, ClaimState, Revision, ServerId, Session, Text};
+use crate::table::journal::Undo;
+use crate::table::{Table, lingers_at};
+
+impl Table {
+    /// Takes over a committed event. Events are applied in order of revision, and none is left out; nothing that was
+    /// decided here may be pending.
+    pub fn apply(&mut self, recorded: &Recorded) {
+        debug_assert!(self.journal.is_empty(), "applying while a decision is pending");
+        self.journaling = false;
+        self.change(recorded.revision, &recorded.event);
+    }
+
+    /// Remembers an event of the past, from before this table was restored, so that refusals can be explained.
+    pub fn recall(&mut self, event: &Event) {
+        self.remember(event);
+    }
+
+    /// Applies an event that was just decided, in a way that can be undone.
+    pub(super) fn emit(&mut self, event: Event, decided: &mut Vec<Recorded>) -> Revision {
+        let revision = self.revision.next();
+        self.journaling = true;
+        self.change(revision, &event);
+        decided.push(Recorded { revision, event });
+        revision
+    }
+
+    fn change(&mut self, revision: Revision, event: &Event) {
+        self.note(Undo::Revision(self.revision));
+        self.revision = revision;
+        self.remember(event);
+        match event {
+            Event::SessionOpened(spec) => {
+                self.note(Undo::SessionInserted(spec.id.clone()));
+                let session = Session { spec: (**spec).clone(), opened: revision, claims: BTreeMap::new() };
+                self.admit(session);
+            }
+            Event::SessionAttached { session, home, ttl, .. } => self.attach(session, *home, *ttl),
+            Event::SessionEnded { session, .. } => {
+                if let Some(session) = self.dismiss(session) {
+                    self.note(Undo::SessionRemoved(session));
+                }
+            }
+            Event::ClaimQueued(spec) => {
+                self.put(Claim { id: revision, spec: spec.clone(), state: ClaimState::Waiting });
+            }
+            Event::ClaimGranted { claim, spec } => {
+                self.take(*claim);
+                self.put(Claim { id: *claim, spec: spec.clone(), state: ClaimState::Held { token: revision } });
+            }
+            Event::ClaimLingering { claim, token, spec, home, .. } => {
+                self.take(*claim);
+                let state = ClaimState::Lingering { token: *token, home: *home };
+                self.put(Claim { id: *claim, spec: spec.clone(), state });
+            }
+            Event::ClaimEnded { claim, .. } => self.take(*claim),
+            Event::ServerAdopted { dead, by } => self.adopt(*dead, *by),
+            Event::HistoryLost { .. } => {}
+        }
+    }
+
+    fn put(&mut self, claim: Claim) {
+        self.note(Undo::ClaimEntered(claim.id));
+        self.enter(claim);
+    }
+
+    fn take(&mut self, id: Revision) {
+        if let Some(claim) = self.leave(id) {
+            self.note(Undo::ClaimLeft(claim));
+        }
+    }
+
+    fn attach(&mut self, session: &Text, home: ServerId, ttl: Duration) {
+        if let Some(found) = self.sessions.get_mut(session) {
+            let undo = Undo::SessionAttached { session: session.clone(), home: found.spec.home, ttl: found.spec.ttl };
+            let from = found.spec.home;
+            found.spec.home = home;
+            found.spec.ttl = ttl;
+            self.move_home(Some(from), Some(home));
+            self.note(undo);
+        }
+    }
+
+    fn adopt(&mut self, dead: ServerId, by: ServerId) {
+        let orphans: Vec<(Text, Duration)> = self
+            .sessions_after(Revision(0))
+            .filter(|session| session.spec.home == dead)
+            .map(|session| (session.spec.id.clone(), session.spec.ttl))
+            .collect();
+        for (session, ttl) in orphans {
+            self.attach(&session, by, ttl);
+        }
+        let lingering: Vec<Claim> = self.claims.values().filter(|claim| lingers_at(claim, dead)).cloned().collect();
+        for claim in lingering {
+            self.take(claim.id);
+            if let ClaimState::Lingering { token, .. } = claim.state {
+                self.put(Claim { state: ClaimState::Lingering { token, home: by }, ..claim });
+            }
+        }
+    }
+
+    fn remember(&mut self, event: &Event) {
+        match event {
+            Event::SessionOpened(spec) => self.memory.session_opened(&spec.id),
+            Event::SessionEnded { session, reason, .. } => self.memory.session_ended(session, *reason),
+            Event::ClaimLingering { token, spec, reason, .. } => {
+                self.memory.claim_ended(&spec.session, *token, *reason);
+            }
+            Event::ClaimEnded { claim, token: Some(token), spec, reason, .. } => {
+                // The end of lingering adds nothing to what was remembered when the hold ended.
+                let lingers = |claim: &Claim| matches!(claim.state, ClaimState::Lingering { .. });
+                if !self.claims.get(claim).is_some_and(lingers) {
+                    self.memory.claim_ended(&spec.session, *token, *reason);
+                }
+            }
+            _ => {}
+        }
+    }
+}

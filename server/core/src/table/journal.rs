@@ -1,0 +1,58 @@
+//! The journal: how to take back what was decided but not committed.
+
+use crate::model::{Claim, Revision, ServerId, Session, Text};
+use crate::table::Table;
+
+/// How to take back one change.
+#[derive(Debug)]
+pub(super) enum Undo {
+    /// Go back to this revision.
+    Revision(Revision),
+    /// Remove the session of this id.
+    SessionInserted(Text),
+    /// Put this session back.
+    SessionRemoved(Session),
+    /// Give the session back its home and TTL.
+    SessionAttached { session: Text, home: ServerId, ttl: std::time::Duration },
+    /// Remove this claim.
+    ClaimEntered(Revision),
+    /// Put this claim back.
+    ClaimLeft(Claim),
+}
+
+impl Table {
+    /// Makes everything that was decided since the last call final.
+    pub fn commit(&mut self) {
+        self.journal.clear();
+    }
+
+    /// Takes back everything that was decided since the last [`Self::commit`].
+    pub fn undo(&mut self) {
+        while let Some(undo) = self.journal.pop() {
+            match undo {
+                Undo::Revision(revision) => self.revision = revision,
+                Undo::SessionInserted(id) => {
+                    self.dismiss(&id);
+                }
+                Undo::SessionRemoved(session) => self.admit(session),
+                Undo::SessionAttached { session, home, ttl } => {
+                    if let Some(session) = self.sessions.get_mut(&session) {
+                        let from = std::mem::replace(&mut session.spec.home, home);
+                        session.spec.ttl = ttl;
+                        self.move_home(Some(from), Some(home));
+                    }
+                }
+                Undo::ClaimEntered(id) => {
+                    self.leave(id);
+                }
+                Undo::ClaimLeft(claim) => self.enter(claim),
+            }
+        }
+    }
+
+    pub(super) fn note(&mut self, undo: Undo) {
+        if self.journaling {
+            self.journal.push(undo);
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The port for operators: `/livez` says that the process runs, `/readyz` whether it can serve, and why not.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::get;
+use axum::{Json, Router};
+use serde::Serialize;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+/// Why a server cannot serve.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unready {
+    /// It is not yet done with starting.
+    Starting,
+    /// The store does not answer; with what it says.
+    Store(String),
+    /// The server's lease has run out.
+    LeaseLost,
+    /// It is shutting down.
+    Draining,
+}
+
+impl fmt::Display for Unready {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Starting => write!(formatter, "starting"),
+            Self::Store(why) => write!(formatter, "store: {why}"),
+            Self::LeaseLost => write!(formatter, "lease lost"),
+            Self::Draining => write!(formatter, "draining"),
+        }
+    }
+}
+
+/// Whether a server can serve: it can if nothing speaks against it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Readiness {
+    /// What speaks against it.
+    pub reasons: Vec<Unready>,
+}
+
+impl Readiness {
+    /// It can.
+    pub const READY: Self = Self { reasons: Vec::new() };
+
+    /// It cannot, for one reason.
+    #[must_use]
+    pub fn not(reason: Unready) -> Self {
+        Self { reasons: vec![reason] }
+    }
+
+    /// Whether it can.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.reasons.is_empty()
+    }
+}
+
+/// What `/readyz` answers.
+#[derive(Debug, Serialize)]
+struct Answer {
+    ready: bool,
+    reasons: Vec<String>,
+}
+
+/// The port, bound.
+#[derive(Debug)]
+pub struct Admin {
+    listener: TcpListener,
+    readiness: watch::Receiver<Readiness>,
+}
+
+impl Admin {
+    /// Binds the port. Connections wait until it is served.
+    ///
+    /// # Errors
+    /// If the address is not free.
+    pub async fn bind(address: SocketAddr, readiness: watch::Receiver<Readiness>) -> io::Result<Self> {
+        Ok(Self { listener: TcpListener::bind(address).await?, readiness })
+    }
+
+    /// The address that it is bound to.
+    ///
+    /// # Errors
+    /// As the operating system has them.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Serves until `stop`, and then until the requests under way are answered. To be given up on after a while: a client
+    /// may read as slowly as it likes.
+    ///
+    /// # Errors
+    /// As the operating system has them.
+    pub async fn serve(self, stop: CancellationToken) -> io::Result<()> {
+        let router = Router::new()
+            .route("/livez", get(|| async { "alive\n" }))
+            .route("/readyz", get(readyz))
+            .with_state(self.readiness);
+        axum::serve(self.listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
+    }
+}
+
+async fn readyz(State(readiness): State<watch::Receiver<Readiness>>) -> (StatusCode, Json<Answer>) {
+    let readiness = readiness.borrow().clone();
+    let ready = readiness.is_ready();
+    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let reasons = readiness.reasons.iter().map(Unready::to_string).collect();
+    (status, Json(Answer { ready, reasons }))
+}

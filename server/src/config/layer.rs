@@ -1,0 +1,131 @@
+//! Settings as they were given in one place, each of them optional.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Deserialize;
+
+use super::LogFormat;
+use super::span::Span;
+
+/// Settings as flags and environment variables give them, or a file.
+#[derive(Clone, Debug, Default, Deserialize, Args)]
+#[serde(deny_unknown_fields)]
+pub struct Layer {
+    /// A TOML file with any of these settings (as `min_ttl = "500ms"`)
+    #[arg(long, env = "TENURE_CONFIG", value_name = "FILE")]
+    #[serde(skip)]
+    pub config: Option<PathBuf>,
+    /// Where the embedded database lives [default: $XDG_DATA_HOME/tenure, ~/.local/share/tenure or ./tenure-data]
+    #[arg(long, env = "TENURE_DATA_DIR", value_name = "FOLDER")]
+    pub data_dir: Option<PathBuf>,
+    /// The database: sqlite:FILE, postgres://USER@HOST,HOST/NAME, mysql://... [default: sqlite:<data_dir>/tenure.db]
+    #[arg(long, env = "TENURE_STORE_URL", value_name = "URL", hide_env_values = true)]
+    pub store_url: Option<String>,
+    /// A file that holds store_url, and its password with it
+    #[arg(long, env = "TENURE_STORE_URL_FILE", value_name = "FILE")]
+    pub store_url_file: Option<PathBuf>,
+    /// The most connections to the database for appends and reads [default: 4]
+    #[arg(long, env = "TENURE_STORE_MAX_CONNECTIONS", value_name = "NUMBER")]
+    pub store_max_connections: Option<u32>,
+    /// How long connecting to a host of the database may take [default: 2s]
+    #[arg(long, env = "TENURE_STORE_CONNECT_TIMEOUT", value_name = "DURATION")]
+    pub store_connect_timeout: Option<Span>,
+    /// How long a statement may take [default: 5s]
+    #[arg(long, env = "TENURE_STORE_STATEMENT_TIMEOUT", value_name = "DURATION")]
+    pub store_statement_timeout: Option<Span>,
+    /// Serve even from a database that may lose what it has committed [default: false]
+    #[arg(long, env = "TENURE_STORE_ALLOW_UNSAFE_DURABILITY", value_name = "BOOL")]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub store_allow_unsafe_durability: Option<bool>,
+    /// Prepare statements on the database's side; off for poolers that cannot bear it [default: true]
+    #[arg(long, env = "TENURE_STORE_PREPARED_STATEMENTS", value_name = "BOOL")]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub store_prepared_statements: Option<bool>,
+    /// How often to look for what other servers have written [default: 20ms]
+    #[arg(long, env = "TENURE_STORE_POLL_INTERVAL", value_name = "DURATION")]
+    pub store_poll_interval: Option<Span>,
+    /// Bring the database's tables up to date at start [default: true]
+    #[arg(long, env = "TENURE_STORE_MIGRATE", value_name = "BOOL")]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub store_migrate: Option<bool>,
+    /// The address for clients, gRPC [default: 127.0.0.1:7420]
+    #[arg(long, env = "TENURE_LISTEN", value_name = "ADDRESS")]
+    pub listen: Option<SocketAddr>,
+    /// The address for operators, HTTP [default: 127.0.0.1:7421]
+    #[arg(long, env = "TENURE_ADMIN_LISTEN", value_name = "ADDRESS")]
+    pub admin_listen: Option<SocketAddr>,
+    /// What people call this server [default: the host's name]
+    #[arg(long, env = "TENURE_LABEL", value_name = "TEXT")]
+    pub label: Option<String>,
+    /// The shortest TTL that a session may ask for [default: 500ms]
+    #[arg(long, env = "TENURE_MIN_TTL", value_name = "DURATION")]
+    pub min_ttl: Option<Span>,
+    /// The longest TTL that a session may ask for [default: 24h]
+    #[arg(long, env = "TENURE_MAX_TTL", value_name = "DURATION")]
+    pub max_ttl: Option<Span>,
+    /// How long the others wait for a beat of this server before they take its sessions over [default: 10s]
+    #[arg(long, env = "TENURE_SERVER_LEASE", value_name = "DURATION")]
+    pub server_lease: Option<Span>,
+    /// How long history is kept [default: 24h]
+    #[arg(long, env = "TENURE_HISTORY_RETENTION", value_name = "DURATION")]
+    pub history_retention: Option<Span>,
+    /// How long a server that was asked to stop may take [default: 10s]
+    #[arg(long, env = "TENURE_DRAIN_TIMEOUT", value_name = "DURATION")]
+    pub drain_timeout: Option<Span>,
+    /// The most namespaces that this server serves [default: 100]
+    #[arg(long, env = "TENURE_MAX_NAMESPACES", value_name = "NUMBER")]
+    pub max_namespaces: Option<usize>,
+    /// How log records are written [default: text]
+    #[arg(long, env = "TENURE_LOG_FORMAT", value_name = "FORMAT")]
+    pub log_format: Option<LogFormat>,
+    /// What is logged: a level, or several by target [default: $RUST_LOG or info]
+    #[arg(long, env = "TENURE_LOG_LEVEL", value_name = "FILTER")]
+    pub log_level: Option<String>,
+}
+
+impl Layer {
+    /// The environment variables that are settings.
+    #[must_use]
+    pub fn variables() -> Vec<String> {
+        let command = Self::augment_args(clap::Command::new("settings"));
+        let variables = command.get_arguments().filter_map(|argument| argument.get_env());
+        variables.map(|name| name.to_string_lossy().into_owned()).collect()
+    }
+
+    /// What is set here, and what is not as it is set `below`.
+    #[must_use]
+    pub fn over(self, below: Self) -> Self {
+        // The two ways to give the URL are one setting.
+        let url_here = self.store_url.is_some() || self.store_url_file.is_some();
+        let (store_url, store_url_file) = match url_here {
+            true => (self.store_url, self.store_url_file),
+            false => (below.store_url, below.store_url_file),
+        };
+        Self {
+            config: self.config.or(below.config),
+            data_dir: self.data_dir.or(below.data_dir),
+            store_url,
+            store_url_file,
+            store_max_connections: self.store_max_connections.or(below.store_max_connections),
+            store_connect_timeout: self.store_connect_timeout.or(below.store_connect_timeout),
+            store_statement_timeout: self.store_statement_timeout.or(below.store_statement_timeout),
+            store_allow_unsafe_durability: self.store_allow_unsafe_durability.or(below.store_allow_unsafe_durability),
+            store_prepared_statements: self.store_prepared_statements.or(below.store_prepared_statements),
+            store_poll_interval: self.store_poll_interval.or(below.store_poll_interval),
+            store_migrate: self.store_migrate.or(below.store_migrate),
+            listen: self.listen.or(below.listen),
+            admin_listen: self.admin_listen.or(below.admin_listen),
+            label: self.label.or(below.label),
+            min_ttl: self.min_ttl.or(below.min_ttl),
+            max_ttl: self.max_ttl.or(below.max_ttl),
+            server_lease: self.server_lease.or(below.server_lease),
+            history_retention: self.history_retention.or(below.history_retention),
+            drain_timeout: self.drain_timeout.or(below.drain_timeout),
+            max_namespaces: self.max_namespaces.or(below.max_namespaces),
+            log_format: self.log_format.or(below.log_format),
+            log_level: self.log_level.or(below.log_level),
+        }
+    }
+}

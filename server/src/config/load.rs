@@ -1,0 +1,98 @@
+//! Brings the places together in which settings are given.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::check::check;
+use super::{Config, ConfigError, Layer};
+
+/// What defaults depend on.
+#[derive(Clone, Debug, Default)]
+pub struct Surroundings {
+    /// All environment variables.
+    pub variables: Vec<(OsString, OsString)>,
+    /// The host's name.
+    pub host: String,
+}
+
+impl Surroundings {
+    /// Those of this process.
+    #[must_use]
+    pub fn of_this_process() -> Self {
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        Self { variables: std::env::vars_os().collect(), host }
+    }
+
+    /// The value of a variable that is set and not empty.
+    pub(super) fn variable(&self, name: &str) -> Option<OsString> {
+        let found = self.variables.iter().find(|(variable, _)| variable == name);
+        found.map(|(_, value)| value.clone()).filter(|value| !value.is_empty())
+    }
+}
+
+/// Variables of clients, which may share a server's environment, and those that Kubernetes makes up for a service that
+/// is named `tenure`.
+const NOT_OURS: [&str; 10] = [
+    "TENURE_ENDPOINTS",
+    "TENURE_NAMESPACE",
+    "TENURE_LOCK",
+    "TENURE_FENCING_TOKEN",
+    "TENURE_SESSION_ID",
+    "TENURE_RUN",
+    "TENURE_TIMEOUT",
+    "TENURE_PORT",
+    "TENURE_PORT_*",
+    "TENURE_SERVICE_*",
+];
+
+/// Makes the settings of what flags and environment give, the file that they name, and the surroundings.
+///
+/// # Errors
+/// If a setting is unknown or out of its bounds, or a file cannot be read; names it.
+pub fn load(given: Layer, surroundings: &Surroundings) -> Result<Config, ConfigError> {
+    refuse_unknown_variables(surroundings)?;
+    let below = match &given.config {
+        Some(file) => read_file(file)?,
+        None => Layer::default(),
+    };
+    let mut layer = given.over(below);
+    if let Some(file) = layer.store_url_file.take() {
+        if layer.store_url.is_some() {
+            return Err(ConfigError("both store_url and store_url_file are set: set one of them".into()));
+        }
+        let url = fs::read_to_string(&file)
+            .map_err(|error| ConfigError(format!("store_url_file: cannot read {}: {error}", file.display())))?;
+        layer.store_url = Some(url.trim_end_matches(['\r', '\n']).to_string());
+    }
+    check(layer, surroundings)
+}
+
+fn read_file(file: &Path) -> Result<Layer, ConfigError> {
+    let text = fs::read_to_string(file)
+        .map_err(|error| ConfigError(format!("config: cannot read {}: {error}", file.display())))?;
+    let mut layer: Layer =
+        toml::from_str(&text).map_err(|error| ConfigError(format!("config: {}: {error}", file.display())))?;
+    // Paths in a file are meant from where the file is.
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let from_here = |path: PathBuf| folder.join(path);
+    layer.data_dir = layer.data_dir.map(from_here);
+    layer.store_url_file = layer.store_url_file.map(from_here);
+    Ok(layer)
+}
+
+/// A misspelt TENURE_STORE_URL must not quietly put everything into an embedded database.
+fn refuse_unknown_variables(surroundings: &Surroundings) -> Result<(), ConfigError> {
+    let known = Layer::variables();
+    for (name, _) in &surroundings.variables {
+        let Some(name) = name.to_str().filter(|name| name.starts_with("TENURE_")) else { continue };
+        let not_ours = NOT_OURS.iter().any(|pattern| match pattern.strip_suffix('*') {
+            Some(start) => name.starts_with(start),
+            None => name == *pattern,
+        });
+        if !not_ours && !known.iter().any(|known| known == name) {
+            return Err(ConfigError(format!("the environment variable {name} is no setting of this server")));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,106 @@
+//! What a server is told: by flags, by environment variables and by a file, under the same names.
+//!
+//! `min_ttl` in the file is `--min-ttl` and `TENURE_MIN_TTL`. A flag wins over the environment, which wins over the file,
+//! which wins over the default. What is unknown or out of its bounds is refused by name.
+
+mod check;
+mod layer;
+mod load;
+mod show;
+mod span;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use secrecy::SecretString;
+use serde::Deserialize;
+
+pub use layer::Layer;
+pub use load::{Surroundings, load};
+pub use show::redacted;
+
+/// A setting that cannot be used, with its name and what would do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ConfigError(String);
+
+/// All that a server is told, checked.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where the server keeps files of its own: the embedded database. Made at start if it is not there.
+    pub data_dir: PathBuf,
+    /// The database.
+    pub store: StoreConfig,
+    /// The address for clients.
+    pub listen: SocketAddr,
+    /// The address for operators: `/livez` and `/readyz`, over HTTP.
+    pub admin_listen: SocketAddr,
+    /// What people call this server. 1 to 255 bytes without control characters. Default: the host's name.
+    pub label: String,
+    /// The shortest TTL that a session may ask for. 100 ms to `max_ttl`.
+    pub min_ttl: Duration,
+    /// The longest TTL that a session may ask for. `min_ttl` to 365 days.
+    pub max_ttl: Duration,
+    /// How long the other servers wait for a beat of this one before they take its sessions over. 2 s to 60 s.
+    pub server_lease: Duration,
+    /// How long history is kept. 0 to 3650 days.
+    pub history_retention: Duration,
+    /// How long a server that was asked to stop may take. 0 to 10 minutes.
+    pub drain_timeout: Duration,
+    /// How many namespaces this server serves at the most. 1 to 100000.
+    pub max_namespaces: usize,
+    /// What is logged, how.
+    pub log: LogConfig,
+}
+
+/// The database.
+#[derive(Clone, Debug)]
+pub struct StoreConfig {
+    /// `sqlite:<file>`, `postgres://...`, `mysql://...`, the latter two with one or several hosts. May hold a password.
+    pub url: SecretString,
+    /// The most connections to the database for appends and reads; one or two more serve the rest. 1 to 1000.
+    pub max_connections: u32,
+    /// How long connecting to one host may take. 100 ms to 60 s.
+    pub connect_timeout: Duration,
+    /// How long a statement may take. 100 ms to 60 s.
+    pub statement_timeout: Duration,
+    /// Whether to serve from a database that may lose what it has committed.
+    pub allow_unsafe_durability: bool,
+    /// Whether to prepare statements on the database's side. Poolers in transaction mode may not bear it.
+    pub prepared_statements: bool,
+    /// How often to look for what other servers have written. 1 ms to 10 s.
+    pub poll_interval: Duration,
+    /// Whether to bring the database's tables up to date at start.
+    pub migrate: bool,
+}
+
+/// What is logged, how.
+#[derive(Clone, Debug)]
+pub struct LogConfig {
+    /// One line a record, for people or for machines.
+    pub format: LogFormat,
+    /// Which records: a level (`info`), or several by target (`warn,tenure_server=debug`).
+    pub level: String,
+}
+
+/// How a log record is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+impl LogFormat {
+    /// The word for it in settings.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "json",
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Settings as text that may be shown to anyone, in the form of the file that would give them.
+
+use std::fmt;
+
+use secrecy::ExposeSecret;
+
+use super::Config;
+use super::span::Span;
+
+/// What stands for a secret.
+const HIDDEN: &str = "***";
+
+/// Displays as a TOML file, without secrets.
+impl fmt::Display for Config {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = |key: &str, value: String| writeln!(formatter, "{key} = {}", toml::Value::String(value));
+        text("data_dir", self.data_dir.display().to_string())?;
+        text("store_url", redacted(self.store.url.expose_secret()))?;
+        text("store_connect_timeout", Span(self.store.connect_timeout).to_string())?;
+        text("store_statement_timeout", Span(self.store.statement_timeout).to_string())?;
+        text("store_poll_interval", Span(self.store.poll_interval).to_string())?;
+        text("listen", self.listen.to_string())?;
+        text("admin_listen", self.admin_listen.to_string())?;
+        text("label", self.label.clone())?;
+        text("min_ttl", Span(self.min_ttl).to_string())?;
+        text("max_ttl", Span(self.max_ttl).to_string())?;
+        text("server_lease", Span(self.server_lease).to_string())?;
+        text("history_retention", Span(self.history_retention).to_string())?;
+        text("drain_timeout", Span(self.drain_timeout).to_string())?;
+        text("log_format", self.log.format.as_str().to_string())?;
+        text("log_level", self.log.level.clone())?;
+        writeln!(formatter, "max_namespaces = {}", self.max_namespaces)?;
+        writeln!(formatter, "store_max_connections = {}", self.store.max_connections)?;
+        writeln!(formatter, "store_allow_unsafe_durability = {}", self.store.allow_unsafe_durability)?;
+        writeln!(formatter, "store_prepared_statements = {}", self.store.prepared_statements)?;
+        writeln!(formatter, "store_migrate = {}", self.store.migrate)
+    }
+}
+
+/// A database's URL without its secrets. Rather hides too much than too little.
+#[must_use]
+pub fn redacted(url: &str) -> String {
+    let Some((kind, rest)) = url.split_once("://") else { return url.to_string() };
+    // The last @, because a password may hold one that was not escaped.
+    let (user, place) = match rest.rsplit_once('@') {
+        Some((user, place)) => (Some(user), place),
+        None => (None, rest),
+    };
+    let user = user.map(|user| match user.split_once(':') {
+        Some((name, _)) => format!("{name}:{HIDDEN}@"),
+        None => format!("{user}@"),
+    });
+    let place = match place.split_once('?') {
+        Some((place, parameters)) => {
+            let parameters: Vec<String> = parameters.split('&').map(redacted_parameter).collect();
+            format!("{place}?{}", parameters.join("&"))
+        }
+        None => place.to_string(),
+    };
+    format!("{kind}://{}{place}", user.unwrap_or_default())
+}
+
+fn redacted_parameter(parameter: &str) -> String {
+    match parameter.split_once('=') {
+        Some((name, _)) if name.to_ascii_lowercase().contains("pass") => format!("{name}={HIDDEN}"),
+        _ => parameter.to_string(),
+    }
+}

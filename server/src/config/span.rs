@@ -1,0 +1,62 @@
+//! Durations as people write them.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer, de};
+
+/// A duration with its unit: `500ms`, `10s`, `1h 30m`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span(pub Duration);
+
+impl FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match humantime::parse_duration(text) {
+            Ok(duration) => Ok(Self(duration)),
+            Err(_) => Err(format!("\"{text}\" is no duration with a unit, such as \"500ms\", \"10s\" or \"24h\"")),
+        }
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // In the largest unit that gives a whole number; a day is 24h.
+        const UNITS: [(u128, &str); 6] = [
+            (3_600_000_000_000, "h"),
+            (60_000_000_000, "m"),
+            (1_000_000_000, "s"),
+            (1_000_000, "ms"),
+            (1_000, "us"),
+            (1, "ns"),
+        ];
+        const DAY: u128 = 86_400_000_000_000;
+        let ns = self.0.as_nanos();
+        match UNITS.iter().find(|(unit, _)| ns.is_multiple_of(*unit)) {
+            _ if ns == 0 => formatter.write_str("0s"),
+            _ if ns > DAY && ns.is_multiple_of(DAY) => write!(formatter, "{}d", ns / DAY),
+            Some((unit, name)) => write!(formatter, "{}{name}", ns / unit),
+            None => write!(formatter, "{ns}ns"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Span {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text;
+        impl de::Visitor<'_> for Text {
+            type Value = Span;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a duration with a unit, such as \"500ms\", \"10s\" or \"24h\"")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Span, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_str(Text)
+    }
+}

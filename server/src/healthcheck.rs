@@ -1,0 +1,51 @@
+//! Asks a running server whether it is ready, for containers that have no other HTTP client.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// How long the server may take to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The longest answer that is read.
+const LONGEST: u64 = 64 * 1024;
+
+/// Asks `/readyz` of the server whose admin port is bound to `address`.
+///
+/// # Errors
+/// If it is not ready, with its reasons, or does not answer.
+pub async fn check(address: SocketAddr) -> anyhow::Result<()> {
+    let address = reachable(address);
+    let answer = tokio::time::timeout(PATIENCE, ask(address)).await;
+    let answer = answer
+        .with_context(|| format!("{address} did not answer within {PATIENCE:?}"))?
+        .with_context(|| format!("asking {address}"))?;
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    match head.split_whitespace().nth(1) {
+        Some("200") => Ok(()),
+        Some(status) => bail!("not ready ({status}): {body}"),
+        None => bail!("{address} does not speak HTTP"),
+    }
+}
+
+async fn ask(address: SocketAddr) -> anyhow::Result<String> {
+    let mut stream = TcpStream::connect(address).await?;
+    let request = format!("GET /readyz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = Vec::new();
+    stream.take(LONGEST).read_to_end(&mut answer).await?;
+    Ok(String::from_utf8_lossy(&answer).into_owned())
+}
+
+/// A server that is bound to every address of its machine is reached by the local one.
+fn reachable(mut address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
+    address
+}

@@ -1,0 +1,234 @@
+//! A node: one run of this server under one id, from its first beat until it stops or finds itself marked dead.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use tenure_core::{Command, ServerId, StreamId, Text};
+use tokio::sync::RwLock;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::clock::Clock;
+use crate::lease::Lease;
+use crate::sequencer::{self, Namespace, Refusal, Settings};
+use crate::store::{Presence, Store, StoreError};
+
+/// What a node is started with.
+#[derive(Clone, Debug)]
+pub struct NodeOptions {
+    /// How long others wait for this server's beat to change before they adopt its sessions.
+    pub lease: Duration,
+    /// Host and address, for people.
+    pub label: String,
+    /// How long a claim is kept that nobody attends to.
+    pub reattach: Duration,
+    /// How often the log is looked at for what other servers appended, where the database does not tell.
+    pub poll_interval: Duration,
+    /// The most namespaces.
+    pub max_namespaces: usize,
+    /// How long history is kept.
+    pub history_retention: Duration,
+}
+
+/// Why a namespace cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OpenError {
+    /// There are too many of them.
+    #[error("there are {0} namespaces already, and no more are allowed")]
+    TooMany(usize),
+    /// Its state cannot be loaded.
+    #[error("{0}")]
+    Store(#[from] StoreError),
+}
+
+/// One run of this server.
+pub struct Node {
+    id: ServerId,
+    options: NodeOptions,
+    store: Arc<dyn Store>,
+    lease: Arc<Lease>,
+    others_live: Arc<AtomicBool>,
+    namespaces: RwLock<HashMap<Text, Namespace>>,
+    streams: AtomicU64,
+    cancel: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Node {
+    /// A node that has yet to beat.
+    #[must_use]
+    pub fn new(
+        options: NodeOptions,
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        cancel: CancellationToken,
+    ) -> Arc<Self> {
+        // Never 0, and positive as a signed 64-bit number.
+        let id = ServerId((rand::random::<u64>() >> 1).max(1));
+        Arc::new(Self {
+            id,
+            options,
+            store,
+            lease: Arc::new(Lease::new(clock)),
+            others_live: Arc::new(AtomicBool::new(true)),
+            namespaces: RwLock::default(),
+            streams: AtomicU64::new(0),
+            cancel,
+            tasks: TaskTracker::new(),
+        })
+    }
+
+    /// Its id.
+    #[must_use]
+    pub fn id(&self) -> ServerId {
+        self.id
+    }
+
+    /// Its lease.
+    #[must_use]
+    pub fn lease(&self) -> &Arc<Lease> {
+        &self.lease
+    }
+
+    /// Its store.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// What it was started with.
+    #[must_use]
+    pub fn options(&self) -> &NodeOptions {
+        &self.options
+    }
+
+    /// Ends with the node.
+    #[must_use]
+    pub fn cancelled(&self) -> &CancellationToken {
+        &self.cancel
+    }
+
+    /// Whether other servers are known to live.
+    #[must_use]
+    pub fn others_live(&self) -> bool {
+        self.others_live.load(Ordering::Relaxed)
+    }
+
+    /// A number for a new stream.
+    #[must_use]
+    pub fn next_stream(&self) -> StreamId {
+        StreamId(self.streams.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// A namespace, opened if it was not.
+    ///
+    /// # Errors
+    /// If there are too many, or the store cannot be read.
+    pub async fn namespace(&self, name: &str) -> Result<Namespace, OpenError> {
+        if let Some(found) = self.namespaces.read().await.get(name) {
+            return Ok(found.clone());
+        }
+        let mut namespaces = self.namespaces.write().await;
+        if let Some(found) = namespaces.get(name) {
+            return Ok(found.clone());
+        }
+        if namespaces.len() >= self.options.max_namespaces {
+            return Err(OpenError::TooMany(namespaces.len()));
+        }
+        let settings = Settings {
+            me: self.id,
+            reattach: self.options.reattach,
+            lease: self.lease.clone(),
+            others_live: self.others_live.clone(),
+            cancel: self.cancel.clone(),
+        };
+        let name: Text = name.into();
+        let (namespace, running) = sequencer::start(name.clone(), self.store.clone(), settings).await?;
+        self.tasks.spawn(async move {
+            if let Err(error) = running.await {
+                tracing::error!(%error, "a sequencer failed");
+            }
+        });
+        namespaces.insert(name, namespace.clone());
+        Ok(namespace)
+    }
+
+    /// The namespaces that are open here.
+    pub async fn open_namespaces(&self) -> Vec<Namespace> {
+        self.namespaces.read().await.values().cloned().collect()
+    }
+
+    /// This server's presence with this beat.
+    pub(crate) fn presence(&self, beat: u64) -> Presence {
+        let label = self.options.label.clone();
+        Presence { server: self.id, beat, lease: self.options.lease, label, dead: false }
+    }
+
+    /// Whether, according to the servers table, anybody else lives.
+    pub(crate) fn note_others(&self, others_live: bool) {
+        self.others_live.store(others_live, Ordering::Relaxed);
+    }
+
+    /// The lease had run out and holds again: every session lives for a full TTL from now.
+    pub(crate) async fn refresh(&self) {
+        for namespace in self.open_namespaces().await {
+            namespace.refresh();
+        }
+    }
+
+    /// Opens all namespaces that the store has.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn open_all(&self) -> Result<(), StoreError> {
+        for (name, _) in self.store.heads().await? {
+            match self.namespace(&name).await {
+                Ok(_) => {}
+                Err(OpenError::Store(error)) => return Err(error),
+                Err(OpenError::TooMany(_)) => {
+                    tracing::error!(namespace = %name, "not opened, because max_namespaces is reached: its sessions will not expire");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The servers that are the home of something in some namespace, as far as is known here.
+    pub(crate) async fn homes(&self) -> Result<BTreeSet<ServerId>, Refusal> {
+        let mut homes = BTreeSet::new();
+        for namespace in self.open_namespaces().await {
+            homes.extend(namespace.read(|table| table.homes().collect::<Vec<_>>()).await?);
+        }
+        Ok(homes)
+    }
+
+    /// Takes over what dead servers were the home of.
+    pub(crate) async fn adopt(&self, dead: &[ServerId]) -> Result<(), Refusal> {
+        for namespace in self.open_namespaces().await {
+            for &dead in dead {
+                namespace.decide(Command::Adopt { dead, by: self.id }).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends everything that runs for this node, and waits for it.
+    pub async fn stop(&self) {
+        self.cancel.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    /// Runs a task that ends with the node.
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let cancel = self.cancel.clone();
+        self.tasks.spawn(async move {
+            tokio::select! {
+                () = cancel.cancelled() => {}
+                () = task => {}
+            }
+        });
+    }
+}

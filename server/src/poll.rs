@@ -1,0 +1,56 @@
+//! Following what other servers append, and dropping history that is old enough.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::node::{Node, OpenError};
+
+/// How often the log is looked at when no other server is known to live.
+const ALONE: Duration = Duration::from_secs(1);
+
+/// How often history is trimmed.
+const TRIM: Duration = Duration::from_secs(60);
+
+/// Looks for what other servers append: when the database tells, and from time to time.
+pub async fn follow(node: Arc<Node>) {
+    if node.store().exclusive() {
+        return;
+    }
+    loop {
+        let pause = if node.others_live() { node.options().poll_interval } else { ALONE };
+        tokio::select! {
+            () = node.store().hint() => {}
+            () = tokio::time::sleep(pause) => {}
+        }
+        let heads = match node.store().heads().await {
+            Ok(heads) => heads,
+            Err(error) => {
+                tracing::debug!(%error, "cannot look at the log");
+                continue;
+            }
+        };
+        for (name, revision) in heads {
+            match node.namespace(&name).await {
+                Ok(namespace) if *namespace.hub().head().borrow() == revision => {}
+                Ok(namespace) => namespace.catch_up(),
+                Err(OpenError::Store(error)) => tracing::debug!(%error, namespace = %name, "cannot open"),
+                Err(OpenError::TooMany(_)) => {}
+            }
+        }
+    }
+}
+
+/// Drops history that is older than it is to be kept.
+pub async fn trim(node: Arc<Node>) {
+    loop {
+        tokio::time::sleep(TRIM).await;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let before = now.saturating_sub(node.options().history_retention);
+        let before_ms = i64::try_from(before.as_millis()).unwrap_or(i64::MAX);
+        for namespace in node.open_namespaces().await {
+            if let Err(error) = node.store().trim(namespace.name(), before_ms).await {
+                tracing::warn!(%error, namespace = %namespace.name(), "cannot trim history");
+            }
+        }
+    }
+}

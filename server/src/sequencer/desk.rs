@@ -1,0 +1,230 @@
+//! The desk: who is waiting in this server for something to happen to a claim or a session, and the home's timers.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tenure_core::{
+    Claim, ClaimState, EndReason, Event, Eviction, Home, Recorded, Revision, ServerId, StreamId, Table, Text,
+};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::lease::Lease;
+
+/// How a wait ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WaitEnd {
+    /// The claim is held.
+    Granted(Claim),
+    /// The claim is over.
+    Ended(EndReason),
+}
+
+/// What a client's stream is told without having asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// A session that is attached to the stream has ended.
+    SessionEnded {
+        /// The session.
+        session: Text,
+        /// Why.
+        reason: EndReason,
+    },
+    /// A hold of such a session has ended.
+    HoldEnded {
+        /// The claim as it was.
+        claim: Claim,
+        /// Why.
+        reason: EndReason,
+        /// Who evicted it, if that is why.
+        eviction: Option<Eviction>,
+    },
+    /// Such a session has moved to another stream.
+    SessionMoved {
+        /// The session.
+        session: Text,
+    },
+}
+
+/// Where a stream takes notices. One that is full is one that does not read: it is closed.
+pub type Notices = mpsc::Sender<Notice>;
+
+pub(crate) struct Desk {
+    pub(crate) home: Home,
+    lease: Arc<Lease>,
+    waits: HashMap<Revision, Vec<(u64, oneshot::Sender<WaitEnd>)>>,
+    streams: HashMap<StreamId, Notices>,
+    count: u64,
+}
+
+/// The desk of one namespace, shared by its sequencer, its callers and its streams. Never locked across an await.
+#[derive(Clone)]
+pub(crate) struct SharedDesk(Arc<Mutex<Desk>>);
+
+impl SharedDesk {
+    pub(crate) fn new(me: ServerId, reattach: std::time::Duration, lease: Arc<Lease>) -> Self {
+        let home = Home::new(me, reattach);
+        let desk = Desk { home, lease, waits: HashMap::new(), streams: HashMap::new(), count: 0 };
+        Self(Arc::new(Mutex::new(desk)))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Desk> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Attends to a claim on behalf of a caller, until the attendance is dropped.
+    pub(crate) fn attend(&self, claim: Revision) -> Attendance {
+        let mut desk = self.lock();
+        let (sender, receiver) = oneshot::channel();
+        desk.count += 1;
+        let number = desk.count;
+        desk.waits.entry(claim).or_default().push((number, sender));
+        desk.home.attend(claim);
+        Attendance { desk: self.clone(), claim, number, receiver, told: false, satisfied: false }
+    }
+}
+
+/// Somebody's presence at the desk for one claim. Dropped before it is satisfied, it leaves a claim that nobody may know of,
+/// which the home gives up after a while.
+pub struct Attendance {
+    desk: SharedDesk,
+    claim: Revision,
+    number: u64,
+    receiver: oneshot::Receiver<WaitEnd>,
+    told: bool,
+    satisfied: bool,
+}
+
+impl Attendance {
+    /// The claim.
+    #[must_use]
+    pub fn claim(&self) -> Revision {
+        self.claim
+    }
+
+    /// Waits until the claim is granted or over. `None`: somebody else attends to it now and has been told.
+    pub async fn wait(&mut self) -> Option<WaitEnd> {
+        let end = (&mut self.receiver).await.ok();
+        self.told = end.is_some();
+        self.satisfied |= end.is_none();
+        end
+    }
+
+    /// The answer has been handed over, so the claim needs no more attention.
+    pub fn satisfied(mut self) {
+        self.satisfied = true;
+    }
+}
+
+impl Drop for Attendance {
+    fn drop(&mut self) {
+        // Closed without a word: somebody else came for the claim and has been told.
+        let superseded = !self.told && matches!(self.receiver.try_recv(), Err(oneshot::error::TryRecvError::Closed));
+        self.desk.lock().depart(self.claim, self.number, self.satisfied || superseded);
+    }
+}
+
+impl Desk {
+    /// Registers where a stream takes notices.
+    pub(crate) fn open_stream(&mut self, stream: StreamId, notices: Notices) {
+        self.streams.insert(stream, notices);
+    }
+
+    pub(crate) fn has_stream(&self, stream: StreamId) -> bool {
+        self.streams.contains_key(&stream)
+    }
+
+    pub(crate) fn stream_count(&self) -> usize {
+        self.streams.len()
+    }
+
+    pub(crate) fn close_stream(&mut self, stream: StreamId) {
+        self.streams.remove(&stream);
+    }
+
+    /// Closes every stream: the clients come back and look what is still theirs.
+    pub(crate) fn close_all_streams(&mut self) {
+        self.streams.clear();
+    }
+
+    pub(crate) fn tell(&mut self, stream: Option<StreamId>, notice: Notice) {
+        let Some(stream) = stream else { return };
+        if self.streams.get(&stream).is_some_and(|notices| notices.try_send(notice).is_err()) {
+            self.streams.remove(&stream);
+        }
+    }
+
+    /// Takes note of committed events; `table` shows the state after them.
+    pub(crate) fn observe(&mut self, events: &[Recorded], table: &Table) {
+        let now = self.lease.standing_tick();
+        for recorded in events {
+            self.notify(recorded);
+            self.home.observe(recorded, table, now);
+        }
+    }
+
+    /// The table was loaded anew: settles what is waited for according to it.
+    pub(crate) fn reconcile(&mut self, table: &Table) {
+        let now = self.lease.standing_tick();
+        self.home.rebuild(table, now);
+        for claim in self.waits.keys().copied().collect::<Vec<_>>() {
+            match table.claim(claim) {
+                Some(found) if found.state == ClaimState::Waiting => self.home.attend(claim),
+                Some(found) => self.settle(claim, &WaitEnd::Granted(found.clone())),
+                None => self.settle(claim, &WaitEnd::Ended(EndReason::Disconnected)),
+            }
+        }
+    }
+
+    fn notify(&mut self, recorded: &Recorded) {
+        match &recorded.event {
+            Event::ClaimGranted { claim, spec } => {
+                let state = ClaimState::Held { token: recorded.revision };
+                self.settle(*claim, &WaitEnd::Granted(Claim { id: *claim, spec: spec.clone(), state }));
+            }
+            Event::ClaimEnded { claim, token, spec, reason, eviction } => {
+                self.settle(*claim, &WaitEnd::Ended(*reason));
+                if let Some(token) = *token
+                    && *reason != EndReason::Released
+                {
+                    let claim = Claim { id: *claim, spec: spec.clone(), state: ClaimState::Held { token } };
+                    let stream = self.home.stream_of(&spec.session);
+                    self.tell(stream, Notice::HoldEnded { claim, reason: *reason, eviction: eviction.clone() });
+                }
+            }
+            Event::SessionAttached { session, home, .. } if *home != self.home.me() => {
+                self.tell(self.home.stream_of(session), Notice::SessionMoved { session: session.clone() });
+            }
+            Event::SessionEnded { session, reason, .. } => {
+                let stream = self.home.stream_of(session);
+                self.tell(stream, Notice::SessionEnded { session: session.clone(), reason: *reason });
+            }
+            _ => {}
+        }
+    }
+
+    /// Tells whoever came last for a claim; if nobody is there to hear of a grant, the claim is left to the timers.
+    fn settle(&mut self, claim: Revision, end: &WaitEnd) {
+        let Some(mut waits) = self.waits.remove(&claim) else { return };
+        while let Some((_, sender)) = waits.pop() {
+            if sender.send(end.clone()).is_ok() {
+                return;
+            }
+        }
+        if matches!(end, WaitEnd::Granted(_)) {
+            self.home.leave(claim, self.lease.standing_tick());
+        }
+    }
+
+    fn depart(&mut self, claim: Revision, number: u64, satisfied: bool) {
+        if let Some(waits) = self.waits.get_mut(&claim) {
+            waits.retain(|(other, _)| *other != number);
+            if !waits.is_empty() {
+                return;
+            }
+            self.waits.remove(&claim);
+        }
+        if !satisfied {
+            self.home.leave(claim, self.lease.standing_tick());
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! The sequencer: the one place where a namespace's commands are put in order.
+//!
+//! It gathers what has arrived into a batch, has the table decide each command, and appends the events to the store if the
+//! namespace is still at the revision that the decisions were made on. Only when the append is known to be committed are
+//! callers answered and watchers told. If another server was first, it takes over what it missed and decides again.
+
+mod batch;
+mod desk;
+mod replica;
+mod rows;
+mod run;
+
+use std::sync::Arc;
+
+use tenure_core::{Command, NotKept, Outcome, Rejection, Revision, StreamId, Table, Text};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::hub::Hub;
+use crate::lease::Lease;
+use crate::store::Store;
+use desk::SharedDesk;
+pub use desk::{Attendance, Notice, Notices, WaitEnd};
+pub use run::{Settings, start};
+
+/// Why a namespace does not do what it was asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The command may not do that.
+    #[error("{0}")]
+    Rejected(Rejection),
+    /// The store cannot be reached; nothing was changed.
+    #[error("the database cannot be reached: {0}")]
+    Unavailable(String),
+    /// This server's lease has run out.
+    #[error("this server has lost touch with the database for so long that it may not answer renewals")]
+    LeaseLost,
+    /// This server is shutting down.
+    #[error("this server is shutting down")]
+    Draining,
+}
+
+/// A command's outcome, committed.
+pub struct Decided {
+    /// What came of it.
+    pub outcome: Outcome,
+    /// The namespace's revision when it was so.
+    pub revision: Revision,
+    /// The caller's presence at the desk, if the command made a new claim or found one waiting.
+    pub attendance: Option<Attendance>,
+}
+
+type Reply = oneshot::Sender<Result<Decided, Refusal>>;
+type Reader = Box<dyn FnOnce(Result<&Table, Refusal>) + Send>;
+
+/// What a sequencer is asked.
+enum Request {
+    /// Decide this and make it durable. Without a reply: due by itself, and repeated until it is done.
+    Decide { command: Command, reply: Option<Reply> },
+    /// Show the table as it is at the log's head.
+    Read(Reader),
+    /// Another server may have appended.
+    CatchUp,
+}
+
+/// A namespace of this server.
+#[derive(Clone)]
+pub struct Namespace {
+    name: Text,
+    requests: mpsc::Sender<Request>,
+    desk: SharedDesk,
+    lease: Arc<Lease>,
+    hub: Arc<Hub>,
+    store: Arc<dyn Store>,
+}
+
+impl Namespace {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &Text {
+        &self.name
+    }
+
+    /// Its watch hub.
+    #[must_use]
+    pub fn hub(&self) -> &Arc<Hub> {
+        &self.hub
+    }
+
+    /// Its store, for history that the hub no longer has.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// Decides a command. It takes effect even if the caller goes away meanwhile.
+    ///
+    /// # Errors
+    /// A [`Refusal`]; then nothing was changed.
+    pub async fn decide(&self, command: Command) -> Result<Decided, Refusal> {
+        let (reply, answer) = oneshot::channel();
+        let request = Request::Decide { command, reply: Some(reply) };
+        self.requests.send(request).await.map_err(|_| Refusal::Draining)?;
+        answer.await.map_err(|_| Refusal::Draining)?
+    }
+
+    /// Reads the table as it is at the log's head, not earlier than the call.
+    ///
+    /// # Errors
+    /// If the store cannot be asked for the head.
+    pub async fn read<T, F>(&self, read: F) -> Result<T, Refusal>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Table) -> T + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let reader: Reader = Box::new(move |table| {
+            // A caller that has gone needs no answer.
+            let _ = reply.send(table.map(read));
+        });
+        self.requests.send(Request::Read(reader)).await.map_err(|_| Refusal::Draining)?;
+        answer.await.map_err(|_| Refusal::Draining)?
+    }
+
+    /// Lets the sequencer look whether another server has appended.
+    pub(crate) fn catch_up(&self) {
+        // If the queue is full, it will look anyway.
+        let _ = self.requests.try_send(Request::CatchUp);
+    }
+
+    /// Renews a session that has its home here, without asking whether it still has: only for callers who know.
+    /// `Ok(None)`: its home is elsewhere, as far as is known here.
+    ///
+    /// # Errors
+    /// If the session's time was up, or this server may not answer renewals.
+    pub fn renew(&self, session: &str) -> Result<Option<std::time::Duration>, Refusal> {
+        let now = self.lease.tick().ok_or(Refusal::LeaseLost)?;
+        match self.desk.lock().home.renew(session, now) {
+            Ok(ttl) => Ok(Some(ttl)),
+            Err(NotKept::Over) => Err(over(session)),
+            Err(NotKept::Elsewhere | NotKept::NotAttached) => Ok(None),
+        }
+    }
+
+    /// Renews a session on the stream that it is attached to; [`NotKept`] says why not.
+    ///
+    /// # Errors
+    /// If this server may not answer renewals.
+    pub fn keep_alive(&self, session: &str, stream: StreamId) -> Result<Result<std::time::Duration, NotKept>, Refusal> {
+        let now = self.lease.tick().ok_or(Refusal::LeaseLost)?;
+        Ok(self.desk.lock().home.keep_alive(session, stream, now))
+    }
+
+    /// Attaches a session to a stream, and tells the stream that it was attached to before.
+    ///
+    /// # Errors
+    /// If its home is not here.
+    pub fn attach(&self, session: &Text, stream: StreamId) -> Result<(), NotKept> {
+        let mut desk = self.desk.lock();
+        let before = desk.home.attach(session, stream)?;
+        desk.tell(before, Notice::SessionMoved { session: session.clone() });
+        Ok(())
+    }
+
+    /// Lets a stream take notices.
+    pub fn open_stream(&self, stream: StreamId, notices: Notices) {
+        self.desk.lock().open_stream(stream, notices);
+    }
+
+    /// Whether the stream still takes notices here. One that does not read them is closed, and all are when the state had to
+    /// be loaded anew: the client is to attach again and look what is still its own.
+    #[must_use]
+    pub fn has_stream(&self, stream: StreamId) -> bool {
+        self.desk.lock().has_stream(stream)
+    }
+
+    /// How many streams take notices here.
+    #[must_use]
+    pub fn stream_count(&self) -> usize {
+        self.desk.lock().stream_count()
+    }
+
+    /// The stream has ended.
+    pub fn close_stream(&self, stream: StreamId) {
+        self.desk.lock().close_stream(stream);
+    }
+
+    /// How long a session lives on at least, if its home is here.
+    #[must_use]
+    pub fn remaining(&self, session: &str) -> Option<std::time::Duration> {
+        let now = self.lease.standing_tick();
+        self.desk.lock().home.remaining(session, now)
+    }
+
+    /// How many sessions have their home here.
+    #[must_use]
+    pub fn session_count(&self) -> usize {
+        self.desk.lock().home.session_count()
+    }
+
+    /// Every session that has its home here lives for a full TTL from now: this server could take no renewals for a while.
+    pub(crate) fn refresh(&self) {
+        let now = self.lease.standing_tick();
+        self.desk.lock().home.refresh(now);
+    }
+}
+
+/// The refusal for a session whose time is up, though its end is not in the log yet.
+fn over(session: &str) -> Refusal {
+    let reason = tenure_core::EndReason::Expired;
+    Refusal::Rejected(Rejection::SessionEnded { session: session.into(), reason })
+}

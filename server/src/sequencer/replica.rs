@@ -1,0 +1,149 @@
+//! The replica: this server's table of a namespace, and how it follows the log.
+
+use std::sync::Arc;
+
+use tenure_core::{Event, Recorded, Revision, Table, Text};
+
+use super::desk::SharedDesk;
+use super::rows::RowsBehind;
+use crate::hub::Hub;
+use crate::store::{Batch, Head, Store, StoreError};
+
+/// How many events are read at a time when following the log.
+const READ: usize = 10_000;
+
+/// How far back before the rows history is read at start, so that refusals can be explained as before.
+const RECALL: u64 = 2_000;
+
+pub(super) struct Replica {
+    pub(super) name: Text,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) table: Table,
+    pub(super) desk: SharedDesk,
+    pub(super) hub: Arc<Hub>,
+    pub(super) rows: RowsBehind,
+    /// The highest revision that this server has ever seen here.
+    seen: Revision,
+}
+
+/// What is to be appended after the database lost (or may have lost) history.
+pub(super) struct Loss {
+    pub(super) after: Revision,
+    pub(super) revision: Revision,
+}
+
+impl Replica {
+    pub(super) fn new(name: Text, store: Arc<dyn Store>, desk: SharedDesk, hub: Arc<Hub>) -> Self {
+        let (table, rows, seen) = (Table::default(), RowsBehind::default(), Revision(0));
+        Self { name, store, table, desk, hub, rows, seen }
+    }
+
+    /// Takes over a committed batch that this table does not show yet.
+    pub(super) fn take_over(&mut self, batch: Arc<Batch>) {
+        for recorded in &batch.events {
+            self.table.apply(recorded);
+        }
+        self.took(batch);
+    }
+
+    /// A committed batch is shown by this table now: lets everybody know.
+    pub(super) fn took(&mut self, batch: Arc<Batch>) {
+        self.seen = self.seen.max(batch.revision());
+        self.rows.touched(&batch.events, &self.table);
+        self.desk.lock().observe(&batch.events, &self.table);
+        self.hub.publish(batch);
+    }
+
+    /// Loads the rows. The log after them is read by [`Self::follow`].
+    pub(super) async fn load(&mut self) -> Result<(), StoreError> {
+        let rows = self.store.load(&self.name).await?;
+        self.seen = self.seen.max(self.table.revision());
+        self.rows = RowsBehind::at(rows.revision);
+        self.table = Table::restore(rows.revision, rows.sessions, rows.claims);
+        self.recall(rows.revision).await?;
+        self.hub.reset(rows.revision);
+        self.desk.lock().reconcile(&self.table);
+        Ok(())
+    }
+
+    async fn recall(&mut self, until: Revision) -> Result<(), StoreError> {
+        let mut after = Revision(until.0.saturating_sub(RECALL));
+        while after < until {
+            let tail = match self.store.read(&self.name, after, READ).await {
+                Ok(tail) => tail,
+                Err(StoreError::Compacted(gone)) if gone > after => {
+                    after = gone;
+                    continue;
+                }
+                Err(StoreError::Compacted(_)) => return Ok(()),
+                Err(error) => return Err(error),
+            };
+            let Some(last) = tail.batches.last() else { return Ok(()) };
+            let past = |recorded: &&Recorded| recorded.revision <= until;
+            for recorded in tail.batches.iter().flat_map(|batch| &batch.events).filter(past) {
+                self.table.recall(&recorded.event);
+            }
+            after = last.revision();
+        }
+        Ok(())
+    }
+
+    /// Follows the log to its head. Returns what has to be appended if the database lost history.
+    pub(super) async fn follow(&mut self) -> Result<Option<Loss>, StoreError> {
+        let mut reloaded = false;
+        loop {
+            let tail = match self.store.read(&self.name, self.table.revision(), READ).await {
+                Err(StoreError::Compacted(_)) => {
+                    self.load().await?;
+                    continue;
+                }
+                tail => tail?,
+            };
+            let head = tail.head;
+            self.rows.saved(head.rows_revision);
+            let suspect = !head.intact || head.revision < self.table.revision();
+            if suspect && !reloaded {
+                reloaded = true;
+                self.load().await?;
+                continue;
+            }
+            let mut broken = false;
+            for batch in tail.batches {
+                broken = batch.previous != self.table.revision();
+                if broken {
+                    break;
+                }
+                self.take_over(batch);
+            }
+            if broken {
+                // History was lost behind our back, and another server has jumped ahead already.
+                self.load().await?;
+                self.desk.lock().close_all_streams();
+            } else if self.table.revision() >= head.revision {
+                return Ok(self.loss(&head));
+            }
+        }
+    }
+
+    /// Whether the revision has to jump, with the table at the head.
+    fn loss(&self, head: &Head) -> Option<Loss> {
+        if head.intact && head.revision >= self.seen {
+            return None;
+        }
+        let clock = u64::try_from(head.clock_ms).unwrap_or_default() << 16;
+        let revision = Revision(clock).max(self.seen.next()).max(head.revision.next());
+        Some(Loss { after: head.revision, revision })
+    }
+
+    /// The jump was committed.
+    pub(super) fn jumped(&mut self, batch: Arc<Batch>) {
+        self.take_over(batch);
+        self.desk.lock().close_all_streams();
+    }
+}
+
+impl Loss {
+    pub(super) fn event(&self) -> Recorded {
+        Recorded { revision: self.revision, event: Event::HistoryLost { after: self.after } }
+    }
+}

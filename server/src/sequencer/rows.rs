@@ -1,0 +1,91 @@
+//! Rows behind the log: which rows have yet to be written, so that loading is rows and the log after them.
+
+use tenure_core::{ClaimState, Event, Recorded, Revision, Session, Table};
+
+use crate::store::RowChanges;
+
+/// What has changed in the table since the rows were written.
+#[derive(Debug, Default)]
+pub(super) struct RowsBehind {
+    /// Up to where the rows sum up the log.
+    saved: Revision,
+    /// Sessions (by opening revision) and the revision at which each was touched.
+    sessions: Vec<(Revision, Revision)>,
+    /// Claims (by id) and the revision at which each was touched.
+    claims: Vec<(Revision, Revision)>,
+}
+
+impl RowsBehind {
+    pub(super) fn at(saved: Revision) -> Self {
+        Self { saved, ..Self::default() }
+    }
+
+    /// Whether the rows are behind the table.
+    pub(super) fn behind(&self, table: &Table) -> bool {
+        self.saved < table.revision()
+    }
+
+    /// The rows are at this revision (at least): what was touched up to there is written.
+    pub(super) fn saved(&mut self, revision: Revision) {
+        if revision > self.saved {
+            self.saved = revision;
+            self.sessions.retain(|(_, at)| *at > revision);
+            self.claims.retain(|(_, at)| *at > revision);
+        }
+    }
+
+    /// Notes what committed events touch. `table` shows the state after them.
+    pub(super) fn touched(&mut self, events: &[Recorded], table: &Table) {
+        for Recorded { revision, event } in events {
+            let at = *revision;
+            match event {
+                Event::SessionOpened(_) => self.sessions.push((at, at)),
+                Event::SessionAttached { opened, .. } | Event::SessionEnded { opened, .. } => {
+                    self.sessions.push((*opened, at));
+                }
+                Event::ClaimQueued(_) => self.claims.push((at, at)),
+                Event::ClaimGranted { claim, .. }
+                | Event::ClaimLingering { claim, .. }
+                | Event::ClaimEnded { claim, .. } => self.claims.push((*claim, at)),
+                Event::ServerAdopted { by, .. } => {
+                    let adopted = |session: &&Session| session.spec.home == *by;
+                    let sessions = table.sessions_after(Revision(0)).filter(adopted);
+                    self.sessions.extend(sessions.map(|session| (session.opened, at)));
+                    let lingering = table.claims().filter(|claim| matches!(claim.state, ClaimState::Lingering { .. }));
+                    self.claims.extend(lingering.map(|claim| (claim.id, at)));
+                }
+                Event::HistoryLost { .. } => {}
+            }
+        }
+    }
+
+    /// What to write to bring the rows to the table's revision.
+    pub(super) fn changes(&self, table: &Table) -> RowChanges {
+        let mut changes = RowChanges { from: self.saved, to: table.revision(), ..RowChanges::default() };
+        for opened in distinct(&self.sessions) {
+            match table.session_opened_at(opened) {
+                Some(session) => {
+                    changes.sessions.push(Session { claims: std::collections::BTreeMap::new(), ..session.clone() });
+                }
+                // What came and went since the rows were written has no row.
+                None if opened <= self.saved => changes.ended_sessions.push(opened),
+                None => {}
+            }
+        }
+        for id in distinct(&self.claims) {
+            match table.claim(id) {
+                Some(claim) => changes.claims.push(claim.clone()),
+                None if id <= self.saved => changes.ended_claims.push(id),
+                None => {}
+            }
+        }
+        changes
+    }
+}
+
+fn distinct(touched: &[(Revision, Revision)]) -> Vec<Revision> {
+    let mut keys: Vec<Revision> = touched.iter().map(|(key, _)| *key).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}

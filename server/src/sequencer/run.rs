@@ -1,0 +1,186 @@
+//! The sequencer's loop.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use tenure_core::{Command, Revision, ServerId, Text};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::batch::Work;
+use super::desk::SharedDesk;
+use super::replica::Replica;
+use super::{Namespace, Request};
+use crate::hub::Hub;
+use crate::lease::Lease;
+use crate::store::{Store, StoreError};
+
+/// The most commands in one batch.
+const BATCH: usize = 4_096;
+
+/// How many requests may queue up before their senders are held back.
+const QUEUE: usize = 8_192;
+
+/// The sequencer looks at the service clock at least this often, so that it runs.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// After this long, what is due by itself and could not be carried out is tried again.
+const AGAIN: Duration = Duration::from_millis(100);
+
+/// Rows are written behind the log about this often.
+const SAVE: Duration = Duration::from_millis(250);
+
+/// Rows that another server should have written are written here when they are this old.
+const SAVE_FOR_OTHERS: Duration = Duration::from_secs(5);
+
+/// What the sequencers of a server have in common.
+#[derive(Clone)]
+pub struct Settings {
+    /// This server.
+    pub me: ServerId,
+    /// How long a claim is kept that nobody attends to.
+    pub reattach: Duration,
+    /// This server's lease.
+    pub lease: Arc<Lease>,
+    /// Whether other servers live, who should be told of changes.
+    pub others_live: Arc<AtomicBool>,
+    /// Ends the sequencers.
+    pub cancel: CancellationToken,
+}
+
+pub(super) struct Sequencer {
+    pub(super) settings: Settings,
+    pub(super) replica: Replica,
+    pub(super) requests: mpsc::Receiver<Request>,
+    pub(super) cancel: CancellationToken,
+    /// The number of the last batch of this server in this namespace.
+    pub(super) number: u64,
+    /// Whether this server appended last.
+    pub(super) mine: bool,
+    /// The write of rows that is under way, and the revision it brings them to.
+    saving: Option<(Revision, JoinHandle<Result<(), StoreError>>)>,
+    /// Since when the rows are behind.
+    behind_since: Option<Instant>,
+}
+
+/// Loads a namespace and starts its sequencer.
+///
+/// # Errors
+/// If the store cannot be read.
+pub async fn start(
+    name: Text,
+    store: Arc<dyn Store>,
+    settings: Settings,
+) -> Result<(Namespace, JoinHandle<()>), StoreError> {
+    let desk = SharedDesk::new(settings.me, settings.reattach, settings.lease.clone());
+    let hub = Arc::new(Hub::default());
+    let (sender, requests) = mpsc::channel(QUEUE);
+    let replica = Replica::new(name.clone(), store.clone(), desk.clone(), hub.clone());
+    let cancel = settings.cancel.clone();
+    let lease = settings.lease.clone();
+    let mut sequencer =
+        Sequencer { settings, replica, requests, cancel, number: 0, mine: false, saving: None, behind_since: None };
+    sequencer.replica.load().await?;
+    sequencer.catch_up().await?;
+    let running = tokio::spawn(sequencer.run());
+    Ok((Namespace { name, requests: sender, desk, lease, hub, store }, running))
+}
+
+impl Sequencer {
+    async fn run(mut self) {
+        while let Some(mut work) = self.gather().await {
+            for command in self.due() {
+                work.push(Request::Decide { command, reply: None });
+            }
+            if !work.is_empty() {
+                self.carry_out(work).await;
+            }
+            self.save_behind().await;
+        }
+        self.save_last().await;
+    }
+
+    /// Waits until there is something to do, or time to look at the clock; takes all that has arrived.
+    async fn gather(&mut self) -> Option<Work> {
+        let mut work = Work::default();
+        let until = Instant::now() + self.pause();
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => return None,
+            request = self.requests.recv() => work.push(request?),
+            () = tokio::time::sleep_until(until) => {}
+        }
+        while work.len() < BATCH
+            && let Ok(request) = self.requests.try_recv()
+        {
+            work.push(request);
+        }
+        Some(work)
+    }
+
+    fn pause(&self) -> Duration {
+        let now = self.settings.lease.standing_tick();
+        let next = self.replica.desk.lock().home.next_deadline();
+        next.map_or(LOOK, |next| next.saturating_sub(now)).min(LOOK)
+    }
+
+    /// What is due by itself. Without the lease nothing is: the sessions could not have been renewed.
+    fn due(&mut self) -> Vec<Command> {
+        let Some(now) = self.settings.lease.tick() else { return Vec::new() };
+        self.replica.desk.lock().home.due(now)
+    }
+
+    pub(super) fn again(&mut self, command: &Command) {
+        let at = self.settings.lease.standing_tick() + AGAIN;
+        self.replica.desk.lock().home.again(command, at);
+    }
+
+    /// Writes the rows behind the log from time to time, while everything else goes on.
+    async fn save_behind(&mut self) {
+        if self.saving.as_ref().is_some_and(|(_, saving)| saving.is_finished()) {
+            self.finish_saving().await;
+        }
+        if self.saving.is_some() || !self.replica.rows.behind(&self.replica.table) {
+            return;
+        }
+        let wait = if self.mine { SAVE } else { SAVE_FOR_OTHERS };
+        let now = Instant::now();
+        if now < *self.behind_since.get_or_insert(now) + wait {
+            return;
+        }
+        self.behind_since = None;
+        let changes = self.replica.rows.changes(&self.replica.table);
+        let (store, name, to) = (self.replica.store.clone(), self.replica.name.clone(), changes.to);
+        let saving = tokio::spawn(async move { store.save(&name, &changes).await });
+        self.saving = Some((to, saving));
+    }
+
+    async fn finish_saving(&mut self) {
+        let Some((to, saving)) = self.saving.take() else { return };
+        match saving.await {
+            Ok(Ok(())) => self.replica.rows.saved(to),
+            Ok(Err(StoreError::Conflict)) => {
+                // Another server was first; the head tells how far it came.
+                if let Err(error) = self.catch_up().await {
+                    tracing::debug!(namespace = %self.replica.name, %error, "cannot follow the log");
+                }
+            }
+            Ok(Err(error)) => tracing::debug!(namespace = %self.replica.name, %error, "rows stay behind the log"),
+            Err(error) => tracing::error!(namespace = %self.replica.name, %error, "writing rows failed"),
+        }
+    }
+
+    /// A server that stops leaves the rows up to date, so that the next one starts fast.
+    async fn save_last(&mut self) {
+        self.finish_saving().await;
+        if self.mine && self.replica.rows.behind(&self.replica.table) {
+            let changes = self.replica.rows.changes(&self.replica.table);
+            if let Err(error) = self.replica.store.save(&self.replica.name, &changes).await {
+                tracing::debug!(namespace = %self.replica.name, %error, "rows stay behind the log");
+            }
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Acquire: asking, waiting, and being told.
+
+use std::time::Duration;
+
+use tenure_core::{Claim, Command, Opening, Outcome, Text};
+use tenure_proto::v1::{AcquireRequest, AcquireResponse};
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::bounds::{self, Wait};
+use super::problem::Problem;
+use super::{Api, Via, convert, fresh_session_id, in_time};
+use crate::sequencer::{Attendance, Decided, Namespace, Refusal, WaitEnd};
+
+/// A session that waits in a call of its own is renewed by the call: this often in its TTL.
+const RENEWALS_PER_TTL: u32 = 3;
+
+/// An Acquire that has passed its bounds.
+struct Asked {
+    session: Text,
+    opening: Option<Opening>,
+    names: Vec<Text>,
+    queue: bool,
+    priority: i32,
+    metadata: tenure_core::Metadata,
+    min_hold: Duration,
+}
+
+impl Asked {
+    fn command(&self, home: tenure_core::ServerId) -> Command {
+        Command::Acquire {
+            session: self.session.clone(),
+            opening: self.opening.clone(),
+            home,
+            names: self.names.clone(),
+            queue: self.queue,
+            priority: self.priority,
+            metadata: self.metadata.clone(),
+            min_hold: self.min_hold,
+        }
+    }
+}
+
+/// How the wait for a claim ended.
+enum End {
+    Told(WaitEnd),
+    /// The time is up, or the caller gives up.
+    Over,
+    /// Somebody else was told: ask again.
+    Superseded,
+}
+
+impl Api {
+    /// Carries out an Acquire. `cancel` ends its wait.
+    pub(super) async fn acquire(
+        &self,
+        request: AcquireRequest,
+        via: Via,
+        cancel: &CancellationToken,
+    ) -> Result<AcquireResponse, Problem> {
+        let wait = bounds::wait(request.wait)?;
+        let deadline = match wait {
+            Wait::For(wait) => Some(Instant::now() + wait),
+            Wait::Try | Wait::Forever => None,
+        };
+        let namespace = self.namespace(&request.namespace).await?;
+        let asked = self.asked(request, wait)?;
+        self.check_presence(&namespace, &asked, via)?;
+        loop {
+            let command = asked.command(self.node()?.id());
+            let decided = in_time(async { Ok(namespace.decide(command).await?) }).await?;
+            if let Via::Stream(stream) = via
+                && decided_session(&decided.outcome)
+            {
+                // Fails if the session has moved on since: then whoever moved it goes on with it.
+                let _ = namespace.attach(&asked.session, stream);
+            }
+            let Decided { outcome, revision, attendance } = decided;
+            match (outcome, attendance) {
+                (Outcome::Waiting { claim, ttl, .. }, Some(mut attendance)) => {
+                    match wait_for(&namespace, &asked, ttl, &mut attendance, deadline, via, cancel).await {
+                        End::Told(WaitEnd::Granted(claim)) => {
+                            attendance.satisfied();
+                            return Ok(held(&asked.session, &claim, None, revision.0));
+                        }
+                        End::Told(WaitEnd::Ended(reason)) => {
+                            attendance.satisfied();
+                            return Err(Problem::ClaimEnded { session: asked.session, reason });
+                        }
+                        End::Over => return end_wait(&namespace, &asked.session, claim.id, attendance).await,
+                        End::Superseded => {}
+                    }
+                }
+                (Outcome::Held { claim, ttl }, attendance) => {
+                    if let Some(attendance) = attendance {
+                        attendance.satisfied();
+                    }
+                    return Ok(held(&asked.session, &claim, Some(ttl), revision.0));
+                }
+                (Outcome::Busy { blocker, ttl }, _) => return Ok(busy(&asked.session, &blocker, ttl, revision.0)),
+                _ => return Err(Problem::NoAnswer),
+            }
+        }
+    }
+
+    fn asked(&self, request: AcquireRequest, wait: Wait) -> Result<Asked, Problem> {
+        let ttl = bounds::ttl(request.ttl, self.ttl())?;
+        let session = if request.session_id.is_empty() {
+            if ttl.is_none() {
+                return Err(Problem::field("session_id", "required without a ttl, which would open a fresh session"));
+            }
+            fresh_session_id()
+        } else {
+            bounds::session_id("session_id", &request.session_id)?
+        };
+        let owner = bounds::label("owner", &request.owner)?;
+        let opening = ttl.map(|ttl| Opening { ttl, owner, metadata: tenure_core::Metadata::default() });
+        Ok(Asked {
+            session,
+            opening,
+            names: bounds::names(&request.names)?,
+            queue: wait != Wait::Try,
+            priority: bounds::priority(request.priority)?,
+            metadata: bounds::metadata(request.metadata)?,
+            min_hold: bounds::min_hold(request.min_hold)?,
+        })
+    }
+
+    /// Renews the session if its home is here, so that nothing is granted to one whose time is up; on a stream, it must be
+    /// attached to that stream unless this opens it.
+    fn check_presence(&self, namespace: &Namespace, asked: &Asked, via: Via) -> Result<(), Problem> {
+        match via {
+            Via::Stream(stream) if asked.opening.is_none() => match namespace.keep_alive(&asked.session, stream) {
+                Ok(Err(tenure_core::NotKept::Over)) => namespace.renew(&asked.session).map(drop).map_err(Problem::from),
+                Ok(Err(_)) => Err(Problem::NotAttached { session: asked.session.clone() }),
+                Ok(Ok(_)) | Err(Refusal::LeaseLost) => Ok(()),
+                Err(refusal) => Err(refusal.into()),
+            },
+            _ => match namespace.renew(&asked.session) {
+                Ok(_) | Err(Refusal::LeaseLost) => Ok(()),
+                Err(refusal) => Err(refusal.into()),
+            },
+        }
+    }
+}
+
+/// Whether the session is open after this outcome.
+fn decided_session(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Held { .. } | Outcome::Waiting { .. } | Outcome::Busy { ttl: Some(_), .. })
+}
+
+/// Waits for the claim. In a call of its own, that the caller is there renews its session.
+async fn wait_for(
+    namespace: &Namespace,
+    asked: &Asked,
+    ttl: Duration,
+    attendance: &mut Attendance,
+    deadline: Option<Instant>,
+    via: Via,
+    cancel: &CancellationToken,
+) -> End {
+    let mut renew_at = Instant::now() + ttl / RENEWALS_PER_TTL;
+    loop {
+        tokio::select! {
+            biased;
+            told = attendance.wait() => return told.map_or(End::Superseded, End::Told),
+            () = cancel.cancelled() => return End::Over,
+            () = sleep_until(deadline.unwrap_or(renew_at)), if deadline.is_some() => return End::Over,
+            () = sleep_until(renew_at), if matches!(via, Via::Call) => {
+                // If it cannot be renewed here, what becomes of the claim tells why.
+                let _ = namespace.renew(&asked.session);
+                renew_at = Instant::now() + ttl / RENEWALS_PER_TTL;
+            }
+        }
+    }
+}
+
+/// Ends a wait whose time is up, unless the grant was faster.
+async fn end_wait(
+    namespace: &Namespace,
+    session: &Text,
+    claim: tenure_core::Revision,
+    attendance: Attendance,
+) -> Result<AcquireResponse, Problem> {
+    let decided = in_time(async { Ok(namespace.decide(Command::EndWait { claim }).await?) }).await?;
+    attendance.satisfied();
+    let revision = decided.revision.0;
+    match decided.outcome {
+        Outcome::Held { claim, .. } => Ok(held(session, &claim, None, revision)),
+        Outcome::Busy { blocker, ttl } => Ok(busy(session, &blocker, ttl, revision)),
+        _ => Err(Problem::ClaimEnded { session: session.clone(), reason: tenure_core::EndReason::Disconnected }),
+    }
+}
+
+fn held(session: &Text, claim: &Claim, ttl: Option<Duration>, revision: u64) -> AcquireResponse {
+    let token = claim.token().map_or(0, |token| token.0);
+    AcquireResponse {
+        acquired: true,
+        token,
+        session_id: session.to_string(),
+        ttl: ttl.map(convert::duration),
+        claim: Some(convert::claim(claim)),
+        holder: None,
+        revision: revision.max(token),
+    }
+}
+
+fn busy(session: &Text, blocker: &Claim, ttl: Option<Duration>, revision: u64) -> AcquireResponse {
+    AcquireResponse {
+        acquired: false,
+        token: 0,
+        session_id: session.to_string(),
+        ttl: ttl.map(convert::duration),
+        claim: None,
+        holder: Some(convert::claim(blocker)),
+        revision,
+    }
+}

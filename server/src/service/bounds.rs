@@ -1,0 +1,215 @@
+//! The bounds of every field that callers send. What is out of bounds is refused with the field's name and the bound.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_core::{Metadata, Revision, Text};
+
+use super::problem::Problem;
+
+/// The namespace of requests that name none.
+const DEFAULT_NAMESPACE: &str = "default";
+const NAMESPACE_BYTES: usize = 63;
+const NAME_BYTES: usize = 255;
+const NAMES: usize = 16;
+const SESSION_ID_BYTES: usize = 128;
+const LABEL_BYTES: usize = 255;
+const METADATA_BYTES: usize = 4_096;
+const PRIORITY: i32 = 1_000;
+const PAGE: i32 = 1_000;
+const DEFAULT_PAGE: usize = 100;
+const WATCHED: usize = 100;
+const KEPT_AT_ONCE: usize = 1_000;
+const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+const LONGEST_MIN_HOLD: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The bounds of TTLs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TtlBounds {
+    /// The shortest TTL.
+    pub min: Duration,
+    /// The longest TTL.
+    pub max: Duration,
+}
+
+/// How long an Acquire may wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// Not at all.
+    Try,
+    /// This long.
+    For(Duration),
+    /// For ever.
+    Forever,
+}
+
+pub(crate) fn namespace(value: &str) -> Result<&str, Problem> {
+    if value.is_empty() {
+        return Ok(DEFAULT_NAMESPACE);
+    }
+    let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    if value.len() <= NAMESPACE_BYTES && value.bytes().all(allowed) {
+        Ok(value)
+    } else {
+        Err(Problem::field("namespace", format!("1 to {NAMESPACE_BYTES} of a-z, 0-9 and '-'")))
+    }
+}
+
+fn text(field: &str, value: &str, min: usize, max: usize) -> Result<(), Problem> {
+    if value.len() < min || value.len() > max {
+        return Err(Problem::field(field, format!("{min} to {max} bytes, not {}", value.len())));
+    }
+    match value.char_indices().find(|(_, letter)| letter.is_control()) {
+        Some((at, letter)) => {
+            let code = u32::from(letter);
+            Err(Problem::field(field, format!("no control characters (U+{code:04X} at byte {at})")))
+        }
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn name(field: &str, value: &str) -> Result<Text, Problem> {
+    text(field, value, 1, NAME_BYTES)?;
+    Ok(value.into())
+}
+
+/// The names of one claim, sorted.
+pub(crate) fn names(values: &[String]) -> Result<Vec<Text>, Problem> {
+    if values.is_empty() || values.len() > NAMES {
+        return Err(Problem::field("names", format!("1 to {NAMES} names, not {}", values.len())));
+    }
+    let mut names = values
+        .iter()
+        .enumerate()
+        .map(|(at, value)| name(&format!("names[{at}]"), value))
+        .collect::<Result<Vec<_>, _>>()?;
+    names.sort_unstable();
+    match names.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(Problem::field("names", format!("no name twice, as \"{}\" is", pair[0]))),
+        None => Ok(names),
+    }
+}
+
+pub(crate) fn session_id(field: &str, value: &str) -> Result<Text, Problem> {
+    text(field, value, 1, SESSION_ID_BYTES)?;
+    Ok(value.into())
+}
+
+pub(crate) fn session_ids(values: &[String]) -> Result<Vec<Text>, Problem> {
+    if values.is_empty() || values.len() > KEPT_AT_ONCE {
+        return Err(Problem::field("session_ids", format!("1 to {KEPT_AT_ONCE} ids, not {}", values.len())));
+    }
+    values.iter().enumerate().map(|(at, value)| session_id(&format!("session_ids[{at}]"), value)).collect()
+}
+
+pub(crate) fn label(field: &str, value: &str) -> Result<Text, Problem> {
+    text(field, value, 0, LABEL_BYTES)?;
+    Ok(value.into())
+}
+
+pub(crate) fn operator(value: &str) -> Result<Text, Problem> {
+    text("operator", value, 1, LABEL_BYTES)?;
+    Ok(value.into())
+}
+
+pub(crate) fn metadata(values: BTreeMap<String, String>) -> Result<Metadata, Problem> {
+    let bytes: usize = values.iter().map(|(key, value)| key.len() + value.len()).sum();
+    if bytes > METADATA_BYTES {
+        let bound = format!("at most {METADATA_BYTES} bytes, keys and values together, not {bytes}");
+        return Err(Problem::field("metadata", bound));
+    }
+    for (key, value) in &values {
+        text("metadata", key, 1, METADATA_BYTES)?;
+        let unprintable = |letter: char| letter.is_control() && letter != '\n' && letter != '\t';
+        if value.contains(unprintable) {
+            return Err(Problem::field("metadata", "no control characters but line feed and tab in values"));
+        }
+    }
+    Ok(Arc::new(values))
+}
+
+fn duration(field: &str, value: prost_types::Duration, bound: &str) -> Result<Duration, Problem> {
+    let (Ok(seconds), Ok(nanos)) = (u64::try_from(value.seconds), u32::try_from(value.nanos)) else {
+        return Err(Problem::field(field, format!("{bound}; it is negative")));
+    };
+    if nanos > 999_999_999 {
+        return Err(Problem::field(field, format!("{bound}; its nanos are out of range")));
+    }
+    Ok(Duration::new(seconds, nanos))
+}
+
+pub(crate) fn ttl(value: Option<prost_types::Duration>, bounds: TtlBounds) -> Result<Option<Duration>, Problem> {
+    let bound = format!("{:?} to {:?}", bounds.min, bounds.max);
+    let Some(value) = value else { return Ok(None) };
+    let ttl = duration("ttl", value, &bound)?;
+    if ttl < bounds.min || ttl > bounds.max {
+        return Err(Problem::field("ttl", format!("{bound}, not {ttl:?}")));
+    }
+    Ok(Some(ttl))
+}
+
+pub(crate) fn required_ttl(value: Option<prost_types::Duration>, bounds: TtlBounds) -> Result<Duration, Problem> {
+    let missing = || Problem::field("ttl", format!("required: {:?} to {:?}", bounds.min, bounds.max));
+    ttl(value, bounds)?.ok_or_else(missing)
+}
+
+pub(crate) fn wait(value: Option<prost_types::Duration>) -> Result<Wait, Problem> {
+    let bound = "0 (try once) to 365 days, or unset (wait for ever)";
+    let Some(value) = value else { return Ok(Wait::Forever) };
+    let wait = duration("wait", value, bound)?;
+    if wait > LONGEST_WAIT {
+        return Err(Problem::field("wait", format!("{bound}, not {wait:?}")));
+    }
+    Ok(if wait.is_zero() { Wait::Try } else { Wait::For(wait) })
+}
+
+pub(crate) fn min_hold(value: Option<prost_types::Duration>) -> Result<Duration, Problem> {
+    let bound = "0 to 24 hours";
+    let Some(value) = value else { return Ok(Duration::ZERO) };
+    let min_hold = duration("min_hold", value, bound)?;
+    if min_hold > LONGEST_MIN_HOLD {
+        return Err(Problem::field("min_hold", format!("{bound}, not {min_hold:?}")));
+    }
+    Ok(min_hold)
+}
+
+pub(crate) fn priority(value: i32) -> Result<i32, Problem> {
+    if (-PRIORITY..=PRIORITY).contains(&value) {
+        Ok(value)
+    } else {
+        Err(Problem::field("priority", format!("-{PRIORITY} to {PRIORITY}, not {value}")))
+    }
+}
+
+pub(crate) fn token(value: u64) -> Result<Revision, Problem> {
+    if value == 0 || value > Revision::MAX.0 {
+        return Err(Problem::field("token", format!("1 to {}, not {value}", Revision::MAX)));
+    }
+    Ok(Revision(value))
+}
+
+pub(crate) fn page_size(value: i32) -> Result<usize, Problem> {
+    match usize::try_from(value) {
+        Ok(0) => Ok(DEFAULT_PAGE),
+        Ok(size) if value <= PAGE => Ok(size),
+        _ => Err(Problem::field("page_size", format!("0 to {PAGE}, not {value}"))),
+    }
+}
+
+pub(crate) fn prefix(value: &str) -> Result<(), Problem> {
+    text("prefix", value, 0, NAME_BYTES)
+}
+
+/// What a watch is about.
+pub(crate) fn watched(names: &[String], prefixes: &[String]) -> Result<(), Problem> {
+    for (field, values, min) in [("names", names, 1), ("prefixes", prefixes, 0)] {
+        if values.len() > WATCHED {
+            return Err(Problem::field(field, format!("0 to {WATCHED} of them, not {}", values.len())));
+        }
+        for (at, value) in values.iter().enumerate() {
+            text(&format!("{field}[{at}]"), value, min, NAME_BYTES)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,83 @@
+//! From the core's nouns to the contract's.
+
+use std::time::Duration;
+
+use tenure_core::{Claim, ClaimState, EndReason, Lock, Session, Table, Text};
+use tenure_proto::v1;
+
+/// The most waiters that are listed of one lock.
+const WAITERS: usize = 100;
+
+pub(crate) fn duration(value: Duration) -> prost_types::Duration {
+    prost_types::Duration {
+        seconds: i64::try_from(value.as_secs()).unwrap_or(i64::MAX),
+        nanos: i32::try_from(value.subsec_nanos()).unwrap_or_default(),
+    }
+}
+
+/// A moment in ms since 1970.
+pub(crate) fn timestamp(at_ms: i64) -> prost_types::Timestamp {
+    let nanos = i32::try_from(at_ms.rem_euclid(1_000) * 1_000_000).unwrap_or_default();
+    prost_types::Timestamp { seconds: at_ms.div_euclid(1_000), nanos }
+}
+
+pub(crate) fn claim(claim: &Claim) -> v1::Claim {
+    let state = match claim.state {
+        ClaimState::Waiting => v1::ClaimState::Waiting,
+        ClaimState::Held { .. } => v1::ClaimState::Held,
+        ClaimState::Lingering { .. } => v1::ClaimState::Lingering,
+    };
+    let spec = &claim.spec;
+    v1::Claim {
+        id: claim.id.0,
+        names: spec.names.iter().map(ToString::to_string).collect(),
+        state: state.into(),
+        token: claim.token().map_or(0, |token| token.0),
+        session_id: spec.session.to_string(),
+        owner: spec.owner.to_string(),
+        metadata: (*spec.metadata).clone(),
+        priority: spec.priority,
+        min_hold: (!spec.min_hold.is_zero()).then(|| duration(spec.min_hold)),
+    }
+}
+
+pub(crate) fn session(session: &Session, table: &Table) -> v1::Session {
+    let spec = &session.spec;
+    v1::Session {
+        id: spec.id.to_string(),
+        opened_revision: session.opened.0,
+        ttl: Some(duration(spec.ttl)),
+        owner: spec.owner.to_string(),
+        metadata: (*spec.metadata).clone(),
+        home: spec.home.0,
+        claims: session.claim_ids().into_iter().filter_map(|id| table.claim(id)).map(claim).collect(),
+        remaining: None,
+    }
+}
+
+/// A lock as the table has it; an idle one if it has none.
+pub(crate) fn lock(name: &str, lock: Option<&Lock>, table: &Table) -> v1::Lock {
+    let holder = lock.and_then(|lock| table.claim(lock.holder?));
+    let waiters = lock.into_iter().flat_map(|lock| &lock.waiters);
+    v1::Lock {
+        name: name.to_owned(),
+        holders: holder.map(claim).into_iter().collect(),
+        waiters: waiters.take(WAITERS).filter_map(|rank| table.claim(rank.1)).map(claim).collect(),
+        waiter_count: lock.map_or(0, |lock| lock.waiters.len() as u64),
+    }
+}
+
+pub(crate) fn locks<'a>(entries: impl Iterator<Item = (&'a Text, &'a Lock)>, table: &Table) -> Vec<v1::Lock> {
+    entries.map(|(name, entry)| lock(name, Some(entry), table)).collect()
+}
+
+pub(crate) fn end_reason(reason: EndReason) -> v1::EndReason {
+    match reason {
+        EndReason::Released => v1::EndReason::Released,
+        EndReason::Expired => v1::EndReason::Expired,
+        EndReason::Disconnected => v1::EndReason::Disconnected,
+        EndReason::Closed => v1::EndReason::Closed,
+        EndReason::Evicted => v1::EndReason::Evicted,
+        EndReason::Transferred => v1::EndReason::Transferred,
+    }
+}

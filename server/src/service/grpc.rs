@@ -1,0 +1,183 @@
+//! The plain calls, as tonic wants them.
+
+use std::pin::Pin;
+
+use tenure_proto::v1;
+use tenure_proto::v1::lock_service_server::{LockService, LockServiceServer};
+use tenure_proto::v1::session_service_server::{SessionService, SessionServiceServer};
+use tenure_proto::v1::watch_service_server::{WatchService, WatchServiceServer};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_stream::{Stream, StreamExt};
+use tokio_util::sync::CancellationToken;
+use tonic::{Request, Response, Status, Streaming};
+
+use super::problem::Problem;
+use super::stream::Streams;
+use super::{Api, Via};
+use crate::sequencer::Refusal;
+
+/// The largest message that is taken, in bytes.
+pub const MAX_MESSAGE: usize = 4 * 1024 * 1024;
+
+/// How many answers wait for a stream's reader before the stream waits for it.
+const ANSWERS: usize = 16;
+
+type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+impl Api {
+    /// All services of the contract.
+    #[must_use]
+    pub fn routes(&self) -> tonic::service::Routes {
+        let mut routes = tonic::service::RoutesBuilder::default();
+        routes
+            .add_service(LockServiceServer::new(self.clone()).max_decoding_message_size(MAX_MESSAGE))
+            .add_service(SessionServiceServer::new(self.clone()).max_decoding_message_size(MAX_MESSAGE))
+            .add_service(WatchServiceServer::new(self.clone()).max_decoding_message_size(MAX_MESSAGE))
+            .add_service(Streams::server(self.clone()));
+        routes.routes()
+    }
+}
+
+#[tonic::async_trait]
+impl LockService for Api {
+    async fn acquire(&self, request: Request<v1::AcquireRequest>) -> Result<Response<v1::AcquireResponse>, Status> {
+        let never = CancellationToken::new();
+        tokio::select! {
+            biased;
+            answer = Self::acquire(self, request.into_inner(), Via::Call, &never) => Ok(Response::new(answer?)),
+            // The place in the queue is kept for a while, for the call to another server that follows.
+            () = self.draining().cancelled() => Err(Problem::Refused(Refusal::Draining).into()),
+        }
+    }
+
+    async fn release(&self, request: Request<v1::ReleaseRequest>) -> Result<Response<v1::ReleaseResponse>, Status> {
+        Ok(Response::new(Self::release(self, request.into_inner()).await?))
+    }
+
+    async fn cancel_acquire(
+        &self,
+        request: Request<v1::CancelAcquireRequest>,
+    ) -> Result<Response<v1::CancelAcquireResponse>, Status> {
+        Ok(Response::new(Self::cancel_acquire(self, request.into_inner()).await?))
+    }
+
+    async fn get_lock(&self, request: Request<v1::GetLockRequest>) -> Result<Response<v1::GetLockResponse>, Status> {
+        Ok(Response::new(Self::get_lock(self, request.into_inner()).await?))
+    }
+
+    async fn list_locks(
+        &self,
+        request: Request<v1::ListLocksRequest>,
+    ) -> Result<Response<v1::ListLocksResponse>, Status> {
+        Ok(Response::new(Self::list_locks(self, request.into_inner()).await?))
+    }
+
+    async fn evict(&self, request: Request<v1::EvictRequest>) -> Result<Response<v1::EvictResponse>, Status> {
+        Ok(Response::new(Self::evict(self, request.into_inner()).await?))
+    }
+}
+
+#[tonic::async_trait]
+impl SessionService for Api {
+    type KeepAliveStream = Answers<v1::KeepAliveResponse>;
+
+    async fn open_session(
+        &self,
+        request: Request<v1::OpenSessionRequest>,
+    ) -> Result<Response<v1::OpenSessionResponse>, Status> {
+        Ok(Response::new(Self::open_session(self, request.into_inner(), Via::Call).await?))
+    }
+
+    async fn renew(&self, request: Request<v1::RenewRequest>) -> Result<Response<v1::RenewResponse>, Status> {
+        Ok(Response::new(Self::renew(self, request.into_inner()).await?))
+    }
+
+    async fn keep_alive(
+        &self,
+        request: Request<Streaming<v1::KeepAliveRequest>>,
+    ) -> Result<Response<Self::KeepAliveStream>, Status> {
+        let mut requests = request.into_inner();
+        let (sender, answers) = mpsc::channel(ANSWERS);
+        let api = self.clone();
+        tokio::spawn(async move {
+            let answer_all = async {
+                while let Some(request) = requests.next().await {
+                    let answer = match request {
+                        Ok(request) => Self::keep_alive(&api, request, Via::Call).await.map_err(Status::from),
+                        Err(status) => Err(status),
+                    };
+                    let refused = answer.is_err();
+                    if sender.send(answer).await.is_err() || refused {
+                        return;
+                    }
+                }
+            };
+            until_draining(api.draining(), &sender, answer_all).await;
+        });
+        Ok(Response::new(Box::pin(ReceiverStream::new(answers))))
+    }
+
+    async fn close_session(
+        &self,
+        request: Request<v1::CloseSessionRequest>,
+    ) -> Result<Response<v1::CloseSessionResponse>, Status> {
+        Ok(Response::new(Self::close_session(self, request.into_inner()).await?))
+    }
+
+    async fn get_session(
+        &self,
+        request: Request<v1::GetSessionRequest>,
+    ) -> Result<Response<v1::GetSessionResponse>, Status> {
+        Ok(Response::new(Self::get_session(self, request.into_inner()).await?))
+    }
+
+    async fn list_sessions(
+        &self,
+        request: Request<v1::ListSessionsRequest>,
+    ) -> Result<Response<v1::ListSessionsResponse>, Status> {
+        Ok(Response::new(Self::list_sessions(self, request.into_inner()).await?))
+    }
+}
+
+#[tonic::async_trait]
+impl WatchService for Api {
+    type WatchStream = Answers<v1::WatchResponse>;
+
+    async fn watch(&self, request: Request<v1::WatchRequest>) -> Result<Response<Self::WatchStream>, Status> {
+        let watch = Self::watch(self, request.into_inner()).await?;
+        let (sender, answers) = mpsc::channel(ANSWERS);
+        let (told, mut tellings) = mpsc::channel(1);
+        let api = self.clone();
+        tokio::spawn(async move {
+            let relay = async {
+                while let Some(telling) = tellings.recv().await {
+                    if sender.send(Ok(telling)).await.is_err() {
+                        return;
+                    }
+                }
+            };
+            let tell_all = async { tokio::join!(watch.run(told), relay) };
+            tokio::select! {
+                () = sender.closed() => {}
+                () = until_draining(api.draining(), &sender, async { tell_all.await; }) => {}
+            }
+        });
+        Ok(Response::new(Box::pin(ReceiverStream::new(answers))))
+    }
+}
+
+/// Runs a stream's work; when the server drains, ends the stream with the advice to resume elsewhere.
+async fn until_draining<T>(
+    draining: &CancellationToken,
+    sender: &mpsc::Sender<Result<T, Status>>,
+    work: impl Future<Output = ()>,
+) {
+    tokio::select! {
+        () = work => {}
+        () = draining.cancelled() => {
+            // A reader that has gone needs no advice; one that does not read gets none.
+            let _ = sender.try_send(Err(Problem::Refused(Refusal::Draining).into()));
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Locks: release, cancel, evict, read.
+
+use tenure_core::{Command, Eviction, Outcome};
+use tenure_proto::v1;
+
+use super::problem::Problem;
+use super::{Api, bounds, convert, in_time, page};
+
+impl Api {
+    pub(super) async fn release(&self, request: v1::ReleaseRequest) -> Result<v1::ReleaseResponse, Problem> {
+        let name = bounds::name("name", &request.name)?;
+        let session = bounds::session_id("session_id", &request.session_id)?;
+        let token = bounds::token(request.token)?;
+        let namespace = self.namespace(&request.namespace).await?;
+        let command = Command::Release { session, name, token };
+        let decided = in_time(async { Ok(namespace.decide(command).await?) }).await?;
+        Ok(v1::ReleaseResponse { revision: decided.revision.0 })
+    }
+
+    pub(super) async fn cancel_acquire(
+        &self,
+        request: v1::CancelAcquireRequest,
+    ) -> Result<v1::CancelAcquireResponse, Problem> {
+        let names = bounds::names(&request.names)?;
+        let session = bounds::session_id("session_id", &request.session_id)?;
+        let namespace = self.namespace(&request.namespace).await?;
+        let command = Command::CancelAcquire { session, names };
+        let decided = in_time(async { Ok(namespace.decide(command).await?) }).await?;
+        Ok(v1::CancelAcquireResponse { revision: decided.revision.0 })
+    }
+
+    pub(super) async fn evict(&self, request: v1::EvictRequest) -> Result<v1::EvictResponse, Problem> {
+        let name = bounds::name("name", &request.name)?;
+        let token = if request.token == 0 { None } else { Some(bounds::token(request.token)?) };
+        let operator = bounds::operator(&request.operator)?;
+        let note = bounds::label("note", &request.note)?;
+        let namespace = self.namespace(&request.namespace).await?;
+        let command = Command::Evict { name, token, eviction: Eviction { operator, note } };
+        let decided = in_time(async { Ok(namespace.decide(command).await?) }).await?;
+        let evicted = match decided.outcome {
+            Outcome::Evicted(claims) => claims.iter().map(convert::claim).collect(),
+            _ => Vec::new(),
+        };
+        Ok(v1::EvictResponse { evicted, revision: decided.revision.0 })
+    }
+
+    pub(super) async fn get_lock(&self, request: v1::GetLockRequest) -> Result<v1::GetLockResponse, Problem> {
+        let name = bounds::name("name", &request.name)?;
+        let namespace = self.namespace(&request.namespace).await?;
+        let read = namespace.read(move |table| {
+            let lock = convert::lock(&name, table.lock(&name), table);
+            v1::GetLockResponse { lock: Some(lock), revision: table.revision().0 }
+        });
+        in_time(async { Ok(read.await?) }).await
+    }
+
+    pub(super) async fn list_locks(&self, request: v1::ListLocksRequest) -> Result<v1::ListLocksResponse, Problem> {
+        bounds::prefix(&request.prefix)?;
+        let size = bounds::page_size(request.page_size)?;
+        let scope = format!("locks/{}/{}", bounds::namespace(&request.namespace)?, request.prefix);
+        let after = page::after(&scope, &request.page_token)?;
+        let namespace = self.namespace(&request.namespace).await?;
+        let read = namespace.read(move |table| {
+            let entries = table.locks_after(&request.prefix, after.as_deref()).take(size + 1);
+            (convert::locks(entries, table), table.revision().0)
+        });
+        let (mut locks, revision) = in_time(async { Ok(read.await?) }).await?;
+        let more = locks.len() > size;
+        locks.truncate(size);
+        let last = locks.last().filter(|_| more);
+        let next_page_token = last.map_or_else(String::new, |last| page::token(&scope, &last.name));
+        Ok(v1::ListLocksResponse { locks, next_page_token, revision })
+    }
+}

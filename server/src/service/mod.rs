@@ -1,0 +1,87 @@
+//! The gRPC service: converts a request, calls, converts what comes of it. Plain calls and the clients' stream share every
+//! operation.
+
+mod acquire;
+mod bounds;
+mod convert;
+mod grpc;
+mod locks;
+mod page;
+mod problem;
+mod sessions;
+mod stream;
+mod watch;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use tenure_core::{StreamId, Text};
+use tokio_util::sync::CancellationToken;
+
+use crate::node::Node;
+use crate::sequencer::{Namespace, Refusal};
+pub use bounds::TtlBounds;
+pub use grpc::MAX_MESSAGE;
+use problem::Problem;
+
+/// How long a call that does not wait for a lock may take.
+const CALL: Duration = Duration::from_secs(10);
+
+/// What all services share.
+#[derive(Clone)]
+pub struct Api(Arc<Shared>);
+
+struct Shared {
+    node: ArcSwapOption<Node>,
+    ttl: TtlBounds,
+    draining: CancellationToken,
+}
+
+/// Which way a request came in.
+#[derive(Clone, Copy, Debug)]
+enum Via {
+    /// A call of its own.
+    Call,
+    /// A client's stream.
+    Stream(StreamId),
+}
+
+impl Api {
+    /// Services without a node yet: every call is refused until there is one. `draining` ends their streams.
+    #[must_use]
+    pub fn new(ttl: TtlBounds, draining: CancellationToken) -> Self {
+        Self(Arc::new(Shared { node: ArcSwapOption::empty(), ttl, draining }))
+    }
+
+    /// Goes on with this node: the first one, or the next because the one before was marked dead; or with none.
+    pub fn serve(&self, node: Option<Arc<Node>>) {
+        self.0.node.store(node);
+    }
+
+    fn node(&self) -> Result<Arc<Node>, Problem> {
+        let starting = || Problem::Refused(Refusal::Unavailable("this server has not registered there yet".to_owned()));
+        self.0.node.load_full().ok_or_else(starting)
+    }
+
+    fn ttl(&self) -> TtlBounds {
+        self.0.ttl
+    }
+
+    fn draining(&self) -> &CancellationToken {
+        &self.0.draining
+    }
+
+    async fn namespace(&self, name: &str) -> Result<Namespace, Problem> {
+        Ok(self.node()?.namespace(bounds::namespace(name)?).await?)
+    }
+}
+
+/// No call hangs: past its time it ends with a named error.
+async fn in_time<T>(call: impl Future<Output = Result<T, Problem>>) -> Result<T, Problem> {
+    tokio::time::timeout(CALL, call).await.unwrap_or(Err(Problem::NoAnswer))
+}
+
+fn fresh_session_id() -> Text {
+    uuid::Uuid::now_v7().to_string().into()
+}

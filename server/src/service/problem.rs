@@ -1,0 +1,180 @@
+//! Problems: why a call is refused, as callers see it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tenure_core::{EndReason, Rejection, Text};
+use tenure_proto::v1;
+use tenure_proto::v1::ErrorReason;
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, StatusExt};
+
+use crate::node::OpenError;
+use crate::sequencer::Refusal;
+
+/// The domain of `google.rpc.ErrorInfo`.
+const DOMAIN: &str = "tenure";
+
+/// When callers are advised to try again.
+const RETRY: Duration = Duration::from_millis(250);
+
+/// Why a call is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Problem {
+    /// A field is out of its bounds.
+    InvalidField { field: String, bound: String },
+    /// The namespace does not do it.
+    Refused(Refusal),
+    /// A limit is reached.
+    LimitReached { limit: &'static str, bound: String },
+    /// The claim ended while its Acquire was waiting.
+    ClaimEnded { session: Text, reason: EndReason },
+    /// The session is not attached to this stream.
+    NotAttached { session: Text },
+    /// The call took longer than it may.
+    NoAnswer,
+}
+
+impl Problem {
+    pub(crate) fn field(field: &str, bound: impl Into<String>) -> Self {
+        Self::InvalidField { field: field.to_owned(), bound: bound.into() }
+    }
+
+    /// What callers decide by: the code, the reason, and the facts.
+    fn facts(&self) -> (Code, ErrorReason, Vec<(&'static str, String)>) {
+        match self {
+            Self::InvalidField { field, bound } => (
+                Code::InvalidArgument,
+                ErrorReason::InvalidField,
+                vec![("field", field.clone()), ("bound", bound.clone())],
+            ),
+            Self::Refused(Refusal::Rejected(rejection)) => rejected(rejection),
+            Self::Refused(Refusal::Unavailable(_)) | Self::NoAnswer => {
+                (Code::Unavailable, ErrorReason::StoreUnavailable, Vec::new())
+            }
+            Self::Refused(Refusal::LeaseLost) => (Code::Unavailable, ErrorReason::LeaseLost, Vec::new()),
+            Self::Refused(Refusal::Draining) => (Code::Unavailable, ErrorReason::Draining, Vec::new()),
+            Self::LimitReached { limit, bound } => (
+                Code::ResourceExhausted,
+                ErrorReason::LimitReached,
+                vec![("limit", (*limit).to_owned()), ("bound", bound.clone())],
+            ),
+            Self::ClaimEnded { session, reason } => (
+                Code::Aborted,
+                ErrorReason::ClaimEnded,
+                vec![("session_id", session.to_string()), ("end_reason", reason.as_str().to_owned())],
+            ),
+            Self::NotAttached { session } => {
+                (Code::FailedPrecondition, ErrorReason::NotAttached, vec![("session_id", session.to_string())])
+            }
+        }
+    }
+
+    fn message(&self) -> String {
+        match self {
+            Self::InvalidField { field, bound } => format!("{field}: {bound}"),
+            Self::Refused(Refusal::Rejected(Rejection::TokenFromFuture { revision, .. })) => {
+                format!("token: at most {revision}, the namespace's revision: no higher one was ever handed out")
+            }
+            Self::Refused(refusal) => refusal.to_string(),
+            Self::LimitReached { limit, bound } => format!("{limit}: the limit of {bound} is reached"),
+            Self::ClaimEnded { session, reason } => {
+                format!("the claim of session \"{session}\" ended while it was waiting: {}", reason.as_str())
+            }
+            Self::NotAttached { session } => format!("session \"{session}\" is not attached to this stream"),
+            Self::NoAnswer => {
+                "the database did not answer in time; it is not known whether the change was made".to_owned()
+            }
+        }
+    }
+
+    /// The refusal inside an answer.
+    pub(crate) fn to_refusal(&self) -> v1::Refusal {
+        let (code, reason, facts) = self.facts();
+        v1::Refusal {
+            code: code as i32,
+            reason: reason_name(reason).to_owned(),
+            message: self.message(),
+            metadata: facts.into_iter().map(|(key, value)| (key.to_owned(), value)).collect::<BTreeMap<_, _>>(),
+        }
+    }
+}
+
+/// Every rejection of the core, as callers see it.
+fn rejected(rejection: &Rejection) -> (Code, ErrorReason, Vec<(&'static str, String)>) {
+    let (code, reason) = match rejection {
+        Rejection::SessionNotFound { .. } => (Code::NotFound, ErrorReason::SessionNotFound),
+        Rejection::SessionEnded { .. } => (Code::FailedPrecondition, ErrorReason::SessionEnded),
+        Rejection::NotHolder { .. } => (Code::FailedPrecondition, ErrorReason::NotHolder),
+        Rejection::HoldEnded { .. } => (Code::FailedPrecondition, ErrorReason::HoldEnded),
+        Rejection::TokenMismatch { .. } => (Code::FailedPrecondition, ErrorReason::TokenMismatch),
+        Rejection::TokenFromFuture { .. } => (Code::InvalidArgument, ErrorReason::InvalidField),
+        Rejection::ClaimOverlap { .. } => (Code::FailedPrecondition, ErrorReason::ClaimOverlap),
+    };
+    let facts = match rejection {
+        Rejection::SessionNotFound { session } => vec![("session_id", session.to_string())],
+        Rejection::SessionEnded { session, reason } => {
+            vec![("session_id", session.to_string()), ("end_reason", reason.as_str().to_owned())]
+        }
+        Rejection::NotHolder { name, session, holder } => {
+            let mut facts = vec![("name", name.to_string()), ("session_id", session.to_string())];
+            facts.extend(holder.as_ref().map(|holder| ("holder", holder.to_string())));
+            facts
+        }
+        Rejection::HoldEnded { name, session, token, reason } => vec![
+            ("name", name.to_string()),
+            ("session_id", session.to_string()),
+            ("token", token.to_string()),
+            ("end_reason", reason.as_str().to_owned()),
+        ],
+        Rejection::TokenMismatch { name, session, token } => {
+            vec![("name", name.to_string()), ("session_id", session.to_string()), ("token", token.to_string())]
+        }
+        Rejection::TokenFromFuture { revision, .. } => {
+            vec![("field", "token".to_owned()), ("bound", format!("at most {revision}"))]
+        }
+        Rejection::ClaimOverlap { name, session } => {
+            vec![("name", name.to_string()), ("session_id", session.to_string())]
+        }
+    };
+    (code, reason, facts)
+}
+
+/// The name of a reason without its prefix.
+fn reason_name(reason: ErrorReason) -> &'static str {
+    reason.as_str_name().trim_start_matches("ERROR_REASON_")
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<OpenError> for Problem {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::TooMany(count) => Self::LimitReached { limit: "namespaces", bound: count.to_string() },
+            OpenError::Store(error) => Self::Refused(Refusal::Unavailable(error.to_string())),
+        }
+    }
+}
+
+impl From<Problem> for Status {
+    fn from(problem: Problem) -> Self {
+        let (code, reason, facts) = problem.facts();
+        let mut details = ErrorDetails::new();
+        let metadata: std::collections::HashMap<String, String> =
+            facts.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+        if code == Code::InvalidArgument {
+            let field = metadata.get("field").cloned().unwrap_or_default();
+            let bound = metadata.get("bound").cloned().unwrap_or_default();
+            details.add_bad_request_violation(field, bound);
+        }
+        if code == Code::Unavailable {
+            details.set_retry_info(Some(RETRY));
+        }
+        details.set_error_info(reason_name(reason), DOMAIN, metadata);
+        Self::with_error_details(code, problem.message(), details)
+    }
+}

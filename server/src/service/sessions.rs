@@ -1,0 +1,183 @@
+//! Sessions: open, renew, close, read.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use tenure_core::{Command, Opening, Revision, Text};
+use tenure_proto::v1;
+
+use super::problem::Problem;
+use super::{Api, Via, bounds, convert, fresh_session_id, in_time, page};
+use crate::sequencer::{Namespace, Refusal};
+
+impl Api {
+    pub(super) async fn open_session(
+        &self,
+        request: v1::OpenSessionRequest,
+        via: Via,
+    ) -> Result<v1::OpenSessionResponse, Problem> {
+        let ttl = bounds::required_ttl(request.ttl, self.ttl())?;
+        let session = match request.session_id.as_str() {
+            "" => fresh_session_id(),
+            id => bounds::session_id("session_id", id)?,
+        };
+        let owner = bounds::label("owner", &request.owner)?;
+        let metadata = bounds::metadata(request.metadata)?;
+        let namespace = self.namespace(&request.namespace).await?;
+        renew_if_here(&namespace, &session)?;
+        let command = Command::OpenSession {
+            session: session.clone(),
+            opening: Opening { ttl, owner, metadata },
+            home: self.node()?.id(),
+        };
+        in_time(async { Ok(namespace.decide(command).await?) }).await?;
+        attach(&namespace, &session, via)?;
+        Ok(v1::OpenSessionResponse { session: Some(read_session(&namespace, session).await?.0) })
+    }
+
+    pub(super) async fn attach_session(
+        &self,
+        request: v1::AttachSession,
+        via: Via,
+    ) -> Result<v1::AttachedSession, Problem> {
+        let session = bounds::session_id("session_id", &request.session_id)?;
+        let namespace = self.namespace(&request.namespace).await?;
+        renew_if_here(&namespace, &session)?;
+        let command = Command::AttachSession { session: session.clone(), home: self.node()?.id() };
+        in_time(async { Ok(namespace.decide(command).await?) }).await?;
+        attach(&namespace, &session, via)?;
+        let (session, revision) = read_session(&namespace, session).await?;
+        Ok(v1::AttachedSession { session: Some(session), revision })
+    }
+
+    /// Renews a session at whatever server: this one makes sure that it is the home, or becomes it.
+    pub(super) async fn renew(&self, request: v1::RenewRequest) -> Result<v1::RenewResponse, Problem> {
+        let session = bounds::session_id("session_id", &request.session_id)?;
+        let namespace = self.namespace(&request.namespace).await?;
+        let ttl = in_time(self.renew_anywhere(&namespace, &session)).await?;
+        Ok(v1::RenewResponse { ttl: Some(convert::duration(ttl)) })
+    }
+
+    async fn renew_anywhere(&self, namespace: &Namespace, session: &Text) -> Result<Duration, Problem> {
+        // Taken before anything else, so that the time of the call counts; answered only if this is still the home.
+        let renewed = namespace.renew(session)?;
+        let me = self.node()?.id();
+        let id = session.clone();
+        let home = namespace.read(move |table| table.session(&id).map(|found| found.spec.home)).await?;
+        if let (Some(ttl), Some(home)) = (renewed, home)
+            && home == me
+        {
+            return Ok(ttl);
+        }
+        namespace.decide(Command::AttachSession { session: session.clone(), home: me }).await?;
+        let gone = || Problem::Refused(Refusal::Unavailable("the session moved meanwhile".to_owned()));
+        namespace.renew(session)?.ok_or_else(gone)
+    }
+
+    pub(super) async fn keep_alive(
+        &self,
+        request: v1::KeepAliveRequest,
+        via: Via,
+    ) -> Result<v1::KeepAliveResponse, Problem> {
+        let ids = bounds::session_ids(&request.session_ids)?;
+        let namespace = self.namespace(&request.namespace).await?;
+        let kept: Vec<Result<Duration, Problem>> = match via {
+            Via::Stream(stream) => ids.iter().map(|session| keep(&namespace, session, stream)).collect(),
+            Via::Call => {
+                let renewals = ids.iter().map(|session| in_time(self.renew_anywhere(&namespace, session)));
+                join_all(renewals).await
+            }
+        };
+        let sessions = ids.iter().zip(kept).map(|(session, kept)| v1::KeptSession {
+            session_id: session.to_string(),
+            ttl: kept.as_ref().ok().copied().map(convert::duration),
+            refusal: kept.err().map(|problem| problem.to_refusal()),
+        });
+        Ok(v1::KeepAliveResponse { sessions: sessions.collect() })
+    }
+
+    pub(super) async fn close_session(
+        &self,
+        request: v1::CloseSessionRequest,
+    ) -> Result<v1::CloseSessionResponse, Problem> {
+        let session = bounds::session_id("session_id", &request.session_id)?;
+        let namespace = self.namespace(&request.namespace).await?;
+        in_time(async { Ok(namespace.decide(Command::CloseSession { session }).await?) }).await?;
+        Ok(v1::CloseSessionResponse {})
+    }
+
+    pub(super) async fn get_session(&self, request: v1::GetSessionRequest) -> Result<v1::GetSessionResponse, Problem> {
+        let session = bounds::session_id("session_id", &request.session_id)?;
+        let namespace = self.namespace(&request.namespace).await?;
+        let (session, revision) = read_session(&namespace, session).await?;
+        Ok(v1::GetSessionResponse { session: Some(session), revision })
+    }
+
+    pub(super) async fn list_sessions(
+        &self,
+        request: v1::ListSessionsRequest,
+    ) -> Result<v1::ListSessionsResponse, Problem> {
+        let size = bounds::page_size(request.page_size)?;
+        let scope = format!("sessions/{}", bounds::namespace(&request.namespace)?);
+        let forged = || Problem::field("page_token", "the next_page_token of a list with the same namespace");
+        let after = match page::after(&scope, &request.page_token)? {
+            Some(last) => Revision(last.parse().map_err(|_| forged())?),
+            None => Revision(0),
+        };
+        let namespace = self.namespace(&request.namespace).await?;
+        let read = namespace.read(move |table| {
+            let mut listed: Vec<_> = table.sessions_after(after).take(size + 1).collect();
+            let more = listed.len() > size;
+            listed.truncate(size);
+            let next = listed.last().filter(|_| more).map(|last| last.opened);
+            let sessions: Vec<v1::Session> = listed.into_iter().map(|found| convert::session(found, table)).collect();
+            (sessions, next, table.revision().0)
+        });
+        let (mut sessions, next, revision) = in_time(async { Ok(read.await?) }).await?;
+        for session in &mut sessions {
+            session.remaining = namespace.remaining(&session.id).map(convert::duration);
+        }
+        let next_page_token = next.map_or_else(String::new, |next| page::token(&scope, &next.to_string()));
+        Ok(v1::ListSessionsResponse { sessions, next_page_token, revision })
+    }
+}
+
+/// A session whose time is up is not revived by anything that comes late.
+fn renew_if_here(namespace: &Namespace, session: &Text) -> Result<(), Problem> {
+    match namespace.renew(session) {
+        Ok(_) | Err(Refusal::LeaseLost) => Ok(()),
+        Err(refusal) => Err(refusal.into()),
+    }
+}
+
+fn attach(namespace: &Namespace, session: &Text, via: Via) -> Result<(), Problem> {
+    match via {
+        Via::Call => Ok(()),
+        Via::Stream(stream) => {
+            namespace.attach(session, stream).map_err(|_| Problem::NotAttached { session: session.clone() })
+        }
+    }
+}
+
+fn keep(namespace: &Namespace, session: &Text, stream: tenure_core::StreamId) -> Result<Duration, Problem> {
+    match namespace.keep_alive(session, stream)? {
+        Ok(ttl) => Ok(ttl),
+        Err(tenure_core::NotKept::Over) => {
+            namespace.renew(session)?;
+            Err(Problem::NotAttached { session: session.clone() })
+        }
+        Err(_) => Err(Problem::NotAttached { session: session.clone() }),
+    }
+}
+
+async fn read_session(namespace: &Namespace, id: Text) -> Result<(v1::Session, u64), Problem> {
+    let session = id.clone();
+    let read = namespace.read(move |table| {
+        let found = table.find_session(&session)?;
+        Ok((convert::session(found, table), table.revision().0))
+    });
+    let found = in_time(async { Ok(read.await?) }).await?;
+    let (mut session, revision) = found.map_err(|rejection| Problem::Refused(Refusal::Rejected(rejection)))?;
+    session.remaining = namespace.remaining(&id).map(convert::duration);
+    Ok((session, revision))
+}

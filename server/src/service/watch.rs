@@ -1,0 +1,252 @@
+//! Watch: a snapshot, then what happens, at each watcher's own pace.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use tenure_core::{Claim, ClaimState, Event, Recorded, Revision, Table};
+use tenure_proto::v1;
+use tenure_proto::v1::watch_response::Kind;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+
+use super::problem::Problem;
+use super::{Api, bounds, convert, in_time};
+use crate::sequencer::{Namespace, Refusal};
+use crate::store::{Batch, StoreError};
+
+/// An idle stream says this often how far it has come.
+const PROGRESS: Duration = Duration::from_secs(10);
+
+/// How many locks of a snapshot go into one message.
+const SNAPSHOT: usize = 500;
+
+/// How many events are read from history at a time.
+const HISTORY: usize = 1_000;
+
+/// A read of history that failed is tried again after this.
+const RETRY: Duration = Duration::from_millis(200);
+
+/// Which locks are watched.
+#[derive(Clone)]
+struct Filter {
+    names: BTreeSet<String>,
+    prefixes: Vec<String>,
+}
+
+/// One watch.
+pub(super) struct Watch {
+    namespace: Namespace,
+    filter: Filter,
+    cursor: Revision,
+    snapshot_first: bool,
+}
+
+/// The reader of the stream has gone.
+struct Gone;
+
+impl Filter {
+    fn new(names: Vec<String>, mut prefixes: Vec<String>) -> Self {
+        if names.is_empty() && prefixes.is_empty() {
+            prefixes.push(String::new());
+        }
+        Self { names: names.into_iter().collect(), prefixes }
+    }
+
+    fn matches(&self, name: &str) -> bool {
+        self.names.contains(name) || self.prefixes.iter().any(|prefix| name.starts_with(prefix.as_str()))
+    }
+
+    fn snapshot(&self, table: &Table) -> Vec<v1::Lock> {
+        let mut names: BTreeSet<&str> = self.names.iter().map(String::as_str).collect();
+        for prefix in &self.prefixes {
+            names.extend(table.locks_after(prefix, None).map(|(name, _)| &**name));
+        }
+        names.into_iter().map(|name| convert::lock(name, table.lock(name), table)).collect()
+    }
+}
+
+impl Api {
+    /// Begins a watch: refuses it, or makes sure that it can run.
+    pub(super) async fn watch(&self, request: v1::WatchRequest) -> Result<Watch, Problem> {
+        bounds::watched(&request.names, &request.prefixes)?;
+        let namespace = self.namespace(&request.namespace).await?;
+        let head = in_time(async { Ok(namespace.read(Table::revision).await?) }).await?;
+        if request.after_revision > head.0 {
+            let bound = format!("at most {head}, the namespace's revision, not {}", request.after_revision);
+            return Err(Problem::field("after_revision", bound));
+        }
+        Ok(Watch {
+            namespace,
+            filter: Filter::new(request.names, request.prefixes),
+            cursor: Revision(request.after_revision),
+            snapshot_first: request.after_revision == 0,
+        })
+    }
+}
+
+impl Watch {
+    /// Tells everything to `told`, until its reader goes. A reader that is slow only keeps this watch waiting.
+    pub(super) async fn run(mut self, told: mpsc::Sender<v1::WatchResponse>) {
+        // Ends when the reader has gone: there is nobody to tell.
+        let _ = self.tell(&told).await;
+    }
+
+    async fn tell(&mut self, told: &mpsc::Sender<v1::WatchResponse>) -> Result<(), Gone> {
+        if self.snapshot_first {
+            self.tell_snapshot(told).await?;
+        }
+        let mut head = self.namespace.hub().head();
+        let mut progress_at = Instant::now() + PROGRESS;
+        loop {
+            head.mark_unchanged();
+            let told_up_to = self.cursor;
+            self.tell_events(told, &mut progress_at).await?;
+            if self.cursor > told_up_to {
+                continue;
+            }
+            tokio::select! {
+                changed = head.changed() => changed.map_err(|_| Gone)?,
+                () = told.closed() => return Err(Gone),
+                () = sleep_until(progress_at) => {
+                    self.send(told, Kind::Progress(v1::Progress {})).await?;
+                    progress_at = Instant::now() + PROGRESS;
+                }
+            }
+        }
+    }
+
+    /// Tells what is there after the cursor, from memory or else from history.
+    async fn tell_events(
+        &mut self,
+        told: &mpsc::Sender<v1::WatchResponse>,
+        progress_at: &mut Instant,
+    ) -> Result<(), Gone> {
+        let batches = match self.namespace.hub().after(self.cursor) {
+            Some(batches) => batches,
+            None => match self.namespace.store().read(self.namespace.name(), self.cursor, HISTORY).await {
+                Ok(tail) => tail.batches,
+                Err(StoreError::Compacted(_)) => {
+                    self.tell_gone(told, v1::HistoryGoneCause::Compacted).await?;
+                    Vec::new()
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "a watch cannot read history");
+                    tokio::time::sleep(RETRY).await;
+                    return Ok(());
+                }
+            },
+        };
+        for batch in batches {
+            if batch.events.iter().any(|recorded| matches!(recorded.event, Event::HistoryLost { .. })) {
+                return self.tell_gone(told, v1::HistoryGoneCause::Lost).await;
+            }
+            let events = self.events_of(&batch);
+            self.cursor = batch.revision();
+            if !events.is_empty() {
+                self.send(told, Kind::Events(v1::Events { events })).await?;
+                *progress_at = Instant::now() + PROGRESS;
+            }
+        }
+        Ok(())
+    }
+
+    async fn tell_gone(
+        &mut self,
+        told: &mpsc::Sender<v1::WatchResponse>,
+        cause: v1::HistoryGoneCause,
+    ) -> Result<(), Gone> {
+        self.send(told, Kind::HistoryGone(v1::HistoryGone { cause: cause.into() })).await?;
+        self.tell_snapshot(told).await
+    }
+
+    async fn tell_snapshot(&mut self, told: &mpsc::Sender<v1::WatchResponse>) -> Result<(), Gone> {
+        let (mut locks, revision) = loop {
+            let filter = self.filter.clone();
+            let read = self.namespace.read(move |table| (filter.snapshot(table), table.revision()));
+            match read.await {
+                Ok(snapshot) => break snapshot,
+                Err(Refusal::Draining) => return Err(Gone),
+                Err(error) => {
+                    tracing::debug!(%error, "a watch cannot read a snapshot");
+                    tokio::select! {
+                        () = told.closed() => return Err(Gone),
+                        () = tokio::time::sleep(RETRY) => {}
+                    }
+                }
+            }
+        };
+        self.cursor = revision;
+        loop {
+            let rest = locks.split_off(locks.len().min(SNAPSHOT));
+            let more = !rest.is_empty();
+            self.send(told, Kind::Snapshot(v1::Snapshot { locks, more })).await?;
+            if !more {
+                return Ok(());
+            }
+            locks = rest;
+        }
+    }
+
+    async fn send(&self, told: &mpsc::Sender<v1::WatchResponse>, kind: Kind) -> Result<(), Gone> {
+        let response = v1::WatchResponse { revision: self.cursor.0, kind: Some(kind) };
+        told.send(response).await.map_err(|_| Gone)
+    }
+
+    /// The events of a batch, after the cursor, that are watched.
+    fn events_of(&self, batch: &Batch) -> Vec<v1::Event> {
+        let later = |recorded: &&Recorded| recorded.revision > self.cursor;
+        batch.events.iter().filter(later).flat_map(|recorded| self.lock_events(recorded, batch)).collect()
+    }
+
+    /// What an event means for each watched lock.
+    fn lock_events(&self, recorded: &Recorded, batch: &Batch) -> Vec<v1::Event> {
+        let revision = recorded.revision;
+        let (kind, claim, reason, eviction) = match &recorded.event {
+            Event::ClaimQueued(spec) => {
+                let claim = Claim { id: revision, spec: spec.clone(), state: ClaimState::Waiting };
+                (v1::EventType::Queued, claim, None, None)
+            }
+            Event::ClaimGranted { claim, spec } => {
+                let claim = Claim { id: *claim, spec: spec.clone(), state: ClaimState::Held { token: revision } };
+                (v1::EventType::Granted, claim, None, None)
+            }
+            Event::ClaimLingering { claim, token, spec, reason, home } => {
+                let state = ClaimState::Lingering { token: *token, home: *home };
+                (v1::EventType::Lingering, Claim { id: *claim, spec: spec.clone(), state }, Some(*reason), None)
+            }
+            Event::ClaimEnded { claim, token, spec, reason, eviction } => {
+                let state = token.map_or(ClaimState::Waiting, |token| ClaimState::Held { token });
+                let claim = Claim { id: *claim, spec: spec.clone(), state };
+                (v1::EventType::Ended, claim, Some(*reason), eviction.as_ref())
+            }
+            Event::SessionOpened(_)
+            | Event::SessionAttached { .. }
+            | Event::SessionEnded { .. }
+            | Event::ServerAdopted { .. }
+            | Event::HistoryLost { .. } => return Vec::new(),
+        };
+        let watched = claim.spec.names.iter().filter(|name| self.filter.matches(name));
+        let over = reason.is_some() && claim.token().is_some();
+        watched
+            .map(|name| v1::Event {
+                revision: revision.0,
+                name: name.to_string(),
+                r#type: kind.into(),
+                claim: Some(convert::claim(&claim)),
+                end_reason: reason.map_or(v1::EndReason::Unspecified, convert::end_reason).into(),
+                operator: eviction.map(|eviction| eviction.operator.to_string()).unwrap_or_default(),
+                note: eviction.map(|eviction| eviction.note.to_string()).unwrap_or_default(),
+                vacant: over && !granted_later(name, recorded.revision, batch),
+                time: Some(convert::timestamp(batch.at_ms)),
+            })
+            .collect()
+    }
+}
+
+/// Whether the rest of the batch grants the lock to somebody.
+fn granted_later(name: &str, after: Revision, batch: &Batch) -> bool {
+    batch.events.iter().filter(|recorded| recorded.revision > after).any(|recorded| match &recorded.event {
+        Event::ClaimGranted { spec, .. } => spec.names.iter().any(|granted| &**granted == name),
+        _ => false,
+    })
+}

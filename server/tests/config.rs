@@ -1,0 +1,200 @@
+//! Settings: the same names everywhere, who wins over whom, what is refused and how.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use clap::{Args, FromArgMatches};
+use secrecy::ExposeSecret;
+use tenure_server::config::{Config, ConfigError, Layer, LogFormat, Surroundings, load, redacted};
+
+/// Settings from flags, with nothing around.
+fn from_flags(flags: &[&str]) -> Result<Config, ConfigError> {
+    load(layer(flags).unwrap(), &Surroundings { variables: Vec::new(), host: "host".into() })
+}
+
+/// The flags' own layer; clap's refusal as text.
+fn layer(flags: &[&str]) -> Result<Layer, String> {
+    let command = Layer::augment_args(clap::Command::new("tenured")).no_binary_name(true);
+    // Tests must not see what happens to be set around them.
+    let command = command.mut_args(|argument| argument.env(None::<&str>));
+    let matches = command.try_get_matches_from(flags).map_err(|error| error.to_string())?;
+    Layer::from_arg_matches(&matches).map_err(|error| error.to_string())
+}
+
+fn refusal(flags: &[&str]) -> String {
+    from_flags(flags).unwrap_err().to_string()
+}
+
+fn surroundings(variables: &[(&str, &str)]) -> Surroundings {
+    let variables = variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))).collect();
+    Surroundings { variables, host: "host".into() }
+}
+
+fn file_in(folder: &Path, text: &str) -> String {
+    let file = folder.join("tenured.toml");
+    std::fs::write(&file, text).unwrap();
+    file.display().to_string()
+}
+
+#[test]
+fn each_setting_has_one_name() {
+    let command = Layer::augment_args(clap::Command::new("tenured"));
+    for argument in command.get_arguments() {
+        let name = argument.get_id().as_str();
+        assert_eq!(argument.get_long().unwrap(), name.replace('_', "-"));
+        let variable = format!("TENURE_{}", name.to_uppercase());
+        assert_eq!(argument.get_env().unwrap().to_str().unwrap(), variable);
+    }
+}
+
+#[test]
+fn print_config_is_a_file_that_gives_the_same_settings() {
+    let folder = tempfile::tempdir().unwrap();
+    let flags = ["--min-ttl=750ms", "--label=a \"b\"", "--log-format=json", "--store-migrate=false", "--data-dir=/d"];
+    let printed = from_flags(&flags).unwrap().to_string();
+    let file = file_in(folder.path(), &printed);
+    assert_eq!(from_flags(&["--config", &file]).unwrap().to_string(), printed);
+    for argument in Layer::augment_args(clap::Command::new("tenured")).get_arguments() {
+        let name = argument.get_id().as_str();
+        let shown = printed.lines().any(|line| line.starts_with(&format!("{name} = ")));
+        assert_eq!(shown, !["config", "store_url_file"].contains(&name), "{name}");
+    }
+}
+
+#[test]
+fn without_settings_it_is_an_embedded_database_on_this_machine() {
+    let config = load(Layer::default(), &surroundings(&[("HOME", "/home/ann")])).unwrap();
+    assert_eq!(config.data_dir, Path::new("/home/ann/.local/share/tenure"));
+    assert_eq!(config.store.url.expose_secret(), "sqlite:/home/ann/.local/share/tenure/tenure.db");
+    assert_eq!(config.listen.to_string(), "127.0.0.1:7420");
+    assert_eq!(config.admin_listen.to_string(), "127.0.0.1:7421");
+    assert_eq!(config.label, "host");
+    assert_eq!((config.min_ttl, config.max_ttl), (Duration::from_millis(500), Duration::from_secs(86_400)));
+    assert_eq!(config.server_lease, Duration::from_secs(10));
+    assert_eq!(config.log.level, "info");
+
+    let with_xdg = load(Layer::default(), &surroundings(&[("HOME", "/home/ann"), ("XDG_DATA_HOME", "/xdg")])).unwrap();
+    assert_eq!(with_xdg.data_dir, Path::new("/xdg/tenure"));
+    let nowhere = load(Layer::default(), &surroundings(&[("RUST_LOG", "debug")])).unwrap();
+    assert_eq!(nowhere.data_dir, Path::new("tenure-data"));
+    assert_eq!(nowhere.log.level, "debug");
+}
+
+#[test]
+fn flags_win_over_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let text =
+        "min_ttl = \"1s\"\nmax_ttl = \"1h\"\nlog_format = \"json\"\nstore_migrate = false\ndata_dir = \"state\"\n";
+    let file = file_in(folder.path(), text);
+    let config = from_flags(&["--config", &file, "--min-ttl", "2s"]).unwrap();
+    assert_eq!((config.min_ttl, config.max_ttl), (Duration::from_secs(2), Duration::from_secs(3600)));
+    assert_eq!(config.log.format, LogFormat::Json);
+    assert!(!config.store.migrate);
+    // Relative to the file, wherever the server is started.
+    assert_eq!(config.data_dir, folder.path().join("state"));
+}
+
+#[test]
+fn a_bool_is_a_flag_or_has_a_value() {
+    assert!(from_flags(&["--store-allow-unsafe-durability"]).unwrap().store.allow_unsafe_durability);
+    assert!(!from_flags(&["--store-prepared-statements=false"]).unwrap().store.prepared_statements);
+    assert!(layer(&["--store-migrate=perhaps"]).unwrap_err().contains("--store-migrate"));
+}
+
+#[test]
+fn the_url_may_stand_in_a_file_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let secret = folder.path().join("url");
+    std::fs::write(&secret, "postgres://ann:s3cret@db/tenure\n").unwrap();
+    let secret = secret.display().to_string();
+    let config = from_flags(&["--store-url-file", &secret]).unwrap();
+    assert_eq!(config.store.url.expose_secret(), "postgres://ann:s3cret@db/tenure");
+    assert!(config.to_string().contains("store_url = \"postgres://ann:***@db/tenure\""), "{config}");
+    assert!(!format!("{config:?}").contains("s3cret"));
+
+    let both = refusal(&["--store-url-file", &secret, "--store-url=sqlite:x"]);
+    assert_eq!(both, "both store_url and store_url_file are set: set one of them");
+    // A URL given as a flag stands for both that the file gives.
+    let file = file_in(folder.path(), "store_url_file = \"url\"");
+    assert_eq!(from_flags(&["--config", &file]).unwrap().store.url.expose_secret(), "postgres://ann:s3cret@db/tenure");
+    let config = from_flags(&["--config", &file, "--store-url=sqlite:x"]).unwrap();
+    assert_eq!(config.store.url.expose_secret(), "sqlite:x");
+    assert!(refusal(&["--store-url-file=/nowhere/url"]).starts_with("store_url_file: cannot read /nowhere/url"));
+}
+
+#[test]
+fn what_is_out_of_bounds_is_refused_by_name() {
+    let cases = [
+        ("--min-ttl=99ms", "min_ttl is 99ms: it must be 100ms to 24h"),
+        ("--min-ttl=25h", "min_ttl is 25h: it must be 100ms to 24h"),
+        ("--max-ttl=366d", "max_ttl is 366d: it must be 100ms to 365d"),
+        ("--server-lease=1s", "server_lease is 1s: it must be 2s to 1m"),
+        ("--server-lease=61s", "server_lease is 61s: it must be 2s to 1m"),
+        ("--drain-timeout=11m", "drain_timeout is 11m: it must be 0s to 10m"),
+        ("--max-namespaces=0", "max_namespaces is 0: it must be 1 to 100000"),
+        ("--store-max-connections=0", "store_max_connections is 0: it must be 1 to 1000"),
+        ("--store-connect-timeout=0s", "store_connect_timeout is 0s: it must be 100ms to 1m"),
+        ("--store-poll-interval=0ms", "store_poll_interval is 0s: it must be 1ms to 10s"),
+        ("--label=", "label must be 1 to 255 bytes without control characters"),
+        ("--log-level=tenure=loud", "log_level is \"tenure=loud\": "),
+        ("--store-url=oracle://a:b@c", "store_url is \"oracle://a:***@c\": it must be sqlite:<file>, "),
+    ];
+    for (flag, expected) in cases {
+        let refusal = refusal(&[flag]);
+        assert!(refusal.starts_with(expected), "{flag}: {refusal}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_refused_by_name() {
+    assert!(layer(&["--min-ttl=500"]).unwrap_err().contains("--min-ttl"));
+    assert!(layer(&["--listen=nowhere"]).unwrap_err().contains("--listen"));
+    assert!(layer(&["--mn-ttl=1s"]).unwrap_err().contains("--mn-ttl"));
+    let folder = tempfile::tempdir().unwrap();
+    for (text, expected) in [
+        ("mn_ttl = \"1s\"", "unknown field `mn_ttl`"),
+        ("min_ttl = 500", "a duration with a unit"),
+        ("min_ttl = \"soon\"", "\"soon\" is no duration with a unit"),
+        ("max_namespaces = -1", "max_namespaces"),
+        ("config = \"other\"", "unknown field `config`"),
+    ] {
+        let refusal = refusal(&["--config", &file_in(folder.path(), text)]);
+        assert!(refusal.starts_with("config: ") && refusal.contains(expected), "{text}: {refusal}");
+    }
+    assert!(refusal(&["--config=/nowhere"]).starts_with("config: cannot read /nowhere"));
+}
+
+#[test]
+fn an_unknown_variable_is_refused_by_name() {
+    let refused = |name| load(Layer::default(), &surroundings(&[(name, "x")])).unwrap_err().to_string();
+    assert_eq!(refused("TENURE_STORE_ULR"), "the environment variable TENURE_STORE_ULR is no setting of this server");
+    for fine in [
+        "TENURE_MIN_TTL",
+        "TENURE_ENDPOINTS",
+        "TENURE_SESSION_ID",
+        "TENURE_SERVICE_HOST",
+        "TENURE_PORT_7420_TCP_ADDR",
+        "OTHER",
+    ] {
+        load(Layer::default(), &surroundings(&[(fine, "x")])).unwrap();
+    }
+}
+
+#[test]
+fn no_secret_of_a_url_is_shown() {
+    for (url, shown) in [
+        ("sqlite:/data/tenure.db", "sqlite:/data/tenure.db"),
+        ("postgres://ann@db/tenure", "postgres://ann@db/tenure"),
+        ("postgres://ann:pa:ss@a:5432,b:5432/tenure", "postgres://ann:***@a:5432,b:5432/tenure"),
+        ("mysql://ann:p@s?s/w@db/tenure", "mysql://ann:***@db/tenure"),
+        (
+            "postgres://db/t?sslmode=require&sslpassword=x&Password=y",
+            "postgres://db/t?sslmode=require&sslpassword=***&Password=***",
+        ),
+    ] {
+        assert_eq!(redacted(url), shown);
+    }
+}

@@ -1,0 +1,182 @@
+//! Servers in one process, on one database in memory and one clock that tests move (tokio's, paused).
+
+#![allow(dead_code)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tenure_core::{Command, Opening, Outcome, Revision, Text};
+use tenure_server::clock::Clock;
+use tenure_server::node::{Node, NodeOptions};
+use tenure_server::poll;
+use tenure_server::presence::{Beats, MarkedDead};
+use tenure_server::sequencer::{Decided, Namespace, Refusal};
+use tenure_server::store::{MemoryDatabase, MemoryStore};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+pub const LEASE: Duration = Duration::from_secs(10);
+pub const TTL: Duration = Duration::from_secs(2);
+pub const REATTACH: Duration = Duration::from_secs(5);
+
+/// Tokio's clock, which tests pause and move, and jumps that only one server makes: as if it had been frozen.
+pub struct LabClock {
+    start: Instant,
+    jumps: AtomicU64,
+}
+
+impl LabClock {
+    pub fn jump(&self, by: Duration) {
+        self.jumps.fetch_add(by.as_millis() as u64, Ordering::SeqCst);
+    }
+}
+
+impl Clock for LabClock {
+    fn now(&self) -> Duration {
+        self.start.elapsed() + Duration::from_millis(self.jumps.load(Ordering::SeqCst))
+    }
+}
+
+pub struct Server {
+    pub node: Arc<Node>,
+    pub store: Arc<MemoryStore>,
+    pub clock: Arc<LabClock>,
+    beats: JoinHandle<MarkedDead>,
+    cancel: CancellationToken,
+}
+
+impl Server {
+    pub async fn start(database: &MemoryDatabase) -> Self {
+        let store = database.server();
+        let clock = Arc::new(LabClock { start: Instant::now(), jumps: AtomicU64::new(0) });
+        let options = NodeOptions {
+            lease: LEASE,
+            label: "lab".to_owned(),
+            reattach: REATTACH,
+            poll_interval: Duration::from_millis(20),
+            max_namespaces: 10,
+            history_retention: Duration::from_secs(3600),
+        };
+        let cancel = CancellationToken::new();
+        let node = Node::new(options, store.clone(), clock.clone(), cancel.clone());
+        let beats = Beats::begin(node.clone()).await.expect("registered");
+        node.open_all().await.expect("opened");
+        node.spawn(poll::follow(node.clone()));
+        let beats = tokio::spawn(beats.run());
+        Self { node, store, clock, beats, cancel }
+    }
+
+    /// Ends it without a word, as a kill does.
+    pub fn kill(&self) {
+        self.beats.abort();
+        self.cancel.cancel();
+    }
+
+    /// Waits until it finds itself marked dead.
+    pub async fn marked_dead(self) {
+        assert_eq!(within(LEASE * 3, self.beats).await.expect("ran"), MarkedDead);
+    }
+
+    pub async fn namespace(&self) -> Namespace {
+        self.node.namespace("default").await.expect("open")
+    }
+
+    pub async fn ask(&self, command: Command) -> Result<Decided, Refusal> {
+        within(Duration::from_secs(30), self.namespace().await.decide(command)).await
+    }
+
+    pub fn acquire(&self, session: &str, name: &str) -> Command {
+        let opening = Opening { ttl: TTL, owner: Text::from("lab"), metadata: Arc::default() };
+        Command::Acquire {
+            session: session.into(),
+            opening: Some(opening),
+            home: self.node.id(),
+            names: vec![name.into()],
+            queue: true,
+            priority: 0,
+            metadata: Arc::default(),
+            min_hold: Duration::ZERO,
+        }
+    }
+
+    /// Takes a free lock.
+    pub async fn hold(&self, session: &str, name: &str) -> Revision {
+        let decided = self.ask(self.acquire(session, name)).await.expect("free");
+        if let Some(attendance) = decided.attendance {
+            attendance.satisfied();
+        }
+        match decided.outcome {
+            Outcome::Held { claim, .. } => claim.token().expect("held"),
+            other => panic!("{session} should hold {name}: {other:?}"),
+        }
+    }
+
+    pub async fn release(&self, session: &str, name: &str, token: Revision) -> Result<Decided, Refusal> {
+        self.ask(Command::Release { session: session.into(), name: name.into(), token }).await
+    }
+
+    /// Who holds a lock, with which token.
+    pub async fn holder(&self, name: &str) -> Option<(String, Revision)> {
+        let name = name.to_owned();
+        let read = self.namespace().await;
+        let read = read.read(move |table| {
+            let claim = table.claim(table.lock(&name)?.holder?)?;
+            Some((claim.spec.session.to_string(), claim.token()?))
+        });
+        within(Duration::from_secs(30), read).await.expect("readable")
+    }
+
+    /// Whether the session is open, as the log's head has it.
+    pub async fn is_open(&self, session: &str) -> bool {
+        let session = session.to_owned();
+        self.namespace().await.read(move |table| table.session(&session).is_some()).await.expect("readable")
+    }
+
+    /// Renews a session every so often, for a while, as a stream's keep-alives do. Says whether all were taken.
+    pub async fn keep_alive_for(&self, session: &str, time: Duration) -> bool {
+        let namespace = self.namespace().await;
+        let until = Instant::now() + time;
+        while Instant::now() < until {
+            if !matches!(namespace.renew(session), Ok(Some(_))) {
+                return false;
+            }
+            tokio::time::advance(TTL / 4).await;
+            settle().await;
+        }
+        true
+    }
+}
+
+/// Lets everything run that can run without time passing.
+pub async fn settle() {
+    for _ in 0..50 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// What takes longer is a failure.
+pub async fn within<T>(limit: Duration, future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(limit, future).await.expect("in time")
+}
+
+/// Waits until a condition holds; the clock moves on meanwhile. Returns how long it took.
+pub async fn eventually<F: AsyncFn() -> bool>(limit: Duration, what: &str, condition: F) -> Duration {
+    let start = Instant::now();
+    while !condition().await {
+        assert!(start.elapsed() < limit, "not within {limit:?}: {what}");
+        tokio::time::advance(Duration::from_millis(5)).await;
+        settle().await;
+    }
+    start.elapsed()
+}
+
+/// Lets time pass, step by step, as it does for a server that runs.
+pub async fn pass(time: Duration) {
+    let until = Instant::now() + time;
+    while Instant::now() < until {
+        tokio::time::advance(Duration::from_millis(5)).await;
+        settle().await;
+    }
+}

@@ -1,0 +1,184 @@
+//! What the sequencer makes of a store that fails, and of other servers that are faster.
+
+mod lab;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use lab::{Server, eventually, settle, within};
+use tenure_core::{Event, Outcome, Revision};
+use tenure_server::sequencer::{Refusal, WaitEnd};
+use tenure_server::store::{Fault, MemoryDatabase, Store};
+
+const SOON: Duration = Duration::from_millis(50);
+
+#[tokio::test(start_paused = true)]
+async fn an_unknown_outcome_is_looked_up_before_anybody_is_answered() {
+    for (fault, committed) in [(Fault::OutcomeUnknown, true), (Fault::OutcomeUnknownAndLost, false)] {
+        let database = MemoryDatabase::new();
+        let server = Server::start(&database).await;
+        server.hold("ann", "a").await;
+        let before = database.log("default").len();
+        database.fail_next(fault);
+        let token = server.hold("bob", "b").await;
+        assert_eq!(server.holder("b").await, Some(("bob".to_owned(), token)));
+        let log = database.log("default");
+        let grants = log.iter().flat_map(|batch| &batch.events);
+        let grants = grants
+            .filter(|recorded| matches!(&recorded.event, Event::ClaimGranted { spec, .. } if &*spec.session == "bob"));
+        assert_eq!(grants.count(), 1, "{fault:?} (committed: {committed}) has one effect");
+        assert_eq!(log.len(), before + 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_commit_of_unknown_outcome_that_loses_to_another_server_is_decided_again() {
+    let database = MemoryDatabase::new();
+    let (one, two) = (Server::start(&database).await, Server::start(&database).await);
+    let hold = database.hold_appends();
+    database.fail_next(Fault::OutcomeUnknownAndLost);
+    let (namespace, command) = (one.namespace().await, one.acquire("ann", "a"));
+    let asked = tokio::spawn(async move { namespace.decide(command).await });
+    hold.reached().await;
+    drop(hold);
+    let bob = two.hold("bob", "a").await;
+    let decided = within(Duration::from_secs(30), asked).await.expect("ran").expect("decided");
+    assert!(matches!(decided.outcome, Outcome::Waiting { .. }), "{:?}", decided.outcome);
+    assert_eq!(one.holder("a").await, Some(("bob".to_owned(), bob)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_servers_that_race_keep_one_order_without_gaps() {
+    let database = MemoryDatabase::new();
+    let (one, two) = (Server::start(&database).await, Server::start(&database).await);
+    let mut asked = Vec::new();
+    for number in 0..100 {
+        let server = if number % 2 == 0 { &one } else { &two };
+        let (namespace, command) = (server.namespace().await, server.acquire(&format!("s{number}"), "a"));
+        asked.push(tokio::spawn(async move { namespace.decide(command).await }));
+    }
+    let mut held = 0;
+    for task in asked {
+        let decided = within(Duration::from_secs(60), task).await.expect("ran").expect("decided");
+        if matches!(decided.outcome, Outcome::Held { .. }) {
+            held += 1;
+            decided.attendance.expect("granted just now").satisfied();
+        } else {
+            // Left waiting: the test ends before anybody notices.
+            std::mem::forget(decided.attendance);
+        }
+    }
+    assert_eq!(held, 1);
+    let mut last = Revision(0);
+    for batch in database.log("default") {
+        assert_eq!(batch.previous, last);
+        for recorded in &batch.events {
+            assert_eq!(recorded.revision, last.next());
+            last = recorded.revision;
+        }
+    }
+    let tables: BTreeSet<Option<(String, Revision)>> = [one.holder("a").await, two.holder("a").await].into();
+    assert_eq!(tables.len(), 1, "both see the same");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_waiter_on_another_server_is_woken_by_the_release() {
+    let database = MemoryDatabase::new();
+    let (one, two) = (Server::start(&database).await, Server::start(&database).await);
+    let token = one.hold("ann", "a").await;
+    let mut bob = two.ask(two.acquire("bob", "a")).await.expect("queued").attendance.expect("waits");
+    one.release("ann", "a", token).await.expect("held");
+    let start = tokio::time::Instant::now();
+    let end = within(SOON, bob.wait()).await;
+    assert!(matches!(end, Some(WaitEnd::Granted(_))), "{end:?} after {:?}", start.elapsed());
+    bob.satisfied();
+}
+
+#[tokio::test(start_paused = true)]
+async fn lost_history_makes_the_revision_jump_past_all_that_was_handed_out() {
+    for other_server_too in [false, true] {
+        let database = MemoryDatabase::new();
+        let server = Server::start(&database).await;
+        let witness = if other_server_too { Some(Server::start(&database).await) } else { None };
+        let kept = server.hold("ann", "a").await;
+        let lost = server.hold("bob", "b").await;
+        let hub = server.namespace().await.hub().clone();
+        database.restore_to("default", kept);
+        let next = server.hold("cid", "c").await;
+        assert!(next > lost, "a token never repeats: {next} after {lost}");
+        assert_eq!(server.holder("b").await, None, "what was lost is gone");
+        assert_eq!(server.holder("a").await, Some(("ann".to_owned(), kept)));
+        let told = hub.after(kept).expect("in memory");
+        let loss = told
+            .iter()
+            .flat_map(|batch| &batch.events)
+            .find(|recorded| matches!(recorded.event, Event::HistoryLost { .. }));
+        assert!(loss.expect("watchers are told").revision > lost);
+        if let Some(witness) = witness {
+            assert_eq!(witness.holder("b").await, None);
+            assert!(witness.hold("dot", "d").await > next);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failover_that_lost_nothing_visible_jumps_all_the_same() {
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    let before = server.hold("ann", "a").await;
+    database.fail_over();
+    let after = server.hold("bob", "b").await;
+    assert!(after.0 > before.0 + 1_000, "the clock's ms shifted by 16, not {after}");
+    assert_eq!(server.holder("a").await, Some(("ann".to_owned(), before)), "holds stay");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_revision_behind_what_was_seen_is_a_loss_too() {
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    let kept = server.hold("ann", "a").await;
+    let lost = server.hold("bob", "b").await;
+    database.lose_after("default", kept);
+    assert_eq!(server.holder("b").await, None);
+    assert!(server.hold("bob", "b").await > lost);
+}
+
+#[tokio::test(start_paused = true)]
+async fn rows_and_the_log_after_them_load_to_the_same_state() {
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    for number in 0..20 {
+        let token = server.hold(&format!("s{number}"), "a").await;
+        server.hold(&format!("s{number}"), &format!("n{number}")).await;
+        server.release(&format!("s{number}"), "a", token).await.expect("held");
+        if number == 10 {
+            eventually(Duration::from_secs(2), "rows are written", async || {
+                let rows = server.store.load("default").await.expect("readable");
+                rows.revision == database.revision("default")
+            })
+            .await;
+        }
+    }
+    settle().await;
+    let next = Server::start(&database).await;
+    let facts = async |server: &Server| {
+        let read = server.namespace().await;
+        let read = read.read(|table| (table.revision(), table.claims().cloned().collect::<Vec<_>>()));
+        read.await.expect("readable")
+    };
+    assert_eq!(facts(&next).await, facts(&server).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_hangs_while_the_store_is_away() {
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    server.hold("ann", "a").await;
+    database.set_available(false);
+    let refused = within(SOON, server.ask(server.acquire("bob", "b"))).await;
+    assert!(matches!(refused, Err(Refusal::Unavailable(_))));
+    let refused = within(SOON, server.namespace().await.read(tenure_core::Table::revision)).await;
+    assert!(matches!(refused, Err(Refusal::Unavailable(_))));
+    database.set_available(true);
+    server.hold("bob", "b").await;
+}

@@ -1,0 +1,206 @@
+//! What is decided by time: expiry, leases, adoption, outages; with the clock in the test's hand.
+
+mod lab;
+
+use std::time::Duration;
+
+use lab::{LEASE, REATTACH, Server, TTL, eventually, pass, settle, within};
+use tenure_core::{Command, EndReason, Outcome};
+use tenure_server::sequencer::{Refusal, WaitEnd};
+use tenure_server::store::MemoryDatabase;
+
+const SOON: Duration = Duration::from_millis(50);
+
+#[tokio::test(start_paused = true)]
+async fn a_dead_holders_lock_goes_to_the_waiter_on_time() {
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    let token = server.hold("ann", "a").await;
+    let waiting = server.ask(server.acquire("bob", "a")).await.expect("queued");
+    let mut attendance = waiting.attendance.expect("waits");
+    let namespace = server.namespace().await;
+    assert!(server.keep_alive_for("ann", TTL * 3).await);
+    namespace.renew("bob").expect("open");
+    let renewed = tokio::time::Instant::now();
+    namespace.renew("ann").expect("open");
+    let keep_bob = async {
+        loop {
+            tokio::time::sleep(TTL / 4).await;
+            namespace.renew("bob").expect("open");
+        }
+    };
+    let end = tokio::select! {
+        end = within(TTL * 2, attendance.wait()) => end,
+        () = keep_bob => unreachable!("it never ends"),
+    };
+    let took = renewed.elapsed();
+    assert!(took >= TTL && took <= TTL + SOON, "{took:?}");
+    assert!(matches!(end, Some(WaitEnd::Granted(claim)) if claim.token() > Some(token)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_killed_servers_sessions_are_adopted_with_a_fresh_ttl() {
+    let database = MemoryDatabase::new();
+    let (first, second) = (Server::start(&database).await, Server::start(&database).await);
+    let token = first.hold("ann", "a").await;
+    first.kill();
+    let adopted =
+        eventually(LEASE + TTL, "adopted", async || second.namespace().await.remaining("ann").is_some()).await;
+    assert!(adopted <= LEASE, "within the lease, not {adopted:?}");
+    assert_eq!(second.holder("a").await, Some(("ann".to_owned(), token)), "the hold and its token stay");
+    assert!(second.namespace().await.remaining("ann").expect("kept") >= TTL - SOON, "a full TTL");
+    let expired = eventually(TTL * 2, "expired", async || second.holder("a").await.is_none()).await;
+    assert!(expired >= TTL - SOON && expired <= TTL + SOON * 2, "{expired:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_comes_back_by_another_server_keeps_hold_and_token() {
+    let database = MemoryDatabase::new();
+    let (first, second) = (Server::start(&database).await, Server::start(&database).await);
+    let token = first.hold("ann", "a").await;
+    first.kill();
+    let attach = Command::AttachSession { session: "ann".into(), home: second.node.id() };
+    second.ask(attach).await.expect("open");
+    assert!(second.keep_alive_for("ann", LEASE * 2).await);
+    assert_eq!(second.holder("a").await, Some(("ann".to_owned(), token)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outage_shorter_than_the_lease_is_not_noticed() {
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    let token = server.hold("ann", "a").await;
+    database.set_available(false);
+    assert!(server.keep_alive_for("ann", LEASE / 2).await, "renewals go on");
+    let refused = server.ask(server.acquire("bob", "b")).await;
+    assert!(matches!(refused, Err(Refusal::Unavailable(_))), "changes are refused at once");
+    database.set_available(true);
+    assert!(server.keep_alive_for("ann", TTL * 3).await);
+    assert_eq!(server.holder("a").await, Some(("ann".to_owned(), token)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outage_longer_than_the_lease_expires_nobody() {
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    let token = server.hold("ann", "a").await;
+    database.set_available(false);
+    let namespace = server.namespace().await;
+    eventually(LEASE * 2, "the lease runs out", async || matches!(namespace.renew("ann"), Err(Refusal::LeaseLost)))
+        .await;
+    tokio::time::advance(LEASE * 5).await;
+    settle().await;
+    database.set_available(true);
+    eventually(SOON * 20, "renewals are taken again", async || namespace.renew("ann").is_ok()).await;
+    assert!(server.keep_alive_for("ann", TTL * 2).await);
+    assert_eq!(server.holder("a").await, Some(("ann".to_owned(), token)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_cut_off_for_its_lease_answers_nothing_more_and_starts_over() {
+    let database = MemoryDatabase::new();
+    let (cut_off, other) = (Server::start(&database).await, Server::start(&database).await);
+    let token = cut_off.hold("ann", "a").await;
+    cut_off.store.set_connected(false);
+    let namespace = cut_off.namespace().await;
+    let adopted = eventually(LEASE + TTL, "adopted", async || {
+        let kept = other.namespace().await.remaining("ann").is_some();
+        assert!(!kept || matches!(namespace.renew("ann"), Err(Refusal::LeaseLost)), "both would answer renewals");
+        // What the client sends is answered for as long as the lease holds.
+        let _ = namespace.renew("ann");
+        kept
+    })
+    .await;
+    assert!(adopted <= LEASE, "{adopted:?}");
+    assert_eq!(other.holder("a").await, Some(("ann".to_owned(), token)));
+    cut_off.store.set_connected(true);
+    cut_off.marked_dead().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_was_frozen_does_not_count_that_time() {
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    server.hold("ann", "a").await;
+    // Shorter than the lease, longer than the TTL: the client's renewals are in the socket, unread.
+    server.clock.jump(LEASE / 2);
+    tokio::time::advance(Duration::from_millis(60)).await;
+    settle().await;
+    assert!(matches!(server.namespace().await.renew("ann"), Ok(Some(_))), "it is taken after the thaw");
+    assert!(server.is_open("ann").await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_frozen_server_that_wakes_after_its_lease_answers_nothing_before_it_has_beaten() {
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    server.hold("ann", "a").await;
+    server.clock.jump(LEASE);
+    assert_eq!(server.namespace().await.renew("ann"), Err(Refusal::LeaseLost));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_whose_caller_is_gone_is_given_up_and_passed_on() {
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    let token = server.hold("ann", "a").await;
+    let bob = server.ask(server.acquire("bob", "a")).await.expect("queued");
+    let mut cid = server.ask(server.acquire("cid", "a")).await.expect("queued").attendance.expect("waits");
+    drop(bob);
+    server.release("ann", "a", token).await.expect("held");
+    assert_eq!(server.holder("a").await.map(|(session, _)| session), Some("bob".to_owned()), "its place is kept");
+    let passed_on = async {
+        loop {
+            tokio::time::sleep(TTL / 4).await;
+            for session in ["ann", "bob", "cid"] {
+                server.namespace().await.renew(session).expect("open");
+            }
+        }
+    };
+    let start = tokio::time::Instant::now();
+    tokio::select! {
+        end = within(REATTACH * 2, cid.wait()) => assert!(matches!(end, Some(WaitEnd::Granted(_)))),
+        () = passed_on => unreachable!("it never ends"),
+    }
+    assert!(start.elapsed() <= REATTACH + SOON, "{:?}", start.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_comes_back_finds_its_grant() {
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    let token = server.hold("ann", "a").await;
+    drop(server.ask(server.acquire("bob", "a")).await.expect("queued"));
+    server.release("ann", "a", token).await.expect("held");
+    let granted = server.hold("bob", "a").await;
+    assert!(server.keep_alive_for("bob", REATTACH * 3).await);
+    assert_eq!(server.holder("a").await, Some(("bob".to_owned(), granted)), "and it stays");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_session_is_written_even_if_the_store_was_away_when_it_was_due() {
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    server.hold("ann", "a").await;
+    database.set_available(false);
+    pass(TTL + SOON).await;
+    database.set_available(true);
+    eventually(Duration::from_secs(1), "expired", async || !server.is_open("ann").await).await;
+    let late = server.ask(Command::AttachSession { session: "ann".into(), home: server.node.id() }).await;
+    let Err(Refusal::Rejected(rejection)) = late else { panic!("it has ended") };
+    let expired = tenure_core::Rejection::SessionEnded { session: "ann".into(), reason: EndReason::Expired };
+    assert_eq!(rejection, expired);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_ends_in_the_moment_of_the_grant_with_the_grant() {
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    let token = server.hold("ann", "a").await;
+    let waiting = server.ask(server.acquire("bob", "a")).await.expect("queued").attendance.expect("waits");
+    let claim = waiting.claim();
+    server.release("ann", "a", token).await.expect("held");
+    let ended = server.ask(Command::EndWait { claim }).await.expect("decided");
+    waiting.satisfied();
+    assert!(matches!(ended.outcome, Outcome::Held { .. }), "{:?}", ended.outcome);
+}

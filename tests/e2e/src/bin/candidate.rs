@@ -1,0 +1,72 @@
+//! A program of which only one copy may work: it campaigns, works every so often while it leads, and says on standard output
+//! what it does and when.
+//!
+//! `candidate ENDPOINTS LOCK TTL_MS PERIOD_MS`. Ends with its standard input, so that it never outlives a test.
+
+use std::io::Read;
+use std::time::Duration;
+
+use anyhow::Context;
+use tenure_client::{Client, SessionOptions};
+use tenure_e2e::say;
+use tokio::time::{MissedTickBehavior, interval, sleep};
+
+/// How often it is looked whether the session was renewed.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// A renewal moves the end of the validity by far more than this; reading the clocks by far less.
+const RENEWAL: Duration = Duration::from_millis(50);
+
+/// Between two campaigns.
+const PAUSE: Duration = Duration::from_millis(50);
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    std::thread::spawn(|| {
+        let _ = std::io::stdin().read_to_end(&mut Vec::new());
+        std::process::exit(0);
+    });
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [endpoints, lock, ttl, period] = &arguments[..] else { anyhow::bail!("not four arguments") };
+    let (ttl, period) = (Duration::from_millis(ttl.parse()?), Duration::from_millis(period.parse()?));
+    let client = Client::connect(endpoints.as_str()).context("connecting")?;
+    loop {
+        if let Err(error) = campaign(&client, lock, ttl, period).await {
+            say("failed", &error.to_string());
+            sleep(PAUSE).await;
+        }
+    }
+}
+
+async fn campaign(client: &Client, lock: &str, ttl: Duration, period: Duration) -> tenure_client::Result<()> {
+    let owner = std::process::id().to_string();
+    let session = client.session(SessionOptions::new().ttl(ttl).owner(owner)).await?;
+    let hold = session.lock(lock).acquire().await?;
+    say("leads", &format!("{} {}", hold.token(), session.id()));
+    let mut work = interval(period);
+    work.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut look = interval(LOOK);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut valid_until = session.valid_until();
+    loop {
+        tokio::select! {
+            biased;
+            reason = hold.lost() => {
+                say("lost", &reason.to_string());
+                return Ok(());
+            }
+            _ = work.tick() => {
+                if hold.is_valid() {
+                    say("works", &hold.token().to_string());
+                }
+            }
+            _ = look.tick() => {
+                let now = session.valid_until();
+                if now > valid_until + RENEWAL {
+                    valid_until = now;
+                    say("renewed", "");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Plain calls, without a client library: the contract as any program sees it.
+
+use std::time::Duration;
+
+use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_proto::v1::session_service_client::SessionServiceClient;
+use tenure_proto::v1::watch_service_client::WatchServiceClient;
+use tenure_proto::v1::{AcquireRequest, AcquireResponse, GetLockRequest, ListLocksRequest, Lock, ReleaseRequest};
+use tonic::Status;
+use tonic::transport::{Channel, Endpoint};
+
+/// No call of a test takes longer than this.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// A connection to one server.
+#[derive(Clone, Debug)]
+pub struct Calls {
+    /// Locks.
+    pub locks: LockServiceClient<Channel>,
+    /// Sessions.
+    pub sessions: SessionServiceClient<Channel>,
+    /// Watches.
+    pub watches: WatchServiceClient<Channel>,
+    /// The connection itself.
+    pub channel: Channel,
+}
+
+impl Calls {
+    /// Connects.
+    ///
+    /// # Errors
+    /// If nobody listens.
+    pub async fn connect(url: &str) -> anyhow::Result<Self> {
+        let channel = Endpoint::from_shared(url.to_owned())?.timeout(LONGEST).connect().await?;
+        Ok(Self {
+            locks: LockServiceClient::new(channel.clone()),
+            sessions: SessionServiceClient::new(channel.clone()),
+            watches: WatchServiceClient::new(channel.clone()),
+            channel,
+        })
+    }
+
+    /// Tries once to get a lock, opening or renewing the session with this TTL.
+    ///
+    /// # Errors
+    /// As the server refuses.
+    pub async fn try_lock(&self, name: &str, session: &str, ttl: Duration) -> Result<AcquireResponse, Status> {
+        let wait = Some(prost_types::Duration::default());
+        self.acquire(AcquireRequest { wait, ..self.asking(name, session, ttl) }).await
+    }
+
+    /// The least of an Acquire, which waits for ever.
+    #[must_use]
+    pub fn asking(&self, name: &str, session: &str, ttl: Duration) -> AcquireRequest {
+        AcquireRequest {
+            names: vec![name.to_owned()],
+            session_id: session.to_owned(),
+            owner: session.to_owned(),
+            ttl: Some(seconds(ttl.as_secs_f64())),
+            ..AcquireRequest::default()
+        }
+    }
+
+    /// Acquire.
+    ///
+    /// # Errors
+    /// As the server refuses.
+    pub async fn acquire(&self, request: AcquireRequest) -> Result<AcquireResponse, Status> {
+        Ok(self.locks.clone().acquire(request).await?.into_inner())
+    }
+
+    /// Release. Returns the revision.
+    ///
+    /// # Errors
+    /// As the server refuses.
+    pub async fn release(&self, name: &str, session: &str, token: u64) -> Result<u64, Status> {
+        let request = ReleaseRequest {
+            name: name.to_owned(),
+            session_id: session.to_owned(),
+            token,
+            ..ReleaseRequest::default()
+        };
+        Ok(self.locks.clone().release(request).await?.into_inner().revision)
+    }
+
+    /// Reads a lock.
+    ///
+    /// # Errors
+    /// As the server refuses.
+    pub async fn lock(&self, name: &str) -> Result<Lock, Status> {
+        let request = GetLockRequest { name: name.to_owned(), ..GetLockRequest::default() };
+        Ok(self.locks.clone().get_lock(request).await?.into_inner().lock.unwrap_or_default())
+    }
+
+    /// The revision of the default namespace.
+    ///
+    /// # Errors
+    /// As the server refuses.
+    pub async fn revision(&self) -> Result<u64, Status> {
+        Ok(self.locks.clone().list_locks(ListLocksRequest::default()).await?.into_inner().revision)
+    }
+}
+
+/// A duration on the wire.
+#[must_use]
+#[allow(clippy::cast_possible_truncation, reason = "tests speak of seconds to years")]
+pub fn seconds(seconds: f64) -> prost_types::Duration {
+    let nanos = (seconds * 1e9).round() as i128;
+    prost_types::Duration { seconds: (nanos / 1_000_000_000) as i64, nanos: (nanos % 1_000_000_000) as i32 }
+}

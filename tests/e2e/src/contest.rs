@@ -1,0 +1,159 @@
+//! Several candidates for one lock, what they did, and whether that was right.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anyhow::Context;
+use tenure_harness::wait_until;
+
+use crate::diary::{Deed, Entry, clock};
+
+/// The lock that is contested.
+pub const LOCK: &str = "service_leader";
+
+/// How long anything that must happen may take, unless a test says how long.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Several candidates.
+#[derive(Debug)]
+pub struct Contest {
+    program: String,
+    endpoints: String,
+    ttl: Duration,
+    period: Duration,
+    candidates: BTreeMap<u32, Child>,
+    diary: Arc<Mutex<Vec<Entry>>>,
+}
+
+impl Contest {
+    /// Starts `count` candidates. `program` is the path of the candidate program.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn start(
+        program: &str,
+        endpoints: &[String],
+        ttl: Duration,
+        period: Duration,
+        count: usize,
+    ) -> anyhow::Result<Self> {
+        let mut contest = Self {
+            program: program.to_owned(),
+            endpoints: endpoints.join(","),
+            ttl,
+            period,
+            candidates: BTreeMap::new(),
+            diary: Arc::default(),
+        };
+        for _ in 0..count {
+            contest.add()?;
+        }
+        Ok(contest)
+    }
+
+    /// Starts one more candidate.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn add(&mut self) -> anyhow::Result<()> {
+        let milliseconds = |span: Duration| span.as_millis().to_string();
+        let mut child = Command::new(Path::new(&self.program))
+            .args([&self.endpoints, LOCK, &milliseconds(self.ttl), &milliseconds(self.period)])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("starting a candidate")?;
+        let lines = BufReader::new(child.stdout.take().context("no output")?).lines();
+        let (process, diary) = (child.id(), Arc::clone(&self.diary));
+        std::thread::spawn(move || {
+            // A process that is killed may leave half a line.
+            for entry in lines.map_while(Result::ok).filter_map(|line| Entry::parse(process, &line).ok()) {
+                diary.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+            }
+        });
+        self.candidates.insert(process, child);
+        Ok(())
+    }
+
+    /// Everything so far, in the order of time.
+    #[must_use]
+    pub fn diary(&self) -> Vec<Entry> {
+        let mut diary = self.entries().clone();
+        diary.sort_by_key(|entry| entry.at);
+        diary
+    }
+
+    fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
+        self.diary.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the next thing of a kind after `after`, and returns it.
+    ///
+    /// # Panics
+    /// If there is none in time.
+    pub async fn next(&self, after: Duration, what: &str, wanted: impl Fn(&Entry) -> bool) -> Entry {
+        let find = || self.diary().into_iter().find(|entry| entry.at > after && wanted(entry));
+        wait_until(PATIENCE, what, async || find().is_some()).await;
+        find().unwrap_or_else(|| unreachable!("entries stay"))
+    }
+
+    /// Waits until one of the living candidates works, and returns the entry with which it began to lead.
+    ///
+    /// # Panics
+    /// If nobody does in time.
+    pub async fn leader(&self) -> Entry {
+        let work = self.next(clock(), "somebody works", |entry| matches!(entry.deed, Deed::Works { .. })).await;
+        let leads = |entry: &Entry| matches!(entry.deed, Deed::Leads { .. }) && entry.token() == work.token();
+        self.diary().into_iter().find(leads).unwrap_or(work)
+    }
+
+    /// The last renewal of a candidate.
+    #[must_use]
+    pub fn last_renewal(&self, process: u32) -> Option<Duration> {
+        let renewed = |entry: &&Entry| entry.process == process && entry.deed == Deed::Renewed;
+        self.diary().iter().rfind(renewed).map(|entry| entry.at)
+    }
+
+    /// Kills a candidate with SIGKILL. Returns when that was.
+    ///
+    /// # Errors
+    /// If there is no such candidate.
+    pub fn kill(&mut self, process: u32) -> anyhow::Result<Duration> {
+        let mut child = self.candidates.remove(&process).context("no such candidate")?;
+        child.kill()?;
+        let at = clock();
+        child.wait()?;
+        Ok(at)
+    }
+
+    /// What must hold of every contest: two never work under one token, and tokens only rise.
+    ///
+    /// # Panics
+    /// If it does not.
+    pub fn check(&self) {
+        let diary = self.diary();
+        let mut owners = BTreeMap::new();
+        let mut highest = 0;
+        for entry in &diary {
+            let Some(token) = entry.token() else { continue };
+            let owner = *owners.entry(token).or_insert(entry.process);
+            assert_eq!(owner, entry.process, "two processes under token {token}: {diary:#?}");
+            assert!(token >= highest, "token {token} after {highest}: {diary:#?}");
+            highest = token;
+        }
+        assert!(highest > 0, "nobody ever led: {diary:#?}");
+    }
+}
+
+impl Drop for Contest {
+    fn drop(&mut self) {
+        for child in self.candidates.values_mut() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}

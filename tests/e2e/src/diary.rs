@@ -1,0 +1,88 @@
+//! What processes of a test say that they do, and when, on a clock that they share.
+
+use std::fmt;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use rustix::time::{ClockId, clock_gettime};
+
+/// The machine's clock, the same for every process on it.
+#[must_use]
+pub fn clock() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::Monotonic)).unwrap_or_default()
+}
+
+/// Says on standard output what this process does now.
+pub fn say(what: &str, detail: &str) {
+    println!("{} {what} {detail}", clock().as_nanos());
+}
+
+/// Something that a process did.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// When, on [`clock`].
+    pub at: Duration,
+    /// Which process.
+    pub process: u32,
+    /// What.
+    pub deed: Deed,
+}
+
+/// What a candidate does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// It has been granted the lock.
+    Leads {
+        /// Its fencing token.
+        token: u64,
+        /// Its session.
+        session: String,
+    },
+    /// It works, under this token.
+    Works {
+        /// Its fencing token.
+        token: u64,
+    },
+    /// A renewal of its session was answered.
+    Renewed,
+    /// It has lost the lock, and why.
+    Lost(String),
+    /// Its campaign failed, and why.
+    Failed(String),
+}
+
+impl Entry {
+    /// What process `process` said in one line.
+    pub(crate) fn parse(process: u32, line: &str) -> anyhow::Result<Self> {
+        let mut words = line.splitn(3, ' ');
+        let (at, what, detail) = (words.next(), words.next(), words.next().unwrap_or_default());
+        let at = Duration::from_nanos(at.context("no time")?.parse()?);
+        let deed = match what {
+            Some("leads") => {
+                let (token, session) = detail.split_once(' ').context("no session")?;
+                Deed::Leads { token: token.parse()?, session: session.to_owned() }
+            }
+            Some("works") => Deed::Works { token: detail.parse()? },
+            Some("renewed") => Deed::Renewed,
+            Some("lost") => Deed::Lost(detail.to_owned()),
+            Some("failed") => Deed::Failed(detail.to_owned()),
+            _ => bail!("nothing that a candidate does: {line}"),
+        };
+        Ok(Self { at, process, deed })
+    }
+
+    /// The token that it works or leads with.
+    #[must_use]
+    pub fn token(&self) -> Option<u64> {
+        match self.deed {
+            Deed::Leads { token, .. } | Deed::Works { token } => Some(token),
+            Deed::Renewed | Deed::Lost(_) | Deed::Failed(_) => None,
+        }
+    }
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:.3} s: {} {:?}", self.at.as_secs_f64(), self.process, self.deed)
+    }
+}

@@ -1,0 +1,46 @@
+//! What a refusal says.
+
+use std::collections::HashMap;
+
+use tonic::{Code, Status};
+use tonic_types::StatusExt;
+
+/// A refusal, as programs read it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The code.
+    pub code: Code,
+    /// The reason in `google.rpc.ErrorInfo`.
+    pub reason: String,
+    /// The facts there.
+    pub facts: HashMap<String, String>,
+    /// The text for people.
+    pub message: String,
+}
+
+impl Refused {
+    /// A fact; empty if it is not there.
+    #[must_use]
+    pub fn fact(&self, name: &str) -> &str {
+        self.facts.get(name).map_or("", String::as_str)
+    }
+}
+
+impl From<&Status> for Refused {
+    fn from(status: &Status) -> Self {
+        let info = status.get_error_details().error_info().cloned();
+        let (reason, facts) = info.map(|info| (info.reason, info.metadata)).unwrap_or_default();
+        Self { code: status.code(), reason, facts, message: status.message().to_owned() }
+    }
+}
+
+/// The refusal of a call that must be refused.
+///
+/// # Panics
+/// If it was not.
+pub fn refused<T: std::fmt::Debug>(result: Result<T, Status>) -> Refused {
+    match result {
+        Ok(answer) => panic!("this was not refused: {answer:?}"),
+        Err(status) => Refused::from(&status),
+    }
+}

@@ -1,0 +1,145 @@
+//! A job that several hosts start by their own clocks, and one that waits for another.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
+
+use std::time::{Duration, Instant};
+
+use tenure_e2e::{Calls, Store, on_every_store, refused, seconds, tries};
+use tenure_harness::wait_until;
+use tenure_proto::v1::{AcquireRequest, ClaimState, GetSessionRequest};
+use tonic::Code;
+
+on_every_store!(
+    one_of_four_hosts_runs_the_job,
+    releasing_what_is_not_held_and_what_has_expired_are_refused_differently,
+    a_minimum_hold_outlives_a_short_job,
+    a_waiter_is_woken_by_the_release
+);
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+async fn remaining(calls: &Calls, session: &str) -> Duration {
+    let request = GetSessionRequest { session_id: session.into(), ..GetSessionRequest::default() };
+    let session = calls.sessions.clone().get_session(request).await.unwrap().into_inner().session.unwrap();
+    session.remaining.unwrap().try_into().unwrap()
+}
+
+async fn one_of_four_hosts_runs_the_job(store: Store) {
+    let server = store.server().await.unwrap();
+    let calls = Calls::connect(&server.url()).await.unwrap();
+    let hosts = ["host-1", "host-2", "host-3", "host-4"];
+    let tries = hosts.map(|host| {
+        let calls = calls.clone();
+        tokio::spawn(async move { calls.try_lock("nightly", host, MINUTE).await.unwrap() })
+    });
+    let mut answers = Vec::new();
+    for answer in tries {
+        answers.push(answer.await.unwrap());
+    }
+    let (run, told): (Vec<_>, Vec<_>) = answers.into_iter().partition(|answer| answer.acquired);
+    let [winner] = &run[..] else { panic!("not exactly one runs: {run:?}") };
+    assert_eq!(told.len(), 3);
+    for answer in &told {
+        let holder = answer.holder.as_ref().unwrap();
+        assert_eq!(
+            (&holder.session_id, &holder.owner, holder.token),
+            (&winner.session_id, &winner.session_id, winner.token)
+        );
+        assert_eq!(answer.token, 0);
+    }
+
+    // The same owner asks again: the same hold, extended.
+    let owner = &winner.session_id;
+    wait_until(Duration::from_secs(5), "time passes", async || {
+        remaining(&calls, owner).await < MINUTE - Duration::from_millis(50)
+    })
+    .await;
+    let before = remaining(&calls, owner).await;
+    let again = calls.try_lock("nightly", owner, MINUTE).await.unwrap();
+    assert_eq!((again.acquired, again.token), (true, winner.token));
+    assert!(remaining(&calls, owner).await > before);
+
+    // After the release another host can take it, with a higher token; and the first one again after that.
+    let other = hosts.into_iter().find(|host| host != owner).unwrap();
+    calls.release("nightly", owner, winner.token).await.unwrap();
+    calls.release("nightly", owner, winner.token).await.expect("a release may be repeated");
+    let next = calls.try_lock("nightly", other, MINUTE).await.unwrap();
+    assert!(next.acquired && next.token > winner.token);
+    calls.release("nightly", other, next.token).await.unwrap();
+    let last = calls.try_lock("nightly", owner, MINUTE).await.unwrap();
+    assert!(last.acquired && last.token > next.token);
+}
+
+async fn releasing_what_is_not_held_and_what_has_expired_are_refused_differently(store: Store) {
+    let server = store.server().await.unwrap();
+    let calls = Calls::connect(&server.url()).await.unwrap();
+    let ttl = Duration::from_millis(500);
+    let token = calls.try_lock("nightly", "host-1", ttl).await.unwrap().token;
+
+    calls.try_lock("another job", "host-2", MINUTE).await.unwrap();
+    let not_owner = refused(calls.release("nightly", "host-2", token).await);
+    assert_eq!((not_owner.code, not_owner.reason.as_str()), (Code::FailedPrecondition, "NOT_HOLDER"));
+    assert_eq!(not_owner.fact("holder"), "host-1");
+
+    wait_until(Duration::from_secs(5), "the hold has expired", async || {
+        calls.lock("nightly").await.unwrap().holders.is_empty()
+    })
+    .await;
+    let expired = refused(calls.release("nightly", "host-1", token).await);
+    assert_eq!((expired.code, expired.reason.as_str()), (Code::FailedPrecondition, "SESSION_ENDED"));
+    assert_eq!((expired.fact("end_reason"), expired.fact("session_id")), ("expired", "host-1"));
+    assert_ne!(not_owner.message, expired.message);
+}
+
+async fn a_minimum_hold_outlives_a_short_job(store: Store) {
+    let server = store.server().await.unwrap();
+    let calls = Calls::connect(&server.url()).await.unwrap();
+    let min_hold = Duration::from_secs(1);
+    let asking = AcquireRequest {
+        wait: Some(prost_types::Duration::default()),
+        min_hold: Some(seconds(min_hold.as_secs_f64())),
+        ..calls.asking("nightly", "host-1", MINUTE)
+    };
+    let asked = Instant::now();
+    let held = calls.acquire(asking).await.unwrap();
+    calls.release("nightly", "host-1", held.token).await.unwrap();
+
+    // The job is done, and yet a host whose clock is late does not run it a second time.
+    let late = calls.try_lock("nightly", "host-2", MINUTE).await.unwrap();
+    assert!(!late.acquired);
+    assert_eq!(late.holder.unwrap().state(), ClaimState::Lingering);
+    let next = calls.acquire(calls.asking("nightly", "host-2", MINUTE)).await.unwrap();
+    assert!(next.acquired && next.token > held.token);
+    assert!(asked.elapsed() >= min_hold, "granted after {:?}", asked.elapsed());
+    assert!(asked.elapsed() < min_hold * 3, "granted after {:?}", asked.elapsed());
+}
+
+async fn a_waiter_is_woken_by_the_release(store: Store) {
+    let server = store.server().await.unwrap();
+    let calls = Calls::connect(&server.url()).await.unwrap();
+    let mut times = Vec::new();
+    let mut holder = calls.try_lock("baton", "runner 0", MINUTE).await.unwrap();
+    for number in 1..=tries().max(15) {
+        let (waiting, session) = (calls.clone(), format!("runner {number}"));
+        let waiter = tokio::spawn(async move {
+            let granted = waiting.acquire(waiting.asking("baton", &session, MINUTE)).await.unwrap();
+            (granted, Instant::now())
+        });
+        wait_until(Duration::from_secs(5), "the waiter is in the queue", async || {
+            calls.lock("baton").await.unwrap().waiter_count == 1
+        })
+        .await;
+        let released = Instant::now();
+        calls.release("baton", &holder.session_id, holder.token).await.unwrap();
+        let (granted, at) = waiter.await.unwrap();
+        assert!(granted.acquired && granted.token > holder.token);
+        times.push(at - released);
+        holder = granted;
+    }
+    times.sort_unstable();
+    let median = times[times.len() / 2];
+    println!("release to grant: median {median:?}, all {times:?}");
+    // Other databases take as long as their commit takes; a poller would be far slower than any of them.
+    let bound = if store == Store::Sqlite { 10 } else { 50 };
+    assert!(median < Duration::from_millis(bound), "release to grant: {times:?}");
+}

@@ -1,0 +1,44 @@
+//! Three copies of a program, one of which works: the leader is killed, and another takes over in time.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
+
+use std::time::Duration;
+
+use tenure_e2e::{Contest, Deed, Store, clock, on_every_store, tries};
+
+on_every_store!(a_killed_leader_is_replaced_in_time);
+
+const CANDIDATE: &str = env!("CARGO_BIN_EXE_candidate");
+const TTL: Duration = Duration::from_millis(1200);
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// How much later than the TTL another may work.
+const MARGIN: Duration = Duration::from_millis(50);
+
+/// The candidate notes a renewal so much later than the server at the most, when the machine is busy.
+const NOTED: Duration = Duration::from_millis(25);
+
+async fn a_killed_leader_is_replaced_in_time(store: Store) {
+    let server = store.server().await.unwrap();
+    let mut contest = Contest::start(CANDIDATE, &[server.url()], TTL, PERIOD, 3).unwrap();
+    let mut times = Vec::new();
+    for number in 0..tries() {
+        let leader = contest.leader().await.process;
+        let is_renewal = |entry: &tenure_e2e::Entry| entry.process == leader && entry.deed == Deed::Renewed;
+        contest.next(clock(), "the leader's session is renewed", is_renewal).await;
+        // At another moment between two renewals each time, but not so close to the next that it may be under way.
+        tokio::time::sleep(TTL / 4 * number / tries()).await;
+        let killed = contest.kill(leader).unwrap();
+        let renewed = contest.last_renewal(leader).unwrap();
+        let works = |entry: &tenure_e2e::Entry| entry.process != leader && matches!(entry.deed, Deed::Works { .. });
+        let next = contest.next(killed, "another works", works).await;
+        times.push(next.at - renewed);
+        contest.add().unwrap();
+    }
+    println!("from the last renewal to the work of another: {times:?}");
+    contest.check();
+    for time in &times {
+        assert!(*time <= TTL + MARGIN, "too late: {times:?}");
+        assert!(*time >= TTL - NOTED, "too early: {times:?}");
+    }
+}
