@@ -24,9 +24,8 @@ async fn an_unknown_outcome_is_looked_up_before_anybody_is_answered() {
         assert_eq!(server.holder("b").await, Some(("bob".to_owned(), token)));
         let log = database.log("default");
         let grants = log.iter().flat_map(|batch| &batch.events);
-        let grants = grants.filter(
-            |recorded| matches!(&recorded.event, Event::ClaimGranted { spec, .. } if &*spec.session == "bob"),
-        );
+        let grants = grants
+            .filter(|recorded| matches!(&recorded.event, Event::ClaimGranted { spec, .. } if &*spec.session == "bob"));
         assert_eq!(grants.count(), 1, "{fault:?} (committed: {committed}) has one effect");
         assert_eq!(log.len(), before + 1);
     }

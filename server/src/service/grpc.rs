@@ -102,8 +102,11 @@ impl SessionService for Api {
         let api = self.clone();
         tokio::spawn(async move {
             let answer_all = async {
-                while let Some(Ok(request)) = requests.next().await {
-                    let answer = Self::keep_alive(&api, request, Via::Call).await.map_err(Status::from);
+                while let Some(request) = requests.next().await {
+                    let answer = match request {
+                        Ok(request) => Self::keep_alive(&api, request, Via::Call).await.map_err(Status::from),
+                        Err(status) => Err(status),
+                    };
                     let refused = answer.is_err();
                     if sender.send(answer).await.is_err() || refused {
                         return;

@@ -100,8 +100,8 @@ impl Connection {
         let end = loop {
             tokio::select! {
                 () = responses.closed() => break None,
-                () = self.node_ended.cancelled() => break Some(Problem::Refused(Refusal::Draining)),
-                () = draining.cancelled() => break Some(self.go_away(&mut requests).await),
+                () = self.node_ended.cancelled() => break Some(Status::from(Problem::Refused(Refusal::Draining))),
+                () = draining.cancelled() => break Some(self.go_away(&mut requests).await.into()),
                 Some(done) = self.done.1.recv() => {
                     self.under_way.remove(&done);
                 }
@@ -113,21 +113,20 @@ impl Connection {
                 request = requests.next() => match request {
                     Some(Ok(request)) => match self.take(request).await {
                         Ok(()) => {}
-                        Err(problem) => break Some(problem),
+                        Err(problem) => break Some(problem.into()),
                     },
-                    // The client has gone, or its message could not be read.
-                    Some(Err(_)) | None => break None,
+                    Some(Err(status)) => break Some(status),
+                    None => break None,
                 },
             }
             if self.namespaces_closed() {
-                break Some(Problem::Refused(Refusal::Unavailable(
-                    "attach again: the state was loaded anew".to_owned(),
-                )));
+                let reason = "attach again: the state was loaded anew".to_owned();
+                break Some(Problem::Refused(Refusal::Unavailable(reason)).into());
             }
         };
-        if let Some(problem) = end {
+        if let Some(status) = end {
             // A reader that does not read is not waited for.
-            let _ = responses.try_send(Err(problem.into()));
+            let _ = responses.try_send(Err(status));
         }
         for namespace in self.namespaces.values() {
             namespace.close_stream(self.id);

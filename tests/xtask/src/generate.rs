@@ -39,6 +39,7 @@ pub fn write(folder: &Path) -> anyhow::Result<()> {
     tonic_prost_build::configure()
         .out_dir(folder)
         .btree_map(".")
+        .codec_path("crate::codec::Codec")
         .compile_fds(descriptors.clone())
         .context("generating Rust code")?;
     let mut without_comments = descriptors;
