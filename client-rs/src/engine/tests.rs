@@ -326,6 +326,26 @@ fn a_server_that_goes_away_is_left() {
 }
 
 #[test]
+fn a_server_that_cannot_open_a_session_is_left_unless_it_serves_another() {
+    for serves_another in [false, true] {
+        let mut bench = Bench::new();
+        let _other = serves_another.then(|| bench.session("other"));
+        let (reply, _answer) = oneshot::channel();
+        let give_up = bench.now.after(CALL);
+        let options = SessionOptions::new().ttl(TTL);
+        let request = Request::Open { id: "a".into(), options, remote: bench.remote.clone(), give_up, reply };
+        bench.engine.request(request, bench.now);
+        for _ in 0..3 {
+            let (command, kind) = bench.said_once();
+            assert!(matches!(kind, Commanded::OpenSession(_)));
+            bench.refuse(command, "STORE_UNAVAILABLE");
+            bench.pass(Duration::from_millis(80));
+        }
+        assert_eq!(bench.engine.take_verdict(), (!serves_another).then_some(Verdict::Leave));
+    }
+}
+
+#[test]
 fn a_reader_that_is_behind_stops_its_watch_and_misses_nothing() {
     let mut bench = Bench::new();
     let (items, mut reader) = mpsc::channel(1);
