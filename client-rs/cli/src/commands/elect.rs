@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_client::Client;
+use tenure_client::{Client, Error, Reason};
 use tokio::time::sleep;
 
 use super::hold::{Answer, Ask, Patience, client, failure};
@@ -17,11 +17,16 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from
 
 pub async fn elect(context: &Context, args: ElectArgs) -> Result<u8, Failure> {
     let mut signals = Signals::catch()?;
-    let client = client(context)?;
+    let client = client(context, &args.run)?;
     let ended = campaign(context, &args, &client, &mut signals).await;
     // If nobody answers, the session ends by its TTL.
     let _ = client.close().await;
     ended
+}
+
+/// Whether only this candidacy has come to its end.
+fn is_over(error: &Error) -> bool {
+    matches!(error.reason(), Some(Reason::ClaimEnded | Reason::SessionEnded | Reason::SessionNotFound))
 }
 
 async fn campaign(context: &Context, args: &ElectArgs, client: &Client, signals: &mut Signals) -> Result<u8, Failure> {
@@ -35,7 +40,7 @@ async fn campaign(context: &Context, args: &ElectArgs, client: &Client, signals:
             Ok(Answer::Interrupted(signal)) => return Ok(exit::of_signal(signal)),
             // A wait for ever that ends without a grant was ended by the server: like being away.
             Ok(Answer::Busy(_)) => continue,
-            Err(error) if error.is_transient() => {
+            Err(error) if error.is_transient() || is_over(&error) => {
                 let shown = humantime::format_duration(pause);
                 say(&format!("{}\n  trying again in {shown}", failure(context, &error)));
                 tokio::select! {

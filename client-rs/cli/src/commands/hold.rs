@@ -9,13 +9,15 @@ use tokio::time::{Instant, sleep};
 use super::waiting;
 use crate::Context;
 use crate::args::{RunArgs, own_program};
-use crate::child::{Outcome, Schedule, SessionToClose, Signals, Task, Validity, since_boot, supervise};
+use crate::child::{
+    MOST_GRACE_DIVISOR, Outcome, Schedule, SessionToClose, Signals, Task, Validity, since_boot, supervise,
+};
 use crate::exit::{self, Failure};
-use crate::output::{plain, say};
+use crate::output::{plain, say, show_duration};
 use crate::refusal;
 
-/// How many times in a TTL the guard is told of renewals; they are three in a TTL.
-const LOOKS_PER_TTL: u32 = 12;
+/// How many times in a TTL it is looked whether there was a renewal; they are three in a TTL.
+const LOOKS_PER_TTL: u32 = 24;
 
 /// What to ask for.
 pub struct Ask<'a> {
@@ -43,7 +45,12 @@ pub enum Patience {
 }
 
 /// A client for what the command line says.
-pub fn client(context: &Context) -> Result<Client, Failure> {
+pub fn client(context: &Context, run: &RunArgs) -> Result<Client, Failure> {
+    let most = run.ttl / MOST_GRACE_DIVISOR;
+    if run.kill_grace.is_some_and(|grace| grace > most) {
+        let message = format!("--kill-grace: at most a third of the TTL, {}", show_duration(most));
+        return Err(Failure::new(exit::USAGE, message).next("choose a longer --ttl"));
+    }
     let options = ClientOptions::new()
         .endpoints(context.global.endpoints.iter().cloned())
         .namespace(context.global.namespace.clone())

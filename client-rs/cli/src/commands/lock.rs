@@ -11,7 +11,7 @@ use crate::output::{describe_holder, say};
 
 pub async fn lock(context: &Context, args: LockArgs) -> Result<u8, Failure> {
     let mut signals = Signals::catch()?;
-    let client = client(context)?;
+    let client = client(context, &args.run)?;
     let ask = Ask {
         names: &args.names,
         session_id: args.session_id.as_deref(),
