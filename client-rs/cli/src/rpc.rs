@@ -125,8 +125,8 @@ fn words(error: &(dyn Error + 'static)) -> String {
 /// The failure when no endpoint could answer, with each of them and why.
 pub fn unavailable(tried: &[(&str, String)]) -> Failure {
     let mut message = match tried {
-        [_] => "the server did not help:".to_owned(),
-        _ => format!("none of {} servers helped:", tried.len()),
+        [_] => "the server cannot be reached, or cannot answer:".to_owned(),
+        _ => format!("none of {} servers can be reached and answer:", tried.len()),
     };
     for (endpoint, why) in tried {
         let _ = write!(message, "\n    {endpoint}: {why}");
