@@ -24,19 +24,19 @@ SELECT
 FROM batches AS b, JSON_TABLE(
     b.events, '$[*]' COLUMNS (
         revision BIGINT PATH '$.revision',
-        event LONGTEXT PATH '$.event',
+        event LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.event',
         claim BIGINT PATH '$.claim',
         token BIGINT PATH '$.token',
-        session LONGTEXT PATH '$.session',
+        session LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.session',
         opened BIGINT PATH '$.opened',
-        owner LONGTEXT PATH '$.owner',
+        owner LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.owner',
         names JSON PATH '$.names',
         priority BIGINT PATH '$.priority',
         ttl_ms BIGINT PATH '$.ttl_ms',
         min_hold_ms BIGINT PATH '$.min_hold_ms',
-        reason LONGTEXT PATH '$.reason',
-        operator LONGTEXT PATH '$.operator',
-        note LONGTEXT PATH '$.note',
+        reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.reason',
+        operator LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.operator',
+        note LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.note',
         metadata JSON PATH '$.metadata'
     )
 ) AS e;
@@ -80,7 +80,7 @@ SELECT
     l.priority,
     l.min_hold_ms,
     l.metadata
-FROM latest AS l, JSON_TABLE(l.names, '$[*]' COLUMNS (value LONGTEXT PATH '$')) AS n
+FROM latest AS l, JSON_TABLE(l.names, '$[*]' COLUMNS (value LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) AS n
 WHERE l.recency = 1 AND l.event <> 'claim_ended';
 
 -- Who holds what. A lingering lock is held no more, but nobody is granted it before its minimum hold is over.

@@ -11,6 +11,8 @@ mod claim_answer;
 mod closing;
 mod opening;
 mod session;
+#[cfg(test)]
+mod tests;
 mod timers;
 mod turns;
 mod watch;

@@ -30,7 +30,7 @@ pub use options::{OpenError, StoreOptions, open};
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum StoreError {
     /// The namespace (or the rows) are not at the expected revision, or the database is not the one that the head was
-    /// written on. Nothing was written. Read on from where you are.
+    /// written on. Nothing was written, and an append that met this will never succeed. Read on from where you are.
     #[error("another server was first")]
     Conflict,
     /// The history that was asked for has been dropped. Load a snapshot.
@@ -143,7 +143,10 @@ pub struct Presence {
 }
 
 /// A database of lock tables, as narrow as can be. Every method may be called by any number of tasks at once; a call that is
-/// dropped halfway counts as one with an unknown outcome. No call waits longer than the store's own bound (a few seconds).
+/// dropped halfway counts as one with an unknown outcome. No call waits longer than the store's own bound (a few seconds
+/// for each statement).
+///
+/// Texts must not contain NUL. Durations are kept in whole milliseconds, rounded up.
 #[async_trait]
 pub trait Store: Send + Sync + 'static {
     /// Whether this process is the only one that can write. Then what it has applied is the head, without asking.
@@ -173,27 +176,29 @@ pub trait Store: Send + Sync + 'static {
     async fn load(&self, namespace: &str) -> Result<Rows, StoreError>;
 
     /// Brings the rows of a namespace forward in one transaction, if they are at `changes.from`; `Conflict` if not.
-    /// `changes.to` is not beyond the namespace's revision. Outcomes are never unknown to harm: rows are redone from
-    /// `Head::rows_revision`.
+    /// `changes.to` is the end of a batch in the log, and the database is the one that the head was written on: `Conflict`
+    /// if not, since these rows would sum up a history that was lost. Outcomes are never unknown to harm: rows are redone
+    /// from `Head::rows_revision`.
     async fn save(&self, namespace: &str, changes: &RowChanges) -> Result<(), StoreError>;
 
     /// The revisions of all namespaces, by name: all that was committed before the call began is counted.
     async fn heads(&self) -> Result<Vec<(Text, Revision)>, StoreError>;
 
-    /// Writes this server's presence with `beat` as given, unless it was marked dead, and reads everybody's, its own included.
-    /// Only beat 1 registers a server: one that was forgotten does not come back. Whoever finds itself dead or missing there has
-    /// beaten in vain, and must start over as a new server.
+    /// Writes this server's presence (the first time: registers it), with `beat` as given, unless it was marked dead,
+    /// and reads everybody's, its own included. Whoever finds itself dead there has beaten in vain, and must start over as a
+    /// new server; that goes for one that was forgotten since it last beat, too.
     /// Uses a connection of its own, so that nothing else delays it. An exclusive store marks all others dead here.
     async fn beat(&self, presence: &Presence) -> Result<Vec<Presence>, StoreError>;
 
-    /// Marks a server dead if its beat is still this one. True if it is dead now.
+    /// Marks a server dead if its beat is still this one. True if it is dead now, or not there.
     async fn mark_dead(&self, server: ServerId, beat: u64) -> Result<bool, StoreError>;
 
     /// Forgets servers that are dead, when nothing has them as home any more.
     async fn forget(&self, servers: &[ServerId]) -> Result<(), StoreError>;
 
     /// Drops batches stamped before `before_ms`, but none beyond the rows' revision and never the newest one, in small
-    /// transactions. Returns the revision up to which history is gone.
+    /// transactions. Returns the revision up to which history is gone. Drops some thousands of batches at the most: call it
+    /// again as long as that revision rises. Batches are dropped oldest first; a newer stamp keeps all that follows.
     async fn trim(&self, namespace: &str, before_ms: i64) -> Result<Revision, StoreError>;
 
     /// Returns when there is reason to believe that another server has appended since the last call: a hint, which may

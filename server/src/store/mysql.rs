@@ -17,20 +17,23 @@ use super::options::{OpenError, StoreOptions};
 /// What this file's statements are for one kind of server.
 struct Flavour {
     statements: Statements,
-    /// (revision, namespace, previous if there is one, namespace, previous, revision, server, number, at_ms, events)
+    /// (revision, namespace, previous if there is one, previous, server, number, at_ms, events, namespace, revision)
     create: &'static str,
     advance: &'static str,
     adopt: &'static str,
 }
 
-/// All of an append at once. The batch is there only if the head was moved.
+/// All of an append at once. The batch is inserted if the head is where it leads to, and changes nothing if it is there
+/// already. Nothing here asks `ROW_COUNT()`: it is wrong when the client goes away between two of the statements, of which
+/// the server then still executes the rest.
 macro_rules! append {
     ($head:expr) => {
         concat!(
             "START TRANSACTION; ",
             $head,
             "; INSERT INTO batches (namespace, previous, revision, server, number, at_ms, events) \
-            SELECT ?, ?, ?, ?, ?, ?, ? FROM DUAL WHERE ROW_COUNT() = 1; \
+            SELECT name, ?, revision, ?, ?, ?, ? FROM namespaces AS n WHERE n.name = ? AND n.revision = ? \
+            ON DUPLICATE KEY UPDATE number = batches.number; \
             COMMIT"
         )
     };
@@ -89,9 +92,10 @@ macro_rules! statements {
                 b.revision, b.previous, b.server, b.number, b.at_ms, b.events \
                 FROM (SELECT 1) AS one \
                 LEFT JOIN namespaces AS n ON n.name = ? \
-                LEFT JOIN (SELECT * FROM batches WHERE namespace = ? AND revision > ? ORDER BY revision LIMIT ?) AS b \
-                ON b.previous < ? \
-                ORDER BY b.revision"
+                LEFT JOIN (SELECT revision, previous FROM batches \
+                WHERE namespace = ? AND revision > ? ORDER BY revision LIMIT ?) AS next ON next.previous < ? \
+                LEFT JOIN batches AS b ON b.namespace = n.name AND b.revision = next.revision \
+                ORDER BY next.revision"
             ),
             heads: "SELECT name, revision FROM namespaces",
             rows_revision: "SELECT rows_revision FROM namespaces WHERE name = ?",
@@ -109,18 +113,18 @@ macro_rules! statements {
                 JOIN sessions AS s ON s.opened = j.k WHERE s.namespace = ?",
             insert_sessions: "INSERT INTO sessions (namespace, opened, id, owner, ttl_ms, home, metadata) \
                 SELECT ?, opened, id, owner, ttl_ms, home, metadata FROM JSON_TABLE(?, '$[*]' COLUMNS \
-                (opened BIGINT PATH '$.opened', id LONGTEXT PATH '$.id', owner LONGTEXT PATH '$.owner', \
-                ttl_ms BIGINT PATH '$.ttl_ms', home BIGINT PATH '$.home', metadata LONGTEXT PATH '$.metadata')) AS r",
+                (opened BIGINT PATH '$.opened', id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.id', owner LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.owner', \
+                ttl_ms BIGINT PATH '$.ttl_ms', home BIGINT PATH '$.home', metadata LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.metadata')) AS r",
             delete_claims: "DELETE c FROM JSON_TABLE(?, '$[*]' COLUMNS (k BIGINT PATH '$')) AS j \
                 JOIN claims AS c ON c.id = j.k WHERE c.namespace = ?",
             insert_claims: "INSERT INTO claims (namespace, id, position, name, state, token, session, opened, owner, \
                 priority, min_hold_ms, home, metadata) \
                 SELECT ?, id, position, name, state, token, session, opened, owner, priority, min_hold_ms, home, metadata \
                 FROM JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$.id', position BIGINT PATH '$.position', \
-                name LONGTEXT PATH '$.name', state LONGTEXT PATH '$.state', token BIGINT PATH '$.token', \
-                session LONGTEXT PATH '$.session', opened BIGINT PATH '$.opened', owner LONGTEXT PATH '$.owner', \
+                name LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.name', state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.state', token BIGINT PATH '$.token', \
+                session LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.session', opened BIGINT PATH '$.opened', owner LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.owner', \
                 priority BIGINT PATH '$.priority', min_hold_ms BIGINT PATH '$.min_hold_ms', home BIGINT PATH '$.home', \
-                metadata LONGTEXT PATH '$.metadata')) AS r",
+                metadata LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.metadata')) AS r",
             beat: "UPDATE servers SET beat = ?, lease_ms = ?, label = ? WHERE id = ? AND NOT dead",
             register: "INSERT IGNORE INTO servers (id, beat, lease_ms, label, dead) VALUES (?, ?, ?, ?, FALSE)",
             servers: "SELECT id, beat, lease_ms, label, CASE WHEN dead THEN 1 ELSE 0 END FROM servers ORDER BY id",
@@ -156,8 +160,8 @@ fn failure(error: sqlx::Error) -> Failure {
     let sqlx::Error::Database(error) = error else { return Failure::Lost(error.to_string()) };
     let reason = error.message().to_owned();
     match error.try_downcast_ref::<MySqlDatabaseError>().map(MySqlDatabaseError::number) {
-        // Changed meanwhile, duplicate key, lock wait timeout, deadlock.
-        Some(1020 | 1062 | 1205 | 1213) => Failure::Conflict,
+        // Changed meanwhile, duplicate key, deadlock.
+        Some(1020 | 1062 | 1213) => Failure::Conflict,
         // Shutdown, killed, read-only in its various ways, disconnected for inactivity.
         Some(1053 | 1077 | 1079 | 1080 | 1290 | 1792 | 1836 | 1927 | 4031) => Failure::Away(reason),
         _ => Failure::Refused(reason),
@@ -279,8 +283,8 @@ impl Connection for MySqlDatabase {
         if append.head != HeadMove::Create {
             args.push(previous);
         }
-        args.extend([namespace, previous, revision, Arg::Int(append.server), Arg::Int(append.number)]);
-        args.extend([Arg::Int(append.at_ms), Arg::Text(append.events)]);
+        args.extend([previous, Arg::Int(append.server), Arg::Int(append.number), Arg::Int(append.at_ms)]);
+        args.extend([Arg::Text(append.events), namespace, revision]);
         let sql = match append.head {
             HeadMove::Create => self.flavour.create,
             HeadMove::Advance => self.flavour.advance,
@@ -298,7 +302,7 @@ impl Connection for MySqlDatabase {
             }
         };
         match (ended, met.as_slice()) {
-            (Ok(()), [_, moved, inserted, _]) => Ok(*moved == 1 && *inserted == 1),
+            (Ok(()), [_, moved, _, _]) => Ok(*moved == 1),
             (Ok(()), _) => Err(Failure::Lost(format!("4 answers expected, not {}", met.len()))),
             // An error of the commit itself says nothing about what became of it, unless it is a conflict.
             (Err(error), [_, _, _]) => match failure(error) {

@@ -117,9 +117,10 @@ macro_rules! statements {
                 b.revision, b.previous, b.server, b.number, b.at_ms, b.events \
                 FROM (SELECT 1) AS one \
                 LEFT JOIN namespaces AS n ON n.name = $1 \
-                LEFT JOIN (SELECT * FROM batches WHERE namespace = $2 AND revision > $3 ORDER BY revision LIMIT $4) AS b \
-                ON b.previous < $5 \
-                ORDER BY b.revision"
+                LEFT JOIN (SELECT revision, previous FROM batches \
+                WHERE namespace = $2 AND revision > $3 ORDER BY revision LIMIT $4) AS next ON next.previous < $5 \
+                LEFT JOIN batches AS b ON b.namespace = n.name AND b.revision = next.revision \
+                ORDER BY next.revision"
             ),
             heads: "SELECT name, revision FROM namespaces",
             rows_revision: "SELECT rows_revision FROM namespaces WHERE name = $1",

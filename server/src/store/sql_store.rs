@@ -19,6 +19,9 @@ const TRIM_STEP: usize = 500;
 /// How many such transactions one call of `trim` makes at the most.
 const TRIM_STEPS: usize = 20;
 
+/// How often an append is sent that the database gives up for the sake of others.
+const APPEND_ATTEMPTS: usize = 3;
+
 /// A way to learn that others have appended.
 #[async_trait]
 pub(super) trait Hints: Send + Sync + 'static {
@@ -215,8 +218,19 @@ impl Store for SqlStore {
             events: &encode_events(&batch.events).map_err(unreadable)?,
             notify,
         };
-        let mut connection = self.writers.take().await.map_err(unavailable)?;
-        if connection.append(&append).await.map_err(uncertain)? { Ok(()) } else { Err(StoreError::Conflict) }
+        // A transaction that the database gave up for the sake of others has not lost the race for the revision: the head
+        // tells that, and only that is a conflict.
+        let mut attempt = 1;
+        loop {
+            let mut connection = self.writers.take().await.map_err(unavailable)?;
+            match connection.append(&append).await {
+                Ok(true) => return Ok(()),
+                Ok(false) => return Err(StoreError::Conflict),
+                Err(Failure::Conflict) if attempt < APPEND_ATTEMPTS => attempt += 1,
+                Err(Failure::Conflict) => return Err(unavailable(Failure::Conflict)),
+                Err(failure) => return Err(uncertain(failure)),
+            }
+        }
     }
 
     async fn read(&self, namespace: &str, after: Revision, limit: usize) -> Result<Tail, StoreError> {

@@ -28,9 +28,10 @@ static STATEMENTS: Statements = Statements {
         b.revision, b.previous, b.server, b.number, b.at_ms, b.events \
         FROM (SELECT 1) AS one \
         LEFT JOIN namespaces AS n ON n.name = ? \
-        LEFT JOIN (SELECT * FROM batches WHERE namespace = ? AND revision > ? ORDER BY revision LIMIT ?) AS b \
-        ON b.previous < ? \
-        ORDER BY b.revision",
+        LEFT JOIN (SELECT revision, previous FROM batches \
+        WHERE namespace = ? AND revision > ? ORDER BY revision LIMIT ?) AS next ON next.previous < ? \
+        LEFT JOIN batches AS b ON b.namespace = n.name AND b.revision = next.revision \
+        ORDER BY next.revision",
     heads: "SELECT name, revision FROM namespaces",
     rows_revision: "SELECT rows_revision FROM namespaces WHERE name = ?",
     load_sessions: "SELECT opened, id, owner, ttl_ms, home, metadata FROM sessions \
