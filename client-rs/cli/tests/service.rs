@@ -1,6 +1,6 @@
 //! The command line against a real server.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic, its helpers too")]
+#![allow(clippy::unwrap_used, reason = "a test may panic, and what it calls, too")]
 
 use std::fs;
 use std::path::Path;
@@ -57,10 +57,14 @@ async fn waiters(server: &Tenured, name: &str, count: &str) {
     wait_until(PATIENCE, &what, async || json(server, 0, &["get", name]).await["lock"]["waiterCount"] == count).await;
 }
 
-/// A script that says in `folder` that it has begun, works until it is killed, and marks each step of its work.
-fn worker(folder: &Path, name: &str) -> String {
-    let folder = folder.display();
-    format!("trap '' TERM; : > {folder}/{name}; while :; do : > {folder}/{name}.works; sleep 0.01; done")
+/// A script that tells its process id in `file` and works until it is killed.
+fn stubborn(file: &Path) -> String {
+    format!("trap '' TERM; echo $$ > {0}.new; mv {0}.new {0}; while :; do sleep 0.01; done", file.display())
+}
+
+/// A script that succeeds if the process of `file` is dead, be it buried or not.
+fn succeeds_alone(file: &Path) -> String {
+    format!("! grep -qs '^State:.[^ZX]' /proc/$(cat {})/status", file.display())
 }
 
 #[tokio::test]
@@ -114,11 +118,11 @@ async fn when_tenure_is_killed_so_is_the_command_and_the_next_one_gets_the_lock(
     let server = server().await;
     let dir = tempfile::tempdir().unwrap();
     // A TTL beyond all patience: the lock does not become free by time.
-    let script = worker(dir.path(), "a");
+    let file = dir.path().join("pid");
+    let script = stubborn(&file);
     let mut first = tenure(&server.url(), &["lock", "--ttl", "1h", "job", "--", "sh", "-c", &script]).spawn().unwrap();
-    appears(&dir.path().join("a.works")).await;
-    let works = dir.path().join("a.works");
-    let next = format!("rm -f {0}; sleep 0.2; ! test -e {0}", works.display());
+    appears(&file).await;
+    let next = succeeds_alone(&file);
     let second = tenure(&server.url(), &["lock", "job", "--", "sh", "-c", &next]).spawn().unwrap();
     waiters(&server, "job", "1").await;
     signal(&first, Signal::KILL);
@@ -131,11 +135,11 @@ async fn when_tenure_is_killed_so_is_the_command_and_the_next_one_gets_the_lock(
 async fn when_tenure_is_frozen_the_command_dies_before_another_gets_the_lock() {
     let server = server().await;
     let dir = tempfile::tempdir().unwrap();
-    let script = worker(dir.path(), "a");
+    let file = dir.path().join("pid");
+    let script = stubborn(&file);
     let first = tenure(&server.url(), &["lock", "--ttl", "2s", "job", "--", "sh", "-c", &script]).spawn().unwrap();
-    let works = dir.path().join("a.works");
-    appears(&works).await;
-    let next = format!("rm -f {0}; sleep 0.2; ! test -e {0}", works.display());
+    appears(&file).await;
+    let next = succeeds_alone(&file);
     let second = tenure(&server.url(), &["lock", "job", "--", "sh", "-c", &next]).spawn().unwrap();
     waiters(&server, "job", "1").await;
     signal(&first, Signal::STOP);
