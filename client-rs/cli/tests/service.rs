@@ -169,6 +169,9 @@ async fn a_leader_that_is_evicted_campaigns_again() {
 #[tokio::test]
 async fn a_watch_goes_on_after_the_server_was_killed() {
     let mut server = server().await;
+    // Something happened before, or there would be no revision to go on after.
+    json(&server, 0, &["acquire", "job", "--session", "first", "--ttl", "1m"]).await;
+    json(&server, 0, &["close", "first"]).await;
     let mut watch = tenure(&server.url(), &["watch", "job"]).spawn().unwrap();
     let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
     let mut next = async || timeout(PATIENCE, lines.next_line()).await.expect("silent").unwrap().expect("it ended");

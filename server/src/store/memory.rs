@@ -11,7 +11,7 @@ use tenure_core::{Revision, ServerId, Text};
 use tokio::sync::{broadcast, watch};
 use tokio::task::yield_now;
 
-use super::{Batch, Head, Presence, RowChanges, Rows, Store, StoreError, Tail};
+use super::{Batch, FIRST_BEAT, Head, Presence, RowChanges, Rows, Store, StoreError, Tail};
 
 /// What becomes of an append instead of the ordinary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,7 +116,6 @@ impl MemoryDatabase {
         Arc::new(MemoryStore {
             shared: self.shared.clone(),
             connected: AtomicBool::new(true),
-            registered: AtomicU64::new(0),
             own: AtomicU64::new(0),
             hints: tokio::sync::Mutex::new(self.shared.appended.subscribe()),
         })
@@ -213,8 +212,6 @@ fn replay(rows: &mut Rows, changes: &RowChanges) {
 pub struct MemoryStore {
     shared: Arc<Shared>,
     connected: AtomicBool,
-    /// The server that has beaten here; 0 if none has.
-    registered: AtomicU64,
     /// The server that appends here; 0 if none has.
     own: AtomicU64,
     hints: tokio::sync::Mutex<broadcast::Receiver<ServerId>>,
@@ -338,17 +335,11 @@ impl Store for MemoryStore {
 
     async fn beat(&self, presence: &Presence) -> Result<Vec<Presence>, StoreError> {
         let mut state = self.reach()?;
-        let id = presence.server;
-        let forgotten = self.registered.load(Ordering::SeqCst) == id.0 && !state.servers.contains_key(&id);
-        if !forgotten && state.servers.get(&id).is_none_or(|known| !known.dead) {
-            state.servers.insert(id, Presence { dead: false, ..presence.clone() });
-            self.registered.store(id.0, Ordering::SeqCst);
+        let known = state.servers.get(&presence.server);
+        if known.map_or(presence.beat == FIRST_BEAT, |known| !known.dead) {
+            state.servers.insert(presence.server, Presence { dead: false, ..presence.clone() });
         }
-        let mut everybody: Vec<Presence> = state.servers.values().cloned().collect();
-        if forgotten {
-            everybody.push(Presence { dead: true, ..presence.clone() });
-        }
-        Ok(everybody)
+        Ok(state.servers.values().cloned().collect())
     }
 
     async fn mark_dead(&self, server: ServerId, beat: u64) -> Result<bool, StoreError> {

@@ -127,6 +127,9 @@ pub struct RowChanges {
     pub ended_claims: Vec<Revision>,
 }
 
+/// The beat that registers a server.
+pub const FIRST_BEAT: u64 = 1;
+
 /// A server's presence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Presence {
@@ -184,9 +187,9 @@ pub trait Store: Send + Sync + 'static {
     /// The revisions of all namespaces, by name: all that was committed before the call began is counted.
     async fn heads(&self) -> Result<Vec<(Text, Revision)>, StoreError>;
 
-    /// Writes this server's presence (the first time: registers it), with `beat` as given, unless it was marked dead,
-    /// and reads everybody's, its own included. Whoever finds itself dead there has beaten in vain, and must start over as a
-    /// new server; that goes for one that was forgotten since it last beat, too.
+    /// Writes this server's presence with `beat` as given, unless it was marked dead, and reads everybody's, its own included.
+    /// Only [`FIRST_BEAT`] registers a server: one that was forgotten does not come back. Whoever finds itself dead or missing there has
+    /// beaten in vain, and must start over as a new server.
     /// Uses a connection of its own, so that nothing else delays it. An exclusive store marks all others dead here.
     async fn beat(&self, presence: &Presence) -> Result<Vec<Presence>, StoreError>;
 

@@ -233,7 +233,6 @@ pub async fn open(options: &StoreOptions) -> Result<Arc<dyn Store>, OpenError> {
         beats,
         exclusive: database.exclusive,
         hints: database.hints,
-        registered: AtomicU64::new(0),
         own: database.own,
     }))
 }

@@ -11,7 +11,7 @@ use super::codec::{CodecError, decode_events, encode_events};
 use super::connection::{Append, Arg, Failure, HeadMove, Row};
 use super::pool::{Pool, Taken};
 use super::rows::{self, CHUNK, number};
-use super::{Batch, Head, Presence, RowChanges, Rows, Store, StoreError, Tail};
+use super::{Batch, FIRST_BEAT, Head, Presence, RowChanges, Rows, Store, StoreError, Tail};
 
 /// How many batches are dropped in one transaction.
 const TRIM_STEP: usize = 500;
@@ -41,8 +41,6 @@ pub(super) struct SqlStore {
     pub(super) exclusive: bool,
     /// How it learns of other servers' appends, if it can.
     pub(super) hints: Option<Box<dyn Hints>>,
-    /// The server that has beaten here; 0 if none has.
-    pub(super) registered: AtomicU64,
     /// The server that appends here; 0 if none has.
     pub(super) own: Arc<AtomicU64>,
 }
@@ -295,18 +293,11 @@ impl Store for SqlStore {
             connection.execute(sql.outlive, &[id]).await.map_err(uncertain)?;
         }
         let beaten = connection.execute(sql.beat, &[int(own.beat), lease, label, id]).await.map_err(uncertain)?;
-        // A row that was there and is not any more was forgotten, so the server was dead.
-        let known = self.registered.load(Ordering::SeqCst) == own.server.0;
-        if beaten == 0 && !known {
+        if beaten == 0 && own.beat == FIRST_BEAT {
             connection.execute(sql.register, &[id, int(own.beat), lease, label]).await.map_err(uncertain)?;
         }
-        self.registered.store(own.server.0, Ordering::SeqCst);
         let found = connection.fetch(sql.servers, &[]).await.map_err(unavailable)?;
-        let mut everybody: Vec<Presence> = found.iter().map(presence).collect::<Result<_, _>>().map_err(unavailable)?;
-        if !everybody.iter().any(|presence| presence.server == own.server) {
-            everybody.push(Presence { dead: true, ..own.clone() });
-        }
-        Ok(everybody)
+        found.iter().map(presence).collect::<Result<_, _>>().map_err(unavailable)
     }
 
     async fn mark_dead(&self, server: ServerId, beat: u64) -> Result<bool, StoreError> {

@@ -32,57 +32,59 @@ fn is_dead(everybody: &[Presence], server: u64) -> bool {
 
 /// Each beat shows what the others' last beats were.
 pub async fn see_each_other_beat(subject: &Subject) {
-    assert_eq!(beat(&subject.one, 1, 10).await, [presence(1, 10)]);
+    assert_eq!(beat(&subject.one, 1, 1).await, [presence(1, 1)]);
     if subject.one.exclusive() {
         return;
     }
-    assert_eq!(beat(&subject.two, 2, u64::MAX).await, [presence(1, 10), presence(2, u64::MAX)]);
-    assert_eq!(beat(&subject.one, 1, 11).await, [presence(1, 11), presence(2, u64::MAX)]);
-    assert_eq!(beat(&subject.one, 1, 11).await, [presence(1, 11), presence(2, u64::MAX)], "the same beat once more");
-    assert_eq!(beat(&subject.two, 2, 1).await, [presence(1, 11), presence(2, 1)]);
+    assert_eq!(beat(&subject.two, 2, 1).await, [presence(1, 1), presence(2, 1)]);
+    assert_eq!(beat(&subject.two, 2, u64::MAX).await, [presence(1, 1), presence(2, u64::MAX)]);
+    assert_eq!(beat(&subject.one, 1, 2).await, [presence(1, 2), presence(2, u64::MAX)]);
+    assert_eq!(beat(&subject.one, 1, 2).await, [presence(1, 2), presence(2, u64::MAX)], "the same beat once more");
+    assert_eq!(beat(&subject.one, 1, 1).await, [presence(1, 1), presence(2, u64::MAX)], "the first beat once more");
 }
 
 /// A server that has beaten meanwhile is alive.
 pub async fn are_marked_dead_only_at_their_beat(subject: &Subject) {
-    beat(&subject.one, i64::MAX as u64, 10).await;
-    beat(&subject.one, i64::MAX as u64, 11).await;
-    let server = ServerId(i64::MAX as u64);
-    assert_eq!(subject.two.mark_dead(server, 10).await, Ok(false));
-    assert!(!is_dead(&beat(&subject.one, i64::MAX as u64, 12).await, i64::MAX as u64));
-    assert_eq!(subject.two.mark_dead(server, 12).await, Ok(true));
-    assert_eq!(subject.two.mark_dead(server, 3).await, Ok(true), "it is dead already");
+    let id = i64::MAX as u64;
+    beat(&subject.one, id, 1).await;
+    beat(&subject.one, id, 2).await;
+    assert_eq!(subject.two.mark_dead(ServerId(id), 1).await, Ok(false));
+    assert!(!is_dead(&beat(&subject.one, id, 3).await, id));
+    assert_eq!(subject.two.mark_dead(ServerId(id), 3).await, Ok(true));
+    assert_eq!(subject.two.mark_dead(ServerId(id), 2).await, Ok(true), "it is dead already");
     assert_eq!(subject.two.mark_dead(ServerId(5), 3).await, Ok(true), "one that never was is not alive");
 }
 
 /// Death is for ever.
 pub async fn that_are_dead_cannot_beat(subject: &Subject) {
-    beat(&subject.one, 1, 10).await;
-    assert_eq!(subject.two.mark_dead(ServerId(1), 10).await, Ok(true));
-    let everybody = beat(&subject.one, 1, 11).await;
-    assert!(is_dead(&everybody, 1));
-    assert_eq!(everybody[0].beat, 10, "the beat was in vain");
+    beat(&subject.one, 1, 1).await;
+    assert_eq!(subject.two.mark_dead(ServerId(1), 1).await, Ok(true));
+    for number in [2, 1] {
+        let everybody = beat(&subject.one, 1, number).await;
+        assert!(is_dead(&everybody, 1));
+        assert_eq!(everybody[0].beat, 1, "the beat was in vain");
+    }
     let everybody = beat(&subject.one, 2, 1).await;
     assert!(is_dead(&everybody, 1) && !is_dead(&everybody, 2), "as a new server it lives: {everybody:?}");
 }
 
 /// Also where nobody remembers it.
 pub async fn that_are_forgotten_cannot_beat(subject: &Subject) {
-    beat(&subject.one, 1, 10).await;
+    beat(&subject.one, 1, 1).await;
     subject.two.forget(&[ServerId(1)]).await.expect("forgetting works");
-    assert!(!is_dead(&beat(&subject.one, 1, 11).await, 1), "who lives is not forgotten");
-    assert_eq!(subject.two.mark_dead(ServerId(1), 11).await, Ok(true));
+    assert!(!is_dead(&beat(&subject.one, 1, 2).await, 1), "who lives is not forgotten");
+    assert_eq!(subject.two.mark_dead(ServerId(1), 2).await, Ok(true));
     subject.two.forget(&[ServerId(1), ServerId(77)]).await.expect("forgetting works");
     subject.two.forget(&[]).await.expect("forgetting nobody works");
-    assert!(is_dead(&beat(&subject.one, 1, 12).await, 1));
-    assert!(is_dead(&beat(&subject.one, 1, 13).await, 1), "and stays dead");
-    let everybody = beat(&subject.one, 2, 1).await;
-    assert_eq!(everybody, [presence(2, 1)]);
+    assert_eq!(beat(&subject.one, 1, 3).await, [], "it is missing");
+    assert_eq!(beat(&subject.one, 1, 4).await, [], "and stays missing");
+    assert_eq!(beat(&subject.one, 2, 1).await, [presence(2, 1)]);
 }
 
 /// Who is the only one that can write is the only one that lives.
 pub async fn alone_outlive_the_others(subject: &Subject) {
-    beat(&subject.one, 1, 10).await;
-    let everybody = beat(&subject.two, 2, 20).await;
+    beat(&subject.one, 1, 1).await;
+    let everybody = beat(&subject.two, 2, 1).await;
     assert_eq!(is_dead(&everybody, 1), subject.one.exclusive());
     assert!(!is_dead(&everybody, 2));
 }

@@ -52,16 +52,20 @@ impl MariaDb {
         let user = program::user_if_root("mysql")?;
         let folder = Folder::create(user, Signal::TERM)?;
         let data = format!("--datadir={}", folder.path().join("data").display());
+        // MariaDB deletes the temporary tables of others that it finds when it starts.
+        let temporary = format!("--tmpdir={}", folder.path().display());
         // --no-defaults has to come first, in both.
         let mut install = Command::new(program::find("mariadb-install-db", "mariadb-server")?);
-        install.args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db", &data]);
-        install.args(["--skip-name-resolve", "--innodb-log-file-size=16M"]).current_dir(folder.path());
+        install.args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]);
+        install
+            .args([&data, &temporary, "--skip-name-resolve", "--innodb-log-file-size=16M"])
+            .current_dir(folder.path());
         run_as(&mut install, user);
         run(install).await?;
 
         let port = port::free()?;
         let mut command = Command::new(program::find("mariadbd", "mariadb-server")?);
-        command.args(["--no-defaults", &data, "--bind-address=127.0.0.1", &format!("--port={port}")]);
+        command.args(["--no-defaults", &data, &temporary, "--bind-address=127.0.0.1", &format!("--port={port}")]);
         command.args(["--socket=socket", "--pid-file=pid", "--skip-name-resolve", "--innodb-log-file-size=16M"]);
         command.args(options);
         let process = Process::new("MariaDB", command, folder, user, Signal::TERM);

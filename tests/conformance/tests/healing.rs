@@ -1,0 +1,214 @@
+//! Stores whose database goes away under them and comes back.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use tenure_core::{Event, Recorded, Revision, ServerId};
+use tenure_harness::{MariaDb, Postgres, wait_until};
+use tenure_server::store::{Batch, Presence, Store, StoreError, StoreOptions, migrate, open};
+
+const NAMESPACE: &str = "default";
+
+/// Longer than anything here takes.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// More than the pool has.
+const AT_ONCE: u64 = 12;
+
+fn options(url: &str) -> StoreOptions {
+    let bound = Duration::from_secs(1);
+    StoreOptions { connect_timeout: bound, statement_timeout: bound, ..StoreOptions::new(url) }
+}
+
+async fn store(url: &str) -> Arc<dyn Store> {
+    migrate(&options(url)).await.expect("the tables are made");
+    open(&options(url)).await.expect("the store opens")
+}
+
+fn batch(previous: Revision, number: u64) -> Batch {
+    let event = Event::ServerAdopted { dead: ServerId(number), by: ServerId(number + 1) };
+    let events = vec![Recorded { revision: previous.next(), event }];
+    Batch { namespace: NAMESPACE.into(), previous, events, server: ServerId(1), number, at_ms: 0 }
+}
+
+async fn beat(store: &dyn Store, beat: u64) -> Result<Vec<Presence>, StoreError> {
+    let (server, lease) = (ServerId(1), Duration::from_secs(10));
+    store.beat(&Presence { server, beat, lease, label: String::new(), dead: false }).await
+}
+
+/// Appends one batch after the other, as a sequencer would, and remembers what was acknowledged.
+async fn append_until(store: Arc<dyn Store>, stop: Arc<AtomicBool>) -> Vec<u64> {
+    let mut acknowledged = Vec::new();
+    let mut previous = Revision(0);
+    let mut number = 0;
+    while !stop.load(Ordering::SeqCst) {
+        number += 1;
+        let batch = batch(previous, number);
+        let mut uncertain = false;
+        while !stop.load(Ordering::SeqCst) {
+            let start = Instant::now();
+            let outcome = store.append(&batch, false).await;
+            assert!(start.elapsed() < Duration::from_secs(5), "{outcome:?} came after {:?}", start.elapsed());
+            match outcome {
+                Ok(()) => {}
+                // Nobody else appends, so what is in the way is the same batch.
+                Err(StoreError::Conflict) => assert!(uncertain, "a conflict with nobody"),
+                Err(StoreError::OutcomeUnknown(_)) => {
+                    uncertain = true;
+                    continue;
+                }
+                Err(StoreError::Unavailable(_)) => {
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                    continue;
+                }
+                Err(error) => panic!("{error}"),
+            }
+            acknowledged.push(number);
+            previous = batch.revision();
+            break;
+        }
+    }
+    acknowledged
+}
+
+/// Everything that was acknowledged is there, in order, once.
+async fn check_log(store: &dyn Store, acknowledged: &[u64]) {
+    let mut found = Vec::new();
+    let mut after = Revision(0);
+    loop {
+        let tail = store.read(NAMESPACE, after, 1000).await.expect("the log can be read");
+        let Some(last) = tail.batches.last() else { break };
+        after = last.revision();
+        found.extend(tail.batches.iter().map(|batch| batch.number));
+    }
+    // The last one may be there without an acknowledgement.
+    found.truncate(acknowledged.len());
+    assert_eq!(found, acknowledged);
+}
+
+/// As many tasks as want can use the store at once, so no connection is missing.
+async fn check_whole(store: &Arc<dyn Store>) {
+    let reads: Vec<_> = (0..AT_ONCE)
+        .map(|_| {
+            let store = store.clone();
+            tokio::spawn(async move { store.heads().await })
+        })
+        .collect();
+    for read in reads {
+        let heads = read.await.expect("no panic").expect("the store answers");
+        assert_eq!(heads.len(), 1);
+    }
+}
+
+/// How a database is taken away and given back.
+trait Database {
+    async fn kill(&mut self) -> anyhow::Result<()>;
+    async fn start_again(&mut self) -> anyhow::Result<()>;
+    fn pause(&mut self) -> anyhow::Result<()>;
+    fn resume(&mut self) -> anyhow::Result<()>;
+}
+
+macro_rules! database {
+    ($type:ty) => {
+        impl Database for $type {
+            async fn kill(&mut self) -> anyhow::Result<()> {
+                self.kill().await
+            }
+
+            async fn start_again(&mut self) -> anyhow::Result<()> {
+                self.start_again().await
+            }
+
+            fn pause(&mut self) -> anyhow::Result<()> {
+                self.pause()
+            }
+
+            fn resume(&mut self) -> anyhow::Result<()> {
+                self.resume()
+            }
+        }
+    };
+}
+
+database!(Postgres);
+database!(MariaDb);
+
+async fn heals(mut database: impl Database, url: String) {
+    let store = store(&url).await;
+    let stop = Arc::new(AtomicBool::new(false));
+    let appending = tokio::spawn(append_until(store.clone(), stop.clone()));
+    let head = async || store.read(NAMESPACE, Revision::MAX, 1).await.map(|tail| tail.head.revision);
+    wait_until(DEADLINE, "some appends", async || head().await.is_ok_and(|head| head > Revision(20))).await;
+
+    // Killed under load, and away for long enough that everything in use fails.
+    database.kill().await.expect("the database is killed");
+    assert!(matches!(beat(&*store, 1).await, Err(StoreError::Unavailable(_) | StoreError::OutcomeUnknown(_))));
+    for _ in 0..AT_ONCE {
+        assert!(matches!(store.heads().await, Err(StoreError::Unavailable(_))));
+    }
+    database.start_again().await.expect("the database starts again");
+    let before = async || head().await.unwrap_or_default();
+    let start = before().await;
+    wait_until(DEADLINE, "appends go on", async || head().await.is_ok_and(|head| head > start)).await;
+    beat(&*store, 1).await.expect("beats go on");
+    check_whole(&store).await;
+
+    // Frozen: connections stay, but nothing answers, and callers give up or go away.
+    database.pause().expect("the database is frozen");
+    let abandoned: Vec<_> = (0..AT_ONCE)
+        .map(|_| {
+            let store = store.clone();
+            tokio::spawn(async move { store.load(NAMESPACE).await })
+        })
+        .collect();
+    let waited = Instant::now();
+    assert!(matches!(store.heads().await, Err(StoreError::Unavailable(_))));
+    assert!(waited.elapsed() < Duration::from_secs(5), "an answer came after {:?}", waited.elapsed());
+    abandoned.iter().for_each(tokio::task::JoinHandle::abort);
+    database.resume().expect("the database goes on");
+    let start = before().await;
+    wait_until(DEADLINE, "appends go on", async || head().await.is_ok_and(|head| head > start)).await;
+    check_whole(&store).await;
+
+    stop.store(true, Ordering::SeqCst);
+    let acknowledged = appending.await.expect("the appender ends");
+    check_log(&*store, &acknowledged).await;
+}
+
+#[tokio::test]
+async fn postgres_heals() {
+    let postgres = Postgres::start().await.expect("PostgreSQL starts");
+    let url = postgres.create_database().await.expect("a database is made");
+    heals(postgres, url).await;
+}
+
+#[tokio::test]
+async fn mariadb_heals() {
+    let mariadb = MariaDb::start().await.expect("MariaDB starts");
+    let url = mariadb.create_database().await.expect("a database is made");
+    heals(mariadb, url).await;
+}
+
+/// Through PostgreSQL's restart the listening connection comes back, too.
+#[tokio::test]
+async fn hints_come_back() {
+    let mut postgres = Postgres::start().await.expect("PostgreSQL starts");
+    let url = postgres.create_database().await.expect("a database is made");
+    let (one, two) = (store(&url).await, store(&url).await);
+    let mut previous = Revision(0);
+    for _ in 0..2 {
+        // Whatever has been heard so far.
+        while tokio::time::timeout(Duration::from_secs(1), two.hint()).await.is_ok() {}
+        let heard = tokio::spawn({
+            let two = two.clone();
+            async move { two.hint().await }
+        });
+        let batch = batch(previous, previous.0);
+        wait_until(DEADLINE, "an append", async || one.append(&batch, true).await.is_ok()).await;
+        previous = batch.revision();
+        wait_until(DEADLINE, "a hint", async || heard.is_finished()).await;
+        postgres.kill().await.expect("PostgreSQL is killed");
+        postgres.start_again().await.expect("PostgreSQL starts again");
+    }
+}

@@ -1,0 +1,170 @@
+//! What a store accepts as its database, and how it gets its tables.
+
+use std::time::Duration;
+
+use tenure_core::{Event, Recorded, Revision, ServerId};
+use tenure_harness::{MariaDb, PgBouncer, Postgres, wait_until};
+use tenure_server::store::{Batch, OpenError, Store, StoreError, StoreOptions, migrate, open, pending_migrations};
+
+/// Longer than anything here takes.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+fn batch(previous: u64) -> Batch {
+    let event = Event::ServerAdopted { dead: ServerId(1), by: ServerId(2) };
+    let events = vec![Recorded { revision: Revision(previous + 1), event }];
+    let namespace = "default".into();
+    Batch { namespace, previous: Revision(previous), events, server: ServerId(1), number: previous, at_ms: 0 }
+}
+
+async fn postgres() -> (&'static Postgres, String, String) {
+    let postgres = Postgres::shared().await.expect("PostgreSQL starts");
+    let url = postgres.create_database().await.expect("a database is made");
+    let name = url.rsplit('/').next().expect("a URL ends with the database's name").to_owned();
+    (postgres, url, name)
+}
+
+fn error(opened: Result<std::sync::Arc<dyn Store>, OpenError>) -> OpenError {
+    match opened {
+        Ok(_) => panic!("the store opened"),
+        Err(error) => error,
+    }
+}
+
+/// Several servers that start at once on an empty database all find it ready.
+async fn are_made_by_many_at_once(url: &str) {
+    let options = StoreOptions::new(url);
+    assert_eq!(pending_migrations(&options).await.expect("it answers"), ["0001_tables", "0002_views"]);
+    assert!(matches!(error(open(&options).await), OpenError::NotMigrated(_)));
+    let started: Vec<_> = (0..5)
+        .map(|_| {
+            let options = options.clone();
+            tokio::spawn(async move { migrate(&options).await })
+        })
+        .collect();
+    for migrated in started {
+        migrated.await.expect("no panic").expect("the tables are made");
+    }
+    migrate(&options).await.expect("once more is no error");
+    assert!(pending_migrations(&options).await.expect("it answers").is_empty());
+    open(&options).await.expect("it opens");
+}
+
+#[tokio::test]
+async fn tables_are_made_by_many_at_once_on_postgres() {
+    are_made_by_many_at_once(&postgres().await.1).await;
+}
+
+#[tokio::test]
+async fn tables_are_made_by_many_at_once_through_pgbouncer() {
+    let (postgres, _, name) = postgres().await;
+    let pgbouncer = PgBouncer::start(postgres).await.expect("PgBouncer starts");
+    are_made_by_many_at_once(&pgbouncer.url(&name)).await;
+}
+
+#[tokio::test]
+async fn tables_are_made_by_many_at_once_on_mariadb() {
+    let mariadb = MariaDb::shared().await.expect("MariaDB starts");
+    are_made_by_many_at_once(&mariadb.create_database().await.expect("a database is made")).await;
+}
+
+#[tokio::test]
+async fn postgres_that_forgets_commits_is_refused() {
+    let (postgres, url, name) = postgres().await;
+    let options = StoreOptions::new(&url);
+    migrate(&options).await.expect("the tables are made");
+    postgres.execute(&format!("ALTER DATABASE {name} SET synchronous_commit = off")).await.expect("it is set");
+    let refusal = error(open(&options).await);
+    assert!(matches!(refusal, OpenError::UnsafeDurability(_)));
+    assert!(refusal.to_string().contains("synchronous_commit is off"), "{refusal}");
+    assert!(matches!(migrate(&options).await, Err(OpenError::UnsafeDurability(_))));
+    open(&StoreOptions { allow_unsafe_durability: true, ..options }).await.expect("it opens if that is allowed");
+}
+
+#[tokio::test]
+async fn mariadb_that_forgets_commits_or_takes_none_is_refused() {
+    let mariadb = MariaDb::start().await.expect("MariaDB starts");
+    let options = StoreOptions::new(mariadb.create_database().await.expect("a database is made"));
+    migrate(&options).await.expect("the tables are made");
+    mariadb.execute("SET GLOBAL innodb_flush_log_at_trx_commit = 2").await.expect("it is set");
+    let refusal = error(open(&options).await);
+    assert!(matches!(refusal, OpenError::UnsafeDurability(_)));
+    assert!(refusal.to_string().contains("innodb_flush_log_at_trx_commit is 2, not 1"), "{refusal}");
+    let allowed = StoreOptions { allow_unsafe_durability: true, ..options.clone() };
+    open(&allowed).await.expect("it opens if that is allowed");
+    mariadb.execute("SET GLOBAL innodb_flush_log_at_trx_commit = 1, GLOBAL read_only = 1").await.expect("it is set");
+    let refusal = error(open(&options).await);
+    assert!(refusal.to_string().contains("it takes no writes"), "{refusal}");
+}
+
+/// Of several hosts, the one that takes writes is found: at the start, and when the roles change.
+#[tokio::test]
+async fn the_writable_host_is_found() {
+    let (postgres, one, one_name) = postgres().await;
+    let (_, two, two_name) = self::postgres().await;
+    for url in [&one, &two] {
+        migrate(&StoreOptions::new(url)).await.expect("the tables are made");
+    }
+    let read_only = async |name: &str, setting: &str| {
+        let sql = format!("ALTER DATABASE {name} SET default_transaction_read_only = {setting}");
+        postgres.execute(&sql).await.expect("it is set");
+        let sql = format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'");
+        postgres.execute(&sql).await.expect("its connections end");
+    };
+    read_only(&one_name, "on").await;
+    let nobody = "postgres://tenure@127.0.0.1:1/nobody".to_owned();
+    let options = StoreOptions { urls: vec![nobody, one.clone(), two.clone()], ..StoreOptions::new("") };
+    let store = open(&options).await.expect("one of them takes writes");
+    store.append(&batch(0), false).await.expect("the append is accepted");
+
+    // The other one takes writes from now on. It is another database, as if all had been lost.
+    read_only(&one_name, "off").await;
+    read_only(&two_name, "on").await;
+    let moved = async || matches!(store.append(&batch(0), false).await, Ok(()) | Err(StoreError::Conflict));
+    wait_until(DEADLINE, "the other host", moved).await;
+    let there = open(&StoreOptions::new(&one)).await.expect("it opens");
+    assert_eq!(there.heads().await, Ok(vec![("default".into(), Revision(1))]));
+
+    read_only(&one_name, "on").await;
+    let refusal = error(open(&options).await).to_string();
+    assert!(refusal.contains("127.0.0.1:1: ") && refusal.contains("it takes no writes"), "{refusal}");
+}
+
+/// Several hosts in one URL.
+#[tokio::test]
+async fn one_url_may_name_several_hosts() {
+    let (postgres, url, name) = postgres().await;
+    migrate(&StoreOptions::new(url)).await.expect("the tables are made");
+    let url = format!("postgres://tenure@127.0.0.1:1,127.0.0.1:{}/{name}", postgres.port());
+    open(&StoreOptions::new(url)).await.expect("the second host answers");
+}
+
+/// A file has one owner, and the next one finds what the last one left.
+#[tokio::test]
+async fn a_file_belongs_to_one_process() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let options = StoreOptions::new(format!("sqlite:{}", folder.path().join("tenure.db").display()));
+    assert!(matches!(error(open(&options).await), OpenError::NotMigrated(_)));
+    migrate(&options).await.expect("the tables are made");
+    let store = open(&options).await.expect("it opens");
+    store.append(&batch(0), false).await.expect("the append is accepted");
+    let refusal = error(open(&options).await);
+    assert!(matches!(refusal, OpenError::InUse(_)));
+    assert!(refusal.to_string().contains("in use by another process"), "{refusal}");
+    assert!(matches!(migrate(&options).await, Err(OpenError::InUse(_))));
+    drop(store);
+    let again = open(&options).await.expect("it opens again");
+    assert_eq!(again.heads().await, Ok(vec![("default".into(), Revision(1))]));
+}
+
+/// What cannot be reached says so, in time, without giving the password away.
+#[tokio::test]
+async fn nothing_there_is_an_error() {
+    for url in ["postgres://me:secret@127.0.0.1:1/db", "mysql://me:secret@127.0.0.1:1/db"] {
+        let refusal = error(open(&StoreOptions::new(url)).await);
+        assert!(matches!(refusal, OpenError::Unavailable(_)), "{refusal}");
+        assert!(refusal.to_string().contains("127.0.0.1:1: "), "{refusal}");
+        assert!(!format!("{refusal} {refusal:?}").contains("secret"), "{refusal}");
+    }
+    let refusal = error(open(&StoreOptions::new("sqlite:/nowhere/tenure.db")).await);
+    assert!(matches!(refusal, OpenError::Unavailable(_)), "{refusal}");
+}
