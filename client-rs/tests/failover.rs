@@ -157,14 +157,14 @@ async fn a_body_is_cancelled_when_no_server_can_be_reached() -> anyhow::Result<(
 async fn an_outage_of_the_database_costs_a_holder_nothing() -> anyhow::Result<()> {
     let cluster = Cluster::start(1).await?;
     let client = cluster.client()?;
-    let ttl = Duration::from_millis(400);
+    let ttl = Duration::from_secs(1);
     let session = within(client.session(SessionOptions::new().ttl(ttl))).await?;
     let guard = within(session.lock("job").acquire()).await?;
     let mut state = session.state();
     state.mark_unchanged();
 
     cluster.database.set_available(false);
-    let outage = tokio::time::timeout(ttl * 4, guard.lost()).await;
+    let outage = tokio::time::timeout(ttl * 2, guard.lost()).await;
     assert!(outage.is_err(), "lost: {outage:?}");
     assert!(!state.has_changed()?, "at risk: {:?}", *state.borrow());
     let waiting = tokio::spawn(session.lock("other").acquire());

@@ -182,7 +182,12 @@ impl Engine {
             if let (Some(ttl), None) = (kept.ttl, &kept.refusal) {
                 // Attached since this was sent means that another answer counts.
                 if let Some(live) = self.sessions.get(&id).filter(|live| live.is_attached()) {
-                    live.presence.renewed(from_wire(ttl), sent, now);
+                    let (before, ttl) = (live.presence.ttl(), from_wire(ttl));
+                    live.presence.renewed(ttl, sent, now);
+                    if ttl < before {
+                        // Less than was reckoned with: so the next renewal is due earlier.
+                        self.timers.set(sent.after(renewal_period(ttl)), Timer::Renew(Arc::clone(&id)));
+                    }
                 }
                 continue;
             }

@@ -132,7 +132,11 @@ fn acquired(token: u64) -> Answered {
 }
 
 fn kept(id: &str) -> Answered {
-    let kept = v1::KeptSession { session_id: id.to_owned(), ttl: Some(to_wire(TTL)), refusal: None };
+    kept_for(id, TTL)
+}
+
+fn kept_for(id: &str, ttl: Duration) -> Answered {
+    let kept = v1::KeptSession { session_id: id.to_owned(), ttl: Some(to_wire(ttl)), refusal: None };
     Answered::KeepAlive(v1::KeepAliveResponse { sessions: vec![kept] })
 }
 
@@ -186,6 +190,19 @@ fn renewals_keep_a_session_and_silence_ends_it() {
     // It is closed as soon as that can be said.
     bench.engine.connected(bench.now);
     assert!(matches!(bench.said_once(), (_, Commanded::CloseSession(_))));
+}
+
+#[test]
+fn a_shorter_ttl_is_renewed_earlier() {
+    let mut bench = Bench::new();
+    let session = bench.session("a");
+    bench.pass(Duration::from_millis(400));
+    let (command, _) = bench.said_once();
+    let until = session.presence().until();
+    bench.hear(command, kept_for("a", Duration::from_millis(300)));
+    assert_eq!(session.presence().until(), until, "what was promised before still stands");
+    bench.pass(Duration::from_millis(100));
+    assert!(matches!(bench.said_once(), (_, Commanded::KeepAlive(_))));
 }
 
 #[test]
