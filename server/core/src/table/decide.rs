@@ -31,13 +31,16 @@ impl Table {
         match command {
             Command::OpenSession { session, opening, home } => {
                 if self.sessions.contains_key(&session) {
-                    self.attach_session(&session, home, Some(opening.ttl), decided)
+                    self.attach_session(&session, home, Some(opening.ttl), decided)?;
                 } else {
                     self.open(&session, opening, home, decided);
-                    self.open_session(&session)
                 }
+                self.open_session(&session)
             }
-            Command::AttachSession { session, home } => self.attach_session(&session, home, None, decided),
+            Command::AttachSession { session, home } => {
+                self.attach_session(&session, home, None, decided)?;
+                self.open_session(&session)
+            }
             Command::CloseSession { session } => {
                 self.end_session(&session, EndReason::Closed, decided);
                 Ok(Outcome::Done)
@@ -91,14 +94,14 @@ impl Table {
         home: ServerId,
         ttl: Option<Duration>,
         decided: &mut Events,
-    ) -> Decision {
+    ) -> Result<(), Rejection> {
         let found = self.find_session(session)?;
         let (opened, old_ttl) = (found.opened, found.spec.ttl);
         let ttl = ttl.unwrap_or(old_ttl);
         if found.spec.home != home || ttl != old_ttl {
             self.emit(Event::SessionAttached { session: session.clone(), opened, home, ttl }, decided);
         }
-        self.open_session(session)
+        Ok(())
     }
 
     fn end_session(&mut self, session: &Text, reason: EndReason, decided: &mut Events) {
