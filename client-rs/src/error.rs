@@ -128,7 +128,7 @@ impl Refusal {
     /// Whether the same call may well succeed later, at this or another server.
     #[must_use]
     pub fn is_transient(&self) -> bool {
-        matches!(self.reason, Reason::StoreUnavailable | Reason::LeaseLost | Reason::Draining)
+        matches!(self.reason, Reason::StoreUnavailable | Reason::OutcomeUnknown | Reason::LeaseLost | Reason::Draining)
     }
 }
 
@@ -182,8 +182,8 @@ pub enum Reason {
     LimitReached,
     /// The session is not attached to the client's stream. Facts: `session_id`.
     NotAttached,
-    /// A fault of the server's own.
-    Internal,
+    /// The database did not answer in time, so it is not known whether the change was made.
+    OutcomeUnknown,
     /// A reason that this version does not know, or a gRPC code that came without one.
     Other(String),
 }
@@ -204,7 +204,7 @@ impl Reason {
             Some(v1::ErrorReason::Draining) => Self::Draining,
             Some(v1::ErrorReason::LimitReached) => Self::LimitReached,
             Some(v1::ErrorReason::NotAttached) => Self::NotAttached,
-            Some(v1::ErrorReason::Internal) => Self::Internal,
+            Some(v1::ErrorReason::OutcomeUnknown) => Self::OutcomeUnknown,
             Some(v1::ErrorReason::Unspecified) | None => Self::Other(reason.to_owned()),
         }
     }

@@ -1,12 +1,12 @@
 //! A node: one run of this server under one id, from its first beat until it stops or finds itself marked dead.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tenure_core::{Command, ServerId, StreamId, Text};
-use tokio::sync::RwLock;
+use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -50,7 +50,7 @@ pub struct Node {
     store: Arc<dyn Store>,
     lease: Arc<Lease>,
     others_live: Arc<AtomicBool>,
-    namespaces: RwLock<HashMap<Text, Namespace>>,
+    namespaces: Mutex<HashMap<Text, Arc<OnceCell<Namespace>>>>,
     streams: AtomicU64,
     cancel: CancellationToken,
     tasks: TaskTracker,
@@ -73,7 +73,7 @@ impl Node {
             store,
             lease: Arc::new(Lease::new(clock)),
             others_live: Arc::new(AtomicBool::new(true)),
-            namespaces: RwLock::default(),
+            namespaces: Mutex::default(),
             streams: AtomicU64::new(0),
             cancel,
             tasks: TaskTracker::new(),
@@ -127,16 +127,27 @@ impl Node {
     /// # Errors
     /// If there are too many, or the store cannot be read.
     pub async fn namespace(&self, name: &str) -> Result<Namespace, OpenError> {
-        if let Some(found) = self.namespaces.read().await.get(name) {
-            return Ok(found.clone());
-        }
-        let mut namespaces = self.namespaces.write().await;
+        let place = self.place(name)?;
+        Ok(place.get_or_try_init(|| self.start(name)).await?.clone())
+    }
+
+    /// Where a namespace is kept once it is open. Loading one keeps nobody from the others.
+    fn place(&self, name: &str) -> Result<Arc<OnceCell<Namespace>>, OpenError> {
+        let mut namespaces = self.places();
         if let Some(found) = namespaces.get(name) {
             return Ok(found.clone());
         }
         if namespaces.len() >= self.options.max_namespaces {
             return Err(OpenError::TooMany(namespaces.len()));
         }
+        Ok(namespaces.entry(name.into()).or_default().clone())
+    }
+
+    fn places(&self) -> MutexGuard<'_, HashMap<Text, Arc<OnceCell<Namespace>>>> {
+        self.namespaces.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn start(&self, name: &str) -> Result<Namespace, StoreError> {
         let settings = Settings {
             me: self.id,
             reattach: self.options.reattach,
@@ -144,20 +155,19 @@ impl Node {
             others_live: self.others_live.clone(),
             cancel: self.cancel.clone(),
         };
-        let name: Text = name.into();
-        let (namespace, running) = sequencer::start(name.clone(), self.store.clone(), settings).await?;
+        let (namespace, running) = sequencer::start(name.into(), self.store.clone(), settings).await?;
         self.tasks.spawn(async move {
             if let Err(error) = running.await {
                 tracing::error!(%error, "a sequencer failed");
             }
         });
-        namespaces.insert(name, namespace.clone());
         Ok(namespace)
     }
 
     /// The namespaces that are open here.
-    pub async fn open_namespaces(&self) -> Vec<Namespace> {
-        self.namespaces.read().await.values().cloned().collect()
+    #[must_use]
+    pub fn open_namespaces(&self) -> Vec<Namespace> {
+        self.places().values().filter_map(|place| place.get().cloned()).collect()
     }
 
     /// This server's presence with this beat.
@@ -172,8 +182,8 @@ impl Node {
     }
 
     /// The lease had run out and holds again: every session lives for a full TTL from now.
-    pub(crate) async fn refresh(&self) {
-        for namespace in self.open_namespaces().await {
+    pub(crate) fn refresh(&self) {
+        for namespace in self.open_namespaces() {
             namespace.refresh();
         }
     }
@@ -198,7 +208,7 @@ impl Node {
     /// The servers that are the home of something in some namespace, as far as is known here.
     pub(crate) async fn homes(&self) -> Result<BTreeSet<ServerId>, Refusal> {
         let mut homes = BTreeSet::new();
-        for namespace in self.open_namespaces().await {
+        for namespace in self.open_namespaces() {
             homes.extend(namespace.read(|table| table.homes().collect::<Vec<_>>()).await?);
         }
         Ok(homes)
@@ -206,7 +216,7 @@ impl Node {
 
     /// Takes over what dead servers were the home of.
     pub(crate) async fn adopt(&self, dead: &[ServerId]) -> Result<(), Refusal> {
-        for namespace in self.open_namespaces().await {
+        for namespace in self.open_namespaces() {
             for &dead in dead {
                 namespace.decide(Command::Adopt { dead, by: self.id }).await?;
             }

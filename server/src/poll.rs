@@ -47,7 +47,7 @@ pub async fn trim(node: Arc<Node>) {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let before = now.saturating_sub(node.options().history_retention);
         let before_ms = i64::try_from(before.as_millis()).unwrap_or(i64::MAX);
-        for namespace in node.open_namespaces().await {
+        for namespace in node.open_namespaces() {
             if let Err(error) = node.store().trim(namespace.name(), before_ms).await {
                 tracing::warn!(%error, namespace = %namespace.name(), "cannot trim history");
             }

@@ -101,7 +101,7 @@ impl Beats {
         if node.store().exclusive() {
             node.lease().hold_for_ever();
         } else if node.lease().extend(sent, validity(node.options().lease)) {
-            node.refresh().await;
+            node.refresh();
         }
         node.note_others(everybody.iter().any(|other| other.server != node.id() && !other.dead));
         Ok(Some(everybody))

@@ -300,7 +300,7 @@ impl Life {
         self.draining.cancelled().await;
         self.set_ready(Readiness::not(Unready::Draining)).await;
         loop {
-            let left: usize = node.open_namespaces().await.iter().map(crate::sequencer::Namespace::stream_count).sum();
+            let left: usize = node.open_namespaces().iter().map(crate::sequencer::Namespace::stream_count).sum();
             if left == 0 {
                 return;
             }

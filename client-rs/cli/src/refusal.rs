@@ -107,7 +107,7 @@ pub fn reason_name(reason: &Reason) -> Option<String> {
         Reason::Draining => "DRAINING",
         Reason::LimitReached => "LIMIT_REACHED",
         Reason::NotAttached => "NOT_ATTACHED",
-        Reason::Internal => "INTERNAL",
+        Reason::OutcomeUnknown => "OUTCOME_UNKNOWN",
         Reason::Other(name) => name,
         _ => return None,
     };

@@ -132,9 +132,13 @@ impl Home {
             table.session(id).is_some_and(|session| session.spec.home == me && session.opened == kept.opened)
         });
         for session in table.sessions_after(Revision(0)).filter(|session| session.spec.home == me) {
-            if !self.kept.contains_key(&session.spec.id) {
-                self.keep(&session.spec.id, session.opened, session.spec.ttl, now);
-                self.watch_over_waits(session, table, now);
+            match self.kept.get(&session.spec.id).map(|kept| kept.ttl) {
+                Some(ttl) if ttl == session.spec.ttl => {}
+                Some(_) => self.keep(&session.spec.id, session.opened, session.spec.ttl, now),
+                None => {
+                    self.keep(&session.spec.id, session.opened, session.spec.ttl, now);
+                    self.watch_over_waits(session, table, now);
+                }
             }
         }
         self.granted.retain(|claim, _| table.claim(*claim).is_some());

@@ -27,6 +27,8 @@ enum Appended {
     /// Another server was first.
     Lost,
     Unavailable(String),
+    /// The server stops before it could be found out.
+    Unknown,
 }
 
 /// What came of a command, and the revision before it.
@@ -96,6 +98,10 @@ impl Sequencer {
                     self.replica.table.undo();
                     return self.refuse(work, &StoreError::Unavailable(reason));
                 }
+                Appended::Unknown => {
+                    self.replica.table.undo();
+                    return self.refuse(work, &StoreError::OutcomeUnknown("stopping".to_owned()));
+                }
             }
         }
     }
@@ -116,6 +122,7 @@ impl Sequencer {
                 Appended::Committed => self.replica.jumped(batch),
                 Appended::Lost => {}
                 Appended::Unavailable(reason) => return Err(StoreError::Unavailable(reason)),
+                Appended::Unknown => return Err(StoreError::Unavailable("stopping".to_owned())),
             }
         }
         if self.replica.table.revision() != before {
@@ -156,7 +163,7 @@ impl Sequencer {
                 }
             }
             if self.cancel.is_cancelled() {
-                return Appended::Unavailable("it is not known whether the change was committed".to_owned());
+                return Appended::Unknown;
             }
             self.turn_away_until(Instant::now() + pause).await;
             pause = (pause * 2).min(RETRY.1);
@@ -217,7 +224,10 @@ impl Sequencer {
     }
 
     fn refuse(&mut self, work: Work, error: &StoreError) {
-        let refusal = Refusal::Unavailable(error.to_string());
+        let refusal = match error {
+            StoreError::OutcomeUnknown(_) => Refusal::OutcomeUnknown,
+            error => Refusal::Unavailable(error.to_string()),
+        };
         for (command, reply) in work.commands {
             self.refuse_one(&command, reply, refusal.clone());
         }

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use tenure_core::{Command, NotKept, Outcome, Rejection, Revision, StreamId, Table, Text};
 use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
 
 use crate::hub::Hub;
 use crate::lease::Lease;
@@ -28,6 +29,9 @@ pub enum Refusal {
     /// The command may not do that.
     #[error("{0}")]
     Rejected(Rejection),
+    /// It is not known whether the change was made.
+    #[error("the database did not answer in time: it is not known whether the change was made")]
+    OutcomeUnknown,
     /// The store cannot be reached; nothing was changed.
     #[error("the database cannot be reached: {0}")]
     Unavailable(String),
@@ -71,6 +75,7 @@ pub struct Namespace {
     lease: Arc<Lease>,
     hub: Arc<Hub>,
     store: Arc<dyn Store>,
+    cancel: CancellationToken,
 }
 
 impl Namespace {
@@ -78,6 +83,11 @@ impl Namespace {
     #[must_use]
     pub fn name(&self) -> &Text {
         &self.name
+    }
+
+    /// Returns when its sequencer has been ended: nothing more happens here.
+    pub async fn ended(&self) {
+        self.cancel.cancelled().await;
     }
 
     /// Its watch hub.

@@ -80,13 +80,14 @@ pub async fn start(
     let (sender, requests) = mpsc::channel(QUEUE);
     let replica = Replica::new(name.clone(), store.clone(), desk.clone(), hub.clone());
     let cancel = settings.cancel.clone();
+    let ended = cancel.clone();
     let lease = settings.lease.clone();
     let mut sequencer =
         Sequencer { settings, replica, requests, cancel, number: 0, mine: false, saving: None, behind_since: None };
     sequencer.replica.load().await?;
     sequencer.catch_up().await?;
     let running = tokio::spawn(sequencer.run());
-    Ok((Namespace { name, requests: sender, desk, lease, hub, store }, running))
+    Ok((Namespace { name, requests: sender, desk, lease, hub, store, cancel: ended }, running))
 }
 
 impl Sequencer {

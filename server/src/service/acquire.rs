@@ -48,6 +48,8 @@ enum End {
     Over,
     /// Somebody else was told: ask again.
     Superseded,
+    /// This server starts over or stops. The place in the queue is kept for a while.
+    NodeEnded,
 }
 
 impl Api {
@@ -89,6 +91,7 @@ impl Api {
                         }
                         End::Over => return end_wait(&namespace, &asked.session, claim.id, attendance).await,
                         End::Superseded => {}
+                        End::NodeEnded => return Err(Refusal::Draining.into()),
                     }
                 }
                 (Outcome::Held { claim, ttl }, attendance) => {
@@ -98,7 +101,7 @@ impl Api {
                     return Ok(held(&asked.session, &claim, Some(ttl), revision.0));
                 }
                 (Outcome::Busy { blocker, ttl }, _) => return Ok(busy(&asked.session, &blocker, ttl, revision.0)),
-                _ => return Err(Problem::NoAnswer),
+                _ => return Err(Problem::Refused(Refusal::OutcomeUnknown)),
             }
         }
     }
@@ -164,6 +167,7 @@ async fn wait_for(
         tokio::select! {
             biased;
             told = attendance.wait() => return told.map_or(End::Superseded, End::Told),
+            () = namespace.ended() => return End::NodeEnded,
             () = cancel.cancelled() => return End::Over,
             () = sleep_until(deadline.unwrap_or(renew_at)), if deadline.is_some() => return End::Over,
             () = sleep_until(renew_at), if matches!(via, Via::Call) => {

@@ -79,7 +79,7 @@ impl Api {
 
 /// No call hangs: past its time it ends with a named error.
 async fn in_time<T>(call: impl Future<Output = Result<T, Problem>>) -> Result<T, Problem> {
-    tokio::time::timeout(CALL, call).await.unwrap_or(Err(Problem::NoAnswer))
+    tokio::time::timeout(CALL, call).await.unwrap_or(Err(Problem::Refused(Refusal::OutcomeUnknown)))
 }
 
 fn fresh_session_id() -> Text {

@@ -31,8 +31,6 @@ pub(crate) enum Problem {
     ClaimEnded { session: Text, reason: EndReason },
     /// The session is not attached to this stream.
     NotAttached { session: Text },
-    /// The call took longer than it may.
-    NoAnswer,
 }
 
 impl Problem {
@@ -49,9 +47,8 @@ impl Problem {
                 vec![("field", field.clone()), ("bound", bound.clone())],
             ),
             Self::Refused(Refusal::Rejected(rejection)) => rejected(rejection),
-            Self::Refused(Refusal::Unavailable(_)) | Self::NoAnswer => {
-                (Code::Unavailable, ErrorReason::StoreUnavailable, Vec::new())
-            }
+            Self::Refused(Refusal::Unavailable(_)) => (Code::Unavailable, ErrorReason::StoreUnavailable, Vec::new()),
+            Self::Refused(Refusal::OutcomeUnknown) => (Code::Unavailable, ErrorReason::OutcomeUnknown, Vec::new()),
             Self::Refused(Refusal::LeaseLost) => (Code::Unavailable, ErrorReason::LeaseLost, Vec::new()),
             Self::Refused(Refusal::Draining) => (Code::Unavailable, ErrorReason::Draining, Vec::new()),
             Self::LimitReached { limit, bound } => (
@@ -82,9 +79,6 @@ impl Problem {
                 format!("the claim of session \"{session}\" ended while it was waiting: {}", reason.as_str())
             }
             Self::NotAttached { session } => format!("session \"{session}\" is not attached to this stream"),
-            Self::NoAnswer => {
-                "the database did not answer in time; it is not known whether the change was made".to_owned()
-            }
         }
     }
 

@@ -107,6 +107,7 @@ impl Watch {
             tokio::select! {
                 changed = head.changed() => changed.map_err(|_| Gone)?,
                 () = told.closed() => return Err(Gone),
+                () = self.namespace.ended() => return Err(Gone),
                 () = sleep_until(progress_at) => {
                     self.send(told, Kind::Progress(v1::Progress {})).await?;
                     progress_at = Instant::now() + PROGRESS;

@@ -47,8 +47,9 @@ pub enum ErrorReason {
     /// The session is not attached to this stream. FAILED_PRECONDITION: attach it.
     /// Metadata: "session_id". Example: {"session_id": "worker-7"}.
     NotAttached = 13,
-    /// The server could not do it because of a fault of its own. INTERNAL. Metadata: none.
-    Internal = 14,
+    /// The database did not answer in time, so it is not known whether the change was made. UNAVAILABLE, with
+    /// google.rpc.RetryInfo: ask again; repeating a request is safe if it names the session. Metadata: none.
+    OutcomeUnknown = 14,
 }
 impl ErrorReason {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -71,7 +72,7 @@ impl ErrorReason {
             Self::Draining => "ERROR_REASON_DRAINING",
             Self::LimitReached => "ERROR_REASON_LIMIT_REACHED",
             Self::NotAttached => "ERROR_REASON_NOT_ATTACHED",
-            Self::Internal => "ERROR_REASON_INTERNAL",
+            Self::OutcomeUnknown => "ERROR_REASON_OUTCOME_UNKNOWN",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -91,7 +92,7 @@ impl ErrorReason {
             "ERROR_REASON_DRAINING" => Some(Self::Draining),
             "ERROR_REASON_LIMIT_REACHED" => Some(Self::LimitReached),
             "ERROR_REASON_NOT_ATTACHED" => Some(Self::NotAttached),
-            "ERROR_REASON_INTERNAL" => Some(Self::Internal),
+            "ERROR_REASON_OUTCOME_UNKNOWN" => Some(Self::OutcomeUnknown),
             _ => None,
         }
     }
