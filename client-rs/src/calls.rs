@@ -6,7 +6,7 @@ use std::time::Duration;
 use tenure_proto::v1;
 use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::session_service_client::SessionServiceClient;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 use tokio_stream::Stream;
 use tonic::transport::Channel;
 use tonic::{Request, Response, Status};
@@ -190,13 +190,17 @@ impl Client {
         let deadline = Instant::now() + self.remote().call_timeout();
         let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
         loop {
-            let channel = self.remote().channel(deadline).await?;
+            let (channel, mut line) = self.remote().channel(deadline).await?;
             let mut request = Request::new(message.clone());
             request.set_timeout(deadline.saturating_duration_since(Instant::now()));
-            let error = match tokio::time::timeout_at(deadline, call(channel, request)).await {
-                Ok(Ok(answer)) => return Ok(answer.into_inner()),
-                Ok(Err(status)) => Error::from(status),
-                Err(_) => return Err(Error::Unavailable("the server did not answer".to_owned())),
+            let error = tokio::select! {
+                answer = timeout_at(deadline, call(channel, request)) => match answer {
+                    Ok(Ok(answer)) => return Ok(answer.into_inner()),
+                    Ok(Err(status)) => Error::from(status),
+                    Err(_) => return Err(Error::Unavailable("the server did not answer".to_owned())),
+                },
+                // The stream has noticed that the server is gone: no need to wait for this call's deadline.
+                Ok(()) = line.changed(), if retry == Retry::Safe => continue,
             };
             let again = match &error {
                 Error::Unavailable(_) => retry == Retry::Safe,

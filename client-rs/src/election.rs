@@ -18,7 +18,7 @@ use crate::watch::{WatchEvent, WatchOptions};
 /// Pauses between campaigns that fail: from this ...
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// ... to this.
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
 /// One candidate's part in an election. The leader is whoever holds the lock of the election's name.
 ///

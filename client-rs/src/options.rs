@@ -105,7 +105,8 @@ fn url(endpoint: &str) -> Result<Uri> {
     let uri: Uri =
         text.parse().map_err(|error| Error::invalid("endpoints", format!("\"{endpoint}\" is no URL: {error}")))?;
     match (uri.scheme_str(), uri.authority()) {
-        (Some("http" | "https"), Some(_)) => Ok(uri),
+        (Some("http"), Some(_)) => Ok(uri),
+        (Some("https"), _) => Err(Error::invalid("endpoints", format!("\"{endpoint}\": TLS is not supported yet"))),
         _ => Err(Error::invalid("endpoints", format!("\"{endpoint}\" is not http://HOST:PORT"))),
     }
 }
@@ -141,7 +142,7 @@ mod tests {
 
     #[test]
     fn refuses_what_is_no_endpoint() {
-        for endpoints in ["", "ftp://a", "http://", "http://a b"] {
+        for endpoints in ["", "ftp://a", "https://a", "http://", "http://a b"] {
             let refused = ClientOptions::from(endpoints).urls();
             assert!(matches!(refused, Err(Error::Invalid { field: "endpoints", .. })), "{endpoints:?}: {refused:?}");
         }

@@ -113,3 +113,96 @@ fn deadline(ttl: Duration, sent: Moment) -> Moment {
     let margin = (ttl / MARGIN_DIVISOR).clamp(MARGIN_MIN, MARGIN_MAX);
     sent.after(ttl.saturating_sub(ttl / DRIFT_DIVISOR).saturating_sub(margin))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(milliseconds: u64) -> Moment {
+        Moment(Duration::from_millis(milliseconds))
+    }
+
+    #[test]
+    fn it_counts_from_the_sending_and_not_from_the_answer() {
+        let ttl = Duration::from_millis(1_200);
+        let mut validity = Validity::new(ttl, at(0));
+        assert_eq!(validity.until(), at(1_200 - 12 - 60));
+        validity.renewed(ttl, at(400), at(700));
+        assert_eq!(validity.until(), at(400 + 1_200 - 12 - 60));
+    }
+
+    #[test]
+    fn it_goes_through_its_phases() {
+        let mut validity = Validity::new(Duration::from_millis(1_200), at(0));
+        assert_eq!(validity.next_change(at(0)), Some(at(728)));
+        assert_eq!(validity.phase(at(727)), Phase::Healthy);
+        assert_eq!(validity.phase(at(728)), Phase::AtRisk);
+        assert_eq!(validity.next_change(at(728)), Some(at(1_128)));
+        assert_eq!(validity.phase(at(1_127)), Phase::AtRisk);
+        assert_eq!(validity.phase(at(1_128)), Phase::Over);
+        assert_eq!(validity.next_change(at(1_128)), None);
+    }
+
+    #[test]
+    fn a_late_answer_revives_nothing() {
+        let ttl = Duration::from_millis(1_200);
+        let mut validity = Validity::new(ttl, at(0));
+        // The process was paused: the renewal was sent in time, but its answer is read after the end.
+        validity.renewed(ttl, at(1_000), at(1_130));
+        assert_eq!(validity.phase(at(1_130)), Phase::Over);
+        // Not even for a clock that is read late.
+        assert_eq!(validity.phase(at(1_000)), Phase::Over);
+    }
+
+    #[test]
+    fn a_failover_fits_into_the_ttl() {
+        for milliseconds in [100, 500, 1_200, 10_000, 86_400_000] {
+            let ttl = Duration::from_millis(milliseconds);
+            let validity = Validity::new(ttl, at(0));
+            // Answered at once, then silence: the next renewal is sent, and waited for.
+            let noticed = renewal_period(ttl) + silence_limit(ttl);
+            let left = validity.until().since(Moment(noticed));
+            assert!(left >= ttl / 4, "{ttl:?}: {left:?}");
+        }
+    }
+
+    /// A server that gives the session away as early as it may: when the TTL has passed on its clock, which runs as much
+    /// faster as clocks may, since it *received* the last renewal, which was right after that was sent.
+    fn given_away(ttl: Duration, sent: Moment) -> Moment {
+        sent.after(ttl.mul_f64(1.0 / 1.01))
+    }
+
+    proptest! {
+        /// Whatever arrives when: what is called valid has not been given away, and what is over stays over.
+        #[test]
+        fn it_is_never_valid_after_the_server_may_have_given_it_away(
+            ttl in 100_u64..20_000,
+            steps in prop::collection::vec((0_u64..8_000, 0_u64..8_000, any::<bool>()), 1..40),
+        ) {
+            let ttl = Duration::from_millis(ttl);
+            let mut validity = Validity::new(ttl, at(0));
+            let mut last_received = at(0);
+            let mut now = at(0);
+            let mut was_over = false;
+            for (pause, travel, is_answered) in steps {
+                let sent = now.after(Duration::from_millis(pause));
+                now = sent.after(Duration::from_millis(travel));
+                let server_has_it = sent < given_away(ttl, last_received);
+                if is_answered && server_has_it {
+                    last_received = sent;
+                    validity.renewed(ttl, sent, now);
+                }
+                let phase = validity.phase(now);
+                if phase != Phase::Over {
+                    prop_assert!(now < given_away(ttl, last_received));
+                    prop_assert!(!was_over);
+                    prop_assert!(validity.until() < given_away(ttl, last_received));
+                    prop_assert!(validity.next_change(now).is_some_and(|change| change > now));
+                }
+                was_over = phase == Phase::Over;
+            }
+        }
+    }
+}

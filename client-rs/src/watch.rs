@@ -97,8 +97,8 @@ pub enum HistoryGoneCause {
     Unknown,
 }
 
-/// A stream of what happens: each revision once and in order, across reconnects. It ends only with an error that trying
-/// again cannot cure, after that has been told.
+/// A stream of what happens: each revision once and in order, across reconnects. It ends when the client is closed, and with
+/// an error that trying again cannot cure, after that has been told.
 ///
 /// A reader that is slow loses nothing: the server is asked again from where the reader is.
 #[derive(Debug)]
@@ -120,7 +120,7 @@ impl Watch {
         Self { key, items, paused, remote }
     }
 
-    /// The next item; `None` after the watch has ended with an error.
+    /// The next item; `None` after the watch has ended.
     pub async fn next(&mut self) -> Option<Result<WatchEvent>> {
         std::future::poll_fn(|context| self.poll_item(context)).await
     }

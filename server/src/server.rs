@@ -124,6 +124,7 @@ impl Server {
             .http2_keepalive_interval(Some(PING.0))
             .http2_keepalive_timeout(Some(PING.1))
             .max_concurrent_streams(STREAMS)
+            .layer(tower::util::MapResponseLayer::new(tell_version))
             .add_routes(services)
             .serve_with_incoming_shutdown(TcpIncoming::from(listener).with_nodelay(Some(true)), async move {
                 cut.cancelled().await
@@ -306,6 +307,13 @@ impl Life {
             tokio::time::sleep(CHECK / 4).await;
         }
     }
+}
+
+/// Every answer tells which version of the server gave it.
+fn tell_version<B>(mut response: http::Response<B>) -> http::Response<B> {
+    let version = http::HeaderValue::from_static(env!("CARGO_PKG_VERSION"));
+    response.headers_mut().insert("tenure-version", version);
+    response
 }
 
 /// The services whose health is told, beside that of the server as a whole.

@@ -23,7 +23,8 @@ pub const NOT_FOUND: u8 = 127;
 pub const HELP: &str = "\
 Exit codes:
     0  done
-    1  not acquired: somebody else holds the lock (--conflict-exit-code changes it); doctor: a check failed
+    1  not acquired: somebody else holds the lock (see lock --conflict-exit-code);
+       doctor: a check failed
     2  the arguments make no sense, or are out of the service's bounds
    69  no endpoint could be reached, or none can do it now
    70  the service refused, or something broke

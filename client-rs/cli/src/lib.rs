@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
-use args::{Cli, Command, Global};
+use args::{Cli, Command, Global, OwnStep, Step};
 use exit::Failure;
 use output::Output;
 use rpc::Rpc;
@@ -26,14 +26,17 @@ struct Context {
 
 /// Runs the program.
 pub fn main() -> ExitCode {
+    if OwnStep::is_asked_for() {
+        let OwnStep { global, step } = OwnStep::parse();
+        let output = Output::new(global.output);
+        return end(output, step_of_own(global, step));
+    }
     let cli = Cli::parse();
     let output = Output::new(cli.global.output);
-    let ended = match cli.command {
-        Command::Exec(args) => Err(child::exec(&args)),
-        Command::Guard(args) => guard(cli.global, args),
-        Command::Completions { shell } => completions(shell),
-        command => run(cli.global, command),
-    };
+    end(output, run(cli.global, cli.command))
+}
+
+fn end(output: Output, ended: Result<u8, Failure>) -> ExitCode {
     match ended {
         Ok(code) => code.into(),
         Err(failure) => {
@@ -42,6 +45,17 @@ pub fn main() -> ExitCode {
             }
             failure.code.into()
         }
+    }
+}
+
+fn step_of_own(global: Global, step: Step) -> Result<u8, Failure> {
+    match step {
+        Step::Exec(args) => Err(child::exec(&args)),
+        Step::Guard(args) => match (child::guard(&args)?, args.session) {
+            // Nobody works under the hold of the `tenure` that was killed: the next one may have it now.
+            (child::Left::Orphaned, Some(id)) => run(global, Command::Close(args::SessionIdArgs { id })),
+            _ => Ok(exit::OK),
+        },
     }
 }
 
@@ -73,16 +87,7 @@ async fn dispatch(global: Global, command: Command) -> Result<u8, Failure> {
         Command::Close(args) => commands::close(&context, args).await,
         Command::Evict(args) => commands::evict(&context, args).await,
         Command::Doctor => commands::doctor(&context).await,
-        // These need no service; they are done before.
-        Command::Completions { .. } | Command::Exec(_) | Command::Guard(_) => Ok(exit::OK),
-    }
-}
-
-/// Watches over a command, and closes the session of a `tenure` that was killed.
-fn guard(global: Global, args: args::GuardArgs) -> Result<u8, Failure> {
-    match (child::guard(&args)?, args.session) {
-        (child::Left::Orphaned, Some(id)) => run(global, Command::Close(args::SessionIdArgs { id })),
-        _ => Ok(exit::OK),
+        Command::Completions { shell } => completions(shell),
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::future::Future;
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout};
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Response, Status};
 
@@ -21,6 +21,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 pub struct Rpc {
     endpoints: Vec<String>,
     timeout: Duration,
+    /// How long the service itself may take its time with a call, on top.
+    waits: Duration,
 }
 
 /// Whether a call that may have taken effect may be sent to the next endpoint.
@@ -35,7 +37,7 @@ pub enum Repeat {
 impl Rpc {
     /// Calls to one of `endpoints` that end after `timeout`, all endpoints together.
     pub fn new(endpoints: Vec<String>, timeout: Duration) -> Self {
-        Self { endpoints, timeout }
+        Self { endpoints, timeout, waits: Duration::ZERO }
     }
 
     /// The endpoints, in the order in which they are asked.
@@ -51,7 +53,7 @@ impl Rpc {
     /// The same with more time, for calls that wait.
     #[must_use]
     pub fn with_more_time(&self, more: Duration) -> Self {
-        Self { timeout: self.timeout.saturating_add(more), ..self.clone() }
+        Self { waits: self.waits.saturating_add(more), ..self.clone() }
     }
 
     /// Makes a call to the first endpoint that can answer it. A refusal is an answer; being away or draining is none.
@@ -62,32 +64,38 @@ impl Rpc {
     where
         F: Future<Output = Result<Response<T>, Status>>,
     {
-        let deadline = Instant::now() + self.timeout;
+        let deadline = Instant::now() + self.timeout.saturating_add(self.waits);
         let mut tried = Vec::new();
-        for endpoint in &self.endpoints {
-            let channel = match timeout_at(deadline, connect(endpoint)).await {
+        for (position, endpoint) in self.endpoints.iter().enumerate() {
+            // One that is silent must leave time for the others.
+            let left = deadline.saturating_duration_since(Instant::now());
+            let others = u32::try_from(self.endpoints.len() - position).unwrap_or(u32::MAX);
+            let share = left.saturating_sub(self.waits) / others;
+            let channel = match timeout(share, connect(endpoint)).await {
                 Ok(Ok(channel)) => channel,
                 Ok(Err(why)) => {
                     tried.push((endpoint.as_str(), why));
                     continue;
                 }
                 Err(_) => {
-                    tried.push((endpoint.as_str(), format!("no answer within {}", show_duration(self.timeout))));
-                    break;
+                    tried.push((endpoint.as_str(), format!("no connection within {}", show_duration(share))));
+                    continue;
                 }
             };
-            match timeout_at(deadline, call(channel)).await {
+            let limit = match repeat {
+                Repeat::Safe => share.saturating_add(self.waits),
+                Repeat::Unsafe => left,
+            };
+            let status = match timeout(limit, call(channel)).await {
                 Ok(Ok(response)) => return Ok(response.into_inner()),
-                Ok(Err(status)) => match refusal::ask_another(&status) {
-                    Some(another) if repeat == Repeat::Safe || another.nothing_changed => {
-                        tried.push((endpoint.as_str(), another.why));
-                    }
-                    _ => return Err(refusal::failure(&status)),
-                },
-                Err(_) => {
-                    tried.push((endpoint.as_str(), format!("no answer within {}", show_duration(self.timeout))));
-                    break;
+                Ok(Err(status)) => status,
+                Err(_) => Status::deadline_exceeded(format!("{endpoint}: no answer within {}", show_duration(limit))),
+            };
+            match refusal::ask_another(&status) {
+                Some(another) if repeat == Repeat::Safe || another.nothing_changed => {
+                    tried.push((endpoint.as_str(), another.why));
                 }
+                _ => return Err(refusal::failure(&status)),
             }
         }
         Err(unavailable(&tried))
@@ -125,8 +133,8 @@ fn words(error: &(dyn Error + 'static)) -> String {
 /// The failure when no endpoint could answer, with each of them and why.
 pub fn unavailable(tried: &[(&str, String)]) -> Failure {
     let mut message = match tried {
-        [_] => "the server did not help:".to_owned(),
-        _ => format!("none of {} servers helped:", tried.len()),
+        [_] => "the server cannot be reached, or cannot answer:".to_owned(),
+        _ => format!("none of {} servers can be reached and answer:", tried.len()),
     };
     for (endpoint, why) in tried {
         let _ = write!(message, "\n    {endpoint}: {why}");
@@ -137,8 +145,8 @@ pub fn unavailable(tried: &[(&str, String)]) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use tenure_proto::v1::GetLockRequest;
     use tenure_proto::v1::lock_service_client::LockServiceClient;
+    use tenure_proto::v1::{GetLockRequest, GetLockResponse};
 
     use super::*;
 
@@ -152,12 +160,7 @@ mod tests {
     async fn endpoints_that_are_away_are_named() {
         let (first, second) = (closed_port(), closed_port());
         let rpc = Rpc::new(vec![first.clone(), second.clone()], Duration::from_secs(5));
-        let failure = rpc
-            .call(Repeat::Safe, |channel| async move {
-                LockServiceClient::new(channel).get_lock(GetLockRequest::default()).await
-            })
-            .await
-            .unwrap_err();
+        let failure = rpc.call(Repeat::Safe, get_lock).await.unwrap_err();
         assert_eq!(failure.code, exit::UNAVAILABLE);
         assert!(failure.message.contains(&format!("{first}: connection refused")), "{failure}");
         assert!(failure.message.contains(&second), "{failure}");
@@ -165,17 +168,28 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_silent_server_does_not_hang_the_call() {
+    async fn a_silent_server_neither_hangs_the_call_nor_keeps_it_from_the_next() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let endpoint = format!("http://{}", listener.local_addr().unwrap());
-        let rpc = Rpc::new(vec![endpoint.clone()], Duration::from_millis(50));
-        let failure = rpc
-            .call(Repeat::Safe, |channel| async move {
-                LockServiceClient::new(channel).get_lock(GetLockRequest::default()).await
-            })
-            .await
-            .unwrap_err();
+        let (silent, closed) = (format!("http://{}", listener.local_addr().unwrap()), closed_port());
+        let rpc = Rpc::new(vec![silent.clone(), closed.clone()], Duration::from_millis(100));
+        let failure = rpc.call(Repeat::Safe, get_lock).await.unwrap_err();
         assert_eq!(failure.code, exit::UNAVAILABLE);
-        assert!(failure.message.contains(&format!("{endpoint}: no answer within 50ms")), "{failure}");
+        assert!(failure.message.contains(&format!("{silent}: it did not answer in time")), "{failure}");
+        assert!(failure.message.contains(&format!("{closed}: connection refused")), "{failure}");
+    }
+
+    #[tokio::test]
+    async fn what_may_have_been_done_is_not_done_again() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let silent = format!("http://{}", listener.local_addr().unwrap());
+        let rpc = Rpc::new(vec![silent.clone(), closed_port()], Duration::from_millis(100));
+        let failure = rpc.call(Repeat::Unsafe, get_lock).await.unwrap_err();
+        assert_eq!(failure.code, exit::UNAVAILABLE);
+        assert!(failure.message.contains(&format!("{silent}: no answer within")), "{failure}");
+        assert!(failure.next.unwrap().contains("may or may not have taken effect"));
+    }
+
+    async fn get_lock(channel: Channel) -> Result<Response<GetLockResponse>, Status> {
+        LockServiceClient::new(channel).get_lock(GetLockRequest::default()).await
     }
 }

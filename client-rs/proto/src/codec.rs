@@ -62,8 +62,9 @@ fn unreadable(message: &str) -> Status {
         let end = rest.rfind(": ").filter(|_| rest.contains('.')).unwrap_or(rest.len());
         (&rest[..end], told[end..].trim_start_matches(": "))
     });
-    let fields: Vec<&str> =
-        path.split(": ").filter_map(|level| level.split_once('.')).map(|(_, field)| field).collect();
+    let levels = path.split(": ").filter_map(|level| level.split_once('.'));
+    let mut fields: Vec<&str> = levels.map(|(_, field)| field).collect();
+    fields.reverse();
     let field = if fields.is_empty() { "message".to_owned() } else { fields.join(".") };
     let mut details = ErrorDetails::new();
     details.add_bad_request_violation(&field, bound);

@@ -11,6 +11,8 @@ mod claim_answer;
 mod closing;
 mod opening;
 mod session;
+#[cfg(test)]
+mod tests;
 mod timers;
 mod turns;
 mod watch;
@@ -246,6 +248,7 @@ impl Engine {
                 Timer::ClaimGiveUp(session, claim) => self.give_up_claim(&session, claim, now),
                 Timer::Watch(key) => self.send_watch(key, now),
                 Timer::Silence(command) => self.check_silence(command),
+                Timer::Slow(command) => self.check_slow(command),
                 Timer::ShutDown => self.give_up_shutting_down(now),
             }
         }
@@ -323,10 +326,20 @@ impl Engine {
     }
 
     fn check_silence(&mut self, command: u64) {
-        if self.stream.as_ref().is_some_and(|stream| stream.sent.contains_key(&command)) {
+        if self.is_unanswered(command) {
             tracing::warn!("the server does not answer");
             self.judge(Verdict::Broken);
         }
+    }
+
+    fn check_slow(&mut self, command: u64) {
+        if self.is_unanswered(command) {
+            self.leave_if_idle();
+        }
+    }
+
+    fn is_unanswered(&self, command: u64) -> bool {
+        self.stream.as_ref().is_some_and(|stream| stream.sent.contains_key(&command))
     }
 
     /// A broken stream stays broken.

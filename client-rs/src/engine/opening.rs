@@ -1,6 +1,7 @@
 //! Sessions that are being opened.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tenure_proto::v1;
 use tenure_proto::v1::command::Kind;
@@ -15,6 +16,11 @@ use crate::link::backoff::Backoff;
 use crate::presence::{SessionPresence, SessionState};
 use crate::session::{Session, SessionOptions};
 
+/// A server that takes so long to open a session is left, if it serves no other session.
+const PATIENCE: Duration = Duration::from_millis(1_500);
+/// As is one that refuses for now so many times.
+const TRIES: u32 = 3;
+
 /// A session that is being opened.
 #[derive(Debug)]
 pub(super) struct Opening {
@@ -24,6 +30,7 @@ pub(super) struct Opening {
     reply: oneshot::Sender<Result<Session>>,
     pub(super) command: Option<u64>,
     backoff: Backoff,
+    refusals: u32,
     refusal: Option<Refusal>,
 }
 
@@ -34,7 +41,7 @@ impl Opening {
         give_up: Moment,
         reply: oneshot::Sender<Result<Session>>,
     ) -> Self {
-        Self { options, remote, give_up, reply, command: None, backoff: backoff(), refusal: None }
+        Self { options, remote, give_up, reply, command: None, backoff: backoff(), refusals: 0, refusal: None }
     }
 }
 
@@ -64,6 +71,9 @@ impl Engine {
             metadata: opening.options.metadata.clone().into_iter().collect(),
         });
         let command = self.send(kind, What::Open(Arc::clone(id)), now);
+        if let Some(command) = command {
+            self.timers.set(now.after(PATIENCE), Timer::Slow(command));
+        }
         if let Some(opening) = self.openings.get_mut(id) {
             opening.command = command;
         }
@@ -89,8 +99,13 @@ impl Engine {
         if for_now {
             opening.command = None;
             opening.refusal = Some(refusal);
+            opening.refusals += 1;
+            let is_enough = opening.refusals % TRIES == 0;
             self.timers.set(now.after(opening.backoff.next_pause()), Timer::Open(Arc::clone(id)));
             self.openings.insert(Arc::clone(id), opening);
+            if is_enough {
+                self.leave_if_idle();
+            }
         } else {
             let _ = opening.reply.send(Err(refusal.into()));
         }

@@ -121,13 +121,19 @@ impl Engine {
             return;
         }
         self.is_for_now(refusal);
-        let alone = !self.sessions.values().any(Live::is_attached);
         let Some(live) = self.sessions.get_mut(id) else { return };
         live.stage = Stage::Detached;
         live.refusals += 1;
         // Whatever the reason: only the session's own deadline ends the trying.
         self.timers.set(now.after(live.backoff.next_pause()), Timer::Attach(Arc::clone(id)));
-        if alone && live.refusals % ATTACH_TRIES == 0 {
+        if live.refusals % ATTACH_TRIES == 0 {
+            self.leave_if_idle();
+        }
+    }
+
+    /// Another server may do what this one cannot; but not at the cost of a session that this one serves.
+    pub(super) fn leave_if_idle(&mut self) {
+        if !self.sessions.values().any(Live::is_attached) {
             self.judge(Verdict::Leave);
         }
     }

@@ -33,6 +33,8 @@ pub(super) enum Timer {
     Watch(WatchKey),
     /// The answer to a command is overdue: the stream is broken.
     Silence(u64),
+    /// The answer to a command takes long: another server may do better.
+    Slow(u64),
     /// Stop shutting down.
     ShutDown,
 }

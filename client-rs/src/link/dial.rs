@@ -63,16 +63,16 @@ pub(crate) fn endpoints(options: &ClientOptions) -> Result<Vec<Endpoint>> {
     Ok(endpoints.collect())
 }
 
-/// Tries all endpoints once, beginning with `first`: the next as soon as one fails or takes long. The first that opens a
-/// stream is taken. The error is that of the last one that failed.
-pub(crate) async fn dial(endpoints: &[Endpoint], first: usize, pace: Pace) -> Result<Dialled> {
+/// Tries these endpoints once, in this order: the next as soon as one fails or takes long. The first that opens a stream is
+/// taken. The error is that of the last one that failed.
+pub(crate) async fn dial(endpoints: &[Endpoint], order: Vec<usize>, pace: Pace) -> Result<Dialled> {
     let stagger = pace.stagger.min(pace.limit / STAGGER_DIVISOR).max(SHORTEST_STAGGER);
-    let mut order = (0..endpoints.len()).map(|step| (first + step) % endpoints.len());
+    let mut order = order.into_iter();
     let mut tries = FuturesUnordered::new();
     let mut problem = Error::Unavailable("there are no endpoints".to_owned());
     loop {
-        if let Some(index) = order.next() {
-            tries.push(open(&endpoints[index], index, pace.limit));
+        if let Some((index, endpoint)) = order.next().and_then(|index| Some((index, endpoints.get(index)?))) {
+            tries.push(open(endpoint, index, pace.limit));
         } else if tries.is_empty() {
             return Err(problem);
         }

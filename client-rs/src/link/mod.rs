@@ -137,20 +137,19 @@ impl Remote {
         Watch::new(key, reader, paused, self.clone())
     }
 
-    /// The channel to the server that the stream is connected to. Waits for one until `deadline`.
-    pub(crate) async fn channel(&self, deadline: tokio::time::Instant) -> Result<Channel> {
+    /// The channel to the server that the stream is connected to, and what tells when that changes. Waits for one until
+    /// `deadline`.
+    pub(crate) async fn channel(&self, deadline: tokio::time::Instant) -> Result<(Channel, watch::Receiver<Line>)> {
         let mut line = self.shared.line.clone();
-        let up = tokio::time::timeout_at(deadline, line.wait_for(|line| matches!(line, Line::Up(_)))).await;
-        match up {
-            Ok(Ok(line)) => match &*line {
-                Line::Up(channel) => Ok(channel.clone()),
-                Line::Down(problem) => Err(Error::Unavailable(problem.clone())),
-            },
-            Ok(Err(_)) => Err(Error::Closed),
-            Err(_) => Err(Error::Unavailable(match &*self.shared.line.borrow() {
-                Line::Down(problem) => problem.clone(),
-                Line::Up(_) => "not connected in time".to_owned(),
-            })),
+        let up = async { line.wait_for(|line| matches!(line, Line::Up(_))).await.map(|line| line.clone()) };
+        let found = match tokio::time::timeout_at(deadline, up).await {
+            Ok(Ok(line)) => line,
+            Ok(Err(_)) => return Err(Error::Closed),
+            Err(_) => self.shared.line.borrow().clone(),
+        };
+        match found {
+            Line::Up(channel) => Ok((channel, line)),
+            Line::Down(problem) => Err(Error::Unavailable(problem)),
         }
     }
 

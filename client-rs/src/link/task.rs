@@ -164,7 +164,7 @@ impl Task {
 
     fn dial_after(&mut self, pause: Option<Duration>) {
         let endpoints = Arc::clone(&self.endpoints);
-        let first = self.next_endpoint;
+        let order = self.order();
         let shortest_ttl = self.engine.shortest_ttl().unwrap_or(Duration::MAX);
         let pace = Pace { limit: self.connect_timeout, stagger: shortest_ttl / STAGGER_PER_TTL };
         let pause = pause.map(|pause| pause.min(shortest_ttl / STAGGER_PER_TTL));
@@ -172,8 +172,16 @@ impl Task {
             if let Some(pause) = pause {
                 sleep(pause).await;
             }
-            dial(&endpoints, first, pace).await
+            dial(&endpoints, order, pace).await
         }));
+    }
+
+    /// The endpoints in the order in which to try them.
+    fn order(&self) -> Vec<usize> {
+        let count = self.endpoints.len();
+        // The one that the stream is connected to comes last; while that is only to be left, others do or nobody does.
+        let others = if self.requests.is_some() && count > 1 { count - 1 } else { count };
+        (0..others).map(|step| (self.next_endpoint + step) % count).collect()
     }
 
     fn dialled(&mut self, dialled: Result<Dialled>) {

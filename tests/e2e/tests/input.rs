@@ -88,7 +88,7 @@ async fn bad_input_is_refused_by_name_and_changes_nothing(store: Store) {
         assert_invalid(&refused(calls.acquire(request.clone()).await), field, bound, &request);
     }
     let invalid_utf8 = refused(acquire_bytes(&calls, b"caf\xe9").await);
-    assert!(invalid_utf8.message.contains("names") && invalid_utf8.message.contains("UTF-8"), "{invalid_utf8:?}");
+    assert_invalid(&invalid_utf8, "names", "UTF-8", &"not UTF-8");
 
     let mut sessions = calls.sessions.clone();
     let open = OpenSessionRequest { session_id: "new".into(), ..OpenSessionRequest::default() };

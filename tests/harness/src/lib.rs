@@ -25,5 +25,6 @@ mod wait;
 pub use mariadb::MariaDb;
 pub use pgbouncer::PgBouncer;
 pub use postgres::Postgres;
+pub use program::built;
 pub use tenured::{Tenured, TenuredOptions};
 pub use wait::wait_until;

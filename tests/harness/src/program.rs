@@ -51,16 +51,20 @@ pub(crate) fn user_if_root(name: &str) -> anyhow::Result<Option<User>> {
     bail!("there is no user {name}, who comes with the database's Debian package");
 }
 
-/// The `tenured` to test: `TENURED_BIN`, or what cargo built beside this test.
-pub(crate) fn tenured() -> anyhow::Result<PathBuf> {
-    if let Some(program) = std::env::var_os("TENURED_BIN") {
+/// A program of this workspace: what `TENURED_BIN` says for `tenured` (`TENURE_BIN` for `tenure`), or else what cargo built
+/// beside this test.
+///
+/// # Errors
+/// If it is not built.
+pub fn built(name: &str) -> anyhow::Result<PathBuf> {
+    let variable = format!("{}_BIN", name.to_uppercase());
+    if let Some(program) = std::env::var_os(&variable) {
         return Ok(PathBuf::from(program));
     }
     let test = std::env::current_exe().context("finding the path of this test")?;
     // target/debug/deps/test-0123 or target/debug/program.
-    let beside = test.ancestors().skip(1).take(2).map(|folder: &Path| folder.join("tenured"));
+    let mut beside = test.ancestors().skip(1).take(2).map(|folder: &Path| folder.join(name));
     beside
-        .into_iter()
         .find(|program| program.is_file())
-        .context("tenured is not built: run `cargo build --bins`, or set TENURED_BIN")
+        .with_context(|| format!("{name} is not built: run `cargo build --bins`, or set {variable}"))
 }

@@ -51,9 +51,19 @@ impl Tenured {
     /// # Errors
     /// If it is not built or does not become ready; with the end of its log.
     pub async fn start(options: &TenuredOptions) -> anyhow::Result<Self> {
+        let mut tenured = Self::prepare(options)?;
+        tenured.start_again().await?;
+        Ok(tenured)
+    }
+
+    /// One that is not started yet.
+    ///
+    /// # Errors
+    /// If it is not built.
+    pub fn prepare(options: &TenuredOptions) -> anyhow::Result<Self> {
         let folder = Folder::create(None, Signal::TERM)?;
         let (port, admin_port) = (port::free()?, port::free()?);
-        let mut command = Command::new(program::tenured()?);
+        let mut command = Command::new(program::built("tenured")?);
         // What the caller's shell has set is not for this one.
         for (name, _) in std::env::vars_os() {
             if name.to_str().is_some_and(|name| name.starts_with("TENURE_")) {
@@ -67,9 +77,7 @@ impl Tenured {
         }
         command.args(&options.arguments).envs(options.environment.iter().cloned());
         let process = Process::new("tenured", command, folder, None, Signal::TERM);
-        let mut tenured = Self { process, port, admin_port };
-        tenured.start_again().await?;
-        Ok(tenured)
+        Ok(Self { process, port, admin_port })
     }
 
     /// The URL for clients.
@@ -101,6 +109,15 @@ impl Tenured {
     pub async fn start_again(&mut self) -> anyhow::Result<()> {
         let port = self.admin_port;
         self.process.start(async || status(port, "/readyz").await == Some(200)).await
+    }
+
+    /// Starts it, and waits only until its admin port answers.
+    ///
+    /// # Errors
+    /// If it is running already or ends instead; with the end of its log.
+    pub async fn start_unready(&mut self) -> anyhow::Result<()> {
+        let port = self.admin_port;
+        self.process.start(async || status(port, "/livez").await == Some(200)).await
     }
 
     /// Has it drain and end, and waits for that.

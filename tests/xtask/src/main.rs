@@ -3,6 +3,7 @@ mod contract;
 mod generate;
 mod packages;
 mod programs;
+mod readme;
 mod stages;
 
 use std::process::ExitCode;
@@ -61,6 +62,8 @@ enum Stage {
     Build,
     /// The tests of each part, with real databases.
     Unit,
+    /// The README's grpcurl lines.
+    Readme,
     /// Tests of real processes.
     E2e,
 }
@@ -81,6 +84,7 @@ impl Stage {
             Self::Unit => {
                 cargo(&["test", "--locked", "--workspace", "--exclude", "tenure-e2e", "--no-fail-fast"]).run()
             }
+            Self::Readme => readme::check(),
             Self::E2e => e2e(None, None),
         }
     }

@@ -62,11 +62,11 @@ impl Program {
     }
 }
 
-/// Finds a program in PATH and in the places where Debian keeps what it leaves out of PATH.
+/// Finds a program in PATH and in the places where what is installed is kept out of PATH.
 pub fn find(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    folders.extend(["/usr/sbin", "/sbin", "/usr/local/sbin"].map(PathBuf::from));
+    folders.extend(["/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/local/go/bin"].map(PathBuf::from));
     for version in fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten() {
         folders.push(version.path().join("bin"));
     }

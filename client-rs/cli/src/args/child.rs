@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, Parser, Subcommand};
 
-use super::values;
+use super::{Global, values};
 
 const LOCK_EXAMPLES: &str = "\
 Examples:
@@ -15,22 +15,30 @@ Examples:
   tenure lock account/7 account/9 -- ./transfer.sh   # both or neither
   tenure lock deploy -- bash                         # a shell that holds the lock
 
-CMD finds TENURE_FENCING_TOKEN, TENURE_LOCK and TENURE_SESSION_ID in its environment: send the token along with each
-write, so that the resource can turn away a holder that has lost its lock.
-If the lock can no longer be kept, CMD and what it started get SIGTERM, and SIGKILL before anyone else can get the
-lock; tenure then exits with 75. An operator's eviction takes effect at once: CMD still has --kill-grace to end.
-If tenure itself is killed, CMD is killed. Other signals are passed on to CMD.
-Processes that CMD leaves behind in the background when it exits keep running, without the lock.";
+CMD finds TENURE_FENCING_TOKEN, TENURE_LOCK and TENURE_SESSION_ID in its environment. Send the
+token along with each write, so that the resource can turn away a holder that has lost its lock.
+
+If the lock can no longer be kept, CMD and all that it started get SIGTERM, and SIGKILL before
+anyone else can get the lock; tenure then exits with 75. This holds if tenure itself is frozen, too;
+if it is killed, CMD is killed and the lock is free. Other signals are passed on to CMD. An
+operator's eviction gives the lock away at once: CMD still has --kill-grace to end.
+
+What CMD leaves behind in the background when it exits keeps running, without the lock. A CMD that
+changes its user cannot be stopped from outside: write `sudo tenure lock`, not `tenure lock … sudo`.";
 
 const ELECT_EXAMPLES: &str = "\
 Examples:
-  tenure elect service_leader -- ./serve                         # on every host: one leads, the rest stand by
-  tenure elect service_leader --metadata addr=$HOST:80 -- ./serve  # others learn the leader's address: tenure get
-  tenure elect --once batch -- ./run-batch                       # lead once; exit with 75 if the lead was lost
+  # On every host: one leads, the rest stand by
+  tenure elect service_leader -- ./serve
+  # Others learn the leader's address from `tenure get service_leader`
+  tenure elect service_leader --metadata addr=$HOST:80 -- ./serve
+  # Lead once; exit with 75 if the lead was lost
+  tenure elect --once batch -- ./run-batch
 
-When the lead is lost, CMD is stopped before another can lead, and tenure campaigns again (--once: exits with 75).
-When CMD exits by itself, the lead is given back and tenure exits with the code of CMD.
-CMD finds the same variables in its environment as with `tenure lock`; TENURE_FENCING_TOKEN rises with each lead.";
+When the lead is lost, CMD is stopped before another can lead, and tenure campaigns again (--once:
+it exits with 75). When CMD exits by itself, the lead is given back and tenure exits with its code.
+CMD finds the same variables in its environment as with `tenure lock`; the token rises with each
+lead.";
 
 /// `tenure lock`.
 #[derive(Debug, Args)]
@@ -85,8 +93,8 @@ pub struct RunArgs {
     /// How long the hold outlives this process and its network. Renewed at a third of it
     #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "10s")]
     pub ttl: Duration,
-    /// The time between SIGTERM and SIGKILL when the hold is lost. At most half the TTL [default: a fifth of the TTL,
-    /// at most 5s]
+    /// The time between SIGTERM and SIGKILL when the hold is lost. At most a third of the TTL: the longer, the less time
+    /// is left for a failover [default: an eighth of the TTL, at most 5s]
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub kill_grace: Option<Duration>,
     /// Who this is, for people [default: the host's name]
@@ -101,6 +109,36 @@ pub struct RunArgs {
     /// The command to run, and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     pub command: Vec<OsString>,
+}
+
+/// The steps that `tenure` starts as processes of their own, as it calls itself.
+#[derive(Debug, Parser)]
+#[command(name = "tenure")]
+pub struct OwnStep {
+    /// Where the service is.
+    #[command(flatten)]
+    pub global: Global,
+    /// The step.
+    #[command(subcommand)]
+    pub step: Step,
+}
+
+/// One of the steps.
+#[derive(Debug, Subcommand)]
+pub enum Step {
+    /// Becomes CMD, and dies with its parent.
+    #[command(name = "__exec")]
+    Exec(ExecArgs),
+    /// Ends CMD when its hold ends, should `tenure` be unable to.
+    #[command(name = "__guard")]
+    Guard(GuardArgs),
+}
+
+impl OwnStep {
+    /// Whether the command line is one of a step.
+    pub fn is_asked_for() -> bool {
+        std::env::args_os().nth(1).is_some_and(|first| first == "__exec" || first == "__guard")
+    }
 }
 
 /// `tenure __exec`.

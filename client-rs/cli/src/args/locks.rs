@@ -111,8 +111,8 @@ pub struct ReleaseArgs {
 /// `tenure evict`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The holder learns of it at once, but may still be at work: make sure that it has ended, or that the resource checks the
-fencing token. Prefer `tenure close` for a session that is known to be dead.
+The holder learns of it at once, but may still be at work: make sure that it has ended, or that the
+resource checks the fencing token. Prefer `tenure close` for a session that is known to be dead.
 
 Example: tenure evict nightly --token 42 --note 'host is gone'")]
 pub struct EvictArgs {

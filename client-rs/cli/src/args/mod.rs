@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub use child::{ElectArgs, ExecArgs, GuardArgs, LockArgs, RunArgs};
+pub use child::{ElectArgs, ExecArgs, GuardArgs, LockArgs, OwnStep, RunArgs, Step};
 pub use locks::{AcquireArgs, EvictArgs, GetArgs, LsArgs, ReleaseArgs, SessionIdArgs, SessionsArgs, WatchArgs};
 
 use crate::exit;
@@ -46,17 +46,23 @@ pub struct Cli {
 pub struct Global {
     /// The servers, separated by commas: any of them will do, the next is asked if one is away
     #[arg(long, env = "TENURE_ENDPOINTS", value_delimiter = ',', value_parser = values::endpoint, global = true,
-          default_value = "http://127.0.0.1:7420", value_name = "URL,…", help_heading = "Connection")]
+          default_value = "http://127.0.0.1:7420", value_name = "URL,…", help_heading = "Options of every command")]
     pub endpoints: Vec<String>,
     /// The namespace: a separate world of names
-    #[arg(long, env = "TENURE_NAMESPACE", global = true, default_value = "default", help_heading = "Connection")]
+    #[arg(
+        long,
+        env = "TENURE_NAMESPACE",
+        global = true,
+        default_value = "default",
+        help_heading = "Options of every command"
+    )]
     pub namespace: String,
     /// How long a call may take, all servers together: 5, 500ms, 1m (waiting for a lock comes on top)
     #[arg(long, env = "TENURE_TIMEOUT", global = true, default_value = "10s", value_parser = values::duration,
-          value_name = "DURATION", help_heading = "Connection")]
+          value_name = "DURATION", help_heading = "Options of every command")]
     pub timeout: Duration,
     /// Tables for people, or JSON with the field names of the API
-    #[arg(long, short = 'o', global = true, value_enum, default_value_t = Format::Table, help_heading = "Connection")]
+    #[arg(long, short = 'o', global = true, value_enum, default_value_t = Format::Table, help_heading = "Options of every command")]
     pub output: Format,
 }
 
@@ -102,15 +108,9 @@ pub enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Runs CMD so that it dies with its parent.
-    #[command(name = "__exec", hide = true)]
-    Exec(ExecArgs),
-    /// Ends CMD when its hold ends, should `tenure` itself be unable to.
-    #[command(name = "__guard", hide = true)]
-    Guard(GuardArgs),
 }
 
-/// The program that runs the hidden commands: this very file, even if it was replaced on disk meanwhile.
+/// The program that runs the steps of `OwnStep`: this very file, even if it was replaced on disk meanwhile.
 pub fn own_program() -> PathBuf {
     if cfg!(target_os = "linux") {
         PathBuf::from("/proc/self/exe")

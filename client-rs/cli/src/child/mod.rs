@@ -15,6 +15,6 @@ mod terminal;
 pub use exec::exec;
 pub use guard::{Left, guard};
 pub use process::since_boot;
-pub use schedule::{Action, Schedule};
+pub use schedule::{Action, MOST_GRACE_DIVISOR, Schedule};
 pub use signals::Signals;
 pub use supervise::{Outcome, SessionToClose, Task, Validity, supervise};

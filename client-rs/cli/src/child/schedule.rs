@@ -5,7 +5,14 @@ use std::time::Duration;
 /// The least time before the end of the validity at which SIGKILL is sent: what the kernel may need to carry it out.
 const LEAST_MARGIN: Duration = Duration::from_millis(20);
 /// The most.
-const MOST_MARGIN: Duration = Duration::from_millis(500);
+const MOST_MARGIN: Duration = Duration::from_millis(250);
+/// The margin between these, as a part of the TTL. The validity itself ends some time before the hold does.
+const MARGIN_DIVISOR: u32 = 40;
+/// The time between SIGTERM and SIGKILL, as a part of the TTL: short, for what is left after it is the time in which another
+/// server may take over from one that fell silent.
+const GRACE_DIVISOR: u32 = 8;
+/// The most of the TTL that it may be, if another is asked for: renewals come three times in a TTL.
+pub const MOST_GRACE_DIVISOR: u32 = 3;
 /// The longest time between SIGTERM and SIGKILL, unless another is asked for.
 const MOST_GRACE: Duration = Duration::from_secs(5);
 
@@ -30,11 +37,11 @@ pub enum Action {
 }
 
 impl Schedule {
-    /// The schedule for a TTL. `grace` is the time between SIGTERM and SIGKILL: by default a fifth of the TTL and at most
-    /// 5 s, and never more than half the TTL, which leaves renewals their chance.
+    /// The schedule for a TTL. `grace` is the time between SIGTERM and SIGKILL: by default an eighth of the TTL and at most
+    /// 5 s, and never more than a third of the TTL, which leaves renewals their chance.
     pub fn new(ttl: Duration, grace: Option<Duration>) -> Self {
-        let kill_before = (ttl / 20).clamp(LEAST_MARGIN, MOST_MARGIN);
-        let grace = grace.unwrap_or_else(|| (ttl / 5).min(MOST_GRACE)).min(ttl / 2);
+        let kill_before = (ttl / MARGIN_DIVISOR).clamp(LEAST_MARGIN, MOST_MARGIN);
+        let grace = grace.unwrap_or_else(|| (ttl / GRACE_DIVISOR).min(MOST_GRACE)).min(ttl / MOST_GRACE_DIVISOR);
         Self { term_before: kill_before + grace, kill_before }
     }
 
@@ -77,9 +84,9 @@ mod tests {
     #[test]
     fn the_defaults_fit_the_ttl() {
         let ten = Schedule::new(Duration::from_secs(10), None);
-        assert_eq!((ten.grace(), ten.kill_before), (2000 * MS, 500 * MS));
+        assert_eq!((ten.grace(), ten.kill_before), (1250 * MS, 250 * MS));
         let short = Schedule::new(1200 * MS, None);
-        assert_eq!((short.grace(), short.kill_before), (240 * MS, 60 * MS));
+        assert_eq!((short.grace(), short.kill_before), (150 * MS, 30 * MS));
         let day = Schedule::new(Duration::from_secs(86400), None);
         assert_eq!((day.grace(), day.kill_before), (MOST_GRACE, MOST_MARGIN));
     }
@@ -87,7 +94,7 @@ mod tests {
     #[test]
     fn a_grace_that_is_asked_for_leaves_room_for_renewals() {
         assert_eq!(Schedule::new(1000 * MS, Some(300 * MS)).grace(), 300 * MS);
-        assert_eq!(Schedule::new(1000 * MS, Some(5000 * MS)).grace(), 500 * MS);
+        assert_eq!(Schedule::new(1000 * MS, Some(5000 * MS)).grace(), 1000 * MS / 3);
         assert_eq!(Schedule::new(1000 * MS, Some(Duration::ZERO)).grace(), Duration::ZERO);
     }
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use tenure_client::Client;
+use tenure_client::{Client, Error, Reason};
 use tokio::time::sleep;
 
-use super::hold::{Answer, Ask, Patience, client, failure};
+use super::hold::{Answer, Ask, Patience, client, close, failure};
 use crate::Context;
 use crate::args::ElectArgs;
 use crate::child::{Outcome, Signals};
@@ -17,11 +17,15 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from
 
 pub async fn elect(context: &Context, args: ElectArgs) -> Result<u8, Failure> {
     let mut signals = Signals::catch()?;
-    let client = client(context)?;
+    let client = client(context, &args.run).await?;
     let ended = campaign(context, &args, &client, &mut signals).await;
-    // If nobody answers, the session ends by its TTL.
-    let _ = client.close().await;
+    close(&client).await;
     ended
+}
+
+/// Whether only this candidacy has come to its end.
+fn is_over(error: &Error) -> bool {
+    matches!(error.reason(), Some(Reason::ClaimEnded | Reason::SessionEnded | Reason::SessionNotFound))
 }
 
 async fn campaign(context: &Context, args: &ElectArgs, client: &Client, signals: &mut Signals) -> Result<u8, Failure> {
@@ -35,9 +39,9 @@ async fn campaign(context: &Context, args: &ElectArgs, client: &Client, signals:
             Ok(Answer::Interrupted(signal)) => return Ok(exit::of_signal(signal)),
             // A wait for ever that ends without a grant was ended by the server: like being away.
             Ok(Answer::Busy(_)) => continue,
-            Err(error) if error.is_transient() => {
+            Err(error) if error.is_transient() || is_over(&error) => {
                 let shown = humantime::format_duration(pause);
-                say(&format!("{}\n  trying again in {shown}", failure(context, &error)));
+                say(&format!("{}\n  trying again in {shown}", failure(context, &error).await));
                 tokio::select! {
                     () = sleep(pause) => {}
                     signal = signals.next_to_end() => return Ok(exit::of_signal(signal.as_raw())),
@@ -45,7 +49,7 @@ async fn campaign(context: &Context, args: &ElectArgs, client: &Client, signals:
                 pause = (pause * 2).min(PAUSES.1);
                 continue;
             }
-            Err(error) => return Err(failure(context, &error)),
+            Err(error) => return Err(failure(context, &error).await),
         };
         pause = PAUSES.0;
         if !args.run.quiet {

@@ -4,18 +4,23 @@ use std::time::Duration;
 
 use tenure_client::{Attempt, Busy, Client, ClientOptions, Error, Guard, Session, SessionOptions, SessionState};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::waiting;
 use crate::Context;
 use crate::args::{RunArgs, own_program};
-use crate::child::{Outcome, Schedule, SessionToClose, Signals, Task, Validity, since_boot, supervise};
+use crate::child::{
+    MOST_GRACE_DIVISOR, Outcome, Schedule, SessionToClose, Signals, Task, Validity, since_boot, supervise,
+};
 use crate::exit::{self, Failure};
-use crate::output::{plain, say};
-use crate::refusal;
+use crate::output::{plain, say, show_duration};
+use crate::{refusal, rpc};
 
-/// How many times in a TTL the guard is told of renewals; they are three in a TTL.
-const LOOKS_PER_TTL: u32 = 12;
+/// How many times in a TTL it is looked whether there was a renewal; they are three in a TTL.
+const LOOKS_PER_TTL: u32 = 24;
+
+/// How long closing the session may take when all is done.
+const CLOSING: Duration = Duration::from_secs(1);
 
 /// What to ask for.
 pub struct Ask<'a> {
@@ -43,12 +48,20 @@ pub enum Patience {
 }
 
 /// A client for what the command line says.
-pub fn client(context: &Context) -> Result<Client, Failure> {
+pub async fn client(context: &Context, run: &RunArgs) -> Result<Client, Failure> {
+    let most = run.ttl / MOST_GRACE_DIVISOR;
+    if run.kill_grace.is_some_and(|grace| grace > most) {
+        let message = format!("--kill-grace: at most a third of the TTL, {}", show_duration(most));
+        return Err(Failure::new(exit::USAGE, message).next("choose a longer --ttl"));
+    }
     let options = ClientOptions::new()
         .endpoints(context.global.endpoints.iter().cloned())
         .namespace(context.global.namespace.clone())
         .call_timeout(context.global.timeout);
-    Client::connect(options).map_err(|error| failure(context, &error))
+    match Client::connect(options) {
+        Ok(client) => Ok(client),
+        Err(error) => Err(failure(context, &error).await),
+    }
 }
 
 impl Ask<'_> {
@@ -188,14 +201,22 @@ fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// An error of the client library as a failure.
-pub fn failure(context: &Context, error: &Error) -> Failure {
+/// Ends the client's presence. If no server answers soon, its session ends by its TTL.
+pub async fn close(client: &Client) {
+    let _ = timeout(CLOSING, client.close()).await;
+}
+
+/// An error of the client library as a failure. It looks again why servers are away, to name each of them.
+pub async fn failure(context: &Context, error: &Error) -> Failure {
     match error {
         Error::Refused(refusal) => refusal::of(refusal::reason_name(&refusal.reason), &refusal.to_string()),
         Error::Unavailable(why) => {
-            let endpoints = context.global.endpoints.join(", ");
-            Failure::new(exit::UNAVAILABLE, format!("no server answered in time at {endpoints}: {why}"))
-                .next("start a server (tenured), name others with --endpoints, or look closer with tenure doctor")
+            let mut tried = Vec::new();
+            for endpoint in &context.global.endpoints {
+                let why = rpc::connect(endpoint).await.err().unwrap_or_else(|| format!("it did not help: {why}"));
+                tried.push((endpoint.as_str(), why));
+            }
+            rpc::unavailable(&tried)
         }
         Error::Invalid { .. } => Failure::new(exit::USAGE, error.to_string()),
         Error::Lost(_) => Failure::new(exit::HOLD_LOST, error.to_string()),

@@ -2,7 +2,7 @@
 
 use tokio::time::Instant;
 
-use super::hold::{Answer, Ask, Patience, client, failure};
+use super::hold::{Answer, Ask, Patience, client, close, failure};
 use crate::Context;
 use crate::args::LockArgs;
 use crate::child::{Outcome, Signals};
@@ -11,7 +11,7 @@ use crate::output::{describe_holder, say};
 
 pub async fn lock(context: &Context, args: LockArgs) -> Result<u8, Failure> {
     let mut signals = Signals::catch()?;
-    let client = client(context)?;
+    let client = client(context, &args.run).await?;
     let ask = Ask {
         names: &args.names,
         session_id: args.session_id.as_deref(),
@@ -41,9 +41,8 @@ pub async fn lock(context: &Context, args: LockArgs) -> Result<u8, Failure> {
             Ok(args.conflict_exit_code)
         }
         Ok(Answer::Interrupted(signal)) => Ok(exit::of_signal(signal)),
-        Err(error) => Err(failure(context, &error)),
+        Err(error) => Err(failure(context, &error).await),
     };
-    // If nobody answers, the session ends by its TTL.
-    let _ = client.close().await;
+    close(&client).await;
     ended
 }

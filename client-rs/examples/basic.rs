@@ -1,0 +1,19 @@
+//! Waits for a lock, works under it, and gives it back.
+//!
+//! `cargo run --example basic`, with a server of `TENURE_ENDPOINTS` (default: this machine's port 7420).
+
+use std::time::Duration;
+
+use tenure_client::{Client, ClientOptions};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> tenure_client::Result<()> {
+    let client = Client::connect(ClientOptions::from_env())?;
+    let guard = client.lock("nightly-report").ttl(Duration::from_secs(5)).owner("basic").acquire().await?;
+    println!("acquired token={}", guard.token());
+    // Each write goes along with the token; work that takes long looks whether the lock is still there.
+    println!("valid={}", guard.is_valid());
+    guard.release().await?;
+    println!("released");
+    client.close().await
+}

@@ -1,0 +1,29 @@
+//! Copies of a program, of which only the leader works: once a second, while it leads.
+//!
+//! `cargo run --example leader_loop -- NAME`, several times, with a server of `TENURE_ENDPOINTS` (default: this machine's port
+//! 7420). Kill the one that works, and another does.
+
+use std::time::Duration;
+
+use tenure_client::{Client, ClientOptions};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> tenure_client::Result<()> {
+    let name = std::env::args().nth(1).unwrap_or_else(|| format!("replica-{}", std::process::id()));
+    let client = Client::connect(ClientOptions::from_env())?;
+    let election = client.election("service_leader").ttl(Duration::from_millis(1_200)).owner(&name);
+    println!("candidate {name}");
+    let leading = election.lead_every(Duration::from_secs(1), async |leadership| {
+        println!("work token={}", leadership.token());
+    });
+    tokio::select! {
+        ended = leading => match ended {
+            Ok(never) => match never {},
+            Err(error) => Err(error),
+        },
+        _ = tokio::signal::ctrl_c() => {
+            println!("stopping");
+            client.close().await
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Watching, over gRPC, on a database in memory.
+
+#[path = "watch/office.rs"]
+mod office;
+
+use std::time::Duration;
+
+use office::{Office, Reader, names};
+use tenure_proto::v1::watch_response::Kind;
+use tenure_proto::v1::{EndReason, EventType, HistoryGoneCause, WatchRequest};
+use tenure_server::store::Store;
+use tonic::Code;
+
+fn all() -> WatchRequest {
+    WatchRequest::default()
+}
+
+fn of(names: &[&str]) -> WatchRequest {
+    WatchRequest { names: names.iter().map(ToString::to_string).collect(), ..all() }
+}
+
+#[tokio::test]
+async fn a_watch_begins_with_a_snapshot_and_says_when_nobody_holds_it() {
+    let office = Office::open().await;
+    office.acquire("ann", "a").await;
+    let mut reader = Reader::start(&office, of(&["a", "b"])).await;
+    let Kind::Snapshot(snapshot) = reader.next().await else { panic!("a snapshot comes first") };
+    let seen: Vec<(String, usize)> =
+        snapshot.locks.iter().map(|lock| (lock.name.clone(), lock.holders.len())).collect();
+    assert_eq!(seen, [("a".to_owned(), 1), ("b".to_owned(), 0)], "b is watched by name, and idle");
+}
+
+#[tokio::test]
+async fn events_come_once_in_order_and_say_why_a_hold_ended() {
+    let office = Office::open().await;
+    let mut reader = Reader::start(&office, of(&["a"])).await;
+    reader.next().await;
+    let token = office.acquire("ann", "a").await;
+    office.acquire("cid", "other").await;
+    office.queue("bob", "a").await;
+    office.release("ann", "a", token).await;
+    office.evict("a").await;
+    let mut seen = Vec::new();
+    while seen.len() < 5 {
+        let Kind::Events(events) = reader.next().await else { continue };
+        seen.extend(events.events);
+    }
+    let kinds: Vec<(EventType, EndReason, bool)> =
+        seen.iter().map(|event| (event.r#type(), event.end_reason(), event.vacant)).collect();
+    let none = EndReason::Unspecified;
+    assert_eq!(
+        kinds,
+        [
+            (EventType::Granted, none, false),
+            (EventType::Queued, none, false),
+            (EventType::Ended, EndReason::Released, false),
+            (EventType::Granted, none, false),
+            (EventType::Ended, EndReason::Evicted, true),
+        ]
+    );
+    assert!(seen.windows(2).all(|pair| pair[0].revision < pair[1].revision));
+    assert_eq!((seen[4].operator.as_str(), seen[4].note.as_str()), ("root", "stuck"));
+    assert!(seen.iter().all(|event| event.name == "a"));
+}
+
+#[tokio::test]
+async fn a_watch_resumes_after_a_revision_without_missing_or_repeating() {
+    let office = Office::open().await;
+    let mut revisions = Vec::new();
+    for number in 0..50 {
+        let token = office.acquire("ann", &format!("n{number}")).await;
+        revisions.push(token);
+    }
+    for resume in [0, 7, 25, 49] {
+        let mut reader = Reader::start(&office, WatchRequest { after_revision: revisions[resume], ..all() }).await;
+        let mut seen = Vec::new();
+        while seen.len() < 50 - resume - 1 {
+            if let Kind::Events(events) = reader.next().await {
+                seen.extend(events.events.iter().map(|event| event.revision));
+            }
+        }
+        assert_eq!(seen, revisions[resume + 1..]);
+    }
+}
+
+#[tokio::test]
+async fn history_that_is_gone_is_told_and_followed_by_a_snapshot() {
+    let office = Office::open().await;
+    let first = office.acquire("ann", "a").await;
+    for number in 0..20 {
+        office.acquire("ann", &format!("n{number}")).await;
+    }
+    office.rows_are_written().await;
+    office.store.trim("default", i64::MAX).await.expect("trimmed");
+    // Another server has nothing of it in memory.
+    let other = Office::beside(&office).await;
+    let mut reader = Reader::start(&other, WatchRequest { after_revision: first, ..of(&["a"]) }).await;
+    let Kind::HistoryGone(gone) = reader.next().await else { panic!("it is gone") };
+    assert_eq!(gone.cause(), HistoryGoneCause::Compacted);
+    let Kind::Snapshot(snapshot) = reader.next().await else { panic!("a snapshot follows") };
+    assert_eq!(names(&snapshot), ["a"]);
+}
+
+#[tokio::test]
+async fn history_that_was_lost_is_told_and_followed_by_a_snapshot() {
+    let office = Office::open().await;
+    let kept = office.acquire("ann", "a").await;
+    let mut reader = Reader::start(&office, all()).await;
+    reader.next().await;
+    let lost = office.acquire("bob", "b").await;
+    let Kind::Events(_) = reader.next().await else { panic!("told of the grant") };
+    office.database.restore_to("default", tenure_core::Revision(kept));
+    let next = office.acquire("cid", "c").await;
+    assert!(next > lost);
+    let Kind::HistoryGone(gone) = reader.next().await else { panic!("it is lost") };
+    assert_eq!(gone.cause(), HistoryGoneCause::Lost);
+    let Kind::Snapshot(snapshot) = reader.next().await else { panic!("a snapshot follows") };
+    assert!(!names(&snapshot).contains(&"b".to_owned()), "what was lost is not shown");
+    // Whoever comes back with a revision of the lost part is told as well.
+    let mut late = Reader::start(&office, WatchRequest { after_revision: lost, ..all() }).await;
+    let Kind::HistoryGone(gone) = late.next().await else { panic!("it is lost") };
+    assert_eq!(gone.cause(), HistoryGoneCause::Lost);
+}
+
+#[tokio::test]
+async fn a_reader_that_sleeps_misses_nothing_and_delays_nobody() {
+    let office = Office::open().await;
+    let mut slow = Reader::start(&office, all()).await;
+    slow.next().await;
+    // More than the hub keeps in memory: 20 times 1,000 grants and releases.
+    let began = office.revision().await;
+    for _ in 0..20 {
+        office.churn(500).await;
+    }
+    let until = office.revision().await;
+    let mut last = began;
+    while last < until {
+        if let Kind::Events(events) = slow.next().await {
+            for event in events.events {
+                assert!(event.revision > last, "each once, in order");
+                last = event.revision;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_revision_from_the_future_is_refused_with_the_bound() {
+    let office = Office::open().await;
+    office.acquire("ann", "a").await;
+    let refused = office.watch(WatchRequest { after_revision: 1_000, ..all() }).await.expect_err("from the future");
+    assert_eq!(refused.code(), Code::InvalidArgument);
+    assert!(refused.message().starts_with("after_revision: at most 2"), "{}", refused.message());
+}
+
+#[tokio::test]
+async fn a_prefix_watches_what_starts_with_it() {
+    let office = Office::open().await;
+    let request = WatchRequest { prefixes: vec!["team-a/".to_owned()], ..all() };
+    let mut reader = Reader::start(&office, request).await;
+    reader.next().await;
+    office.acquire("ann", "team-b/x").await;
+    office.acquire("ann", "team-a/x").await;
+    let Kind::Events(events) = reader.next().await else { panic!("an event") };
+    assert_eq!(events.events[0].name, "team-a/x");
+    assert_eq!(events.events.len(), 1);
+}
+
+/// Longer than anything here takes.
+pub const LIMIT: Duration = Duration::from_secs(30);

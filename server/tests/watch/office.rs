@@ -1,0 +1,162 @@
+//! A server on a database in memory, and what is asked of it over gRPC.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_proto::v1::watch_response::Kind;
+use tenure_proto::v1::watch_service_client::WatchServiceClient;
+use tenure_proto::v1::{
+    AcquireRequest, EvictRequest, ListLocksRequest, ReleaseRequest, Snapshot, WatchRequest, WatchResponse,
+};
+use tenure_server::node::NodeOptions;
+use tenure_server::server::{Server, ServerOptions};
+use tenure_server::service::TtlBounds;
+use tenure_server::store::{MemoryDatabase, MemoryStore, Store};
+use tonic::transport::Channel;
+use tonic::{Status, Streaming};
+
+use crate::LIMIT;
+
+pub struct Office {
+    pub database: MemoryDatabase,
+    pub store: Arc<MemoryStore>,
+    channel: Channel,
+    _server: Server,
+}
+
+impl Office {
+    pub async fn open() -> Self {
+        Self::on(MemoryDatabase::new()).await
+    }
+
+    /// Another server on the same database.
+    pub async fn beside(other: &Self) -> Self {
+        Self::on(other.database.clone()).await
+    }
+
+    async fn on(database: MemoryDatabase) -> Self {
+        let store = database.server();
+        let options = ServerOptions {
+            listen: ([127, 0, 0, 1], 0).into(),
+            ttl: TtlBounds { min: Duration::from_millis(500), max: Duration::from_secs(3600) },
+            drain_timeout: Duration::from_secs(1),
+            node: NodeOptions {
+                lease: Duration::from_secs(10),
+                label: "office".to_owned(),
+                reattach: Duration::from_secs(5),
+                poll_interval: Duration::from_millis(20),
+                max_namespaces: 10,
+                history_retention: Duration::from_secs(3600),
+            },
+        };
+        let server = Server::start_with(options, store.clone()).await.expect("started");
+        let mut readiness = server.readiness();
+        let ready = readiness.wait_for(|readiness| readiness.is_ready());
+        tokio::time::timeout(LIMIT, ready).await.expect("in time").expect("runs");
+        let url = format!("http://{}", server.grpc_address());
+        let channel = Channel::from_shared(url).expect("a URL").connect().await.expect("connected");
+        Self { database, store, channel, _server: server }
+    }
+
+    fn locks(&self) -> LockServiceClient<Channel> {
+        LockServiceClient::new(self.channel.clone())
+    }
+
+    /// Takes a free lock; returns the token.
+    pub async fn acquire(&self, session: &str, name: &str) -> u64 {
+        let request = AcquireRequest {
+            names: vec![name.to_owned()],
+            session_id: session.to_owned(),
+            ttl: Some(prost_types::Duration { seconds: 600, nanos: 0 }),
+            wait: Some(prost_types::Duration::default()),
+            ..AcquireRequest::default()
+        };
+        let answer = self.locks().acquire(request).await.expect("an answer").into_inner();
+        assert!(answer.acquired, "{answer:?}");
+        answer.token
+    }
+
+    /// Joins the queue of a lock that is held. The call goes on by itself.
+    pub async fn queue(&self, session: &str, name: &str) {
+        let request = AcquireRequest {
+            names: vec![name.to_owned()],
+            session_id: session.to_owned(),
+            ttl: Some(prost_types::Duration { seconds: 600, nanos: 0 }),
+            ..AcquireRequest::default()
+        };
+        let mut locks = self.locks();
+        tokio::spawn(async move { locks.acquire(request).await });
+        let listed = async {
+            loop {
+                let answer = self.locks().list_locks(ListLocksRequest::default()).await.expect("listed").into_inner();
+                if answer.locks.iter().any(|lock| lock.name == name && lock.waiter_count > 0) {
+                    return;
+                }
+            }
+        };
+        tokio::time::timeout(LIMIT, listed).await.expect("queued in time");
+    }
+
+    pub async fn release(&self, session: &str, name: &str, token: u64) {
+        let (name, session_id) = (name.to_owned(), session.to_owned());
+        let request = ReleaseRequest { name, session_id, token, ..ReleaseRequest::default() };
+        self.locks().release(request).await.expect("held");
+    }
+
+    pub async fn evict(&self, name: &str) {
+        let (operator, note) = ("root".to_owned(), "stuck".to_owned());
+        let request = EvictRequest { name: name.to_owned(), operator, note, ..EvictRequest::default() };
+        let answer = self.locks().evict(request).await.expect("allowed").into_inner();
+        assert_eq!(answer.evicted.len(), 1);
+    }
+
+    /// Takes and gives back so many locks, many at a time.
+    pub async fn churn(&self, count: usize) {
+        let tasks: Vec<_> = (0..count)
+            .map(|number| {
+                let name = format!("churn{number}");
+                async move {
+                    let token = self.acquire("churner", &name).await;
+                    self.release("churner", &name, token).await;
+                }
+            })
+            .collect();
+        futures::future::join_all(tasks).await;
+    }
+
+    pub async fn revision(&self) -> u64 {
+        self.locks().list_locks(ListLocksRequest::default()).await.expect("listed").into_inner().revision
+    }
+
+    /// Waits until the rows sum up the whole log.
+    pub async fn rows_are_written(&self) {
+        let written = async {
+            while self.store.load("default").await.expect("readable").revision != self.database.revision("default") {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(LIMIT, written).await.expect("in time");
+    }
+
+    pub async fn watch(&self, request: WatchRequest) -> Result<Streaming<WatchResponse>, Status> {
+        Ok(WatchServiceClient::new(self.channel.clone()).watch(request).await?.into_inner())
+    }
+}
+
+pub struct Reader(Streaming<WatchResponse>);
+
+impl Reader {
+    pub async fn start(office: &Office, request: WatchRequest) -> Self {
+        Self(office.watch(request).await.expect("allowed"))
+    }
+
+    pub async fn next(&mut self) -> Kind {
+        let message = tokio::time::timeout(LIMIT, self.0.message()).await.expect("in time");
+        message.expect("no error").expect("not the end").kind.expect("a kind")
+    }
+}
+
+pub fn names(snapshot: &Snapshot) -> Vec<String> {
+    snapshot.locks.iter().map(|lock| lock.name.clone()).collect()
+}

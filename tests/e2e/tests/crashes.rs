@@ -1,0 +1,194 @@
+//! `kill -9` of the server, and of the database, under load: everything comes back by itself, what was acknowledged is there,
+//! and no session is lost early.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tenure_e2e::{Calls, Store, on_every_store};
+use tenure_harness::{MariaDb, Postgres, Tenured, TenuredOptions, wait_until};
+use tenure_proto::v1::ListLocksRequest;
+use tokio::task::JoinHandle;
+
+on_every_store!(a_killed_server_loses_nothing);
+
+/// Far longer than a test: whoever loses a session loses it early.
+const TTL: Duration = Duration::from_secs(600);
+
+const WORKERS: usize = 8;
+
+/// How many locks each worker has been granted before the crash, and again after it.
+const GRANTS: usize = 25;
+
+/// Between two tries of a worker whose server is away.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// What one worker holds: lock and token.
+type Held = BTreeMap<String, u64>;
+
+/// Takes locks, one after the other, and keeps every second one; for as long as it is asked to, whatever fails.
+struct Worker {
+    held: Arc<std::sync::Mutex<Held>>,
+    task: JoinHandle<()>,
+}
+
+impl Worker {
+    fn start(number: usize, url: &str, stop: &Arc<AtomicBool>) -> Self {
+        let held: Arc<std::sync::Mutex<Held>> = Arc::default();
+        let (url, stop, acknowledged) = (url.to_owned(), Arc::clone(stop), Arc::clone(&held));
+        let task = tokio::spawn(async move {
+            let session = format!("worker {number}");
+            let mut highest = 0;
+            for lock in 0.. {
+                if stop.load(Ordering::Relaxed) {
+                    return;
+                }
+                let name = format!("{session} lock {lock}");
+                let (lock_name, id) = (name.as_str(), session.as_str());
+                let take = |calls: Calls| async move { calls.try_lock(lock_name, id, TTL).await };
+                let token = until_answered(&url, take).await.token;
+                assert!(token > highest, "{name} has token {token} after {highest}");
+                highest = token;
+                if lock % 2 == 0 {
+                    acknowledged.lock().unwrap().insert(name, token);
+                } else {
+                    let give_back = |calls: Calls| async move { calls.release(lock_name, id, token).await };
+                    until_answered(&url, give_back).await;
+                }
+            }
+        });
+        Self { held, task }
+    }
+
+    fn held(&self) -> Held {
+        self.held.lock().unwrap().clone()
+    }
+}
+
+/// Calls until there is an answer: a refusal of what is right is a failure, a server that is away is not.
+async fn until_answered<T, F: Future<Output = Result<T, tonic::Status>>>(url: &str, call: impl Fn(Calls) -> F) -> T {
+    loop {
+        if let Ok(calls) = Calls::connect(url).await {
+            match call(calls).await {
+                Ok(answer) => return answer,
+                Err(status) => assert!(is_passing(&status), "{status:?}"),
+            }
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Whether a call failed because of an outage.
+fn is_passing(status: &tonic::Status) -> bool {
+    use tonic::Code;
+    matches!(status.code(), Code::Unavailable | Code::Unknown | Code::Cancelled | Code::DeadlineExceeded)
+}
+
+struct Load {
+    workers: Vec<Worker>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Load {
+    fn start(url: &str) -> Self {
+        let stop = Arc::default();
+        let workers = (0..WORKERS).map(|number| Worker::start(number, url, &stop)).collect();
+        Self { workers, stop }
+    }
+
+    /// Waits until every worker has been granted more.
+    async fn goes_on(&self) {
+        let before: Vec<usize> = self.workers.iter().map(|worker| worker.held().len()).collect();
+        let patience = Duration::from_secs(60);
+        wait_until(patience, "all workers are granted locks", async || {
+            let stuck = self.workers.iter().zip(&before).any(|(worker, before)| worker.held().len() < before + GRANTS);
+            assert!(!self.workers.iter().any(|worker| worker.task.is_finished()), "a worker has failed");
+            !stuck
+        })
+        .await;
+    }
+
+    /// Ends the load and returns what is held.
+    async fn end(self) -> Vec<Held> {
+        self.stop.store(true, Ordering::Relaxed);
+        let mut held = Vec::new();
+        for worker in self.workers {
+            worker.task.await.unwrap();
+            held.push(worker.held.lock().unwrap().clone());
+        }
+        held
+    }
+}
+
+/// Everything that was acknowledged is there, under the same tokens, and nothing else.
+async fn check(url: &str, held: &[Held]) {
+    let calls = Calls::connect(url).await.unwrap();
+    let mut tokens = BTreeMap::new();
+    for (number, held) in held.iter().enumerate() {
+        for (name, token) in held {
+            let lock = calls.lock(name).await.unwrap();
+            let holder = lock.holders.first().unwrap_or_else(|| panic!("{name} is free"));
+            assert_eq!((holder.token, holder.session_id.as_str()), (*token, format!("worker {number}").as_str()));
+            assert_eq!(tokens.insert(*token, name), None, "a token was given twice");
+        }
+    }
+    let mut listed = 0;
+    let mut page = ListLocksRequest { page_size: 1000, ..ListLocksRequest::default() };
+    loop {
+        let answer = calls.locks.clone().list_locks(page.clone()).await.unwrap().into_inner();
+        listed += answer.locks.len();
+        if answer.next_page_token.is_empty() {
+            break;
+        }
+        page.page_token = answer.next_page_token;
+    }
+    assert_eq!(listed, tokens.len(), "what was released is held");
+}
+
+async fn a_killed_server_loses_nothing(store: Store) {
+    let mut server = store.server().await.unwrap();
+    let load = Load::start(&server.url());
+    for _ in 0..2 {
+        load.goes_on().await;
+        server.kill().await.unwrap();
+        server.start_again().await.unwrap();
+    }
+    load.goes_on().await;
+    let held = load.end().await;
+    check(&server.url(), &held).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_postgres_loses_nothing() {
+    let mut postgres = Postgres::start().await.unwrap();
+    let url = postgres.create_database().await.unwrap();
+    let server = Tenured::start(&TenuredOptions::store(url)).await.unwrap();
+    let load = Load::start(&server.url());
+    for _ in 0..2 {
+        load.goes_on().await;
+        postgres.kill().await.unwrap();
+        postgres.start_again().await.unwrap();
+    }
+    load.goes_on().await;
+    let held = load.end().await;
+    check(&server.url(), &held).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_mariadb_loses_nothing() {
+    let mut mariadb = MariaDb::start().await.unwrap();
+    let url = mariadb.create_database().await.unwrap();
+    let server = Tenured::start(&TenuredOptions::store(url)).await.unwrap();
+    let load = Load::start(&server.url());
+    for _ in 0..2 {
+        load.goes_on().await;
+        mariadb.kill().await.unwrap();
+        mariadb.start_again().await.unwrap();
+    }
+    load.goes_on().await;
+    let held = load.end().await;
+    check(&server.url(), &held).await;
+}

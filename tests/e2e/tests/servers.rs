@@ -1,0 +1,171 @@
+//! Three equal servers on one PostgreSQL, three candidates: servers and the database fail.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
+
+use std::time::Duration;
+
+use tenure_e2e::{Calls, Contest, Deed, Entry, clock, tries};
+use tenure_harness::{Postgres, Tenured, TenuredOptions, wait_until};
+use tenure_proto::v1::GetSessionRequest;
+
+const CANDIDATE: &str = env!("CARGO_BIN_EXE_candidate");
+const TTL: Duration = Duration::from_millis(1200);
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// How long the other servers wait for a beat, in these tests.
+const LEASE: Duration = Duration::from_secs(3);
+
+/// How much later than it is due another may work.
+const MARGIN: Duration = Duration::from_millis(50);
+
+/// How long the leader is watched that must not notice anything.
+const WATCHED: u32 = 5;
+
+async fn three_servers(postgres: &Postgres) -> Vec<Tenured> {
+    let url = postgres.create_database().await.unwrap();
+    let options = TenuredOptions::store(url).argument(format!("--server-lease={}ms", LEASE.as_millis()));
+    let mut servers = Vec::new();
+    for _ in 0..3 {
+        servers.push(Tenured::start(&options).await.unwrap());
+    }
+    servers
+}
+
+fn contest(servers: &[Tenured]) -> Contest {
+    let urls: Vec<String> = servers.iter().map(Tenured::url).collect();
+    Contest::start(CANDIDATE, &urls, TTL, PERIOD, 3).unwrap()
+}
+
+/// The server that is the home of a session: the one that knows how long it lives on.
+async fn home(servers: &[Tenured], session: &str) -> usize {
+    for (number, server) in servers.iter().enumerate() {
+        let mut sessions = Calls::connect(&server.url()).await.unwrap().sessions;
+        let request = GetSessionRequest { session_id: session.into(), ..GetSessionRequest::default() };
+        let found = sessions.get_session(request).await.unwrap().into_inner().session.unwrap();
+        if found.remaining.is_some() {
+            return number;
+        }
+    }
+    panic!("no server is the home of {session}");
+}
+
+fn session_of(leader: &Entry) -> &str {
+    match &leader.deed {
+        Deed::Leads { session, .. } => session,
+        other => panic!("does not lead: {other:?}"),
+    }
+}
+
+/// From `since` on, the leader works on under its token, `WATCHED` times, and nobody else does anything.
+async fn leads_on(contest: &Contest, leader: &Entry, since: Duration) {
+    let mut at = since;
+    for _ in 0..WATCHED {
+        let work = contest.next(at, "work goes on", |entry| matches!(entry.deed, Deed::Works { .. })).await;
+        assert_eq!((work.process, work.token()), (leader.process, leader.token()), "{:#?}", contest.diary());
+        assert!(work.at - at < PERIOD * 2, "work stopped for a while: {:#?}", contest.diary());
+        at = work.at;
+    }
+    let noticed = contest.diary().into_iter().filter(|entry| entry.at > since && entry.process == leader.process);
+    let noticed: Vec<Entry> = noticed.filter(|entry| matches!(entry.deed, Deed::Lost(_) | Deed::Failed(_))).collect();
+    assert_eq!(noticed, []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_leader_leads_on_when_its_server_is_killed() {
+    let mut servers = three_servers(Postgres::shared().await.unwrap()).await;
+    let contest = contest(&servers);
+    for _ in 0..tries() {
+        let leader = contest.leader().await;
+        let home = home(&servers, session_of(&leader)).await;
+        servers[home].kill().await.unwrap();
+        leads_on(&contest, &leader, clock()).await;
+        servers[home].start_again().await.unwrap();
+    }
+    contest.check();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_leader_leads_on_when_its_server_freezes() {
+    let mut servers = three_servers(Postgres::shared().await.unwrap()).await;
+    let contest = contest(&servers);
+    let leader = contest.leader().await;
+    let home = home(&servers, session_of(&leader)).await;
+    let frozen = clock();
+    servers[home].pause().unwrap();
+    // For longer than its lease, so that the others have marked it dead.
+    tokio::time::sleep(LEASE * 2).await;
+    servers[home].resume().unwrap();
+    leads_on(&contest, &leader, frozen).await;
+    // It has found out, and serves again, as a new server.
+    wait_until(Duration::from_secs(20), "the server has started over", async || {
+        let ready = servers[home].status("/readyz").await == Some(200);
+        let log = std::fs::read_to_string(servers[home].log_file()).unwrap();
+        ready && log.matches("registered").count() == 2
+    })
+    .await;
+    leads_on(&contest, &leader, clock()).await;
+    contest.check();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_leader_leads_on_when_its_server_drains() {
+    let mut servers = three_servers(Postgres::shared().await.unwrap()).await;
+    let contest = contest(&servers);
+    let leader = contest.leader().await;
+    let home = home(&servers, session_of(&leader)).await;
+    let asked = clock();
+    servers[home].stop().await.unwrap();
+    leads_on(&contest, &leader, asked).await;
+    contest.check();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_leads_when_leader_and_server_are_killed() {
+    let mut servers = three_servers(Postgres::shared().await.unwrap()).await;
+    let mut contest = contest(&servers);
+    let mut times = Vec::new();
+    for _ in 0..tries() {
+        let leader = contest.leader().await;
+        let home = home(&servers, session_of(&leader)).await;
+        // In this order: a leader that lived on for a moment would find another server.
+        let killed = contest.kill(leader.process).unwrap();
+        servers[home].kill().await.unwrap();
+        let works = |entry: &Entry| matches!(entry.deed, Deed::Works { .. }) && entry.process != leader.process;
+        let next = contest.next(killed, "another works", works).await;
+        times.push(next.at - killed);
+        assert!(next.token() > leader.token());
+        servers[home].start_again().await.unwrap();
+        contest.add().unwrap();
+    }
+    println!("from the kill to the work of another: {times:?}");
+    contest.check();
+    for time in &times {
+        assert!(*time <= LEASE + TTL + MARGIN, "too late: {times:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_leader_does_not_notice_that_the_database_is_away_for_a_while() {
+    let mut postgres = Postgres::start().await.unwrap();
+    let url = postgres.create_database().await.unwrap();
+    // The default lease, which is longer than the outage.
+    let mut servers = Vec::new();
+    for _ in 0..3 {
+        servers.push(Tenured::start(&TenuredOptions::store(&url)).await.unwrap());
+    }
+    let contest = contest(&servers);
+    let leader = contest.leader().await;
+    let stopped = clock();
+    postgres.stop().await.unwrap();
+    // The outage itself is what is waited for here: five times the leader's work.
+    leads_on(&contest, &leader, stopped).await;
+    postgres.start_again().await.unwrap();
+    leads_on(&contest, &leader, stopped).await;
+    contest.check();
+    // The others wait as before, and take over when it is their turn.
+    let mut contest = contest;
+    let killed = contest.kill(leader.process).unwrap();
+    let next = contest.next(killed, "another works", |entry| matches!(entry.deed, Deed::Works { .. })).await;
+    assert!(next.token() > leader.token());
+    contest.check();
+}

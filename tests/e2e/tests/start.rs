@@ -1,0 +1,118 @@
+//! How a server starts, is refused, and stops.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
+
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use tenure_e2e::{Calls, Store};
+use tenure_harness::{MariaDb, PgBouncer, Postgres, Tenured, TenuredOptions, built, wait_until};
+
+const TTL: Duration = Duration::from_secs(60);
+
+/// Runs `tenured` to its end.
+async fn run(arguments: &[&str]) -> Output {
+    let mut command = Command::new(built("tenured").unwrap());
+    command.args(arguments);
+    tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
+}
+
+/// What `tenured` says when it refuses to serve from this database.
+async fn refusal(url: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().display().to_string();
+    let ports = ["--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0"];
+    let output = run(&["--data-dir", &data, "--store-url", url, ports[0], ports[1]]).await;
+    assert!(!output.status.success());
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_whose_commits_are_not_durable_is_refused_unless_allowed() {
+    let postgres = Postgres::start_with(&["synchronous_commit=off"]).await.unwrap();
+    let url = postgres.create_database().await.unwrap();
+    let said = refusal(&url).await;
+    assert!(said.contains("synchronous_commit"), "{said}");
+    let allowed = TenuredOptions::store(url).argument("--store-allow-unsafe-durability");
+    Tenured::start(&allowed).await.unwrap();
+
+    let mariadb = MariaDb::start_with(&["--innodb-flush-log-at-trx-commit=2"]).await.unwrap();
+    let said = refusal(&mariadb.create_database().await.unwrap()).await;
+    assert!(said.contains("innodb_flush_log_at_trx_commit"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_belongs_to_one_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}/shared.db", folder.path().display());
+    let mut first = Tenured::start(&TenuredOptions::store(&url)).await.unwrap();
+    let said = refusal(&url).await;
+    assert!(said.contains("in use by another process"), "{said}");
+    // Not so when it has gone, however it went.
+    first.kill().await.unwrap();
+    Tenured::start(&TenuredOptions::store(&url)).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn server_and_database_start_in_any_order() {
+    let mut postgres = Postgres::start().await.unwrap();
+    let url = postgres.create_database().await.unwrap();
+    postgres.stop().await.unwrap();
+    let mut server = Tenured::prepare(&TenuredOptions::store(url)).unwrap();
+    server.start_unready().await.unwrap();
+    assert_eq!((server.status("/livez").await, server.status("/readyz").await), (Some(200), Some(503)));
+    postgres.start_again().await.unwrap();
+    wait_until(Duration::from_secs(20), "the server is ready", async || server.status("/readyz").await == Some(200))
+        .await;
+    let calls = Calls::connect(&server.url()).await.unwrap();
+    assert!(calls.try_lock("a", "b", TTL).await.unwrap().acquired);
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_serves_through_a_pooler_in_transaction_mode() {
+    let postgres = Postgres::shared().await.unwrap();
+    let pgbouncer = PgBouncer::start(postgres).await.unwrap();
+    let options = TenuredOptions::store(pgbouncer.create_database(postgres).await.unwrap());
+    let mut servers = [Tenured::start(&options).await.unwrap(), Tenured::start(&options).await.unwrap()];
+    let [one, two] = [0, 1].map(|number: usize| servers[number].url());
+    let (one, two) = (Calls::connect(&one).await.unwrap(), Calls::connect(&two).await.unwrap());
+    let held = one.try_lock("a", "first", TTL).await.unwrap();
+    assert!(!two.try_lock("a", "second", TTL).await.unwrap().acquired);
+    let waiting = two.clone();
+    let waiter = tokio::spawn(async move { waiting.acquire(waiting.asking("a", "second", TTL)).await.unwrap() });
+    wait_until(Duration::from_secs(5), "the other server sees the waiter", async || {
+        one.lock("a").await.unwrap().waiter_count == 1
+    })
+    .await;
+    one.release("a", "first", held.token).await.unwrap();
+    assert!(waiter.await.unwrap().token > held.token);
+    for server in &mut servers {
+        server.stop().await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tables_are_migrated_by_whom_one_likes() {
+    for store in [Store::Sqlite, Store::Postgres, Store::MariaDb] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = format!("sqlite:{}/by-hand.db", folder.path().display());
+        let url = store.fresh().await.unwrap().store_url.unwrap_or(file);
+        let data = folder.path().display().to_string();
+        let tenured = async |arguments: &[&str]| {
+            let all = [&["--data-dir", &data, "--store-url", &url], arguments].concat();
+            let output = run(&all).await;
+            let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+            (output.status.success(), said.into_owned())
+        };
+        let (good, said) = tenured(&["--store-migrate=false"]).await;
+        assert!(!good && said.contains("0001_tables"), "{said}");
+        let (good, said) = tenured(&["migrate", "--check"]).await;
+        assert!(!good && said.contains("0001_tables"), "{said}");
+        let (good, said) = tenured(&["migrate"]).await;
+        assert!(good, "{said}");
+        let (good, said) = tenured(&["migrate", "--check"]).await;
+        assert!(good, "{said}");
+        Tenured::start(&TenuredOptions::store(&url).argument("--store-migrate=false")).await.unwrap();
+    }
+}
