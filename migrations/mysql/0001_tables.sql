@@ -3,41 +3,41 @@
 -- The head of each namespace. Its revision is raised by compare-and-set together with each batch of the log.
 CREATE TABLE IF NOT EXISTS namespaces (
     name VARCHAR(63) NOT NULL PRIMARY KEY,
-    revision BIGINT NOT NULL,          -- the last event
-    rows_revision BIGINT NOT NULL,     -- up to where sessions and claims sum up the log
-    database_identity VARCHAR(255) NOT NULL     -- the database that the head was written on
+    revision BIGINT NOT NULL,                -- the last event
+    rows_revision BIGINT NOT NULL,           -- up to where sessions and claims sum up the log
+    database_identity VARCHAR(255) NOT NULL  -- the database that the head was written on
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- The log: one row for each commit.
 CREATE TABLE IF NOT EXISTS batches (
     namespace VARCHAR(63) NOT NULL,
-    revision BIGINT NOT NULL,          -- the last event of the batch
-    previous BIGINT NOT NULL,          -- the last event of the batch before
-    server BIGINT NOT NULL,            -- who appended it,
-    number BIGINT NOT NULL,            -- its number among that server's batches,
-    at_ms BIGINT NOT NULL,             -- and that server's clock, in ms since 1970
-    events LONGTEXT NOT NULL,               -- a JSON array; the view "events" spreads it out
+    revision BIGINT NOT NULL,  -- the last event of the batch
+    previous BIGINT NOT NULL,  -- the last event of the batch before
+    server BIGINT NOT NULL,    -- who appended it,
+    number BIGINT NOT NULL,    -- its number among that server's batches,
+    at_ms BIGINT NOT NULL,     -- and that server's clock, in ms since 1970
+    events LONGTEXT NOT NULL,  -- a JSON array; the view "events" spreads it out
     PRIMARY KEY (namespace, revision)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- The servers, as they show each other that they are alive.
 CREATE TABLE IF NOT EXISTS servers (
     id BIGINT NOT NULL PRIMARY KEY,
-    beat BIGINT NOT NULL,              -- changes while the server lives
-    lease_ms BIGINT NOT NULL,          -- how long the others wait for that
-    label TEXT NOT NULL,                -- host and address
+    beat BIGINT NOT NULL,      -- changes while the server lives
+    lease_ms BIGINT NOT NULL,  -- how long the others wait for that
+    label TEXT NOT NULL,       -- host and address
     dead BOOLEAN NOT NULL
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- The open sessions at rows_revision. The view "current_sessions" adds what came after.
 CREATE TABLE IF NOT EXISTS sessions (
     namespace VARCHAR(63) NOT NULL,
-    opened BIGINT NOT NULL,            -- the event that opened it
+    opened BIGINT NOT NULL,      -- the event that opened it
     id TEXT NOT NULL,
     owner TEXT NOT NULL,
     ttl_ms BIGINT NOT NULL,
-    home BIGINT NOT NULL,              -- the server that takes its renewals
-    metadata LONGTEXT NOT NULL,             -- a JSON object
+    home BIGINT NOT NULL,        -- the server that takes its renewals
+    metadata LONGTEXT NOT NULL,  -- a JSON object
     PRIMARY KEY (namespace, opened)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
@@ -45,17 +45,17 @@ CREATE TABLE IF NOT EXISTS sessions (
 -- after.
 CREATE TABLE IF NOT EXISTS claims (
     namespace VARCHAR(63) NOT NULL,
-    id BIGINT NOT NULL,                -- the event that created it
-    position BIGINT NOT NULL,          -- of the name among the claim's names, from 0
+    id BIGINT NOT NULL,          -- the event that created it
+    position BIGINT NOT NULL,    -- of the name among the claim's names, from 0
     name TEXT NOT NULL,
-    state VARCHAR(15) NOT NULL,                -- waiting, held or lingering
-    token BIGINT,                      -- the fencing token, once granted
+    state VARCHAR(15) NOT NULL,  -- waiting, held or lingering
+    token BIGINT,                -- the fencing token, once granted
     session TEXT NOT NULL,
-    opened BIGINT NOT NULL,            -- the event that opened the session
+    opened BIGINT NOT NULL,      -- the event that opened the session
     owner TEXT NOT NULL,
     priority BIGINT NOT NULL,
     min_hold_ms BIGINT NOT NULL,
-    home BIGINT,                       -- while lingering: the server that counts the minimum hold
-    metadata LONGTEXT NOT NULL,             -- a JSON object
+    home BIGINT,                 -- while lingering: the server that counts the minimum hold
+    metadata LONGTEXT NOT NULL,  -- a JSON object
     PRIMARY KEY (namespace, id, position)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;

@@ -3,41 +3,41 @@
 -- The head of each namespace. Its revision is raised by compare-and-set together with each batch of the log.
 CREATE TABLE IF NOT EXISTS namespaces (
     name text NOT NULL PRIMARY KEY,
-    revision bigint NOT NULL,          -- the last event
-    rows_revision bigint NOT NULL,     -- up to where sessions and claims sum up the log
-    database_identity text NOT NULL     -- the database that the head was written on
+    revision bigint NOT NULL,        -- the last event
+    rows_revision bigint NOT NULL,   -- up to where sessions and claims sum up the log
+    database_identity text NOT NULL  -- the database that the head was written on
 );
 
 -- The log: one row for each commit.
 CREATE TABLE IF NOT EXISTS batches (
     namespace text NOT NULL,
-    revision bigint NOT NULL,          -- the last event of the batch
-    previous bigint NOT NULL,          -- the last event of the batch before
-    server bigint NOT NULL,            -- who appended it,
-    number bigint NOT NULL,            -- its number among that server's batches,
-    at_ms bigint NOT NULL,             -- and that server's clock, in ms since 1970
-    events text NOT NULL,               -- a JSON array; the view "events" spreads it out
+    revision bigint NOT NULL,  -- the last event of the batch
+    previous bigint NOT NULL,  -- the last event of the batch before
+    server bigint NOT NULL,    -- who appended it,
+    number bigint NOT NULL,    -- its number among that server's batches,
+    at_ms bigint NOT NULL,     -- and that server's clock, in ms since 1970
+    events text NOT NULL,      -- a JSON array; the view "events" spreads it out
     PRIMARY KEY (namespace, revision)
 );
 
 -- The servers, as they show each other that they are alive.
 CREATE TABLE IF NOT EXISTS servers (
     id bigint NOT NULL PRIMARY KEY,
-    beat bigint NOT NULL,              -- changes while the server lives
-    lease_ms bigint NOT NULL,          -- how long the others wait for that
-    label text NOT NULL,                -- host and address
+    beat bigint NOT NULL,      -- changes while the server lives
+    lease_ms bigint NOT NULL,  -- how long the others wait for that
+    label text NOT NULL,       -- host and address
     dead boolean NOT NULL
 );
 
 -- The open sessions at rows_revision. The view "current_sessions" adds what came after.
 CREATE TABLE IF NOT EXISTS sessions (
     namespace text NOT NULL,
-    opened bigint NOT NULL,            -- the event that opened it
+    opened bigint NOT NULL,  -- the event that opened it
     id text NOT NULL,
     owner text NOT NULL,
     ttl_ms bigint NOT NULL,
-    home bigint NOT NULL,              -- the server that takes its renewals
-    metadata text NOT NULL,             -- a JSON object
+    home bigint NOT NULL,    -- the server that takes its renewals
+    metadata text NOT NULL,  -- a JSON object
     PRIMARY KEY (namespace, opened)
 );
 
@@ -45,17 +45,17 @@ CREATE TABLE IF NOT EXISTS sessions (
 -- after.
 CREATE TABLE IF NOT EXISTS claims (
     namespace text NOT NULL,
-    id bigint NOT NULL,                -- the event that created it
-    position bigint NOT NULL,          -- of the name among the claim's names, from 0
+    id bigint NOT NULL,        -- the event that created it
+    position bigint NOT NULL,  -- of the name among the claim's names, from 0
     name text NOT NULL,
-    state text NOT NULL,                -- waiting, held or lingering
-    token bigint,                      -- the fencing token, once granted
+    state text NOT NULL,       -- waiting, held or lingering
+    token bigint,              -- the fencing token, once granted
     session text NOT NULL,
-    opened bigint NOT NULL,            -- the event that opened the session
+    opened bigint NOT NULL,    -- the event that opened the session
     owner text NOT NULL,
     priority bigint NOT NULL,
     min_hold_ms bigint NOT NULL,
-    home bigint,                       -- while lingering: the server that counts the minimum hold
-    metadata text NOT NULL,             -- a JSON object
+    home bigint,               -- while lingering: the server that counts the minimum hold
+    metadata text NOT NULL,    -- a JSON object
     PRIMARY KEY (namespace, id, position)
 );

@@ -1,10 +1,12 @@
 -- Views for people. They tell the whole truth: the rows, and what the log has after them.
 
--- The log, one row for each event. Columns that an event has nothing to say about are null.
+-- The log, one row for each event. Columns that an event has nothing to say about are null. Events of one commit have the
+-- same batch: the revision of the last of them.
 CREATE OR REPLACE VIEW events AS
 SELECT
     b.namespace AS namespace,
     (e.value ->> 'revision')::bigint AS revision,
+    b.revision AS batch,
     b.at_ms AS at_ms,
     b.server AS server,
     e.value ->> 'event' AS event,
@@ -28,7 +30,7 @@ CREATE OR REPLACE VIEW events_after_rows AS
 SELECT e.*
 FROM namespaces AS n
 JOIN events AS e ON e.namespace = n.name
-WHERE e.revision > n.rows_revision;
+WHERE e.batch > n.rows_revision;
 
 -- Every claim to every name, one row each, as it is now.
 CREATE OR REPLACE VIEW current_claims AS

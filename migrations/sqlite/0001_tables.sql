@@ -3,41 +3,41 @@
 -- The head of each namespace. Its revision is raised by compare-and-set together with each batch of the log.
 CREATE TABLE IF NOT EXISTS namespaces (
     name TEXT NOT NULL PRIMARY KEY,
-    revision INTEGER NOT NULL,          -- the last event
-    rows_revision INTEGER NOT NULL,     -- up to where sessions and claims sum up the log
-    database_identity TEXT NOT NULL     -- the database that the head was written on
+    revision INTEGER NOT NULL,       -- the last event
+    rows_revision INTEGER NOT NULL,  -- up to where sessions and claims sum up the log
+    database_identity TEXT NOT NULL  -- the database that the head was written on
 ) STRICT;
 
 -- The log: one row for each commit.
 CREATE TABLE IF NOT EXISTS batches (
     namespace TEXT NOT NULL,
-    revision INTEGER NOT NULL,          -- the last event of the batch
-    previous INTEGER NOT NULL,          -- the last event of the batch before
-    server INTEGER NOT NULL,            -- who appended it,
-    number INTEGER NOT NULL,            -- its number among that server's batches,
-    at_ms INTEGER NOT NULL,             -- and that server's clock, in ms since 1970
-    events TEXT NOT NULL,               -- a JSON array; the view "events" spreads it out
+    revision INTEGER NOT NULL,  -- the last event of the batch
+    previous INTEGER NOT NULL,  -- the last event of the batch before
+    server INTEGER NOT NULL,    -- who appended it,
+    number INTEGER NOT NULL,    -- its number among that server's batches,
+    at_ms INTEGER NOT NULL,     -- and that server's clock, in ms since 1970
+    events TEXT NOT NULL,       -- a JSON array; the view "events" spreads it out
     PRIMARY KEY (namespace, revision)
 ) STRICT;
 
 -- The servers, as they show each other that they are alive.
 CREATE TABLE IF NOT EXISTS servers (
     id INTEGER NOT NULL PRIMARY KEY,
-    beat INTEGER NOT NULL,              -- changes while the server lives
-    lease_ms INTEGER NOT NULL,          -- how long the others wait for that
-    label TEXT NOT NULL,                -- host and address
+    beat INTEGER NOT NULL,      -- changes while the server lives
+    lease_ms INTEGER NOT NULL,  -- how long the others wait for that
+    label TEXT NOT NULL,        -- host and address
     dead INTEGER NOT NULL
 ) STRICT;
 
 -- The open sessions at rows_revision. The view "current_sessions" adds what came after.
 CREATE TABLE IF NOT EXISTS sessions (
     namespace TEXT NOT NULL,
-    opened INTEGER NOT NULL,            -- the event that opened it
+    opened INTEGER NOT NULL,  -- the event that opened it
     id TEXT NOT NULL,
     owner TEXT NOT NULL,
     ttl_ms INTEGER NOT NULL,
-    home INTEGER NOT NULL,              -- the server that takes its renewals
-    metadata TEXT NOT NULL,             -- a JSON object
+    home INTEGER NOT NULL,    -- the server that takes its renewals
+    metadata TEXT NOT NULL,   -- a JSON object
     PRIMARY KEY (namespace, opened)
 ) STRICT;
 
@@ -45,17 +45,17 @@ CREATE TABLE IF NOT EXISTS sessions (
 -- after.
 CREATE TABLE IF NOT EXISTS claims (
     namespace TEXT NOT NULL,
-    id INTEGER NOT NULL,                -- the event that created it
-    position INTEGER NOT NULL,          -- of the name among the claim's names, from 0
+    id INTEGER NOT NULL,        -- the event that created it
+    position INTEGER NOT NULL,  -- of the name among the claim's names, from 0
     name TEXT NOT NULL,
-    state TEXT NOT NULL,                -- waiting, held or lingering
-    token INTEGER,                      -- the fencing token, once granted
+    state TEXT NOT NULL,        -- waiting, held or lingering
+    token INTEGER,              -- the fencing token, once granted
     session TEXT NOT NULL,
-    opened INTEGER NOT NULL,            -- the event that opened the session
+    opened INTEGER NOT NULL,    -- the event that opened the session
     owner TEXT NOT NULL,
     priority INTEGER NOT NULL,
     min_hold_ms INTEGER NOT NULL,
-    home INTEGER,                       -- while lingering: the server that counts the minimum hold
-    metadata TEXT NOT NULL,             -- a JSON object
+    home INTEGER,               -- while lingering: the server that counts the minimum hold
+    metadata TEXT NOT NULL,     -- a JSON object
     PRIMARY KEY (namespace, id, position)
 ) STRICT;

@@ -103,7 +103,7 @@ pub(super) struct Statements {
     /// Begins a transaction that reads, all of it as of one moment. Statements separated by `;`.
     pub(super) begin_snapshot: &'static str,
     /// (namespace, namespace, after, most batches, end) → head revision or null, rows' revision, 1 if the head was written
-    /// on this database, the clock in ms; and for each batch revision or null, previous, server, number, at_ms, events.
+    /// on this database, the clock in ms; and for each batch, in any order, revision or null, previous, server, number, at_ms, events.
     pub(super) read: &'static str,
     /// () → name, revision
     pub(super) heads: &'static str,

@@ -94,8 +94,7 @@ macro_rules! statements {
                 LEFT JOIN namespaces AS n ON n.name = ? \
                 LEFT JOIN (SELECT revision, previous FROM batches \
                 WHERE namespace = ? AND revision > ? ORDER BY revision LIMIT ?) AS next ON next.previous < ? \
-                LEFT JOIN batches AS b ON b.namespace = n.name AND b.revision = next.revision \
-                ORDER BY next.revision"
+                LEFT JOIN batches AS b ON b.namespace = n.name AND b.revision = next.revision"
             ),
             heads: "SELECT name, revision FROM namespaces",
             rows_revision: "SELECT rows_revision FROM namespaces WHERE name = ?",
@@ -109,14 +108,15 @@ macro_rules! statements {
                 AND EXISTS (SELECT 1 FROM batches AS b WHERE b.namespace = ? AND b.revision = ?) \
                 AND database_identity = ", $identity
             ),
+            // In this order, or MariaDB unpacks the JSON again for each row of the namespace.
             delete_sessions: "DELETE s FROM JSON_TABLE(?, '$[*]' COLUMNS (k BIGINT PATH '$')) AS j \
-                JOIN sessions AS s ON s.opened = j.k WHERE s.namespace = ?",
+                STRAIGHT_JOIN sessions AS s ON s.opened = j.k WHERE s.namespace = ?",
             insert_sessions: "INSERT INTO sessions (namespace, opened, id, owner, ttl_ms, home, metadata) \
                 SELECT ?, opened, id, owner, ttl_ms, home, metadata FROM JSON_TABLE(?, '$[*]' COLUMNS \
                 (opened BIGINT PATH '$.opened', id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.id', owner LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.owner', \
                 ttl_ms BIGINT PATH '$.ttl_ms', home BIGINT PATH '$.home', metadata LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.metadata')) AS r",
             delete_claims: "DELETE c FROM JSON_TABLE(?, '$[*]' COLUMNS (k BIGINT PATH '$')) AS j \
-                JOIN claims AS c ON c.id = j.k WHERE c.namespace = ?",
+                STRAIGHT_JOIN claims AS c ON c.id = j.k WHERE c.namespace = ?",
             insert_claims: "INSERT INTO claims (namespace, id, position, name, state, token, session, opened, owner, \
                 priority, min_hold_ms, home, metadata) \
                 SELECT ?, id, position, name, state, token, session, opened, owner, priority, min_hold_ms, home, metadata \
@@ -131,7 +131,7 @@ macro_rules! statements {
             mark_dead: "UPDATE servers SET dead = TRUE WHERE id = ? AND beat = ?",
             outlive: "UPDATE servers SET dead = TRUE WHERE id <> ? AND NOT dead",
             forget: "DELETE s FROM JSON_TABLE(?, '$[*]' COLUMNS (k BIGINT PATH '$')) AS j \
-                JOIN servers AS s ON s.id = j.k WHERE s.dead",
+                STRAIGHT_JOIN servers AS s ON s.id = j.k WHERE s.dead",
             oldest_batches: "SELECT b.revision, b.previous, b.at_ms, n.rows_revision FROM batches AS b \
                 JOIN namespaces AS n ON n.name = b.namespace WHERE b.namespace = ? ORDER BY b.revision LIMIT ?",
             delete_batches: "DELETE FROM batches WHERE namespace = ? AND revision <= ?",

@@ -28,6 +28,8 @@ const FACTS: &str = "SELECT \
 /// What this file's statements are for one kind of server.
 struct Flavour {
     statements: Statements,
+    /// Whether it knows `pg_notify`.
+    notifies: bool,
     /// (revision, namespace, previous, server, number, at_ms, events)
     create: &'static str,
     advance: &'static str,
@@ -92,8 +94,9 @@ macro_rules! adopt_head {
 }
 
 macro_rules! flavour {
-    ($identity:expr) => {
+    ($identity:expr, $notifies:expr) => {
         Flavour {
+            notifies: $notifies,
             create: append!(create_head!($identity)),
             advance: append!(advance_head!($identity)),
             adopt: append!(adopt_head!($identity)),
@@ -119,8 +122,7 @@ macro_rules! statements {
                 LEFT JOIN namespaces AS n ON n.name = $1 \
                 LEFT JOIN (SELECT revision, previous FROM batches \
                 WHERE namespace = $2 AND revision > $3 ORDER BY revision LIMIT $4) AS next ON next.previous < $5 \
-                LEFT JOIN batches AS b ON b.namespace = n.name AND b.revision = next.revision \
-                ORDER BY next.revision"
+                LEFT JOIN batches AS b ON b.namespace = n.name AND b.revision = next.revision"
             ),
             heads: "SELECT name, revision FROM namespaces",
             rows_revision: "SELECT rows_revision FROM namespaces WHERE name = $1",
@@ -179,10 +181,10 @@ macro_rules! native_identity {
     };
 }
 
-static NATIVE: Flavour = flavour!(native_identity!());
+static NATIVE: Flavour = flavour!(native_identity!(), true);
 
 /// Engines that speak its language, or do not let us ask. What they lose shows by the revision only.
-static COMPATIBLE: Flavour = flavour!("'unknown'");
+static COMPATIBLE: Flavour = flavour!("'unknown'", false);
 
 /// What an error means that came while a statement was under way.
 fn failure(error: sqlx::Error) -> Failure {
@@ -352,7 +354,7 @@ impl Connection for PostgresDatabase {
     /// One statement, so one round trip. The row that it gives or inserts is there only if the head was moved.
     async fn append(&mut self, append: &Append<'_>) -> Result<bool, Failure> {
         let flavour = self.flavour;
-        let sql = match (append.head, append.notify) {
+        let sql = match (append.head, append.notify && flavour.notifies) {
             (HeadMove::Create, false) => flavour.create,
             (HeadMove::Advance, false) => flavour.advance,
             (HeadMove::Adopt, false) => flavour.adopt,

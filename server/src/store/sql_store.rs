@@ -244,11 +244,13 @@ impl Store for SqlStore {
         };
         let head = head(first).map_err(unavailable)?;
         let name = Text::from(namespace);
-        let batches: Vec<Arc<Batch>> = found
+        let mut batches: Vec<Arc<Batch>> = found
             .iter()
             .filter(|row| !row.is_null(4))
             .map(|row| batch(&name, row).map(Arc::new))
             .collect::<Result<_, _>>()?;
+        // Sorted here, where it costs nothing: MariaDB would write the batches to a temporary file.
+        batches.sort_by_key(|batch| batch.previous);
         match batches.first() {
             Some(oldest) if oldest.previous > after => Err(StoreError::Compacted(oldest.previous)),
             _ => Ok(Tail { batches, head }),

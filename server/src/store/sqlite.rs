@@ -30,8 +30,7 @@ static STATEMENTS: Statements = Statements {
         LEFT JOIN namespaces AS n ON n.name = ? \
         LEFT JOIN (SELECT revision, previous FROM batches \
         WHERE namespace = ? AND revision > ? ORDER BY revision LIMIT ?) AS next ON next.previous < ? \
-        LEFT JOIN batches AS b ON b.namespace = n.name AND b.revision = next.revision \
-        ORDER BY next.revision",
+        LEFT JOIN batches AS b ON b.namespace = n.name AND b.revision = next.revision",
     heads: "SELECT name, revision FROM namespaces",
     rows_revision: "SELECT rows_revision FROM namespaces WHERE name = ?",
     load_sessions: "SELECT opened, id, owner, ttl_ms, home, metadata FROM sessions \
