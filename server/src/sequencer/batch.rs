@@ -13,12 +13,20 @@ use crate::store::{Batch, StoreError};
 /// Between two tries to find out what became of an append: first, and at the most.
 const RETRY: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 
+/// The most commands in one batch.
+const COMMANDS: usize = 4_096;
+
+/// The most that the commands of one batch attach, in bytes: well below what databases take in one statement.
+const BYTES: usize = 2 * 1024 * 1024;
+
 /// What to do in one batch.
 #[derive(Default)]
 pub(super) struct Work {
     commands: Vec<(Command, Option<Reply>)>,
     readers: Vec<Reader>,
     catch_up: bool,
+    /// What the commands attach, in bytes.
+    bytes: usize,
 }
 
 /// How an append ended.
@@ -34,10 +42,23 @@ enum Appended {
 /// What came of a command, and the revision before it.
 type Decision = (Result<Outcome, Rejection>, Revision);
 
+fn metadata_bytes(command: &Command) -> usize {
+    let (metadata, opening) = match command {
+        Command::Acquire { metadata, opening, .. } => (Some(metadata), opening.as_ref()),
+        Command::OpenSession { opening, .. } => (None, Some(opening)),
+        _ => (None, None),
+    };
+    let both = metadata.into_iter().chain(opening.map(|opening| &opening.metadata));
+    both.flat_map(|labels| labels.iter()).map(|(key, value)| key.len() + value.len()).sum()
+}
+
 impl Work {
     pub(super) fn push(&mut self, request: Request) {
         match request {
-            Request::Decide { command, reply } => self.commands.push((command, reply)),
+            Request::Decide { command, reply } => {
+                self.bytes += metadata_bytes(&command);
+                self.commands.push((command, reply));
+            }
             Request::Read(reader) => self.readers.push(reader),
             Request::CatchUp => self.catch_up = true,
         }
@@ -47,8 +68,9 @@ impl Work {
         self.commands.is_empty() && self.readers.is_empty() && !self.catch_up
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.commands.len() + self.readers.len()
+    /// Whether what is there is enough for one batch: in number, and in what a database takes in one statement.
+    pub(super) fn is_full(&self) -> bool {
+        self.commands.len() + self.readers.len() >= COMMANDS || self.bytes >= BYTES
     }
 }
 

@@ -18,9 +18,6 @@ use crate::hub::Hub;
 use crate::lease::Lease;
 use crate::store::{Store, StoreError};
 
-/// The most commands in one batch.
-const BATCH: usize = 4_096;
-
 /// How many requests may queue up before their senders are held back.
 const QUEUE: usize = 8_192;
 
@@ -114,7 +111,7 @@ impl Sequencer {
             request = self.requests.recv() => work.push(request?),
             () = tokio::time::sleep_until(until) => {}
         }
-        while work.len() < BATCH
+        while !work.is_full()
             && let Ok(request) = self.requests.try_recv()
         {
             work.push(request);

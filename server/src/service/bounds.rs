@@ -136,7 +136,9 @@ fn duration(field: &str, value: prost_types::Duration, bound: &str) -> Result<Du
     if nanos > 999_999_999 {
         return Err(Problem::field(field, format!("{bound}; its nanos are out of range")));
     }
-    Ok(Duration::new(seconds, nanos))
+    // Whole ms are what is stored; less than one is rounded up, so that nothing lasts shorter than asked for.
+    let ms = seconds.saturating_mul(1_000).saturating_add(u64::from(nanos).div_ceil(1_000_000));
+    Ok(Duration::from_millis(ms))
 }
 
 pub(crate) fn ttl(value: Option<prost_types::Duration>, bounds: TtlBounds) -> Result<Option<Duration>, Problem> {
