@@ -1,6 +1,7 @@
 //! The Tenure server.
 
 pub mod admin;
+mod caretaker;
 pub mod clock;
 pub mod config;
 pub mod healthcheck;

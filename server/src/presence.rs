@@ -1,4 +1,4 @@
-//! Presence: this server's beats, and what follows from those of the others.
+//! Presence: this server's beats, and what it sees of the others'.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tenure_core::ServerId;
-use tokio::time::Instant;
+use tokio::sync::{Notify, watch};
 
 use crate::node::Node;
 use crate::store::{Presence, StoreError};
@@ -17,21 +17,42 @@ const BEATS_PER_LEASE: u32 = 20;
 /// Between two tries of a beat that failed.
 const RETRY: Duration = Duration::from_millis(200);
 
-/// What this server has seen of another one's beats.
-struct Seen {
-    beat: u64,
-    since: Duration,
-}
-
 /// Ended because others have marked this server dead: it must start over under another id.
 #[derive(Debug, PartialEq, Eq)]
 pub struct MarkedDead;
 
-/// The beats of one node.
+/// What a beat told of all servers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Roll {
+    /// When the beat was sent, on this server's clock.
+    pub(crate) sent: Duration,
+    /// Every server's presence.
+    pub(crate) servers: Vec<Presence>,
+    /// Those whose beat has not changed for a full lease, and that beat.
+    pub(crate) silent: Vec<(ServerId, u64)>,
+}
+
+impl Roll {
+    /// Whether a server is there and not dead.
+    pub(crate) fn lives(&self, server: ServerId) -> bool {
+        self.servers.iter().any(|other| other.server == server && !other.dead)
+    }
+}
+
+/// What this server has seen of another one's beats.
+struct Seen {
+    beat: u64,
+    since: Duration,
+    lease: Duration,
+}
+
+/// The beats of one node. Nothing but the store's answer to a beat keeps them waiting.
 pub struct Beats {
     node: Arc<Node>,
     beat: Arc<AtomicU64>,
     seen: HashMap<ServerId, Seen>,
+    roll: watch::Sender<Roll>,
+    hurry: Arc<Notify>,
 }
 
 /// How long a server may answer renewals after it sent a beat: less than others wait for, by more than clock rates differ.
@@ -51,10 +72,12 @@ impl Beats {
     /// # Errors
     /// If the store does not take it.
     pub async fn begin(node: Arc<Node>) -> Result<Self, StoreError> {
-        let mut beats = Self { node, beat: Arc::default(), seen: HashMap::new() };
-        match beats.beat_once().await? {
-            Some(_) => Ok(beats),
-            None => Err(StoreError::Unavailable("the first beat was not registered".to_owned())),
+        let roll = watch::channel(Roll::default()).0;
+        let mut beats = Self { node, beat: Arc::default(), seen: HashMap::new(), roll, hurry: Arc::default() };
+        if beats.beat_once().await? {
+            Ok(beats)
+        } else {
+            Err(StoreError::Unavailable("the first beat was not registered".to_owned()))
         }
     }
 
@@ -64,18 +87,14 @@ impl Beats {
         self.beat.clone()
     }
 
-    /// Beats for as long as the node runs, marks the silent dead, and adopts what they leave behind.
+    /// Beats for as long as the node runs; its caretaker marks the silent dead and adopts what they leave behind.
     pub async fn run(mut self) -> MarkedDead {
         let node = self.node.clone();
+        node.spawn(crate::caretaker::run(node.clone(), self.roll.subscribe(), self.hurry.clone()));
         loop {
             let pause = match self.beat_once().await {
-                Ok(Some(everybody)) => {
-                    if let Err(error) = self.look_after(&everybody).await {
-                        tracing::warn!(%error, "cannot look after other servers' sessions");
-                    }
-                    self.next_look()
-                }
-                Ok(None) => {
+                Ok(true) => self.next_beat(),
+                Ok(false) => {
                     node.lease().give_up();
                     return MarkedDead;
                 }
@@ -84,90 +103,61 @@ impl Beats {
                     RETRY
                 }
             };
-            tokio::time::sleep_until(Instant::now() + pause).await;
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = self.hurry.notified() => {}
+            }
         }
     }
 
-    /// One beat. `None`: this server was marked dead.
-    async fn beat_once(&mut self) -> Result<Option<Vec<Presence>>, StoreError> {
+    /// One beat. False: this server was marked dead.
+    async fn beat_once(&mut self) -> Result<bool, StoreError> {
         let node = self.node.clone();
         let sent = node.lease().now();
         let beat = self.beat.fetch_add(1, Ordering::AcqRel) + 1;
-        let everybody = node.store().beat(&node.presence(beat)).await?;
-        let alive = |presence: &Presence| presence.server == node.id() && !presence.dead;
-        if !everybody.iter().any(alive) {
-            return Ok(None);
+        let servers = node.store().beat(&node.presence(beat)).await?;
+        let mut roll = Roll { sent, servers, silent: Vec::new() };
+        if !roll.lives(node.id()) {
+            return Ok(false);
         }
         if node.store().exclusive() {
             node.lease().hold_for_ever();
         } else if node.lease().extend(sent, validity(node.options().lease)) {
             node.refresh();
         }
-        node.note_others(everybody.iter().any(|other| other.server != node.id() && !other.dead));
-        Ok(Some(everybody))
+        roll.silent = self.look_at(&roll.servers);
+        node.note_others(roll.servers.iter().any(|other| other.server != node.id() && !other.dead));
+        self.roll.send_replace(roll);
+        Ok(true)
     }
 
-    /// Marks dead who has been silent for a full lease, and adopts the sessions of those who are dead or gone.
-    async fn look_after(&mut self, everybody: &[Presence]) -> Result<(), crate::sequencer::Refusal> {
-        let node = self.node.clone();
-        let now = node.lease().now();
-        let mut found_dead = false;
-        for other in everybody.iter().filter(|other| other.server != node.id()) {
-            if other.dead {
-                found_dead = true;
-                self.seen.remove(&other.server);
-                continue;
-            }
-            let seen = self.seen.entry(other.server).or_insert(Seen { beat: other.beat, since: now });
+    /// Takes note of the others' beats. Returns those that have been silent for a full lease.
+    fn look_at(&mut self, servers: &[Presence]) -> Vec<(ServerId, u64)> {
+        let now = self.node.lease().now();
+        let mut silent = Vec::new();
+        self.seen.retain(|server, _| servers.iter().any(|other| other.server == *server && !other.dead));
+        for other in servers.iter().filter(|other| other.server != self.node.id() && !other.dead) {
+            let fresh = || Seen { beat: other.beat, since: now, lease: other.lease };
+            let seen = self.seen.entry(other.server).or_insert_with(fresh);
             if seen.beat != other.beat {
-                *seen = Seen { beat: other.beat, since: now };
-            } else if now.saturating_sub(seen.since) >= patience(other.lease) {
-                match node.store().mark_dead(other.server, other.beat).await {
-                    Ok(dead) => found_dead |= dead,
-                    Err(error) => tracing::warn!(%error, server = %other.server, "cannot mark a silent server dead"),
-                }
+                *seen = fresh();
+            } else if now.saturating_sub(seen.since) >= patience(seen.lease) {
+                silent.push((other.server, other.beat));
             }
         }
-        self.seen.retain(|server, _| everybody.iter().any(|other| other.server == *server));
-        let homes = node.homes().await?;
-        let known_to_live = |home: &ServerId| everybody.iter().any(|other| other.server == *home && !other.dead);
-        if found_dead || homes.iter().any(|home| !known_to_live(home)) {
-            self.adopt().await?;
-        }
-        Ok(())
+        silent
     }
 
-    /// Adopts what has no living home. Who lives is read *after* who is a home, so a server that has just come is not missed.
-    async fn adopt(&mut self) -> Result<(), crate::sequencer::Refusal> {
-        let node = self.node.clone();
-        let homes = node.homes().await?;
-        let everybody = match self.beat_once().await {
-            Ok(Some(everybody)) => everybody,
-            Ok(None) | Err(_) => return Ok(()),
-        };
-        let lives = |server: ServerId| everybody.iter().any(|other| other.server == server && !other.dead);
-        let orphaning: Vec<ServerId> = homes.iter().copied().filter(|home| !lives(*home)).collect();
-        if !orphaning.is_empty() {
-            tracing::info!(servers = ?orphaning, "adopting the sessions of dead servers");
-            node.adopt(&orphaning).await?;
-        }
-        let dead: Vec<ServerId> = everybody.iter().filter(|other| other.dead).map(|other| other.server).collect();
-        if !dead.is_empty()
-            && let Err(error) = node.store().forget(&dead).await
-        {
-            tracing::debug!(%error, "dead servers are not forgotten yet");
-        }
-        Ok(())
-    }
-
-    /// When to beat and look again: often enough for this server's lease, and just when a silent one's patience is over.
-    fn next_look(&self) -> Duration {
+    /// When to beat again: often enough for this server's lease, and just when the patience with a silent one ends.
+    fn next_beat(&self) -> Duration {
         let lease = self.node.options().lease;
         if self.node.store().exclusive() {
             return lease;
         }
         let now = self.node.lease().now();
-        let silent = self.seen.values().map(|seen| (seen.since + patience(lease)).saturating_sub(now));
-        silent.min().unwrap_or(lease).clamp(Duration::from_millis(5), lease / BEATS_PER_LEASE)
+        let ends = self.seen.values().map(|seen| (seen.since + patience(seen.lease)).saturating_sub(now));
+        // Who is silent for longer has been told of, and is again with each ordinary beat.
+        let ends = ends.filter(|end| !end.is_zero()).min();
+        ends.unwrap_or(lease).min(lease / BEATS_PER_LEASE)
     }
 }

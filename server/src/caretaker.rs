@@ -1,0 +1,64 @@
+//! The caretaker: marks servers dead that have been silent for a full lease, and adopts what they leave behind.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_core::ServerId;
+use tokio::sync::{Notify, watch};
+
+use crate::node::Node;
+use crate::presence::Roll;
+use crate::sequencer::Refusal;
+
+/// What could not be done is tried again after this.
+const RETRY: Duration = Duration::from_millis(100);
+
+/// Looks after each roll that comes with a beat. `hurry` asks for the next one at once.
+pub(crate) async fn run(node: Arc<Node>, mut rolls: watch::Receiver<Roll>, hurry: Arc<Notify>) {
+    rolls.mark_changed();
+    while rolls.changed().await.is_ok() {
+        let roll = rolls.borrow_and_update().clone();
+        if let Err(error) = look_after(&node, &roll, &mut rolls, &hurry).await {
+            tracing::warn!(%error, "cannot look after other servers' sessions");
+            tokio::time::sleep(RETRY).await;
+            rolls.mark_changed();
+        }
+    }
+}
+
+async fn look_after(
+    node: &Node,
+    roll: &Roll,
+    rolls: &mut watch::Receiver<Roll>,
+    hurry: &Notify,
+) -> Result<(), Refusal> {
+    for &(server, beat) in &roll.silent {
+        match node.store().mark_dead(server, beat).await {
+            Ok(dead) => tracing::info!(%server, dead, "a server has been silent for its lease"),
+            Err(error) => tracing::warn!(%error, %server, "cannot mark a silent server dead"),
+        }
+    }
+    let asked = node.lease().now();
+    let homes = node.homes().await?;
+    if roll.silent.is_empty()
+        && roll.servers.iter().all(|server| !server.dead)
+        && homes.iter().all(|home| roll.lives(*home))
+    {
+        return Ok(());
+    }
+    // Who lives is read after who is a home, so that a server that has just come is not taken for one that is gone.
+    hurry.notify_one();
+    let Ok(roll) = rolls.wait_for(|roll| roll.sent >= asked).await.map(|roll| roll.clone()) else { return Ok(()) };
+    let orphaning: Vec<ServerId> = homes.into_iter().filter(|home| !roll.lives(*home)).collect();
+    if !orphaning.is_empty() {
+        tracing::info!(servers = ?orphaning, "adopting the sessions of servers that are gone");
+        node.adopt(&orphaning).await?;
+    }
+    let dead: Vec<ServerId> = roll.servers.iter().filter(|other| other.dead).map(|other| other.server).collect();
+    if !dead.is_empty()
+        && let Err(error) = node.store().forget(&dead).await
+    {
+        tracing::debug!(%error, "dead servers are not forgotten yet");
+    }
+    Ok(())
+}
