@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::node::{Node, OpenError};
+use crate::store::StoreError;
 
 /// How often the log is looked at when no other server is known to live.
 const ALONE: Duration = Duration::from_secs(1);
@@ -48,9 +49,21 @@ pub async fn trim(node: Arc<Node>) {
         let before = now.saturating_sub(node.options().history_retention);
         let before_ms = i64::try_from(before.as_millis()).unwrap_or(i64::MAX);
         for namespace in node.open_namespaces() {
-            if let Err(error) = node.store().trim(namespace.name(), before_ms).await {
+            if let Err(error) = trim_until(&node, namespace.name(), before_ms).await {
                 tracing::warn!(%error, namespace = %namespace.name(), "cannot trim history");
             }
         }
+    }
+}
+
+/// Drops all that is old enough: the store drops only so much at a time.
+async fn trim_until(node: &Node, namespace: &str, before_ms: i64) -> Result<(), StoreError> {
+    let mut gone = node.store().trim(namespace, before_ms).await?;
+    loop {
+        let more = node.store().trim(namespace, before_ms).await?;
+        if more <= gone {
+            return Ok(());
+        }
+        gone = more;
     }
 }
