@@ -50,6 +50,8 @@ struct Kept {
     opened: Revision,
     ttl: Duration,
     renewed: Tick,
+    /// What was promised before its TTL was changed: it lives at least until then.
+    promised: Tick,
     /// Its time was up. From then on no renewal is taken.
     over: bool,
     stream: Option<StreamId>,
@@ -294,9 +296,11 @@ impl Home {
     }
 
     fn keep(&mut self, session: &Text, opened: Revision, ttl: Duration, now: Tick) {
-        let stream = self.kept.get(session).filter(|kept| kept.opened == opened).and_then(|kept| kept.stream);
-        let timer = now + ttl;
-        self.kept.insert(session.clone(), Kept { opened, ttl, renewed: now, over: false, stream, timer });
+        let before = self.kept.get(session).filter(|kept| kept.opened == opened);
+        let stream = before.and_then(|kept| kept.stream);
+        let promised = before.map_or(Tick::ZERO, |kept| kept.deadline(self.floor));
+        let timer = promised.max(now + ttl);
+        self.kept.insert(session.clone(), Kept { opened, ttl, renewed: now, promised, over: false, stream, timer });
         self.timers.push(Reverse((timer, Timer::Session(session.clone()))));
     }
 
@@ -320,6 +324,6 @@ impl Home {
 
 impl Kept {
     fn deadline(&self, floor: Tick) -> Tick {
-        self.renewed.max(floor) + self.ttl
+        (self.renewed.max(floor) + self.ttl).max(self.promised)
     }
 }

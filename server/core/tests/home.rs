@@ -134,13 +134,15 @@ fn adopted_sessions_live_for_a_full_ttl() {
 }
 
 #[test]
-fn a_shorter_ttl_counts_from_when_it_is_set() {
+fn a_shorter_ttl_takes_nothing_from_what_was_promised() {
     let mut lab = Lab::new();
     lab.open("ann", ME, at(0));
     let opening = Opening { ttl: at(3), owner: Text::from(""), metadata: Arc::new(BTreeMap::new()) };
     lab.ask(Command::OpenSession { session: "ann".into(), opening, home: ME }, at(1));
-    assert!(lab.expire(at(3)).is_empty());
-    assert_eq!(lab.expire(at(4)), ["ann"]);
+    assert!(lab.expire(at(9)).is_empty(), "whoever renewed before counts on ten seconds");
+    assert_eq!(lab.home.renew("ann", at(9)), Ok(at(3)));
+    assert!(lab.expire(at(11)).is_empty());
+    assert_eq!(lab.expire(at(12)), ["ann"]);
 }
 
 #[test]
