@@ -145,6 +145,18 @@ async fn a_reader_that_sleeps_misses_nothing_and_delays_nobody() {
 }
 
 #[tokio::test]
+async fn an_idle_watch_says_how_far_it_has_come() {
+    let office = Office::open().await;
+    let mut reader = Reader::start(&office, of(&["a"])).await;
+    reader.next().await;
+    let token = office.acquire("ann", "unwatched").await;
+    // From here on, time passes as soon as nobody has anything to do.
+    tokio::time::pause();
+    let Kind::Progress(_) = reader.next().await else { panic!("nothing happened to what is watched") };
+    assert_eq!(reader.revision, token);
+}
+
+#[tokio::test]
 async fn a_revision_from_the_future_is_refused_with_the_bound() {
     let office = Office::open().await;
     office.acquire("ann", "a").await;

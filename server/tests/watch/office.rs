@@ -144,16 +144,22 @@ impl Office {
     }
 }
 
-pub struct Reader(Streaming<WatchResponse>);
+pub struct Reader {
+    stream: Streaming<WatchResponse>,
+    /// All up to here has been told.
+    pub revision: u64,
+}
 
 impl Reader {
     pub async fn start(office: &Office, request: WatchRequest) -> Self {
-        Self(office.watch(request).await.expect("allowed"))
+        Self { stream: office.watch(request).await.expect("allowed"), revision: 0 }
     }
 
     pub async fn next(&mut self) -> Kind {
-        let message = tokio::time::timeout(LIMIT, self.0.message()).await.expect("in time");
-        message.expect("no error").expect("not the end").kind.expect("a kind")
+        let message = tokio::time::timeout(LIMIT, self.stream.message()).await.expect("in time");
+        let message = message.expect("no error").expect("not the end");
+        self.revision = message.revision;
+        message.kind.expect("a kind")
     }
 }
 
