@@ -5,11 +5,12 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use tenure_harness::wait_until;
+use tenure_proto::v1::ListSessionsRequest;
 
+use crate::calls::Calls;
 use crate::diary::{Deed, Entry, clock};
 
 /// The lock that is contested.
@@ -17,6 +18,12 @@ pub const LOCK: &str = "service_leader";
 
 /// How long anything that must happen may take, unless a test says how long.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often the diary is looked at.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// How much of the diary a failure shows.
+const SHOWN: usize = 40;
 
 /// Several candidates.
 #[derive(Debug)]
@@ -97,8 +104,35 @@ impl Contest {
     /// If there is none in time.
     pub async fn next(&self, after: Duration, what: &str, wanted: impl Fn(&Entry) -> bool) -> Entry {
         let find = || self.diary().into_iter().find(|entry| entry.at > after && wanted(entry));
-        wait_until(PATIENCE, what, async || find().is_some()).await;
-        find().unwrap_or_else(|| unreachable!("entries stay"))
+        let begun = Instant::now();
+        loop {
+            if let Some(found) = find() {
+                return found;
+            }
+            if begun.elapsed() > PATIENCE {
+                let diary = self.diary();
+                let last = &diary[diary.len().saturating_sub(SHOWN)..];
+                panic!("waited in vain: {what}\n{last:#?}\n{}", self.as_the_servers_see_it().await);
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// What the servers say of the lock and the sessions, for people.
+    async fn as_the_servers_see_it(&self) -> String {
+        let mut seen = String::new();
+        for url in self.endpoints.split(',') {
+            let said = match Calls::connect(url).await {
+                Ok(calls) => {
+                    let all = ListSessionsRequest::default();
+                    let sessions = calls.sessions.clone().list_sessions(all).await.map(tonic::Response::into_inner);
+                    format!("{:#?}\n{sessions:#?}", calls.lock(LOCK).await)
+                }
+                Err(error) => format!("{error:#}"),
+            };
+            seen.push_str(&format!("{url} says at {:?}: {said}\n", clock()));
+        }
+        seen
     }
 
     /// Waits until one of the living candidates works, and returns the entry with which it began to lead.
