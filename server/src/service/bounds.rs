@@ -136,9 +136,14 @@ fn duration(field: &str, value: prost_types::Duration, bound: &str) -> Result<Du
     if nanos > 999_999_999 {
         return Err(Problem::field(field, format!("{bound}; its nanos are out of range")));
     }
-    // Whole ms are what is stored; less than one is rounded up, so that nothing lasts shorter than asked for.
-    let ms = seconds.saturating_mul(1_000).saturating_add(u64::from(nanos).div_ceil(1_000_000));
-    Ok(Duration::from_millis(ms))
+    Ok(Duration::new(seconds, nanos))
+}
+
+/// Whole ms are what is stored; less than one is rounded up, so that nothing lasts shorter than asked for.
+fn whole_ms(duration: Duration) -> Duration {
+    let ms =
+        duration.as_secs().saturating_mul(1_000).saturating_add(u64::from(duration.subsec_nanos().div_ceil(1_000_000)));
+    Duration::from_millis(ms)
 }
 
 pub(crate) fn ttl(value: Option<prost_types::Duration>, bounds: TtlBounds) -> Result<Option<Duration>, Problem> {
@@ -148,7 +153,7 @@ pub(crate) fn ttl(value: Option<prost_types::Duration>, bounds: TtlBounds) -> Re
     if ttl < bounds.min || ttl > bounds.max {
         return Err(Problem::field("ttl", format!("{bound}, not {ttl:?}")));
     }
-    Ok(Some(ttl))
+    Ok(Some(whole_ms(ttl)))
 }
 
 pub(crate) fn required_ttl(value: Option<prost_types::Duration>, bounds: TtlBounds) -> Result<Duration, Problem> {
@@ -173,7 +178,7 @@ pub(crate) fn min_hold(value: Option<prost_types::Duration>) -> Result<Duration,
     if min_hold > LONGEST_MIN_HOLD {
         return Err(Problem::field("min_hold", format!("{bound}, not {min_hold:?}")));
     }
-    Ok(min_hold)
+    Ok(whole_ms(min_hold))
 }
 
 pub(crate) fn priority(value: i32) -> Result<i32, Problem> {
