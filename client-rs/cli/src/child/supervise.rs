@@ -55,6 +55,9 @@ pub struct SessionToClose {
     pub namespace: String,
 }
 
+/// Why a hold is lost that nobody has ended.
+const UNRENEWED: &str = "it could not be renewed in time";
+
 /// What is known of the hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Validity {
@@ -186,7 +189,7 @@ impl<'a> Running<'a> {
                 if !self.termed {
                     self.termed = true;
                     self.tell("termed\n").await;
-                    let why = self.lost.get_or_insert_with(|| "it could not be renewed in time".to_owned());
+                    let why = self.lost.get_or_insert_with(|| UNRENEWED.to_owned());
                     say(&format!("tenure: {} is at its end ({why}): stopping the command", self.task.lock));
                     self.tree.terminate();
                 }
@@ -195,7 +198,7 @@ impl<'a> Running<'a> {
             Action::Kill => {
                 if !self.killed {
                     self.killed = true;
-                    self.lost.get_or_insert_with(|| "it could not be renewed in time".to_owned());
+                    self.lost.get_or_insert_with(|| UNRENEWED.to_owned());
                     self.tree.kill();
                 }
                 now + LAST_WAIT
@@ -221,6 +224,10 @@ impl<'a> Running<'a> {
     /// Tidies up after CMD.
     async fn finish(mut self, status: ExitStatus) -> Outcome {
         self.terminal.take_back();
+        if !matches!(self.task.schedule.due(since_boot(), self.end), Action::Wait(_)) {
+            // The guard stopped it while this process was frozen, and this is the first that is seen of it.
+            self.lost.get_or_insert_with(|| UNRENEWED.to_owned());
+        }
         if let Some(why) = self.lost.take() {
             // What CMD started must not outlive the hold either.
             self.tree.kill();
