@@ -26,6 +26,9 @@ async fn main() -> anyhow::Result<()> {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         std::process::exit(0);
     });
+    // On standard error, where a failing test shows it; what is logged is up to RUST_LOG.
+    let filter = tracing_subscriber::EnvFilter::from_default_env();
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false).init();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [endpoints, lock, ttl, period] = &arguments[..] else { anyhow::bail!("not four arguments") };
     let (ttl, period) = (Duration::from_millis(ttl.parse()?), Duration::from_millis(period.parse()?));
