@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lab::{Server, eventually, settle, within};
-use tenure_core::{Event, Outcome, Revision};
+use tenure_core::{Command, Event, Outcome, Revision};
 use tenure_server::sequencer::{Refusal, WaitEnd};
 use tenure_server::store::{Fault, MemoryDatabase, Store};
 
@@ -167,6 +167,34 @@ async fn rows_and_the_log_after_them_load_to_the_same_state() {
         read.await.expect("readable")
     };
     assert_eq!(facts(&next).await, facts(&server).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_begins_and_ends_in_one_batch_is_told_of_its_grant() {
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    let token = server.hold("ann", "a").await;
+    let ask = async |command| {
+        let namespace = server.namespace().await;
+        let asked = tokio::spawn(async move { namespace.decide(command).await });
+        settle().await;
+        asked
+    };
+    // While one append is held up, what arrives is gathered into one batch.
+    let hold = database.hold_appends();
+    let other = ask(server.acquire("other", "b")).await;
+    hold.reached().await;
+    let bob = ask(server.acquire("bob", "a")).await;
+    let released = ask(Command::Release { session: "ann".into(), name: "a".into(), token }).await;
+    let batches = database.log("default").len();
+    drop(hold);
+    let mut bob = bob.await.expect("ran").expect("queued").attendance.expect("attended");
+    let end = within(Duration::from_secs(1), bob.wait()).await;
+    assert!(matches!(end, Some(WaitEnd::Granted(_))), "{end:?}");
+    bob.satisfied();
+    released.await.expect("ran").expect("released");
+    other.await.expect("ran").expect("free").attendance.expect("granted").satisfied();
+    assert_eq!(database.log("default").len(), batches + 2, "the wait and the release were one batch");
 }
 
 #[tokio::test(start_paused = true)]

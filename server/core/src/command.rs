@@ -126,8 +126,13 @@ pub enum Command {
 /// What came of a command that was not rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The session, open.
-    Open(Session),
+    /// The session is open.
+    Open {
+        /// The session.
+        session: Session,
+        /// What it holds and waits for, in the order in which it was asked for.
+        claims: Vec<Claim>,
+    },
     /// The claim is held.
     Held {
         /// The claim.

@@ -7,7 +7,7 @@ use tenure_core::{Command, Outcome, Recorded, Rejection, Revision};
 use tokio::time::{Instant, sleep_until};
 
 use super::run::Sequencer;
-use super::{Decided, Reader, Refusal, Reply, Request};
+use super::{Attendance, Decided, Reader, Refusal, Reply, Request};
 use crate::store::{Batch, StoreError};
 
 /// Between two tries to find out what became of an append: first, and at the most.
@@ -97,7 +97,10 @@ impl Sequencer {
             if events.is_empty() {
                 self.replica.table.commit();
                 match self.confirm().await {
-                    Ok(()) if self.replica.table.revision() == previous => return self.answer(work, decisions),
+                    Ok(()) if self.replica.table.revision() == previous => {
+                        let attendances = self.attend(&work, &decisions);
+                        return self.answer(work, decisions, attendances);
+                    }
                     Ok(()) => continue,
                     Err(error) => return self.refuse(work, &error),
                 }
@@ -106,9 +109,10 @@ impl Sequencer {
             match self.append(&batch).await {
                 Appended::Committed => {
                     self.replica.table.commit();
+                    let attendances = self.attend(&work, &decisions);
                     self.replica.took(batch);
                     self.mine = true;
-                    return self.answer(work, decisions);
+                    return self.answer(work, decisions, attendances);
                 }
                 Appended::Lost => {
                     self.replica.table.undo();
@@ -222,23 +226,32 @@ impl Sequencer {
         }
     }
 
-    fn answer(&mut self, work: Work, decisions: Vec<Decision>) {
+    /// Attends to new claims on behalf of their callers. Before the events are told of: a later command of the same batch may
+    /// have granted or ended what an earlier one asked for.
+    fn attend(&self, work: &Work, decisions: &[Decision]) -> Vec<Option<Attendance>> {
+        let attended = |((command, reply), (outcome, before)): (&(Command, Option<Reply>), &Decision)| {
+            if reply.is_none() || !matches!(command, Command::Acquire { .. }) {
+                return None;
+            }
+            match outcome {
+                Ok(Outcome::Waiting { claim, .. }) => Some(claim.id),
+                // Only who was granted it just now is to be there for it; a hold from before is known to its holder.
+                Ok(Outcome::Held { claim, .. }) if claim.token() > Some(*before) => Some(claim.id),
+                _ => None,
+            }
+        };
+        let claims = work.commands.iter().zip(decisions).map(attended);
+        claims.map(|claim| claim.map(|claim| self.replica.desk.attend(claim))).collect()
+    }
+
+    fn answer(&mut self, work: Work, decisions: Vec<Decision>, attendances: Vec<Option<Attendance>>) {
         let revision = self.replica.table.revision();
-        for ((command, reply), (outcome, before)) in work.commands.into_iter().zip(decisions) {
+        let decided = decisions.into_iter().zip(attendances);
+        for ((_, reply), ((outcome, _), attendance)) in work.commands.into_iter().zip(decided) {
             let Some(reply) = reply else { continue };
-            let acquires = matches!(command, Command::Acquire { .. });
-            let answer = outcome.map_err(Refusal::Rejected).map(|outcome| {
-                let attended = match &outcome {
-                    Outcome::Waiting { claim, .. } => Some(claim.id),
-                    // Only who was granted it just now is to be there for it; a hold from before is known to its holder.
-                    Outcome::Held { claim, .. } if acquires && claim.token() > Some(before) => Some(claim.id),
-                    _ => None,
-                };
-                let attendance = attended.map(|claim| self.replica.desk.attend(claim));
-                Decided { outcome, revision, attendance }
-            });
+            let answer = outcome.map_err(Refusal::Rejected);
             // A caller that has gone is noticed by the attendance, which is dropped with the answer.
-            let _ = reply.send(answer);
+            let _ = reply.send(answer.map(|outcome| Decided { outcome, revision, attendance }));
         }
         for reader in work.readers {
             reader(Ok(&self.replica.table));

@@ -41,7 +41,13 @@ pub(crate) fn claim(claim: &Claim) -> v1::Claim {
     }
 }
 
-pub(crate) fn session(session: &Session, table: &Table) -> v1::Session {
+/// A session as the table has it.
+pub(crate) fn session(found: &Session, table: &Table) -> v1::Session {
+    session_with(found, found.claim_ids().into_iter().filter_map(|id| table.claim(id)))
+}
+
+/// A session and its claims.
+pub(crate) fn session_with<'a>(session: &Session, claims: impl Iterator<Item = &'a Claim>) -> v1::Session {
     let spec = &session.spec;
     v1::Session {
         id: spec.id.to_string(),
@@ -50,7 +56,7 @@ pub(crate) fn session(session: &Session, table: &Table) -> v1::Session {
         owner: spec.owner.to_string(),
         metadata: (*spec.metadata).clone(),
         home: spec.home.0,
-        claims: session.claim_ids().into_iter().filter_map(|id| table.claim(id)).map(claim).collect(),
+        claims: claims.map(claim).collect(),
         remaining: None,
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures::future::join_all;
-use tenure_core::{Command, Opening, Revision, Text};
+use tenure_core::{Command, Opening, Outcome, Revision, Text};
 use tenure_proto::v1;
 
 use super::problem::Problem;
@@ -30,9 +30,8 @@ impl Api {
             opening: Opening { ttl, owner, metadata },
             home: self.node()?.id(),
         };
-        in_time(async { Ok(namespace.decide(command).await?) }).await?;
-        attach(&namespace, &session, via)?;
-        Ok(v1::OpenSessionResponse { session: Some(read_session(&namespace, session).await?.0) })
+        let (session, _) = decide_open(&namespace, &session, command, via).await?;
+        Ok(v1::OpenSessionResponse { session: Some(session) })
     }
 
     pub(super) async fn attach_session(
@@ -44,9 +43,7 @@ impl Api {
         let namespace = self.namespace(&request.namespace).await?;
         renew_if_here(&namespace, &session)?;
         let command = Command::AttachSession { session: session.clone(), home: self.node()?.id() };
-        in_time(async { Ok(namespace.decide(command).await?) }).await?;
-        attach(&namespace, &session, via)?;
-        let (session, revision) = read_session(&namespace, session).await?;
+        let (session, revision) = decide_open(&namespace, &session, command, via).await?;
         Ok(v1::AttachedSession { session: Some(session), revision })
     }
 
@@ -148,6 +145,23 @@ fn renew_if_here(namespace: &Namespace, session: &Text) -> Result<(), Problem> {
         Ok(_) | Err(Refusal::LeaseLost) => Ok(()),
         Err(refusal) => Err(refusal.into()),
     }
+}
+
+/// Decides a command that leaves a session open, and attaches the session to the stream that the command came by.
+async fn decide_open(
+    namespace: &Namespace,
+    id: &Text,
+    command: Command,
+    via: Via,
+) -> Result<(v1::Session, u64), Problem> {
+    let decided = in_time(async { Ok(namespace.decide(command).await?) }).await?;
+    attach(namespace, id, via)?;
+    let Outcome::Open { session, claims } = decided.outcome else {
+        return Err(Problem::Refused(Refusal::OutcomeUnknown));
+    };
+    let mut session = convert::session_with(&session, claims.iter());
+    session.remaining = namespace.remaining(id).map(convert::duration);
+    Ok((session, decided.revision.0))
 }
 
 fn attach(namespace: &Namespace, session: &Text, via: Via) -> Result<(), Problem> {

@@ -85,7 +85,9 @@ impl Table {
     }
 
     fn open_session(&self, session: &Text) -> Decision {
-        Ok(Outcome::Open(self.find_session(session)?.clone()))
+        let session = self.find_session(session)?.clone();
+        let claims = session.claim_ids().into_iter().filter_map(|id| self.claims.get(&id).cloned()).collect();
+        Ok(Outcome::Open { session, claims })
     }
 
     fn attach_session(

@@ -309,7 +309,7 @@ pub fn waiters_of(table: &Table) -> Waiters {
 
 pub fn kind_of(outcome: &Result<Outcome, Rejection>) -> Kind {
     match outcome {
-        Ok(Outcome::Open(_)) => Kind::Open,
+        Ok(Outcome::Open { .. }) => Kind::Open,
         Ok(Outcome::Held { .. }) => Kind::Held,
         Ok(Outcome::Waiting { .. }) => Kind::Waiting,
         Ok(Outcome::Busy { .. }) => Kind::Busy,
