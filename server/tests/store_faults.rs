@@ -174,18 +174,19 @@ async fn a_wait_that_begins_and_ends_in_one_batch_is_told_of_its_grant() {
     let database = MemoryDatabase::new();
     let server = Server::start(&database).await;
     let token = server.hold("ann", "a").await;
-    let ask = async |command| {
-        let namespace = server.namespace().await;
-        let asked = tokio::spawn(async move { namespace.decide(command).await });
-        settle().await;
-        asked
+    let namespace = server.namespace().await;
+    let ask = |command| {
+        let namespace = namespace.clone();
+        tokio::spawn(async move { namespace.decide(command).await })
     };
     // While one append is held up, what arrives is gathered into one batch.
     let hold = database.hold_appends();
-    let other = ask(server.acquire("other", "b")).await;
+    let other = ask(server.acquire("other", "b"));
     hold.reached().await;
-    let bob = ask(server.acquire("bob", "a")).await;
-    let released = ask(Command::Release { session: "ann".into(), name: "a".into(), token }).await;
+    let bob = ask(server.acquire("bob", "a"));
+    settle().await;
+    let released = ask(Command::Release { session: "ann".into(), name: "a".into(), token });
+    settle().await;
     let batches = database.log("default").len();
     drop(hold);
     let mut bob = bob.await.expect("ran").expect("queued").attendance.expect("attended");
