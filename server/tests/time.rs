@@ -166,6 +166,26 @@ async fn a_wait_whose_caller_is_gone_is_given_up_and_passed_on() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_wait_goes_on_at_another_server_for_as_long_as_its_caller_is_there() {
+    let database = MemoryDatabase::new();
+    let (first, second) = (Server::start(&database).await, Server::start(&database).await);
+    let token = first.hold("ann", "a").await;
+    let before = first.ask(first.acquire("bob", "a")).await.expect("queued").attendance.expect("waits");
+    let mut bob = second.ask(second.acquire("bob", "a")).await.expect("queued").attendance.expect("waits");
+    assert_eq!(bob.claim(), before.claim(), "its place in the queue");
+    let until = tokio::time::Instant::now() + REATTACH * 2;
+    while tokio::time::Instant::now() < until {
+        first.namespace().await.renew("ann").expect("open");
+        second.namespace().await.renew("bob").expect("open");
+        pass(TTL / 4).await;
+    }
+    first.release("ann", "a", token).await.expect("held");
+    let end = within(SOON, bob.wait()).await;
+    assert!(matches!(end, Some(WaitEnd::Granted(_))), "{end:?}");
+    bob.satisfied();
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_caller_that_comes_back_finds_its_grant() {
     let database = MemoryDatabase::new();
     let server = Server::start(&database).await;

@@ -111,6 +111,10 @@ impl Sequencer {
                     self.replica.table.commit();
                     let attendances = self.attend(&work, &decisions);
                     self.replica.took(batch);
+                    // A session that has just come here brings waits that nobody attends to; these are attended to.
+                    for attendance in attendances.iter().flatten() {
+                        self.replica.desk.lock().home.attend(attendance.claim());
+                    }
                     self.mine = true;
                     return self.answer(work, decisions, attendances);
                 }
