@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::event::{EndReason, Eviction};
-use crate::model::{Claim, Metadata, Revision, ServerId, Session, Text};
+use crate::model::{Claim, LockSettings, Metadata, Mode, Revision, ServerId, Session, Text};
 
 /// How to open a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +14,51 @@ pub struct Opening {
     pub owner: Text,
     /// Free labels.
     pub metadata: Metadata,
+}
+
+/// The mode that an Acquire asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AskedMode {
+    /// Shared with nobody.
+    #[default]
+    Exclusive,
+    /// Shared with other shared claims.
+    Shared,
+    /// So many permits of each lock.
+    Permits {
+        /// How many; at least 1.
+        permits: u32,
+        /// The limit that the caller knows: it must be the lock's. `None`: whatever the lock's is.
+        limit: Option<u32>,
+    },
+}
+
+impl AskedMode {
+    /// Whether a claim of this mode is what was asked for.
+    pub(crate) fn is(self, mode: Mode) -> bool {
+        match (self, mode) {
+            (Self::Exclusive, Mode::Exclusive) | (Self::Shared, Mode::Shared) => true,
+            (Self::Permits { permits, .. }, Mode::Permits { permits: claimed, .. }) => permits == claimed,
+            _ => false,
+        }
+    }
+}
+
+/// Who tells a holder to hand over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Handoff {
+    /// The holder itself, which has stopped its work: at once.
+    ByHolder {
+        /// Its session.
+        session: Text,
+    },
+    /// An operator: when the holder has confirmed.
+    ByOperator {
+        /// Who, and why.
+        by: Eviction,
+        /// For how long the holder may go on, to stop its work.
+        drain: Duration,
+    },
 }
 
 /// What can be asked of a namespace. `home` is always the server that asks.
@@ -61,6 +106,8 @@ pub enum Command {
         home: ServerId,
         /// The locks: at least one, sorted, no name twice.
         names: Vec<Text>,
+        /// With whom they may be shared.
+        mode: AskedMode,
         /// Whether to join the queue if they are not free.
         queue: bool,
         /// Higher goes first among waiters.
@@ -114,6 +161,56 @@ pub enum Command {
         /// Who evicts, and why.
         eviction: Eviction,
     },
+    /// Replaces the labels of a hold.
+    UpdateClaim {
+        /// The session that holds it.
+        session: Text,
+        /// One of its names.
+        name: Text,
+        /// Its fencing token.
+        token: Revision,
+        /// The labels from now on.
+        metadata: Metadata,
+    },
+    /// Hands a hold to a waiter, or asks the holder to do so.
+    Transfer {
+        /// One of the hold's names.
+        name: Text,
+        /// Its fencing token. `None`: whoever holds the lock alone.
+        token: Option<Revision>,
+        /// The session that is to hold next, which must be waiting. `None`: whoever is first.
+        to: Option<Text>,
+        /// Who says so.
+        by: Handoff,
+    },
+    /// A waiter has waited long enough to preempt. Does nothing unless the lock allows it, it is next, it has a higher priority
+    /// than the holder, and this is its home.
+    Preempt {
+        /// The waiter's claim.
+        claim: Revision,
+        /// The home that says so.
+        home: ServerId,
+    },
+    /// The holder has not confirmed in time: the transfer is off. Does nothing unless it is still that transfer, and this
+    /// is the holder's home.
+    EndTransfer {
+        /// The holder's claim.
+        claim: Revision,
+        /// The transfer.
+        started: Revision,
+        /// The home that says so.
+        home: ServerId,
+    },
+    /// Sets what claims to a lock have to go by, in place of what was set before. Waiters that ask for more permits than
+    /// there are then, are ended.
+    ConfigureLock {
+        /// The lock.
+        name: Text,
+        /// What holds from now on.
+        settings: LockSettings,
+        /// Who says so, and why.
+        by: Eviction,
+    },
     /// Takes over what a dead server was the home of. Does nothing if there is nothing.
     Adopt {
         /// The server that is dead.
@@ -158,6 +255,20 @@ pub enum Outcome {
     },
     /// These holds were evicted, as they were.
     Evicted(Vec<Claim>),
+    /// The holder has been asked to hand over.
+    Transferring {
+        /// Its claim, with the transfer.
+        claim: Claim,
+    },
+    /// The hold has been handed over.
+    Transferred {
+        /// The hold that ended, as it was.
+        from: Claim,
+        /// The hold that began.
+        to: Claim,
+    },
+    /// The claim is like this now.
+    Updated(Claim),
     /// It is so now.
     Done,
 }

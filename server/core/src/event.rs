@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::model::{ClaimSpec, Revision, ServerId, SessionSpec, Text};
+use crate::model::{ClaimSpec, LockSettings, Revision, ServerId, SessionSpec, Text};
 
 /// Why a claim or a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,7 +41,7 @@ impl EndReason {
     }
 }
 
-/// Who evicted, and why.
+/// The operator who did something, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Eviction {
     /// The operator's name.
@@ -109,6 +109,61 @@ pub enum Event {
         reason: EndReason,
         /// Who evicted it, if that is why.
         eviction: Option<Eviction>,
+    },
+    /// The labels of a hold are others from now on.
+    ClaimUpdated {
+        /// The claim's id.
+        claim: Revision,
+        /// Its fencing token.
+        token: Revision,
+        /// What it was made with, and these labels.
+        spec: Arc<ClaimSpec>,
+    },
+    /// A holder was asked to hand over; it holds on until it confirms.
+    TransferStarted {
+        /// The holder's claim.
+        claim: Revision,
+        /// Its fencing token.
+        token: Revision,
+        /// What it was made with.
+        spec: Arc<ClaimSpec>,
+        /// The waiting claim that is to hold next. `None`: whoever is first then.
+        to: Option<Revision>,
+        /// For how long the holder may go on.
+        drain: Duration,
+        /// Who asked. `None`: a waiter of higher priority, by the lock's settings.
+        by: Option<Eviction>,
+    },
+    /// A holder did not confirm in time: it holds on, and is no longer asked to hand over.
+    TransferCancelled {
+        /// The holder's claim.
+        claim: Revision,
+        /// Its fencing token.
+        token: Revision,
+        /// What it was made with.
+        spec: Arc<ClaimSpec>,
+    },
+    /// A hold was handed over: one claim ended and another was granted, with this event's revision as its fencing token.
+    ClaimTransferred {
+        /// The claim that ended.
+        from: Revision,
+        /// The fencing token it was held with.
+        from_token: Revision,
+        /// What it was made with.
+        from_spec: Arc<ClaimSpec>,
+        /// The claim that was granted.
+        claim: Revision,
+        /// What that was made with.
+        spec: Arc<ClaimSpec>,
+    },
+    /// An operator set what claims to a lock have to go by.
+    LockConfigured {
+        /// The lock.
+        name: Text,
+        /// What holds from now on.
+        settings: LockSettings,
+        /// Who set it, and why.
+        by: Eviction,
     },
     /// All that had a dead server as home has a new one. Each such session lives on for a full TTL at least.
     ServerAdopted {

@@ -1,5 +1,7 @@
 //! The home of sessions: one server's timers. It takes renewals in memory, and says what is due.
 
+mod handoff;
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::time::Duration;
@@ -8,6 +10,7 @@ use crate::command::Command;
 use crate::event::{EndReason, Event, Recorded};
 use crate::model::{Claim, ClaimState, Revision, ServerId, Session, Text};
 use crate::table::Table;
+use handoff::Handoffs;
 
 /// A moment on the server's service clock: how long it has been able to take renewals. Only differences count.
 pub type Tick = Duration;
@@ -42,6 +45,7 @@ pub struct Home {
     lingering: HashMap<Revision, Tick>,
     /// When claims that nobody attends to are given up.
     unattended: HashMap<Revision, Tick>,
+    handoffs: Handoffs,
     timers: BinaryHeap<Reverse<(Tick, Timer)>>,
 }
 
@@ -64,6 +68,10 @@ enum Timer {
     Session(Text),
     Lingering(Revision),
     Unattended(Revision),
+    /// A holder is to have confirmed.
+    Transfer(Revision),
+    /// A waiter is to have settled.
+    Preempt(Revision),
 }
 
 impl Home {
@@ -78,6 +86,7 @@ impl Home {
             granted: HashMap::new(),
             lingering: HashMap::new(),
             unattended: HashMap::new(),
+            handoffs: Handoffs::default(),
             timers: BinaryHeap::new(),
         }
     }
@@ -109,7 +118,7 @@ impl Home {
             {
                 self.kept.remove(session);
             }
-            Event::ClaimGranted { claim, spec }
+            Event::ClaimGranted { claim, spec } | Event::ClaimTransferred { claim, spec, .. }
                 if !spec.min_hold.is_zero() && self.kept.contains_key(&spec.session) =>
             {
                 self.granted.insert(*claim, now);
@@ -125,6 +134,7 @@ impl Home {
             Event::ServerAdopted { .. } => self.rebuild(table, now),
             _ => {}
         }
+        self.observe_handoffs(recorded, table, now);
     }
 
     /// Takes over whatever the table says has this home: with a fresh TTL what was not kept here before. Forgets the rest.
@@ -154,6 +164,7 @@ impl Home {
                 self.linger(claim.id, claim.spec.min_hold, now);
             }
         }
+        self.rebuild_handoffs(table, now);
     }
 
     /// Renews a session: it lives for a full TTL from now.
@@ -211,7 +222,9 @@ impl Home {
 
     /// Somebody is there to receive the grant of this claim.
     pub fn attend(&mut self, claim: Revision) {
-        self.unattended.remove(&claim);
+        if self.unattended.remove(&claim).is_some() {
+            self.attend_settled(claim);
+        }
     }
 
     /// Nobody is there any more to receive the grant of this claim: it is given up, even if granted meanwhile, unless
@@ -255,6 +268,8 @@ impl Home {
                     }
                     due.then_some(Command::Abandon { claim, home: self.me })
                 }
+                Timer::Transfer(claim) => self.transfer_due(claim, at),
+                Timer::Preempt(claim) => self.preempt_due(claim, at),
             });
         }
         commands
@@ -290,6 +305,11 @@ impl Home {
                 self.unattended.insert(*claim, at);
                 Timer::Unattended(*claim)
             }
+            Command::EndTransfer { claim, started, .. } => {
+                self.handoffs.drains.insert(*claim, (*started, at));
+                Timer::Transfer(*claim)
+            }
+            Command::Preempt { claim, .. } => Timer::Preempt(*claim),
             _ => return,
         };
         self.timers.push(Reverse((at, timer)));

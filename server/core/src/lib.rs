@@ -14,10 +14,13 @@ mod model;
 mod rejection;
 mod table;
 
-pub use command::{Command, Opening, Outcome};
+pub use command::{AskedMode, Command, Handoff, Opening, Outcome};
 pub use event::{EndReason, Event, Eviction, Recorded};
 
 pub use home::{Home, NotKept, StreamId, Tick};
-pub use model::{Claim, ClaimSpec, ClaimState, Lock, Metadata, Rank, Revision, ServerId, Session, SessionSpec, Text};
-pub use rejection::Rejection;
+pub use model::{
+    Claim, ClaimSpec, ClaimState, Lock, LockSettings, Metadata, Mode, Preempt, Rank, Revision, ServerId, Session,
+    SessionSpec, Text, Transfer,
+};
+pub use rejection::{Obstacle, Rejection};
 pub use table::Table;

@@ -88,12 +88,79 @@ pub struct ClaimSpec {
     pub owner: Text,
     /// The locks claimed: at least one, sorted, no name twice.
     pub names: Vec<Text>,
+    /// How they are claimed: each in the same mode.
+    pub mode: Mode,
     /// Higher goes first among waiters.
     pub priority: i32,
     /// Free labels.
     pub metadata: Metadata,
     /// For this long after the grant nobody is granted these locks, even if they are released earlier. Zero: no minimum.
     pub min_hold: Duration,
+}
+
+/// With whom a claim can share its locks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// With nobody.
+    #[default]
+    Exclusive,
+    /// With other shared claims.
+    Shared,
+    /// With other claims to permits, as long as no more than the limit are out: a semaphore.
+    Permits {
+        /// How many permits it takes of each lock: at least 1.
+        permits: u32,
+        /// The lock's limit when the claim was made; at least `permits`.
+        limit: u32,
+    },
+}
+
+impl Mode {
+    /// How many permits it takes of each lock; 0 if it is no claim to permits.
+    #[must_use]
+    pub fn permits(self) -> u32 {
+        match self {
+            Self::Exclusive | Self::Shared => 0,
+            Self::Permits { permits, .. } => permits,
+        }
+    }
+}
+
+/// What an operator has set on a lock. It outlives claims.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LockSettings {
+    /// How many permits there are, whatever claims say; at least 1. `None`: what the claims that are there say.
+    pub limit: Option<u32>,
+    /// Whether and how a waiter of higher priority is handed the lock by the holder. `None`: it waits for its turn.
+    pub preempt: Option<Preempt>,
+}
+
+impl LockSettings {
+    /// Whether nothing is set.
+    #[must_use]
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// How a better candidate is handed a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Preempt {
+    /// For how long it must have waited, as its home counts.
+    pub settling: Duration,
+    /// For how long the holder may go on, to stop its work.
+    pub drain: Duration,
+}
+
+/// A planned handoff that the holder has not confirmed yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// The waiting claim that is to hold next; the best one if that is gone by then. `None`: the best one.
+    pub to: Option<Revision>,
+    /// The revision of the event that started it.
+    pub started: Revision,
+    /// For how long the holder may go on, as its home counts. Then the transfer is off.
+    pub drain: Duration,
 }
 
 /// Where a claim stands.
@@ -124,9 +191,17 @@ pub struct Claim {
     pub spec: Arc<ClaimSpec>,
     /// Where it stands.
     pub state: ClaimState,
+    /// The handoff that its holder has been asked for. Only while held.
+    pub transfer: Option<Transfer>,
 }
 
 impl Claim {
+    /// A claim as it stands when nothing else is going on.
+    #[must_use]
+    pub fn new(id: Revision, spec: Arc<ClaimSpec>, state: ClaimState) -> Self {
+        Self { id, spec, state, transfer: None }
+    }
+
     /// The fencing token, once granted.
     #[must_use]
     pub fn token(&self) -> Option<Revision> {
@@ -150,8 +225,10 @@ pub struct Rank(pub Reverse<i32>, pub Revision);
 /// A name that is held or waited for. An idle one is not kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lock {
-    /// The claim that holds it or lingers on it.
-    pub holder: Option<Revision>,
+    /// The claims that hold it or linger on it: several only if they are all shared, or all to permits.
+    pub holders: BTreeSet<Revision>,
+    /// How many permits they have.
+    pub permits: u64,
     /// The claims that wait for it, in the order in which they will be served.
     pub waiters: BTreeSet<Rank>,
 }

@@ -56,13 +56,71 @@ pub enum Rejection {
         /// The namespace's revision.
         revision: Revision,
     },
-    /// The session has a claim to some, but not exactly these names.
+    /// The limit that the caller knows is not the lock's, or it asks for more permits than there are.
+    LimitMismatch {
+        /// The lock.
+        name: Text,
+        /// Its limit.
+        limit: u32,
+        /// The limit, or the number of permits, that was asked for.
+        asked: u32,
+    },
+    /// Permits were asked for without a limit, of a lock that has none.
+    LimitUnknown {
+        /// The lock.
+        name: Text,
+    },
+    /// The hold cannot be handed over.
+    TransferImpossible {
+        /// The lock.
+        name: Text,
+        /// Why.
+        obstacle: Obstacle,
+    },
+    /// The holder has already been asked to hand over to somebody else.
+    TransferPending {
+        /// The lock.
+        name: Text,
+        /// The token of the hold.
+        token: Revision,
+    },
+    /// The session has a claim to some, but not exactly these names, or in another mode.
     ClaimOverlap {
         /// A name that is in both.
         name: Text,
         /// The session.
         session: Text,
     },
+}
+
+/// Why a hold cannot be handed over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Obstacle {
+    /// Nobody holds the lock (with that token).
+    NotHeld,
+    /// Several hold it, and no token says which is meant.
+    SeveralHolders,
+    /// Nobody could hold it next.
+    NobodyWaits,
+    /// This session does not wait for it, or for other locks as well that are not free.
+    NotWaiting(Text),
+    /// The hold has a minimum.
+    MinHold,
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotHeld => formatter.write_str("nobody holds it, or not with that token"),
+            Self::SeveralHolders => formatter.write_str("several hold it: name the token of the one that is meant"),
+            Self::NobodyWaits => formatter.write_str("nobody waits who could hold it next"),
+            Self::NotWaiting(session) => write!(
+                formatter,
+                "session \"{session}\" does not wait for it, or waits for other locks as well that are not free"
+            ),
+            Self::MinHold => formatter.write_str("the hold has a minimum"),
+        }
+    }
 }
 
 impl fmt::Display for Rejection {
@@ -93,8 +151,26 @@ impl fmt::Display for Rejection {
             Self::TokenFromFuture { token, revision } => {
                 write!(formatter, "token {token} was never handed out: the namespace is at revision {revision}")
             }
+            Self::LimitMismatch { name, limit, asked } => {
+                write!(formatter, "lock \"{name}\" has a limit of {limit} permits, not {asked}")
+            }
+            Self::LimitUnknown { name } => {
+                write!(formatter, "lock \"{name}\" has no limit: say one, or have an operator set it")
+            }
+            Self::TransferImpossible { name, obstacle } => {
+                write!(formatter, "lock \"{name}\" cannot be handed over: {obstacle}")
+            }
+            Self::TransferPending { name, token } => {
+                write!(
+                    formatter,
+                    "the holder of \"{name}\" with token {token} has been asked already to hand over to somebody else"
+                )
+            }
             Self::ClaimOverlap { name, session } => {
-                write!(formatter, "session \"{session}\" already has a claim to \"{name}\" with other names than these")
+                write!(
+                    formatter,
+                    "session \"{session}\" already has a claim to \"{name}\", with other names or in another mode"
+                )
             }
         }
     }

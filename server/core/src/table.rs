@@ -1,14 +1,19 @@
 //! The table: the state of one namespace, without any time in it.
 
+mod acquire;
 mod apply;
+mod deadlock;
 mod decide;
 mod journal;
+mod serve;
+mod settings;
+mod transfer;
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 
 use crate::memory::Memory;
-use crate::model::{Claim, ClaimState, Lock, Revision, ServerId, Session, Text};
+use crate::model::{Claim, ClaimState, Lock, LockSettings, Revision, ServerId, Session, Text};
 use crate::rejection::Rejection;
 use journal::Undo;
 
@@ -20,6 +25,8 @@ pub struct Table {
     opened: BTreeMap<Revision, Text>,
     claims: BTreeMap<Revision, Claim>,
     locks: BTreeMap<Text, Lock>,
+    /// What operators have set, where that is not the default.
+    settings: BTreeMap<Text, LockSettings>,
     /// How many open sessions and lingering claims each server is the home of.
     homes: BTreeMap<ServerId, usize>,
     memory: Memory,
@@ -35,14 +42,21 @@ impl PartialEq for Table {
             && self.opened == other.opened
             && self.claims == other.claims
             && self.locks == other.locks
+            && self.settings == other.settings
     }
 }
 
 impl Table {
     /// Restores a table from its parts at a revision. The `claims` of each session are filled in from `claims`.
     #[must_use]
-    pub fn restore(revision: Revision, sessions: Vec<Session>, claims: Vec<Claim>) -> Self {
-        let mut table = Self { revision, ..Self::default() };
+    pub fn restore(
+        revision: Revision,
+        sessions: Vec<Session>,
+        claims: Vec<Claim>,
+        settings: Vec<(Text, LockSettings)>,
+    ) -> Self {
+        let settings = settings.into_iter().collect();
+        let mut table = Self { revision, settings, ..Self::default() };
         for session in sessions {
             table.admit(Session { claims: BTreeMap::new(), ..session });
         }
@@ -167,7 +181,10 @@ impl Table {
                 ClaimState::Waiting => {
                     lock.waiters.insert(rank);
                 }
-                ClaimState::Held { .. } | ClaimState::Lingering { .. } => lock.holder = Some(claim.id),
+                ClaimState::Held { .. } | ClaimState::Lingering { .. } => {
+                    lock.holders.insert(claim.id);
+                    lock.permits += u64::from(claim.spec.mode.permits());
+                }
             }
         }
         if let ClaimState::Lingering { home, .. } = claim.state {
@@ -190,9 +207,12 @@ impl Table {
                     ClaimState::Waiting => {
                         lock.waiters.remove(&rank);
                     }
-                    ClaimState::Held { .. } | ClaimState::Lingering { .. } => lock.holder = None,
+                    ClaimState::Held { .. } | ClaimState::Lingering { .. } => {
+                        lock.holders.remove(&id);
+                        lock.permits -= u64::from(claim.spec.mode.permits());
+                    }
                 }
-                if lock.holder.is_none() && lock.waiters.is_empty() {
+                if lock.holders.is_empty() && lock.waiters.is_empty() {
                     self.locks.remove(name);
                 }
             }

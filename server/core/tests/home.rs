@@ -47,6 +47,7 @@ impl Lab {
             opening: None,
             home: self.table.session(session).expect("open").spec.home,
             names: vec!["a".into()],
+            mode: tenure_core::AskedMode::Exclusive,
             queue: true,
             priority: 0,
             metadata: Arc::new(BTreeMap::new()),

@@ -9,8 +9,8 @@ use std::time::Duration;
 use naive::Naive;
 use proptest::prelude::*;
 use tenure_core::{
-    Claim, ClaimState, Command, EndReason, Event, Eviction, Opening, Outcome, Recorded, Revision, ServerId, Session,
-    Table, Text,
+    AskedMode, Claim, ClaimState, Command, EndReason, Event, Eviction, Handoff, LockSettings, Mode, Opening, Outcome,
+    Preempt, Recorded, Revision, ServerId, Session, Table, Text,
 };
 
 fn text(value: &str) -> Text {
@@ -20,18 +20,93 @@ fn text(value: &str) -> Text {
 /// A command whose numbers are places among what there is, so that most of them mean something.
 #[derive(Clone, Debug)]
 enum Step {
-    Open { session: u8, home: u64, ttl: u64 },
-    Attach { session: u8, home: u64 },
-    Close { session: u8 },
-    EndSession { session: u8, home: u64, stale: bool },
-    Acquire { session: u8, names: u8, queue: bool, priority: i32, opens: bool, home: u64, lingers: bool },
-    Cancel { session: u8, names: u8 },
-    EndWait { claim: usize },
-    Abandon { claim: usize, home: u64 },
-    Release { session: u8, name: u8, token: usize },
-    EndLingering { claim: usize, home: u64 },
-    Evict { name: u8 },
-    Adopt { dead: u64, by: u64 },
+    Open {
+        session: u8,
+        home: u64,
+        ttl: u64,
+    },
+    Attach {
+        session: u8,
+        home: u64,
+    },
+    Close {
+        session: u8,
+    },
+    EndSession {
+        session: u8,
+        home: u64,
+        stale: bool,
+    },
+    Acquire {
+        session: u8,
+        names: u8,
+        mode: AskedMode,
+        queue: bool,
+        priority: i32,
+        opens: bool,
+        home: u64,
+        lingers: bool,
+    },
+    Cancel {
+        session: u8,
+        names: u8,
+    },
+    EndWait {
+        claim: usize,
+    },
+    Abandon {
+        claim: usize,
+        home: u64,
+    },
+    Release {
+        session: u8,
+        name: u8,
+        token: usize,
+    },
+    EndLingering {
+        claim: usize,
+        home: u64,
+    },
+    Evict {
+        name: u8,
+    },
+    Update {
+        session: u8,
+        name: u8,
+        token: usize,
+    },
+    Transfer {
+        name: u8,
+        token: Option<usize>,
+        to: Option<u8>,
+        by: Option<u8>,
+    },
+    Preempt {
+        claim: usize,
+        home: u64,
+    },
+    EndTransfer {
+        claim: usize,
+        home: u64,
+    },
+    Configure {
+        name: u8,
+        limit: Option<u32>,
+        preempt: bool,
+    },
+    Adopt {
+        dead: u64,
+        by: u64,
+    },
+}
+
+fn mode() -> impl Strategy<Value = AskedMode> {
+    prop_oneof![
+        3 => Just(AskedMode::Exclusive),
+        3 => Just(AskedMode::Shared),
+        3 => (1u32..4, prop::option::weighted(0.8, 2u32..4))
+            .prop_map(|(permits, limit)| AskedMode::Permits { permits, limit }),
+    ]
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -42,14 +117,24 @@ fn step() -> impl Strategy<Value = Step> {
         1 => session.clone().prop_map(|session| Step::Close { session }),
         1 => (session.clone(), home.clone(), any::<bool>())
             .prop_map(|(session, home, stale)| Step::EndSession { session, home, stale }),
-        12 => (session.clone(), 1u8..8, any::<bool>(), -1i32..2, any::<bool>(), home.clone(), prop::bool::weighted(0.2))
-            .prop_map(|(session, names, queue, priority, opens, home, lingers)| {
-                Step::Acquire { session, names, queue, priority, opens, home, lingers }
+        14 => (session.clone(), 1u8..8, mode(), prop::bool::weighted(0.7), -1i32..2, any::<bool>(), home.clone(),
+            prop::bool::weighted(0.15))
+            .prop_map(|(session, names, mode, queue, priority, opens, home, lingers)| {
+                Step::Acquire { session, names, mode, queue, priority, opens, home, lingers }
             }),
         2 => (session.clone(), 1u8..8).prop_map(|(session, names)| Step::Cancel { session, names }),
         2 => any::<usize>().prop_map(|claim| Step::EndWait { claim }),
         1 => (any::<usize>(), home.clone()).prop_map(|(claim, home)| Step::Abandon { claim, home }),
-        6 => (session, 0u8..3, any::<usize>()).prop_map(|(session, name, token)| Step::Release { session, name, token }),
+        6 => (session.clone(), 0u8..3, any::<usize>())
+            .prop_map(|(session, name, token)| Step::Release { session, name, token }),
+        1 => (session.clone(), 0u8..3, any::<usize>())
+            .prop_map(|(session, name, token)| Step::Update { session, name, token }),
+        4 => (0u8..3, prop::option::of(any::<usize>()), prop::option::of(session.clone()), prop::option::of(session))
+            .prop_map(|(name, token, to, by)| Step::Transfer { name, token, to, by }),
+        3 => (any::<usize>(), home.clone()).prop_map(|(claim, home)| Step::Preempt { claim, home }),
+        1 => (any::<usize>(), home.clone()).prop_map(|(claim, home)| Step::EndTransfer { claim, home }),
+        2 => (0u8..3, prop::option::of(1u32..4), any::<bool>())
+            .prop_map(|(name, limit, preempt)| Step::Configure { name, limit, preempt }),
         3 => (any::<usize>(), home.clone()).prop_map(|(claim, home)| Step::EndLingering { claim, home }),
         1 => (0u8..3).prop_map(|name| Step::Evict { name }),
         1 => (home.clone(), home).prop_map(|(dead, by)| Step::Adopt { dead, by }),
@@ -75,6 +160,15 @@ fn pick(table: &Table, place: usize) -> Revision {
     claims.get(place % (claims.len() + 1)).copied().unwrap_or(Revision(1_000_000))
 }
 
+fn pick_token(table: &Table, place: usize) -> Revision {
+    let tokens: Vec<Revision> = table.claims().filter_map(Claim::token).collect();
+    tokens.get(place % (tokens.len() + 1)).copied().unwrap_or(Revision(1))
+}
+
+fn operator() -> Eviction {
+    Eviction { operator: text("op"), note: text("") }
+}
+
 fn command(step: &Step, table: &Table) -> Command {
     let opening =
         |ttl| Opening { ttl: Duration::from_secs(ttl), owner: text("owner"), metadata: Arc::new(BTreeMap::new()) };
@@ -90,11 +184,12 @@ fn command(step: &Step, table: &Table) -> Command {
             let opened = if stale { Revision(opened.0.saturating_sub(1)) } else { opened };
             Command::EndSession { session: id, opened, home: ServerId(home), reason: EndReason::Expired }
         }
-        Step::Acquire { session, names: bits, queue, priority, opens, home, lingers } => Command::Acquire {
+        Step::Acquire { session, names: bits, mode, queue, priority, opens, home, lingers } => Command::Acquire {
             session: session_id(session),
             opening: opens.then(|| opening(1)),
             home: ServerId(home),
             names: names(bits),
+            mode,
             queue,
             priority,
             metadata: Arc::new(BTreeMap::new()),
@@ -106,16 +201,37 @@ fn command(step: &Step, table: &Table) -> Command {
         Step::EndWait { claim } => Command::EndWait { claim: pick(table, claim) },
         Step::Abandon { claim, home } => Command::Abandon { claim: pick(table, claim), home: ServerId(home) },
         Step::Release { session, name: place, token } => {
-            let tokens: Vec<Revision> = table.claims().filter_map(Claim::token).collect();
-            let token = tokens.get(token % (tokens.len() + 1)).copied().unwrap_or(Revision(1));
-            Command::Release { session: session_id(session), name: name(place), token }
+            Command::Release { session: session_id(session), name: name(place), token: pick_token(table, token) }
+        }
+        Step::Update { session, name: place, token } => Command::UpdateClaim {
+            session: session_id(session),
+            name: name(place),
+            token: pick_token(table, token),
+            metadata: Arc::new(BTreeMap::from([("a".to_owned(), "b".to_owned())])),
+        },
+        Step::Transfer { name: place, token, to, by } => Command::Transfer {
+            name: name(place),
+            // A holder says what it holds.
+            token: token.or(by.map(usize::from)).map(|token| pick_token(table, token)),
+            to: to.map(session_id),
+            by: match by {
+                Some(session) => Handoff::ByHolder { session: session_id(session) },
+                None => Handoff::ByOperator { by: operator(), drain: Duration::from_secs(1) },
+            },
+        },
+        Step::Preempt { claim, home } => Command::Preempt { claim: pick(table, claim), home: ServerId(home) },
+        Step::EndTransfer { claim, home } => {
+            let claim = pick(table, claim);
+            let pending = table.claim(claim).and_then(|claim| claim.transfer);
+            let started = pending.map_or(Revision(0), |transfer| transfer.started);
+            Command::EndTransfer { claim, started, home: ServerId(home) }
+        }
+        Step::Configure { name: place, limit, preempt } => {
+            let preempt = preempt.then_some(Preempt { settling: Duration::ZERO, drain: Duration::from_secs(1) });
+            Command::ConfigureLock { name: name(place), settings: LockSettings { limit, preempt }, by: operator() }
         }
         Step::EndLingering { claim, home } => Command::EndLingering { claim: pick(table, claim), home: ServerId(home) },
-        Step::Evict { name: place } => Command::Evict {
-            name: name(place),
-            token: None,
-            eviction: Eviction { operator: text("op"), note: text("") },
-        },
+        Step::Evict { name: place } => Command::Evict { name: name(place), token: None, eviction: operator() },
         Step::Adopt { dead, by } => Command::Adopt { dead: ServerId(dead), by: ServerId(by) },
     }
 }
@@ -123,7 +239,8 @@ fn command(step: &Step, table: &Table) -> Command {
 /// A table that was restored from the parts of another.
 fn restored(table: &Table) -> Table {
     let sessions: Vec<Session> = table.sessions_after(Revision(0)).cloned().collect();
-    Table::restore(table.revision(), sessions, table.claims().cloned().collect())
+    let settings = table.all_settings().map(|(name, settings)| (name.clone(), settings.clone())).collect();
+    Table::restore(table.revision(), sessions, table.claims().cloned().collect(), settings)
 }
 
 fn replayed(events: &[Recorded]) -> Table {
@@ -142,13 +259,23 @@ fn check_table(table: &Table) {
             let lock = table.lock(name).expect("a claimed lock is kept");
             match claim.state {
                 ClaimState::Waiting => assert!(lock.waiters.contains(&claim.rank())),
-                ClaimState::Held { .. } | ClaimState::Lingering { .. } => assert_eq!(lock.holder, Some(claim.id)),
+                ClaimState::Held { .. } | ClaimState::Lingering { .. } => assert!(lock.holders.contains(&claim.id)),
             }
         }
         if !matches!(claim.state, ClaimState::Lingering { .. }) {
             let session = table.session(&claim.spec.session).expect("a claim's session is open");
             assert_eq!(session.opened, claim.spec.opened);
         }
+        assert!(claim.transfer.is_none() || matches!(claim.state, ClaimState::Held { .. }));
+    }
+    for (_, lock) in table.locks_after("", None) {
+        let holders: Vec<&Claim> = lock.holders.iter().filter_map(|holder| table.claim(*holder)).collect();
+        assert_eq!(lock.permits, holders.iter().map(|holder| u64::from(holder.spec.mode.permits())).sum::<u64>());
+        if holders.iter().any(|holder| holder.spec.mode == Mode::Exclusive) {
+            assert_eq!(holders.len(), 1, "an exclusive hold is alone");
+        }
+        let shared = holders.iter().filter(|holder| holder.spec.mode == Mode::Shared).count();
+        assert!(shared == 0 || shared == holders.len(), "a shared hold is beside shared ones only");
     }
 }
 
@@ -171,7 +298,7 @@ proptest! {
 
             for (place, recorded) in events.iter().enumerate() {
                 prop_assert_eq!(recorded.revision, Revision((history.len() + place + 1) as u64), "revisions have no gaps");
-                if let Event::ClaimGranted { spec, .. } = &recorded.event {
+                if let Event::ClaimGranted { spec, .. } | Event::ClaimTransferred { spec, .. } = &recorded.event {
                     prop_assert!(recorded.revision > last_token, "tokens rise");
                     prop_assert!(!spec.names.is_empty());
                     last_token = recorded.revision;
@@ -183,6 +310,7 @@ proptest! {
             history.extend(events);
             prop_assert_eq!(naive.holders(), naive::holders_of(&table), "after {:?}", command);
             prop_assert_eq!(naive.waiters(), naive::waiters_of(&table), "after {:?}", command);
+            prop_assert_eq!(naive.pending(), naive::pending_of(&table), "after {:?}", command);
             prop_assert_eq!(expected, naive::kind_of(&outcome), "answering {:?}", command);
             check_table(&table);
         }

@@ -32,6 +32,7 @@ impl Lab {
             opening: Some(opening),
             home: HOME,
             names: vec![name.into()],
+            mode: tenure_core::AskedMode::Exclusive,
             queue,
             priority: 0,
             metadata: Arc::new(BTreeMap::new()),
@@ -75,7 +76,7 @@ fn a_late_release_does_not_end_a_later_hold() {
     let second = lab.hold("ann", "a");
     assert!(second > first);
     assert_eq!(lab.release("ann", "a", first), Ok(Outcome::Done), "it had been released");
-    assert_eq!(lab.table.lock("a").and_then(|lock| lock.holder), Some(second), "and that is all");
+    assert_eq!(lab.table.lock("a").and_then(|lock| lock.holders.first().copied()), Some(second), "and that is all");
 }
 
 #[test]
@@ -139,7 +140,11 @@ fn a_minimum_hold_outlasts_the_release_and_the_session() {
     assert!(matches!(outcome, Outcome::Waiting { .. }), "{outcome:?}");
     let elsewhere = Command::EndLingering { claim: claim.id, home: ServerId(7) };
     lab.ask(elsewhere).expect("without effect");
-    assert_eq!(lab.table.lock("a").and_then(|lock| lock.holder), Some(claim.id), "only its home ends it");
+    assert_eq!(
+        lab.table.lock("a").and_then(|lock| lock.holders.first().copied()),
+        Some(claim.id),
+        "only its home ends it"
+    );
     lab.ask(Command::EndLingering { claim: claim.id, home: HOME }).expect("due");
     let granted = matches!(&lab.events.last().expect("events").event, Event::ClaimGranted { spec, .. } if &*spec.session == "bob");
     assert!(granted, "{:?}", lab.events.last());
@@ -171,6 +176,7 @@ fn a_claim_must_be_asked_for_again_with_the_same_names() {
         opening: None,
         home: HOME,
         names: vec!["a".into(), "b".into()],
+        mode: tenure_core::AskedMode::Exclusive,
         queue: true,
         priority: 0,
         metadata: Arc::new(BTreeMap::new()),

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::event::{Event, Recorded};
-use crate::model::{Claim, ClaimState, Revision, ServerId, Session, Text};
+use crate::event::{EndReason, Event, Recorded};
+use crate::model::{Claim, ClaimState, Revision, ServerId, Session, Text, Transfer};
 use crate::table::journal::Undo;
 use crate::table::{Table, lingers_at};
 
@@ -48,18 +48,33 @@ impl Table {
                 }
             }
             Event::ClaimQueued(spec) => {
-                self.put(Claim { id: revision, spec: spec.clone(), state: ClaimState::Waiting });
+                self.put(Claim::new(revision, spec.clone(), ClaimState::Waiting));
             }
             Event::ClaimGranted { claim, spec } => {
                 self.take(*claim);
-                self.put(Claim { id: *claim, spec: spec.clone(), state: ClaimState::Held { token: revision } });
+                self.put(Claim::new(*claim, spec.clone(), ClaimState::Held { token: revision }));
             }
             Event::ClaimLingering { claim, token, spec, home, .. } => {
                 self.take(*claim);
                 let state = ClaimState::Lingering { token: *token, home: *home };
-                self.put(Claim { id: *claim, spec: spec.clone(), state });
+                self.put(Claim::new(*claim, spec.clone(), state));
             }
             Event::ClaimEnded { claim, .. } => self.take(*claim),
+            Event::ClaimUpdated { claim, spec, .. } => {
+                let spec = spec.clone();
+                self.alter(*claim, |found| Claim { spec, ..found });
+            }
+            Event::TransferStarted { claim, to, drain, .. } => {
+                let transfer = Some(Transfer { to: *to, started: revision, drain: *drain });
+                self.alter(*claim, |found| Claim { transfer, ..found });
+            }
+            Event::TransferCancelled { claim, .. } => self.alter(*claim, |found| Claim { transfer: None, ..found }),
+            Event::ClaimTransferred { from, claim, spec, .. } => {
+                self.take(*from);
+                self.take(*claim);
+                self.put(Claim::new(*claim, spec.clone(), ClaimState::Held { token: revision }));
+            }
+            Event::LockConfigured { name, settings, .. } => self.set(name, settings.clone()),
             Event::ServerAdopted { dead, by } => self.adopt(*dead, *by),
             Event::HistoryLost { .. } => {}
         }
@@ -73,6 +88,13 @@ impl Table {
     fn take(&mut self, id: Revision) {
         if let Some(claim) = self.leave(id) {
             self.note(Undo::ClaimLeft(claim));
+        }
+    }
+
+    fn alter(&mut self, id: Revision, change: impl FnOnce(Claim) -> Claim) {
+        if let Some(claim) = self.claims.get(&id).cloned() {
+            self.take(id);
+            self.put(change(claim));
         }
     }
 
@@ -118,6 +140,9 @@ impl Table {
                 if !self.claims.get(claim).is_some_and(lingers) {
                     self.memory.claim_ended(&spec.session, *token, *reason);
                 }
+            }
+            Event::ClaimTransferred { from_token, from_spec, .. } => {
+                self.memory.claim_ended(&from_spec.session, *from_token, EndReason::Transferred);
             }
             _ => {}
         }

@@ -5,21 +5,13 @@ use std::time::Duration;
 
 use crate::command::{Command, Opening, Outcome};
 use crate::event::{EndReason, Event, Eviction, Recorded};
-use crate::model::{Claim, ClaimSpec, ClaimState, Lock, Metadata, Rank, Revision, ServerId, SessionSpec, Text};
+use crate::model::{Claim, ClaimSpec, ClaimState, Metadata, Revision, ServerId, SessionSpec, Text};
 use crate::rejection::Rejection;
+use crate::table::acquire::Request;
 use crate::table::{Table, lingers_at};
 
-type Events = Vec<Recorded>;
-type Decision = Result<Outcome, Rejection>;
-
-/// What Acquire asks for, without who asks.
-struct Request {
-    names: Vec<Text>,
-    queue: bool,
-    priority: i32,
-    metadata: Metadata,
-    min_hold: Duration,
-}
+pub(super) type Events = Vec<Recorded>;
+pub(super) type Decision = Result<Outcome, Rejection>;
 
 impl Table {
     /// Decides a command: pushes the events it causes onto `decided`, none if it is rejected. The table shows them at once,
@@ -51,8 +43,8 @@ impl Table {
                 }
                 Ok(Outcome::Done)
             }
-            Command::Acquire { session, opening, home, names, queue, priority, metadata, min_hold } => {
-                let request = Request { names, queue, priority, metadata, min_hold };
+            Command::Acquire { session, opening, home, names, mode, queue, priority, metadata, min_hold } => {
+                let request = Request { names, mode, queue, priority, metadata, min_hold };
                 self.acquire(&session, opening, home, request, decided)
             }
             Command::CancelAcquire { session, names } => self.cancel(&session, &names, decided),
@@ -69,6 +61,22 @@ impl Table {
                 Ok(Outcome::Done)
             }
             Command::Evict { name, token, eviction } => Ok(self.evict(&name, token, eviction, decided)),
+            Command::UpdateClaim { session, name, token, metadata } => {
+                self.update(session, name, token, metadata, decided)
+            }
+            Command::Transfer { name, token, to, by } => self.transfer(name, token, to, by, decided),
+            Command::Preempt { claim, home } => {
+                self.preempt(claim, home, decided);
+                Ok(Outcome::Done)
+            }
+            Command::EndTransfer { claim, started, home } => {
+                self.end_transfer(claim, started, home, decided);
+                Ok(Outcome::Done)
+            }
+            Command::ConfigureLock { name, settings, by } => {
+                self.configure(name, settings, by, decided);
+                Ok(Outcome::Done)
+            }
             Command::Adopt { dead, by } => {
                 if dead != by && self.homes.contains_key(&dead) {
                     self.emit(Event::ServerAdopted { dead, by }, decided);
@@ -78,19 +86,19 @@ impl Table {
         }
     }
 
-    fn open(&mut self, session: &Text, opening: Opening, home: ServerId, decided: &mut Events) {
+    pub(super) fn open(&mut self, session: &Text, opening: Opening, home: ServerId, decided: &mut Events) {
         let Opening { ttl, owner, metadata } = opening;
         let spec = SessionSpec { id: session.clone(), ttl, owner, metadata, home };
         self.emit(Event::SessionOpened(Arc::new(spec)), decided);
     }
 
-    fn open_session(&self, session: &Text) -> Decision {
+    pub(super) fn open_session(&self, session: &Text) -> Decision {
         let session = self.find_session(session)?.clone();
         let claims = session.claim_ids().into_iter().filter_map(|id| self.claims.get(&id).cloned()).collect();
         Ok(Outcome::Open { session, claims })
     }
 
-    fn attach_session(
+    pub(super) fn attach_session(
         &mut self,
         session: &Text,
         home: ServerId,
@@ -115,77 +123,6 @@ impl Table {
         }
         self.emit(Event::SessionEnded { session: session.clone(), opened, reason }, decided);
         self.serve(freed, decided);
-    }
-
-    fn acquire(
-        &mut self,
-        session: &Text,
-        opening: Option<Opening>,
-        home: ServerId,
-        request: Request,
-        decided: &mut Events,
-    ) -> Decision {
-        match (self.sessions.get(session), opening) {
-            (None, None) => return self.open_session(session),
-            (None, Some(opening)) => {
-                if !request.queue
-                    && let Some(blocker) = self.blocker(&request.names, Rank::of_new(request.priority))
-                {
-                    // Trying once in vain leaves no trace, not even a session.
-                    return Ok(Outcome::Busy { blocker, ttl: None });
-                }
-                self.open(session, opening, home, decided);
-            }
-            (Some(found), opening) => {
-                if let Some(existing) = request.names.iter().find(|name| found.claims.contains_key(*name))
-                    && self.claim_of(found, &request.names).is_none()
-                {
-                    return Err(Rejection::ClaimOverlap { name: existing.clone(), session: session.clone() });
-                }
-                self.attach_session(session, home, opening.map(|opening| opening.ttl), decided)?;
-            }
-        }
-        let found = self.find_session(session)?;
-        let ttl = found.spec.ttl;
-        if let Some(claim) = self.claim_of(found, &request.names) {
-            return Ok(self.standing(claim.clone(), ttl));
-        }
-        let blocker = self.blocker(&request.names, Rank::of_new(request.priority));
-        if let (Some(blocker), false) = (&blocker, request.queue) {
-            return Ok(Outcome::Busy { blocker: blocker.clone(), ttl: Some(ttl) });
-        }
-        let Request { names, priority, metadata, min_hold, .. } = request;
-        let (opened, owner) = (found.opened, found.spec.owner.clone());
-        let spec = ClaimSpec { session: session.clone(), opened, owner, names, priority, metadata, min_hold };
-        let (id, spec) = (self.revision.next(), Arc::new(spec));
-        if blocker.is_some() {
-            self.emit(Event::ClaimQueued(spec.clone()), decided);
-        } else {
-            self.emit(Event::ClaimGranted { claim: id, spec: spec.clone() }, decided);
-        }
-        let state = blocker.as_ref().map_or(ClaimState::Held { token: id }, |_| ClaimState::Waiting);
-        Ok(self.standing(Claim { id, spec, state }, ttl))
-    }
-
-    /// How a claim stands, as an answer.
-    fn standing(&self, claim: Claim, ttl: Duration) -> Outcome {
-        match claim.state {
-            ClaimState::Waiting => {
-                let blocker = self.blocker(&claim.spec.names, claim.rank()).unwrap_or_else(|| claim.clone());
-                Outcome::Waiting { claim, blocker, ttl }
-            }
-            ClaimState::Held { .. } | ClaimState::Lingering { .. } => Outcome::Held { claim, ttl },
-        }
-    }
-
-    /// The claim that keeps one of this rank from being granted these names: a holder, or a waiter that goes first.
-    fn blocker(&self, names: &[Text], rank: Rank) -> Option<Claim> {
-        let in_the_way = |lock: &Lock| {
-            let first = lock.waiters.first().filter(|first| **first < rank).map(|first| first.1);
-            lock.holder.or(first)
-        };
-        let id = names.iter().filter_map(|name| self.locks.get(name)).find_map(in_the_way)?;
-        self.claims.get(&id).cloned()
     }
 
     fn cancel(&mut self, session: &Text, names: &[Text], decided: &mut Events) -> Decision {
@@ -221,90 +158,76 @@ impl Table {
     }
 
     fn release(&mut self, session: Text, name: Text, token: Revision, decided: &mut Events) -> Decision {
+        let claim = match self.held(&session, &name, token) {
+            Ok(claim) => claim.clone(),
+            // A repeated release: it has taken effect.
+            Err(Rejection::HoldEnded { reason: EndReason::Released | EndReason::Transferred, .. }) => {
+                return Ok(Outcome::Done);
+            }
+            Err(rejection) => return Err(rejection),
+        };
+        match claim.transfer {
+            Some(transfer) => drop(self.hand_over(&claim, transfer.to, decided)),
+            None => {
+                let freed = self.end_or_linger(claim.id, EndReason::Released, decided);
+                self.serve(freed, decided);
+            }
+        }
+        Ok(Outcome::Done)
+    }
+
+    fn update(
+        &mut self,
+        session: Text,
+        name: Text,
+        token: Revision,
+        metadata: Metadata,
+        decided: &mut Events,
+    ) -> Decision {
+        let claim = self.held(&session, &name, token)?.clone();
+        if claim.spec.metadata == metadata {
+            return Ok(Outcome::Updated(claim));
+        }
+        let spec = Arc::new(ClaimSpec { metadata, ..(*claim.spec).clone() });
+        self.emit(Event::ClaimUpdated { claim: claim.id, token, spec: spec.clone() }, decided);
+        Ok(Outcome::Updated(Claim { spec, ..claim }))
+    }
+
+    /// The claim that a session holds a lock with, under this token.
+    pub(super) fn held(&self, session: &Text, name: &Text, token: Revision) -> Result<&Claim, Rejection> {
         if token > self.revision {
             return Err(Rejection::TokenFromFuture { token, revision: self.revision });
         }
-        let found = self.sessions.get(&session);
-        let claim = found.and_then(|found| self.claims.get(found.claims.get(&name)?));
-        if let Some(claim) = claim
-            && claim.state == (ClaimState::Held { token })
-        {
-            let freed = self.end_or_linger(claim.id, EndReason::Released, decided);
-            self.serve(freed, decided);
-            return Ok(Outcome::Done);
+        let found = self.sessions.get(session);
+        let claim = found.and_then(|found| self.claims.get(found.claims.get(name)?));
+        if let Some(claim) = claim.filter(|claim| claim.state == ClaimState::Held { token }) {
+            return Ok(claim);
         }
-        match self.memory.end_of_hold(&session, token) {
-            Some(EndReason::Released) => return Ok(Outcome::Done),
-            Some(reason) if found.is_some() => return Err(Rejection::HoldEnded { name, session, token, reason }),
+        let (name, session) = (name.clone(), session.clone());
+        let ended = self.memory.end_of_hold(&session, token);
+        match ended {
+            // Known also when the session has ended since, so that a repeated release is none.
+            Some(reason) if found.is_some() || matches!(reason, EndReason::Released | EndReason::Transferred) => {
+                return Err(Rejection::HoldEnded { name, session, token, reason });
+            }
             _ => {}
         }
         self.find_session(&session)?;
         if claim.is_some_and(|claim| claim.token().is_some()) {
             return Err(Rejection::TokenMismatch { name, session, token });
         }
-        let holder = self.locks.get(&name).and_then(|lock| self.claims.get(&lock.holder?));
-        let holder = holder.filter(|holder| matches!(holder.state, ClaimState::Held { .. }));
+        let holder = self.holder_of(&name).filter(|holder| matches!(holder.state, ClaimState::Held { .. }));
         Err(Rejection::NotHolder { holder: holder.map(|holder| holder.spec.session.clone()), name, session })
     }
 
     fn evict(&mut self, name: &Text, token: Option<Revision>, eviction: Eviction, decided: &mut Events) -> Outcome {
-        let holder = self.locks.get(name).and_then(|lock| self.claims.get(&lock.holder?));
-        match holder.filter(|holder| token.is_none_or(|token| holder.token() == Some(token))).cloned() {
-            Some(holder) => {
-                self.end_claim(holder.id, EndReason::Evicted, Some(eviction), decided);
-                Outcome::Evicted(vec![holder])
-            }
-            None => Outcome::Evicted(Vec::new()),
+        let holders = self.locks.get(name).map(|lock| lock.holders.clone()).unwrap_or_default();
+        let meant = |holder: &&Claim| token.is_none_or(|token| holder.token() == Some(token));
+        let meant: Vec<Claim> =
+            holders.iter().filter_map(|holder| self.claims.get(holder)).filter(meant).cloned().collect();
+        for holder in &meant {
+            self.end_claim(holder.id, EndReason::Evicted, Some(eviction.clone()), decided);
         }
-    }
-
-    /// Ends a claim and serves those who waited for its locks.
-    fn end_claim(&mut self, id: Revision, reason: EndReason, eviction: Option<Eviction>, decided: &mut Events) {
-        let Some(claim) = self.claims.get(&id) else { return };
-        let (token, spec) = (claim.token(), claim.spec.clone());
-        let freed = spec.names.clone();
-        self.emit(Event::ClaimEnded { claim: id, token, spec, reason, eviction }, decided);
-        self.serve(freed, decided);
-    }
-
-    /// Ends a claim, or lets it linger if it is held with a minimum. Returns the names that others may be granted now.
-    fn end_or_linger(&mut self, id: Revision, reason: EndReason, decided: &mut Events) -> Vec<Text> {
-        let Some(claim) = self.claims.get(&id) else { return Vec::new() };
-        let spec = claim.spec.clone();
-        let home = self.sessions.get(&spec.session).map(|session| session.spec.home);
-        match (claim.state, home) {
-            (ClaimState::Held { token }, Some(home)) if !spec.min_hold.is_zero() => {
-                self.emit(Event::ClaimLingering { claim: id, token, spec, reason, home }, decided);
-                Vec::new()
-            }
-            _ => {
-                let (token, freed) = (claim.token(), spec.names.clone());
-                self.emit(Event::ClaimEnded { claim: id, token, spec, reason, eviction: None }, decided);
-                freed
-            }
-        }
-    }
-
-    /// Grants freed names to those who are first in all their queues. A grant takes names, and taking a waiter out of
-    /// other queues frees nobody there, for it then holds those names; so one look at each freed name is enough, except
-    /// that the next in one queue may wait for another freed name as well and is found there.
-    fn serve(&mut self, mut freed: Vec<Text>, decided: &mut Events) {
-        freed.sort_unstable();
-        freed.dedup();
-        for name in freed {
-            let Some(first) = self.locks.get(&name).and_then(|lock| lock.waiters.first()).copied() else { continue };
-            let Some(claim) = self.claims.get(&first.1) else { continue };
-            let spec = claim.spec.clone();
-            if self.blocker(&spec.names, first).is_none() {
-                self.emit(Event::ClaimGranted { claim: first.1, spec }, decided);
-            }
-        }
-    }
-}
-
-impl Rank {
-    /// The rank of a claim that is made now: behind every waiter of the same priority.
-    fn of_new(priority: i32) -> Self {
-        Self(std::cmp::Reverse(priority), Revision::MAX)
+        Outcome::Evicted(meant)
     }
 }

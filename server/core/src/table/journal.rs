@@ -1,6 +1,6 @@
 //! The journal: how to take back what was decided but not committed.
 
-use crate::model::{Claim, Revision, ServerId, Session, Text};
+use crate::model::{Claim, LockSettings, Revision, ServerId, Session, Text};
 use crate::table::Table;
 
 /// How to take back one change.
@@ -18,6 +18,8 @@ pub(super) enum Undo {
     ClaimEntered(Revision),
     /// Put this claim back.
     ClaimLeft(Claim),
+    /// Put these settings back.
+    Configured { name: Text, before: LockSettings },
 }
 
 impl Table {
@@ -28,6 +30,7 @@ impl Table {
 
     /// Takes back everything that was decided since the last [`Self::commit`].
     pub fn undo(&mut self) {
+        self.journaling = false;
         while let Some(undo) = self.journal.pop() {
             match undo {
                 Undo::Revision(revision) => self.revision = revision,
@@ -46,6 +49,7 @@ impl Table {
                     self.leave(id);
                 }
                 Undo::ClaimLeft(claim) => self.enter(claim),
+                Undo::Configured { name, before } => self.set(&name, before),
             }
         }
     }

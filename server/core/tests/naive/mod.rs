@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use tenure_core::{Claim, ClaimState, Command, Outcome, Rejection, Table};
+use tenure_core::{AskedMode, Claim, ClaimState, Command, Handoff, Mode, Outcome, Rejection, Table};
 
-type Holders = BTreeMap<String, String>;
+type Holders = BTreeMap<String, Vec<String>>;
 type Waiters = BTreeMap<String, Vec<String>>;
 
 /// The kind of an answer.
@@ -15,6 +15,9 @@ pub enum Kind {
     Waiting,
     Busy,
     Evicted(usize),
+    Transferring,
+    Transferred,
+    Updated,
     Done,
     Rejected,
 }
@@ -33,9 +36,12 @@ struct Stake {
     token: u64,
     session: String,
     names: Vec<String>,
+    mode: Mode,
     priority: i32,
     lingers: bool,
     stand: Stand,
+    /// To whom it is to be handed over: the id of a claim, or 0 for the best.
+    pending: Option<u64>,
 }
 
 #[derive(Default)]
@@ -46,6 +52,9 @@ pub struct Naive {
     opened: BTreeMap<String, u64>,
     /// In order of arrival.
     stakes: Vec<Stake>,
+    /// Limits that were set, and on which locks preemption is allowed.
+    limits: BTreeMap<String, u32>,
+    preemptive: Vec<String>,
 }
 
 impl Naive {
@@ -73,15 +82,24 @@ impl Naive {
                 }
                 Kind::Done
             }
-            Command::Acquire { session, opening, home, names, queue, priority, min_hold, .. } => {
+            Command::Acquire { session, opening, home, names, mode, queue, priority, min_hold, .. } => {
+                let names_asked: Vec<String> = names.iter().map(ToString::to_string).collect();
+                let known = self.own(session, &names_asked);
+                let mode = match (known, self.mode(&names_asked, *mode)) {
+                    (Some(known), _) if same_mode(*mode, known) => known,
+                    (_, Some(mode)) => mode,
+                    (_, None) => return Kind::Rejected,
+                };
                 let stake = Stake {
                     id: 0,
                     token: 0,
                     session: session.to_string(),
-                    names: names.iter().map(ToString::to_string).collect(),
+                    names: names_asked,
+                    mode,
                     priority: *priority,
                     lingers: !min_hold.is_zero(),
                     stand: Stand::Waiting,
+                    pending: None,
                 };
                 let kind = self.acquire(session, opening.as_ref().map(|_| home.0), stake, *queue);
                 let was_open = self.sessions.contains_key(&**session);
@@ -134,9 +152,62 @@ impl Naive {
                     let named = stake.names.iter().any(|held| **held == **name);
                     stake.stand == Stand::Held && stake.session == **session && named && stake.token == token.0
                 };
-                if let Some(place) = self.stakes.iter().position(held) {
-                    self.end(place);
+                match self.stakes.iter().position(held) {
+                    Some(place) if self.stakes[place].pending.is_some() => {
+                        self.hand_over(place, self.stakes[place].pending.unwrap_or(0));
+                    }
+                    Some(place) => self.end(place),
+                    None => {}
                 }
+                Kind::Done
+            }
+            Command::UpdateClaim { .. } => {
+                if accepted {
+                    Kind::Updated
+                } else {
+                    Kind::Rejected
+                }
+            }
+            Command::Transfer { name, token, to, by } => {
+                self.transfer(name, token.map(|token| token.0), to.as_deref(), by)
+            }
+            Command::Preempt { claim, home } => {
+                if let Some(place) = self.place_of(claim.0)
+                    && self.sessions.get(&self.stakes[place].session) == Some(&home.0)
+                    && self.stakes[place].stand == Stand::Waiting
+                    && self.stakes[place].names.len() == 1
+                    && self.preemptive.contains(&self.stakes[place].names[0])
+                {
+                    self.preempt(place);
+                }
+                Kind::Done
+            }
+            Command::EndTransfer { claim, home, .. } => {
+                // The scenarios name the transfer that is pending, if there is one.
+                if let Some(place) = self.place_of(claim.0)
+                    && self.sessions.get(&self.stakes[place].session) == Some(&home.0)
+                {
+                    self.stakes[place].pending = None;
+                }
+                Kind::Done
+            }
+            Command::ConfigureLock { name, settings, .. } => {
+                self.preemptive.retain(|other| **other != **name);
+                if settings.preempt.is_some() {
+                    self.preemptive.push(name.to_string());
+                }
+                match settings.limit {
+                    Some(limit) => drop(self.limits.insert(name.to_string(), limit)),
+                    None => drop(self.limits.remove(&**name)),
+                }
+                if let Some(limit) = self.limit(name) {
+                    self.stakes.retain(|stake| {
+                        let hopeless =
+                            stake.mode.permits() > limit && stake.names.iter().any(|other| **other == **name);
+                        stake.stand != Stand::Waiting || !hopeless
+                    });
+                }
+                self.serve();
                 Kind::Done
             }
             Command::EndLingering { claim, home } => {
@@ -151,14 +222,11 @@ impl Naive {
             Command::Evict { name, .. } => {
                 let held =
                     |stake: &Stake| stake.stand != Stand::Waiting && stake.names.iter().any(|held| **held == **name);
-                match self.stakes.iter().position(held) {
-                    Some(place) => {
-                        self.stakes.remove(place);
-                        self.serve();
-                        Kind::Evicted(1)
-                    }
-                    None => Kind::Evicted(0),
-                }
+                let before = self.stakes.len();
+                self.stakes.retain(|stake| !held(stake));
+                let evicted = before - self.stakes.len();
+                self.serve();
+                Kind::Evicted(evicted)
             }
             Command::Adopt { dead, by } => {
                 for home in self.sessions.values_mut().filter(|home| **home == dead.0) {
@@ -188,6 +256,7 @@ impl Naive {
             let same = |claim: &&Claim| {
                 *claim.spec.session == *stake.session
                     && names_of(claim) == stake.names
+                    && (!lingering || stake.id == 0 || claim.id.0 == stake.id)
                     && matches!(claim.state, ClaimState::Lingering { .. }) == lingering
             };
             let claim = table.claims().find(same).expect("a claim that the model has");
@@ -204,7 +273,7 @@ impl Naive {
             return Kind::Rejected;
         }
         if let Some(existing) = existing {
-            if existing.names != stake.names {
+            if existing.names != stake.names || existing.mode != stake.mode {
                 return Kind::Rejected;
             }
             let kind = if existing.stand == Stand::Held { Kind::Held } else { Kind::Waiting };
@@ -249,28 +318,172 @@ impl Naive {
         self.serve();
     }
 
-    /// The one rule: a claim is served if nobody has any of its names, and nobody who goes first waits for any of them.
+    /// The one rule: a claim is served if it can stand beside all who have any of its names, and nobody who goes first waits for
+    /// any of them.
     fn serve(&mut self) {
-        let goes_first = |one: usize, other: usize, stakes: &[Stake]| {
-            (-stakes[one].priority, one) < (-stakes[other].priority, other)
-        };
-        while let Some(next) = (0..self.stakes.len()).find(|&place| {
-            self.stakes[place].stand == Stand::Waiting
-                && !(0..self.stakes.len()).any(|other| {
-                    let in_the_way =
-                        self.stakes[other].stand != Stand::Waiting || goes_first(other, place, &self.stakes);
-                    other != place
-                        && in_the_way
-                        && self.stakes[other].names.iter().any(|name| self.stakes[place].names.contains(name))
-                })
-        }) {
+        while let Some(next) = (0..self.stakes.len()).find(|&place| self.can_be_served(place, None)) {
             self.stakes[next].stand = Stand::Held;
+        }
+    }
+
+    /// Whether a waiting stake would be served if `without` were not there.
+    fn can_be_served(&self, place: usize, without: Option<usize>) -> bool {
+        let goes_first =
+            |one: usize, other: usize| (-self.stakes[one].priority, one) < (-self.stakes[other].priority, other);
+        let ahead = |other: usize| self.stakes[other].stand == Stand::Waiting && goes_first(other, place);
+        self.stakes[place].stand == Stand::Waiting
+            && self.fits(place, without)
+            && !(0..self.stakes.len()).any(|other| other != place && ahead(other) && self.meet(place, other))
+    }
+
+    /// Whether a stake can stand beside all who have any of its names.
+    fn fits(&self, place: usize, without: Option<usize>) -> bool {
+        let stake = &self.stakes[place];
+        stake.names.iter().all(|name| {
+            let holders: Vec<&Stake> = self
+                .stakes
+                .iter()
+                .enumerate()
+                .filter(|(other, held)| {
+                    Some(*other) != without && held.stand != Stand::Waiting && held.names.contains(name)
+                })
+                .map(|(_, held)| held)
+                .collect();
+            let permits: u32 = holders.iter().map(|held| held.mode.permits()).sum::<u32>() + stake.mode.permits();
+            holders.iter().all(|held| match (stake.mode, held.mode) {
+                (Mode::Shared, Mode::Shared) => true,
+                (Mode::Permits { .. }, Mode::Permits { .. }) => self.limit(name).is_some_and(|limit| permits <= limit),
+                _ => false,
+            })
+        })
+    }
+
+    fn meet(&self, one: usize, other: usize) -> bool {
+        self.stakes[other].names.iter().any(|name| self.stakes[one].names.contains(name))
+    }
+
+    /// What was set, or else what the first claim to permits says: holders before waiters, each in their order.
+    fn limit(&self, name: &str) -> Option<u32> {
+        let mut there: Vec<&Stake> =
+            self.stakes.iter().filter(|stake| stake.names.iter().any(|claimed| *claimed == name)).collect();
+        there.sort_by_key(|stake| match stake.stand {
+            Stand::Waiting => (1, -stake.priority, stake.id),
+            _ => (0, 0, stake.id),
+        });
+        let said = there.iter().find_map(|stake| match stake.mode {
+            Mode::Permits { limit, .. } => Some(limit),
+            _ => None,
+        });
+        self.limits.get(name).copied().or(said)
+    }
+
+    fn mode(&self, names: &[String], asked: AskedMode) -> Option<Mode> {
+        match asked {
+            AskedMode::Exclusive => Some(Mode::Exclusive),
+            AskedMode::Shared => Some(Mode::Shared),
+            AskedMode::Permits { permits, limit: asked } => {
+                let limits: Vec<u32> =
+                    names.iter().map(|name| self.limit(name).or(asked)).collect::<Option<Vec<u32>>>()?;
+                let agree = limits.iter().all(|limit| permits <= *limit && asked.is_none_or(|asked| asked == *limit));
+                agree.then(|| Mode::Permits { permits, limit: asked.unwrap_or(limits[0]) })
+            }
+        }
+    }
+
+    /// The mode in which a session claims exactly these names.
+    fn own(&self, session: &str, names: &[String]) -> Option<Mode> {
+        let own = |stake: &&Stake| stake.session == session && !matches!(stake.stand, Stand::Lingering(_));
+        self.stakes.iter().filter(own).find(|stake| stake.names == names).map(|stake| stake.mode)
+    }
+
+    /// Hands a hold over to the stake that is named, if that still can be, or to the best.
+    fn hand_over(&mut self, place: usize, named: u64) {
+        let next = self
+            .place_of(named)
+            .filter(|next| self.stakes[*next].stand == Stand::Waiting && self.fits(*next, Some(place)));
+        match next.or_else(|| self.best_after(place)) {
+            Some(next) => {
+                self.stakes[next].stand = Stand::Held;
+                self.stakes.remove(place);
+                self.serve();
+            }
+            None => self.end(place),
+        }
+    }
+
+    fn best_after(&self, place: usize) -> Option<usize> {
+        let can = |next: &usize| self.meet(place, *next) && self.can_be_served(*next, Some(place));
+        (0..self.stakes.len()).filter(can).min_by_key(|next| (-self.stakes[*next].priority, *next))
+    }
+
+    fn transfer(&mut self, name: &str, token: Option<u64>, to: Option<&str>, by: &Handoff) -> Kind {
+        let named = |stake: &Stake| stake.names.iter().any(|held| held == name);
+        let holders: Vec<usize> = (0..self.stakes.len())
+            .filter(|place| {
+                let stake = &self.stakes[*place];
+                stake.stand == Stand::Held && named(stake) && token.is_none_or(|token| token == stake.token)
+            })
+            .collect();
+        let [place] = holders[..] else { return Kind::Rejected };
+        let right = match by {
+            Handoff::ByHolder { session } => *self.stakes[place].session == **session,
+            Handoff::ByOperator { .. } => true,
+        };
+        if self.stakes[place].lingers || !right {
+            return Kind::Rejected;
+        }
+        let next = match to {
+            Some(session) => (0..self.stakes.len()).find(|next| {
+                let stake = &self.stakes[*next];
+                stake.session == session
+                    && stake.stand == Stand::Waiting
+                    && named(stake)
+                    && self.fits(*next, Some(place))
+            }),
+            None => self.best_after(place),
+        };
+        let Some(next) = next else { return Kind::Rejected };
+        let target = if to.is_some() { self.stakes[next].id } else { 0 };
+        match (by, self.stakes[place].pending) {
+            (Handoff::ByHolder { .. }, _) => {
+                self.hand_over(place, target);
+                Kind::Transferred
+            }
+            (_, Some(pending)) if pending != target => Kind::Rejected,
+            _ => {
+                self.stakes[place].pending = Some(target);
+                Kind::Transferring
+            }
+        }
+    }
+
+    fn preempt(&mut self, next: usize) {
+        let name = self.stakes[next].names[0].clone();
+        let has =
+            |place: &usize| self.stakes[*place].stand != Stand::Waiting && self.stakes[*place].names.contains(&name);
+        let holders: Vec<usize> = (0..self.stakes.len()).filter(has).collect();
+        let [place] = holders[..] else { return };
+        let holder = &self.stakes[place];
+        let worse = holder.priority < self.stakes[next].priority
+            && holder.mode == Mode::Exclusive
+            && self.stakes[next].mode == Mode::Exclusive
+            && holder.stand == Stand::Held
+            && !holder.lingers
+            && holder.pending.is_none();
+        if worse && self.can_be_served(next, Some(place)) {
+            self.stakes[place].pending = Some(self.stakes[next].id);
         }
     }
 
     pub fn holders(&self) -> Holders {
         let held = self.stakes.iter().filter(|stake| stake.stand != Stand::Waiting);
-        held.flat_map(|stake| stake.names.iter().map(|name| (name.clone(), stake.session.clone()))).collect()
+        gather(held.flat_map(|stake| stake.names.iter().map(|name| (name.clone(), stake.session.clone()))))
+    }
+
+    /// Who was asked to hand over, and to whom.
+    pub fn pending(&self) -> BTreeMap<u64, u64> {
+        let asked = self.stakes.iter().filter(|stake| stake.stand == Stand::Held);
+        asked.filter_map(|stake| Some((stake.id, stake.pending?))).collect()
     }
 
     pub fn waiters(&self) -> Waiters {
@@ -293,7 +506,29 @@ fn names_of(claim: &Claim) -> Vec<String> {
 pub fn holders_of(table: &Table) -> Holders {
     let held = |claim: &&Claim| claim.state != ClaimState::Waiting;
     let claims = table.claims().filter(held);
-    claims.flat_map(|claim| names_of(claim).into_iter().map(|name| (name, claim.spec.session.to_string()))).collect()
+    gather(claims.flat_map(|claim| names_of(claim).into_iter().map(|name| (name, claim.spec.session.to_string()))))
+}
+
+fn gather(holds: impl Iterator<Item = (String, String)>) -> Holders {
+    let mut holders = Holders::new();
+    for (name, session) in holds {
+        holders.entry(name).or_default().push(session);
+    }
+    holders.values_mut().for_each(|sessions| sessions.sort());
+    holders
+}
+
+pub fn pending_of(table: &Table) -> BTreeMap<u64, u64> {
+    let claims = table.claims().filter_map(|claim| Some((claim.id.0, claim.transfer?)));
+    claims.map(|(id, transfer)| (id, transfer.to.map_or(0, |to| to.0))).collect()
+}
+
+fn same_mode(asked: AskedMode, mode: Mode) -> bool {
+    match (asked, mode) {
+        (AskedMode::Exclusive, Mode::Exclusive) | (AskedMode::Shared, Mode::Shared) => true,
+        (AskedMode::Permits { permits, .. }, _) => permits == mode.permits(),
+        _ => false,
+    }
 }
 
 pub fn waiters_of(table: &Table) -> Waiters {
@@ -314,6 +549,9 @@ pub fn kind_of(outcome: &Result<Outcome, Rejection>) -> Kind {
         Ok(Outcome::Waiting { .. }) => Kind::Waiting,
         Ok(Outcome::Busy { .. }) => Kind::Busy,
         Ok(Outcome::Evicted(claims)) => Kind::Evicted(claims.len()),
+        Ok(Outcome::Transferring { .. }) => Kind::Transferring,
+        Ok(Outcome::Transferred { .. }) => Kind::Transferred,
+        Ok(Outcome::Updated(_)) => Kind::Updated,
         Ok(Outcome::Done) => Kind::Done,
         Err(_) => Kind::Rejected,
     }

@@ -1,0 +1,77 @@
+//! Deadlocks: sessions that wait for each other in a circle. One Acquire of several names cannot be part of one by itself;
+//! several Acquires, one after the other, can.
+//!
+//! The wait-for graph is over claims. A waiting claim waits for the one just before it in each queue and, where it is first,
+//! for the holders that are in its way. A held claim waits for what its session waits for, since a session that waits is taken to
+//! give nothing back meanwhile. Each claim that is in a circle is deadlocked (Coffman, Elphick, Shoshani: System Deadlocks, 1971).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::model::{Claim, ClaimState, Revision, Text};
+use crate::table::Table;
+
+impl Table {
+    /// The claims that a waiting claim waits for directly: of each of its locks, the waiter just before it, or the holders
+    /// that are in its way if it is first.
+    #[must_use]
+    pub fn waits_for(&self, claim: &Claim) -> BTreeSet<Revision> {
+        if claim.state != ClaimState::Waiting {
+            return BTreeSet::new();
+        }
+        let rank = claim.rank();
+        let mut found = BTreeSet::new();
+        for name in &claim.spec.names {
+            let Some(lock) = self.locks.get(name) else { continue };
+            match lock.waiters.range(..rank).next_back() {
+                Some(before) => drop(found.insert(before.1)),
+                None if self.obstacle(name, claim.spec.mode, None).is_some() => found.extend(&lock.holders),
+                None => {}
+            }
+        }
+        found
+    }
+
+    /// The circle of waiting claims that this one is in, beginning with it, each waiting for something of the session of the
+    /// next. `None` if it is in none.
+    #[must_use]
+    pub fn deadlock(&self, claim: Revision) -> Option<Vec<Revision>> {
+        // Breadth first, so the circle is a shortest one.
+        let mut came_from: BTreeMap<Revision, Revision> = BTreeMap::new();
+        let mut reached = std::collections::VecDeque::from([claim]);
+        while let Some(at) = reached.pop_front() {
+            for next in self.successors(at) {
+                if next == claim {
+                    return Some(self.circle(claim, at, &came_from));
+                }
+                if !came_from.contains_key(&next) {
+                    came_from.insert(next, at);
+                    reached.push_back(next);
+                }
+            }
+        }
+        None
+    }
+
+    fn circle(&self, claim: Revision, last: Revision, came_from: &BTreeMap<Revision, Revision>) -> Vec<Revision> {
+        let waits = |id: &Revision| self.claims.get(id).is_some_and(|claim| claim.state == ClaimState::Waiting);
+        let back = std::iter::successors(Some(last), |at| came_from.get(at).copied().filter(|_| *at != claim));
+        let mut circle: Vec<Revision> = back.filter(waits).collect();
+        circle.reverse();
+        circle
+    }
+
+    fn successors(&self, at: Revision) -> BTreeSet<Revision> {
+        let Some(claim) = self.claims.get(&at) else { return BTreeSet::new() };
+        match claim.state {
+            ClaimState::Waiting => self.waits_for(claim),
+            ClaimState::Held { .. } => self.waits_of(&claim.spec.session),
+            ClaimState::Lingering { .. } => BTreeSet::new(),
+        }
+    }
+
+    fn waits_of(&self, session: &Text) -> BTreeSet<Revision> {
+        let claims = self.sessions.get(session).into_iter().flat_map(|session| session.claims.values());
+        let waits = |id: &&Revision| self.claims.get(id).is_some_and(|claim| claim.state == ClaimState::Waiting);
+        claims.filter(waits).copied().collect()
+    }
+}

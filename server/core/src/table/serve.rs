@@ -1,0 +1,119 @@
+//! Serving: who may hold what, and who is next.
+
+use std::collections::BTreeSet;
+
+use crate::event::{EndReason, Event, Eviction};
+use crate::model::{Claim, ClaimState, Lock, Mode, Rank, Revision, Text};
+use crate::table::Table;
+use crate::table::decide::Events;
+
+impl Table {
+    /// How many permits of a lock may be out, if that is known: what an operator has set, else what the claims that are
+    /// there say.
+    #[must_use]
+    pub fn limit(&self, name: &str) -> Option<u32> {
+        if let Some(limit) = self.settings.get(name).and_then(|settings| settings.limit) {
+            return Some(limit);
+        }
+        let lock = self.locks.get(name)?;
+        let ids = lock.holders.iter().copied().chain(lock.waiters.iter().map(|rank| rank.1));
+        ids.filter_map(|id| self.claims.get(&id)).find_map(|claim| match claim.spec.mode {
+            Mode::Permits { limit, .. } => Some(limit),
+            Mode::Exclusive | Mode::Shared => None,
+        })
+    }
+
+    /// The first of the claims that hold a lock or linger on it.
+    pub(super) fn holder_of(&self, name: &str) -> Option<&Claim> {
+        self.claims.get(self.locks.get(name)?.holders.first()?)
+    }
+
+    /// The claim that holds a lock in such a way that no claim of this mode can hold it beside, `except` aside.
+    pub(super) fn obstacle(&self, name: &str, mode: Mode, except: Option<Revision>) -> Option<&Claim> {
+        let lock = self.locks.get(name)?;
+        let holder = self.claims.get(lock.holders.iter().find(|holder| Some(**holder) != except)?)?;
+        let beside = match (mode, holder.spec.mode) {
+            (Mode::Shared, Mode::Shared) => true,
+            (Mode::Permits { permits, .. }, Mode::Permits { .. }) => {
+                let spared = except.filter(|except| lock.holders.contains(except));
+                let spared =
+                    spared.and_then(|except| self.claims.get(&except)).map_or(0, |claim| claim.spec.mode.permits());
+                let out = lock.permits - u64::from(spared) + u64::from(permits);
+                self.limit(name).is_some_and(|limit| out <= u64::from(limit))
+            }
+            _ => false,
+        };
+        (!beside).then_some(holder)
+    }
+
+    /// The claim that keeps one of this mode and rank from being granted these names: a holder, or a waiter that goes first.
+    /// Nobody overtakes in a queue, not even one who could be granted at once: so writers are not starved by readers.
+    pub(super) fn blocker(&self, names: &[Text], mode: Mode, rank: Rank) -> Option<Claim> {
+        let ahead = |lock: &Lock| {
+            let first = lock.waiters.first().filter(|first| **first < rank)?;
+            self.claims.get(&first.1)
+        };
+        names
+            .iter()
+            .find_map(|name| self.obstacle(name, mode, None).or_else(|| self.locks.get(name).and_then(ahead)))
+            .cloned()
+    }
+
+    /// Ends a claim and serves those who waited for its locks.
+    pub(super) fn end_claim(
+        &mut self,
+        id: Revision,
+        reason: EndReason,
+        eviction: Option<Eviction>,
+        decided: &mut Events,
+    ) {
+        let Some(claim) = self.claims.get(&id) else { return };
+        let (token, spec) = (claim.token(), claim.spec.clone());
+        let freed = spec.names.clone();
+        self.emit(Event::ClaimEnded { claim: id, token, spec, reason, eviction }, decided);
+        self.serve(freed, decided);
+    }
+
+    /// Ends a claim, or lets it linger if it is held with a minimum. Returns the names that others may be granted now.
+    pub(super) fn end_or_linger(&mut self, id: Revision, reason: EndReason, decided: &mut Events) -> Vec<Text> {
+        let Some(claim) = self.claims.get(&id) else { return Vec::new() };
+        let spec = claim.spec.clone();
+        let home = self.sessions.get(&spec.session).map(|session| session.spec.home);
+        match (claim.state, home) {
+            (ClaimState::Held { token }, Some(home)) if !spec.min_hold.is_zero() => {
+                self.emit(Event::ClaimLingering { claim: id, token, spec, reason, home }, decided);
+                Vec::new()
+            }
+            _ => {
+                let (token, freed) = (claim.token(), spec.names.clone());
+                self.emit(Event::ClaimEnded { claim: id, token, spec, reason, eviction: None }, decided);
+                freed
+            }
+        }
+    }
+
+    /// Grants names in whose queues something has changed to those who are first in all their queues, until nobody is left
+    /// who can be. Each grant makes others first, in every queue that the claim leaves.
+    pub(super) fn serve(&mut self, changed: impl IntoIterator<Item = Text>, decided: &mut Events) {
+        let mut changed: BTreeSet<Text> = changed.into_iter().collect();
+        while let Some(name) = changed.pop_first() {
+            let Some(first) = self.locks.get(&name).and_then(|lock| lock.waiters.first()).copied() else { continue };
+            let Some(claim) = self.claims.get(&first.1) else { continue };
+            let spec = claim.spec.clone();
+            if self.blocker(&spec.names, spec.mode, first).is_none() {
+                // Behind one that takes the lock for itself there is nobody to look for.
+                if spec.mode != Mode::Exclusive {
+                    changed.extend(spec.names.iter().cloned());
+                }
+                self.emit(Event::ClaimGranted { claim: first.1, spec }, decided);
+            }
+        }
+    }
+}
+
+impl Rank {
+    /// The rank of a claim that is made now: behind every waiter of the same priority.
+    pub(super) fn of_new(priority: i32) -> Self {
+        Self(std::cmp::Reverse(priority), Revision::MAX)
+    }
+}

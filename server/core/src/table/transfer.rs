@@ -1,0 +1,143 @@
+//! Planned handoffs: to a waiter that the caller names, or the best one, or a better one that preempts.
+
+use crate::command::{Handoff, Outcome};
+use crate::event::{EndReason, Event};
+use crate::model::{Claim, ClaimState, Lock, Mode, Rank, Revision, ServerId, Text, Transfer};
+use crate::rejection::{Obstacle, Rejection};
+use crate::table::Table;
+use crate::table::decide::{Decision, Events};
+
+impl Table {
+    pub(super) fn transfer(
+        &mut self,
+        name: Text,
+        token: Option<Revision>,
+        to: Option<Text>,
+        by: Handoff,
+        decided: &mut Events,
+    ) -> Decision {
+        let impossible = |obstacle| Rejection::TransferImpossible { name: name.clone(), obstacle };
+        let holder = match (&by, token) {
+            (Handoff::ByHolder { session }, Some(token)) => self.held(session, &name, token)?.clone(),
+            _ => self.only_holder(&name, token).map_err(impossible)?.clone(),
+        };
+        if !holder.spec.min_hold.is_zero() {
+            return Err(impossible(Obstacle::MinHold));
+        }
+        let named = match &to {
+            Some(session) => {
+                let waiting = self.waiting(session, &name).filter(|next| self.can_follow(next, &holder));
+                Some(waiting.ok_or_else(|| impossible(Obstacle::NotWaiting(session.clone())))?.id)
+            }
+            None if self.best_after(&holder).is_some() => None,
+            None => return Err(impossible(Obstacle::NobodyWaits)),
+        };
+        match by {
+            Handoff::ByHolder { .. } => {
+                let to = self.hand_over(&holder, named, decided).ok_or_else(|| impossible(Obstacle::NobodyWaits))?;
+                Ok(Outcome::Transferred { from: holder, to })
+            }
+            Handoff::ByOperator { by, drain } => match (holder.transfer, holder.token()) {
+                (Some(pending), _) if pending.to == named => Ok(Outcome::Transferring { claim: holder }),
+                (Some(_), Some(token)) => Err(Rejection::TransferPending { name, token }),
+                (_, token) => {
+                    let (claim, spec) = (holder.id, holder.spec.clone());
+                    let token = token.unwrap_or_default();
+                    let event = Event::TransferStarted { claim, token, spec, to: named, drain, by: Some(by) };
+                    let started = self.emit(event, decided);
+                    let transfer = Some(Transfer { to: named, started, drain });
+                    Ok(Outcome::Transferring { claim: Claim { transfer, ..holder } })
+                }
+            },
+        }
+    }
+
+    /// The one hold of a lock that is meant.
+    fn only_holder(&self, name: &str, token: Option<Revision>) -> Result<&Claim, Obstacle> {
+        let held = |claim: &&Claim| matches!(claim.state, ClaimState::Held { .. });
+        let meant = |claim: &&Claim| token.is_none_or(|token| claim.token() == Some(token));
+        let holders = self.locks.get(name).into_iter().flat_map(|lock| &lock.holders);
+        let mut holders = holders.filter_map(|id| self.claims.get(id)).filter(held).filter(meant);
+        let first = holders.next().ok_or(Obstacle::NotHeld)?;
+        if holders.next().is_some() { Err(Obstacle::SeveralHolders) } else { Ok(first) }
+    }
+
+    /// The claim with which a session waits for a lock.
+    fn waiting(&self, session: &str, name: &str) -> Option<&Claim> {
+        let claim = self.claims.get(self.sessions.get(session)?.claims.get(name)?)?;
+        (claim.state == ClaimState::Waiting).then_some(claim)
+    }
+
+    /// Whether a waiter could be granted all its locks once the holder has gone, whoever else waits.
+    fn can_follow(&self, next: &Claim, holder: &Claim) -> bool {
+        next.spec.names.iter().all(|name| self.obstacle(name, next.spec.mode, Some(holder.id)).is_none())
+    }
+
+    /// Who would be served first if the holder went.
+    fn best_after(&self, holder: &Claim) -> Option<&Claim> {
+        let first_in = |lock: &Lock, rank: Rank| lock.waiters.first().is_none_or(|first| *first >= rank);
+        let firsts = holder.spec.names.iter().filter_map(|name| self.locks.get(name)?.waiters.first());
+        let firsts = firsts.filter_map(|rank| self.claims.get(&rank.1));
+        let free = |next: &&Claim| {
+            let rank = next.rank();
+            self.can_follow(next, holder)
+                && next.spec.names.iter().filter_map(|name| self.locks.get(name)).all(|lock| first_in(lock, rank))
+        };
+        firsts.filter(free).min_by_key(|next| next.rank())
+    }
+
+    /// Hands a hold over: to the one that is named if it still can hold next, else to the best. If there is nobody, the hold
+    /// is released. Returns the new hold.
+    pub(super) fn hand_over(&mut self, holder: &Claim, named: Option<Revision>, decided: &mut Events) -> Option<Claim> {
+        let named = named.and_then(|named| self.claims.get(&named));
+        let named = named.filter(|next| next.state == ClaimState::Waiting && self.can_follow(next, holder));
+        let next = named.or_else(|| self.best_after(holder)).cloned();
+        let (Some(next), Some(from_token)) = (next, holder.token()) else {
+            let freed = self.end_or_linger(holder.id, EndReason::Released, decided);
+            self.serve(freed, decided);
+            return None;
+        };
+        let (from_spec, spec) = (holder.spec.clone(), next.spec.clone());
+        let changed: Vec<Text> = from_spec.names.iter().chain(&spec.names).cloned().collect();
+        let event = Event::ClaimTransferred { from: holder.id, from_token, from_spec, claim: next.id, spec };
+        let token = self.emit(event, decided);
+        self.serve(changed, decided);
+        Some(Claim { state: ClaimState::Held { token }, ..next })
+    }
+
+    /// Lets the best waiter of a lock that allows it ask the holder to hand over.
+    pub(super) fn preempt(&mut self, claim: Revision, home: ServerId, decided: &mut Events) {
+        let Some(next) = self.claims.get(&claim) else { return };
+        let at_home = self.sessions.get(&next.spec.session).is_some_and(|session| session.spec.home == home);
+        let Some((holder, drain)) = self.preemptible(next).filter(|_| at_home) else { return };
+        let Some(token) = holder.token() else { return };
+        let (id, spec) = (holder.id, holder.spec.clone());
+        let event = Event::TransferStarted { claim: id, token, spec, to: Some(claim), drain, by: None };
+        self.emit(event, decided);
+    }
+
+    /// The hold that a waiter may preempt now, and for how long its holder may then go on.
+    pub(crate) fn preemptible(&self, next: &Claim) -> Option<(&Claim, std::time::Duration)> {
+        let [name] = next.spec.names.as_slice() else { return None };
+        let preempt = self.settings.get(name)?.preempt?;
+        let lock = self.locks.get(name)?;
+        let holder = self.claims.get(lock.holders.first()?)?;
+        let both_alone = next.spec.mode == Mode::Exclusive && holder.spec.mode == Mode::Exclusive;
+        let better = lock.waiters.first() == Some(&next.rank()) && next.spec.priority > holder.spec.priority;
+        let can = matches!(holder.state, ClaimState::Held { .. })
+            && holder.transfer.is_none()
+            && holder.spec.min_hold.is_zero()
+            && self.can_follow(next, holder);
+        (both_alone && better && can).then_some((holder, preempt.drain))
+    }
+
+    pub(super) fn end_transfer(&mut self, claim: Revision, started: Revision, home: ServerId, decided: &mut Events) {
+        let Some(holder) = self.claims.get(&claim) else { return };
+        let at_home = self.sessions.get(&holder.spec.session).is_some_and(|session| session.spec.home == home);
+        let pending = holder.transfer.is_some_and(|transfer| transfer.started == started);
+        if let (true, true, Some(token)) = (at_home, pending, holder.token()) {
+            let spec = holder.spec.clone();
+            self.emit(Event::TransferCancelled { claim, token, spec }, decided);
+        }
+    }
+}
