@@ -1,0 +1,85 @@
+//! Deadlocks: who waits for whom in a circle, and who only waits.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_core::{AskedMode, Claim, Command, Opening, Outcome, Revision, ServerId, Table, Text};
+
+#[derive(Default)]
+struct Lab(Table);
+
+impl Lab {
+    fn acquire(&mut self, session: &str, names: &[&str], mode: AskedMode) -> Claim {
+        let opening = Opening { ttl: Duration::from_secs(9), owner: Text::from(""), metadata: Arc::default() };
+        let command = Command::Acquire {
+            session: session.into(),
+            opening: Some(opening),
+            home: ServerId(1),
+            names: names.iter().map(|name| Text::from(*name)).collect(),
+            mode,
+            queue: true,
+            priority: 0,
+            metadata: Arc::default(),
+            min_hold: Duration::ZERO,
+        };
+        let outcome = self.0.decide(command, &mut Vec::new());
+        self.0.commit();
+        match outcome {
+            Ok(Outcome::Held { claim, .. } | Outcome::Waiting { claim, .. }) => claim,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn exclusive(&mut self, session: &str, name: &str) -> Revision {
+        self.acquire(session, &[name], AskedMode::Exclusive).id
+    }
+}
+
+#[test]
+fn two_sessions_that_wait_for_each_other_are_found() {
+    let mut lab = Lab::default();
+    let held = lab.exclusive("ann", "a");
+    lab.exclusive("bob", "b");
+    let ann = lab.exclusive("ann", "b");
+    assert_eq!(lab.0.deadlock(ann), None, "one that waits is no circle");
+    let bob = lab.exclusive("bob", "a");
+    assert_eq!(lab.0.deadlock(ann), Some(vec![ann, bob]));
+    assert_eq!(lab.0.deadlock(bob), Some(vec![bob, ann]));
+    let bob = lab.0.claim(bob).expect("waits");
+    assert_eq!(lab.0.waits_for(bob).into_iter().collect::<Vec<_>>(), [held]);
+}
+
+#[test]
+fn a_circle_through_a_queue_is_found_and_one_who_waits_behind_it_is_not_in_it() {
+    let mut lab = Lab::default();
+    lab.exclusive("ann", "a");
+    lab.exclusive("bob", "b");
+    let cid = lab.exclusive("cid", "b");
+    lab.exclusive("cid", "c");
+    // Ann waits behind cid, who waits for bob, who waits for ann.
+    let ann = lab.exclusive("ann", "b");
+    let dot = lab.exclusive("dot", "c");
+    let bob = lab.exclusive("bob", "a");
+    assert_eq!(lab.0.deadlock(ann), Some(vec![ann, cid, bob]));
+    assert_eq!(lab.0.deadlock(dot), None, "dot waits for cid, but nobody waits for dot");
+}
+
+#[test]
+fn shared_holds_and_sets_are_followed_as_well() {
+    let mut lab = Lab::default();
+    lab.acquire("ann", &["a"], AskedMode::Shared);
+    lab.acquire("bob", &["a"], AskedMode::Shared);
+    lab.exclusive("cid", "b");
+    let cid = lab.acquire("cid", &["a", "c"], AskedMode::Exclusive).id;
+    let bob = lab.exclusive("bob", "b");
+    assert_eq!(lab.0.deadlock(cid), Some(vec![cid, bob]), "not through ann, who waits for nothing");
+}
+
+#[test]
+fn acquires_of_several_names_at_once_never_deadlock() {
+    let mut lab = Lab::default();
+    lab.acquire("ann", &["a", "b"], AskedMode::Exclusive);
+    let bob = lab.acquire("bob", &["b", "c"], AskedMode::Exclusive).id;
+    let cid = lab.acquire("cid", &["a", "c"], AskedMode::Exclusive).id;
+    assert_eq!((lab.0.deadlock(bob), lab.0.deadlock(cid)), (None, None));
+}
