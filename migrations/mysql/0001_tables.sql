@@ -56,6 +56,23 @@ CREATE TABLE IF NOT EXISTS claims (
     priority BIGINT NOT NULL,
     min_hold_ms BIGINT NOT NULL,
     home BIGINT,                 -- while lingering: the server that counts the minimum hold
+    mode VARCHAR(15) NOT NULL,   -- exclusive, shared or permits
+    permits BIGINT,              -- how many permits,
+    permit_limit BIGINT,         -- and out of how many
+    transfer_to BIGINT,          -- the waiting claim that the holder was asked to hand over to, if it was named
+    transfer_started BIGINT,     -- the event that asked the holder to hand over, if it was
+    drain_ms BIGINT,             -- for how long it may then go on
     metadata LONGTEXT NOT NULL,  -- a JSON object
     PRIMARY KEY (namespace, id, position)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- What operators had set on locks at rows_revision. The view "current_settings" adds what came after.
+CREATE TABLE IF NOT EXISTS settings (
+    namespace VARCHAR(63) NOT NULL,
+    position BIGINT NOT NULL,  -- in the order of the names
+    name TEXT NOT NULL,
+    permit_limit BIGINT,       -- how many permits there are, if that is set
+    settling_ms BIGINT,        -- how long a better waiter waits before it preempts, if it may,
+    drain_ms BIGINT,           -- and how long the holder may then go on
+    PRIMARY KEY (namespace, position)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;

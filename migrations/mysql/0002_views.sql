@@ -19,6 +19,12 @@ SELECT
     coalesce(e.priority, 0) AS priority,
     e.ttl_ms AS ttl_ms,
     coalesce(e.min_hold_ms, 0) AS min_hold_ms,
+    coalesce(e.mode, 'exclusive') AS mode,
+    e.permits AS permits,
+    e.permit_limit AS permit_limit,
+    e.settling_ms AS settling_ms,
+    e.drain_ms AS drain_ms,
+    e.transfer_to AS transfer_to,
     e.reason AS reason,
     e.operator AS operator,
     e.note AS note,
@@ -36,6 +42,12 @@ FROM batches AS b, JSON_TABLE(
         priority BIGINT PATH '$.priority',
         ttl_ms BIGINT PATH '$.ttl_ms',
         min_hold_ms BIGINT PATH '$.min_hold_ms',
+        mode LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.mode',
+        permits BIGINT PATH '$.permits',
+        permit_limit BIGINT PATH '$.permit_limit',
+        settling_ms BIGINT PATH '$.settling_ms',
+        drain_ms BIGINT PATH '$.drain_ms',
+        transfer_to BIGINT PATH '$.transfer_to',
         reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.reason',
         operator LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.operator',
         note LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.note',
@@ -66,6 +78,8 @@ SELECT
     c.session AS session,
     c.owner AS owner,
     c.priority AS priority,
+    c.mode AS mode,
+    c.permits AS permits,
     c.min_hold_ms AS min_hold_ms,
     c.metadata AS metadata
 FROM claims AS c
@@ -74,12 +88,14 @@ UNION ALL
 SELECT
     l.namespace,
     n.value,
-    CASE l.event WHEN 'claim_queued' THEN 'waiting' WHEN 'claim_granted' THEN 'held' ELSE 'lingering' END,
+    CASE l.event WHEN 'claim_queued' THEN 'waiting' WHEN 'claim_lingering' THEN 'lingering' ELSE 'held' END,
     l.claim,
     l.token,
     l.session,
     l.owner,
     l.priority,
+    l.mode,
+    l.permits,
     l.min_hold_ms,
     l.metadata
 FROM latest AS l, JSON_TABLE(l.names, '$[*]' COLUMNS (value LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) AS n
@@ -87,7 +103,7 @@ WHERE l.recency = 1 AND l.event <> 'claim_ended';
 
 -- Who holds what. A lingering lock is held no more, but nobody is granted it before its minimum hold is over.
 CREATE OR REPLACE VIEW current_locks AS
-SELECT namespace, name, state, token, session, owner, metadata
+SELECT namespace, name, state, token, session, owner, mode, permits, metadata
 FROM current_claims
 WHERE state <> 'waiting';
 
@@ -101,6 +117,8 @@ SELECT
     session,
     owner,
     priority,
+    mode,
+    permits,
     metadata
 FROM current_claims
 WHERE state = 'waiting';
@@ -127,3 +145,23 @@ SELECT
 FROM known AS k
 LEFT JOIN session_events AS l ON l.namespace = k.namespace AND l.opened = k.opened AND l.recency = 1
 WHERE l.event IS NULL OR l.event <> 'session_ended';
+
+-- What operators have set on locks.
+CREATE OR REPLACE VIEW current_settings AS
+WITH latest AS (
+    SELECT e.*, n.value AS name, row_number() OVER (PARTITION BY e.namespace, n.value ORDER BY e.revision DESC) AS recency
+    FROM events_after_rows AS e, JSON_TABLE(e.names, '$[*]' COLUMNS (value LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) AS n
+    WHERE e.event = 'lock_configured'
+)
+SELECT
+    s.namespace AS namespace,
+    s.name AS name,
+    s.permit_limit AS permit_limit,
+    s.settling_ms AS settling_ms,
+    s.drain_ms AS drain_ms
+FROM settings AS s
+WHERE NOT EXISTS (SELECT 1 FROM latest AS l WHERE l.namespace = s.namespace AND l.name = s.name)
+UNION ALL
+SELECT l.namespace, l.name, l.permit_limit, l.settling_ms, l.drain_ms
+FROM latest AS l
+WHERE l.recency = 1 AND (l.permit_limit IS NOT NULL OR l.settling_ms IS NOT NULL);

@@ -56,6 +56,23 @@ CREATE TABLE IF NOT EXISTS claims (
     priority bigint NOT NULL,
     min_hold_ms bigint NOT NULL,
     home bigint,               -- while lingering: the server that counts the minimum hold
+    mode text NOT NULL,        -- exclusive, shared or permits
+    permits bigint,            -- how many permits,
+    permit_limit bigint,       -- and out of how many
+    transfer_to bigint,        -- the waiting claim that the holder was asked to hand over to, if it was named
+    transfer_started bigint,   -- the event that asked the holder to hand over, if it was
+    drain_ms bigint,           -- for how long it may then go on
     metadata text NOT NULL,    -- a JSON object
     PRIMARY KEY (namespace, id, position)
+);
+
+-- What operators had set on locks at rows_revision. The view "current_settings" adds what came after.
+CREATE TABLE IF NOT EXISTS settings (
+    namespace text NOT NULL,
+    position bigint NOT NULL,  -- in the order of the names
+    name text NOT NULL,
+    permit_limit bigint,       -- how many permits there are, if that is set
+    settling_ms bigint,        -- how long a better waiter waits before it preempts, if it may,
+    drain_ms bigint,           -- and how long the holder may then go on
+    PRIMARY KEY (namespace, position)
 );

@@ -19,6 +19,12 @@ SELECT
     coalesce((e.value ->> 'priority')::bigint, 0) AS priority,
     (e.value ->> 'ttl_ms')::bigint AS ttl_ms,
     coalesce((e.value ->> 'min_hold_ms')::bigint, 0) AS min_hold_ms,
+    coalesce(e.value ->> 'mode', 'exclusive') AS mode,
+    (e.value ->> 'permits')::bigint AS permits,
+    (e.value ->> 'permit_limit')::bigint AS permit_limit,
+    (e.value ->> 'settling_ms')::bigint AS settling_ms,
+    (e.value ->> 'drain_ms')::bigint AS drain_ms,
+    (e.value ->> 'transfer_to')::bigint AS transfer_to,
     e.value ->> 'reason' AS reason,
     e.value ->> 'operator' AS operator,
     e.value ->> 'note' AS note,
@@ -48,6 +54,8 @@ SELECT
     c.session AS session,
     c.owner AS owner,
     c.priority AS priority,
+    c.mode AS mode,
+    c.permits AS permits,
     c.min_hold_ms AS min_hold_ms,
     c.metadata AS metadata
 FROM claims AS c
@@ -56,12 +64,14 @@ UNION ALL
 SELECT
     l.namespace,
     n.value,
-    CASE l.event WHEN 'claim_queued' THEN 'waiting' WHEN 'claim_granted' THEN 'held' ELSE 'lingering' END,
+    CASE l.event WHEN 'claim_queued' THEN 'waiting' WHEN 'claim_lingering' THEN 'lingering' ELSE 'held' END,
     l.claim,
     l.token,
     l.session,
     l.owner,
     l.priority,
+    l.mode,
+    l.permits,
     l.min_hold_ms,
     l.metadata
 FROM latest AS l, jsonb_array_elements_text(l.names) AS n (value)
@@ -69,7 +79,7 @@ WHERE l.recency = 1 AND l.event <> 'claim_ended';
 
 -- Who holds what. A lingering lock is held no more, but nobody is granted it before its minimum hold is over.
 CREATE OR REPLACE VIEW current_locks AS
-SELECT namespace, name, state, token, session, owner, metadata
+SELECT namespace, name, state, token, session, owner, mode, permits, metadata
 FROM current_claims
 WHERE state <> 'waiting';
 
@@ -83,6 +93,8 @@ SELECT
     session,
     owner,
     priority,
+    mode,
+    permits,
     metadata
 FROM current_claims
 WHERE state = 'waiting';
@@ -109,3 +121,23 @@ SELECT
 FROM known AS k
 LEFT JOIN session_events AS l ON l.namespace = k.namespace AND l.opened = k.opened AND l.recency = 1
 WHERE l.event IS NULL OR l.event <> 'session_ended';
+
+-- What operators have set on locks.
+CREATE OR REPLACE VIEW current_settings AS
+WITH latest AS (
+    SELECT e.*, n.value AS name, row_number() OVER (PARTITION BY e.namespace, n.value ORDER BY e.revision DESC) AS recency
+    FROM events_after_rows AS e, jsonb_array_elements_text(e.names) AS n (value)
+    WHERE e.event = 'lock_configured'
+)
+SELECT
+    s.namespace AS namespace,
+    s.name AS name,
+    s.permit_limit AS permit_limit,
+    s.settling_ms AS settling_ms,
+    s.drain_ms AS drain_ms
+FROM settings AS s
+WHERE NOT EXISTS (SELECT 1 FROM latest AS l WHERE l.namespace = s.namespace AND l.name = s.name)
+UNION ALL
+SELECT l.namespace, l.name, l.permit_limit, l.settling_ms, l.drain_ms
+FROM latest AS l
+WHERE l.recency = 1 AND (l.permit_limit IS NOT NULL OR l.settling_ms IS NOT NULL);

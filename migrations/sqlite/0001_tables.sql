@@ -56,6 +56,23 @@ CREATE TABLE IF NOT EXISTS claims (
     priority INTEGER NOT NULL,
     min_hold_ms INTEGER NOT NULL,
     home INTEGER,               -- while lingering: the server that counts the minimum hold
+    mode TEXT NOT NULL,         -- exclusive, shared or permits
+    permits INTEGER,            -- how many permits,
+    permit_limit INTEGER,       -- and out of how many
+    transfer_to INTEGER,        -- the waiting claim that the holder was asked to hand over to, if it was named
+    transfer_started INTEGER,   -- the event that asked the holder to hand over, if it was
+    drain_ms INTEGER,           -- for how long it may then go on
     metadata TEXT NOT NULL,     -- a JSON object
     PRIMARY KEY (namespace, id, position)
+) STRICT;
+
+-- What operators had set on locks at rows_revision. The view "current_settings" adds what came after.
+CREATE TABLE IF NOT EXISTS settings (
+    namespace TEXT NOT NULL,
+    position INTEGER NOT NULL,  -- in the order of the names
+    name TEXT NOT NULL,
+    permit_limit INTEGER,       -- how many permits there are, if that is set
+    settling_ms INTEGER,        -- how long a better waiter waits before it preempts, if it may,
+    drain_ms INTEGER,           -- and how long the holder may then go on
+    PRIMARY KEY (namespace, position)
 ) STRICT;

@@ -96,6 +96,8 @@ pub enum Event {
         reason: EndReason,
         /// The server that counts the minimum hold.
         home: ServerId,
+        /// Those of its names that others go on holding.
+        still_held: Vec<Text>,
     },
     /// A claim is over and its locks are free for the next.
     ClaimEnded {
@@ -109,6 +111,8 @@ pub enum Event {
         reason: EndReason,
         /// Who evicted it, if that is why.
         eviction: Option<Eviction>,
+        /// Those of its names that others go on holding, if it was held.
+        still_held: Vec<Text>,
     },
     /// The labels of a hold are others from now on.
     ClaimUpdated {
@@ -151,6 +155,8 @@ pub enum Event {
         from_token: Revision,
         /// What it was made with.
         from_spec: Arc<ClaimSpec>,
+        /// Those of its names that others, the next aside, go on holding.
+        still_held: Vec<Text>,
         /// The claim that was granted.
         claim: Revision,
         /// What that was made with.

@@ -112,6 +112,11 @@ impl Table {
         self.claims.values()
     }
 
+    /// The claims that were made after a revision, in order.
+    pub fn claims_after(&self, id: Revision) -> impl Iterator<Item = &Claim> {
+        self.claims.range((Bound::Excluded(id), Bound::Unbounded)).map(|(_, claim)| claim)
+    }
+
     /// A lock, unless it is idle.
     #[must_use]
     pub fn lock(&self, name: &str) -> Option<&Lock> {

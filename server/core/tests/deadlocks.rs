@@ -58,10 +58,11 @@ fn a_circle_through_a_queue_is_found_and_one_who_waits_behind_it_is_not_in_it() 
     lab.exclusive("cid", "c");
     // Ann waits behind cid, who waits for bob, who waits for ann.
     let ann = lab.exclusive("ann", "b");
+    lab.exclusive("dot", "d");
     let dot = lab.exclusive("dot", "c");
     let bob = lab.exclusive("bob", "a");
     assert_eq!(lab.0.deadlock(ann), Some(vec![ann, cid, bob]));
-    assert_eq!(lab.0.deadlock(dot), None, "dot waits for cid, but nobody waits for dot");
+    assert_eq!(lab.0.deadlock(dot), None, "dot waits for cid, but nobody waits for what dot holds");
 }
 
 #[test]

@@ -45,6 +45,7 @@ type Decision = (Result<Outcome, Rejection>, Revision);
 fn metadata_bytes(command: &Command) -> usize {
     let (metadata, opening) = match command {
         Command::Acquire { metadata, opening, .. } => (Some(metadata), opening.as_ref()),
+        Command::UpdateClaim { metadata, .. } => (Some(metadata), None),
         Command::OpenSession { opening, .. } => (None, Some(opening)),
         _ => (None, None),
     };

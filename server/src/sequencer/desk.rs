@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tenure_core::{
-    Claim, ClaimState, EndReason, Event, Eviction, Home, Recorded, Revision, ServerId, StreamId, Table, Text,
+    Claim, ClaimState, EndReason, Event, Eviction, Home, Recorded, Revision, ServerId, StreamId, Table, Text, Transfer,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -37,6 +37,13 @@ pub enum Notice {
         reason: EndReason,
         /// Who evicted it, if that is why.
         eviction: Option<Eviction>,
+    },
+    /// The holder of such a session is asked to hand over.
+    TransferRequested {
+        /// The claim, with the transfer.
+        claim: Claim,
+        /// Who asks, if an operator does.
+        by: Option<Eviction>,
     },
     /// Such a session has moved to another stream.
     SessionMoved {
@@ -179,16 +186,27 @@ impl Desk {
         match &recorded.event {
             Event::ClaimGranted { claim, spec } => {
                 let state = ClaimState::Held { token: recorded.revision };
-                self.settle(*claim, &WaitEnd::Granted(Claim { id: *claim, spec: spec.clone(), state }));
+                self.settle(*claim, &WaitEnd::Granted(Claim::new(*claim, spec.clone(), state)));
             }
-            Event::ClaimEnded { claim, token, spec, reason, eviction } => {
+            Event::ClaimTransferred { from, from_token, from_spec, claim, spec, .. } => {
+                let state = ClaimState::Held { token: recorded.revision };
+                self.settle(*claim, &WaitEnd::Granted(Claim::new(*claim, spec.clone(), state)));
+                let ended = Claim::new(*from, from_spec.clone(), ClaimState::Held { token: *from_token });
+                self.tell_hold_ended(ended, EndReason::Transferred, None);
+            }
+            Event::TransferStarted { claim, token, spec, to, drain, by } => {
+                let transfer = Some(Transfer { to: *to, started: recorded.revision, drain: *drain });
+                let claim = Claim { transfer, ..Claim::new(*claim, spec.clone(), ClaimState::Held { token: *token }) };
+                let stream = self.home.stream_of(&spec.session);
+                self.tell(stream, Notice::TransferRequested { claim, by: by.clone() });
+            }
+            Event::ClaimEnded { claim, token, spec, reason, eviction, .. } => {
                 self.settle(*claim, &WaitEnd::Ended(*reason));
                 if let Some(token) = *token
                     && *reason != EndReason::Released
                 {
-                    let claim = Claim { id: *claim, spec: spec.clone(), state: ClaimState::Held { token } };
-                    let stream = self.home.stream_of(&spec.session);
-                    self.tell(stream, Notice::HoldEnded { claim, reason: *reason, eviction: eviction.clone() });
+                    let claim = Claim::new(*claim, spec.clone(), ClaimState::Held { token });
+                    self.tell_hold_ended(claim, *reason, eviction.clone());
                 }
             }
             Event::SessionAttached { session, home, .. } if *home != self.home.me() => {
@@ -200,6 +218,11 @@ impl Desk {
             }
             _ => {}
         }
+    }
+
+    fn tell_hold_ended(&mut self, claim: Claim, reason: EndReason, eviction: Option<Eviction>) {
+        let stream = self.home.stream_of(&claim.spec.session);
+        self.tell(stream, Notice::HoldEnded { claim, reason, eviction });
     }
 
     /// Tells whoever came last for a claim; if nobody is there to hear of a grant, the claim is left to the timers.

@@ -59,7 +59,7 @@ impl Replica {
         let rows = self.store.load(&self.name).await?;
         self.seen = self.seen.max(self.table.revision());
         self.rows = RowsBehind::at(rows.revision);
-        self.table = Table::restore(rows.revision, rows.sessions, rows.claims);
+        self.table = Table::restore(rows.revision, rows.sessions, rows.claims, rows.settings);
         self.recall(rows.revision).await?;
         self.hub.reset(rows.revision);
         self.desk.lock().reconcile(&self.table);

@@ -13,6 +13,8 @@ pub(super) struct RowsBehind {
     sessions: Vec<(Revision, Revision)>,
     /// Claims (by id) and the revision at which each was touched.
     claims: Vec<(Revision, Revision)>,
+    /// The revision at which the settings of a lock were touched last.
+    settings: Option<Revision>,
 }
 
 impl RowsBehind {
@@ -31,6 +33,7 @@ impl RowsBehind {
             self.saved = revision;
             self.sessions.retain(|(_, at)| *at > revision);
             self.claims.retain(|(_, at)| *at > revision);
+            self.settings = self.settings.filter(|at| *at > revision);
         }
     }
 
@@ -45,8 +48,13 @@ impl RowsBehind {
                 }
                 Event::ClaimQueued(_) => self.claims.push((at, at)),
                 Event::ClaimGranted { claim, .. }
+                | Event::ClaimUpdated { claim, .. }
+                | Event::TransferStarted { claim, .. }
+                | Event::TransferCancelled { claim, .. }
                 | Event::ClaimLingering { claim, .. }
                 | Event::ClaimEnded { claim, .. } => self.claims.push((*claim, at)),
+                Event::ClaimTransferred { from, claim, .. } => self.claims.extend([(*from, at), (*claim, at)]),
+                Event::LockConfigured { .. } => self.settings = Some(at),
                 Event::ServerAdopted { by, .. } => {
                     let adopted = |session: &&Session| session.spec.home == *by;
                     let sessions = table.sessions_after(Revision(0)).filter(adopted);
@@ -78,6 +86,10 @@ impl RowsBehind {
                 None if id <= self.saved => changes.ended_claims.push(id),
                 None => {}
             }
+        }
+        if self.settings.is_some() {
+            let all = table.all_settings().map(|(name, settings)| (name.clone(), settings.clone()));
+            changes.settings = Some(all.collect());
         }
         changes
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_core::{Claim, Command, Opening, Outcome, Text};
+use tenure_core::{AskedMode, Claim, Command, Opening, Outcome, Text};
 use tenure_proto::v1::{AcquireRequest, AcquireResponse};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -20,6 +20,7 @@ struct Asked {
     session: Text,
     opening: Option<Opening>,
     names: Vec<Text>,
+    mode: AskedMode,
     queue: bool,
     priority: i32,
     metadata: tenure_core::Metadata,
@@ -33,6 +34,7 @@ impl Asked {
             opening: self.opening.clone(),
             home,
             names: self.names.clone(),
+            mode: self.mode,
             queue: self.queue,
             priority: self.priority,
             metadata: self.metadata.clone(),
@@ -122,6 +124,7 @@ impl Api {
             session,
             opening,
             names: bounds::names(&request.names)?,
+            mode: bounds::mode(request.mode, request.permits, request.limit)?,
             queue: wait != Wait::Try,
             priority: bounds::priority(request.priority)?,
             metadata: bounds::metadata(request.metadata)?,

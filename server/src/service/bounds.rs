@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::{Metadata, Revision, Text};
+use tenure_core::{AskedMode, LockSettings, Metadata, Preempt, Revision, Text};
+use tenure_proto::v1;
 
 use super::problem::Problem;
 
@@ -22,6 +23,12 @@ const DEFAULT_PAGE: usize = 100;
 const WATCHED: usize = 100;
 const KEPT_AT_ONCE: usize = 1_000;
 const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+const PERMITS: u32 = 1_000_000;
+const SHORTEST_DRAIN: Duration = Duration::from_millis(100);
+const LONGEST_DRAIN: Duration = Duration::from_secs(60 * 60);
+const DEFAULT_DRAIN: Duration = Duration::from_secs(10);
+const LONGEST_SETTLING: Duration = Duration::from_secs(24 * 60 * 60);
+const DEFAULT_SETTLING: Duration = Duration::from_secs(10);
 const LONGEST_MIN_HOLD: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The bounds of TTLs.
@@ -179,6 +186,64 @@ pub(crate) fn min_hold(value: Option<prost_types::Duration>) -> Result<Duration,
         return Err(Problem::field("min_hold", format!("{bound}, not {min_hold:?}")));
     }
     Ok(whole_ms(min_hold))
+}
+
+pub(crate) fn mode(mode: i32, permits: u32, limit: u32) -> Result<AskedMode, Problem> {
+    let known = v1::Mode::try_from(mode)
+        .map_err(|_| Problem::field("mode", format!("MODE_EXCLUSIVE, MODE_SHARED or MODE_PERMITS, not {mode}")))?;
+    if known != v1::Mode::Permits {
+        return match (permits, limit) {
+            (0, 0) if known == v1::Mode::Shared => Ok(AskedMode::Shared),
+            (0, 0) => Ok(AskedMode::Exclusive),
+            (0, _) => Err(Problem::field("limit", "only with MODE_PERMITS")),
+            _ => Err(Problem::field("permits", "only with MODE_PERMITS")),
+        };
+    }
+    if limit > PERMITS {
+        return Err(Problem::field("limit", format!("0 to {PERMITS}, not {limit}")));
+    }
+    let permits = permits.max(1);
+    let most = if limit == 0 { PERMITS } else { limit };
+    if permits > most {
+        return Err(Problem::field("permits", format!("0 to {most}, not {permits}")));
+    }
+    Ok(AskedMode::Permits { permits, limit: (limit > 0).then_some(limit) })
+}
+
+/// A duration with a default.
+fn between(
+    field: &str,
+    value: Option<prost_types::Duration>,
+    default: Duration,
+    (min, max): (Duration, Duration),
+) -> Result<Duration, Problem> {
+    let bound = format!("{min:?} to {max:?}");
+    let Some(value) = value else { return Ok(default) };
+    let value = duration(field, value, &bound)?;
+    if value < min || value > max {
+        return Err(Problem::field(field, format!("{bound}, not {value:?}")));
+    }
+    Ok(whole_ms(value))
+}
+
+pub(crate) fn drain(field: &str, value: Option<prost_types::Duration>) -> Result<Duration, Problem> {
+    between(field, value, DEFAULT_DRAIN, (SHORTEST_DRAIN, LONGEST_DRAIN))
+}
+
+pub(crate) fn settings(value: Option<v1::LockSettings>) -> Result<LockSettings, Problem> {
+    let value = value.unwrap_or_default();
+    if value.limit > PERMITS {
+        return Err(Problem::field("settings.limit", format!("0 to {PERMITS}, not {}", value.limit)));
+    }
+    let settling = (Duration::ZERO, LONGEST_SETTLING);
+    let preempt = match value.preempt {
+        None => None,
+        Some(preempt) => Some(Preempt {
+            settling: between("settings.preempt.settling", preempt.settling, DEFAULT_SETTLING, settling)?,
+            drain: drain("settings.preempt.drain", preempt.drain)?,
+        }),
+    };
+    Ok(LockSettings { limit: (value.limit > 0).then_some(value.limit), preempt })
 }
 
 pub(crate) fn priority(value: i32) -> Result<i32, Problem> {

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use tenure_core::{Claim, ClaimState, EndReason, Lock, Session, Table, Text};
+use tenure_core::{Claim, ClaimState, EndReason, Lock, LockSettings, Mode, Session, Table, Text};
 use tenure_proto::v1;
 
-/// The most waiters that are listed of one lock.
-const WAITERS: usize = 100;
+/// The most waiters, and the most holders, that are listed of one lock.
+const LISTED: usize = 100;
 
 pub(crate) fn duration(value: Duration) -> prost_types::Duration {
     prost_types::Duration {
@@ -38,16 +38,57 @@ pub(crate) fn claim(claim: &Claim) -> v1::Claim {
         metadata: (*spec.metadata).clone(),
         priority: spec.priority,
         min_hold: (!spec.min_hold.is_zero()).then(|| duration(spec.min_hold)),
+        mode: match spec.mode {
+            Mode::Exclusive => v1::Mode::Exclusive,
+            Mode::Shared => v1::Mode::Shared,
+            Mode::Permits { .. } => v1::Mode::Permits,
+        }
+        .into(),
+        permits: spec.mode.permits(),
+        limit: match spec.mode {
+            Mode::Permits { limit, .. } => limit,
+            Mode::Exclusive | Mode::Shared => 0,
+        },
+        transfer: claim.transfer.map(|transfer| v1::PendingTransfer {
+            to_session_id: String::new(),
+            drain: Some(duration(transfer.drain)),
+        }),
+        deadlock: Vec::new(),
+    }
+}
+
+/// A claim with what only the table knows of it: who it is to be handed to, and the deadlock that it is in.
+pub(crate) fn claim_in(found: &Claim, table: &Table) -> v1::Claim {
+    let mut converted = claim(found);
+    let session_of = |id| table.claim(id).map(|claim| claim.spec.session.to_string());
+    if let (Some(transfer), Some(to)) = (&mut converted.transfer, found.transfer.and_then(|transfer| transfer.to)) {
+        transfer.to_session_id = session_of(to).unwrap_or_default();
+    }
+    if let Some(circle) = table.deadlock(found.id) {
+        converted.deadlock = circle.into_iter().filter_map(session_of).collect();
+    }
+    converted
+}
+
+/// What an operator has set on a lock.
+pub(crate) fn settings(settings: &LockSettings) -> v1::LockSettings {
+    v1::LockSettings {
+        limit: settings.limit.unwrap_or_default(),
+        preempt: settings.preempt.map(|preempt| v1::Preempt {
+            settling: Some(duration(preempt.settling)),
+            drain: Some(duration(preempt.drain)),
+        }),
     }
 }
 
 /// A session as the table has it.
 pub(crate) fn session(found: &Session, table: &Table) -> v1::Session {
-    session_with(found, found.claim_ids().into_iter().filter_map(|id| table.claim(id)))
+    let claims = found.claim_ids().into_iter().filter_map(|id| table.claim(id)).map(|claim| claim_in(claim, table));
+    session_with(found, claims)
 }
 
 /// A session and its claims.
-pub(crate) fn session_with<'a>(session: &Session, claims: impl Iterator<Item = &'a Claim>) -> v1::Session {
+pub(crate) fn session_with(session: &Session, claims: impl Iterator<Item = v1::Claim>) -> v1::Session {
     let spec = &session.spec;
     v1::Session {
         id: spec.id.to_string(),
@@ -56,20 +97,24 @@ pub(crate) fn session_with<'a>(session: &Session, claims: impl Iterator<Item = &
         owner: spec.owner.to_string(),
         metadata: (*spec.metadata).clone(),
         home: spec.home.0,
-        claims: claims.map(claim).collect(),
+        claims: claims.collect(),
         remaining: None,
     }
 }
 
 /// A lock as the table has it; an idle one if it has none.
 pub(crate) fn lock(name: &str, lock: Option<&Lock>, table: &Table) -> v1::Lock {
-    let holder = lock.and_then(|lock| table.claim(lock.holder?));
+    let convert = |id| table.claim(id).map(|claim| claim_in(claim, table));
+    let holders = lock.into_iter().flat_map(|lock| &lock.holders);
     let waiters = lock.into_iter().flat_map(|lock| &lock.waiters);
     v1::Lock {
         name: name.to_owned(),
-        holders: holder.map(claim).into_iter().collect(),
-        waiters: waiters.take(WAITERS).filter_map(|rank| table.claim(rank.1)).map(claim).collect(),
+        holders: holders.take(LISTED).filter_map(|id| convert(*id)).collect(),
+        waiters: waiters.take(LISTED).filter_map(|rank| convert(rank.1)).collect(),
         waiter_count: lock.map_or(0, |lock| lock.waiters.len() as u64),
+        limit: table.limit(name).unwrap_or_default(),
+        settings: table.settings(name).map(settings),
+        holder_count: lock.map_or(0, |lock| lock.holders.len() as u64),
     }
 }
 

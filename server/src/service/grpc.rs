@@ -76,6 +76,31 @@ impl LockService for Api {
     async fn evict(&self, request: Request<v1::EvictRequest>) -> Result<Response<v1::EvictResponse>, Status> {
         Ok(Response::new(Self::evict(self, request.into_inner()).await?))
     }
+
+    async fn transfer(&self, request: Request<v1::TransferRequest>) -> Result<Response<v1::TransferResponse>, Status> {
+        Ok(Response::new(Self::transfer(self, request.into_inner()).await?))
+    }
+
+    async fn update_claim(
+        &self,
+        request: Request<v1::UpdateClaimRequest>,
+    ) -> Result<Response<v1::UpdateClaimResponse>, Status> {
+        Ok(Response::new(Self::update_claim(self, request.into_inner()).await?))
+    }
+
+    async fn configure_lock(
+        &self,
+        request: Request<v1::ConfigureLockRequest>,
+    ) -> Result<Response<v1::ConfigureLockResponse>, Status> {
+        Ok(Response::new(Self::configure_lock(self, request.into_inner()).await?))
+    }
+
+    async fn list_blocked(
+        &self,
+        request: Request<v1::ListBlockedRequest>,
+    ) -> Result<Response<v1::ListBlockedResponse>, Status> {
+        Ok(Response::new(Self::list_blocked(self, request.into_inner()).await?))
+    }
 }
 
 #[tonic::async_trait]

@@ -2,9 +2,11 @@
 //! operation.
 
 mod acquire;
+mod blocked;
 mod bounds;
 mod convert;
 mod grpc;
+mod handoff;
 mod locks;
 mod page;
 mod problem;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tenure_core::{EndReason, Rejection, Text};
+use tenure_core::{EndReason, Obstacle, Rejection, Revision, Text};
 use tenure_proto::v1;
 use tenure_proto::v1::ErrorReason;
 use tonic::{Code, Status};
@@ -31,6 +31,8 @@ pub(crate) enum Problem {
     ClaimEnded { session: Text, reason: EndReason },
     /// The session is not attached to this stream.
     NotAttached { session: Text },
+    /// The holder did not stop in time.
+    TransferNotConfirmed { name: Text, token: Revision },
 }
 
 impl Problem {
@@ -64,6 +66,11 @@ impl Problem {
             Self::NotAttached { session } => {
                 (Code::FailedPrecondition, ErrorReason::NotAttached, vec![("session_id", session.to_string())])
             }
+            Self::TransferNotConfirmed { name, token } => (
+                Code::Aborted,
+                ErrorReason::TransferNotConfirmed,
+                vec![("name", name.to_string()), ("token", token.to_string())],
+            ),
         }
     }
 
@@ -77,6 +84,9 @@ impl Problem {
             Self::LimitReached { limit, bound } => format!("{limit}: the limit of {bound} is reached"),
             Self::ClaimEnded { session, reason } => {
                 format!("the claim of session \"{session}\" ended while it was waiting: {}", reason.as_str())
+            }
+            Self::TransferNotConfirmed { name, token } => {
+                format!("the holder of \"{name}\" with token {token} did not hand over in time")
             }
             Self::NotAttached { session } => format!("session \"{session}\" is not attached to this stream"),
         }
@@ -104,6 +114,10 @@ fn rejected(rejection: &Rejection) -> (Code, ErrorReason, Vec<(&'static str, Str
         Rejection::TokenMismatch { .. } => (Code::FailedPrecondition, ErrorReason::TokenMismatch),
         Rejection::TokenFromFuture { .. } => (Code::InvalidArgument, ErrorReason::InvalidField),
         Rejection::ClaimOverlap { .. } => (Code::FailedPrecondition, ErrorReason::ClaimOverlap),
+        Rejection::LimitMismatch { .. } => (Code::FailedPrecondition, ErrorReason::LimitMismatch),
+        Rejection::LimitUnknown { .. } => (Code::FailedPrecondition, ErrorReason::LimitUnknown),
+        Rejection::TransferImpossible { .. } => (Code::FailedPrecondition, ErrorReason::TransferImpossible),
+        Rejection::TransferPending { .. } => (Code::FailedPrecondition, ErrorReason::TransferPending),
     };
     let facts = match rejection {
         Rejection::SessionNotFound { session } => vec![("session_id", session.to_string())],
@@ -130,8 +144,28 @@ fn rejected(rejection: &Rejection) -> (Code, ErrorReason, Vec<(&'static str, Str
         Rejection::ClaimOverlap { name, session } => {
             vec![("name", name.to_string()), ("session_id", session.to_string())]
         }
+        Rejection::LimitMismatch { name, limit, asked } => {
+            vec![("name", name.to_string()), ("limit", limit.to_string()), ("asked", asked.to_string())]
+        }
+        Rejection::LimitUnknown { name } => vec![("name", name.to_string())],
+        Rejection::TransferImpossible { name, obstacle } => {
+            vec![("name", name.to_string()), ("obstacle", obstacle_name(obstacle).to_owned())]
+        }
+        Rejection::TransferPending { name, token } => {
+            vec![("name", name.to_string()), ("token", token.to_string())]
+        }
     };
     (code, reason, facts)
+}
+
+fn obstacle_name(obstacle: &Obstacle) -> &'static str {
+    match obstacle {
+        Obstacle::NotHeld => "NOT_HELD",
+        Obstacle::SeveralHolders => "SEVERAL_HOLDERS",
+        Obstacle::NobodyWaits => "NOBODY_WAITS",
+        Obstacle::NotWaiting(_) => "NOT_WAITING",
+        Obstacle::MinHold => "MIN_HOLD",
+    }
 }
 
 /// The name of a reason without its prefix.

@@ -159,7 +159,7 @@ async fn decide_open(
     let Outcome::Open { session, claims } = decided.outcome else {
         return Err(Problem::Refused(Refusal::OutcomeUnknown));
     };
-    let mut session = convert::session_with(&session, claims.iter());
+    let mut session = convert::session_with(&session, claims.iter().map(convert::claim));
     session.remaining = namespace.remaining(id).map(convert::duration);
     Ok((session, decided.revision.0))
 }

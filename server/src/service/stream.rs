@@ -271,6 +271,11 @@ impl Task {
                 Ok(watch) => return self.relay(watch).await,
                 Err(problem) => Err(problem),
             },
+            Commanded::Transfer(request) => tokio::select! {
+                answer = api.transfer(request) => answer.map(Answered::Transfer),
+                () = self.responses.closed() => return,
+            },
+            Commanded::UpdateClaim(request) => api.update_claim(request).await.map(Answered::UpdateClaim),
             Commanded::GetLock(request) => api.get_lock(request).await.map(Answered::GetLock),
             Commanded::GetSession(request) => api.get_session(request).await.map(Answered::GetSession),
             // Answered by the connection itself.
@@ -315,6 +320,14 @@ fn notice_of(notice: Notice) -> Answered {
             reason: convert::end_reason(reason).into(),
             operator: eviction.as_ref().map(|eviction| eviction.operator.to_string()).unwrap_or_default(),
             note: eviction.map(|eviction| eviction.note.to_string()).unwrap_or_default(),
+        }),
+        Notice::TransferRequested { claim, by } => Answered::TransferRequested(v1::TransferRequested {
+            session_id: claim.spec.session.to_string(),
+            names: claim.spec.names.iter().map(ToString::to_string).collect(),
+            token: claim.token().map_or(0, |token| token.0),
+            drain: claim.transfer.map(|transfer| convert::duration(transfer.drain)),
+            operator: by.as_ref().map(|by| by.operator.to_string()).unwrap_or_default(),
+            note: by.map(|by| by.note.to_string()).unwrap_or_default(),
         }),
         Notice::SessionMoved { session } => {
             Answered::SessionMoved(v1::SessionMoved { session_id: session.to_string() })

@@ -1,9 +1,12 @@
 //! Watch: a snapshot, then what happens, at each watcher's own pace.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::{Claim, ClaimState, Event, Recorded, Revision, Table};
+use tenure_core::{
+    Claim, ClaimSpec, ClaimState, EndReason, Event, Eviction, LockSettings, Recorded, Revision, Table, Text, Transfer,
+};
 use tenure_proto::v1;
 use tenure_proto::v1::watch_response::Kind;
 use tokio::sync::mpsc;
@@ -202,52 +205,137 @@ impl Watch {
     /// What an event means for each watched lock.
     fn lock_events(&self, recorded: &Recorded, batch: &Batch) -> Vec<v1::Event> {
         let revision = recorded.revision;
-        let (kind, claim, reason, eviction) = match &recorded.event {
+        let held = |claim: &Revision, token: &Revision, spec: &Arc<ClaimSpec>| {
+            Claim::new(*claim, spec.clone(), ClaimState::Held { token: *token })
+        };
+        let mut event = LockEvent::default();
+        match &recorded.event {
             Event::ClaimQueued(spec) => {
-                let claim = Claim { id: revision, spec: spec.clone(), state: ClaimState::Waiting };
-                (v1::EventType::Queued, claim, None, None)
+                event.kind = v1::EventType::Queued;
+                event.claim = Some(Claim::new(revision, spec.clone(), ClaimState::Waiting));
             }
             Event::ClaimGranted { claim, spec } => {
-                let claim = Claim { id: *claim, spec: spec.clone(), state: ClaimState::Held { token: revision } };
-                (v1::EventType::Granted, claim, None, None)
+                event.kind = v1::EventType::Granted;
+                event.claim = Some(held(claim, &revision, spec));
             }
-            Event::ClaimLingering { claim, token, spec, reason, home } => {
+            Event::ClaimLingering { claim, token, spec, reason, home, still_held } => {
+                event.still_held = still_held;
+                event.kind = v1::EventType::Lingering;
                 let state = ClaimState::Lingering { token: *token, home: *home };
-                (v1::EventType::Lingering, Claim { id: *claim, spec: spec.clone(), state }, Some(*reason), None)
+                event.claim = Some(Claim::new(*claim, spec.clone(), state));
+                event.reason = Some(*reason);
             }
-            Event::ClaimEnded { claim, token, spec, reason, eviction } => {
+            Event::ClaimEnded { claim, token, spec, reason, eviction, still_held } => {
+                event.still_held = still_held;
+                event.kind = v1::EventType::Ended;
                 let state = token.map_or(ClaimState::Waiting, |token| ClaimState::Held { token });
-                let claim = Claim { id: *claim, spec: spec.clone(), state };
-                (v1::EventType::Ended, claim, Some(*reason), eviction.as_ref())
+                event.claim = Some(Claim::new(*claim, spec.clone(), state));
+                event.reason = Some(*reason);
+                event.by = eviction.as_ref();
+            }
+            Event::ClaimUpdated { claim, token, spec } => {
+                event.kind = v1::EventType::Updated;
+                event.claim = Some(held(claim, token, spec));
+            }
+            Event::TransferStarted { claim, token, spec, to, drain, by } => {
+                event.kind = v1::EventType::TransferStarted;
+                let transfer = Some(Transfer { to: *to, started: revision, drain: *drain });
+                event.claim = Some(Claim { transfer, ..held(claim, token, spec) });
+                event.by = by.as_ref();
+            }
+            Event::TransferCancelled { claim, token, spec } => {
+                event.kind = v1::EventType::TransferCancelled;
+                event.claim = Some(held(claim, token, spec));
+            }
+            Event::ClaimTransferred { from, from_token, from_spec, still_held, claim, spec } => {
+                let (from, to) = (held(from, from_token, from_spec), held(claim, &revision, spec));
+                return self.transfer_events(revision, &from, &to, still_held, batch);
+            }
+            Event::LockConfigured { name, settings, by } => {
+                event.kind = v1::EventType::Configured;
+                event.by = Some(by);
+                event.settings = Some(settings).filter(|settings| !settings.is_default());
+                return self.tell_of(name, revision, &event, batch).into_iter().collect();
             }
             Event::SessionOpened(_)
             | Event::SessionAttached { .. }
             | Event::SessionEnded { .. }
             | Event::ServerAdopted { .. }
             | Event::HistoryLost { .. } => return Vec::new(),
+        }
+        let names = event.claim.as_ref().map(|claim| claim.spec.names.clone()).unwrap_or_default();
+        names.iter().filter_map(|name| self.tell_of(name, revision, &event, batch)).collect()
+    }
+
+    /// A handoff, for each watched lock: of one that both claims are about it is one event.
+    fn transfer_events(
+        &self,
+        revision: Revision,
+        from: &Claim,
+        to: &Claim,
+        still_held: &[Text],
+        batch: &Batch,
+    ) -> Vec<v1::Event> {
+        let reason = Some(EndReason::Transferred);
+        let names: BTreeSet<&Text> = from.spec.names.iter().chain(&to.spec.names).collect();
+        let event_of = |name: &Text| match (from.spec.names.contains(name), to.spec.names.contains(name)) {
+            (true, true) => {
+                let (claim, previous) = (Some(to.clone()), Some(from.clone()));
+                LockEvent { kind: v1::EventType::Transferred, claim, previous, reason, ..LockEvent::default() }
+            }
+            (true, false) => LockEvent {
+                kind: v1::EventType::Ended,
+                claim: Some(from.clone()),
+                reason,
+                still_held,
+                ..LockEvent::default()
+            },
+            _ => LockEvent { kind: v1::EventType::Granted, claim: Some(to.clone()), ..LockEvent::default() },
         };
-        let watched = claim.spec.names.iter().filter(|name| self.filter.matches(name));
-        let over = reason.is_some() && claim.token().is_some();
-        watched
-            .map(|name| v1::Event {
-                revision: revision.0,
-                name: name.to_string(),
-                r#type: kind.into(),
-                claim: Some(convert::claim(&claim)),
-                end_reason: reason.map_or(v1::EndReason::Unspecified, convert::end_reason).into(),
-                operator: eviction.map(|eviction| eviction.operator.to_string()).unwrap_or_default(),
-                note: eviction.map(|eviction| eviction.note.to_string()).unwrap_or_default(),
-                vacant: over && !granted_later(name, recorded.revision, batch),
-                time: Some(convert::timestamp(batch.at_ms)),
-            })
-            .collect()
+        names.into_iter().filter_map(|name| self.tell_of(name, revision, &event_of(name), batch)).collect()
+    }
+
+    /// An event as it is told of one lock, if that is watched.
+    fn tell_of(&self, name: &Text, revision: Revision, event: &LockEvent<'_>, batch: &Batch) -> Option<v1::Event> {
+        if !self.filter.matches(name) {
+            return None;
+        }
+        let ended = matches!(event.kind, v1::EventType::Ended | v1::EventType::Lingering);
+        let over = ended && event.claim.as_ref().is_some_and(|claim| claim.token().is_some());
+        Some(v1::Event {
+            revision: revision.0,
+            name: name.to_string(),
+            r#type: event.kind.into(),
+            claim: event.claim.as_ref().map(convert::claim),
+            end_reason: event.reason.map_or(v1::EndReason::Unspecified, convert::end_reason).into(),
+            operator: event.by.map(|by| by.operator.to_string()).unwrap_or_default(),
+            note: event.by.map(|by| by.note.to_string()).unwrap_or_default(),
+            vacant: over && !event.still_held.contains(name) && !held_after(name, revision, batch),
+            time: Some(convert::timestamp(batch.at_ms)),
+            previous: event.previous.as_ref().map(convert::claim),
+            settings: event.settings.map(convert::settings),
+        })
     }
 }
 
+/// What happened, in the words of the core.
+#[derive(Default)]
+struct LockEvent<'a> {
+    kind: v1::EventType,
+    claim: Option<Claim>,
+    previous: Option<Claim>,
+    reason: Option<EndReason>,
+    by: Option<&'a Eviction>,
+    settings: Option<&'a LockSettings>,
+    still_held: &'a [Text],
+}
+
 /// Whether the rest of the batch grants the lock to somebody.
-fn granted_later(name: &str, after: Revision, batch: &Batch) -> bool {
+fn held_after(name: &str, after: Revision, batch: &Batch) -> bool {
     batch.events.iter().filter(|recorded| recorded.revision > after).any(|recorded| match &recorded.event {
-        Event::ClaimGranted { spec, .. } => spec.names.iter().any(|granted| &**granted == name),
+        Event::ClaimGranted { spec, .. } | Event::ClaimTransferred { spec, .. } => {
+            spec.names.iter().any(|granted| &**granted == name)
+        }
         _ => false,
     })
 }

@@ -10,7 +10,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tenure_core::{ClaimSpec, EndReason, Event, Eviction, Metadata, Recorded, Revision, ServerId, SessionSpec, Text};
+use tenure_core::{
+    ClaimSpec, EndReason, Event, Eviction, LockSettings, Metadata, Mode, Preempt, Recorded, Revision, ServerId,
+    SessionSpec, Text,
+};
 
 /// One event. Which fields there are depends on the kind of event.
 #[derive(Default, Serialize, Deserialize)]
@@ -30,12 +33,26 @@ struct Line<'a> {
     owner: Option<Cow<'a, str>>,
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
     names: Vec<Cow<'a, str>>,
+    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+    still_held: Vec<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "is_zero")]
     priority: i32,
     #[serde(skip_serializing_if = "Option::is_none")]
     ttl_ms: Option<u64>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    mode: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    permits: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    permit_limit: Option<u32>,
     #[serde(default, skip_serializing_if = "is_zero")]
     min_hold_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    settling_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    drain_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transfer_to: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     home: Option<u64>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
@@ -83,14 +100,63 @@ pub(crate) enum CodecError {
 
 /// The events of a batch as JSON.
 pub(crate) fn encode_events(events: &[Recorded]) -> Result<String, CodecError> {
-    let lines: Vec<Line<'_>> = events.iter().map(Line::from).collect();
+    let lines: Vec<Line<'_>> = events.iter().flat_map(lines).collect();
     Ok(serde_json::to_string(&lines)?)
 }
 
 /// The events of a batch from JSON.
 pub(crate) fn decode_events(json: &str) -> Result<Vec<Recorded>, CodecError> {
     let lines: Vec<Line<'_>> = serde_json::from_str(json)?;
-    lines.into_iter().map(Recorded::try_from).collect()
+    let mut events: Vec<Recorded> = Vec::with_capacity(lines.len());
+    for line in lines {
+        let recorded = Recorded::try_from(line)?;
+        match events.last_mut() {
+            Some(last) if last.revision == recorded.revision => join_transfer(last, recorded.event)?,
+            _ => events.push(recorded),
+        }
+    }
+    Ok(events)
+}
+
+/// An event as lines: a handoff is two with the same revision, the end of one claim and the grant of another, so that
+/// whoever reads lines has nothing more to know.
+fn lines(recorded: &Recorded) -> Vec<Line<'_>> {
+    let Event::ClaimTransferred { from, from_token, from_spec, still_held, claim, spec } = &recorded.event else {
+        return vec![Line::from(recorded)];
+    };
+    let ended = Line {
+        revision: recorded.revision.0,
+        token: Some(from_token.0),
+        reason: Some(EndReason::Transferred.as_str().into()),
+        still_held: borrowed(still_held),
+        ..Line::of_claim("claim_ended", *from, from_spec)
+    };
+    let granted = Line {
+        revision: recorded.revision.0,
+        token: Some(recorded.revision.0),
+        ..Line::of_claim("claim_granted", *claim, spec)
+    };
+    vec![ended, granted]
+}
+
+/// The second line of a handoff.
+fn join_transfer(first: &mut Recorded, second: Event) -> Result<(), CodecError> {
+    let joined = match (&first.event, second) {
+        (
+            Event::ClaimEnded { claim: from, token: Some(from_token), spec: from_spec, still_held, .. },
+            Event::ClaimGranted { claim, spec },
+        ) => Event::ClaimTransferred {
+            from: *from,
+            from_token: *from_token,
+            from_spec: from_spec.clone(),
+            still_held: still_held.clone(),
+            claim,
+            spec,
+        },
+        _ => return Err(CodecError::Unknown { what: "pair of events at revision", word: first.revision.to_string() }),
+    };
+    first.event = joined;
+    Ok(())
 }
 
 /// Labels as a JSON object.
@@ -101,6 +167,41 @@ pub(crate) fn encode_metadata(metadata: &Metadata) -> Result<String, CodecError>
 /// Labels from a JSON object.
 pub(crate) fn decode_metadata(json: &str) -> Result<Metadata, CodecError> {
     Ok(Arc::new(serde_json::from_str(json)?))
+}
+
+/// The word for a mode. The usual one goes without saying.
+fn mode_word(mode: Mode) -> Option<&'static str> {
+    match mode {
+        Mode::Exclusive => None,
+        mode => Some(mode_name(mode)),
+    }
+}
+
+/// The word for a mode.
+pub(crate) fn mode_name(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Exclusive => "exclusive",
+        Mode::Shared => "shared",
+        Mode::Permits { .. } => "permits",
+    }
+}
+
+/// A mode from its word and, if it is one to permits, how many, and of how many.
+pub(crate) fn mode(word: &str, permits: Option<u32>, limit: Option<u32>) -> Result<Mode, CodecError> {
+    match word {
+        "exclusive" => Ok(Mode::Exclusive),
+        "shared" => Ok(Mode::Shared),
+        "permits" => Ok(Mode::Permits { permits: need(permits, "permits")?, limit: need(limit, "permit_limit")? }),
+        word => Err(CodecError::Unknown { what: "mode", word: word.to_owned() }),
+    }
+}
+
+/// Permits and limit of a mode that has them.
+pub(crate) fn counted(mode: Mode) -> Option<(u32, u32)> {
+    match mode {
+        Mode::Exclusive | Mode::Shared => None,
+        Mode::Permits { permits, limit } => Some((permits, limit)),
+    }
 }
 
 /// A duration in whole milliseconds, rounded up.
@@ -129,8 +230,11 @@ impl<'a> Line<'a> {
             session: Some((&*spec.session).into()),
             opened: Some(spec.opened.0),
             owner: Some((&*spec.owner).into()),
-            names: spec.names.iter().map(|name| Cow::Borrowed(&**name)).collect(),
+            names: borrowed(&spec.names),
             priority: spec.priority,
+            mode: mode_word(spec.mode).map(Cow::Borrowed),
+            permits: counted(spec.mode).map(|(permits, _)| permits),
+            permit_limit: counted(spec.mode).map(|(_, limit)| limit),
             min_hold_ms: millis(spec.min_hold),
             metadata: Cow::Borrowed(&spec.metadata),
             ..Self::default()
@@ -163,18 +267,47 @@ impl<'a> From<&'a Recorded> for Line<'a> {
             Event::ClaimGranted { claim, spec } => {
                 Line { token: Some(recorded.revision.0), ..Line::of_claim("claim_granted", *claim, spec) }
             }
-            Event::ClaimLingering { claim, token, spec, reason, home } => Line {
+            Event::ClaimLingering { claim, token, spec, reason, home, still_held } => Line {
                 token: Some(token.0),
                 reason: Some(reason.as_str().into()),
                 home: Some(home.0),
+                still_held: borrowed(still_held),
                 ..Line::of_claim("claim_lingering", *claim, spec)
             },
-            Event::ClaimEnded { claim, token, spec, reason, eviction } => Line {
+            Event::ClaimEnded { claim, token, spec, reason, eviction, still_held } => Line {
                 token: token.map(|token| token.0),
                 reason: Some(reason.as_str().into()),
                 operator: eviction.as_ref().map(|eviction| (&*eviction.operator).into()),
                 note: eviction.as_ref().map(|eviction| (&*eviction.note).into()),
+                still_held: borrowed(still_held),
                 ..Line::of_claim("claim_ended", *claim, spec)
+            },
+            Event::ClaimUpdated { claim, token, spec } => {
+                Line { token: Some(token.0), ..Line::of_claim("claim_updated", *claim, spec) }
+            }
+            Event::TransferStarted { claim, token, spec, to, drain, by } => Line {
+                token: Some(token.0),
+                transfer_to: to.map(|to| to.0),
+                drain_ms: Some(millis(*drain)),
+                operator: by.as_ref().map(|by| (&*by.operator).into()),
+                note: by.as_ref().map(|by| (&*by.note).into()),
+                ..Line::of_claim("transfer_started", *claim, spec)
+            },
+            Event::TransferCancelled { claim, token, spec } => {
+                Line { token: Some(token.0), ..Line::of_claim("transfer_cancelled", *claim, spec) }
+            }
+            Event::ClaimTransferred { claim, spec, .. } => {
+                Line { token: Some(recorded.revision.0), ..Line::of_claim("claim_granted", *claim, spec) }
+            }
+            Event::LockConfigured { name, settings, by } => Line {
+                event: "lock_configured".into(),
+                names: vec![(&**name).into()],
+                permit_limit: settings.limit,
+                settling_ms: settings.preempt.map(|preempt| millis(preempt.settling)),
+                drain_ms: settings.preempt.map(|preempt| millis(preempt.drain)),
+                operator: Some((&*by.operator).into()),
+                note: Some((&*by.note).into()),
+                ..Line::default()
             },
             Event::ServerAdopted { dead, by } => {
                 Line { event: "server_adopted".into(), dead: Some(dead.0), by: Some(by.0), ..Line::default() }
@@ -203,16 +336,46 @@ fn reason(word: Option<Cow<'_, str>>) -> Result<EndReason, CodecError> {
         .ok_or_else(|| CodecError::Unknown { what: "end reason", word: word.into_owned() })
 }
 
+fn borrowed(names: &[Text]) -> Vec<Cow<'_, str>> {
+    names.iter().map(|name| Cow::Borrowed(&**name)).collect()
+}
+
+fn texts(names: &[Cow<'_, str>]) -> Vec<Text> {
+    names.iter().map(|name| Text::from(&**name)).collect()
+}
+
 fn claim_spec(line: &mut Line<'_>) -> Result<Arc<ClaimSpec>, CodecError> {
     Ok(Arc::new(ClaimSpec {
         session: text(line.session.take(), "session")?,
         opened: Revision(need(line.opened, "opened")?),
         owner: text(line.owner.take(), "owner")?,
-        names: line.names.iter().map(|name| Text::from(&**name)).collect(),
+        names: texts(&line.names),
+        mode: mode(line.mode.as_deref().unwrap_or("exclusive"), line.permits, line.permit_limit)?,
         priority: line.priority,
         metadata: Arc::new(std::mem::take(&mut line.metadata).into_owned()),
         min_hold: Duration::from_millis(line.min_hold_ms),
     }))
+}
+
+fn eviction(line: &mut Line<'_>) -> Result<Option<Eviction>, CodecError> {
+    let Some(operator) = line.operator.take() else { return Ok(None) };
+    Ok(Some(Eviction { operator: Text::from(&*operator), note: text(line.note.take(), "note")? }))
+}
+
+/// What is set on a lock.
+pub(crate) fn settings(
+    limit: Option<u32>,
+    settling_ms: Option<u64>,
+    drain_ms: Option<u64>,
+) -> Result<LockSettings, CodecError> {
+    let preempt = match settling_ms {
+        None => None,
+        Some(settling) => Some(Preempt {
+            settling: Duration::from_millis(settling),
+            drain: Duration::from_millis(need(drain_ms, "drain_ms")?),
+        }),
+    };
+    Ok(LockSettings { limit, preempt })
 }
 
 impl TryFrom<Line<'_>> for Recorded {
@@ -246,20 +409,40 @@ impl TryFrom<Line<'_>> for Recorded {
                 claim: Revision(need(line.claim, "claim")?),
                 token: Revision(need(line.token, "token")?),
                 spec: claim_spec(&mut line)?,
-                reason: reason(line.reason)?,
+                reason: reason(line.reason.take())?,
                 home: ServerId(need(line.home, "home")?),
+                still_held: texts(&line.still_held),
             },
             "claim_ended" => Event::ClaimEnded {
                 claim: Revision(need(line.claim, "claim")?),
                 token: line.token.map(Revision),
                 spec: claim_spec(&mut line)?,
-                reason: reason(line.reason)?,
-                eviction: match line.operator.take() {
-                    None => None,
-                    Some(operator) => {
-                        Some(Eviction { operator: Text::from(&*operator), note: text(line.note, "note")? })
-                    }
-                },
+                reason: reason(line.reason.take())?,
+                eviction: eviction(&mut line)?,
+                still_held: texts(&line.still_held),
+            },
+            "claim_updated" => Event::ClaimUpdated {
+                claim: Revision(need(line.claim, "claim")?),
+                token: Revision(need(line.token, "token")?),
+                spec: claim_spec(&mut line)?,
+            },
+            "transfer_started" => Event::TransferStarted {
+                claim: Revision(need(line.claim, "claim")?),
+                token: Revision(need(line.token, "token")?),
+                spec: claim_spec(&mut line)?,
+                to: line.transfer_to.map(Revision),
+                drain: Duration::from_millis(need(line.drain_ms, "drain_ms")?),
+                by: eviction(&mut line)?,
+            },
+            "transfer_cancelled" => Event::TransferCancelled {
+                claim: Revision(need(line.claim, "claim")?),
+                token: Revision(need(line.token, "token")?),
+                spec: claim_spec(&mut line)?,
+            },
+            "lock_configured" => Event::LockConfigured {
+                name: Text::from(&**need(line.names.first(), "names")?),
+                settings: settings(line.permit_limit, line.settling_ms, line.drain_ms)?,
+                by: need(eviction(&mut line)?, "operator")?,
             },
             "server_adopted" => {
                 Event::ServerAdopted { dead: ServerId(need(line.dead, "dead")?), by: ServerId(need(line.by, "by")?) }

@@ -112,8 +112,12 @@ pub(super) struct Statements {
     /// (namespace, opened to begin after, most) → opened, id, owner, ttl_ms, home, metadata
     pub(super) load_sessions: &'static str,
     /// (namespace, id and again id and position to begin after, most) → id, position, name, state, token or null, session,
-    /// opened, owner, priority, min_hold_ms, home or null, metadata
+    /// opened, owner, priority, min_hold_ms, home or null, mode, permits or null, permit_limit or null, transfer_to or null,
+    /// transfer_started or null, drain_ms or null, metadata
     pub(super) load_claims: &'static str,
+    /// (namespace, position to begin after, most) → position, name, permit_limit or null, settling_ms or null,
+    /// drain_ms or null
+    pub(super) load_settings: &'static str,
     /// (to, namespace, from, namespace, to): the rows' compare-and-set
     pub(super) advance_rows: &'static str,
     /// (opened as JSON, namespace)
@@ -124,6 +128,10 @@ pub(super) struct Statements {
     pub(super) delete_claims: &'static str,
     /// (namespace, rows as JSON)
     pub(super) insert_claims: &'static str,
+    /// (namespace): all of them
+    pub(super) delete_settings: &'static str,
+    /// (namespace, rows as JSON)
+    pub(super) insert_settings: &'static str,
     /// (beat, lease_ms, label, id): unless dead
     pub(super) beat: &'static str,
     /// (id, beat, lease_ms, label): unless there already

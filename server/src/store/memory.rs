@@ -205,6 +205,9 @@ fn replay(rows: &mut Rows, changes: &RowChanges) {
     claims.extend(changes.claims.iter().map(|claim| (claim.id, claim.clone())));
     rows.sessions = sessions.into_values().collect();
     rows.claims = claims.into_values().collect();
+    if let Some(settings) = &changes.settings {
+        rows.settings.clone_from(settings);
+    }
     rows.revision = changes.to;
 }
 

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tenure_core::{Claim, Event, Recorded, Revision, ServerId, Session, Text};
+use tenure_core::{Claim, Event, LockSettings, Recorded, Revision, ServerId, Session, Text};
 
 pub use memory::{Fault, Hold, MemoryDatabase, MemoryStore};
 pub use migrations::{migrate, pending_migrations};
@@ -108,6 +108,8 @@ pub struct Rows {
     pub sessions: Vec<Session>,
     /// The claims by id, lingering ones too.
     pub claims: Vec<Claim>,
+    /// What is set on locks, by name in byte order.
+    pub settings: Vec<(Text, LockSettings)>,
 }
 
 /// Row changes that bring the rows of a namespace from one revision to a later one.
@@ -125,6 +127,8 @@ pub struct RowChanges {
     pub claims: Vec<Claim>,
     /// The `id` of claims that are gone at `to`. Absent rows are no error.
     pub ended_claims: Vec<Revision>,
+    /// All that is set on locks at `to`, by name in byte order, if any of that has changed. Replaces all rows.
+    pub settings: Option<Vec<(Text, LockSettings)>>,
 }
 
 /// The beat that registers a server.

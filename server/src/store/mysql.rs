@@ -101,8 +101,10 @@ macro_rules! statements {
             load_sessions: "SELECT opened, id, owner, ttl_ms, home, metadata FROM sessions \
                 WHERE namespace = ? AND opened > ? ORDER BY opened LIMIT ?",
             load_claims: "SELECT id, position, name, state, token, session, opened, owner, priority, min_hold_ms, home, \
-                metadata FROM claims WHERE namespace = ? AND id >= ? AND (id > ? OR position > ?) \
+                mode, permits, permit_limit, transfer_to, transfer_started, drain_ms, metadata FROM claims WHERE namespace = ? AND id >= ? AND (id > ? OR position > ?) \
                 ORDER BY id, position LIMIT ?",
+            load_settings: "SELECT position, name, permit_limit, settling_ms, drain_ms FROM settings \
+                WHERE namespace = ? AND position > ? ORDER BY position LIMIT ?",
             advance_rows: concat!(
                 "UPDATE namespaces SET rows_revision = ? WHERE name = ? AND rows_revision = ? \
                 AND EXISTS (SELECT 1 FROM batches AS b WHERE b.namespace = ? AND b.revision = ?) \
@@ -118,13 +120,21 @@ macro_rules! statements {
             delete_claims: "DELETE c FROM JSON_TABLE(?, '$[*]' COLUMNS (k BIGINT PATH '$')) AS j \
                 STRAIGHT_JOIN claims AS c ON c.id = j.k WHERE c.namespace = ?",
             insert_claims: "INSERT INTO claims (namespace, id, position, name, state, token, session, opened, owner, \
-                priority, min_hold_ms, home, metadata) \
-                SELECT ?, id, position, name, state, token, session, opened, owner, priority, min_hold_ms, home, metadata \
+                priority, min_hold_ms, home, mode, permits, permit_limit, transfer_to, transfer_started, drain_ms, metadata) \
+                SELECT ?, id, position, name, state, token, session, opened, owner, priority, min_hold_ms, home, mode, \
+                permits, permit_limit, transfer_to, transfer_started, drain_ms, metadata \
                 FROM JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$.id', position BIGINT PATH '$.position', \
                 name LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.name', state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.state', token BIGINT PATH '$.token', \
                 session LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.session', opened BIGINT PATH '$.opened', owner LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.owner', \
                 priority BIGINT PATH '$.priority', min_hold_ms BIGINT PATH '$.min_hold_ms', home BIGINT PATH '$.home', \
+                mode LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.mode', permits BIGINT PATH '$.permits', permit_limit BIGINT PATH '$.permit_limit', \
+                transfer_to BIGINT PATH '$.transfer_to', transfer_started BIGINT PATH '$.transfer_started', drain_ms BIGINT PATH '$.drain_ms', \
                 metadata LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.metadata')) AS r",
+            delete_settings: "DELETE FROM settings WHERE namespace = ?",
+            insert_settings: "INSERT INTO settings (namespace, position, name, permit_limit, settling_ms, drain_ms) \
+                SELECT ?, position, name, permit_limit, settling_ms, drain_ms FROM JSON_TABLE(?, '$[*]' COLUMNS \
+                (position BIGINT PATH '$.position', name LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.name', permit_limit BIGINT PATH '$.permit_limit', \
+                settling_ms BIGINT PATH '$.settling_ms', drain_ms BIGINT PATH '$.drain_ms')) AS r",
             beat: "UPDATE servers SET beat = ?, lease_ms = ?, label = ? WHERE id = ? AND NOT dead",
             register: "INSERT IGNORE INTO servers (id, beat, lease_ms, label, dead) VALUES (?, ?, ?, ?, FALSE)",
             servers: "SELECT id, beat, lease_ms, label, CASE WHEN dead THEN 1 ELSE 0 END FROM servers ORDER BY id",

@@ -129,8 +129,10 @@ macro_rules! statements {
             load_sessions: "SELECT opened, id, owner, ttl_ms, home, metadata FROM sessions \
                 WHERE namespace = $1 AND opened > $2 ORDER BY opened LIMIT $3",
             load_claims: "SELECT id, position, name, state, token, session, opened, owner, priority, min_hold_ms, home, \
-                metadata FROM claims WHERE namespace = $1 AND id >= $2 AND (id > $3 OR position > $4) \
+                mode, permits, permit_limit, transfer_to, transfer_started, drain_ms, metadata FROM claims WHERE namespace = $1 AND id >= $2 AND (id > $3 OR position > $4) \
                 ORDER BY id, position LIMIT $5",
+            load_settings: "SELECT position, name, permit_limit, settling_ms, drain_ms FROM settings \
+                WHERE namespace = $1 AND position > $2 ORDER BY position LIMIT $3",
             advance_rows: concat!(
                 "UPDATE namespaces SET rows_revision = $1 WHERE name = $2 AND rows_revision = $3 \
                 AND EXISTS (SELECT 1 FROM batches AS b WHERE b.namespace = $4 AND b.revision = $5) \
@@ -144,10 +146,17 @@ macro_rules! statements {
             delete_claims: "DELETE FROM claims WHERE id IN \
                 (SELECT k.value::bigint FROM jsonb_array_elements_text($1::jsonb) AS k (value)) AND namespace = $2",
             insert_claims: "INSERT INTO claims (namespace, id, position, name, state, token, session, opened, owner, \
-                priority, min_hold_ms, home, metadata) \
-                SELECT $1, id, position, name, state, token, session, opened, owner, priority, min_hold_ms, home, metadata \
+                priority, min_hold_ms, home, mode, permits, permit_limit, transfer_to, transfer_started, drain_ms, metadata) \
+                SELECT $1, id, position, name, state, token, session, opened, owner, priority, min_hold_ms, home, mode, \
+                permits, permit_limit, transfer_to, transfer_started, drain_ms, metadata \
                 FROM jsonb_to_recordset($2::jsonb) AS r (id bigint, position bigint, name text, state text, token bigint, \
-                session text, opened bigint, owner text, priority bigint, min_hold_ms bigint, home bigint, metadata text)",
+                session text, opened bigint, owner text, priority bigint, min_hold_ms bigint, home bigint, mode text, \
+                permits bigint, permit_limit bigint, transfer_to bigint, transfer_started bigint, drain_ms bigint, \
+                metadata text)",
+            delete_settings: "DELETE FROM settings WHERE namespace = $1",
+            insert_settings: "INSERT INTO settings (namespace, position, name, permit_limit, settling_ms, drain_ms) \
+                SELECT $1, position, name, permit_limit, settling_ms, drain_ms FROM jsonb_to_recordset($2::jsonb) AS r \
+                (position bigint, name text, permit_limit bigint, settling_ms bigint, drain_ms bigint)",
             beat: "UPDATE servers SET beat = $1, lease_ms = $2, label = $3 WHERE id = $4 AND NOT dead",
             register: "INSERT INTO servers (id, beat, lease_ms, label, dead) VALUES ($1, $2, $3, $4, FALSE) \
                 ON CONFLICT DO NOTHING",

@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
-use tenure_core::{Claim, ClaimSpec, ClaimState, Revision, ServerId, Session, SessionSpec, Text};
+use tenure_core::{
+    Claim, ClaimSpec, ClaimState, LockSettings, Revision, ServerId, Session, SessionSpec, Text, Transfer,
+};
 
-use super::codec::{CodecError, decode_metadata, encode_metadata, millis};
+use super::codec::{self, CodecError, counted, decode_metadata, encode_metadata, millis, mode, mode_name};
 use super::connection::{Failure, Row};
 
 /// How many rows go into one statement.
@@ -35,9 +37,25 @@ struct ClaimRow<'a> {
     opened: u64,
     owner: &'a str,
     priority: i32,
+    mode: &'static str,
+    permits: Option<u32>,
+    permit_limit: Option<u32>,
     min_hold_ms: u64,
     home: Option<u64>,
+    transfer_to: Option<u64>,
+    transfer_started: Option<u64>,
+    drain_ms: Option<u64>,
     metadata: &'a str,
+}
+
+/// A row of `settings`.
+#[derive(Serialize)]
+struct SettingsRow<'a> {
+    position: usize,
+    name: &'a str,
+    permit_limit: Option<u32>,
+    settling_ms: Option<u64>,
+    drain_ms: Option<u64>,
 }
 
 fn chunks<T: Serialize>(rows: &[T]) -> Result<Vec<String>, CodecError> {
@@ -82,6 +100,7 @@ fn claim_rows<'a>(claim: &'a Claim, metadata: &'a str) -> impl Iterator<Item = C
         ClaimState::Lingering { home, .. } => ("lingering", Some(home.0)),
     };
     let spec = &claim.spec;
+    let counted = counted(spec.mode);
     spec.names.iter().enumerate().map(move |(position, name)| ClaimRow {
         id: claim.id.0,
         position,
@@ -92,10 +111,32 @@ fn claim_rows<'a>(claim: &'a Claim, metadata: &'a str) -> impl Iterator<Item = C
         opened: spec.opened.0,
         owner: &spec.owner,
         priority: spec.priority,
+        mode: mode_name(spec.mode),
+        permits: counted.map(|(permits, _)| permits),
+        permit_limit: counted.map(|(_, limit)| limit),
         min_hold_ms: millis(spec.min_hold),
         home,
+        transfer_to: claim.transfer.and_then(|transfer| Some(transfer.to?.0)),
+        transfer_started: claim.transfer.map(|transfer| transfer.started.0),
+        drain_ms: claim.transfer.map(|transfer| millis(transfer.drain)),
         metadata,
     })
+}
+
+/// What is set on locks, as JSON arrays of at most [`CHUNK`].
+pub(super) fn settings_chunks(settings: &[(Text, LockSettings)]) -> Result<Vec<String>, CodecError> {
+    let rows: Vec<SettingsRow<'_>> = settings
+        .iter()
+        .enumerate()
+        .map(|(position, (name, settings))| SettingsRow {
+            position,
+            name,
+            permit_limit: settings.limit,
+            settling_ms: settings.preempt.map(|preempt| millis(preempt.settling)),
+            drain_ms: settings.preempt.map(|preempt| millis(preempt.drain)),
+        })
+        .collect();
+    chunks(&rows)
 }
 
 /// A revision, server or other number that is kept as a signed one.
@@ -146,8 +187,32 @@ pub(super) fn add_claim(claims: &mut Vec<Claim>, row: &Row) -> Result<(), Failur
         names: vec![name],
         priority: i32::try_from(row.int(8)?).map_err(|error| Failure::Refused(error.to_string()))?,
         min_hold: Duration::from_millis(number(row, 9)?),
-        metadata: decode_metadata(row.text(11)?).map_err(unreadable)?,
+        metadata: decode_metadata(row.text(17)?).map_err(unreadable)?,
+        mode: mode(row.text(11)?, small(row, 12)?, small(row, 13)?).map_err(unreadable)?,
     };
-    claims.push(Claim { id, spec: Arc::new(spec), state });
+    let transfer = match optional(row, 15)? {
+        None => None,
+        Some(started) => Some(Transfer {
+            to: optional(row, 14)?.map(Revision),
+            started: Revision(started),
+            drain: Duration::from_millis(number(row, 16)?),
+        }),
+    };
+    claims.push(Claim { transfer, ..Claim::new(id, Arc::new(spec), state) });
     Ok(())
+}
+
+/// What is set on a lock, from the columns of `load_settings`.
+pub(super) fn settings(row: &Row) -> Result<(Text, LockSettings), Failure> {
+    let settings = codec::settings(small(row, 2)?, optional(row, 3)?, optional(row, 4)?).map_err(unreadable)?;
+    Ok((text(row, 1)?, settings))
+}
+
+fn optional(row: &Row, column: usize) -> Result<Option<u64>, Failure> {
+    if row.is_null(column) { Ok(None) } else { number(row, column).map(Some) }
+}
+
+fn small(row: &Row, column: usize) -> Result<Option<u32>, Failure> {
+    let too_large = |_| Failure::Refused(format!("column {column} is too large"));
+    optional(row, column)?.map(|value| u32::try_from(value).map_err(too_large)).transpose()
 }

@@ -140,6 +140,18 @@ impl SqlStore {
                 break;
             }
         }
+        let mut after = -1;
+        loop {
+            let args = [Arg::Text(namespace), Arg::Int(after), count(CHUNK)];
+            let page = connection.fetch(sql.load_settings, &args).await?;
+            for row in &page {
+                loaded.settings.push(rows::settings(row)?);
+                after = row.int(0)?;
+            }
+            if page.len() < CHUNK {
+                break;
+            }
+        }
         Ok(loaded)
     }
 
@@ -165,6 +177,12 @@ impl SqlStore {
         for claims in &chunks.claims {
             connection.execute(sql.insert_claims, &[namespace, Arg::Text(claims)]).await?;
         }
+        if let Some(settings) = &chunks.settings {
+            connection.execute(sql.delete_settings, &[namespace]).await?;
+            for settings in settings {
+                connection.execute(sql.insert_settings, &[namespace, Arg::Text(settings)]).await?;
+            }
+        }
         // Last, since appends wait for the head from here to the commit.
         Ok(connection.execute(sql.advance_rows, &[to, namespace, from, namespace, to]).await? == 1)
     }
@@ -176,6 +194,7 @@ struct RowChunks {
     sessions: Vec<String>,
     gone_claims: Vec<String>,
     claims: Vec<String>,
+    settings: Option<Vec<String>>,
 }
 
 impl RowChunks {
@@ -188,6 +207,7 @@ impl RowChunks {
             sessions: rows::session_chunks(&changes.sessions)?,
             gone_claims: rows::key_chunks(changes.ended_claims.iter().chain(replaced_claims).map(keys))?,
             claims: rows::claim_chunks(&changes.claims)?,
+            settings: changes.settings.as_deref().map(rows::settings_chunks).transpose()?,
         })
     }
 }

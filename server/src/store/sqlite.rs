@@ -35,8 +35,11 @@ static STATEMENTS: Statements = Statements {
     rows_revision: "SELECT rows_revision FROM namespaces WHERE name = ?",
     load_sessions: "SELECT opened, id, owner, ttl_ms, home, metadata FROM sessions \
         WHERE namespace = ? AND opened > ? ORDER BY opened LIMIT ?",
-    load_claims: "SELECT id, position, name, state, token, session, opened, owner, priority, min_hold_ms, home, metadata \
-        FROM claims WHERE namespace = ? AND id >= ? AND (id > ? OR position > ?) ORDER BY id, position LIMIT ?",
+    load_claims: "SELECT id, position, name, state, token, session, opened, owner, priority, min_hold_ms, home, \
+        mode, permits, permit_limit, transfer_to, transfer_started, drain_ms, metadata FROM claims \
+        WHERE namespace = ? AND id >= ? AND (id > ? OR position > ?) ORDER BY id, position LIMIT ?",
+    load_settings: "SELECT position, name, permit_limit, settling_ms, drain_ms FROM settings \
+        WHERE namespace = ? AND position > ? ORDER BY position LIMIT ?",
     advance_rows: "UPDATE namespaces SET rows_revision = ? WHERE name = ? AND rows_revision = ? \
         AND EXISTS (SELECT 1 FROM batches AS b WHERE b.namespace = ? AND b.revision = ?)",
     delete_sessions: "DELETE FROM sessions WHERE opened IN (SELECT value FROM json_each(?)) AND namespace = ?",
@@ -45,10 +48,15 @@ static STATEMENTS: Statements = Statements {
         value ->> 'metadata' FROM json_each(?)",
     delete_claims: "DELETE FROM claims WHERE id IN (SELECT value FROM json_each(?)) AND namespace = ?",
     insert_claims: "INSERT INTO claims (namespace, id, position, name, state, token, session, opened, owner, priority, \
-        min_hold_ms, home, metadata) \
+        min_hold_ms, home, mode, permits, permit_limit, transfer_to, transfer_started, drain_ms, metadata) \
         SELECT ?, value ->> 'id', value ->> 'position', value ->> 'name', value ->> 'state', value ->> 'token', \
         value ->> 'session', value ->> 'opened', value ->> 'owner', value ->> 'priority', value ->> 'min_hold_ms', \
-        value ->> 'home', value ->> 'metadata' FROM json_each(?)",
+        value ->> 'home', value ->> 'mode', value ->> 'permits', value ->> 'permit_limit', value ->> 'transfer_to', \
+        value ->> 'transfer_started', value ->> 'drain_ms', value ->> 'metadata' FROM json_each(?)",
+    delete_settings: "DELETE FROM settings WHERE namespace = ?",
+    insert_settings: "INSERT INTO settings (namespace, position, name, permit_limit, settling_ms, drain_ms) \
+        SELECT ?, value ->> 'position', value ->> 'name', value ->> 'permit_limit', value ->> 'settling_ms', \
+        value ->> 'drain_ms' FROM json_each(?)",
     beat: "UPDATE servers SET beat = ?, lease_ms = ?, label = ? WHERE id = ? AND NOT dead",
     register: "INSERT INTO servers (id, beat, lease_ms, label, dead) VALUES (?, ?, ?, ?, FALSE) ON CONFLICT DO NOTHING",
     servers: "SELECT id, beat, lease_ms, label, CASE WHEN dead THEN 1 ELSE 0 END FROM servers ORDER BY id",

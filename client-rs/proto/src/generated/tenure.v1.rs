@@ -26,7 +26,8 @@ pub enum ErrorReason {
     /// The session holds the lock under another token. FAILED_PRECONDITION.
     /// Metadata: "name", "session_id", "token". Example: {"name": "nightly-report", "session_id": "worker-7", "token": "41"}.
     TokenMismatch = 6,
-    /// The session has a claim that shares a name with the one asked for, but not all. FAILED_PRECONDITION.
+    /// The session has a claim that shares a name with the one asked for, but not all, or is of another mode.
+    /// FAILED_PRECONDITION.
     /// Metadata: "name", "session_id". Example: {"name": "a", "session_id": "worker-7"}.
     ClaimOverlap = 7,
     /// The claim ended while its Acquire was waiting. ABORTED.
@@ -50,6 +51,22 @@ pub enum ErrorReason {
     /// The database did not answer in time, so it is not known whether the change was made. UNAVAILABLE, with
     /// google.rpc.RetryInfo: ask again; repeating a request is safe if it names the session. Metadata: none.
     OutcomeUnknown = 14,
+    /// The limit that the caller knows is not the lock's, or it asks for more permits than there are. FAILED_PRECONDITION.
+    /// Metadata: "name", "limit" (the lock's), "asked". Example: {"name": "db", "limit": "5", "asked": "3"}.
+    LimitMismatch = 15,
+    /// Permits were asked for without a limit, of a lock that has none. FAILED_PRECONDITION.
+    /// Metadata: "name". Example: {"name": "db"}.
+    LimitUnknown = 16,
+    /// The hold cannot be handed over: nobody holds the lock, several do, nobody waits who could follow, or the hold has a
+    /// minimum. FAILED_PRECONDITION. Metadata: "name", "obstacle" (NOT_HELD, SEVERAL_HOLDERS, NOBODY_WAITS, NOT_WAITING or
+    /// MIN_HOLD). Example: {"name": "leader", "obstacle": "NOBODY_WAITS"}.
+    TransferImpossible = 17,
+    /// The holder has already been asked to hand over to somebody else. FAILED_PRECONDITION: ask again later.
+    /// Metadata: "name", "token". Example: {"name": "leader", "token": "41"}.
+    TransferPending = 18,
+    /// The holder did not stop in time, and holds on; or its hold ended in another way meanwhile. ABORTED.
+    /// Metadata: "name", "token". Example: {"name": "leader", "token": "41"}.
+    TransferNotConfirmed = 19,
 }
 impl ErrorReason {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -73,6 +90,11 @@ impl ErrorReason {
             Self::LimitReached => "ERROR_REASON_LIMIT_REACHED",
             Self::NotAttached => "ERROR_REASON_NOT_ATTACHED",
             Self::OutcomeUnknown => "ERROR_REASON_OUTCOME_UNKNOWN",
+            Self::LimitMismatch => "ERROR_REASON_LIMIT_MISMATCH",
+            Self::LimitUnknown => "ERROR_REASON_LIMIT_UNKNOWN",
+            Self::TransferImpossible => "ERROR_REASON_TRANSFER_IMPOSSIBLE",
+            Self::TransferPending => "ERROR_REASON_TRANSFER_PENDING",
+            Self::TransferNotConfirmed => "ERROR_REASON_TRANSFER_NOT_CONFIRMED",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -93,6 +115,11 @@ impl ErrorReason {
             "ERROR_REASON_LIMIT_REACHED" => Some(Self::LimitReached),
             "ERROR_REASON_NOT_ATTACHED" => Some(Self::NotAttached),
             "ERROR_REASON_OUTCOME_UNKNOWN" => Some(Self::OutcomeUnknown),
+            "ERROR_REASON_LIMIT_MISMATCH" => Some(Self::LimitMismatch),
+            "ERROR_REASON_LIMIT_UNKNOWN" => Some(Self::LimitUnknown),
+            "ERROR_REASON_TRANSFER_IMPOSSIBLE" => Some(Self::TransferImpossible),
+            "ERROR_REASON_TRANSFER_PENDING" => Some(Self::TransferPending),
+            "ERROR_REASON_TRANSFER_NOT_CONFIRMED" => Some(Self::TransferNotConfirmed),
             _ => None,
         }
     }
@@ -161,6 +188,32 @@ pub struct Claim {
     /// For this long after the grant nobody is granted these locks again, even if they are released earlier. Unset: no minimum.
     #[prost(message, optional, tag = "9")]
     pub min_hold: ::core::option::Option<::prost_types::Duration>,
+    /// With whom the locks can be shared.
+    #[prost(enumeration = "Mode", tag = "10")]
+    pub mode: i32,
+    /// How many permits of each lock are claimed. 0 unless the mode is MODE_PERMITS.
+    #[prost(uint32, tag = "11")]
+    pub permits: u32,
+    /// The lock's limit when the claim was made. 0 unless the mode is MODE_PERMITS.
+    #[prost(uint32, tag = "12")]
+    pub limit: u32,
+    /// The handoff that its holder has been asked for and has not confirmed yet. Unset: none.
+    #[prost(message, optional, tag = "13")]
+    pub transfer: ::core::option::Option<PendingTransfer>,
+    /// The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
+    /// back. Empty: none. Only in answers to GetLock, ListLocks, GetSession and ListBlocked, and only of waiting claims.
+    #[prost(string, repeated, tag = "14")]
+    pub deadlock: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+/// A handoff that the holder has not confirmed yet. It confirms by releasing the hold.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PendingTransfer {
+    /// The session that is to hold next. Empty: whoever is first in the queue then.
+    #[prost(string, tag = "1")]
+    pub to_session_id: ::prost::alloc::string::String,
+    /// For how long the holder may go on, counted by its home from when it was asked. Then the transfer is off.
+    #[prost(message, optional, tag = "2")]
+    pub drain: ::core::option::Option<::prost_types::Duration>,
 }
 /// Asks for a session.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -315,6 +368,43 @@ pub struct Refusal {
         ::prost::alloc::string::String,
         ::prost::alloc::string::String,
     >,
+}
+/// With whom a claim can share its locks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Mode {
+    /// As MODE_EXCLUSIVE.
+    Unspecified = 0,
+    /// With nobody.
+    Exclusive = 1,
+    /// With other shared claims. One that waits for exclusive use lets no later shared one pass.
+    Shared = 2,
+    /// With other claims to permits, as long as no more than the lock's limit are out: a semaphore.
+    Permits = 3,
+}
+impl Mode {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "MODE_UNSPECIFIED",
+            Self::Exclusive => "MODE_EXCLUSIVE",
+            Self::Shared => "MODE_SHARED",
+            Self::Permits => "MODE_PERMITS",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "MODE_UNSPECIFIED" => Some(Self::Unspecified),
+            "MODE_EXCLUSIVE" => Some(Self::Exclusive),
+            "MODE_SHARED" => Some(Self::Shared),
+            "MODE_PERMITS" => Some(Self::Permits),
+            _ => None,
+        }
+    }
 }
 /// The states of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
@@ -1100,7 +1190,7 @@ pub struct Lock {
     /// The lock's name: 1 to 255 bytes of UTF-8 without control characters. Compared byte by byte.
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
-    /// Who holds it, or lingers on it. Empty: nobody holds it.
+    /// Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it.
     #[prost(message, repeated, tag = "2")]
     pub holders: ::prost::alloc::vec::Vec<Claim>,
     /// Who waits, in the order in which they will be served. At most the first 100.
@@ -1109,6 +1199,38 @@ pub struct Lock {
     /// How many wait in all.
     #[prost(uint64, tag = "4")]
     pub waiter_count: u64,
+    /// How many permits may be out at once: what is set, else what the claims that are there say. 0: nobody has said.
+    #[prost(uint32, tag = "5")]
+    pub limit: u32,
+    /// What an operator has set. Unset: nothing.
+    #[prost(message, optional, tag = "6")]
+    pub settings: ::core::option::Option<LockSettings>,
+    /// How many hold it in all; `holders` shows at most the first 100.
+    #[prost(uint64, tag = "7")]
+    pub holder_count: u64,
+}
+/// What an operator has set on a lock.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct LockSettings {
+    /// How many permits may be out at once: 1 to 1000000. Claims that say another limit are refused. Default (0): what the first
+    /// of the claims that are there says.
+    #[prost(uint32, tag = "1")]
+    pub limit: u32,
+    /// Set: a waiter of higher priority than the holder, the first in the queue, is handed the lock as planned once it has settled.
+    /// Only among exclusive claims to this lock alone. Default: it waits for its turn.
+    #[prost(message, optional, tag = "2")]
+    pub preempt: ::core::option::Option<Preempt>,
+}
+/// How a better candidate is handed a lock.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Preempt {
+    /// For how long it must have waited, as its home counts. 0 to 24 h. Default: 10 s.
+    #[prost(message, optional, tag = "1")]
+    pub settling: ::core::option::Option<::prost_types::Duration>,
+    /// For how long the holder may go on, to stop its work. 100 ms to 1 h. Default: 10 s. If it does not stop by then it holds on,
+    /// and is asked again after the settling time.
+    #[prost(message, optional, tag = "2")]
+    pub drain: ::core::option::Option<::prost_types::Duration>,
 }
 /// Asks for locks.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1145,6 +1267,16 @@ pub struct AcquireRequest {
     /// session ends. Counted by the session's home, and counted anew when the home changes. At most 24 h. Default: 0.
     #[prost(message, optional, tag = "9")]
     pub min_hold: ::core::option::Option<::prost_types::Duration>,
+    /// With whom the locks may be shared. Default: with nobody.
+    #[prost(enumeration = "Mode", tag = "11")]
+    pub mode: i32,
+    /// How many permits of each lock, with MODE_PERMITS: 0 to 1000000, at most the limit. Default (0): 1.
+    #[prost(uint32, tag = "12")]
+    pub permits: u32,
+    /// How many permits of each lock may be out at once, with MODE_PERMITS: 0 to 1000000. Refused if the lock has another limit.
+    /// Default (0): the lock's limit, whatever it is; refused if it has none.
+    #[prost(uint32, tag = "13")]
+    pub limit: u32,
 }
 /// Answers Acquire.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1292,6 +1424,154 @@ pub struct EvictResponse {
     /// The namespace's revision when they had ended.
     #[prost(uint64, tag = "2")]
     pub revision: u64,
+}
+/// Hands a hold to a waiter.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TransferRequest {
+    /// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// A name of the hold. Required; 1 to 255 bytes.
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    /// The fencing token of the hold. Default (0): whoever holds the lock, if it is one; required with a session_id.
+    #[prost(uint64, tag = "3")]
+    pub token: u64,
+    /// The session that is to hold next; it must be waiting for the lock. If it has gone when the holder confirms, the first in
+    /// the queue holds next. Default: the first in the queue.
+    #[prost(string, tag = "4")]
+    pub to_session_id: ::prost::alloc::string::String,
+    /// For how long the holder may go on, to stop its work: 100 ms to 1 h. Default: 10 s.
+    #[prost(message, optional, tag = "5")]
+    pub drain: ::core::option::Option<::prost_types::Duration>,
+    /// Who asks, for history: 1 to 255 bytes without control characters. Required without a session_id.
+    #[prost(string, tag = "6")]
+    pub operator: ::prost::alloc::string::String,
+    /// Why, for history. 0 to 255 bytes without control characters.
+    #[prost(string, tag = "7")]
+    pub note: ::prost::alloc::string::String,
+    /// The session that holds the lock, if it asks itself: it has stopped its work, and hands over at once. Default: somebody
+    /// else asks.
+    #[prost(string, tag = "8")]
+    pub session_id: ::prost::alloc::string::String,
+}
+/// Answers Transfer: it is done.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct TransferResponse {
+    /// The fencing token of the new hold.
+    #[prost(uint64, tag = "1")]
+    pub token: u64,
+    /// The new hold.
+    #[prost(message, optional, tag = "2")]
+    pub claim: ::core::option::Option<Claim>,
+    /// The hold that ended.
+    #[prost(message, optional, tag = "3")]
+    pub previous: ::core::option::Option<Claim>,
+    /// The namespace's revision when it was done.
+    #[prost(uint64, tag = "4")]
+    pub revision: u64,
+}
+/// Replaces the metadata of a hold.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct UpdateClaimRequest {
+    /// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// A name of the hold. Required; 1 to 255 bytes.
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    /// The session that holds it. Required; 1 to 128 bytes.
+    #[prost(string, tag = "3")]
+    pub session_id: ::prost::alloc::string::String,
+    /// The fencing token of the hold. Required; 1 to 2^63 - 1, not beyond the namespace's revision.
+    #[prost(uint64, tag = "4")]
+    pub token: u64,
+    /// All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not empty.
+    #[prost(btree_map = "string, string", tag = "5")]
+    pub metadata: ::prost::alloc::collections::BTreeMap<
+        ::prost::alloc::string::String,
+        ::prost::alloc::string::String,
+    >,
+}
+/// Answers UpdateClaim.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct UpdateClaimResponse {
+    /// The claim as it is now.
+    #[prost(message, optional, tag = "1")]
+    pub claim: ::core::option::Option<Claim>,
+    /// The namespace's revision when it was so.
+    #[prost(uint64, tag = "2")]
+    pub revision: u64,
+}
+/// Sets what claims to a lock have to go by.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ConfigureLockRequest {
+    /// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// The lock's name. Required; 1 to 255 bytes.
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    /// All that is set from now on. Default: nothing. A limit below what is out takes nothing from holders; waiters that ask for
+    /// more than it are ended as evicted.
+    #[prost(message, optional, tag = "3")]
+    pub settings: ::core::option::Option<LockSettings>,
+    /// Who sets it, for history. Required; 1 to 255 bytes without control characters.
+    #[prost(string, tag = "4")]
+    pub operator: ::prost::alloc::string::String,
+    /// Why, for history. 0 to 255 bytes without control characters.
+    #[prost(string, tag = "5")]
+    pub note: ::prost::alloc::string::String,
+}
+/// Answers ConfigureLock.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ConfigureLockResponse {
+    /// The lock as it is then.
+    #[prost(message, optional, tag = "1")]
+    pub lock: ::core::option::Option<Lock>,
+    /// The namespace's revision when it was so.
+    #[prost(uint64, tag = "2")]
+    pub revision: u64,
+}
+/// Asks for a page of the claims that wait.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListBlockedRequest {
+    /// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// Only those in a deadlock. Default: all.
+    #[prost(bool, tag = "2")]
+    pub deadlocked_only: bool,
+    /// The most claims in the answer: 0 to 1000. Default (0): 100.
+    #[prost(int32, tag = "3")]
+    pub page_size: i32,
+    /// The next_page_token of the page before. Default: the first page.
+    #[prost(string, tag = "4")]
+    pub page_token: ::prost::alloc::string::String,
+}
+/// Answers ListBlocked.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListBlockedResponse {
+    /// The claims that wait, in the order in which they were made.
+    #[prost(message, repeated, tag = "1")]
+    pub blocked: ::prost::alloc::vec::Vec<BlockedClaim>,
+    /// Asks for the next page. Empty: this was the last one.
+    #[prost(string, tag = "2")]
+    pub next_page_token: ::prost::alloc::string::String,
+    /// The revision at which this was so.
+    #[prost(uint64, tag = "3")]
+    pub revision: u64,
+}
+/// A claim that waits.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct BlockedClaim {
+    /// The claim.
+    #[prost(message, optional, tag = "1")]
+    pub claim: ::core::option::Option<Claim>,
+    /// Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first. At most
+    /// the first 100.
+    #[prost(message, repeated, tag = "2")]
+    pub blocked_by: ::prost::alloc::vec::Vec<Claim>,
 }
 /// Generated client implementations.
 pub mod lock_service_client {
@@ -1533,6 +1813,107 @@ pub mod lock_service_client {
                 .insert(GrpcMethod::new("tenure.v1.LockService", "Evict"));
             self.inner.unary(req, path, codec).await
         }
+        /// Hands a hold to a waiter as planned: in one step, with a higher token, and never with a gap in which nobody holds the
+        /// lock. The holder is asked to stop, and confirms by releasing; if it does not in time, it holds on. Answered when it is done.
+        pub async fn transfer(
+            &mut self,
+            request: impl tonic::IntoRequest<super::TransferRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::TransferResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::Codec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/tenure.v1.LockService/Transfer",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("tenure.v1.LockService", "Transfer"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Replaces the metadata of a hold.
+        pub async fn update_claim(
+            &mut self,
+            request: impl tonic::IntoRequest<super::UpdateClaimRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::UpdateClaimResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::Codec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/tenure.v1.LockService/UpdateClaim",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("tenure.v1.LockService", "UpdateClaim"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Sets what claims to a lock have to go by, whether anybody claims it or not. For operators; recorded in history.
+        pub async fn configure_lock(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ConfigureLockRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ConfigureLockResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::Codec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/tenure.v1.LockService/ConfigureLock",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("tenure.v1.LockService", "ConfigureLock"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Lists the claims that wait, in the order in which they were made, with those that they wait for.
+        pub async fn list_blocked(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListBlockedRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListBlockedResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::Codec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/tenure.v1.LockService/ListBlocked",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("tenure.v1.LockService", "ListBlocked"));
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -1585,6 +1966,39 @@ pub mod lock_service_server {
             &self,
             request: tonic::Request<super::EvictRequest>,
         ) -> std::result::Result<tonic::Response<super::EvictResponse>, tonic::Status>;
+        /// Hands a hold to a waiter as planned: in one step, with a higher token, and never with a gap in which nobody holds the
+        /// lock. The holder is asked to stop, and confirms by releasing; if it does not in time, it holds on. Answered when it is done.
+        async fn transfer(
+            &self,
+            request: tonic::Request<super::TransferRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::TransferResponse>,
+            tonic::Status,
+        >;
+        /// Replaces the metadata of a hold.
+        async fn update_claim(
+            &self,
+            request: tonic::Request<super::UpdateClaimRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::UpdateClaimResponse>,
+            tonic::Status,
+        >;
+        /// Sets what claims to a lock have to go by, whether anybody claims it or not. For operators; recorded in history.
+        async fn configure_lock(
+            &self,
+            request: tonic::Request<super::ConfigureLockRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ConfigureLockResponse>,
+            tonic::Status,
+        >;
+        /// Lists the claims that wait, in the order in which they were made, with those that they wait for.
+        async fn list_blocked(
+            &self,
+            request: tonic::Request<super::ListBlockedRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListBlockedResponse>,
+            tonic::Status,
+        >;
     }
     /// Locks: names that sessions hold or wait for. A lock needs no creation and leaves nothing but history when idle.
     #[derive(Debug)]
@@ -1931,6 +2345,186 @@ pub mod lock_service_server {
                     };
                     Box::pin(fut)
                 }
+                "/tenure.v1.LockService/Transfer" => {
+                    #[allow(non_camel_case_types)]
+                    struct TransferSvc<T: LockService>(pub Arc<T>);
+                    impl<
+                        T: LockService,
+                    > tonic::server::UnaryService<super::TransferRequest>
+                    for TransferSvc<T> {
+                        type Response = super::TransferResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::TransferRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as LockService>::transfer(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = TransferSvc(inner);
+                        let codec = crate::codec::Codec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/tenure.v1.LockService/UpdateClaim" => {
+                    #[allow(non_camel_case_types)]
+                    struct UpdateClaimSvc<T: LockService>(pub Arc<T>);
+                    impl<
+                        T: LockService,
+                    > tonic::server::UnaryService<super::UpdateClaimRequest>
+                    for UpdateClaimSvc<T> {
+                        type Response = super::UpdateClaimResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::UpdateClaimRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as LockService>::update_claim(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = UpdateClaimSvc(inner);
+                        let codec = crate::codec::Codec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/tenure.v1.LockService/ConfigureLock" => {
+                    #[allow(non_camel_case_types)]
+                    struct ConfigureLockSvc<T: LockService>(pub Arc<T>);
+                    impl<
+                        T: LockService,
+                    > tonic::server::UnaryService<super::ConfigureLockRequest>
+                    for ConfigureLockSvc<T> {
+                        type Response = super::ConfigureLockResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ConfigureLockRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as LockService>::configure_lock(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ConfigureLockSvc(inner);
+                        let codec = crate::codec::Codec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/tenure.v1.LockService/ListBlocked" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListBlockedSvc<T: LockService>(pub Arc<T>);
+                    impl<
+                        T: LockService,
+                    > tonic::server::UnaryService<super::ListBlockedRequest>
+                    for ListBlockedSvc<T> {
+                        type Response = super::ListBlockedResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListBlockedRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as LockService>::list_blocked(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListBlockedSvc(inner);
+                        let codec = crate::codec::Codec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
                 _ => {
                     Box::pin(async move {
                         let mut response = http::Response::new(
@@ -2060,21 +2654,28 @@ pub struct Event {
     /// Whose claim it happened to.
     #[prost(message, optional, tag = "4")]
     pub claim: ::core::option::Option<Claim>,
-    /// Why the claim ended. Only for EVENT_TYPE_ENDED and EVENT_TYPE_LINGERING.
+    /// Why the claim (of EVENT_TYPE_TRANSFERRED: the previous one) ended. Only for EVENT_TYPE_ENDED, EVENT_TYPE_LINGERING and
+    /// EVENT_TYPE_TRANSFERRED.
     #[prost(enumeration = "EndReason", tag = "5")]
     pub end_reason: i32,
-    /// The operator who ended it. Only with END_REASON_EVICTED.
+    /// The operator who did it, if one did.
     #[prost(string, tag = "6")]
     pub operator: ::prost::alloc::string::String,
-    /// The operator's note. Only with END_REASON_EVICTED.
+    /// The operator's note.
     #[prost(string, tag = "7")]
     pub note: ::prost::alloc::string::String,
-    /// Whether nobody holds the lock after this commit.
+    /// Whether nobody holds the lock any more: said once, with the last of the holds that ended in a commit.
     #[prost(bool, tag = "8")]
     pub vacant: bool,
     /// The wall clock of the server that wrote it, for people: nothing is decided by it.
     #[prost(message, optional, tag = "9")]
     pub time: ::core::option::Option<::prost_types::Timestamp>,
+    /// The hold that ended. Only for EVENT_TYPE_TRANSFERRED.
+    #[prost(message, optional, tag = "10")]
+    pub previous: ::core::option::Option<Claim>,
+    /// What is set from now on. Only for EVENT_TYPE_CONFIGURED; unset: nothing any more.
+    #[prost(message, optional, tag = "11")]
+    pub settings: ::core::option::Option<LockSettings>,
 }
 /// The causes of missing history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
@@ -2123,6 +2724,16 @@ pub enum EventType {
     Lingering = 3,
     /// A claim ended: the hold is over, or the waiter left.
     Ended = 4,
+    /// The holder was asked to hand over. It holds on until it confirms.
+    TransferStarted = 5,
+    /// The holder did not confirm in time. It holds on.
+    TransferCancelled = 6,
+    /// The hold was handed over: `previous` ended and `claim` was granted in one step.
+    Transferred = 7,
+    /// The metadata of a hold was replaced.
+    Updated = 8,
+    /// An operator set something on the lock, see `settings`. Without a claim.
+    Configured = 9,
 }
 impl EventType {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -2136,6 +2747,11 @@ impl EventType {
             Self::Granted => "EVENT_TYPE_GRANTED",
             Self::Lingering => "EVENT_TYPE_LINGERING",
             Self::Ended => "EVENT_TYPE_ENDED",
+            Self::TransferStarted => "EVENT_TYPE_TRANSFER_STARTED",
+            Self::TransferCancelled => "EVENT_TYPE_TRANSFER_CANCELLED",
+            Self::Transferred => "EVENT_TYPE_TRANSFERRED",
+            Self::Updated => "EVENT_TYPE_UPDATED",
+            Self::Configured => "EVENT_TYPE_CONFIGURED",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -2146,6 +2762,11 @@ impl EventType {
             "EVENT_TYPE_GRANTED" => Some(Self::Granted),
             "EVENT_TYPE_LINGERING" => Some(Self::Lingering),
             "EVENT_TYPE_ENDED" => Some(Self::Ended),
+            "EVENT_TYPE_TRANSFER_STARTED" => Some(Self::TransferStarted),
+            "EVENT_TYPE_TRANSFER_CANCELLED" => Some(Self::TransferCancelled),
+            "EVENT_TYPE_TRANSFERRED" => Some(Self::Transferred),
+            "EVENT_TYPE_UPDATED" => Some(Self::Updated),
+            "EVENT_TYPE_CONFIGURED" => Some(Self::Configured),
             _ => None,
         }
     }
@@ -2474,7 +3095,10 @@ pub struct Command {
     #[prost(uint64, tag = "1")]
     pub id: u64,
     /// What to do.
-    #[prost(oneof = "command::Kind", tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12")]
+    #[prost(
+        oneof = "command::Kind",
+        tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14"
+    )]
     pub kind: ::core::option::Option<command::Kind>,
 }
 /// Nested message and enum types in `Command`.
@@ -2515,6 +3139,12 @@ pub mod command {
         /// Reads one session.
         #[prost(message, tag = "12")]
         GetSession(super::GetSessionRequest),
+        /// Hands a hold to a waiter.
+        #[prost(message, tag = "13")]
+        Transfer(super::TransferRequest),
+        /// Replaces the metadata of a hold.
+        #[prost(message, tag = "14")]
+        UpdateClaim(super::UpdateClaimRequest),
     }
 }
 /// Attaches an open session to a stream.
@@ -2550,7 +3180,7 @@ pub struct Answer {
     /// What is answered.
     #[prost(
         oneof = "answer::Kind",
-        tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17"
+        tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20"
     )]
     pub kind: ::core::option::Option<answer::Kind>,
 }
@@ -2607,6 +3237,15 @@ pub mod answer {
         /// Notice: this server is going away. Connect to another one now and attach there; sessions go on.
         #[prost(message, tag = "17")]
         GoingAway(super::GoingAway),
+        /// Answers transfer: once, when it is done.
+        #[prost(message, tag = "18")]
+        Transfer(super::TransferResponse),
+        /// Answers update_claim.
+        #[prost(message, tag = "19")]
+        UpdateClaim(super::UpdateClaimResponse),
+        /// Notice: the holder is asked to hand over.
+        #[prost(message, tag = "20")]
+        TransferRequested(super::TransferRequested),
     }
 }
 /// A session that was attached.
@@ -2667,6 +3306,28 @@ pub struct GoingAway {
     /// How long the server still takes renewals.
     #[prost(message, optional, tag = "1")]
     pub grace: ::core::option::Option<::prost_types::Duration>,
+}
+/// A holder is asked to stop its work and hand over. It confirms by releasing the hold; if it does not, it holds on.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TransferRequested {
+    /// The session whose hold it is.
+    #[prost(string, tag = "1")]
+    pub session_id: ::prost::alloc::string::String,
+    /// The names that are held.
+    #[prost(string, repeated, tag = "2")]
+    pub names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The fencing token of the hold.
+    #[prost(uint64, tag = "3")]
+    pub token: u64,
+    /// For how long the holder may go on, from now.
+    #[prost(message, optional, tag = "4")]
+    pub drain: ::core::option::Option<::prost_types::Duration>,
+    /// The operator who asks. Empty: a better candidate waits, and the lock's settings say that it is handed the lock.
+    #[prost(string, tag = "5")]
+    pub operator: ::prost::alloc::string::String,
+    /// The operator's note.
+    #[prost(string, tag = "6")]
+    pub note: ::prost::alloc::string::String,
 }
 /// Generated client implementations.
 pub mod client_service_client {

@@ -10,6 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::model::{Claim, ClaimState, Revision, Text};
 use crate::table::Table;
 
+/// How many claims are looked at in search of a circle.
+const REACHED: usize = 10_000;
+
 impl Table {
     /// The claims that a waiting claim waits for directly: of each of its locks, the waiter just before it, or the holders
     /// that are in its way if it is first.
@@ -32,13 +35,19 @@ impl Table {
     }
 
     /// The circle of waiting claims that this one is in, beginning with it, each waiting for something of the session of the
-    /// next. `None` if it is in none.
+    /// next. `None` if it is in none, if it is not waiting, if its session holds nothing, or if the circle is longer than
+    /// some thousand claims.
     #[must_use]
     pub fn deadlock(&self, claim: Revision) -> Option<Vec<Revision>> {
+        let found = self.claims.get(&claim).filter(|found| found.state == ClaimState::Waiting)?;
+        // Nobody can wait for a session that holds nothing; so most claims need no search.
+        self.sessions.get(&found.spec.session)?.claims.values().find(|other| self.is_held(**other))?;
         // Breadth first, so the circle is a shortest one.
         let mut came_from: BTreeMap<Revision, Revision> = BTreeMap::new();
         let mut reached = std::collections::VecDeque::from([claim]);
-        while let Some(at) = reached.pop_front() {
+        while let Some(at) = reached.pop_front()
+            && came_from.len() < REACHED
+        {
             for next in self.successors(at) {
                 if next == claim {
                     return Some(self.circle(claim, at, &came_from));
@@ -50,6 +59,10 @@ impl Table {
             }
         }
         None
+    }
+
+    fn is_held(&self, id: Revision) -> bool {
+        self.claims.get(&id).is_some_and(|claim| matches!(claim.state, ClaimState::Held { .. }))
     }
 
     fn circle(&self, claim: Revision, last: Revision, came_from: &BTreeMap<Revision, Revision>) -> Vec<Revision> {

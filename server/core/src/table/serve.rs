@@ -59,6 +59,19 @@ impl Table {
             .cloned()
     }
 
+    /// Those of a held claim's names that others go on holding when it ends.
+    pub(super) fn still_held(&self, claim: &Claim) -> Vec<Text> {
+        if claim.spec.mode == Mode::Exclusive || claim.token().is_none() {
+            return Vec::new();
+        }
+        let held = |id: &Revision| {
+            let other = self.claims.get(id).filter(|other| other.id != claim.id);
+            other.is_some_and(|other| matches!(other.state, ClaimState::Held { .. }))
+        };
+        let by_others = |name: &&Text| self.locks.get(*name).is_some_and(|lock| lock.holders.iter().any(held));
+        claim.spec.names.iter().filter(by_others).cloned().collect()
+    }
+
     /// Ends a claim and serves those who waited for its locks.
     pub(super) fn end_claim(
         &mut self,
@@ -69,24 +82,25 @@ impl Table {
     ) {
         let Some(claim) = self.claims.get(&id) else { return };
         let (token, spec) = (claim.token(), claim.spec.clone());
-        let freed = spec.names.clone();
-        self.emit(Event::ClaimEnded { claim: id, token, spec, reason, eviction }, decided);
+        let (freed, still_held) = (spec.names.clone(), self.still_held(claim));
+        self.emit(Event::ClaimEnded { claim: id, token, spec, reason, eviction, still_held }, decided);
         self.serve(freed, decided);
     }
 
     /// Ends a claim, or lets it linger if it is held with a minimum. Returns the names that others may be granted now.
     pub(super) fn end_or_linger(&mut self, id: Revision, reason: EndReason, decided: &mut Events) -> Vec<Text> {
         let Some(claim) = self.claims.get(&id) else { return Vec::new() };
-        let spec = claim.spec.clone();
+        let (spec, still_held) = (claim.spec.clone(), self.still_held(claim));
         let home = self.sessions.get(&spec.session).map(|session| session.spec.home);
         match (claim.state, home) {
             (ClaimState::Held { token }, Some(home)) if !spec.min_hold.is_zero() => {
-                self.emit(Event::ClaimLingering { claim: id, token, spec, reason, home }, decided);
+                self.emit(Event::ClaimLingering { claim: id, token, spec, reason, home, still_held }, decided);
                 Vec::new()
             }
             _ => {
                 let (token, freed) = (claim.token(), spec.names.clone());
-                self.emit(Event::ClaimEnded { claim: id, token, spec, reason, eviction: None }, decided);
+                let eviction = None;
+                self.emit(Event::ClaimEnded { claim: id, token, spec, reason, eviction, still_held }, decided);
                 freed
             }
         }

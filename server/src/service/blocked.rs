@@ -1,0 +1,48 @@
+//! Who waits for whom.
+
+use tenure_core::{Claim, ClaimState, Revision, Table};
+use tenure_proto::v1;
+
+use super::problem::Problem;
+use super::{Api, bounds, convert, in_time, page};
+
+/// The most claims that are named as in the way of one.
+const NAMED: usize = 100;
+
+impl Api {
+    pub(super) async fn list_blocked(
+        &self,
+        request: v1::ListBlockedRequest,
+    ) -> Result<v1::ListBlockedResponse, Problem> {
+        let size = bounds::page_size(request.page_size)?;
+        let only = request.deadlocked_only;
+        let scope = format!("blocked/{}/{only}", bounds::namespace(&request.namespace)?);
+        let after = page::after(&scope, &request.page_token)?;
+        let after = match after.as_deref().map(str::parse) {
+            None => 0,
+            Some(Ok(after)) => after,
+            Some(Err(_)) => return Err(Problem::field("page_token", "a next_page_token of the same list")),
+        };
+        let namespace = self.namespace(&request.namespace).await?;
+        let read = namespace.read(move |table| {
+            let waiting = table.claims_after(Revision(after)).filter(|claim| claim.state == ClaimState::Waiting);
+            let wanted = waiting.filter(|claim| !only || table.deadlock(claim.id).is_some());
+            let blocked: Vec<v1::BlockedClaim> = wanted.take(size + 1).map(|claim| blocked(claim, table)).collect();
+            (blocked, table.revision().0)
+        });
+        let (mut blocked, revision) = in_time(async { Ok(read.await?) }).await?;
+        let more = blocked.len() > size;
+        blocked.truncate(size);
+        let last = blocked.last().and_then(|last| last.claim.as_ref()).filter(|_| more);
+        let next_page_token = last.map_or_else(String::new, |last| page::token(&scope, &last.id.to_string()));
+        Ok(v1::ListBlockedResponse { blocked, next_page_token, revision })
+    }
+}
+
+fn blocked(claim: &Claim, table: &Table) -> v1::BlockedClaim {
+    let in_the_way = table.waits_for(claim).into_iter().take(NAMED).filter_map(|id| table.claim(id));
+    v1::BlockedClaim {
+        claim: Some(convert::claim_in(claim, table)),
+        blocked_by: in_the_way.map(convert::claim).collect(),
+    }
+}

@@ -1,0 +1,164 @@
+//! Planned handoffs, and what holders and operators change about holds and locks.
+
+use std::time::Duration;
+
+use tenure_core::{Claim, ClaimState, Command, Event, Eviction, Handoff, Outcome, Recorded, Revision, Table, Text};
+use tenure_proto::v1;
+use tokio::time::{Instant, timeout_at};
+
+use super::problem::Problem;
+use super::{Api, bounds, convert, in_time};
+use crate::sequencer::{Namespace, Refusal};
+
+/// How long after its drain a handoff is waited for: the home of the holder counts from a little later.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How the hold ended that was to be handed over.
+enum Handed {
+    To(Claim, Revision),
+    NotConfirmed,
+}
+
+impl Api {
+    pub(super) async fn transfer(&self, request: v1::TransferRequest) -> Result<v1::TransferResponse, Problem> {
+        let name = bounds::name("name", &request.name)?;
+        let to = (!request.to_session_id.is_empty())
+            .then(|| bounds::session_id("to_session_id", &request.to_session_id))
+            .transpose()?;
+        let drain = bounds::drain("drain", request.drain)?;
+        let by_holder = !request.session_id.is_empty();
+        let token = if request.token == 0 && !by_holder { None } else { Some(bounds::token(request.token)?) };
+        let by = if by_holder {
+            Handoff::ByHolder { session: bounds::session_id("session_id", &request.session_id)? }
+        } else {
+            let operator = bounds::operator(&request.operator)?;
+            let note = bounds::label("note", &request.note)?;
+            Handoff::ByOperator { by: Eviction { operator, note }, drain }
+        };
+        let namespace = self.namespace(&request.namespace).await?;
+        let command = Command::Transfer { name: name.clone(), token, to, by };
+        let decided = in_time(async { Ok(namespace.decide(command).await?) }).await?;
+        match decided.outcome {
+            Outcome::Transferred { from, to } => Ok(response(&from, &to, decided.revision)),
+            Outcome::Transferring { claim } => {
+                let drain = claim.transfer.map_or(drain, |transfer| transfer.drain);
+                match handed(&namespace, &claim, Instant::now() + drain + PATIENCE).await? {
+                    Handed::To(to, revision) => Ok(response(&claim, &to, revision)),
+                    Handed::NotConfirmed => {
+                        Err(Problem::TransferNotConfirmed { name, token: claim.token().unwrap_or_default() })
+                    }
+                }
+            }
+            _ => Err(Problem::Refused(Refusal::OutcomeUnknown)),
+        }
+    }
+
+    pub(super) async fn update_claim(
+        &self,
+        request: v1::UpdateClaimRequest,
+    ) -> Result<v1::UpdateClaimResponse, Problem> {
+        let name = bounds::name("name", &request.name)?;
+        let session = bounds::session_id("session_id", &request.session_id)?;
+        let token = bounds::token(request.token)?;
+        let metadata = bounds::metadata(request.metadata)?;
+        let namespace = self.namespace(&request.namespace).await?;
+        let command = Command::UpdateClaim { session, name, token, metadata };
+        let decided = in_time(async { Ok(namespace.decide(command).await?) }).await?;
+        let claim = match decided.outcome {
+            Outcome::Updated(claim) => Some(convert::claim(&claim)),
+            _ => None,
+        };
+        Ok(v1::UpdateClaimResponse { claim, revision: decided.revision.0 })
+    }
+
+    pub(super) async fn configure_lock(
+        &self,
+        request: v1::ConfigureLockRequest,
+    ) -> Result<v1::ConfigureLockResponse, Problem> {
+        let name = bounds::name("name", &request.name)?;
+        let settings = bounds::settings(request.settings)?;
+        let operator = bounds::operator(&request.operator)?;
+        let note = bounds::label("note", &request.note)?;
+        let namespace = self.namespace(&request.namespace).await?;
+        let command = Command::ConfigureLock { name: name.clone(), settings, by: Eviction { operator, note } };
+        let read = move |table: &Table| {
+            let lock = convert::lock(&name, table.lock(&name), table);
+            v1::ConfigureLockResponse { lock: Some(lock), revision: table.revision().0 }
+        };
+        in_time(async {
+            namespace.decide(command).await?;
+            Ok(namespace.read(read).await?)
+        })
+        .await
+    }
+}
+
+fn response(from: &Claim, to: &Claim, revision: Revision) -> v1::TransferResponse {
+    let token = to.token().unwrap_or_default();
+    v1::TransferResponse {
+        token: token.0,
+        claim: Some(convert::claim(to)),
+        previous: Some(convert::claim(&Claim { transfer: None, ..from.clone() })),
+        revision: revision.0.max(token.0),
+    }
+}
+
+/// Waits until the hold has been handed over, or will not be. What happens is read from the log, so nothing is missed.
+async fn handed(namespace: &Namespace, holder: &Claim, deadline: Instant) -> Result<Handed, Problem> {
+    let mut head = namespace.hub().head();
+    let started = holder.transfer.map(|transfer| transfer.started).unwrap_or_default();
+    let mut cursor = started;
+    loop {
+        head.mark_unchanged();
+        let Some(batches) = namespace.hub().after(cursor) else { return ended_unseen(namespace, holder).await };
+        for batch in batches {
+            cursor = batch.revision();
+            let mut later = batch.events.iter().filter(|recorded| recorded.revision > started);
+            if let Some(handed) = later.find_map(|recorded| outcome(recorded, holder)) {
+                return Ok(handed);
+            }
+        }
+        tokio::select! {
+            changed = timeout_at(deadline, head.changed()) => match changed {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) => return Err(Refusal::Draining.into()),
+                Err(_) => return Ok(Handed::NotConfirmed),
+            },
+            () = namespace.ended() => return Err(Refusal::Draining.into()),
+        }
+    }
+}
+
+/// What an event means for the handoff of a hold, if anything.
+fn outcome(recorded: &Recorded, holder: &Claim) -> Option<Handed> {
+    match &recorded.event {
+        Event::ClaimTransferred { from, claim, spec, .. } if *from == holder.id => {
+            let to = Claim::new(*claim, spec.clone(), ClaimState::Held { token: recorded.revision });
+            Some(Handed::To(to, recorded.revision))
+        }
+        Event::TransferCancelled { claim, .. }
+        | Event::ClaimEnded { claim, .. }
+        | Event::ClaimLingering { claim, .. }
+            if *claim == holder.id =>
+        {
+            Some(Handed::NotConfirmed)
+        }
+        _ => None,
+    }
+}
+
+/// The log has gone past what is kept in memory: only the present tells, and it cannot tell who was next.
+async fn ended_unseen(namespace: &Namespace, holder: &Claim) -> Result<Handed, Problem> {
+    let name: Text = holder.spec.names.first().cloned().unwrap_or_else(|| "".into());
+    let id = holder.id;
+    let read = namespace.read(move |table: &Table| {
+        let gone = table.claim(id).is_none();
+        let lock = table.lock(&name)?;
+        let next = table.claim(*lock.holders.first()?)?.clone();
+        (gone && matches!(next.state, ClaimState::Held { .. })).then(|| (next, table.revision()))
+    });
+    match in_time(async { Ok(read.await?) }).await? {
+        Some((next, revision)) => Ok(Handed::To(next, revision)),
+        None => Ok(Handed::NotConfirmed),
+    }
+}
