@@ -107,12 +107,12 @@ SELECT namespace, name, state, token, session, owner, mode, permits, metadata
 FROM current_claims
 WHERE state <> 'waiting';
 
--- Who waits for what; place 1 is next.
+-- Who waits for what; place 1 is next. As texts, names that differ in trailing spaces would be the same.
 CREATE OR REPLACE VIEW current_waiters AS
 SELECT
     namespace,
     name,
-    row_number() OVER (PARTITION BY namespace, name ORDER BY priority DESC, claim) AS place,
+    row_number() OVER (PARTITION BY namespace, CAST(name AS BINARY) ORDER BY priority DESC, claim) AS place,
     claim,
     session,
     owner,
@@ -149,7 +149,7 @@ WHERE l.event IS NULL OR l.event <> 'session_ended';
 -- What operators have set on locks.
 CREATE OR REPLACE VIEW current_settings AS
 WITH latest AS (
-    SELECT e.*, n.value AS name, row_number() OVER (PARTITION BY e.namespace, n.value ORDER BY e.revision DESC) AS recency
+    SELECT e.*, n.value AS name, row_number() OVER (PARTITION BY e.namespace, CAST(n.value AS BINARY) ORDER BY e.revision DESC) AS recency
     FROM events_after_rows AS e, JSON_TABLE(e.names, '$[*]' COLUMNS (value LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) AS n
     WHERE e.event = 'lock_configured'
 )
@@ -160,7 +160,7 @@ SELECT
     s.settling_ms AS settling_ms,
     s.drain_ms AS drain_ms
 FROM settings AS s
-WHERE NOT EXISTS (SELECT 1 FROM latest AS l WHERE l.namespace = s.namespace AND l.name = s.name)
+WHERE NOT EXISTS (SELECT 1 FROM latest AS l WHERE l.namespace = s.namespace AND CAST(l.name AS BINARY) = CAST(s.name AS BINARY))
 UNION ALL
 SELECT l.namespace, l.name, l.permit_limit, l.settling_ms, l.drain_ms
 FROM latest AS l

@@ -7,10 +7,12 @@ use std::time::Duration;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
-use tenure_core::{Claim, ClaimState, EndReason, Event, Recorded, Revision, ServerId, Session};
+use tenure_core::{
+    Claim, ClaimSpec, ClaimState, EndReason, Event, LockSettings, Recorded, Revision, ServerId, Session, Text, Transfer,
+};
 use tenure_server::store::{Batch, RowChanges};
 
-use crate::samples::{batch, claim, claim_spec, nasty_names, session};
+use crate::samples::{batch, claim, claim_spec, nasty_names, operator, session, settings};
 
 /// The sessions and claims after some events.
 #[derive(Clone, Default)]
@@ -18,6 +20,7 @@ pub(crate) struct Model {
     pub(crate) revision: u64,
     pub(crate) sessions: BTreeMap<Revision, Session>,
     pub(crate) claims: BTreeMap<Revision, Claim>,
+    pub(crate) settings: BTreeMap<Text, LockSettings>,
 }
 
 impl Model {
@@ -48,6 +51,26 @@ impl Model {
             Event::ClaimEnded { claim, .. } => {
                 self.claims.remove(claim).expect("ended once");
             }
+            Event::ClaimUpdated { claim, spec, .. } => {
+                self.claims.get_mut(claim).expect("updated while held").spec = spec.clone();
+            }
+            Event::TransferStarted { claim, to, drain, .. } => {
+                let transfer = Transfer { to: *to, started: recorded.revision, drain: *drain };
+                self.claims.get_mut(claim).expect("asked for while held").transfer = Some(transfer);
+            }
+            Event::TransferCancelled { claim, .. } => {
+                self.claims.get_mut(claim).expect("cancelled while held").transfer = None;
+            }
+            Event::ClaimTransferred { from, claim: id, spec, .. } => {
+                self.claims.remove(from).expect("handed over once");
+                self.claims.insert(*id, claim(id.0, spec, ClaimState::Held { token: recorded.revision }));
+            }
+            Event::LockConfigured { name, settings, .. } if settings.is_default() => {
+                self.settings.remove(name);
+            }
+            Event::LockConfigured { name, settings, .. } => {
+                self.settings.insert(name.clone(), settings.clone());
+            }
             Event::ServerAdopted { dead, by } => {
                 let adopted = self.sessions.values_mut().filter(|session| session.spec.home == *dead);
                 adopted.for_each(|session| session.spec.home = *by);
@@ -70,6 +93,7 @@ impl Model {
                 .collect(),
             claims: self.claims.values().cloned().collect(),
             ended_claims: earlier.claims.keys().filter_map(|key| gone(&key, self.claims.contains_key(key))).collect(),
+            settings: (self.settings != earlier.settings).then(|| self.settings.clone().into_iter().collect()),
         }
     }
 }
@@ -108,7 +132,8 @@ impl Random {
         let name = &**names.choose(random).expect("there are names");
         let other = &**names.choose(random).expect("there are names");
         let spec = if name == other { claim_spec(chosen, &[name]) } else { claim_spec(chosen, &[name, other]) };
-        match (random.random_range(0..12), claims.choose(random)) {
+        let waiting: Vec<&&Claim> = claims.iter().filter(|claim| claim.state == ClaimState::Waiting).collect();
+        match (random.random_range(0..17), claims.choose(random)) {
             (0 | 1, _) => open(name),
             (2, _) => Event::SessionAttached {
                 session: chosen.spec.id.clone(),
@@ -118,16 +143,36 @@ impl Random {
             },
             (3, _) => Event::SessionEnded { session: chosen.spec.id.clone(), opened: chosen.opened, reason },
             (4, _) => Event::ServerAdopted { dead: chosen.spec.home, by: ServerId(revision) },
-            (5 | 6, Some(Claim { id, spec, state: ClaimState::Waiting })) => {
+            (12, _) => Event::LockConfigured { name: name.into(), settings: settings(revision), by: operator() },
+            (13, Some(Claim { id, spec, state: ClaimState::Held { token }, .. })) => {
+                let to = waiting.choose(random).map(|claim| claim.id);
+                let (drain, by) = (Duration::from_secs(revision), Some(operator()));
+                Event::TransferStarted { claim: *id, token: *token, spec: spec.clone(), to, drain, by }
+            }
+            (14, Some(Claim { id, spec, state: ClaimState::Held { token }, .. })) => {
+                Event::TransferCancelled { claim: *id, token: *token, spec: spec.clone() }
+            }
+            (15, Some(Claim { id, spec, state: ClaimState::Held { token }, .. })) => {
+                let metadata = Arc::new(BTreeMap::from([("new".to_owned(), revision.to_string())]));
+                let spec = Arc::new(ClaimSpec { metadata, ..(**spec).clone() });
+                Event::ClaimUpdated { claim: *id, token: *token, spec }
+            }
+            (16, Some(Claim { id, spec, state: ClaimState::Held { token }, .. })) if !waiting.is_empty() => {
+                let next = waiting.choose(random).expect("somebody waits");
+                let (from_spec, still_held) = (spec.clone(), Vec::new());
+                let (claim, spec) = (next.id, next.spec.clone());
+                Event::ClaimTransferred { from: *id, from_token: *token, from_spec, still_held, claim, spec }
+            }
+            (5 | 6, Some(Claim { id, spec, state: ClaimState::Waiting, .. })) => {
                 Event::ClaimGranted { claim: *id, spec: spec.clone() }
             }
-            (5, Some(Claim { id, spec, state: ClaimState::Held { token } })) => {
-                let home = ServerId(revision);
-                Event::ClaimLingering { claim: *id, token: *token, spec: spec.clone(), reason, home }
+            (5, Some(Claim { id, spec, state: ClaimState::Held { token }, .. })) => {
+                let (home, still_held) = (ServerId(revision), Vec::new());
+                Event::ClaimLingering { claim: *id, token: *token, spec: spec.clone(), reason, home, still_held }
             }
             (5..=8, Some(claim)) => {
                 let (token, spec) = (claim.token(), claim.spec.clone());
-                Event::ClaimEnded { claim: claim.id, token, spec, reason, eviction: None }
+                Event::ClaimEnded { claim: claim.id, token, spec, reason, eviction: None, still_held: Vec::new() }
             }
             (9, _) => Event::ClaimGranted { claim: Revision(revision), spec },
             _ => Event::ClaimQueued(spec),

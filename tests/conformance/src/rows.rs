@@ -1,11 +1,13 @@
 //! Rows, written behind.
 
-use tenure_core::{ClaimState, Revision, ServerId};
+use tenure_core::{ClaimState, Revision, ServerId, Text};
 use tenure_server::store::{RowChanges, Rows, StoreError};
 use tokio::task::JoinSet;
 
 use crate::Subject;
-use crate::samples::{NAMESPACE, claim, claim_spec, filler, fillers, nasty_names, no_changes, session};
+use crate::samples::{
+    NAMESPACE, claim, claim_spec, filler, fillers, handing_over, nasty_names, no_changes, session, settings,
+};
 
 /// Of a namespace without rows, existing or not.
 pub async fn none_at_first(subject: &Subject) {
@@ -34,10 +36,24 @@ pub async fn come_back_as_they_were_saved(subject: &Subject) {
             claim(id, &claim_spec(session, wanted), states[usize::try_from(id).unwrap_or_default() % 3])
         })
         .collect();
-    let changes = RowChanges { sessions: sessions.clone(), claims: claims.clone(), ..no_changes(0, 200) };
+    let claims: Vec<_> = claims
+        .iter()
+        .map(|claim| match claim.state {
+            ClaimState::Held { .. } if claim.id.0 % 2 == 0 => handing_over(claim, None),
+            ClaimState::Held { .. } => handing_over(claim, Some(Revision(1 << 60))),
+            _ => claim.clone(),
+        })
+        .collect();
+    let set: Vec<_> = names.iter().zip(1..).map(|(name, number)| (name.clone(), settings(number))).collect();
+    let changes = RowChanges {
+        sessions: sessions.clone(),
+        claims: claims.clone(),
+        settings: Some(set.clone()),
+        ..no_changes(0, 200)
+    };
     subject.one.save(NAMESPACE, &changes).await.expect("the rows are saved");
     let loaded = subject.two.load(NAMESPACE).await.expect("the rows can be loaded");
-    assert_eq!(loaded, Rows { revision: Revision(200), sessions, claims });
+    assert_eq!(loaded, Rows { revision: Revision(200), sessions, claims, settings: set });
     assert_eq!(subject.two.load("other").await, Ok(Rows::default()), "another namespace has none of them");
     let head = subject.two.read(NAMESPACE, Revision(200), 1).await.expect("the log can be read").head;
     assert_eq!(head.rows_revision, Revision(200));
@@ -50,7 +66,13 @@ pub async fn replace_and_end(subject: &Subject) {
     let sessions = [session(1, "a"), session(2, "b"), session(3, "c")];
     let spec = claim_spec(&sessions[0], &["x", "y", "z"]);
     let claims = [claim(4, &spec, ClaimState::Waiting), claim(5, &spec, ClaimState::Waiting)];
-    let first = RowChanges { sessions: sessions.to_vec(), claims: claims.to_vec(), ..no_changes(0, 10) };
+    let set = vec![(Text::from("x"), settings(2)), (Text::from("y"), settings(3))];
+    let first = RowChanges {
+        sessions: sessions.to_vec(),
+        claims: claims.to_vec(),
+        settings: Some(set.clone()),
+        ..no_changes(0, 10)
+    };
     subject.one.save(NAMESPACE, &first).await.expect("the rows are saved");
     subject.one.save("other", &first).await.expect("the rows are saved");
 
@@ -62,14 +84,20 @@ pub async fn replace_and_end(subject: &Subject) {
         ended_sessions: vec![Revision(1), Revision(8)],
         claims: vec![granted.clone()],
         ended_claims: vec![Revision(4), Revision(9)],
+        settings: Some(vec![(Text::from("z"), settings(6))]),
         ..no_changes(10, 20)
     };
     subject.two.save(NAMESPACE, &second).await.expect("the rows are saved");
     let loaded = subject.one.load(NAMESPACE).await.expect("the rows can be loaded");
-    let expected = Rows { revision: Revision(20), sessions: vec![moved, session(3, "c")], claims: vec![granted] };
+    let expected = Rows {
+        revision: Revision(20),
+        sessions: vec![moved, session(3, "c")],
+        claims: vec![granted],
+        settings: vec![(Text::from("z"), settings(6))],
+    };
     assert_eq!(loaded, expected);
     let other = subject.one.load("other").await.expect("the rows can be loaded");
-    let expected = Rows { revision: Revision(10), sessions: sessions.to_vec(), claims: claims.to_vec() };
+    let expected = Rows { revision: Revision(10), sessions: sessions.to_vec(), claims: claims.to_vec(), settings: set };
     assert_eq!(other, expected, "another namespace keeps its own");
 }
 
@@ -121,14 +149,23 @@ pub async fn by_the_thousands(subject: &Subject) {
     let spec = claim_spec(&sessions[0], &names);
     let mut claims = vec![claim(2600, &spec, ClaimState::Waiting), claim(2601, &spec, ClaimState::Waiting)];
     claims.extend((3000..4500).map(|id| claim(id, &claim_spec(&sessions[1], &["one"]), ClaimState::Waiting)));
-    let changes = RowChanges { sessions: sessions.clone(), claims: claims.clone(), ..no_changes(0, 5000) };
+    let set: Vec<_> = names.iter().map(|name| (Text::from(*name), settings(2))).collect();
+    let changes = RowChanges {
+        sessions: sessions.clone(),
+        claims: claims.clone(),
+        settings: Some(set.clone()),
+        ..no_changes(0, 5000)
+    };
     subject.one.save(NAMESPACE, &changes).await.expect("the rows are saved");
     let loaded = subject.two.load(NAMESPACE).await.expect("the rows can be loaded");
-    assert!(loaded == Rows { revision: Revision(5000), sessions: sessions.clone(), claims: claims.clone() });
+    let (sessions, claims) = (sessions.clone(), claims.clone());
+    let expected = Rows { revision: Revision(5000), sessions: sessions.clone(), claims: claims.clone(), settings: set };
+    assert!(loaded == expected);
 
     let changes = RowChanges {
         ended_sessions: sessions.iter().map(|session| session.opened).collect(),
         ended_claims: claims.iter().map(|claim| claim.id).collect(),
+        settings: Some(Vec::new()),
         ..no_changes(5000, 5005)
     };
     subject.two.save(NAMESPACE, &changes).await.expect("the rows are saved");

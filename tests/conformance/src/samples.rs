@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::{
-    Claim, ClaimSpec, ClaimState, EndReason, Event, Eviction, Recorded, Revision, ServerId, Session, SessionSpec, Text,
+    Claim, ClaimSpec, ClaimState, EndReason, Event, Eviction, LockSettings, Mode, Preempt, Recorded, Revision,
+    ServerId, Session, SessionSpec, Text, Transfer,
 };
 use tenure_server::store::{Batch, RowChanges};
 
@@ -70,15 +71,45 @@ pub(crate) fn claim_spec(session: &Session, names: &[&str]) -> Arc<ClaimSpec> {
         opened: session.opened,
         owner: session.spec.owner.clone(),
         names,
+        mode: mode(session.opened.0),
         priority: i32::try_from(session.opened.0 % 5).unwrap_or_default() - 2,
         metadata: session.spec.metadata.clone(),
         min_hold: Duration::from_millis(session.opened.0 % 2 * 250),
     })
 }
 
+/// One mode or another.
+fn mode(number: u64) -> Mode {
+    match number % 3 {
+        0 => Mode::Exclusive,
+        1 => Mode::Shared,
+        _ => Mode::Permits { permits: 3, limit: u32::MAX },
+    }
+}
+
+/// One of the things that can be set on a lock, or nothing.
+pub(crate) fn settings(number: u64) -> LockSettings {
+    let preempt = Preempt { settling: Duration::ZERO, drain: Duration::from_millis(number) };
+    LockSettings {
+        limit: (number % 2 == 0).then_some(u32::try_from(number).unwrap_or(u32::MAX)),
+        preempt: (number % 3 == 0).then_some(preempt),
+    }
+}
+
+/// A claim that its holder was asked to hand over.
+pub(crate) fn handing_over(claim: &Claim, to: Option<Revision>) -> Claim {
+    let transfer = Transfer { to, started: Revision(claim.id.0 + 7), drain: Duration::from_millis(1500) };
+    Claim { transfer: Some(transfer), ..claim.clone() }
+}
+
+/// An operator.
+pub(crate) fn operator() -> Eviction {
+    Eviction { operator: nasty_names()[0].clone(), note: "".into() }
+}
+
 /// A claim.
 pub(crate) fn claim(id: u64, spec: &Arc<ClaimSpec>, state: ClaimState) -> Claim {
-    Claim { id: Revision(id), spec: spec.clone(), state }
+    Claim::new(Revision(id), spec.clone(), state)
 }
 
 /// A batch of these events.
@@ -155,11 +186,28 @@ pub(crate) fn every_event() -> Vec<Event> {
         ttl: Duration::from_secs(86_400),
     });
     for reason in EndReason::ALL {
-        let eviction = Some(Eviction { operator: names[0].clone(), note: "".into() });
-        events.push(Event::ClaimLingering { claim, token, spec: spec.clone(), reason, home: ServerId(9) });
-        events.push(Event::ClaimEnded { claim, token: Some(token), spec: spec.clone(), reason, eviction });
-        events.push(Event::ClaimEnded { claim, token: None, spec: spec.clone(), reason, eviction: None });
+        let (eviction, still_held) = (Some(operator()), spec.names.clone());
+        let home = ServerId(9);
+        events.push(Event::ClaimLingering { claim, token, spec: spec.clone(), reason, home, still_held });
+        let still_held = Vec::new();
+        events.push(Event::ClaimEnded { claim, token: Some(token), spec: spec.clone(), reason, eviction, still_held });
+        let still_held = vec![names[1].clone()];
+        events.push(Event::ClaimEnded { claim, token: None, spec: spec.clone(), reason, eviction: None, still_held });
         events.push(Event::SessionEnded { session: "s".into(), opened: Revision(1), reason });
+    }
+    events.push(Event::ClaimUpdated { claim, token, spec: spec.clone() });
+    let drain = Duration::from_millis(100);
+    for (to, by) in [(None, None), (Some(Revision(1 << 40)), Some(operator()))] {
+        events.push(Event::TransferStarted { claim, token, spec: spec.clone(), to, drain, by });
+    }
+    events.push(Event::TransferCancelled { claim, token, spec: spec.clone() });
+    for still_held in [Vec::new(), spec.names.clone()] {
+        let (from, from_token, from_spec) = (claim, token, spec.clone());
+        let (claim, spec) = (Revision(3), claim_spec(&session(5, "next"), &all));
+        events.push(Event::ClaimTransferred { from, from_token, from_spec, still_held, claim, spec });
+    }
+    for number in 0..6 {
+        events.push(Event::LockConfigured { name: names[2].clone(), settings: settings(number), by: operator() });
     }
     events.push(Event::ServerAdopted { dead: ServerId(1), by: ServerId(2) });
     events.push(Event::HistoryLost { after: Revision(5) });

@@ -1,16 +1,20 @@
 //! What people see who ask in plain SQL.
 
-use tenure_core::{Claim, ClaimState, Event, Text};
+use std::time::Duration;
+
+use tenure_core::{Claim, ClaimState, Event, LockSettings, Mode, Text};
 
 use crate::Subject;
 use crate::model::{Model, Random};
 use crate::samples::{NAMESPACE, batch, every_event};
 
 const CLAIMS: &str = "SELECT concat_ws('|', namespace, name, state, claim, coalesce(token, 0), session, owner, priority, \
-    min_hold_ms) FROM current_claims";
+    mode, coalesce(permits, 0), min_hold_ms) FROM current_claims";
 const LOCKS: &str = "SELECT concat_ws('|', namespace, name, state, token, session, owner) FROM current_locks";
 const WAITERS: &str = "SELECT concat_ws('|', namespace, name, place, claim, session, owner, priority) \
     FROM current_waiters";
+const SETTINGS: &str = "SELECT concat_ws('|', namespace, name, coalesce(permit_limit, 0), coalesce(settling_ms, -1), \
+    coalesce(drain_ms, -1)) FROM current_settings";
 const SESSIONS: &str = "SELECT concat_ws('|', namespace, session, opened, owner, ttl_ms) FROM current_sessions";
 
 fn state(claim: &Claim) -> &'static str {
@@ -18,6 +22,14 @@ fn state(claim: &Claim) -> &'static str {
         ClaimState::Waiting => "waiting",
         ClaimState::Held { .. } => "held",
         ClaimState::Lingering { .. } => "lingering",
+    }
+}
+
+fn mode(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Exclusive => "exclusive",
+        Mode::Shared => "shared",
+        Mode::Permits { .. } => "permits",
     }
 }
 
@@ -32,7 +44,8 @@ fn claims(model: &Model) -> Vec<String> {
             let (spec, token) = (&claim.spec, claim.token().map_or(0, |token| token.0));
             let (session, owner, min_hold) = (&spec.session, &spec.owner, spec.min_hold.as_millis());
             let (state, id, priority) = (state(claim), claim.id, spec.priority);
-            format!("{NAMESPACE}|{name}|{state}|{id}|{token}|{session}|{owner}|{priority}|{min_hold}")
+            let (mode, permits) = (mode(spec.mode), spec.mode.permits());
+            format!("{NAMESPACE}|{name}|{state}|{id}|{token}|{session}|{owner}|{priority}|{mode}|{permits}|{min_hold}")
         })
         .collect()
 }
@@ -60,6 +73,17 @@ fn waiters(model: &Model) -> Vec<String> {
         .collect()
 }
 
+fn settings(model: &Model) -> Vec<String> {
+    let line = |(name, settings): (&Text, &LockSettings)| {
+        let (settling, drain) = settings.preempt.map_or((-1, -1), |preempt| {
+            let ms = |duration: Duration| i64::try_from(duration.as_millis()).unwrap_or_default();
+            (ms(preempt.settling), ms(preempt.drain))
+        });
+        format!("{NAMESPACE}|{name}|{}|{settling}|{drain}", settings.limit.unwrap_or_default())
+    };
+    model.settings.iter().map(line).collect()
+}
+
 fn sessions(model: &Model) -> Vec<String> {
     let line = |session: &tenure_core::Session| {
         let (spec, ttl) = (&session.spec, session.spec.ttl.as_millis());
@@ -73,7 +97,7 @@ pub async fn merge_rows_and_log(subject: &Subject) {
     let Some(plain) = &subject.plain else { return };
     let mut random = Random::new(2026);
     let mut saved = Model::default();
-    let mut seen = [0; 4];
+    let mut seen = [0; 5];
     for round in 0..100 {
         let batch = random.batch(NAMESPACE);
         subject.one.append(&batch, false).await.expect("the append is accepted");
@@ -85,8 +109,10 @@ pub async fn merge_rows_and_log(subject: &Subject) {
         if round % 4 != 3 {
             continue;
         }
-        let expected = [claims(&random.model), locks(&random.model), waiters(&random.model), sessions(&random.model)];
-        for (number, (sql, mut expected)) in [CLAIMS, LOCKS, WAITERS, SESSIONS].into_iter().zip(expected).enumerate() {
+        let model = &random.model;
+        let expected = [claims(model), locks(model), waiters(model), sessions(model), settings(model)];
+        let views = [CLAIMS, LOCKS, WAITERS, SESSIONS, SETTINGS];
+        for (number, (sql, mut expected)) in views.into_iter().zip(expected).enumerate() {
             let mut found = plain(sql.to_owned()).await;
             found.sort();
             expected.sort();
@@ -102,12 +128,14 @@ pub async fn tell_what_the_events_say(subject: &Subject) {
     let Some(plain) = &subject.plain else { return };
     let events = every_event();
     let granted = events.iter().filter(|event| matches!(event, Event::ClaimGranted { .. })).count();
+    // One event, but the end of one claim and the grant of another.
+    let transferred = events.iter().filter(|event| matches!(event, Event::ClaimTransferred { .. })).count();
     subject.append_all(&[batch(NAMESPACE, 0, events.clone())]).await;
     let count = |sql: &str| plain(sql.to_owned());
-    assert_eq!(count("SELECT concat(count(*), '') FROM events").await, [events.len().to_string()]);
+    assert_eq!(count("SELECT concat(count(*), '') FROM events").await, [(events.len() + transferred).to_string()]);
     let sql =
         "SELECT concat(count(*), '') FROM events WHERE event = 'claim_granted' AND token = revision AND claim = 3";
-    assert_eq!(count(sql).await, [granted.to_string()]);
+    assert_eq!(count(sql).await, [(granted + transferred).to_string()]);
     let sql = "SELECT concat(count(*), '') FROM events WHERE event = 'claim_ended' AND operator IS NOT NULL \
         AND reason = 'evicted' AND token = 4611686018427387904";
     assert_eq!(count(sql).await, ["1"]);
