@@ -15,7 +15,7 @@ use crate::client::Client;
 use crate::convert::from_wire;
 use crate::error::{Error, Result};
 use crate::link::backoff::Backoff;
-use crate::model::{Claim, Lock, SessionInfo};
+use crate::model::{Claim, Lock, LockSettings, SessionInfo};
 
 /// Pauses between tries of one call: from this ...
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
@@ -54,7 +54,7 @@ impl EvictOptions {
 
 /// Whether a call may be tried again when its answer was lost.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Retry {
+pub(crate) enum Retry {
     /// Doing it twice is doing it once.
     Safe,
     /// Only if it surely had no effect.
@@ -75,6 +75,9 @@ impl Client {
             holders: Vec::new(),
             waiters: Vec::new(),
             waiter_count: 0,
+            holder_count: 0,
+            limit: None,
+            settings: LockSettings::default(),
         }))
     }
 
@@ -182,12 +185,21 @@ impl Client {
     }
 
     /// One call to the server that the stream is connected to, tried again elsewhere until the call's deadline.
-    async fn call<M, A, F>(&self, retry: Retry, message: &M, call: F) -> Result<A>
+    pub(crate) async fn call<M, A, F>(&self, retry: Retry, message: &M, call: F) -> Result<A>
     where
         M: Clone,
         F: AsyncFn(Channel, Request<M>) -> Result<Response<A>, Status>,
     {
-        let deadline = Instant::now() + self.remote().call_timeout();
+        self.call_that_waits(Duration::ZERO, retry, message, call).await
+    }
+
+    /// As [`call`](Self::call), for one that the server answers only after some wait.
+    pub(crate) async fn call_that_waits<M, A, F>(&self, wait: Duration, retry: Retry, message: &M, call: F) -> Result<A>
+    where
+        M: Clone,
+        F: AsyncFn(Channel, Request<M>) -> Result<Response<A>, Status>,
+    {
+        let deadline = Instant::now() + wait + self.remote().call_timeout();
         let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
         loop {
             let (channel, mut line) = self.remote().channel(deadline).await?;
@@ -217,7 +229,7 @@ impl Client {
     }
 }
 
-fn locks(channel: Channel) -> LockServiceClient<Channel> {
+pub(crate) fn locks(channel: Channel) -> LockServiceClient<Channel> {
     LockServiceClient::new(channel).max_decoding_message_size(LARGEST_ANSWER)
 }
 
@@ -233,7 +245,7 @@ struct Pages<T> {
 }
 
 /// A stream over the pages that `read` reads.
-fn pages<T, F, R>(client: Client, read: R) -> impl Stream<Item = Result<T>> + Send + Unpin + 'static
+pub(crate) fn pages<T, F, R>(client: Client, read: R) -> impl Stream<Item = Result<T>> + Send + Unpin + 'static
 where
     T: Send + 'static,
     F: Future<Output = Result<(VecDeque<T>, String)>> + Send + 'static,

@@ -15,7 +15,6 @@ use crate::watch::{Watch, WatchOptions};
 #[derive(Clone, Debug)]
 pub struct Client {
     remote: Remote,
-    namespace: std::sync::Arc<str>,
 }
 
 impl Client {
@@ -27,7 +26,7 @@ impl Client {
     pub fn connect(options: impl Into<ClientOptions>) -> Result<Self> {
         let options = options.into();
         let remote = Remote::start(&options)?;
-        Ok(Self { remote, namespace: options.namespace.into() })
+        Ok(Self { remote })
     }
 
     /// Options to [`connect`](ClientOptions::connect) with.
@@ -39,7 +38,7 @@ impl Client {
     /// The namespace of all that this client does.
     #[must_use]
     pub fn namespace(&self) -> &str {
-        &self.namespace
+        self.remote.namespace()
     }
 
     /// Opens a session, which then keeps itself alive.
@@ -79,6 +78,10 @@ impl Client {
     /// `Unavailable` if no server answered in time; the sessions then end by their TTLs.
     pub async fn close(&self) -> Result<()> {
         self.remote.shut_down().await
+    }
+
+    pub(crate) fn of(remote: Remote) -> Self {
+        Self { remote }
     }
 
     pub(crate) fn remote(&self) -> &Remote {

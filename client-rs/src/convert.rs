@@ -4,7 +4,9 @@ use std::time::{Duration, SystemTime};
 
 use tenure_proto::v1;
 
-use crate::model::{Claim, ClaimState, EndReason, Event, EventKind, Lock, SessionInfo};
+use crate::model::{
+    Claim, ClaimState, EndReason, Event, EventKind, Lock, LockSettings, Mode, PendingTransfer, Preempt, SessionInfo,
+};
 
 /// A duration for the wire.
 pub(crate) fn to_wire(duration: Duration) -> prost_types::Duration {
@@ -19,6 +21,23 @@ pub(crate) fn from_wire(duration: prost_types::Duration) -> Duration {
     Duration::try_from(duration).unwrap_or_default()
 }
 
+/// A mode for the wire.
+pub(crate) fn mode_to_wire(mode: Mode) -> v1::Mode {
+    match mode {
+        Mode::Exclusive | Mode::Unknown => v1::Mode::Exclusive,
+        Mode::Shared => v1::Mode::Shared,
+        Mode::Permits { .. } => v1::Mode::Permits,
+    }
+}
+
+/// The permits and the limit of a mode for the wire.
+pub(crate) fn permits_to_wire(mode: Mode) -> (u32, u32) {
+    match mode {
+        Mode::Permits { permits, limit } => (permits, limit.unwrap_or_default()),
+        Mode::Exclusive | Mode::Shared | Mode::Unknown => (0, 0),
+    }
+}
+
 fn optional(text: String) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
@@ -31,6 +50,14 @@ impl From<v1::Claim> for Claim {
             v1::ClaimState::Lingering => ClaimState::Lingering,
             v1::ClaimState::Unspecified => ClaimState::Unknown,
         };
+        let mode = match v1::Mode::try_from(claim.mode) {
+            Ok(v1::Mode::Exclusive | v1::Mode::Unspecified) => Mode::Exclusive,
+            Ok(v1::Mode::Shared) => Mode::Shared,
+            Ok(v1::Mode::Permits) => {
+                Mode::Permits { permits: claim.permits, limit: (claim.limit > 0).then_some(claim.limit) }
+            }
+            Err(_) => Mode::Unknown,
+        };
         Self {
             id: claim.id,
             names: claim.names,
@@ -41,7 +68,33 @@ impl From<v1::Claim> for Claim {
             metadata: claim.metadata.into_iter().collect(),
             priority: claim.priority,
             min_hold: claim.min_hold.map(from_wire).unwrap_or_default(),
+            mode,
+            transfer: claim.transfer.map(|transfer| PendingTransfer {
+                to: optional(transfer.to_session_id),
+                drain: transfer.drain.map(from_wire).unwrap_or_default(),
+            }),
+            deadlock: claim.deadlock,
         }
+    }
+}
+
+impl From<v1::LockSettings> for LockSettings {
+    fn from(settings: v1::LockSettings) -> Self {
+        let preempt = settings.preempt.map(|preempt| Preempt {
+            settling: preempt.settling.map(from_wire).unwrap_or_default(),
+            drain: preempt.drain.map(from_wire).unwrap_or_default(),
+        });
+        Self { limit: (settings.limit > 0).then_some(settings.limit), preempt }
+    }
+}
+
+impl From<LockSettings> for v1::LockSettings {
+    fn from(settings: LockSettings) -> Self {
+        let preempt = settings.preempt.map(|preempt| v1::Preempt {
+            settling: Some(to_wire(preempt.settling)),
+            drain: Some(to_wire(preempt.drain)),
+        });
+        Self { limit: settings.limit.unwrap_or_default(), preempt }
     }
 }
 
@@ -52,6 +105,9 @@ impl From<v1::Lock> for Lock {
             holders: lock.holders.into_iter().map(Claim::from).collect(),
             waiters: lock.waiters.into_iter().map(Claim::from).collect(),
             waiter_count: lock.waiter_count,
+            holder_count: lock.holder_count,
+            limit: (lock.limit > 0).then_some(lock.limit),
+            settings: lock.settings.map(LockSettings::from).unwrap_or_default(),
         }
     }
 }
@@ -78,9 +134,17 @@ impl From<v1::Event> for Event {
             v1::EventType::Granted => EventKind::Granted,
             v1::EventType::Lingering => EventKind::Lingering,
             v1::EventType::Ended => EventKind::Ended,
+            v1::EventType::TransferStarted => EventKind::TransferStarted,
+            v1::EventType::TransferCancelled => EventKind::TransferCancelled,
+            v1::EventType::Transferred => EventKind::Transferred,
+            v1::EventType::Updated => EventKind::Updated,
+            v1::EventType::Configured => EventKind::Configured,
             v1::EventType::Unspecified => EventKind::Unknown,
         };
+        let settings = || event.settings.map(LockSettings::from).unwrap_or_default();
         Self {
+            settings: (kind == EventKind::Configured).then(settings),
+            previous: event.previous.map(Claim::from),
             revision: event.revision,
             name: event.name,
             kind,

@@ -137,6 +137,9 @@ impl Election {
     /// Campaigns, runs `body` while this candidate leads, and so on for ever: after a loss, and when the body has returned
     /// (it then resigns). The body is cancelled when the leadership is lost; each time it leads it has a new token.
     ///
+    /// When the server asks for a handoff ([`Hold::transfer_requested`]), the body may go on until the drain is nearly over; then
+    /// it is cancelled, and this candidate resigns, which confirms the handoff.
+    ///
     /// Never returns `Ok`: drop the future to resign and stop.
     ///
     /// # Errors
@@ -158,6 +161,7 @@ impl Election {
             let lost = tokio::select! {
                 biased;
                 reason = leadership.lost() => Some(reason),
+                () = leadership.drained() => None,
                 () = body(leadership.hold()) => None,
             };
             match lost {
@@ -172,7 +176,8 @@ impl Election {
     }
 
     /// Runs `body` at once on leading, and then every `period` while this candidate leads; campaigns again after a loss. A
-    /// body that takes longer than the period delays the next. It is cancelled when the leadership is lost.
+    /// body that takes longer than the period delays the next. It is cancelled when the leadership is lost. When the server asks
+    /// for a handoff, the body that runs may come to its end within the drain, and no other begins.
     ///
     /// Never returns `Ok`: drop the future to resign and stop.
     ///
@@ -194,7 +199,12 @@ impl Election {
             let mut ticks = time::interval(period);
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
             loop {
-                ticks.tick().await;
+                tokio::select! {
+                    biased;
+                    // Between two bodies there is nothing to drain.
+                    _ = hold.transfer_requested() => return,
+                    _ = ticks.tick() => {}
+                }
                 // The process may have been paused since the tick.
                 if !hold.is_valid() {
                     return;
@@ -238,13 +248,19 @@ fn leader_after(events: &[crate::model::Event], mut leader: Option<Leader>) -> O
     use crate::model::EventKind;
     for event in events {
         match event.kind {
-            EventKind::Granted => leader = event.claim.as_ref().and_then(Leader::of),
+            EventKind::Granted | EventKind::Transferred | EventKind::Updated => {
+                leader = event.claim.as_ref().and_then(Leader::of)
+            }
             EventKind::Ended | EventKind::Lingering => {
                 // The end of a waiter's claim changes nothing.
                 let token = event.claim.as_ref().and_then(|claim| claim.token);
                 leader = leader.filter(|leader| Some(leader.token) != token && !event.vacant);
             }
-            EventKind::Queued | EventKind::Unknown => {}
+            EventKind::Queued
+            | EventKind::TransferStarted
+            | EventKind::TransferCancelled
+            | EventKind::Configured
+            | EventKind::Unknown => {}
         }
     }
     leader
@@ -278,6 +294,20 @@ impl Leadership {
     #[must_use]
     pub fn hold(&self) -> Hold {
         self.guard.hold()
+    }
+
+    /// Waits until the server has asked for a handoff and its drain is nearly over.
+    async fn drained(&self) {
+        self.guard.transfer_requested().await.drained().await;
+    }
+
+    /// Steps down in favour of a candidate that waits, by its session's id (`None`: of whoever is first), without a gap in which
+    /// nobody leads. Answers its token. See [`Guard::transfer_to`].
+    ///
+    /// # Errors
+    /// As [`Guard::transfer_to`].
+    pub async fn transfer_to(self, session_id: Option<&str>) -> Result<u64> {
+        self.guard.transfer_to(session_id).await
     }
 
     /// Steps down, and returns when the server has recorded it.

@@ -168,7 +168,8 @@ pub enum Reason {
     HoldEnded,
     /// The session holds the lock under another token. Facts: `name`, `session_id`, `token`.
     TokenMismatch,
-    /// The session has a claim that shares a name with the one asked for, but not all. Facts: `name`, `session_id`.
+    /// The session has a claim that shares a name with the one asked for, but not all, or is of another mode. Facts: `name`,
+    /// `session_id`.
     ClaimOverlap,
     /// The claim ended while it waited. Facts: `session_id`, `end_reason`.
     ClaimEnded,
@@ -184,6 +185,17 @@ pub enum Reason {
     NotAttached,
     /// The database did not answer in time, so it is not known whether the change was made.
     OutcomeUnknown,
+    /// The limit that was said is not the lock's, or more permits were asked for than there are. Facts: `name`, `limit`,
+    /// `asked`.
+    LimitMismatch,
+    /// Permits were asked for without a limit, of a lock that has none. Facts: `name`.
+    LimitUnknown,
+    /// The hold cannot be handed over. Facts: `name`, `obstacle`.
+    TransferImpossible,
+    /// The holder has already been asked to hand over to somebody else. Facts: `name`, `token`.
+    TransferPending,
+    /// The holder did not hand over in time. Facts: `name`, `token`.
+    TransferNotConfirmed,
     /// A reason that this version does not know, or a gRPC code that came without one.
     Other(String),
 }
@@ -205,6 +217,11 @@ impl Reason {
             Some(v1::ErrorReason::LimitReached) => Self::LimitReached,
             Some(v1::ErrorReason::NotAttached) => Self::NotAttached,
             Some(v1::ErrorReason::OutcomeUnknown) => Self::OutcomeUnknown,
+            Some(v1::ErrorReason::LimitMismatch) => Self::LimitMismatch,
+            Some(v1::ErrorReason::LimitUnknown) => Self::LimitUnknown,
+            Some(v1::ErrorReason::TransferImpossible) => Self::TransferImpossible,
+            Some(v1::ErrorReason::TransferPending) => Self::TransferPending,
+            Some(v1::ErrorReason::TransferNotConfirmed) => Self::TransferNotConfirmed,
             Some(v1::ErrorReason::Unspecified) | None => Self::Other(reason.to_owned()),
         }
     }

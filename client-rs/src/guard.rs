@@ -4,7 +4,9 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::error::{Error, LostReason, Result};
+use crate::handoff::TransferRequest;
 use crate::link::{ClaimKey, Note};
+use crate::model::Metadata;
 use crate::presence::HoldPresence;
 use crate::session::Session;
 
@@ -45,6 +47,19 @@ impl Hold {
         self.presence.lost_reason()
     }
 
+    /// Waits until the server asks to hand the locks over: an operator's [`transfer`](crate::Client::transfer), or a better
+    /// candidate that preempts. The work should then be stopped and the locks released, which confirms the handoff; if they are
+    /// not in time, the hold goes on.
+    pub async fn transfer_requested(&self) -> TransferRequest {
+        self.presence.transfer_requested().await
+    }
+
+    /// The last such request, if there was one.
+    #[must_use]
+    pub fn transfer_request(&self) -> Option<TransferRequest> {
+        self.presence.transfer_request()
+    }
+
     /// Waits until the hold is lost or released: before the server could give the locks away, or as soon as it says so.
     pub async fn lost(&self) -> LostReason {
         self.presence.lost().await
@@ -78,6 +93,31 @@ impl Guard {
     #[must_use]
     pub fn session(&self) -> &Session {
         &self.session
+    }
+
+    /// Hands the locks over to a session that waits for them (`None`: to whoever is first in the queue), in one step and
+    /// without a gap in which nobody holds them. Answers the next holder's token. The work must have stopped: from the call on this
+    /// hold is not valid any more, and if nothing comes of the handoff the locks are given back.
+    ///
+    /// # Errors
+    /// `Lost` or `Refused` (with `TransferImpossible` if nobody waits who could hold next); `Unavailable`.
+    pub async fn transfer_to(self, session_id: Option<&str>) -> Result<u64> {
+        if let Some(reason) = self.lost_reason() {
+            return Err(Error::Lost(reason));
+        }
+        self.hold.presence.end(LostReason::Released);
+        let client = self.session.client();
+        let name = self.names().first().cloned().unwrap_or_default();
+        client.hand_over(&name, self.session.id(), self.token(), session_id).await
+    }
+
+    /// Replaces the labels of the claim.
+    ///
+    /// # Errors
+    /// `Refused`; `Unavailable`.
+    pub async fn update_metadata(&self, metadata: Metadata) -> Result<()> {
+        let name = self.names().first().cloned().unwrap_or_default();
+        self.session.client().update_claim(&name, self.session.id(), self.token(), metadata).await.map(drop)
     }
 
     /// Gives the locks back, and returns when the server has done so.

@@ -48,9 +48,11 @@ mod election;
 mod engine;
 mod error;
 mod guard;
+mod handoff;
 mod link;
 mod lock;
 mod model;
+mod operate;
 mod options;
 mod presence;
 mod run;
@@ -63,8 +65,12 @@ pub use client::Client;
 pub use election::{Election, Leader, Leadership};
 pub use error::{Error, LostReason, Reason, Refusal, Result};
 pub use guard::{Guard, Hold};
+pub use handoff::{TransferOptions, TransferRequest};
 pub use lock::{Attempt, Busy, LockRequest, Ran};
-pub use model::{Claim, ClaimState, EndReason, Event, EventKind, Lock, Metadata, SessionInfo};
+pub use model::{
+    BlockedClaim, Claim, ClaimState, EndReason, Event, EventKind, Lock, LockSettings, Metadata, Mode, PendingTransfer,
+    Preempt, SessionInfo,
+};
 pub use options::ClientOptions;
 pub use presence::SessionState;
 pub use session::{Session, SessionOptions};

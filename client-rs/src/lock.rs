@@ -6,7 +6,7 @@ use crate::client::Client;
 use crate::error::{Error, Result};
 use crate::guard::Guard;
 use crate::link::{AcquireSpec, Wait};
-use crate::model::{Claim, Metadata};
+use crate::model::{Claim, Metadata, Mode};
 use crate::session::{Session, SessionOptions};
 
 /// What to ask for, and how. Made by [`Client::lock`] (in a session of its own) or [`Session::lock`] (in that session).
@@ -96,6 +96,29 @@ impl LockRequest {
         if let Place::Own(_, own) = &mut self.place {
             own.owner = owner.into();
         }
+        self
+    }
+
+    /// Shares the locks with others who ask for them shared: readers, as against a writer. A writer that waits lets no later
+    /// reader pass. Default: exclusive.
+    pub fn shared(mut self) -> Self {
+        self.spec.mode = Mode::Shared;
+        self
+    }
+
+    /// Takes so many permits of each lock (1 to 1,000,000), out of the lock's limit: a semaphore. The limit is what an operator
+    /// has set, or what those say who claim permits: see [`limit`](Self::limit). Default: exclusive.
+    pub fn permits(mut self, permits: u32) -> Self {
+        let limit = if let Mode::Permits { limit, .. } = self.spec.mode { limit } else { None };
+        self.spec.mode = Mode::Permits { permits, limit };
+        self
+    }
+
+    /// The limit of permits that this program goes by (1 to 1,000,000): refused if the lock has another one. Takes one permit
+    /// unless [`permits`](Self::permits) says how many. Default: whatever the lock's limit is; refused if it has none.
+    pub fn limit(mut self, limit: u32) -> Self {
+        let permits = if let Mode::Permits { permits, .. } = self.spec.mode { permits } else { 1 };
+        self.spec.mode = Mode::Permits { permits, limit: Some(limit) };
         self
     }
 

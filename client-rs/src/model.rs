@@ -20,6 +20,66 @@ pub struct Lock {
     pub waiters: Vec<Claim>,
     /// How many wait in all.
     pub waiter_count: u64,
+    /// How many hold it in all; `holders` shows at most the first 100.
+    pub holder_count: u64,
+    /// How many permits may be out at once, if anybody has said.
+    pub limit: Option<u32>,
+    /// What an operator has set.
+    pub settings: LockSettings,
+}
+
+/// With whom a claim can share its locks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Mode {
+    /// With nobody.
+    #[default]
+    Exclusive,
+    /// With other shared claims. One that waits for exclusive use lets no later shared one pass.
+    Shared,
+    /// With other claims to permits, as long as no more than the limit are out: a semaphore.
+    Permits {
+        /// How many permits of each lock: 1 to 1,000,000.
+        permits: u32,
+        /// How many may be out at once. `None` asks for whatever the lock's limit is.
+        limit: Option<u32>,
+    },
+    /// A mode that this version does not know.
+    Unknown,
+}
+
+/// What an operator sets on a lock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LockSettings {
+    /// How many permits may be out at once: 1 to 1,000,000. Claims that say another limit are refused. `None`: what the first
+    /// of the claims that are there says.
+    pub limit: Option<u32>,
+    /// Whether a waiter of higher priority is handed the lock by the holder. `None`: it waits for its turn.
+    pub preempt: Option<Preempt>,
+}
+
+/// How a better candidate is handed a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Preempt {
+    /// For how long it must have waited: at most 24 h. Default: 10 s.
+    pub settling: Duration,
+    /// For how long the holder may go on, to stop its work: 100 ms to 1 h. Default: 10 s.
+    pub drain: Duration,
+}
+
+impl Default for Preempt {
+    fn default() -> Self {
+        Self { settling: Duration::from_secs(10), drain: Duration::from_secs(10) }
+    }
+}
+
+/// A handoff that a holder has been asked for and has not confirmed yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PendingTransfer {
+    /// The session that is to hold next. `None`: whoever is first in the queue then.
+    pub to: Option<String>,
+    /// For how long the holder may go on, counted from when it was asked.
+    pub drain: Duration,
 }
 
 impl Lock {
@@ -51,6 +111,22 @@ pub struct Claim {
     pub priority: i32,
     /// For this long after the grant nobody is granted these locks again. Zero: no minimum.
     pub min_hold: Duration,
+    /// With whom the locks can be shared.
+    pub mode: Mode,
+    /// The handoff that its holder has been asked for.
+    pub transfer: Option<PendingTransfer>,
+    /// The sessions that wait for each other in a circle, this one first. Empty: none. Known only of waiting claims that were
+    /// read, not of those that were watched.
+    pub deadlock: Vec<String>,
+}
+
+/// A claim that waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockedClaim {
+    /// The claim; its `deadlock` says whether it waits in vain.
+    pub claim: Claim,
+    /// Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first.
+    pub blocked_by: Vec<Claim>,
 }
 
 /// Where a claim stands.
@@ -184,10 +260,14 @@ pub struct Event {
     pub operator: Option<String>,
     /// The operator's note.
     pub note: Option<String>,
-    /// Whether nobody holds the lock after this commit.
+    /// Whether nobody holds the lock any more.
     pub vacant: bool,
     /// The wall clock of the server that wrote it, for people.
     pub time: Option<SystemTime>,
+    /// The hold that ended, if it was handed over.
+    pub previous: Option<Claim>,
+    /// What is set on the lock from now on, if that is what happened.
+    pub settings: Option<LockSettings>,
 }
 
 /// What can happen to a lock.
@@ -202,12 +282,22 @@ pub enum EventKind {
     Lingering,
     /// A claim ended: the hold is over, or the waiter left.
     Ended,
+    /// The holder was asked to hand over. It holds on until it confirms.
+    TransferStarted,
+    /// The holder did not confirm in time. It holds on.
+    TransferCancelled,
+    /// The hold was handed over in one step: `previous` ended and `claim` was granted.
+    Transferred,
+    /// The labels of a hold were replaced.
+    Updated,
+    /// An operator set something on the lock.
+    Configured,
     /// A kind that this version does not know.
     Unknown,
 }
 
 impl EventKind {
-    /// The kind in one lowercase word.
+    /// The kind in lowercase.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -215,6 +305,11 @@ impl EventKind {
             Self::Granted => "granted",
             Self::Lingering => "lingering",
             Self::Ended => "ended",
+            Self::TransferStarted => "transfer_started",
+            Self::TransferCancelled => "transfer_cancelled",
+            Self::Transferred => "transferred",
+            Self::Updated => "updated",
+            Self::Configured => "configured",
             Self::Unknown => "unknown",
         }
     }

@@ -7,6 +7,7 @@ use tokio::sync::watch;
 
 use crate::clock::{self, Moment};
 use crate::error::LostReason;
+use crate::handoff::TransferRequest;
 use crate::validity::{Phase, Validity};
 
 /// Where a session stands.
@@ -129,11 +130,31 @@ pub(crate) struct HoldPresence {
     pub(crate) names: Vec<String>,
     pub(crate) token: u64,
     ended: watch::Sender<Option<LostReason>>,
+    handoff: watch::Sender<Option<TransferRequest>>,
 }
 
 impl HoldPresence {
     pub(crate) fn new(session: Arc<SessionPresence>, names: Vec<String>, token: u64) -> Self {
-        Self { session, names, token, ended: watch::Sender::new(None) }
+        let (ended, handoff) = (watch::Sender::new(None), watch::Sender::new(None));
+        Self { session, names, token, ended, handoff }
+    }
+
+    /// The server asks for a handoff.
+    pub(crate) fn hand_over(&self, request: TransferRequest) {
+        self.handoff.send_replace(Some(request));
+    }
+
+    pub(crate) fn transfer_request(&self) -> Option<TransferRequest> {
+        self.handoff.borrow().clone()
+    }
+
+    pub(crate) async fn transfer_requested(&self) -> TransferRequest {
+        let mut handoff = self.handoff.subscribe();
+        match handoff.wait_for(Option::is_some).await.map(|request| request.clone()) {
+            Ok(Some(request)) => request,
+            // The sender is a field of `self`: it cannot be gone.
+            _ => std::future::pending().await,
+        }
     }
 
     pub(crate) fn is_valid(&self) -> bool {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
+use crate::client::Client;
 use crate::clock;
 use crate::error::{LostReason, Result};
 use crate::link::{Note, Remote};
@@ -163,6 +164,10 @@ impl Session {
 
     pub(crate) fn presence(&self) -> &Arc<SessionPresence> {
         &self.handle.presence
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        Client::of(self.handle.remote.clone())
     }
 
     pub(crate) fn remote(&self) -> &Remote {

@@ -83,6 +83,7 @@ impl Engine {
                 self.session_ended(&ended.session_id.into(), &reason, now);
             }
             Kind::HoldEnded(ended) => self.hold_ended(ended, now),
+            Kind::TransferRequested(request) => self.transfer_requested(request, now),
             Kind::SessionMoved(moved) => {
                 let id: Arc<str> = moved.session_id.into();
                 tracing::info!(session = %id, "the session was moved, and is attached again");

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use super::session::Live;
 use super::{Engine, Timer, What, backoff};
 use crate::clock::Moment;
-use crate::convert::to_wire;
+use crate::convert::{mode_to_wire, permits_to_wire, to_wire};
 use crate::error::{Error, LostReason, Refusal, Result};
 use crate::link::backoff::Backoff;
 use crate::link::{AcquireSpec, ClaimKey, Wait};
@@ -90,6 +90,9 @@ impl ClaimEntry {
             metadata: self.spec.metadata.clone(),
             priority: self.spec.priority,
             min_hold: self.spec.min_hold,
+            mode: self.spec.mode,
+            transfer: None,
+            deadlock: Vec::new(),
         }
     }
 }
@@ -180,6 +183,9 @@ impl Engine {
                 owner: String::new(),
                 metadata: claim.spec.metadata.clone().into_iter().collect(),
                 min_hold: (claim.spec.min_hold > Duration::ZERO).then(|| to_wire(claim.spec.min_hold)),
+                mode: mode_to_wire(claim.spec.mode).into(),
+                permits: permits_to_wire(claim.spec.mode).0,
+                limit: permits_to_wire(claim.spec.mode).1,
             }),
             ClaimStage::Releasing { token, .. } => {
                 let name = names.into_iter().next().unwrap_or_default();

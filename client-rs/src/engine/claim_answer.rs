@@ -9,6 +9,7 @@ use super::{Engine, Timer};
 use crate::clock::Moment;
 use crate::error::{LostReason, Reason, Refusal};
 use crate::guard::Guard;
+use crate::handoff::TransferRequest;
 use crate::link::ClaimKey;
 use crate::lock::{Attempt, Busy};
 use crate::model::{Claim, EndReason};
@@ -122,6 +123,33 @@ impl Engine {
             note: text(ended.note),
         };
         self.end_hold(&id, *key, reason, now);
+    }
+
+    /// The server asks a holder to hand over.
+    pub(super) fn transfer_requested(&mut self, request: v1::TransferRequested, now: Moment) {
+        let Some(live) = self.sessions.get(request.session_id.as_str()) else { return };
+        let held = live.claims.values().find_map(|claim| match &claim.stage {
+            ClaimStage::Held(hold) if hold.token == request.token => Some(hold),
+            _ => None,
+        });
+        if let Some(hold) = held {
+            tracing::info!(session = request.session_id, token = hold.token, "asked to hand over");
+            hold.hand_over(TransferRequest::received(request, now));
+        }
+    }
+
+    /// The session was attached anew: the holds of which a handoff was asked meanwhile.
+    pub(super) fn find_transfers(&self, id: &Arc<str>, claims: &[v1::Claim], now: Moment) {
+        let Some(live) = self.sessions.get(id) else { return };
+        for claim in live.claims.values() {
+            if let ClaimStage::Held(hold) = &claim.stage
+                && hold.transfer_request().is_none()
+                && let Some(found) = claims.iter().find(|found| found.token == hold.token)
+                && let Some(pending) = &found.transfer
+            {
+                hold.hand_over(TransferRequest::found(pending, now));
+            }
+        }
     }
 
     fn end_hold(&mut self, id: &Arc<str>, key: ClaimKey, reason: LostReason, now: Moment) {

@@ -113,6 +113,7 @@ impl Engine {
             .map(|claim| claim.token)
             .collect();
         self.compare_holds(id, &held, answer.revision, now);
+        self.find_transfers(id, &session.claims, now);
         self.send_claims(id, now);
     }
 

@@ -34,7 +34,7 @@ struct Bench {
 impl Bench {
     /// An engine that is connected. Its time begins now, because handles look at the real clock.
     fn new() -> Self {
-        let (remote, inbox) = Remote::unattended(CALL);
+        let (remote, inbox) = Remote::unattended("default".to_owned(), CALL);
         let mut bench = Self { engine: Engine::new("default".to_owned()), now: clock::now(), remote, inbox, keys: 0 };
         bench.engine.connected(bench.now);
         bench

@@ -49,6 +49,7 @@ struct Shared {
     notes: mpsc::UnboundedSender<Note>,
     line: watch::Receiver<Line>,
     keys: AtomicU64,
+    namespace: String,
     call_timeout: Duration,
 }
 
@@ -66,19 +67,23 @@ impl Remote {
         let endpoints = dial::endpoints(options)?;
         let runtime = tokio::runtime::Handle::try_current()
             .map_err(|_| Error::invalid("runtime", "a client is made inside a Tokio runtime"))?;
-        let (remote, inbox) = Self::unattended(options.call_timeout);
+        let (remote, inbox) = Self::unattended(options.namespace.clone(), options.call_timeout);
         runtime.spawn(task::run(endpoints, options.clone(), inbox));
         Ok(remote)
     }
 
     /// A handle, and what a task behind it receives.
-    pub(crate) fn unattended(call_timeout: Duration) -> (Self, Inbox) {
+    pub(crate) fn unattended(namespace: String, call_timeout: Duration) -> (Self, Inbox) {
         let (requests, requests_inbox) = mpsc::channel(REQUESTS_IN_QUEUE);
         let (notes, notes_inbox) = mpsc::unbounded_channel();
         let (line_sender, line) = watch::channel(Line::Down("not connected yet".to_owned()));
-        let shared = Shared { requests, notes, line, keys: AtomicU64::new(1), call_timeout };
+        let shared = Shared { requests, notes, line, keys: AtomicU64::new(1), namespace, call_timeout };
         let inbox = Inbox { requests: requests_inbox, notes: notes_inbox, line: line_sender };
         (Self { shared: Arc::new(shared) }, inbox)
+    }
+
+    pub(crate) fn namespace(&self) -> &str {
+        &self.shared.namespace
     }
 
     pub(crate) fn call_timeout(&self) -> Duration {

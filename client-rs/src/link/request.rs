@@ -10,7 +10,7 @@ use crate::clock::Moment;
 use crate::error::{Error, Result};
 use crate::link::Remote;
 use crate::lock::Attempt;
-use crate::model::Metadata;
+use crate::model::{Metadata, Mode};
 use crate::presence::SessionPresence;
 use crate::session::{Session, SessionOptions};
 use crate::watch::{WatchEvent, WatchOptions};
@@ -38,6 +38,7 @@ pub(crate) enum Wait {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AcquireSpec {
     pub(crate) names: Vec<String>,
+    pub(crate) mode: Mode,
     pub(crate) priority: i32,
     pub(crate) metadata: Metadata,
     pub(crate) min_hold: Duration,
@@ -45,7 +46,7 @@ pub(crate) struct AcquireSpec {
 
 impl AcquireSpec {
     pub(crate) fn new(names: Vec<String>) -> Self {
-        Self { names, priority: 0, metadata: Metadata::new(), min_hold: Duration::ZERO }
+        Self { names, mode: Mode::Exclusive, priority: 0, metadata: Metadata::new(), min_hold: Duration::ZERO }
     }
 
     /// With the names in byte order. The server checks all bounds; here is checked what the local queue relies on.
