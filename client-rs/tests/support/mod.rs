@@ -63,6 +63,12 @@ impl Cluster {
         self.options().connect()
     }
 
+    /// A client of one server, without a relay between.
+    pub fn direct_client(&self, number: usize) -> tenure_client::Result<Client> {
+        let server = self.servers[number].server.as_ref().expect("not stopped");
+        Client::connect(format!("http://{}", server.grpc_address()))
+    }
+
     /// Options for a client of all servers.
     pub fn options(&self) -> ClientOptions {
         Client::builder().endpoints(self.servers.iter().map(|member| member.relay.url()))

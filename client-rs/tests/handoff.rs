@@ -1,0 +1,233 @@
+//! Planned handoffs against servers: nobody is robbed, and there is no moment without a holder.
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use support::{Cluster, within};
+use tenure_client::{
+    Client, EndReason, Error, Event, EventKind, Guard, LockSettings, LostReason, Metadata, Preempt, Reason,
+    SessionOptions, TransferOptions, Watch, WatchEvent, WatchOptions,
+};
+use tokio::task::JoinHandle;
+
+const LONG: Duration = Duration::from_secs(60);
+
+async fn until_waiting(client: &Client, name: &str, count: u64) {
+    within(async {
+        while client.get_lock(name).await.expect("readable").waiter_count != count {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+/// A session that waits for the lock.
+async fn waiter(client: &Client, id: &str) -> anyhow::Result<JoinHandle<tenure_client::Result<Guard>>> {
+    let before = client.get_lock("job").await?.waiter_count;
+    let session = client.session(SessionOptions::default().id(id)).await?;
+    let waiting = tokio::spawn(session.lock("job").acquire());
+    until_waiting(client, "job", before + 1).await;
+    Ok(waiting)
+}
+
+/// The events up to the first of this kind.
+async fn events_until(watch: &mut Watch, kind: EventKind) -> Vec<Event> {
+    let mut seen = Vec::new();
+    within(async {
+        while !seen.iter().any(|event: &Event| event.kind == kind) {
+            if let WatchEvent::Events { events, .. } = watch.next().await.expect("an item").expect("watched") {
+                seen.extend(events);
+            }
+        }
+    })
+    .await;
+    seen
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_holder_is_asked_confirms_and_the_named_one_is_next() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let client = cluster.client()?;
+    let guard = client.lock("job").acquire().await?;
+    let first = guard.token();
+    let _bob = waiter(&client, "bob").await?;
+    let cid = waiter(&client, "cid").await?;
+    let mut watch = client.watch(WatchOptions::names(["job"]));
+    within(watch.next()).await.expect("a snapshot")?;
+    let operator = client.clone();
+    let options = TransferOptions::by("ops").to("cid").drain(LONG).note("maintenance");
+    let transfer = tokio::spawn(async move { operator.transfer("job", options).await });
+
+    let request = within(guard.transfer_requested()).await;
+    assert_eq!((request.operator.as_deref(), request.note.as_deref()), (Some("ops"), Some("maintenance")));
+    assert!(request.remaining() > LONG / 2 && request.remaining() < LONG);
+    assert!(guard.is_valid(), "it holds on until it confirms");
+    let pending = client.get_lock("job").await?.holders[0].transfer.clone().expect("a handoff is pending");
+    assert_eq!(pending.to.as_deref(), Some("cid"));
+    guard.release().await?;
+
+    let next = within(cid).await??;
+    let told = within(transfer).await??;
+    assert_eq!((told.session_id.as_str(), told.token), ("cid", Some(next.token())));
+    assert!(next.token() > first);
+    let events = events_until(&mut watch, EventKind::Transferred).await;
+    let kinds: Vec<EventKind> = events.iter().map(|event| event.kind).collect();
+    assert_eq!(kinds, [EventKind::TransferStarted, EventKind::Transferred]);
+    assert!(events.iter().all(|event| !event.vacant), "there is no moment at which nobody holds it");
+    let last = &events[1];
+    assert_eq!(last.end_reason, Some(EndReason::Transferred));
+    assert_eq!(last.previous.as_ref().and_then(|previous| previous.token), Some(first));
+    assert_eq!(last.claim.as_ref().and_then(|claim| claim.token), Some(next.token()));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_holder_that_does_not_stop_holds_on() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let client = cluster.client()?;
+    let guard = client.lock("job").acquire().await?;
+    let bob = waiter(&client, "bob").await?;
+    let options = TransferOptions::by("ops").drain(Duration::from_millis(100));
+    let refused = within(client.transfer("job", options)).await.expect_err("not confirmed");
+    assert_eq!(refused.reason(), Some(&Reason::TransferNotConfirmed));
+    assert!(guard.is_valid());
+    assert!(client.get_lock("job").await?.holders[0].transfer.is_none());
+    guard.release().await?;
+    within(bob).await??.release().await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_holder_hands_over_by_itself_without_a_gap() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let client = cluster.client()?;
+    let guard = client.lock("job").acquire().await?;
+    let lonely = within(guard.transfer_to(None)).await.expect_err("nobody waits");
+    assert_eq!(lonely.reason(), Some(&Reason::TransferImpossible));
+
+    let guard = within(client.lock("job").acquire()).await?;
+    let bob = waiter(&client, "bob").await?;
+    let hold = guard.hold();
+    let token = within(guard.transfer_to(Some("bob"))).await?;
+    assert_eq!(within(bob).await??.token(), token);
+    assert_eq!(hold.lost_reason(), Some(LostReason::Released), "it is not valid from the call on");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_is_heard_by_a_holder_that_was_moving_to_another_server() -> anyhow::Result<()> {
+    let cluster = Cluster::start(2).await?;
+    let holder = cluster.client()?;
+    let guard = holder.lock("job").ttl(Duration::from_secs(20)).acquire().await?;
+    let operator = cluster.client()?;
+    let bob = waiter(&operator, "bob").await?;
+    cluster.relay(0).cut();
+    cluster.relay(1).cut();
+    let direct = cluster.direct_client(1)?;
+    let witness = direct.clone();
+    let options = TransferOptions::by("ops").drain(LONG);
+    let transfer = tokio::spawn(async move { direct.transfer("job", options).await });
+    within(async {
+        while witness.get_lock("job").await.expect("readable").holders[0].transfer.is_none() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    assert_eq!(guard.transfer_request(), None, "nobody could tell it");
+    cluster.relay(0).heal();
+    cluster.relay(1).heal();
+    within(guard.transfer_requested()).await;
+    guard.release().await?;
+    within(transfer).await??;
+    within(bob).await??;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_loop_takes_part_in_handoffs() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let client = cluster.client()?;
+    let leading = Arc::new(AtomicU64::new(0));
+    let mut loops = Vec::new();
+    for _ in 0..2 {
+        let (election, leading) = (cluster.client()?.election("job"), Arc::clone(&leading));
+        loops.push(tokio::spawn(async move {
+            let work = |hold: tenure_client::Hold| {
+                leading.store(hold.token(), Ordering::SeqCst);
+                std::future::ready(())
+            };
+            election.lead_every(Duration::from_millis(5), work).await
+        }));
+    }
+    until_waiting(&client, "job", 1).await;
+    for _ in 0..5 {
+        let next = within(client.transfer("job", TransferOptions::by("ops").drain(LONG))).await?;
+        let token = next.token.expect("held");
+        within(async {
+            while leading.load(Ordering::SeqCst) != token {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+        until_waiting(&client, "job", 1).await;
+    }
+    loops.iter().for_each(JoinHandle::abort);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_does_not_end_is_cancelled_before_the_drain_is_over() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let client = cluster.client()?;
+    let election = cluster.client()?.election("job");
+    let stuck = tokio::spawn(async move { election.lead(async |_| std::future::pending().await).await });
+    within(async { while client.get_lock("job").await.expect("readable").holder().is_none() {} }).await;
+    let bob = waiter(&client, "bob").await?;
+    within(client.transfer("job", TransferOptions::by("ops").drain(Duration::from_millis(500)))).await?;
+    within(bob).await??;
+    stuck.abort();
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_better_candidate_is_handed_the_leadership() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let client = cluster.client()?;
+    let preempt = Preempt { settling: Duration::from_millis(50), drain: LONG };
+    client.configure_lock("job", LockSettings { limit: None, preempt: Some(preempt) }, "ops", "").await?;
+    let guard = client.lock("job").acquire().await?;
+    let equal = waiter(&client, "equal").await?;
+    let better = client.session(SessionOptions::default().id("better")).await?;
+    let better = tokio::spawn(better.lock("job").priority(1).acquire());
+    let request = within(guard.transfer_requested()).await;
+    assert_eq!(request.operator, None, "the lock's settings ask");
+    guard.release().await?;
+    let better = within(better).await??;
+    assert!(!equal.is_finished());
+    better.release().await?;
+    within(equal).await??.release().await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_holder_replaces_its_labels() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let client = cluster.client()?;
+    let guard = client.lock("job").metadata("address", "10.0.0.1").acquire().await?;
+    let mut watch = client.watch(WatchOptions::names(["job"]));
+    within(watch.next()).await.expect("a snapshot")?;
+    let labels = Metadata::from([("address".to_owned(), "10.0.0.2".to_owned())]);
+    guard.update_metadata(labels.clone()).await?;
+    assert_eq!(client.get_lock("job").await?.holders[0].metadata, labels);
+    let events = events_until(&mut watch, EventKind::Updated).await;
+    assert_eq!(
+        events[0].claim.as_ref().map(|claim| (claim.token, &claim.metadata)),
+        Some((Some(guard.token()), &labels))
+    );
+    let stale = client.update_claim("job", guard.session().id(), guard.token() + 1_000, Metadata::new()).await;
+    assert!(matches!(stale, Err(Error::Refused(_))), "{stale:?}");
+    Ok(())
+}
