@@ -147,14 +147,14 @@ async fn sets_are_all_or_nothing_and_deadlocks_of_separate_acquires_are_reported
     let cid = client.session(SessionOptions::default().id("cid")).await?;
     let a = ann.lock("a").acquire().await?;
     let _b = bob.lock("b").acquire().await?;
+    let _ann_waits = tokio::spawn(ann.lock("b").acquire());
+    until_waiting(&client, "b", 1).await;
+    let bob_waits = tokio::spawn(bob.lock("a").acquire());
+    until_waiting(&client, "a", 1).await;
     let set = tokio::spawn(cid.locks(["a", "b", "c"]).acquire());
     until_waiting(&client, "c", 1).await;
     assert!(client.get_lock("c").await?.holder().is_none(), "nothing is held while waiting for another");
 
-    let _ann_waits = tokio::spawn(ann.lock("b").acquire());
-    until_waiting(&client, "b", 2).await;
-    let bob_waits = tokio::spawn(bob.lock("a").acquire());
-    until_waiting(&client, "a", 2).await;
     let deadlocked: Vec<_> = client.list_blocked(true).map(|blocked| blocked.expect("listed")).collect().await;
     let sessions: Vec<&str> = deadlocked.iter().map(|blocked| blocked.claim.session_id.as_str()).collect();
     assert_eq!(sessions, ["ann", "bob"], "the set waits behind them but holds nothing");
@@ -170,8 +170,7 @@ async fn sets_are_all_or_nothing_and_deadlocks_of_separate_acquires_are_reported
     assert!(deadlocked.is_empty(), "giving up breaks it");
     a.release().await?;
     bob.close().await?;
-    within(async { while !set.is_finished() && client.get_lock("b").await.is_ok_and(|lock| lock.waiter_count > 1) {} })
-        .await;
-    set.abort();
+    ann.close().await?;
+    within(set).await??.release().await?;
     Ok(())
 }
