@@ -96,6 +96,8 @@ pub enum Event {
         reason: EndReason,
         /// The server that counts the minimum hold.
         home: ServerId,
+        /// How late the renewals were: see [`Home::tell_pauses`](crate::Home::tell_pauses).
+        longest_pause: Option<Duration>,
     },
     /// A claim is over and its locks are free for the next.
     ClaimEnded {
@@ -109,6 +111,8 @@ pub enum Event {
         reason: EndReason,
         /// Who evicted it, if that is why.
         eviction: Option<Eviction>,
+        /// How late the renewals were: see [`Home::tell_pauses`](crate::Home::tell_pauses).
+        longest_pause: Option<Duration>,
     },
     /// All that had a dead server as home has a new one. Each such session lives on for a full TTL at least.
     ServerAdopted {

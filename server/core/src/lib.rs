@@ -11,13 +11,14 @@ mod home;
 mod memory;
 
 mod model;
+mod pauses;
 mod rejection;
 mod table;
 
 pub use command::{Command, Opening, Outcome};
 pub use event::{EndReason, Event, Eviction, Recorded};
 
-pub use home::{Home, NotKept, StreamId, Tick};
+pub use home::{Home, NotKept, Renewals, StreamId, Tick};
 pub use model::{Claim, ClaimSpec, ClaimState, Lock, Metadata, Rank, Revision, ServerId, Session, SessionSpec, Text};
 pub use rejection::Rejection;
 pub use table::Table;

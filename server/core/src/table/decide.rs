@@ -263,7 +263,7 @@ impl Table {
         let Some(claim) = self.claims.get(&id) else { return };
         let (token, spec) = (claim.token(), claim.spec.clone());
         let freed = spec.names.clone();
-        self.emit(Event::ClaimEnded { claim: id, token, spec, reason, eviction }, decided);
+        self.emit(Event::ClaimEnded { claim: id, token, spec, reason, eviction, longest_pause: None }, decided);
         self.serve(freed, decided);
     }
 
@@ -274,12 +274,14 @@ impl Table {
         let home = self.sessions.get(&spec.session).map(|session| session.spec.home);
         match (claim.state, home) {
             (ClaimState::Held { token }, Some(home)) if !spec.min_hold.is_zero() => {
-                self.emit(Event::ClaimLingering { claim: id, token, spec, reason, home }, decided);
+                let lingering = Event::ClaimLingering { claim: id, token, spec, reason, home, longest_pause: None };
+                self.emit(lingering, decided);
                 Vec::new()
             }
             _ => {
                 let (token, freed) = (claim.token(), spec.names.clone());
-                self.emit(Event::ClaimEnded { claim: id, token, spec, reason, eviction: None }, decided);
+                let ended = Event::ClaimEnded { claim: id, token, spec, reason, eviction: None, longest_pause: None };
+                self.emit(ended, decided);
                 freed
             }
         }
