@@ -129,6 +129,24 @@ pub enum Event {
     },
 }
 
+impl Event {
+    /// Whether it happened to a claim to this name.
+    #[must_use]
+    pub fn is_about(&self, name: &str) -> bool {
+        match self {
+            Self::ClaimQueued(spec)
+            | Self::ClaimGranted { spec, .. }
+            | Self::ClaimLingering { spec, .. }
+            | Self::ClaimEnded { spec, .. } => spec.names.iter().any(|claimed| &**claimed == name),
+            Self::SessionOpened(_)
+            | Self::SessionAttached { .. }
+            | Self::SessionEnded { .. }
+            | Self::ServerAdopted { .. }
+            | Self::HistoryLost { .. } => false,
+        }
+    }
+}
+
 /// An event with the revision it made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded {

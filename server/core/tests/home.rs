@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::{
-    Command, EndReason, Event, Eviction, Home, NotKept, Opening, Outcome, Recorded, Revision, ServerId, StreamId, Table,
-    Text, Tick,
+    Command, EndReason, Event, Eviction, Home, NotKept, Opening, Outcome, Recorded, Revision, ServerId, StreamId,
+    Table, Text, Tick,
 };
 
 const ME: ServerId = ServerId(1);

@@ -153,6 +153,11 @@ impl Desk {
         }
     }
 
+    /// Writes into decided events how late the renewals of the holds that end in them were.
+    pub(crate) fn tell_pauses(&self, decided: &mut [Recorded]) {
+        self.home.tell_pauses(decided, self.lease.standing_tick());
+    }
+
     /// Takes note of committed events; `table` shows the state after them.
     pub(crate) fn observe(&mut self, events: &[Recorded], table: &Table) {
         let now = self.lease.standing_tick();
@@ -181,7 +186,7 @@ impl Desk {
                 let state = ClaimState::Held { token: recorded.revision };
                 self.settle(*claim, &WaitEnd::Granted(Claim { id: *claim, spec: spec.clone(), state }));
             }
-            Event::ClaimEnded { claim, token, spec, reason, eviction } => {
+            Event::ClaimEnded { claim, token, spec, reason, eviction, .. } => {
                 self.settle(*claim, &WaitEnd::Ended(*reason));
                 if let Some(token) = *token
                     && *reason != EndReason::Released

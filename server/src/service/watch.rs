@@ -211,11 +211,11 @@ impl Watch {
                 let claim = Claim { id: *claim, spec: spec.clone(), state: ClaimState::Held { token: revision } };
                 (v1::EventType::Granted, claim, None, None)
             }
-            Event::ClaimLingering { claim, token, spec, reason, home } => {
+            Event::ClaimLingering { claim, token, spec, reason, home, .. } => {
                 let state = ClaimState::Lingering { token: *token, home: *home };
                 (v1::EventType::Lingering, Claim { id: *claim, spec: spec.clone(), state }, Some(*reason), None)
             }
-            Event::ClaimEnded { claim, token, spec, reason, eviction } => {
+            Event::ClaimEnded { claim, token, spec, reason, eviction, .. } => {
                 let state = token.map_or(ClaimState::Waiting, |token| ClaimState::Held { token });
                 let claim = Claim { id: *claim, spec: spec.clone(), state };
                 (v1::EventType::Ended, claim, Some(*reason), eviction.as_ref())

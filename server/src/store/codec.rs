@@ -45,6 +45,8 @@ struct Line<'a> {
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     note: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    longest_pause_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     dead: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<u64>,
@@ -91,6 +93,11 @@ pub(crate) fn encode_events(events: &[Recorded]) -> Result<String, CodecError> {
 pub(crate) fn decode_events(json: &str) -> Result<Vec<Recorded>, CodecError> {
     let lines: Vec<Line<'_>> = serde_json::from_str(json)?;
     lines.into_iter().map(Recorded::try_from).collect()
+}
+
+/// How a name stands in the JSON of the events that are about it.
+pub(crate) fn encode_name(name: &str) -> Result<String, CodecError> {
+    Ok(serde_json::to_string(name)?)
 }
 
 /// Labels as a JSON object.
@@ -163,15 +170,17 @@ impl<'a> From<&'a Recorded> for Line<'a> {
             Event::ClaimGranted { claim, spec } => {
                 Line { token: Some(recorded.revision.0), ..Line::of_claim("claim_granted", *claim, spec) }
             }
-            Event::ClaimLingering { claim, token, spec, reason, home } => Line {
+            Event::ClaimLingering { claim, token, spec, reason, home, longest_pause } => Line {
                 token: Some(token.0),
                 reason: Some(reason.as_str().into()),
                 home: Some(home.0),
+                longest_pause_ms: longest_pause.map(millis),
                 ..Line::of_claim("claim_lingering", *claim, spec)
             },
-            Event::ClaimEnded { claim, token, spec, reason, eviction } => Line {
+            Event::ClaimEnded { claim, token, spec, reason, eviction, longest_pause } => Line {
                 token: token.map(|token| token.0),
                 reason: Some(reason.as_str().into()),
+                longest_pause_ms: longest_pause.map(millis),
                 operator: eviction.as_ref().map(|eviction| (&*eviction.operator).into()),
                 note: eviction.as_ref().map(|eviction| (&*eviction.note).into()),
                 ..Line::of_claim("claim_ended", *claim, spec)
@@ -248,6 +257,7 @@ impl TryFrom<Line<'_>> for Recorded {
                 spec: claim_spec(&mut line)?,
                 reason: reason(line.reason)?,
                 home: ServerId(need(line.home, "home")?),
+                longest_pause: line.longest_pause_ms.map(Duration::from_millis),
             },
             "claim_ended" => Event::ClaimEnded {
                 claim: Revision(need(line.claim, "claim")?),
@@ -260,6 +270,7 @@ impl TryFrom<Line<'_>> for Recorded {
                         Some(Eviction { operator: Text::from(&*operator), note: text(line.note, "note")? })
                     }
                 },
+                longest_pause: line.longest_pause_ms.map(Duration::from_millis),
             },
             "server_adopted" => {
                 Event::ServerAdopted { dead: ServerId(need(line.dead, "dead")?), by: ServerId(need(line.by, "by")?) }

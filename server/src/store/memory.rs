@@ -11,7 +11,7 @@ use tenure_core::{Revision, ServerId, Text};
 use tokio::sync::{broadcast, watch};
 use tokio::task::yield_now;
 
-use super::{Batch, FIRST_BEAT, Head, Presence, RowChanges, Rows, Store, StoreError, Tail};
+use super::{Batch, FIRST_BEAT, Found, Head, Older, Presence, RowChanges, Rows, Store, StoreError, Tail};
 
 /// What becomes of an append instead of the ordinary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -208,6 +208,11 @@ fn replay(rows: &mut Rows, changes: &RowChanges) {
     rows.revision = changes.to;
 }
 
+/// Whether a claim to this name has an event in the batch, or the batch declares a loss.
+fn is_about(batch: &Batch, name: &str) -> bool {
+    batch.declares_loss() || batch.events.iter().any(|recorded| recorded.event.is_about(name))
+}
+
 /// One server's way to a [`MemoryDatabase`].
 pub struct MemoryStore {
     shared: Arc<Shared>,
@@ -310,6 +315,25 @@ impl Store for MemoryStore {
             clock_ms,
         };
         Ok(Tail { batches: found.log.iter().filter(wanted).cloned().collect(), head })
+    }
+
+    async fn search(&self, namespace: &str, name: &str, until: Revision, limit: usize) -> Result<Found, StoreError> {
+        yield_now().await;
+        let state = self.reach()?;
+        let nothing = Older::Nothing { gone: Revision(0), since_ms: None };
+        let Some(found) = state.namespaces.get(namespace) else {
+            return Ok(Found { batches: Vec::new(), older: nothing });
+        };
+        let end = found.log.partition_point(|batch| batch.revision() <= until);
+        let newest = end.checked_sub(1).map_or(Revision(0), |last| found.log[last].revision());
+        let low = Revision(newest.0.saturating_sub(limit.max(1) as u64));
+        let start = found.log.partition_point(|batch| batch.revision() <= low);
+        let batches = found.log.range(start..end).rev().filter(|batch| is_about(batch, name)).cloned().collect();
+        let older = match start {
+            0 => Older::Nothing { gone: found.trimmed, since_ms: found.log.front().map(|oldest| oldest.at_ms) },
+            _ => Older::Until(low),
+        };
+        Ok(Found { batches, older })
     }
 
     async fn load(&self, namespace: &str) -> Result<Rows, StoreError> {

@@ -9,6 +9,7 @@ mod model;
 pub mod read;
 pub mod rows;
 mod samples;
+pub mod search;
 pub mod servers;
 mod subject;
 pub mod views;
@@ -44,6 +45,15 @@ macro_rules! conformance {
                 sees_what_another_server_committed
                 shows_no_batch_without_the_earlier_ones
                 gives_the_clock
+            }
+            $crate::behaviours! { $subject; search:
+                in_nothing_finds_nothing
+                finds_each_name_and_not_the_others
+                gives_batches_as_they_were
+                goes_back_in_steps_that_miss_nothing
+                begins_with_the_batch_that_ends_at_the_revision
+                finds_losses_and_gets_beyond_them
+                tells_where_the_log_begins
             }
             $crate::behaviours! { $subject; rows:
                 none_at_first

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
-use tenure_core::{Claim, ClaimState, EndReason, Event, Recorded, Revision, ServerId, Session};
+use tenure_core::{Claim, ClaimState, EndReason, Event, Eviction, Recorded, Revision, ServerId, Session};
 use tenure_server::store::{Batch, RowChanges};
 
 use crate::samples::{batch, claim, claim_spec, nasty_names, session};
@@ -122,12 +122,15 @@ impl Random {
                 Event::ClaimGranted { claim: *id, spec: spec.clone() }
             }
             (5, Some(Claim { id, spec, state: ClaimState::Held { token } })) => {
-                let home = ServerId(revision);
-                Event::ClaimLingering { claim: *id, token: *token, spec: spec.clone(), reason, home }
+                let (home, longest_pause) = (ServerId(revision), Some(Duration::from_millis(revision)));
+                Event::ClaimLingering { claim: *id, token: *token, spec: spec.clone(), reason, home, longest_pause }
             }
             (5..=8, Some(claim)) => {
                 let (token, spec) = (claim.token(), claim.spec.clone());
-                Event::ClaimEnded { claim: claim.id, token, spec, reason, eviction: None }
+                let eviction = (reason == EndReason::Evicted)
+                    .then(|| Eviction { operator: name.into(), note: format!("note {revision}").into() });
+                let longest_pause = (revision % 3 > 0).then(|| Duration::from_millis(revision));
+                Event::ClaimEnded { claim: claim.id, token, spec, reason, eviction, longest_pause }
             }
             (9, _) => Event::ClaimGranted { claim: Revision(revision), spec },
             _ => Event::ClaimQueued(spec),

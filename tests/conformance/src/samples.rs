@@ -156,9 +156,12 @@ pub(crate) fn every_event() -> Vec<Event> {
     });
     for reason in EndReason::ALL {
         let eviction = Some(Eviction { operator: names[0].clone(), note: "".into() });
-        events.push(Event::ClaimLingering { claim, token, spec: spec.clone(), reason, home: ServerId(9) });
-        events.push(Event::ClaimEnded { claim, token: Some(token), spec: spec.clone(), reason, eviction });
-        events.push(Event::ClaimEnded { claim, token: None, spec: spec.clone(), reason, eviction: None });
+        let (home, spec, longest_pause) = (ServerId(9), spec.clone(), Some(Duration::from_millis(1_234)));
+        events.push(Event::ClaimLingering { claim, token, spec: spec.clone(), reason, home, longest_pause });
+        let (lasted, longest_pause) = (Some(token), Some(Duration::ZERO));
+        events.push(Event::ClaimEnded { claim, token: lasted, spec: spec.clone(), reason, eviction, longest_pause });
+        let (eviction, longest_pause) = (None, None);
+        events.push(Event::ClaimEnded { claim, token: None, spec, reason, eviction, longest_pause });
         events.push(Event::SessionEnded { session: "s".into(), opened: Revision(1), reason });
     }
     events.push(Event::ServerAdopted { dead: ServerId(1), by: ServerId(2) });
