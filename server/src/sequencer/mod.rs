@@ -12,7 +12,7 @@ mod run;
 
 use std::sync::Arc;
 
-use tenure_core::{Claim, Command, NotKept, Outcome, Rejection, Renewals, Revision, StreamId, Table, Text};
+use tenure_core::{ClaimSpec, Command, NotKept, Outcome, Rejection, Renewals, Revision, StreamId, Table, Text};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -203,9 +203,9 @@ impl Namespace {
 
     /// How the renewals came during a hold that lasts, if the home of its session is here.
     #[must_use]
-    pub fn renewals(&self, held: &Claim) -> Option<Renewals> {
+    pub fn renewals(&self, held: Revision, spec: &ClaimSpec) -> Option<Renewals> {
         let now = self.lease.standing_tick();
-        self.desk.lock().home.renewals(held.id, &held.spec.session, held.spec.opened, now)
+        self.desk.lock().home.renewals(held, &spec.session, spec.opened, now)
     }
 
     /// How many sessions have their home here.

@@ -76,6 +76,13 @@ impl LockService for Api {
     async fn evict(&self, request: Request<v1::EvictRequest>) -> Result<Response<v1::EvictResponse>, Status> {
         Ok(Response::new(Self::evict(self, request.into_inner()).await?))
     }
+
+    async fn list_history(
+        &self,
+        request: Request<v1::ListHistoryRequest>,
+    ) -> Result<Response<v1::ListHistoryResponse>, Status> {
+        Ok(Response::new(Self::list_history(self, request.into_inner()).await?))
+    }
 }
 
 #[tonic::async_trait]

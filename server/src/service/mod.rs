@@ -5,6 +5,7 @@ mod acquire;
 mod bounds;
 mod convert;
 mod grpc;
+mod history;
 mod locks;
 mod page;
 mod problem;
