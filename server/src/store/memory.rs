@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use tenure_core::{Revision, ServerId, Text};
@@ -41,6 +41,7 @@ struct Shared {
 struct State {
     identity: u64,
     unavailable: bool,
+    search_delay: Duration,
     clock_ms: Option<i64>,
     faults: VecDeque<Fault>,
     namespaces: BTreeMap<Text, Namespace>,
@@ -129,6 +130,11 @@ impl MemoryDatabase {
     /// Takes the database away from every server, or gives it back.
     pub fn set_available(&self, available: bool) {
         self.state().unavailable = !available;
+    }
+
+    /// Makes each search take so long.
+    pub fn set_search_delay(&self, delay: Duration) {
+        self.state().search_delay = delay;
     }
 
     /// Makes appends wait, from now on until the answer is dropped.
@@ -318,7 +324,8 @@ impl Store for MemoryStore {
     }
 
     async fn search(&self, namespace: &str, name: &str, until: Revision, limit: usize) -> Result<Found, StoreError> {
-        yield_now().await;
+        let delay = self.reach()?.search_delay;
+        tokio::time::sleep(delay).await;
         let state = self.reach()?;
         let nothing = Older::Nothing { gone: Revision(0), since_ms: None };
         let Some(found) = state.namespaces.get(namespace) else {
