@@ -84,6 +84,8 @@ macro_rules! conformance {
             $crate::behaviours! { $subject; views:
                 tell_what_the_events_say
                 merge_rows_and_log
+                tell_who_held_what
+                tell_of_holds_what_is_left
             }
         }
     };
