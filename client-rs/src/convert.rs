@@ -19,7 +19,7 @@ pub(crate) fn from_wire(duration: prost_types::Duration) -> Duration {
     Duration::try_from(duration).unwrap_or_default()
 }
 
-fn optional(text: String) -> Option<String> {
+pub(crate) fn optional(text: String) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
