@@ -44,6 +44,36 @@ pub struct GetArgs {
     pub name: String,
 }
 
+/// `tenure history`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+PAUSE is the longest time in which the holder's session was not renewed during the hold; close to the TTL,
+its holder was about to lose it. What has been dropped from history (the server's history_retention) or
+only another server knows is shown as -. Times are UTC.
+
+Examples:
+  tenure history service_leader
+  tenure history nightly -n 1000 -o json | jq -r '.entries[].hold | select(.endReason == \"END_REASON_EXPIRED\") | .owner'")]
+pub struct HistoryArgs {
+    /// The lock
+    pub name: String,
+    /// How far back: so many holds that are over, beside those that last
+    #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    pub limit: u32,
+}
+
+/// `tenure why`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Who holds it and whether its renewals come, who waits and for whom, or why nobody holds it; and what was
+before. Times are UTC.
+
+Example: tenure why service_leader")]
+pub struct WhyArgs {
+    /// The lock
+    pub name: String,
+}
+
 /// `tenure sessions`.
 #[derive(Debug, Args)]
 pub struct SessionsArgs {

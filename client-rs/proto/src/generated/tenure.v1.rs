@@ -1192,11 +1192,12 @@ pub struct HoldRecord {
     /// How long it was held; for one that lasts, until now by the clock of the answering server.
     #[prost(message, optional, tag = "12")]
     pub held: ::core::option::Option<::prost_types::Duration>,
-    /// The longest time without a renewal of the session, of the times between renewals that came during the hold and the one
-    /// from the last renewal to the end of the hold (or until now). Compare with ttl: a holder that comes close to it is
-    /// about to lose its locks. Time in which renewals could not be taken, as while the database is away, does not count. In
-    /// ms, and at most a seventh more than it was. Unset if it is not known: only the server that was the session's home at
-    /// the end knows, from when it became that; for a hold that lasts, only if it is the one that answers.
+    /// The longest time without a renewal of the session: of those that ended with a renewal during the hold, and of the last
+    /// one, which ended with the hold (or is under way). One that began before the hold counts whole. Compare with ttl: a
+    /// holder that comes close to it is about to lose its locks. Time in which the server could take no renewals, as while
+    /// the database was away for long, does not count. In ms; at most a seventh more than it was. Unset if it is not known:
+    /// only the server that was the session's home at the end knows, from when it became that; for a hold that lasts, only
+    /// if it is the one that answers.
     #[prost(message, optional, tag = "13")]
     pub longest_pause: ::core::option::Option<::prost_types::Duration>,
     /// For a hold that lasts: how long ago the session was renewed. Unset unless the answering server is the session's home.
