@@ -11,6 +11,7 @@ use crate::model::{EndReason, Metadata};
 /// Something in the history of a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(clippy::large_enum_variant, reason = "nearly all entries are holds")]
 pub enum HistoryEntry {
     /// Somebody held the lock, or does.
     Hold(HoldRecord),

@@ -158,7 +158,6 @@ impl Home {
                 }
             }
         }
-        self.held.retain(|claim, _| table.claim(*claim).is_some());
         self.unattended.retain(|claim, _| table.claim(*claim).is_some());
         self.lingering.retain(|claim, _| table.claim(*claim).is_some());
         for claim in table.claims() {
@@ -166,10 +165,12 @@ impl Home {
                 && home == me
                 && !self.lingering.contains_key(&claim.id)
             {
-                self.linger(claim.id, now + claim.spec.min_hold);
+                let since = self.held.get(&claim.id).copied().unwrap_or(now);
+                self.linger(claim.id, since + claim.spec.min_hold);
             }
             self.hold(claim, now);
         }
+        self.held.retain(|claim, _| table.claim(*claim).is_some_and(is_held));
     }
 
     /// Renews a session: it lives for a full TTL from now.
@@ -371,7 +372,7 @@ impl Home {
 
     /// Takes note of a claim that is held by a session that is kept here.
     fn hold(&mut self, claim: &Claim, now: Tick) {
-        if matches!(claim.state, ClaimState::Held { .. }) && self.kept.contains_key(&claim.spec.session) {
+        if is_held(claim) && self.kept.contains_key(&claim.spec.session) {
             self.held.entry(claim.id).or_insert(now);
         }
     }
@@ -380,6 +381,10 @@ impl Home {
         self.lingering.insert(claim, at);
         self.timers.push(Reverse((at, Timer::Lingering(claim))));
     }
+}
+
+fn is_held(claim: &Claim) -> bool {
+    matches!(claim.state, ClaimState::Held { .. })
 }
 
 impl Kept {

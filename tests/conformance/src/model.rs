@@ -129,7 +129,7 @@ impl Random {
                 let (token, spec) = (claim.token(), claim.spec.clone());
                 let eviction = (reason == EndReason::Evicted)
                     .then(|| Eviction { operator: name.into(), note: format!("note {revision}").into() });
-                let longest_pause = (revision % 3 > 0).then(|| Duration::from_millis(revision));
+                let longest_pause = (!revision.is_multiple_of(3)).then(|| Duration::from_millis(revision));
                 Event::ClaimEnded { claim: claim.id, token, spec, reason, eviction, longest_pause }
             }
             (9, _) => Event::ClaimGranted { claim: Revision(revision), spec },

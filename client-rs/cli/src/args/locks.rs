@@ -47,13 +47,13 @@ pub struct GetArgs {
 /// `tenure history`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-PAUSE is the longest time in which the holder's session was not renewed during the hold; close to the TTL,
-its holder was about to lose it. What has been dropped from history (the server's history_retention) or
-only another server knows is shown as -. Times are UTC.
+PAUSE is the longest time without a renewal of the holder's session. Where it comes close to the
+TTL, the holder was about to lose the lock. What is shown as - has been dropped from history (see
+history_retention of tenured) or is known to another server only. Times are UTC.
 
 Examples:
   tenure history service_leader
-  tenure history nightly -n 1000 -o json | jq -r '.entries[].hold | select(.endReason == \"END_REASON_EXPIRED\") | .owner'")]
+  tenure history nightly -n 1000 -o json | jq '.entries[].hold | [.owner, .endReason]'")]
 pub struct HistoryArgs {
     /// The lock
     pub name: String,
@@ -65,8 +65,8 @@ pub struct HistoryArgs {
 /// `tenure why`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Who holds it and whether its renewals come, who waits and for whom, or why nobody holds it; and what was
-before. Times are UTC.
+Who holds it and whether its renewals come, who waits and for whom; or that nobody holds it and
+why; and what happened last. Times are UTC.
 
 Example: tenure why service_leader")]
 pub struct WhyArgs {
