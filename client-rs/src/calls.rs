@@ -14,6 +14,7 @@ use tonic::{Request, Response, Status};
 use crate::client::Client;
 use crate::convert::from_wire;
 use crate::error::{Error, Result};
+use crate::history::HistoryEntry;
 use crate::link::backoff::Backoff;
 use crate::model::{Claim, Lock, LockSettings, SessionInfo};
 
@@ -97,6 +98,26 @@ impl Client {
                     .call(Retry::Safe, &message, async |channel, request| locks(channel).list_locks(request).await);
                 let page = call.await?;
                 Ok((page.locks.into_iter().map(Lock::from).collect(), page.next_page_token))
+            }
+        })
+    }
+
+    /// Who held a lock, as far back as history is kept: the holds that last first, then those that are over, what ended last
+    /// first. Asked for page by page, so that stopping early costs nothing; the next item may take a while where the
+    /// server has to look through a long log for it.
+    pub fn history(
+        &self,
+        name: impl Into<String>,
+    ) -> impl Stream<Item = Result<HistoryEntry>> + Send + Unpin + 'static {
+        let name = name.into();
+        pages(self.clone(), move |client, page_token| {
+            let namespace = client.namespace().to_owned();
+            let message = v1::ListHistoryRequest { namespace, name: name.clone(), page_size: 0, page_token };
+            async move {
+                let call = client
+                    .call(Retry::Safe, &message, async |channel, request| locks(channel).list_history(request).await);
+                let page = call.await?;
+                Ok((page.entries.into_iter().filter_map(HistoryEntry::from_proto).collect(), page.next_page_token))
             }
         })
     }

@@ -38,7 +38,7 @@ pub(crate) fn permits_to_wire(mode: Mode) -> (u32, u32) {
     }
 }
 
-fn optional(text: String) -> Option<String> {
+pub(crate) fn optional(text: String) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 

@@ -49,6 +49,7 @@ mod engine;
 mod error;
 mod guard;
 mod handoff;
+mod history;
 mod link;
 mod lock;
 mod model;
@@ -66,6 +67,7 @@ pub use election::{Election, Leader, Leadership};
 pub use error::{Error, LostReason, Reason, Refusal, Result};
 pub use guard::{Guard, Hold};
 pub use handoff::{TransferOptions, TransferRequest};
+pub use history::{HistoryEntry, HoldEnd, HoldRecord};
 pub use lock::{Attempt, Busy, LockRequest, Ran};
 pub use model::{
     BlockedClaim, Claim, ClaimState, EndReason, Event, EventKind, Lock, LockSettings, Metadata, Mode, PendingTransfer,

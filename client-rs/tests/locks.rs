@@ -5,7 +5,9 @@ mod support;
 use std::time::Duration;
 
 use support::{Cluster, within};
-use tenure_client::{Attempt, Client, EndReason, Error, EvictOptions, LostReason, Ran, Reason, SessionOptions};
+use tenure_client::{
+    Attempt, Client, EndReason, Error, EvictOptions, HistoryEntry, LostReason, Ran, Reason, SessionOptions,
+};
 use tokio_stream::StreamExt;
 
 /// Waits until so many wait for a lock.
@@ -236,6 +238,51 @@ async fn lists_go_over_all_pages() -> anyhow::Result<()> {
     let sessions: Vec<_> = within(client.list_sessions().collect::<Result<Vec<_>, _>>()).await?;
     assert_eq!(sessions.iter().map(|session| session.id.as_str()).collect::<Vec<_>>(), [session.id()]);
     drop(guards);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn history_goes_over_all_pages() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let client = cluster.client()?;
+    let session = within(client.session(SessionOptions::new().owner("host-1"))).await?;
+    let mut tokens = Vec::new();
+    for _ in 0..110 {
+        let guard = within(session.lock("job").metadata("step", "one").acquire()).await?;
+        tokens.insert(0, guard.token());
+        guard.release().await?;
+    }
+    let last = within(session.lock("job").acquire()).await?;
+    within(client.evict("job", EvictOptions::by("ops").note("stuck"))).await?;
+    tokens.insert(0, last.token());
+    let held = within(session.lock("job").acquire()).await?;
+    tokens.insert(0, held.token());
+
+    let entries = within(client.history("job").collect::<Result<Vec<_>, _>>()).await?;
+    let holds: Vec<_> = entries
+        .into_iter()
+        .map(|entry| match entry {
+            HistoryEntry::Hold(hold) => hold,
+            other => panic!("{other:?} is no hold"),
+        })
+        .collect();
+    assert_eq!(holds.iter().map(|hold| hold.token).collect::<Vec<_>>(), tokens);
+    assert_eq!(holds[0].end, None, "it lasts");
+    assert!(holds[0].longest_pause.is_some_and(|pause| pause < Duration::from_secs(10)));
+    let end = holds[1].end.as_ref().expect("evicted");
+    assert_eq!(
+        (end.reason, end.operator.as_deref(), end.note.as_deref()),
+        (EndReason::Evicted, Some("ops"), Some("stuck"))
+    );
+    let oldest = holds.last().expect("many");
+    assert_eq!(oldest.end.as_ref().map(|end| end.reason), Some(EndReason::Released));
+    assert_eq!((oldest.owner.as_str(), oldest.metadata["step"].as_str()), ("host-1", "one"));
+    assert!(oldest.granted.is_some() && oldest.waited == Some(Duration::ZERO) && oldest.ttl.is_some());
+
+    let first: Vec<_> = within(client.history("job").take(3).collect::<Result<Vec<_>, _>>()).await?;
+    assert_eq!(first.len(), 3, "a stream may be left at any point");
+    let refused = within(client.history("").next()).await.expect("an item").unwrap_err();
+    assert_eq!(refused.reason(), Some(&Reason::InvalidField));
     Ok(())
 }
 

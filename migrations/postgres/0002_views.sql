@@ -28,6 +28,7 @@ SELECT
     e.value ->> 'reason' AS reason,
     e.value ->> 'operator' AS operator,
     e.value ->> 'note' AS note,
+    (e.value ->> 'longest_pause_ms')::bigint AS longest_pause_ms,
     coalesce(e.value ->> 'metadata', '{}') AS metadata
 FROM batches AS b, jsonb_array_elements(b.events::jsonb) AS e (value);
 
@@ -141,3 +142,34 @@ UNION ALL
 SELECT l.namespace, l.name, l.permit_limit, l.settling_ms, l.drain_ms
 FROM latest AS l
 WHERE l.recency = 1 AND (l.permit_limit IS NOT NULL OR l.settling_ms IS NOT NULL);
+
+-- Who held what, and why that ended: one row for each name of a hold that is over. What is no longer in the log is null.
+-- The times are the servers' clocks, for people. longest_pause_ms: the longest time without a renewal during the hold.
+CREATE OR REPLACE VIEW past_holds AS
+WITH claim_events AS (
+    SELECT
+        e.*,
+        min(CASE WHEN e.event = 'claim_queued' THEN e.at_ms END) OVER (PARTITION BY e.namespace, e.claim) AS queued_at_ms,
+        min(CASE WHEN e.event = 'claim_granted' THEN e.at_ms END) OVER (PARTITION BY e.namespace, e.claim) AS granted_at_ms,
+        min(CASE WHEN e.reason IS NOT NULL THEN e.revision END) OVER (PARTITION BY e.namespace, e.claim) AS ended
+    FROM events AS e
+    WHERE e.claim IS NOT NULL
+)
+SELECT
+    h.namespace AS namespace,
+    n.value AS name,
+    h.token AS token,
+    h.session AS session,
+    h.owner AS owner,
+    CASE WHEN h.claim = h.token THEN 0 ELSE h.granted_at_ms - h.queued_at_ms END AS waited_ms,
+    to_timestamp(h.granted_at_ms / 1000.0) AS granted_at,
+    to_timestamp(h.at_ms / 1000.0) AS ended_at,
+    h.at_ms - h.granted_at_ms AS held_ms,
+    h.reason AS reason,
+    h.operator AS operator,
+    h.note AS note,
+    h.longest_pause_ms AS longest_pause_ms,
+    h.granted_at_ms AS granted_at_ms,
+    h.at_ms AS ended_at_ms
+FROM claim_events AS h, jsonb_array_elements_text(h.names) AS n (value)
+WHERE h.revision = h.ended AND h.token IS NOT NULL;

@@ -5,6 +5,7 @@ mod caretaker;
 pub mod clock;
 pub mod config;
 pub mod healthcheck;
+pub mod history;
 pub mod hub;
 pub mod lease;
 pub mod logging;

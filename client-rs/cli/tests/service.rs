@@ -212,3 +212,78 @@ async fn what_is_out_of_bounds_is_refused_with_the_bounds() {
     let refused = json(&server, 70, &["renew", "nobody"]).await;
     assert_eq!(refused["error"]["reason"], "SESSION_NOT_FOUND");
 }
+
+/// The holders of a history, newest first: session, end reason and operator.
+fn told(history: &Value) -> Vec<(&str, &str, &str)> {
+    let holds = history["entries"].as_array().unwrap().iter().map(|entry| entry["hold"].as_object().unwrap());
+    holds
+        .map(|hold| {
+            let [session, reason, operator] =
+                ["sessionId", "endReason", "operator"].map(|field| hold[field].as_str().unwrap());
+            (session, reason, operator)
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn history_tells_who_held_it_and_who_took_it_away() {
+    let server = server().await;
+    let ask = |host| ["acquire", "nightly", "--session", host, "--ttl", "1m", "--owner", "worker"];
+    for host in ["host-a", "host-b"] {
+        json(&server, 0, &ask(host)).await;
+        json(&server, 0, &["close", host]).await;
+    }
+    json(&server, 0, &ask("host-c")).await;
+    json(&server, 0, &["evict", "nightly", "--operator", "anna", "--note", "drill"]).await;
+    let granted = json(&server, 0, &ask("host-d")).await;
+
+    let history = json(&server, 0, &["history", "nightly"]).await;
+    let evicted = ("host-c", "END_REASON_EVICTED", "anna");
+    assert_eq!(
+        told(&history),
+        [
+            ("host-d", "END_REASON_UNSPECIFIED", ""),
+            evicted,
+            ("host-b", "END_REASON_CLOSED", ""),
+            ("host-a", "END_REASON_CLOSED", ""),
+        ]
+    );
+    assert_eq!(history["entries"][0]["hold"]["token"], granted["token"]);
+    assert!(history["keptSince"].is_string() && history["nextPageToken"] == "", "{history}");
+    let part = json(&server, 0, &["history", "nightly", "-n", "1"]).await;
+    assert_eq!(told(&part)[1..], [evicted], "one, beside the one that lasts");
+
+    let output = run(&server, &["history", "nightly"]).await;
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("evicted by anna (drill)") && text.contains("holds it"), "{text}");
+    let output = run(&server, &["history", "never-held"]).await;
+    assert!(String::from_utf8(output.stdout).unwrap().starts_with("never-held: nobody holds it or is known to"));
+    json(&server, 2, &["history", ""]).await;
+}
+
+#[tokio::test]
+async fn why_explains_a_holder_its_queue_and_an_idle_lock() {
+    let server = server().await;
+    let why = async || String::from_utf8(run(&server, &["why", "nightly"]).await.stdout).unwrap();
+    json(&server, 0, &["acquire", "nightly", "--session", "host-a", "--ttl", "1m"]).await;
+    let waiter = tenure(&server.url(), &["lock", "nightly", "--", "true"]).spawn().unwrap();
+    waiters(&server, "nightly", "1").await;
+    let told = json(&server, 0, &["why", "nightly"]).await;
+    assert_eq!(told["lock"]["holders"][0]["sessionId"], "host-a");
+    assert_eq!(told["session"]["id"], "host-a");
+    assert_eq!(told["waiters"][0]["blockedBy"]["sessionId"], "host-a");
+    assert!(told["history"]["entries"][0]["hold"]["sinceRenewal"].is_string(), "{told}");
+    let text = why().await;
+    assert!(text.starts_with("nightly: held by session host-a, token ") && text.contains("TTL 1m"), "{text}");
+    assert!(text.contains("1 waiting:") && text.contains("behind session host-a"), "{text}");
+
+    json(&server, 0, &["evict", "nightly", "--operator", "anna", "--note", "host is gone"]).await;
+    let waiter = timeout(PATIENCE, waiter.wait_with_output()).await.expect("it hangs").unwrap();
+    assert!(waiter.status.success(), "{}", said(&waiter));
+    let text = why().await;
+    assert!(text.starts_with("nightly: nobody holds it\n") && text.contains("nobody waits for it"), "{text}");
+    assert!(text.contains("ended     released: its holder gave it back"), "{text}");
+    assert!(text.contains("evicted by anna (host is gone)"), "{text}");
+    let told = json(&server, 0, &["why", "nightly"]).await;
+    assert_eq!((&told["session"], &told["waiters"]), (&Value::Null, &serde_json::json!([])));
+}

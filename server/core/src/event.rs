@@ -98,6 +98,8 @@ pub enum Event {
         home: ServerId,
         /// Those of its names that others go on holding.
         still_held: Vec<Text>,
+        /// How late the renewals were: see [`Home::tell_pauses`](crate::Home::tell_pauses).
+        longest_pause: Option<Duration>,
     },
     /// A claim is over and its locks are free for the next.
     ClaimEnded {
@@ -113,6 +115,8 @@ pub enum Event {
         eviction: Option<Eviction>,
         /// Those of its names that others go on holding, if it was held.
         still_held: Vec<Text>,
+        /// How late the renewals were: see [`Home::tell_pauses`](crate::Home::tell_pauses).
+        longest_pause: Option<Duration>,
     },
     /// The labels of a hold are others from now on.
     ClaimUpdated {
@@ -157,6 +161,8 @@ pub enum Event {
         from_spec: Arc<ClaimSpec>,
         /// Those of its names that others, the next aside, go on holding.
         still_held: Vec<Text>,
+        /// How late its renewals were: see [`Home::tell_pauses`](crate::Home::tell_pauses).
+        longest_pause: Option<Duration>,
         /// The claim that was granted.
         claim: Revision,
         /// What that was made with.
@@ -184,6 +190,33 @@ pub enum Event {
         /// The last revision before the loss.
         after: Revision,
     },
+}
+
+impl Event {
+    /// Whether it happened to a claim to this name.
+    #[must_use]
+    pub fn is_about(&self, name: &str) -> bool {
+        match self {
+            Self::ClaimQueued(spec)
+            | Self::ClaimGranted { spec, .. }
+            | Self::ClaimLingering { spec, .. }
+            | Self::ClaimEnded { spec, .. }
+            | Self::ClaimUpdated { spec, .. }
+            | Self::TransferStarted { spec, .. }
+            | Self::TransferCancelled { spec, .. } => claims(spec, name),
+            Self::ClaimTransferred { from_spec, spec, .. } => claims(from_spec, name) || claims(spec, name),
+            Self::LockConfigured { .. }
+            | Self::SessionOpened(_)
+            | Self::SessionAttached { .. }
+            | Self::SessionEnded { .. }
+            | Self::ServerAdopted { .. }
+            | Self::HistoryLost { .. } => false,
+        }
+    }
+}
+
+fn claims(spec: &ClaimSpec, name: &str) -> bool {
+    spec.names.iter().any(|claimed| &**claimed == name)
 }
 
 /// An event with the revision it made.

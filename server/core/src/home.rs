@@ -3,12 +3,13 @@
 mod handoff;
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::time::Duration;
 
 use crate::command::Command;
 use crate::event::{EndReason, Event, Recorded};
 use crate::model::{Claim, ClaimState, Revision, ServerId, Session, Text};
+use crate::pauses::Pauses;
 use crate::table::Table;
 use handoff::Handoffs;
 
@@ -39,8 +40,8 @@ pub struct Home {
     /// No session counts from earlier than this.
     floor: Tick,
     kept: HashMap<Text, Kept>,
-    /// When claims with a minimum hold were granted.
-    granted: HashMap<Revision, Tick>,
+    /// Since when the claims that sessions hold are known here: their grant, or the move of their session to this home.
+    held: HashMap<Revision, Tick>,
     /// When claims that linger here may go.
     lingering: HashMap<Revision, Tick>,
     /// When claims that nobody attends to are given up.
@@ -59,8 +60,18 @@ struct Kept {
     /// Its time was up. From then on no renewal is taken.
     over: bool,
     stream: Option<StreamId>,
+    pauses: Pauses,
     /// The one timer of this session that counts.
     timer: Tick,
+}
+
+/// How a session's renewals came during a hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Renewals {
+    /// The time since the last one.
+    pub since_last: Duration,
+    /// The longest time without one, as [`Home::tell_pauses`] would tell it if the hold ended now.
+    pub longest_pause: Duration,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -83,7 +94,7 @@ impl Home {
             reattach,
             floor: Tick::ZERO,
             kept: HashMap::new(),
-            granted: HashMap::new(),
+            held: HashMap::new(),
             lingering: HashMap::new(),
             unattended: HashMap::new(),
             handoffs: Handoffs::default(),
@@ -108,6 +119,9 @@ impl Home {
                     self.keep(session, *opened, *ttl, now);
                     if let Some(session) = table.session(session) {
                         self.watch_over_waits(session, table, now);
+                        for claim in session.claim_ids().into_iter().filter_map(|id| table.claim(id)) {
+                            self.hold(claim, now);
+                        }
                     }
                 } else {
                     self.kept.remove(session);
@@ -118,16 +132,23 @@ impl Home {
             {
                 self.kept.remove(session);
             }
-            Event::ClaimGranted { claim, spec } | Event::ClaimTransferred { claim, spec, .. }
-                if !spec.min_hold.is_zero() && self.kept.contains_key(&spec.session) =>
-            {
-                self.granted.insert(*claim, now);
+            Event::ClaimGranted { claim, spec } if self.kept.contains_key(&spec.session) => {
+                self.held.insert(*claim, now);
             }
-            Event::ClaimLingering { claim, spec, home, .. } if *home == self.me => {
-                self.linger(*claim, spec.min_hold, now);
+            Event::ClaimTransferred { from, claim, spec, .. } => {
+                self.held.remove(from);
+                if self.kept.contains_key(&spec.session) {
+                    self.held.insert(*claim, now);
+                }
+            }
+            Event::ClaimLingering { claim, spec, home, .. } => {
+                let since = self.held.remove(claim);
+                if *home == self.me {
+                    self.linger(*claim, since.unwrap_or(now) + spec.min_hold);
+                }
             }
             Event::ClaimEnded { claim, .. } => {
-                self.granted.remove(claim);
+                self.held.remove(claim);
                 self.lingering.remove(claim);
                 self.unattended.remove(claim);
             }
@@ -153,7 +174,6 @@ impl Home {
                 }
             }
         }
-        self.granted.retain(|claim, _| table.claim(*claim).is_some());
         self.unattended.retain(|claim, _| table.claim(*claim).is_some());
         self.lingering.retain(|claim, _| table.claim(*claim).is_some());
         for claim in table.claims() {
@@ -161,9 +181,12 @@ impl Home {
                 && home == me
                 && !self.lingering.contains_key(&claim.id)
             {
-                self.linger(claim.id, claim.spec.min_hold, now);
+                let since = self.held.get(&claim.id).copied().unwrap_or(now);
+                self.linger(claim.id, since + claim.spec.min_hold);
             }
+            self.hold(claim, now);
         }
+        self.held.retain(|claim, _| table.claim(*claim).is_some_and(is_held));
         self.rebuild_handoffs(table, now);
     }
 
@@ -178,6 +201,7 @@ impl Home {
             kept.over = true;
             return Err(NotKept::Over);
         }
+        kept.pauses.ended(now, now.saturating_sub(kept.renewed));
         kept.renewed = now;
         Ok(kept.ttl)
     }
@@ -212,6 +236,39 @@ impl Home {
     #[must_use]
     pub fn remaining(&self, session: &str, now: Tick) -> Option<Duration> {
         self.kept.get(session).map(|kept| kept.deadline(self.floor).saturating_sub(now))
+    }
+
+    /// How the renewals of a session that is kept here came during a hold of it.
+    #[must_use]
+    pub fn renewals(&self, claim: Revision, session: &str, opened: Revision, now: Tick) -> Option<Renewals> {
+        let kept = self.kept.get(session).filter(|kept| kept.opened == opened)?;
+        let since = *self.held.get(&claim)?;
+        let since_last = now.saturating_sub(kept.renewed);
+        Some(Renewals { since_last, longest_pause: kept.pauses.longest_since(since, since_last) })
+    }
+
+    /// Writes into decided events in which holds end how late the renewals were, where this is the home that knows: the
+    /// longest time in which the session was not renewed although it could have been, of those that ended during the hold
+    /// and the last one, which ends with the hold. What an earlier home saw is not known. Told at most a seventh longer
+    /// than it was, never shorter. For people: no decision depends on it.
+    pub fn tell_pauses(&self, decided: &mut [Recorded], now: Tick) {
+        let mut lingering = HashSet::new();
+        for recorded in decided {
+            let (claim, spec, told) = match &mut recorded.event {
+                Event::ClaimLingering { claim, spec, longest_pause, .. } => {
+                    lingering.insert(*claim);
+                    (*claim, spec, longest_pause)
+                }
+                // When lingering ends, the hold has been over for long.
+                Event::ClaimEnded { claim, spec, longest_pause, .. } if !lingering.contains(claim) => {
+                    (*claim, spec, longest_pause)
+                }
+                Event::ClaimTransferred { from, from_spec, longest_pause, .. } => (*from, from_spec, longest_pause),
+                _ => continue,
+            };
+            let renewals = self.renewals(claim, &spec.session, spec.opened, now);
+            *told = renewals.map(|renewals| renewals.longest_pause);
+        }
     }
 
     /// How many sessions are kept here.
@@ -316,11 +373,17 @@ impl Home {
     }
 
     fn keep(&mut self, session: &Text, opened: Revision, ttl: Duration, now: Tick) {
-        let before = self.kept.get(session).filter(|kept| kept.opened == opened);
-        let stream = before.and_then(|kept| kept.stream);
-        let promised = before.map_or(Tick::ZERO, |kept| kept.deadline(self.floor));
+        let before = self.kept.remove(session).filter(|kept| kept.opened == opened);
+        let stream = before.as_ref().and_then(|kept| kept.stream);
+        let promised = before.as_ref().map_or(Tick::ZERO, |kept| kept.deadline(self.floor));
+        let mut pauses = Pauses::default();
+        if let Some(before) = before {
+            pauses = before.pauses;
+            pauses.ended(now, now.saturating_sub(before.renewed));
+        }
         let timer = promised.max(now + ttl);
-        self.kept.insert(session.clone(), Kept { opened, ttl, renewed: now, promised, over: false, stream, timer });
+        let kept = Kept { opened, ttl, renewed: now, promised, over: false, stream, pauses, timer };
+        self.kept.insert(session.clone(), kept);
         self.timers.push(Reverse((timer, Timer::Session(session.clone()))));
     }
 
@@ -334,12 +397,21 @@ impl Home {
         }
     }
 
-    fn linger(&mut self, claim: Revision, min_hold: Duration, now: Tick) {
-        let granted = self.granted.remove(&claim).unwrap_or(now);
-        let at = granted + min_hold;
+    /// Takes note of a claim that is held by a session that is kept here.
+    fn hold(&mut self, claim: &Claim, now: Tick) {
+        if is_held(claim) && self.kept.contains_key(&claim.spec.session) {
+            self.held.entry(claim.id).or_insert(now);
+        }
+    }
+
+    fn linger(&mut self, claim: Revision, at: Tick) {
         self.lingering.insert(claim, at);
         self.timers.push(Reverse((at, Timer::Lingering(claim))));
     }
+}
+
+fn is_held(claim: &Claim) -> bool {
+    matches!(claim.state, ClaimState::Held { .. })
 }
 
 impl Kept {

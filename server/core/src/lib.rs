@@ -11,13 +11,14 @@ mod home;
 mod memory;
 
 mod model;
+mod pauses;
 mod rejection;
 mod table;
 
 pub use command::{AskedMode, Command, Handoff, Opening, Outcome};
 pub use event::{EndReason, Event, Eviction, Recorded};
 
-pub use home::{Home, NotKept, StreamId, Tick};
+pub use home::{Home, NotKept, Renewals, StreamId, Tick};
 pub use model::{
     Claim, ClaimSpec, ClaimState, Lock, LockSettings, Metadata, Mode, Preempt, Rank, Revision, ServerId, Session,
     SessionSpec, Text, Transfer,

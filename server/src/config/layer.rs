@@ -68,7 +68,7 @@ pub struct Layer {
     /// How long the others wait for a beat of this server before they take its sessions over [default: 10s]
     #[arg(long, env = "TENURE_SERVER_LEASE", value_name = "DURATION")]
     pub server_lease: Option<Span>,
-    /// How long history is kept [default: 24h]
+    /// How long history is kept: who held what, and what watches resume from [default: 24h]
     #[arg(long, env = "TENURE_HISTORY_RETENTION", value_name = "DURATION")]
     pub history_retention: Option<Span>,
     /// How long a server that was asked to stop may take [default: 10s]

@@ -44,7 +44,7 @@ pub struct Config {
     pub max_ttl: Duration,
     /// How long the other servers wait for a beat of this one before they take its sessions over. 2 s to 60 s.
     pub server_lease: Duration,
-    /// How long history is kept. 0 to 3650 days.
+    /// How long history is kept: who held what, and what watches resume from. 0 to 3650 days.
     pub history_retention: Duration,
     /// How long a server that was asked to stop may take. 0 to 10 minutes.
     pub drain_timeout: Duration,

@@ -106,6 +106,7 @@ impl Sequencer {
                     Err(error) => return self.refuse(work, &error),
                 }
             }
+            self.replica.desk.lock().tell_pauses(&mut events);
             let batch = Arc::new(self.batch(previous, events));
             match self.append(&batch).await {
                 Appended::Committed => {

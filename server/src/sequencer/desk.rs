@@ -160,6 +160,11 @@ impl Desk {
         }
     }
 
+    /// Writes into decided events how late the renewals of the holds that end in them were.
+    pub(crate) fn tell_pauses(&self, decided: &mut [Recorded]) {
+        self.home.tell_pauses(decided, self.lease.standing_tick());
+    }
+
     /// Takes note of committed events; `table` shows the state after them.
     pub(crate) fn observe(&mut self, events: &[Recorded], table: &Table) {
         let now = self.lease.standing_tick();

@@ -12,7 +12,7 @@ mod run;
 
 use std::sync::Arc;
 
-use tenure_core::{Command, NotKept, Outcome, Rejection, Revision, StreamId, Table, Text};
+use tenure_core::{ClaimSpec, Command, NotKept, Outcome, Rejection, Renewals, Revision, StreamId, Table, Text};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -199,6 +199,13 @@ impl Namespace {
     pub fn remaining(&self, session: &str) -> Option<std::time::Duration> {
         let now = self.lease.standing_tick();
         self.desk.lock().home.remaining(session, now)
+    }
+
+    /// How the renewals came during a hold that lasts, if the home of its session is here.
+    #[must_use]
+    pub fn renewals(&self, held: Revision, spec: &ClaimSpec) -> Option<Renewals> {
+        let now = self.lease.standing_tick();
+        self.desk.lock().home.renewals(held, &spec.session, spec.opened, now)
     }
 
     /// How many sessions have their home here.

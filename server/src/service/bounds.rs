@@ -147,7 +147,7 @@ fn duration(field: &str, value: prost_types::Duration, bound: &str) -> Result<Du
 }
 
 /// Whole ms are what is stored; less than one is rounded up, so that nothing lasts shorter than asked for.
-fn whole_ms(duration: Duration) -> Duration {
+pub(crate) fn whole_ms(duration: Duration) -> Duration {
     let ms =
         duration.as_secs().saturating_mul(1_000).saturating_add(u64::from(duration.subsec_nanos().div_ceil(1_000_000)));
     Duration::from_millis(ms)

@@ -101,6 +101,13 @@ impl LockService for Api {
     ) -> Result<Response<v1::ListBlockedResponse>, Status> {
         Ok(Response::new(Self::list_blocked(self, request.into_inner()).await?))
     }
+
+    async fn list_history(
+        &self,
+        request: Request<v1::ListHistoryRequest>,
+    ) -> Result<Response<v1::ListHistoryResponse>, Status> {
+        Ok(Response::new(Self::list_history(self, request.into_inner()).await?))
+    }
 }
 
 #[tonic::async_trait]

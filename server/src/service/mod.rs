@@ -7,6 +7,7 @@ mod bounds;
 mod convert;
 mod grpc;
 mod handoff;
+mod history;
 mod locks;
 mod page;
 mod problem;

@@ -116,9 +116,8 @@ impl Api {
     ) -> Result<v1::ListSessionsResponse, Problem> {
         let size = bounds::page_size(request.page_size)?;
         let scope = format!("sessions/{}", bounds::namespace(&request.namespace)?);
-        let forged = || Problem::field("page_token", "the next_page_token of a list with the same namespace");
         let after = match page::after(&scope, &request.page_token)? {
-            Some(last) => Revision(last.parse().map_err(|_| forged())?),
+            Some(last) => Revision(last.parse().map_err(|_| page::forged())?),
             None => Revision(0),
         };
         let namespace = self.namespace(&request.namespace).await?;

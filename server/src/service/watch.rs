@@ -218,14 +218,14 @@ impl Watch {
                 event.kind = v1::EventType::Granted;
                 event.claim = Some(held(claim, &revision, spec));
             }
-            Event::ClaimLingering { claim, token, spec, reason, home, still_held } => {
+            Event::ClaimLingering { claim, token, spec, reason, home, still_held, .. } => {
                 event.still_held = still_held;
                 event.kind = v1::EventType::Lingering;
                 let state = ClaimState::Lingering { token: *token, home: *home };
                 event.claim = Some(Claim::new(*claim, spec.clone(), state));
                 event.reason = Some(*reason);
             }
-            Event::ClaimEnded { claim, token, spec, reason, eviction, still_held } => {
+            Event::ClaimEnded { claim, token, spec, reason, eviction, still_held, .. } => {
                 event.still_held = still_held;
                 event.kind = v1::EventType::Ended;
                 let state = token.map_or(ClaimState::Waiting, |token| ClaimState::Held { token });
@@ -247,7 +247,7 @@ impl Watch {
                 event.kind = v1::EventType::TransferCancelled;
                 event.claim = Some(held(claim, token, spec));
             }
-            Event::ClaimTransferred { from, from_token, from_spec, still_held, claim, spec } => {
+            Event::ClaimTransferred { from, from_token, from_spec, still_held, claim, spec, .. } => {
                 let (from, to) = (held(from, from_token, from_spec), held(claim, &revision, spec));
                 return self.transfer_events(revision, &from, &to, still_held, batch);
             }

@@ -62,6 +62,8 @@ struct Line<'a> {
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     note: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    longest_pause_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     dead: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<u64>,
@@ -121,7 +123,9 @@ pub(crate) fn decode_events(json: &str) -> Result<Vec<Recorded>, CodecError> {
 /// An event as lines: a handoff is two with the same revision, the end of one claim and the grant of another, so that
 /// whoever reads lines has nothing more to know.
 fn lines(recorded: &Recorded) -> Vec<Line<'_>> {
-    let Event::ClaimTransferred { from, from_token, from_spec, still_held, claim, spec } = &recorded.event else {
+    let Event::ClaimTransferred { from, from_token, from_spec, still_held, longest_pause, claim, spec } =
+        &recorded.event
+    else {
         return vec![Line::from(recorded)];
     };
     let ended = Line {
@@ -129,6 +133,7 @@ fn lines(recorded: &Recorded) -> Vec<Line<'_>> {
         token: Some(from_token.0),
         reason: Some(EndReason::Transferred.as_str().into()),
         still_held: borrowed(still_held),
+        longest_pause_ms: longest_pause.map(millis),
         ..Line::of_claim("claim_ended", *from, from_spec)
     };
     let granted = Line {
@@ -143,13 +148,16 @@ fn lines(recorded: &Recorded) -> Vec<Line<'_>> {
 fn join_transfer(first: &mut Recorded, second: Event) -> Result<(), CodecError> {
     let joined = match (&first.event, second) {
         (
-            Event::ClaimEnded { claim: from, token: Some(from_token), spec: from_spec, still_held, .. },
+            Event::ClaimEnded {
+                claim: from, token: Some(from_token), spec: from_spec, still_held, longest_pause, ..
+            },
             Event::ClaimGranted { claim, spec },
         ) => Event::ClaimTransferred {
             from: *from,
             from_token: *from_token,
             from_spec: from_spec.clone(),
             still_held: still_held.clone(),
+            longest_pause: *longest_pause,
             claim,
             spec,
         },
@@ -157,6 +165,11 @@ fn join_transfer(first: &mut Recorded, second: Event) -> Result<(), CodecError> 
     };
     first.event = joined;
     Ok(())
+}
+
+/// How a name stands in the JSON of the events that are about it.
+pub(crate) fn encode_name(name: &str) -> Result<String, CodecError> {
+    Ok(serde_json::to_string(name)?)
 }
 
 /// Labels as a JSON object.
@@ -267,16 +280,18 @@ impl<'a> From<&'a Recorded> for Line<'a> {
             Event::ClaimGranted { claim, spec } => {
                 Line { token: Some(recorded.revision.0), ..Line::of_claim("claim_granted", *claim, spec) }
             }
-            Event::ClaimLingering { claim, token, spec, reason, home, still_held } => Line {
+            Event::ClaimLingering { claim, token, spec, reason, home, still_held, longest_pause } => Line {
                 token: Some(token.0),
                 reason: Some(reason.as_str().into()),
                 home: Some(home.0),
                 still_held: borrowed(still_held),
+                longest_pause_ms: longest_pause.map(millis),
                 ..Line::of_claim("claim_lingering", *claim, spec)
             },
-            Event::ClaimEnded { claim, token, spec, reason, eviction, still_held } => Line {
+            Event::ClaimEnded { claim, token, spec, reason, eviction, still_held, longest_pause } => Line {
                 token: token.map(|token| token.0),
                 reason: Some(reason.as_str().into()),
+                longest_pause_ms: longest_pause.map(millis),
                 operator: eviction.as_ref().map(|eviction| (&*eviction.operator).into()),
                 note: eviction.as_ref().map(|eviction| (&*eviction.note).into()),
                 still_held: borrowed(still_held),
@@ -412,6 +427,7 @@ impl TryFrom<Line<'_>> for Recorded {
                 reason: reason(line.reason.take())?,
                 home: ServerId(need(line.home, "home")?),
                 still_held: texts(&line.still_held),
+                longest_pause: line.longest_pause_ms.map(Duration::from_millis),
             },
             "claim_ended" => Event::ClaimEnded {
                 claim: Revision(need(line.claim, "claim")?),
@@ -420,6 +436,7 @@ impl TryFrom<Line<'_>> for Recorded {
                 reason: reason(line.reason.take())?,
                 eviction: eviction(&mut line)?,
                 still_held: texts(&line.still_held),
+                longest_pause: line.longest_pause_ms.map(Duration::from_millis),
             },
             "claim_updated" => Event::ClaimUpdated {
                 claim: Revision(need(line.claim, "claim")?),

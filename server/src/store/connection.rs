@@ -105,6 +105,11 @@ pub(super) struct Statements {
     /// (namespace, namespace, after, most batches, end) → head revision or null, rows' revision, 1 if the head was written
     /// on this database, the clock in ms; and for each batch, in any order, revision or null, previous, server, number, at_ms, events.
     pub(super) read: &'static str,
+    /// (namespace, until) → revision of the newest batch that ends there or before
+    pub(super) newest_batch: &'static str,
+    /// (namespace, after, until, JSON text) → previous, server, number, at_ms, events of the batches that end there, newest
+    /// first, and have this text in their events or declare a loss
+    pub(super) search: &'static str,
     /// () → name, revision
     pub(super) heads: &'static str,
     /// (namespace) → the rows' revision

@@ -4,14 +4,14 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use tenure_core::{Revision, ServerId, Text};
 use tokio::sync::{broadcast, watch};
 use tokio::task::yield_now;
 
-use super::{Batch, FIRST_BEAT, Head, Presence, RowChanges, Rows, Store, StoreError, Tail};
+use super::{Batch, FIRST_BEAT, Found, Head, Older, Presence, RowChanges, Rows, Store, StoreError, Tail};
 
 /// What becomes of an append instead of the ordinary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +41,7 @@ struct Shared {
 struct State {
     identity: u64,
     unavailable: bool,
+    search_delay: Duration,
     clock_ms: Option<i64>,
     faults: VecDeque<Fault>,
     namespaces: BTreeMap<Text, Namespace>,
@@ -131,6 +132,11 @@ impl MemoryDatabase {
         self.state().unavailable = !available;
     }
 
+    /// Makes each search take so long.
+    pub fn set_search_delay(&self, delay: Duration) {
+        self.state().search_delay = delay;
+    }
+
     /// Makes appends wait, from now on until the answer is dropped.
     #[must_use]
     pub fn hold_appends(&self) -> Hold {
@@ -209,6 +215,11 @@ fn replay(rows: &mut Rows, changes: &RowChanges) {
         rows.settings.clone_from(settings);
     }
     rows.revision = changes.to;
+}
+
+/// Whether a claim to this name has an event in the batch, or the batch declares a loss.
+fn is_about(batch: &Batch, name: &str) -> bool {
+    batch.declares_loss() || batch.events.iter().any(|recorded| recorded.event.is_about(name))
 }
 
 /// One server's way to a [`MemoryDatabase`].
@@ -313,6 +324,26 @@ impl Store for MemoryStore {
             clock_ms,
         };
         Ok(Tail { batches: found.log.iter().filter(wanted).cloned().collect(), head })
+    }
+
+    async fn search(&self, namespace: &str, name: &str, until: Revision, limit: usize) -> Result<Found, StoreError> {
+        let delay = self.reach()?.search_delay;
+        tokio::time::sleep(delay).await;
+        let state = self.reach()?;
+        let nothing = Older::Nothing { gone: Revision(0), since_ms: None };
+        let Some(found) = state.namespaces.get(namespace) else {
+            return Ok(Found { batches: Vec::new(), older: nothing });
+        };
+        let end = found.log.partition_point(|batch| batch.revision() <= until);
+        let newest = end.checked_sub(1).map_or(Revision(0), |last| found.log[last].revision());
+        let low = Revision(newest.0.saturating_sub(limit.max(1) as u64));
+        let start = found.log.partition_point(|batch| batch.revision() <= low);
+        let batches = found.log.range(start..end).rev().filter(|batch| is_about(batch, name)).cloned().collect();
+        let older = match start {
+            0 => Older::Nothing { gone: found.trimmed, since_ms: found.log.front().map(|oldest| oldest.at_ms) },
+            _ => Older::Until(low),
+        };
+        Ok(Found { batches, older })
     }
 
     async fn load(&self, namespace: &str) -> Result<Rows, StoreError> {

@@ -99,6 +99,29 @@ pub struct Head {
     pub clock_ms: i64,
 }
 
+/// What was found of a lock in a piece of the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The batches of the piece that may be about the lock, newest first.
+    pub batches: Vec<Arc<Batch>>,
+    /// What is before the piece.
+    pub older: Older,
+}
+
+/// What is before a piece of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Older {
+    /// Perhaps more: the batches that end at this revision or before have not been looked at.
+    Until(Revision),
+    /// Nothing: here the log begins.
+    Nothing {
+        /// Up to where history was dropped; 0 if it was not.
+        gone: Revision,
+        /// The stamp of the oldest batch that is left, if there is one.
+        since_ms: Option<i64>,
+    },
+}
+
 /// The state of a namespace at `rows_revision`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
@@ -178,6 +201,14 @@ pub trait Store: Send + Sync + 'static {
     /// `Compacted` if some of the batches after `after` have been dropped. Of a namespace that does not exist: nothing, and
     /// a head at revision 0 (intact). `after` at or beyond the head: no batches.
     async fn read(&self, namespace: &str, after: Revision, limit: usize) -> Result<Tail, StoreError>;
+
+    /// Looks back in the log for a lock: at the batches that end at `until` or before, newest first, of about `limit`
+    /// events (at least one batch, if there is any). Gives those of them in which a claim to `name` has an event, and those
+    /// that declare a loss, whole; and perhaps others. No statement looks at more than `limit` events and one batch, so
+    /// whoever wants to look further asks again with what [`Found::older`] says. What was dropped is not there, which is
+    /// no error. All that was committed before the call began is seen. Of a namespace that does not exist: nothing, and
+    /// nothing older.
+    async fn search(&self, namespace: &str, name: &str, until: Revision, limit: usize) -> Result<Found, StoreError>;
 
     /// Reads the rows, as of one moment. Of a namespace that does not exist: none, at revision 0.
     async fn load(&self, namespace: &str) -> Result<Rows, StoreError>;

@@ -124,6 +124,11 @@ macro_rules! statements {
                 WHERE namespace = $2 AND revision > $3 ORDER BY revision LIMIT $4) AS next ON next.previous < $5 \
                 LEFT JOIN batches AS b ON b.namespace = n.name AND b.revision = next.revision"
             ),
+            newest_batch: "SELECT revision FROM batches WHERE namespace = $1 AND revision <= $2 ORDER BY revision DESC LIMIT 1",
+            search: "SELECT previous, server, number, at_ms, events FROM batches \
+                WHERE namespace = $1 AND revision > $2 AND revision <= $3 \
+                AND (strpos(events, $4) > 0 OR strpos(substr(events, 1, 64), '\"history_lost\"') > 0) \
+                ORDER BY revision DESC",
             heads: "SELECT name, revision FROM namespaces",
             rows_revision: "SELECT rows_revision FROM namespaces WHERE name = $1",
             load_sessions: "SELECT opened, id, owner, ttl_ms, home, metadata FROM sessions \

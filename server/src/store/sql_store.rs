@@ -7,11 +7,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tenure_core::{Revision, ServerId, Text};
 
-use super::codec::{CodecError, decode_events, encode_events};
+use super::codec::{CodecError, decode_events, encode_events, encode_name};
 use super::connection::{Append, Arg, Failure, HeadMove, Row};
 use super::pool::{Pool, Taken};
 use super::rows::{self, CHUNK, number};
-use super::{Batch, FIRST_BEAT, Head, Presence, RowChanges, Rows, Store, StoreError, Tail};
+use super::{Batch, FIRST_BEAT, Found, Head, Older, Presence, RowChanges, Rows, Store, StoreError, Tail};
 
 /// How many batches are dropped in one transaction.
 const TRIM_STEP: usize = 500;
@@ -80,14 +80,15 @@ fn unreadable(error: CodecError) -> StoreError {
     StoreError::Unavailable(error.to_string())
 }
 
-fn batch(namespace: &Text, row: &Row) -> Result<Batch, StoreError> {
+/// The batch whose previous, server, number, at_ms and events begin at this column.
+fn batch(namespace: &Text, row: &Row, column: usize) -> Result<Batch, StoreError> {
     Ok(Batch {
         namespace: namespace.clone(),
-        previous: Revision(number(row, 5).map_err(unavailable)?),
-        server: ServerId(number(row, 6).map_err(unavailable)?),
-        number: row.int(7).map_err(unavailable)?.cast_unsigned(),
-        at_ms: row.int(8).map_err(unavailable)?,
-        events: decode_events(row.text(9).map_err(unavailable)?).map_err(unreadable)?,
+        previous: Revision(number(row, column).map_err(unavailable)?),
+        server: ServerId(number(row, column + 1).map_err(unavailable)?),
+        number: row.int(column + 2).map_err(unavailable)?.cast_unsigned(),
+        at_ms: row.int(column + 3).map_err(unavailable)?,
+        events: decode_events(row.text(column + 4).map_err(unavailable)?).map_err(unreadable)?,
     })
 }
 
@@ -267,7 +268,7 @@ impl Store for SqlStore {
         let mut batches: Vec<Arc<Batch>> = found
             .iter()
             .filter(|row| !row.is_null(4))
-            .map(|row| batch(&name, row).map(Arc::new))
+            .map(|row| batch(&name, row, 5).map(Arc::new))
             .collect::<Result<_, _>>()?;
         // Sorted here, where it costs nothing: MariaDB would write the batches to a temporary file.
         batches.sort_by_key(|batch| batch.previous);
@@ -275,6 +276,33 @@ impl Store for SqlStore {
             Some(oldest) if oldest.previous > after => Err(StoreError::Compacted(oldest.previous)),
             _ => Ok(Tail { batches, head }),
         }
+    }
+
+    async fn search(&self, namespace: &str, name: &str, until: Revision, limit: usize) -> Result<Found, StoreError> {
+        let json = encode_name(name).map_err(unreadable)?;
+        let mut connection = self.readers.take().await.map_err(unavailable)?;
+        let sql = connection.sql().map_err(unavailable)?;
+        let args = [Arg::Text(namespace), int(until.0.min(Revision::MAX.0))];
+        let newest = connection.fetch(sql.newest_batch, &args).await.map_err(unavailable)?;
+        let mut found = Found { batches: Vec::new(), older: Older::Until(Revision(0)) };
+        if let Some(newest) = newest.first() {
+            let newest = number(newest, 0).map_err(unavailable)?;
+            let low = newest.saturating_sub(limit.max(1) as u64);
+            let args = [Arg::Text(namespace), int(low), int(newest), Arg::Text(&json)];
+            let rows = connection.fetch(sql.search, &args).await.map_err(unavailable)?;
+            let name = Text::from(namespace);
+            found.batches =
+                rows.iter().map(|row| batch(&name, row, 0).map(Arc::new)).collect::<Result<_, StoreError>>()?;
+            found.older = Older::Until(Revision(low));
+        }
+        if found.older == Older::Until(Revision(0)) {
+            let oldest = connection.fetch(sql.oldest_batches, &[Arg::Text(namespace), count(1)]).await;
+            let oldest = oldest.map_err(unavailable)?;
+            let oldest = oldest.first().map(|row| Ok((number(row, 1)?, row.int(2)?))).transpose();
+            let (gone, since_ms) = oldest.map_err(unavailable)?.unzip();
+            found.older = Older::Nothing { gone: Revision(gone.unwrap_or_default()), since_ms };
+        }
+        Ok(found)
     }
 
     async fn load(&self, namespace: &str) -> Result<Rows, StoreError> {

@@ -31,6 +31,11 @@ static STATEMENTS: Statements = Statements {
         LEFT JOIN (SELECT revision, previous FROM batches \
         WHERE namespace = ? AND revision > ? ORDER BY revision LIMIT ?) AS next ON next.previous < ? \
         LEFT JOIN batches AS b ON b.namespace = n.name AND b.revision = next.revision",
+    newest_batch: "SELECT revision FROM batches WHERE namespace = ? AND revision <= ? ORDER BY revision DESC LIMIT 1",
+    search: "SELECT previous, server, number, at_ms, events FROM batches \
+        WHERE namespace = ? AND revision > ? AND revision <= ? \
+        AND (instr(events, ?) > 0 OR instr(substr(events, 1, 64), '\"history_lost\"') > 0) \
+        ORDER BY revision DESC",
     heads: "SELECT name, revision FROM namespaces",
     rows_revision: "SELECT rows_revision FROM namespaces WHERE name = ?",
     load_sessions: "SELECT opened, id, owner, ttl_ms, home, metadata FROM sessions \

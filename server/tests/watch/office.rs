@@ -1,5 +1,7 @@
 //! A server on a database in memory, and what is asked of it over gRPC.
 
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,7 +9,8 @@ use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::watch_response::Kind;
 use tenure_proto::v1::watch_service_client::WatchServiceClient;
 use tenure_proto::v1::{
-    AcquireRequest, EvictRequest, ListLocksRequest, ReleaseRequest, Snapshot, WatchRequest, WatchResponse,
+    AcquireRequest, EvictRequest, ListHistoryRequest, ListHistoryResponse, ListLocksRequest, ReleaseRequest, Snapshot,
+    WatchRequest, WatchResponse,
 };
 use tenure_server::node::NodeOptions;
 use tenure_server::server::{Server, ServerOptions};
@@ -137,6 +140,10 @@ impl Office {
             }
         };
         tokio::time::timeout(LIMIT, written).await.expect("in time");
+    }
+
+    pub async fn history(&self, request: ListHistoryRequest) -> Result<ListHistoryResponse, Status> {
+        Ok(self.locks().list_history(request).await?.into_inner())
     }
 
     pub async fn watch(&self, request: WatchRequest) -> Result<Streaming<WatchResponse>, Status> {

@@ -9,6 +9,7 @@ mod model;
 pub mod read;
 pub mod rows;
 mod samples;
+pub mod search;
 pub mod servers;
 mod subject;
 pub mod views;
@@ -45,6 +46,15 @@ macro_rules! conformance {
                 shows_no_batch_without_the_earlier_ones
                 gives_the_clock
             }
+            $crate::behaviours! { $subject; search:
+                in_nothing_finds_nothing
+                finds_each_name_and_not_the_others
+                gives_batches_as_they_were
+                goes_back_in_steps_that_miss_nothing
+                begins_with_the_batch_that_ends_at_the_revision
+                finds_losses_and_gets_beyond_them
+                tells_where_the_log_begins
+            }
             $crate::behaviours! { $subject; rows:
                 none_at_first
                 come_back_as_they_were_saved
@@ -74,6 +84,8 @@ macro_rules! conformance {
             $crate::behaviours! { $subject; views:
                 tell_what_the_events_say
                 merge_rows_and_log
+                tell_who_held_what
+                tell_of_holds_what_is_left
             }
         }
     };

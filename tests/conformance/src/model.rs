@@ -8,7 +8,8 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use tenure_core::{
-    Claim, ClaimSpec, ClaimState, EndReason, Event, LockSettings, Recorded, Revision, ServerId, Session, Text, Transfer,
+    Claim, ClaimSpec, ClaimState, EndReason, Event, Eviction, LockSettings, Recorded, Revision, ServerId, Session,
+    Text, Transfer,
 };
 use tenure_server::store::{Batch, RowChanges};
 
@@ -161,18 +162,39 @@ impl Random {
                 let next = waiting.choose(random).expect("somebody waits");
                 let (from_spec, still_held) = (spec.clone(), Vec::new());
                 let (claim, spec) = (next.id, next.spec.clone());
-                Event::ClaimTransferred { from: *id, from_token: *token, from_spec, still_held, claim, spec }
+                Event::ClaimTransferred {
+                    from: *id,
+                    from_token: *token,
+                    from_spec,
+                    still_held,
+                    longest_pause: None,
+                    claim,
+                    spec,
+                }
             }
             (5 | 6, Some(Claim { id, spec, state: ClaimState::Waiting, .. })) => {
                 Event::ClaimGranted { claim: *id, spec: spec.clone() }
             }
             (5, Some(Claim { id, spec, state: ClaimState::Held { token }, .. })) => {
                 let (home, still_held) = (ServerId(revision), Vec::new());
-                Event::ClaimLingering { claim: *id, token: *token, spec: spec.clone(), reason, home, still_held }
+                let longest_pause = Some(Duration::from_millis(revision));
+                Event::ClaimLingering {
+                    claim: *id,
+                    token: *token,
+                    spec: spec.clone(),
+                    reason,
+                    home,
+                    still_held,
+                    longest_pause,
+                }
             }
             (5..=8, Some(claim)) => {
                 let (token, spec) = (claim.token(), claim.spec.clone());
-                Event::ClaimEnded { claim: claim.id, token, spec, reason, eviction: None, still_held: Vec::new() }
+                let eviction = (reason == EndReason::Evicted)
+                    .then(|| Eviction { operator: name.into(), note: format!("note {revision}").into() });
+                let longest_pause = (!revision.is_multiple_of(3)).then(|| Duration::from_millis(revision));
+                let still_held = Vec::new();
+                Event::ClaimEnded { claim: claim.id, token, spec, reason, eviction, still_held, longest_pause }
             }
             (9, _) => Event::ClaimGranted { claim: Revision(revision), spec },
             _ => Event::ClaimQueued(spec),

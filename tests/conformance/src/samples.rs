@@ -187,12 +187,17 @@ pub(crate) fn every_event() -> Vec<Event> {
     });
     for reason in EndReason::ALL {
         let (eviction, still_held) = (Some(operator()), spec.names.clone());
-        let home = ServerId(9);
-        events.push(Event::ClaimLingering { claim, token, spec: spec.clone(), reason, home, still_held });
-        let still_held = Vec::new();
-        events.push(Event::ClaimEnded { claim, token: Some(token), spec: spec.clone(), reason, eviction, still_held });
-        let still_held = vec![names[1].clone()];
-        events.push(Event::ClaimEnded { claim, token: None, spec: spec.clone(), reason, eviction: None, still_held });
+        let (home, spec, longest_pause) = (ServerId(9), spec.clone(), Some(Duration::from_millis(1_234)));
+        let lingering =
+            Event::ClaimLingering { claim, token, spec: spec.clone(), reason, home, still_held, longest_pause };
+        events.push(lingering);
+        let (still_held, longest_pause) = (Vec::new(), Some(Duration::ZERO));
+        let lasted = Some(token);
+        let held =
+            Event::ClaimEnded { claim, token: lasted, spec: spec.clone(), reason, eviction, still_held, longest_pause };
+        events.push(held);
+        let (eviction, still_held, longest_pause) = (None, vec![names[1].clone()], None);
+        events.push(Event::ClaimEnded { claim, token: None, spec, reason, eviction, still_held, longest_pause });
         events.push(Event::SessionEnded { session: "s".into(), opened: Revision(1), reason });
     }
     events.push(Event::ClaimUpdated { claim, token, spec: spec.clone() });
@@ -203,8 +208,9 @@ pub(crate) fn every_event() -> Vec<Event> {
     events.push(Event::TransferCancelled { claim, token, spec: spec.clone() });
     for still_held in [Vec::new(), spec.names.clone()] {
         let (from, from_token, from_spec) = (claim, token, spec.clone());
+        let longest_pause = (!still_held.is_empty()).then_some(Duration::from_secs(7));
         let (claim, spec) = (Revision(3), claim_spec(&session(5, "next"), &all));
-        events.push(Event::ClaimTransferred { from, from_token, from_spec, still_held, claim, spec });
+        events.push(Event::ClaimTransferred { from, from_token, from_spec, still_held, longest_pause, claim, spec });
     }
     for number in 0..6 {
         events.push(Event::LockConfigured { name: names[2].clone(), settings: settings(number), by: operator() });

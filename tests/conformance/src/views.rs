@@ -1,12 +1,15 @@
 //! What people see who ask in plain SQL.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::{Claim, ClaimState, Event, LockSettings, Mode, Text};
+use tenure_core::{Claim, ClaimSpec, ClaimState, EndReason, Event, LockSettings, Mode, Revision, Text};
+use tenure_server::store::Batch;
 
 use crate::Subject;
 use crate::model::{Model, Random};
-use crate::samples::{NAMESPACE, batch, every_event};
+use crate::samples::{NAMESPACE, batch, claim_spec, every_event, no_changes, session};
 
 const CLAIMS: &str = "SELECT concat_ws('|', namespace, name, state, claim, coalesce(token, 0), session, owner, priority, \
     mode, coalesce(permits, 0), min_hold_ms) FROM current_claims";
@@ -16,6 +19,10 @@ const WAITERS: &str = "SELECT concat_ws('|', namespace, name, place, claim, sess
 const SETTINGS: &str = "SELECT concat_ws('|', namespace, name, coalesce(permit_limit, 0), coalesce(settling_ms, -1), \
     coalesce(drain_ms, -1)) FROM current_settings";
 const SESSIONS: &str = "SELECT concat_ws('|', namespace, session, opened, owner, ttl_ms) FROM current_sessions";
+
+const HOLDS: &str = "SELECT concat_ws('|', namespace, name, token, session, owner, coalesce(waited_ms, -1), \
+    coalesce(held_ms, -1), reason, coalesce(operator, '-'), coalesce(note, '-'), coalesce(longest_pause_ms, -1), \
+    coalesce(granted_at_ms, -1), ended_at_ms) FROM past_holds";
 
 fn state(claim: &Claim) -> &'static str {
     match claim.state {
@@ -121,6 +128,102 @@ pub async fn merge_rows_and_log(subject: &Subject) {
         }
     }
     assert!(seen.iter().all(|count| *count > 50), "there was something to see: {seen:?}");
+}
+
+/// A row of `past_holds` for each name of each hold that has ended in these batches, as plainly as can be.
+fn past_holds(batches: &[Batch]) -> Vec<String> {
+    let mut rows = Vec::new();
+    let (mut queued, mut granted) = (BTreeMap::new(), BTreeMap::new());
+    for batch in batches {
+        for recorded in &batch.events {
+            let (claim, token, spec, reason, eviction, pause) = match &recorded.event {
+                Event::ClaimQueued(_) => {
+                    queued.insert(recorded.revision, batch.at_ms);
+                    continue;
+                }
+                Event::ClaimGranted { claim, .. } => {
+                    granted.insert(*claim, (recorded.revision, batch.at_ms));
+                    continue;
+                }
+                Event::ClaimLingering { claim, token, spec, reason, longest_pause, .. } => {
+                    (claim, token, spec, reason, &None, longest_pause)
+                }
+                Event::ClaimEnded { claim, token: Some(token), spec, reason, eviction, longest_pause, .. } => {
+                    (claim, token, spec, reason, eviction, longest_pause)
+                }
+                Event::ClaimTransferred { from, from_token, from_spec, longest_pause, claim, .. } => {
+                    granted.insert(*claim, (recorded.revision, batch.at_ms));
+                    (from, from_token, from_spec, &EndReason::Transferred, &None, longest_pause)
+                }
+                _ => continue,
+            };
+            // Only once: then it lingered.
+            let Some((_, granted_at)) = granted.remove(claim).filter(|(known, _)| known == token) else { continue };
+            let waited = if claim == token { 0 } else { granted_at - queued[claim] };
+            let (session, owner, reason, held) =
+                (&spec.session, &spec.owner, reason.as_str(), batch.at_ms - granted_at);
+            let (operator, note) = eviction.as_ref().map_or(("-", "-"), |by| (&*by.operator, &*by.note));
+            let pause = pause.map_or(-1, |pause| pause.as_millis() as i64);
+            let ended = batch.at_ms;
+            rows.extend(spec.names.iter().map(|name| {
+                format!(
+                    "{NAMESPACE}|{name}|{token}|{session}|{owner}|{waited}|{held}|{reason}|{operator}|{note}|{pause}|{granted_at}|{ended}"
+                )
+            }));
+        }
+    }
+    rows
+}
+
+/// Holds that are over are told from the log alone.
+pub async fn tell_who_held_what(subject: &Subject) {
+    let Some(plain) = &subject.plain else { return };
+    let mut random = Random::new(77);
+    let batches: Vec<Batch> = (0..300).map(|_| random.batch(NAMESPACE)).collect();
+    subject.append_all(&batches).await;
+    let (mut found, mut expected) = (plain(HOLDS.to_owned()).await, past_holds(&batches));
+    found.sort();
+    expected.sort();
+    assert!(expected.len() > 50, "there was something to see");
+    assert!(expected.iter().any(|row| row.contains("|evicted|")), "operators are seen");
+    assert_eq!(found, expected);
+    // As times that people read: it was November 2023.
+    let sql = "SELECT concat(count(*), '') FROM past_holds \
+        WHERE concat(granted_at, '') LIKE '2023-11-1%' AND concat(ended_at, '') LIKE '2023-11-1%'";
+    assert_eq!(plain(sql.to_owned()).await, [expected.len().to_string()]);
+}
+
+/// Of a hold that began before the log does, only that is told.
+pub async fn tell_of_holds_what_is_left(subject: &Subject) {
+    let Some(plain) = &subject.plain else { return };
+    let owner = session(1, "s");
+    let (waiting, other) = (claim_spec(&owner, &["a"]), claim_spec(&owner, &["b"]));
+    let ended = |claim: u64, token: u64, spec: &Arc<ClaimSpec>| Event::ClaimEnded {
+        claim: Revision(claim),
+        token: Some(Revision(token)),
+        spec: spec.clone(),
+        reason: EndReason::Closed,
+        eviction: None,
+        still_held: Vec::new(),
+        longest_pause: None,
+    };
+    let begun = vec![
+        Event::ClaimQueued(waiting.clone()),
+        Event::ClaimGranted { claim: Revision(1), spec: waiting.clone() },
+        Event::ClaimGranted { claim: Revision(3), spec: other.clone() },
+    ];
+    let over = vec![ended(1, 2, &waiting), ended(3, 3, &other)];
+    subject.append_all(&[batch(NAMESPACE, 0, begun), batch(NAMESPACE, 3, over)]).await;
+    subject.one.save(NAMESPACE, &no_changes(0, 5)).await.expect("the rows are saved");
+    subject.one.trim(NAMESPACE, i64::MAX).await.expect("history can be trimmed");
+    let at = batch(NAMESPACE, 3, Vec::new()).at_ms;
+    let rest = |name: &str, token: u64, waited: i64| {
+        let (session, owner) = (&owner.spec.id, &owner.spec.owner);
+        format!("{NAMESPACE}|{name}|{token}|{session}|{owner}|{waited}|-1|closed|-|-|-1|-1|{at}")
+    };
+    let mut found = plain(HOLDS.to_owned()).await;
+    found.sort();
+    assert_eq!(found, [rest("a", 2, -1), rest("b", 3, 0)]);
 }
 
 /// One row for each event, in words.

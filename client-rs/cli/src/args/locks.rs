@@ -44,6 +44,36 @@ pub struct GetArgs {
     pub name: String,
 }
 
+/// `tenure history`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+PAUSE is the longest time without a renewal of the holder's session. Where it comes close to the
+TTL, the holder was about to lose the lock. What is shown as - has been dropped from history (see
+history_retention of tenured) or is known to another server only. Times are UTC.
+
+Examples:
+  tenure history service_leader
+  tenure history nightly -n 1000 -o json | jq '.entries[].hold | [.owner, .endReason]'")]
+pub struct HistoryArgs {
+    /// The lock
+    pub name: String,
+    /// How far back: so many holds that are over, beside those that last
+    #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    pub limit: u32,
+}
+
+/// `tenure why`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Who holds it and whether its renewals come, who waits and for whom; or that nobody holds it and
+why; and what happened last. Times are UTC.
+
+Example: tenure why service_leader")]
+pub struct WhyArgs {
+    /// The lock
+    pub name: String,
+}
+
 /// `tenure sessions`.
 #[derive(Debug, Args)]
 pub struct SessionsArgs {

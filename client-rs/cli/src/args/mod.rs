@@ -10,7 +10,9 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use child::{ElectArgs, ExecArgs, GuardArgs, LockArgs, OwnStep, RunArgs, Step};
-pub use locks::{AcquireArgs, EvictArgs, GetArgs, LsArgs, ReleaseArgs, SessionIdArgs, SessionsArgs, WatchArgs};
+pub use locks::{
+    AcquireArgs, EvictArgs, GetArgs, HistoryArgs, LsArgs, ReleaseArgs, SessionIdArgs, SessionsArgs, WatchArgs, WhyArgs,
+};
 
 use crate::exit;
 
@@ -24,9 +26,10 @@ Examples:
   tenure lock -n --min-hold 1m nightly-report -- ./report.sh
   # A leader and its standbys: start this on every host
   tenure elect service_leader -- ./serve
-  # Who holds it, and what happens to it
+  # Who holds it, what happens to it, and why things are as they are
   tenure get service_leader
-  tenure watch service_leader";
+  tenure watch service_leader
+  tenure why service_leader";
 
 /// What stands on the command line.
 #[derive(Debug, Parser)]
@@ -88,6 +91,10 @@ pub enum Command {
     Ls(LsArgs),
     /// Show one lock: its holder and its queue
     Get(GetArgs),
+    /// Show who held a lock, when, and why that ended
+    History(HistoryArgs),
+    /// Explain one lock on one screen: who has it, who waits for whom, what happened last
+    Why(WhyArgs),
     /// List the open sessions, or show one
     Sessions(SessionsArgs),
     /// Take a lock for a session and return at once (for scripts; `lock` is simpler)
@@ -164,6 +171,9 @@ mod tests {
             "tenure lock --ttl soon a -- make",
             "tenure lock -E 300 a -- make",
             "tenure release a --session s",
+            "tenure history",
+            "tenure history a --limit 0",
+            "tenure why a b",
             "tenure ls --output yaml",
             "tenure ls --endpoints nowhere",
         ] {

@@ -3,15 +3,19 @@
 mod change;
 mod doctor;
 mod elect;
+mod history;
 mod hold;
 mod lock;
 mod read;
 mod waiting;
 mod watch;
+mod why;
 
 pub use change::{acquire, close, evict, release, renew};
 pub use doctor::doctor;
 pub use elect::elect;
+pub use history::history;
 pub use lock::lock;
 pub use read::{get, ls, sessions};
 pub use watch::watch;
+pub use why::why;

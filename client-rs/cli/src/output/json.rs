@@ -25,14 +25,18 @@ macro_rules! messages {
 
 messages!(
     AcquireResponse,
+    Claim,
     CloseSessionResponse,
     EvictResponse,
     GetLockResponse,
     GetSessionResponse,
+    ListHistoryResponse,
     ListLocksResponse,
     ListSessionsResponse,
+    Lock,
     ReleaseResponse,
     RenewResponse,
+    Session,
     WatchResponse,
 );
 
@@ -44,12 +48,17 @@ fn contract() -> Option<&'static DescriptorPool> {
 
 /// The message as proto JSON, with fields that are at their defaults, on one line or indented.
 pub fn render<M: Message>(message: &M, indented: bool) -> Result<String, Failure> {
+    let value = value(message)?;
+    Ok(if indented { format!("{value:#}") } else { value.to_string() })
+}
+
+/// The message as proto JSON, with fields that are at their defaults.
+pub fn value<M: Message>(message: &M) -> Result<serde_json::Value, Failure> {
     let broken = || Failure::new(exit::REFUSED, format!("cannot print {} as JSON", M::NAME));
     let descriptor = contract().and_then(|pool| pool.get_message_by_name(M::NAME)).ok_or_else(broken)?;
     let dynamic = DynamicMessage::decode(descriptor, message.encode_to_vec().as_slice()).map_err(|_| broken())?;
     let options = SerializeOptions::new().skip_default_fields(false);
-    let value = dynamic.serialize_with_options(serde_json::value::Serializer, &options).map_err(|_| broken())?;
-    Ok(if indented { format!("{value:#}") } else { value.to_string() })
+    dynamic.serialize_with_options(serde_json::value::Serializer, &options).map_err(|_| broken())
 }
 
 #[cfg(test)]

@@ -1,16 +1,20 @@
 //! What is printed: tables and sentences for people, proto JSON for programs.
 
+mod history;
 mod json;
 mod locks;
 mod sessions;
 mod style;
+mod why;
 
 use std::io::{self, IsTerminal, Write};
 
+pub use history::history;
 pub use json::Message;
 pub use locks::{claim_state, claims, describe_claim, describe_holder, duration, lock, locks};
 pub use sessions::{session, sessions};
 pub use style::{bold, plain, show_duration};
+pub use why::{Standing, why};
 
 use crate::args::Format;
 use crate::exit::Failure;

@@ -1184,6 +1184,142 @@ pub mod session_service_server {
         const NAME: &'static str = SERVICE_NAME;
     }
 }
+/// Asks for a page of the history of a lock.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListHistoryRequest {
+    /// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// The lock's name. Required; 1 to 255 bytes.
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    /// The most entries in the answer, beside the holds that last: 0 to 1000. Default (0): 100.
+    #[prost(int32, tag = "3")]
+    pub page_size: i32,
+    /// The next_page_token of the page before, of the history of the same lock. Default: the first page.
+    #[prost(string, tag = "4")]
+    pub page_token: ::prost::alloc::string::String,
+}
+/// Answers ListHistory.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListHistoryResponse {
+    /// On the first page, the holds that last: the 100 newest, newest first. Then what is over, what ended last first. A
+    /// page may have fewer entries than asked for, or none, although there are more: a call looks through so much of the log
+    /// only as takes a second or two.
+    #[prost(message, repeated, tag = "1")]
+    pub entries: ::prost::alloc::vec::Vec<HistoryEntry>,
+    /// Asks for the next page, which may turn out to be empty. Empty: this was the last one.
+    #[prost(string, tag = "2")]
+    pub next_page_token: ::prost::alloc::string::String,
+    /// The namespace's revision just before this was read.
+    #[prost(uint64, tag = "3")]
+    pub revision: u64,
+    /// On the last page: the time of the oldest event that is left in the history of the namespace. What ended before is not
+    /// listed. Unset on the pages before, and in a namespace without history.
+    #[prost(message, optional, tag = "4")]
+    pub kept_since: ::core::option::Option<::prost_types::Timestamp>,
+}
+/// Something in the history of a lock.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HistoryEntry {
+    /// What it is.
+    #[prost(oneof = "history_entry::Kind", tags = "1, 2")]
+    pub kind: ::core::option::Option<history_entry::Kind>,
+}
+/// Nested message and enum types in `HistoryEntry`.
+pub mod history_entry {
+    /// What it is.
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Kind {
+        /// Somebody held the lock, or does.
+        #[prost(message, tag = "1")]
+        Hold(super::HoldRecord),
+        /// A part of the history is lost.
+        #[prost(message, tag = "2")]
+        Loss(super::HistoryLoss),
+    }
+}
+/// A hold, from its grant to its end. What is no longer in history, as the beginning of a hold that lasted longer than
+/// history is kept, is unset. Times are wall clocks of the servers that wrote them, for people: nothing is decided by them.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HoldRecord {
+    /// The claim's id: the revision of the event that created it.
+    #[prost(uint64, tag = "1")]
+    pub claim_id: u64,
+    /// All names of the claim, in byte order.
+    #[prost(string, repeated, tag = "2")]
+    pub names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The fencing token.
+    #[prost(uint64, tag = "3")]
+    pub token: u64,
+    /// The session that held it.
+    #[prost(string, tag = "4")]
+    pub session_id: ::prost::alloc::string::String,
+    /// The session's owner label.
+    #[prost(string, tag = "5")]
+    pub owner: ::prost::alloc::string::String,
+    /// What the caller of Acquire attached to the claim.
+    #[prost(btree_map = "string, string", tag = "6")]
+    pub metadata: ::prost::alloc::collections::BTreeMap<
+        ::prost::alloc::string::String,
+        ::prost::alloc::string::String,
+    >,
+    /// The claim's priority among waiters. Default 0.
+    #[prost(int32, tag = "7")]
+    pub priority: i32,
+    /// When it was asked for.
+    #[prost(message, optional, tag = "8")]
+    pub queued_time: ::core::option::Option<::prost_types::Timestamp>,
+    /// When it was granted.
+    #[prost(message, optional, tag = "9")]
+    pub granted_time: ::core::option::Option<::prost_types::Timestamp>,
+    /// When it ended. Unset: it lasts.
+    #[prost(message, optional, tag = "10")]
+    pub ended_time: ::core::option::Option<::prost_types::Timestamp>,
+    /// How long the claim waited for the grant: 0 if it did not.
+    #[prost(message, optional, tag = "11")]
+    pub waited: ::core::option::Option<::prost_types::Duration>,
+    /// How long it was held; for one that lasts, until now by the clock of the answering server.
+    #[prost(message, optional, tag = "12")]
+    pub held: ::core::option::Option<::prost_types::Duration>,
+    /// The longest time without a renewal of the session: of those that ended with a renewal during the hold, and of the last
+    /// one, which ended with the hold (or is under way). One that began before the hold counts whole. Compare with ttl: a
+    /// holder that comes close to it is about to lose its locks. Time in which the server could take no renewals, as while
+    /// the database was away for long, does not count. In ms; at most a seventh more than it was. Unset if it is not known:
+    /// only the server that was the session's home at the end knows, from when it became that; for a hold that lasts, only
+    /// if it is the one that answers.
+    #[prost(message, optional, tag = "13")]
+    pub longest_pause: ::core::option::Option<::prost_types::Duration>,
+    /// For a hold that lasts: how long ago the session was renewed. Unset unless the answering server is the session's home.
+    #[prost(message, optional, tag = "14")]
+    pub since_renewal: ::core::option::Option<::prost_types::Duration>,
+    /// The TTL that the session was opened with. It may have got another one since.
+    #[prost(message, optional, tag = "15")]
+    pub ttl: ::core::option::Option<::prost_types::Duration>,
+    /// Why it ended. Unspecified: it lasts.
+    #[prost(enumeration = "EndReason", tag = "16")]
+    pub end_reason: i32,
+    /// The operator who ended it. Only with END_REASON_EVICTED.
+    #[prost(string, tag = "17")]
+    pub operator: ::prost::alloc::string::String,
+    /// The operator's note. Only with END_REASON_EVICTED.
+    #[prost(string, tag = "18")]
+    pub note: ::prost::alloc::string::String,
+}
+/// The database lost a part of the history: a failover to a copy that was behind, or a restore. Holds of that time are
+/// missing, and one that lasted over it may have ended earlier than it says.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct HistoryLoss {
+    /// The last revision before the loss.
+    #[prost(uint64, tag = "1")]
+    pub after_revision: u64,
+    /// The first revision after it. What was committed in between, if anything, is void.
+    #[prost(uint64, tag = "2")]
+    pub revision: u64,
+    /// When it was noticed, by the wall clock of the server that did.
+    #[prost(message, optional, tag = "3")]
+    pub time: ::core::option::Option<::prost_types::Timestamp>,
+}
 /// A name that sessions hold or wait for.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Lock {
@@ -1914,6 +2050,32 @@ pub mod lock_service_client {
                 .insert(GrpcMethod::new("tenure.v1.LockService", "ListBlocked"));
             self.inner.unary(req, path, codec).await
         }
+        /// Lists who held a lock, newest first: from when to when, with which token, and why it ended. As far back as history is
+        /// kept (the server's history_retention), and without those who only waited.
+        pub async fn list_history(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListHistoryRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListHistoryResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::Codec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/tenure.v1.LockService/ListHistory",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("tenure.v1.LockService", "ListHistory"));
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -1997,6 +2159,15 @@ pub mod lock_service_server {
             request: tonic::Request<super::ListBlockedRequest>,
         ) -> std::result::Result<
             tonic::Response<super::ListBlockedResponse>,
+            tonic::Status,
+        >;
+        /// Lists who held a lock, newest first: from when to when, with which token, and why it ended. As far back as history is
+        /// kept (the server's history_retention), and without those who only waited.
+        async fn list_history(
+            &self,
+            request: tonic::Request<super::ListHistoryRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListHistoryResponse>,
             tonic::Status,
         >;
     }
@@ -2510,6 +2681,51 @@ pub mod lock_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = ListBlockedSvc(inner);
+                        let codec = crate::codec::Codec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/tenure.v1.LockService/ListHistory" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListHistorySvc<T: LockService>(pub Arc<T>);
+                    impl<
+                        T: LockService,
+                    > tonic::server::UnaryService<super::ListHistoryRequest>
+                    for ListHistorySvc<T> {
+                        type Response = super::ListHistoryResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListHistoryRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as LockService>::list_history(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListHistorySvc(inner);
                         let codec = crate::codec::Codec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -83,7 +83,10 @@ impl Table {
         let Some(claim) = self.claims.get(&id) else { return };
         let (token, spec) = (claim.token(), claim.spec.clone());
         let (freed, still_held) = (spec.names.clone(), self.still_held(claim));
-        self.emit(Event::ClaimEnded { claim: id, token, spec, reason, eviction, still_held }, decided);
+        self.emit(
+            Event::ClaimEnded { claim: id, token, spec, reason, eviction, still_held, longest_pause: None },
+            decided,
+        );
         self.serve(freed, decided);
     }
 
@@ -94,13 +97,19 @@ impl Table {
         let home = self.sessions.get(&spec.session).map(|session| session.spec.home);
         match (claim.state, home) {
             (ClaimState::Held { token }, Some(home)) if !spec.min_hold.is_zero() => {
-                self.emit(Event::ClaimLingering { claim: id, token, spec, reason, home, still_held }, decided);
+                self.emit(
+                    Event::ClaimLingering { claim: id, token, spec, reason, home, still_held, longest_pause: None },
+                    decided,
+                );
                 Vec::new()
             }
             _ => {
                 let (token, freed) = (claim.token(), spec.names.clone());
                 let eviction = None;
-                self.emit(Event::ClaimEnded { claim: id, token, spec, reason, eviction, still_held }, decided);
+                self.emit(
+                    Event::ClaimEnded { claim: id, token, spec, reason, eviction, still_held, longest_pause: None },
+                    decided,
+                );
                 freed
             }
         }

@@ -100,8 +100,15 @@ impl Table {
         let (from_spec, spec) = (holder.spec.clone(), next.spec.clone());
         let changed: Vec<Text> = from_spec.names.iter().chain(&spec.names).cloned().collect();
         let still_held = self.still_held(holder);
-        let event =
-            Event::ClaimTransferred { from: holder.id, from_token, from_spec, still_held, claim: next.id, spec };
+        let event = Event::ClaimTransferred {
+            from: holder.id,
+            from_token,
+            from_spec,
+            still_held,
+            longest_pause: None,
+            claim: next.id,
+            spec,
+        };
         let token = self.emit(event, decided);
         self.serve(changed, decided);
         Some(Claim { state: ClaimState::Held { token }, ..next })

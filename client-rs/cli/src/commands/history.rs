@@ -1,0 +1,64 @@
+//! `history`: who held a lock, page by page.
+
+use std::time::Duration;
+
+use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_proto::v1::{HistoryEntry, ListHistoryRequest, ListHistoryResponse, history_entry::Kind};
+use tokio::time::Instant;
+
+use crate::Context;
+use crate::args::HistoryArgs;
+use crate::exit::{self, Failure};
+use crate::output;
+use crate::rpc::{Repeat, Rpc};
+
+/// The most that is asked for at once.
+const PAGE: u32 = 100;
+
+/// A server may look through its log for this long before it answers.
+const SEARCH: Duration = Duration::from_secs(5);
+
+pub async fn history(context: &Context, args: HistoryArgs) -> Result<u8, Failure> {
+    let listed = read(context, &context.rpc, &args.name, args.limit, None).await?;
+    context.output.message(&listed, |listed| output::history(&args.name, listed))?;
+    Ok(exit::OK)
+}
+
+/// The holds of a lock that last, and at most `limit` entries more: as many pages as that takes, but no further one after
+/// `until`. Where it stopped, and since when history is kept if it did not, is as on the last page.
+pub(super) async fn read(
+    context: &Context,
+    rpc: &Rpc,
+    name: &str,
+    limit: u32,
+    until: Option<Instant>,
+) -> Result<ListHistoryResponse, Failure> {
+    let rpc = rpc.with_more_time(SEARCH);
+    let mut all = ListHistoryResponse::default();
+    let mut left = limit;
+    loop {
+        let request = ListHistoryRequest {
+            namespace: context.global.namespace.clone(),
+            name: name.to_owned(),
+            page_size: i32::try_from(left.min(PAGE)).unwrap_or_default(),
+            page_token: std::mem::take(&mut all.next_page_token),
+        };
+        let page = rpc
+            .call(Repeat::Safe, |channel| {
+                let request = request.clone();
+                async move { LockServiceClient::new(channel).list_history(request).await }
+            })
+            .await?;
+        let over = page.entries.iter().filter(|entry| !lasts(entry)).count();
+        left = left.saturating_sub(u32::try_from(over).unwrap_or(u32::MAX));
+        all.entries.extend(page.entries);
+        (all.next_page_token, all.revision, all.kept_since) = (page.next_page_token, page.revision, page.kept_since);
+        if all.next_page_token.is_empty() || left == 0 || until.is_some_and(|until| Instant::now() >= until) {
+            return Ok(all);
+        }
+    }
+}
+
+fn lasts(entry: &HistoryEntry) -> bool {
+    matches!(&entry.kind, Some(Kind::Hold(hold)) if hold.ended_time.is_none())
+}

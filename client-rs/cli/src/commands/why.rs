@@ -1,0 +1,90 @@
+//! `why`: all that explains how things stand with one lock.
+
+use std::time::Duration;
+
+use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_proto::v1::session_service_client::SessionServiceClient;
+use tenure_proto::v1::{Claim, ClaimState, GetLockRequest, GetSessionRequest, Lock, Session};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::history;
+use crate::Context;
+use crate::args::WhyArgs;
+use crate::exit::{self, Failure};
+use crate::output::{self, Standing};
+use crate::rpc::{Repeat, Rpc};
+
+/// How many past holds are shown.
+const PAST: u32 = 5;
+
+/// For how long they are searched for in a long history.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+pub async fn why(context: &Context, args: WhyArgs) -> Result<u8, Failure> {
+    let (lock, revision) = get_lock(context, &args.name).await?;
+    let holder = lock.holders.iter().find(|claim| claim.state() == ClaimState::Held);
+    let (rpc, session) = match holder {
+        Some(holder) => at_home(context, &holder.session_id).await,
+        None => (context.rpc.clone(), None),
+    };
+    let history = history::read(context, &rpc, &args.name, PAST, Some(Instant::now() + PATIENCE)).await?;
+    let elsewhere = elsewhere(context, &lock).await?;
+    let standing = Standing { lock, revision, session, elsewhere, history };
+    let json = standing.json()?;
+    context.output.value(&json, || output::why(&standing))?;
+    Ok(exit::OK)
+}
+
+async fn get_lock(context: &Context, name: &str) -> Result<(Lock, u64), Failure> {
+    let request = GetLockRequest { namespace: context.global.namespace.clone(), name: name.to_owned() };
+    let response = context
+        .rpc
+        .call(Repeat::Safe, |channel| {
+            let request = request.clone();
+            async move { LockServiceClient::new(channel).get_lock(request).await }
+        })
+        .await?;
+    Ok((response.lock.unwrap_or_default(), response.revision))
+}
+
+/// The holder's session as its home sees it, and the way there: only that server knows of the renewals. If it is not among
+/// the endpoints, as any of them sees the session. If that has just ended, there is none.
+async fn at_home(context: &Context, session_id: &str) -> (Rpc, Option<Session>) {
+    let request = GetSessionRequest { namespace: context.global.namespace.clone(), session_id: session_id.to_owned() };
+    let mut asked = JoinSet::new();
+    for endpoint in context.rpc.endpoints() {
+        let rpc = Rpc::new(vec![endpoint.clone()], context.rpc.timeout());
+        let request = request.clone();
+        asked.spawn(async move {
+            let call = rpc.call(Repeat::Safe, |channel| {
+                let request = request.clone();
+                async move { SessionServiceClient::new(channel).get_session(request).await }
+            });
+            let session = call.await.ok().and_then(|response| response.session);
+            (rpc, session)
+        });
+    }
+    let mut seen = None;
+    while let Some(answer) = asked.join_next().await {
+        match answer {
+            Ok((rpc, Some(session))) if session.remaining.is_some() => return (rpc, Some(session)),
+            Ok((_, session)) => seen = seen.or(session),
+            Err(_) => {}
+        }
+    }
+    (context.rpc.clone(), seen)
+}
+
+/// Who keeps the first waiter from a lock that nobody holds: somebody in the way of another of its names.
+async fn elsewhere(context: &Context, lock: &Lock) -> Result<Option<(String, Claim)>, Failure> {
+    let Some(first) = lock.waiters.first().filter(|_| lock.holders.is_empty()) else { return Ok(None) };
+    for name in first.names.iter().filter(|name| **name != lock.name) {
+        let (other, _) = get_lock(context, name).await?;
+        let ahead = other.waiters.into_iter().next().filter(|ahead| ahead.id != first.id);
+        if let Some(blocker) = other.holders.into_iter().next().or(ahead) {
+            return Ok(Some((name.clone(), blocker)));
+        }
+    }
+    Ok(None)
+}

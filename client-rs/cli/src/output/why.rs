@@ -1,0 +1,305 @@
+//! How things stand with a lock, and why, as one screen of text.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use serde_json::json;
+use tenure_proto::v1::{
+    Claim, ClaimState, EndReason, HoldRecord, ListHistoryResponse, Lock, Session, history_entry::Kind,
+};
+
+use super::history::{entries, rough, time};
+use super::json::value;
+use super::locks::{describe_claim, metadata};
+use super::style::plain;
+use crate::exit::Failure;
+
+/// The most waiters that are shown.
+const WAITERS: usize = 10;
+
+/// All that explains how things stand with a lock.
+pub struct Standing {
+    /// The lock.
+    pub lock: Lock,
+    /// The revision at which it was so.
+    pub revision: u64,
+    /// The holder's session.
+    pub session: Option<Session>,
+    /// If nobody holds it: which other name the first waiter lacks, and who is in its way there.
+    pub elsewhere: Option<(String, Claim)>,
+    /// Its history, newest first.
+    pub history: ListHistoryResponse,
+}
+
+impl Standing {
+    /// For programs.
+    ///
+    /// # Errors
+    /// If a message is not of the contract.
+    pub fn json(&self) -> Result<serde_json::Value, Failure> {
+        let waiters = self.lock.waiters.iter().enumerate().map(|(at, claim)| {
+            let blocker = self.blocker(at).map(|(_, blocker)| value(blocker)).transpose()?;
+            Ok(json!({"claim": value(claim)?, "blockedBy": blocker}))
+        });
+        Ok(json!({
+            "lock": value(&self.lock)?,
+            "revision": self.revision.to_string(),
+            "session": self.session.as_ref().map(value).transpose()?,
+            "waiters": waiters.collect::<Result<Vec<_>, Failure>>()?,
+            "history": value(&self.history)?,
+        }))
+    }
+
+    fn holds(&self) -> impl Iterator<Item = &HoldRecord> {
+        self.history.entries.iter().filter_map(|entry| match &entry.kind {
+            Some(Kind::Hold(hold)) => Some(hold),
+            _ => None,
+        })
+    }
+
+    /// Who keeps a waiter from being granted, and at which lock.
+    fn blocker(&self, waiter: usize) -> Option<(&str, &Claim)> {
+        let here = |claim| (self.lock.name.as_str(), claim);
+        match (self.lock.holders.first(), waiter.checked_sub(1)) {
+            (Some(holder), _) => Some(here(holder)),
+            (None, Some(ahead)) => self.lock.waiters.get(ahead).map(here),
+            (None, None) => self.elsewhere.as_ref().map(|(name, claim)| (name.as_str(), claim)),
+        }
+    }
+}
+
+/// One screen about a lock.
+pub fn why(standing: &Standing) -> String {
+    let name = plain(&standing.lock.name);
+    let held = standing.lock.holders.iter().find(|claim| claim.state() == ClaimState::Held);
+    let mut text = match held {
+        Some(claim) => holder(&name, claim, standing),
+        None => nobody(&name, standing),
+    };
+    let _ = write!(text, "\n\n{}", waiters(standing));
+    let listed = &standing.history;
+    let _ = match (listed.entries.is_empty(), listed.next_page_token.is_empty()) {
+        (false, _) => write!(text, "\n\nwhat happened last:\n\n{}", entries(listed.entries.iter())),
+        (true, true) => write!(text, "\n\nnobody held it since {}, as far as history is kept", time(listed.kept_since)),
+        (true, false) => write!(text, "\n\nnobody held it lately; to look further back: tenure history {name}"),
+    };
+    text
+}
+
+fn holder(name: &str, claim: &Claim, standing: &Standing) -> String {
+    let mut text = format!("{name}: held by {}, token {}", describe_claim(claim), claim.token);
+    let hold = standing.holds().find(|hold| hold.token == claim.token);
+    if let Some(hold) = hold {
+        let since = match hold.granted_time {
+            Some(_) => format!("{}, for {}", time(hold.granted_time), rough(hold.held)),
+            None => "before the history that is kept".to_owned(),
+        };
+        let _ = write!(text, "\n  since     {since}; it waited {}", rough(hold.waited));
+    }
+    match &standing.session {
+        None => text.push_str("\n  session   has just ended"),
+        Some(session) if session.remaining.is_none() => {
+            let ttl = rough(session.ttl);
+            let _ = write!(text, "\n  session   TTL {ttl}; renewed at a server that is not among the endpoints");
+        }
+        Some(session) => {
+            let (ttl, left) = (rough(session.ttl), rough(session.remaining));
+            let _ = write!(text, "\n  session   TTL {ttl}, lives on for at least {left}");
+            if let Some(hold) = hold.filter(|hold| hold.since_renewal.is_some()) {
+                let _ = write!(text, ", renewed {} ago", rough(hold.since_renewal));
+            }
+        }
+    }
+    if let Some(hold) = hold.filter(|hold| hold.longest_pause.is_some()) {
+        let ttl = standing.session.as_ref().and_then(|session| session.ttl).or(hold.ttl);
+        let _ = write!(text, "\n  renewals  {}", pauses(hold, ttl));
+    }
+    if !claim.metadata.is_empty() {
+        let _ = write!(text, "\n  metadata  {}", metadata(&claim.metadata));
+    }
+    if claim.names.len() > 1 {
+        let names: Vec<String> = claim.names.iter().map(|name| plain(name)).collect();
+        let _ = write!(text, "\n  names     {}", names.join(" "));
+    }
+    text
+}
+
+fn nobody(name: &str, standing: &Standing) -> String {
+    let mut text = format!("{name}: nobody holds it");
+    if let Some(claim) = standing.lock.holders.first() {
+        let _ = write!(
+            text,
+            "\n  lingers   nobody is granted it until {} after its last grant: the minimum hold of {}",
+            rough(claim.min_hold),
+            describe_claim(claim)
+        );
+    }
+    let Some(last) = standing.holds().find(|hold| hold.ended_time.is_some()) else { return text };
+    let who = Claim { session_id: last.session_id.clone(), owner: last.owner.clone(), ..Claim::default() };
+    let _ = write!(text, "\n  last      {}, token {}", describe_claim(&who), last.token);
+    let _ = write!(text, "\n  until     {}, for {}", time(last.ended_time), rough(last.held));
+    let _ = write!(text, "\n  ended     {}", explained(last));
+    if last.longest_pause.is_some() {
+        let _ = write!(text, "\n  renewals  {}", pauses(last, last.ttl));
+    }
+    text
+}
+
+fn waiters(standing: &Standing) -> String {
+    let lock = &standing.lock;
+    if lock.waiters.is_empty() {
+        return "nobody waits for it".to_owned();
+    }
+    let mut text = format!("{} waiting:", lock.waiter_count);
+    for (at, claim) in lock.waiters.iter().enumerate().take(WAITERS) {
+        let behind = match standing.blocker(at) {
+            None => "whose turn it is".to_owned(),
+            Some((name, blocker)) if name == lock.name => format!("behind {}", describe_claim(blocker)),
+            Some((name, blocker)) => {
+                let (name, who) = (plain(name), describe_claim(blocker));
+                let does = if blocker.state() == ClaimState::Waiting { "waits first for" } else { "has" };
+                format!("who needs {name} as well, which {who} {does}")
+            }
+        };
+        let _ = write!(text, "\n  #{}  {}, {behind}", at + 1, describe_claim(claim));
+    }
+    let more = lock.waiter_count.saturating_sub(lock.waiters.len().min(WAITERS) as u64);
+    if more > 0 {
+        let _ = write!(text, "\n  … and {more} more");
+    }
+    text
+}
+
+/// How late the renewals of a hold were, and whether that is worth a look.
+fn pauses(hold: &HoldRecord, ttl: Option<prost_types::Duration>) -> String {
+    let text = format!("at most {} apart", rough(hold.longest_pause));
+    let known = |duration: Option<prost_types::Duration>| duration.and_then(|known| Duration::try_from(known).ok());
+    match (known(hold.longest_pause), known(ttl)) {
+        (Some(pause), Some(length)) if pause > length / 2 => {
+            format!("{text}, of a TTL of {}: its holder was slow, or not heard", rough(ttl))
+        }
+        (_, Some(_)) => format!("{text}, of a TTL of {}", rough(ttl)),
+        _ => text,
+    }
+}
+
+/// What the end of a hold means.
+fn explained(hold: &HoldRecord) -> String {
+    let why = super::history::why(hold);
+    let meaning = match hold.end_reason() {
+        EndReason::Released => "its holder gave it back",
+        EndReason::Expired => "no renewal of its session came for the TTL",
+        EndReason::Disconnected => "the session's stream broke, or nobody was there to receive the grant",
+        EndReason::Closed => "its client closed the session",
+        EndReason::Evicted => "an operator took it away",
+        EndReason::Transferred => "it was handed to another waiter as planned",
+        EndReason::Unspecified => return why,
+    };
+    format!("{why}: {meaning}")
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_proto::v1::HistoryEntry;
+
+    use super::*;
+
+    fn seconds(seconds: i64) -> Option<prost_types::Duration> {
+        Some(prost_types::Duration { seconds, nanos: 0 })
+    }
+
+    fn claim(id: u64, session: &str, token: u64, names: &[&str]) -> Claim {
+        let state = if token == 0 { ClaimState::Waiting } else { ClaimState::Held };
+        Claim {
+            id,
+            names: names.iter().map(ToString::to_string).collect(),
+            state: state.into(),
+            token,
+            session_id: session.into(),
+            ..Claim::default()
+        }
+    }
+
+    fn record(session: &str, token: u64) -> HoldRecord {
+        HoldRecord {
+            session_id: session.into(),
+            token,
+            granted_time: Some(prost_types::Timestamp { seconds: 1_700_000_000, nanos: 0 }),
+            held: seconds(70),
+            waited: seconds(3),
+            longest_pause: seconds(4),
+            ttl: seconds(10),
+            ..HoldRecord::default()
+        }
+    }
+
+    fn ended(session: &str, token: u64, reason: EndReason) -> HoldRecord {
+        let ended_time = Some(prost_types::Timestamp { seconds: 1_700_000_070, nanos: 0 });
+        HoldRecord { ended_time, end_reason: reason.into(), longest_pause: seconds(10), ..record(session, token) }
+    }
+
+    fn standing(holders: Vec<Claim>, waiters: Vec<Claim>, holds: Vec<HoldRecord>) -> Standing {
+        let waiter_count = waiters.len() as u64;
+        let entries = holds.into_iter().map(|hold| HistoryEntry { kind: Some(Kind::Hold(hold)) }).collect();
+        Standing {
+            lock: Lock { name: "job".into(), holders, waiters, waiter_count },
+            revision: 50,
+            session: None,
+            elsewhere: None,
+            history: ListHistoryResponse { entries, ..ListHistoryResponse::default() },
+        }
+    }
+
+    #[test]
+    fn a_holder_is_shown_with_its_renewals_and_its_queue() {
+        let waiters = vec![claim(42, "s2", 0, &["job"]), claim(43, "s3", 0, &["job"])];
+        let mut held = standing(vec![claim(40, "s1", 41, &["job"])], waiters, vec![record("s1", 41)]);
+        held.history.entries.iter_mut().for_each(|entry| {
+            if let Some(Kind::Hold(hold)) = &mut entry.kind {
+                hold.since_renewal = seconds(2);
+            }
+        });
+        held.session = Some(Session { ttl: seconds(10), remaining: seconds(8), ..Session::default() });
+        let text = why(&held);
+        let head = "job: held by session s1, token 41\n  since     2023-11-14T22:13:20Z, for 1m 10s; it waited 3s\n  \
+            session   TTL 10s, lives on for at least 8s, renewed 2s ago\n  renewals  at most 4s apart, of a TTL of 10s\n\n\
+            2 waiting:\n  #1  session s2, behind session s1\n  #2  session s3, behind session s1\n\nwhat happened last:";
+        assert!(text.starts_with(head), "{text}");
+    }
+
+    #[test]
+    fn that_nobody_holds_it_is_explained() {
+        let text = why(&standing(Vec::new(), Vec::new(), vec![ended("s1", 41, EndReason::Expired)]));
+        let head = "job: nobody holds it\n  last      session s1, token 41\n  until     2023-11-14T22:14:30Z, for 1m 10s\n  \
+            ended     expired: no renewal of its session came for the TTL\n  \
+            renewals  at most 10s apart, of a TTL of 10s: its holder was slow, or not heard\n\nnobody waits for it";
+        assert!(text.starts_with(head), "{text}");
+    }
+
+    #[test]
+    fn a_waiter_may_be_kept_away_at_another_lock() {
+        let waiters = vec![claim(42, "s2", 0, &["job", "other"]), claim(43, "s3", 0, &["job"])];
+        let mut idle = standing(Vec::new(), waiters, Vec::new());
+        idle.elsewhere = Some(("other".into(), claim(9, "s9", 10, &["other"])));
+        let text = why(&idle);
+        assert!(text.contains("#1  session s2, who needs other as well, which session s9 has\n"), "{text}");
+        assert!(text.contains("#2  session s3, behind session s2"), "{text}");
+        let json = idle.json().unwrap();
+        assert_eq!(json["waiters"][0]["blockedBy"]["sessionId"], "s9");
+        assert_eq!(json["waiters"][1]["blockedBy"]["sessionId"], "s2");
+        assert_eq!((&json["session"], &json["revision"]), (&serde_json::Value::Null, &json!("50")));
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_made_up() {
+        let mut idle = standing(Vec::new(), Vec::new(), Vec::new());
+        idle.history.kept_since = Some(prost_types::Timestamp { seconds: 1_700_000_000, nanos: 0 });
+        assert!(why(&idle).ends_with("nobody held it since 2023-11-14T22:13:20Z, as far as history is kept"));
+        idle.history.next_page_token = "more".into();
+        assert!(why(&idle).ends_with("to look further back: tenure history job"));
+        let bare = HoldRecord { token: 41, ..HoldRecord::default() };
+        let text = why(&standing(vec![claim(40, "s1", 41, &["job"])], Vec::new(), vec![bare]));
+        assert!(text.contains("since     before the history that is kept; it waited -"), "{text}");
+        assert!(!text.contains("renewals"), "{text}");
+    }
+}

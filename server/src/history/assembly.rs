@@ -1,0 +1,233 @@
+//! Putting a page of history together from the events of a lock, without asking anybody.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_core::{Claim, ClaimSpec, EndReason, Event, Recorded, Revision, Text};
+
+use super::{Cursor, Entry, HoldEnd, HoldRecord, Loss};
+use crate::store::Batch;
+
+/// A page that is being put together from batches, newest first.
+///
+/// What ended a hold is found by looking back; how it began is known by number, since a fencing token is the revision of
+/// the grant, a claim's id that of the event that made it. So the batches of these may be learnt of in any order.
+pub(super) struct Assembly {
+    name: Text,
+    from: Cursor,
+    listed: Vec<Listed>,
+    /// Where in `listed` a claim is.
+    claims: HashMap<Revision, usize>,
+    /// What is known of the events by which the holds and their sessions began.
+    origins: BTreeMap<Revision, Origin>,
+}
+
+struct Listed {
+    entry: Entry,
+    /// Where it stands in the log. None of a hold that lasts.
+    place: Option<Place>,
+}
+
+#[derive(Clone, Copy)]
+struct Place {
+    batch: Revision,
+    event: Revision,
+    /// Perhaps it was only the end of lingering, and the end of the hold comes further back.
+    perhaps_lingered: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Origin {
+    Wanted,
+    Gone,
+    Known {
+        at_ms: i64,
+        /// If it opened a session.
+        ttl: Option<Duration>,
+    },
+}
+
+impl Assembly {
+    /// A page that begins here.
+    pub(super) fn new(name: Text, from: Cursor) -> Self {
+        Self { name, from, listed: Vec::new(), claims: HashMap::new(), origins: BTreeMap::new() }
+    }
+
+    /// A hold that lasts.
+    pub(super) fn lasts(&mut self, claim: &Claim) {
+        if let Some(token) = claim.token() {
+            self.list(claim.id, token, &claim.spec, None, None);
+        }
+    }
+
+    /// Looks at the next older batch.
+    pub(super) fn look_back(&mut self, batch: &Batch) {
+        let before = self.from.before;
+        for recorded in batch.events.iter().rev().filter(|recorded| recorded.revision < before) {
+            self.look_at(recorded, batch);
+        }
+        self.learn(batch);
+    }
+
+    fn look_at(&mut self, recorded: &Recorded, batch: &Batch) {
+        let mut place = Place { batch: batch.revision(), event: recorded.revision, perhaps_lingered: false };
+        let at_ms = batch.at_ms;
+        match &recorded.event {
+            Event::ClaimLingering { claim, token, spec, reason, longest_pause, .. } => {
+                let end = HoldEnd { at_ms, reason: *reason, eviction: None, longest_pause: *longest_pause };
+                self.ended(*claim, *token, spec, end, place);
+            }
+            Event::ClaimEnded { claim, token: Some(token), spec, reason, eviction, longest_pause, .. } => {
+                // A release with a minimum hold makes the claim linger: this is the end of lingering, not of the hold.
+                if *reason == EndReason::Released && !spec.min_hold.is_zero() {
+                    return;
+                }
+                place.perhaps_lingered = !spec.min_hold.is_zero();
+                let (eviction, longest_pause) = (eviction.clone(), *longest_pause);
+                self.ended(*claim, *token, spec, HoldEnd { at_ms, reason: *reason, eviction, longest_pause }, place);
+            }
+            Event::ClaimTransferred { from, from_token, from_spec, longest_pause, .. } => {
+                let (reason, longest_pause) = (EndReason::Transferred, *longest_pause);
+                let end = HoldEnd { at_ms, reason, eviction: None, longest_pause };
+                self.ended(*from, *from_token, from_spec, end, place);
+            }
+            Event::HistoryLost { after } => {
+                let loss = Loss { after: *after, revision: recorded.revision, at_ms };
+                self.listed.push(Listed { entry: Entry::Lost(loss), place: Some(place) });
+            }
+            // A claim that ends without a token never was a hold.
+            Event::ClaimEnded { token: None, .. }
+            | Event::ClaimQueued(_)
+            | Event::ClaimGranted { .. }
+            | Event::ClaimUpdated { .. }
+            | Event::TransferStarted { .. }
+            | Event::TransferCancelled { .. }
+            | Event::LockConfigured { .. }
+            | Event::SessionOpened(_)
+            | Event::SessionAttached { .. }
+            | Event::SessionEnded { .. }
+            | Event::ServerAdopted { .. } => {}
+        }
+    }
+
+    fn ended(&mut self, claim: Revision, token: Revision, spec: &Arc<ClaimSpec>, end: HoldEnd, place: Place) {
+        if self.from.listed.contains(&claim) || !spec.names.contains(&self.name) {
+            return;
+        }
+        match self.claims.get(&claim).and_then(|at| self.listed.get_mut(*at)) {
+            // What ended later was its lingering.
+            Some(Listed { entry: Entry::Hold(hold), .. }) => hold.end = Some(end),
+            _ => self.list(claim, token, spec, Some(end), Some(place)),
+        }
+    }
+
+    fn list(
+        &mut self,
+        claim: Revision,
+        token: Revision,
+        spec: &Arc<ClaimSpec>,
+        end: Option<HoldEnd>,
+        place: Option<Place>,
+    ) {
+        for origin in [claim, token, spec.opened] {
+            self.origins.entry(origin).or_insert(Origin::Wanted);
+        }
+        self.claims.insert(claim, self.listed.len());
+        let spec = spec.clone();
+        let hold = HoldRecord { claim, token, spec, queued_ms: None, granted_ms: None, ttl: None, end };
+        self.listed.push(Listed { entry: Entry::Hold(hold), place });
+    }
+
+    /// Learns from a batch how holds began.
+    pub(super) fn learn(&mut self, batch: &Batch) {
+        for (revision, origin) in self.origins.range_mut(batch.previous.next()..=batch.revision()) {
+            let event = batch.events.binary_search_by_key(revision, |recorded| recorded.revision);
+            if let (Origin::Wanted, Ok(at)) = (*origin, event) {
+                let ttl = match &batch.events[at].event {
+                    Event::SessionOpened(spec) => Some(spec.ttl),
+                    _ => None,
+                };
+                *origin = Origin::Known { at_ms: batch.at_ms, ttl };
+            }
+        }
+    }
+
+    /// An event of which the batch is still to be learnt from: one of the first hold that lacks one, among those that last
+    /// and the next `most` entries.
+    pub(super) fn wanted(&self, most: usize) -> Option<Revision> {
+        let listed = self.listed.iter().take(self.lasting() + most);
+        listed.flat_map(origins_of).find(|origin| self.lacks(*origin))
+    }
+
+    /// How many entries behind the holds that last lack nothing.
+    pub(super) fn complete_count(&self) -> usize {
+        let complete = |listed: &&Listed| !origins_of(listed).any(|origin| self.lacks(origin));
+        self.listed.iter().skip(self.lasting()).take_while(complete).count()
+    }
+
+    fn lacks(&self, origin: Revision) -> bool {
+        matches!(self.origins.get(&origin), Some(Origin::Wanted))
+    }
+
+    /// These events are not in the log any more.
+    pub(super) fn gone(&mut self, from: Revision, to: Revision) {
+        for (_, origin) in self.origins.range_mut(from..=to.max(from)) {
+            if matches!(origin, Origin::Wanted) {
+                *origin = Origin::Gone;
+            }
+        }
+    }
+
+    fn lasting(&self) -> usize {
+        self.listed.iter().take_while(|listed| listed.place.is_none()).count()
+    }
+
+    /// How many entries there are beside the holds that last.
+    pub(super) fn ended_count(&self) -> usize {
+        self.listed.len() - self.lasting()
+    }
+
+    /// The page: the holds that last and at most `size` entries more, and where the next one begins, if there is one: what
+    /// ends at `further` or before has not been looked at.
+    pub(super) fn finish(mut self, size: usize, further: Option<Revision>) -> (Vec<Entry>, Option<Cursor>) {
+        let kept = self.lasting() + size;
+        let cut = self.listed.len() > kept;
+        self.listed.truncate(kept);
+        let last = self.listed.last().and_then(|last| last.place).filter(|_| cut);
+        let next = last.map(|last| (last.batch, last.event)).or(further.map(|further| (further, further.next())));
+        let next = next.map(|(until, before)| {
+            let places = self.listed.iter().filter(|listed| listed.place.is_some_and(|place| place.perhaps_lingered));
+            let again = places.filter_map(|listed| match &listed.entry {
+                Entry::Hold(hold) => Some(hold.claim),
+                Entry::Lost(_) => None,
+            });
+            // Nothing happened to a claim before it was made.
+            let listed = self.from.listed.iter().copied().chain(again).filter(|claim| *claim < before).collect();
+            Cursor { until, before, listed }
+        });
+        let (listed, origins) = (self.listed, self.origins);
+        (listed.into_iter().map(|listed| with_origins(listed.entry, &origins)).collect(), next)
+    }
+}
+
+/// The events of which a hold's times are known.
+fn origins_of(listed: &Listed) -> impl Iterator<Item = Revision> {
+    let hold = match &listed.entry {
+        Entry::Hold(hold) => Some(hold),
+        Entry::Lost(_) => None,
+    };
+    hold.into_iter().flat_map(|hold| [hold.token, hold.claim, hold.spec.opened])
+}
+
+fn with_origins(entry: Entry, origins: &BTreeMap<Revision, Origin>) -> Entry {
+    let Entry::Hold(mut hold) = entry else { return entry };
+    let known = |revision: Revision| match origins.get(&revision) {
+        Some(Origin::Known { at_ms, ttl }) => Some((*at_ms, *ttl)),
+        _ => None,
+    };
+    hold.granted_ms = known(hold.token).map(|(at_ms, _)| at_ms);
+    hold.queued_ms = known(hold.claim).map(|(at_ms, _)| at_ms);
+    hold.ttl = known(hold.spec.opened).and_then(|(_, ttl)| ttl);
+    Entry::Hold(hold)
+}

@@ -1,0 +1,256 @@
+//! History: over gRPC, on a database in memory; and how long a page may take, with the clock in the test's hand.
+
+mod lab;
+#[path = "watch/office.rs"]
+mod office;
+
+use std::time::{Duration, SystemTime};
+
+use office::Office;
+use tenure_core::{Event, Recorded, Revision, ServerId};
+use tenure_proto::v1::history_entry::Kind;
+use tenure_proto::v1::{EndReason, HistoryEntry, HoldRecord, ListHistoryRequest, ListHistoryResponse};
+use tenure_server::history::{self, Entry};
+use tenure_server::store::{Batch, MemoryDatabase, Store};
+use tonic::Code;
+
+fn of(name: &str) -> ListHistoryRequest {
+    ListHistoryRequest { name: name.to_owned(), ..ListHistoryRequest::default() }
+}
+
+fn hold(entry: HistoryEntry) -> HoldRecord {
+    match entry.kind {
+        Some(Kind::Hold(hold)) => hold,
+        other => panic!("{other:?} is no hold"),
+    }
+}
+
+fn holds(page: ListHistoryResponse) -> Vec<HoldRecord> {
+    page.entries.into_iter().map(hold).collect()
+}
+
+async fn list(office: &Office, name: &str) -> Vec<HoldRecord> {
+    let page = office.history(of(name)).await.expect("listed");
+    assert_eq!(page.next_page_token, "", "all of it");
+    holds(page)
+}
+
+/// Whether a time is that of the test.
+fn is_now(time: Option<prost_types::Timestamp>) -> bool {
+    let time = SystemTime::try_from(time.expect("known")).expect("a time");
+    time.elapsed().is_ok_and(|ago| ago < LIMIT)
+}
+
+fn seconds(duration: Option<prost_types::Duration>) -> Duration {
+    Duration::try_from(duration.expect("known")).expect("not negative")
+}
+
+#[tokio::test]
+async fn it_tells_who_held_a_lock_and_why_that_ended() {
+    let office = Office::open().await;
+    let token = office.acquire("ann", "a").await;
+    office.queue("bob", "a").await;
+    office.release("ann", "a", token).await;
+    office.evict("a").await;
+    let last = office.acquire("cid", "a").await;
+    let [cid, bob, ann] = list(&office, "a").await.try_into().expect("three holds");
+
+    assert_eq!((cid.session_id.as_str(), cid.token, cid.end_reason()), ("cid", last, EndReason::Unspecified));
+    assert_eq!(cid.ended_time, None, "it lasts");
+    assert!(is_now(cid.granted_time) && seconds(cid.held) < LIMIT);
+    assert_eq!(seconds(cid.ttl), Duration::from_secs(600));
+    assert!(seconds(cid.since_renewal) < LIMIT && seconds(cid.longest_pause) < LIMIT);
+
+    assert_eq!((bob.session_id.as_str(), bob.end_reason()), ("bob", EndReason::Evicted));
+    assert_eq!((bob.operator.as_str(), bob.note.as_str()), ("root", "stuck"));
+    assert!(bob.token > bob.claim_id, "it waited");
+    assert!(is_now(bob.queued_time) && is_now(bob.ended_time) && seconds(bob.waited) < LIMIT);
+
+    assert_eq!((ann.session_id.as_str(), ann.token, ann.end_reason()), ("ann", token, EndReason::Released));
+    assert_eq!((ann.claim_id, seconds(ann.waited)), (token, Duration::ZERO));
+    assert_eq!((ann.names, ann.since_renewal), (vec!["a".to_owned()], None));
+    assert!(seconds(ann.longest_pause) < LIMIT && seconds(ann.held) < LIMIT);
+    assert_eq!(list(&office, "b").await, []);
+}
+
+#[tokio::test]
+async fn only_the_home_knows_how_the_renewals_come() {
+    let office = Office::open().await;
+    office.acquire("ann", "a").await;
+    let other = Office::beside(&office).await;
+    let [ann] = list(&other, "a").await.try_into().expect("one hold");
+    assert_eq!((ann.longest_pause, ann.since_renewal), (None, None));
+    assert!(is_now(ann.granted_time));
+}
+
+#[tokio::test]
+async fn pages_make_up_the_whole_list() {
+    let office = Office::open().await;
+    let mut tokens = Vec::new();
+    for number in 0..25 {
+        let token = office.acquire("ann", "a").await;
+        office.acquire("ann", &format!("other{number}")).await;
+        office.release("ann", "a", token).await;
+        tokens.insert(0, token);
+    }
+    let mut seen = Vec::new();
+    let mut request = ListHistoryRequest { page_size: 10, ..of("a") };
+    loop {
+        let page = office.history(request.clone()).await.expect("listed");
+        assert!(page.entries.len() <= 10);
+        assert_eq!(page.kept_since.is_some(), page.next_page_token.is_empty(), "said on the last page");
+        request.page_token.clone_from(&page.next_page_token);
+        seen.extend(holds(page).iter().map(|hold| hold.token));
+        // What happens meanwhile is not of these pages.
+        let token = office.acquire("bob", "a").await;
+        office.release("bob", "a", token).await;
+        if request.page_token.is_empty() {
+            break;
+        }
+    }
+    assert_eq!(seen, tokens);
+}
+
+#[tokio::test]
+async fn what_is_out_of_bounds_is_refused_by_name() {
+    let office = Office::open().await;
+    for _ in 0..3 {
+        let token = office.acquire("ann", "a").await;
+        office.release("ann", "a", token).await;
+    }
+    let page = office.history(ListHistoryRequest { page_size: 1, ..of("a") }).await.expect("listed");
+    let token = page.next_page_token;
+    assert_ne!(token, "");
+    let elsewhere = ListHistoryRequest { namespace: "blue".to_owned(), page_token: token.clone(), ..of("a") };
+    let forged = ListHistoryRequest { page_token: "Zm9yZ2Vk".to_owned(), ..of("a") };
+    for (request, field) in [
+        (of(""), "name"),
+        (of("line\nbreak"), "name"),
+        (of(&"x".repeat(256)), "name"),
+        (ListHistoryRequest { namespace: "Blue".to_owned(), ..of("a") }, "namespace"),
+        (ListHistoryRequest { page_size: -1, ..of("a") }, "page_size"),
+        (ListHistoryRequest { page_size: 1_001, ..of("a") }, "page_size"),
+        (ListHistoryRequest { page_token: token.clone(), ..of("b") }, "page_token"),
+        (elsewhere, "page_token"),
+        (forged, "page_token"),
+        (ListHistoryRequest { page_token: "?".to_owned(), ..of("a") }, "page_token"),
+    ] {
+        let refused = office.history(request.clone()).await.expect_err("out of bounds");
+        assert_eq!(refused.code(), Code::InvalidArgument, "{request:?}");
+        assert!(refused.message().starts_with(&format!("{field}: ")), "{}", refused.message());
+    }
+    let next = ListHistoryRequest { page_size: 1_000, page_token: token, ..of("a") };
+    assert_eq!(office.history(next).await.expect("listed").entries.len(), 2);
+}
+
+#[tokio::test]
+async fn what_was_dropped_is_not_listed_and_it_says_since_when() {
+    let office = Office::open().await;
+    let token = office.acquire("ann", "a").await;
+    office.release("ann", "a", token).await;
+    let long = office.acquire("ann", "long").await;
+    let token = office.acquire("ann", "a").await;
+    office.release("ann", "a", token).await;
+    office.rows_are_written().await;
+    // Only the newest commit is left: the last release.
+    office.store.trim("default", i64::MAX).await.expect("trimmed");
+
+    let page = office.history(of("a")).await.expect("listed");
+    assert!(is_now(page.kept_since));
+    let [ann] = holds(page).try_into().expect("one hold");
+    assert_eq!((ann.token, ann.end_reason()), (token, EndReason::Released));
+    assert_eq!((ann.granted_time, ann.queued_time, ann.held, ann.ttl), (None, None, None, None), "not known any more");
+    assert_eq!(seconds(ann.waited), Duration::ZERO, "its token tells that");
+    let [lasting] = list(&office, "long").await.try_into().expect("one hold");
+    assert_eq!((lasting.token, lasting.granted_time, lasting.ended_time), (long, None, None));
+}
+
+#[tokio::test]
+async fn a_loss_of_history_is_listed() {
+    let office = Office::open().await;
+    let kept = office.acquire("ann", "a").await;
+    office.acquire("bob", "b").await;
+    office.database.restore_to("default", Revision(kept));
+    office.release("ann", "a", kept).await;
+    let page = office.history(of("a")).await.expect("listed");
+    let [hold, loss] = page.entries.try_into().expect("two entries");
+    let (Some(Kind::Hold(hold)), Some(Kind::Loss(loss))) = (hold.kind, loss.kind) else { panic!("a hold, and a loss") };
+    assert_eq!((hold.token, loss.after_revision), (kept, kept));
+    assert!(loss.revision > kept && is_now(loss.time), "{loss:?}");
+}
+
+#[tokio::test]
+async fn without_the_database_it_is_refused() {
+    let office = Office::open().await;
+    office.acquire("ann", "a").await;
+    office.database.set_available(false);
+    let refused = office.history(of("a")).await.expect_err("the database is away");
+    assert_eq!(refused.code(), Code::Unavailable);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_takes_no_longer_than_a_moment_however_long_the_log_is() {
+    let database = MemoryDatabase::new();
+    let server = lab::Server::start(&database).await;
+    let token = server.hold("ann", "a").await;
+    server.release("ann", "a", token).await.expect("held");
+    let before = database.revision("default");
+    let mut previous = before;
+    for number in 1..=20 {
+        let event = |number| Event::ServerAdopted { dead: ServerId(number), by: ServerId(number + 1) };
+        let events = (previous.0 + 1..=previous.0 + 2_000)
+            .map(|number| Recorded { revision: Revision(number), event: event(number) })
+            .collect();
+        let batch = Batch { namespace: "default".into(), previous, events, server: ServerId(7), number, at_ms: 0 };
+        server.store.append(&batch, false).await.expect("appended");
+        previous = batch.revision();
+    }
+    // So slow that the whole log takes ten seconds.
+    database.set_search_delay(Duration::from_millis(900));
+    let (namespace, name) = (server.namespace().await, "a".into());
+    let mut cursor = None;
+    let mut entries = Vec::new();
+    for pages in 1.. {
+        let start = tokio::time::Instant::now();
+        let page = history::read(&namespace, &name, 10, cursor).await.expect("read");
+        assert!(start.elapsed() <= Duration::from_secs(2), "{:?}", start.elapsed());
+        entries.extend(page.entries);
+        cursor = page.next;
+        if cursor.is_none() {
+            assert!(pages > 2, "it was done in {pages} pages");
+            break;
+        }
+        assert_eq!(entries, [], "what is asked for is at the very beginning");
+    }
+    let [Entry::Hold(hold)] = &entries[..] else { panic!("one hold: {entries:?}") };
+    assert_eq!(hold.token, token);
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_tells_how_late_the_renewals_were() {
+    let database = MemoryDatabase::new();
+    let server = lab::Server::start(&database).await;
+    let namespace = server.namespace().await;
+    let token = server.hold("ann", "a").await;
+    lab::pass(lab::TTL * 3 / 4).await;
+    namespace.renew("ann").expect("open");
+    lab::pass(lab::TTL / 4).await;
+    server.release("ann", "a", token).await.expect("held");
+    server.hold("bob", "a").await;
+    lab::pass(lab::TTL * 2).await;
+    let page = history::read(&namespace, &"a".into(), 10, None).await.expect("read");
+    let [Entry::Hold(bob), Entry::Hold(ann)] = &page.entries[..] else { panic!("two holds: {page:?}") };
+    let told = |hold: &history::HoldRecord| {
+        let end = hold.end.as_ref().expect("ended");
+        (end.reason, end.longest_pause.expect("known"))
+    };
+    let near = |time: Duration, expected: Duration| time >= expected && time < expected + Duration::from_millis(100);
+    let (reason, pause) = told(ann);
+    assert!(reason == tenure_core::EndReason::Released && near(pause, lab::TTL * 3 / 4), "{pause:?}");
+    let (reason, pause) = told(bob);
+    assert!(reason == tenure_core::EndReason::Expired && near(pause, lab::TTL), "{pause:?}");
+    assert_eq!(bob.ttl, Some(lab::TTL));
+}
+
+/// Longer than anything here takes.
+pub const LIMIT: Duration = Duration::from_secs(30);
