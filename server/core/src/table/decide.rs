@@ -31,7 +31,7 @@ impl Table {
         match command {
             Command::OpenSession { session, opening, home } => {
                 if self.sessions.contains_key(&session) {
-                    self.attach_session(&session, home, Some(opening.ttl), decided)?;
+                    self.attach_session(&session, home, Some(&opening), decided)?;
                 } else {
                     self.open(&session, opening, home, decided);
                 }
@@ -79,8 +79,8 @@ impl Table {
     }
 
     fn open(&mut self, session: &Text, opening: Opening, home: ServerId, decided: &mut Events) {
-        let Opening { ttl, owner, metadata } = opening;
-        let spec = SessionSpec { id: session.clone(), ttl, owner, metadata, home };
+        let Opening { ttl, disconnect_grace, owner, metadata } = opening;
+        let spec = SessionSpec { id: session.clone(), ttl, disconnect_grace, owner, metadata, home };
         self.emit(Event::SessionOpened(Arc::new(spec)), decided);
     }
 
@@ -94,14 +94,16 @@ impl Table {
         &mut self,
         session: &Text,
         home: ServerId,
-        ttl: Option<Duration>,
+        opening: Option<&Opening>,
         decided: &mut Events,
     ) -> Result<(), Rejection> {
         let found = self.find_session(session)?;
-        let (opened, old_ttl) = (found.opened, found.spec.ttl);
-        let ttl = ttl.unwrap_or(old_ttl);
-        if found.spec.home != home || ttl != old_ttl {
-            self.emit(Event::SessionAttached { session: session.clone(), opened, home, ttl }, decided);
+        let opened = found.opened;
+        let before = (found.spec.ttl, found.spec.disconnect_grace);
+        let (ttl, disconnect_grace) = opening.map_or(before, |opening| (opening.ttl, opening.disconnect_grace));
+        if found.spec.home != home || (ttl, disconnect_grace) != before {
+            let session = session.clone();
+            self.emit(Event::SessionAttached { session, opened, home, ttl, disconnect_grace }, decided);
         }
         Ok(())
     }
@@ -142,7 +144,7 @@ impl Table {
                 {
                     return Err(Rejection::ClaimOverlap { name: existing.clone(), session: session.clone() });
                 }
-                self.attach_session(session, home, opening.map(|opening| opening.ttl), decided)?;
+                self.attach_session(session, home, opening.as_ref(), decided)?;
             }
         }
         let found = self.find_session(session)?;
