@@ -58,6 +58,7 @@ pub(crate) fn session_with<'a>(session: &Session, claims: impl Iterator<Item = &
         home: spec.home.0,
         claims: claims.map(claim).collect(),
         remaining: None,
+        disconnect_grace: spec.disconnect_grace.map(duration),
     }
 }
 
