@@ -180,6 +180,7 @@ impl Engine {
                 owner: String::new(),
                 metadata: claim.spec.metadata.clone().into_iter().collect(),
                 min_hold: (claim.spec.min_hold > Duration::ZERO).then(|| to_wire(claim.spec.min_hold)),
+                disconnect_grace: None,
             }),
             ClaimStage::Releasing { token, .. } => {
                 let name = names.into_iter().next().unwrap_or_default();
