@@ -142,7 +142,13 @@ pub(crate) fn every_event() -> Vec<Event> {
         events.push(Event::ClaimGranted { claim: Revision(3), spec });
     }
     let empty = Session {
-        spec: SessionSpec { owner: "".into(), metadata: Arc::default(), ttl: Duration::ZERO, disconnect_grace: None, ..session(1, "s").spec },
+        spec: SessionSpec {
+            owner: "".into(),
+            metadata: Arc::default(),
+            ttl: Duration::ZERO,
+            disconnect_grace: None,
+            ..session(1, "s").spec
+        },
         ..session(1, "s")
     };
     let all: Vec<&str> = names.iter().map(|name| &**name).collect();
