@@ -170,7 +170,7 @@ pub(crate) fn disconnect_grace(
 ) -> Result<Option<Duration>, Problem> {
     let Some(value) = value else { return Ok(None) };
     let Some(ttl) = ttl else { return Err(Problem::field("disconnect_grace", "only together with a ttl")) };
-    let bound = format!("{SHORTEST_DISCONNECT_GRACE:?} to the ttl, {ttl:?}");
+    let bound = format!("{SHORTEST_DISCONNECT_GRACE:?} to the ttl ({ttl:?})");
     let grace = duration("disconnect_grace", value, &bound)?;
     if grace < SHORTEST_DISCONNECT_GRACE || grace > ttl {
         return Err(Problem::field("disconnect_grace", format!("{bound}, not {grace:?}")));
