@@ -123,6 +123,7 @@ impl From<v1::Session> for SessionInfo {
             home: session.home,
             claims: session.claims.into_iter().map(Claim::from).collect(),
             remaining: session.remaining.map(from_wire),
+            disconnect_grace: session.disconnect_grace.map(from_wire),
         }
     }
 }

@@ -93,6 +93,14 @@ impl Election {
         self
     }
 
+    /// How long after the leader's connection has broken another takes over, if it is not back by then: see
+    /// [`SessionOptions::disconnect_grace`]. Default: none, the TTL alone counts.
+    #[must_use]
+    pub fn disconnect_grace(mut self, grace: Duration) -> Self {
+        self.options.disconnect_grace = Some(grace);
+        self
+    }
+
     /// Who this candidate is, for people. Default: empty.
     #[must_use]
     pub fn owner(mut self, owner: impl Into<String>) -> Self {

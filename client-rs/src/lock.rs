@@ -90,6 +90,15 @@ impl LockRequest {
         self
     }
 
+    /// The disconnect grace of the session that is opened for this request: see
+    /// [`SessionOptions::disconnect_grace`]. No effect on a request in a session that is there already.
+    pub fn disconnect_grace(mut self, grace: Duration) -> Self {
+        if let Place::Own(_, own) = &mut self.place {
+            own.disconnect_grace = Some(grace);
+        }
+        self
+    }
+
     /// The owner label of the session that is opened for this request. No effect on a request in a session that is there
     /// already.
     pub fn owner(mut self, owner: impl Into<String>) -> Self {

@@ -241,6 +241,8 @@ pub struct SessionInfo {
     pub claims: Vec<Claim>,
     /// How long it lives on, at least. Known only if the answering server is its home.
     pub remaining: Option<Duration>,
+    /// How long it outlives the stream that it is attached to. None: until its TTL has passed.
+    pub disconnect_grace: Option<Duration>,
 }
 
 /// Something that happened to one lock.

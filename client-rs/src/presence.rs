@@ -16,7 +16,7 @@ use crate::validity::{Phase, Validity};
 pub enum SessionState {
     /// Renewed lately.
     Healthy,
-    /// Still valid, but a renewal is overdue: less than a third of the TTL is left.
+    /// Still valid, but a renewal is overdue: less than a third of the TTL is left, or of the disconnect grace.
     AtRisk,
     /// Over, for good. The locks may be with others.
     Lost(LostReason),
@@ -33,8 +33,9 @@ pub(crate) struct SessionPresence {
 }
 
 impl SessionPresence {
-    pub(crate) fn new(ttl: Duration, sent: Moment) -> Self {
-        Self { validity: Mutex::new(Validity::new(ttl, sent)), state: watch::Sender::new(SessionState::Healthy) }
+    pub(crate) fn new(ttl: Duration, disconnect_grace: Option<Duration>, sent: Moment) -> Self {
+        let validity = Validity::new(ttl, disconnect_grace, sent);
+        Self { validity: Mutex::new(validity), state: watch::Sender::new(SessionState::Healthy) }
     }
 
     /// Where the session stands. Whoever sees first that its time is over, makes it so for everyone.
@@ -53,6 +54,16 @@ impl SessionPresence {
         let phase = {
             let mut validity = self.validity();
             validity.renewed(ttl, sent, now);
+            validity.phase(now)
+        };
+        self.publish(phase);
+    }
+
+    /// A command to attach it was answered.
+    pub(crate) fn attached(&self, ttl: Duration, disconnect_grace: Option<Duration>, sent: Moment, now: Moment) {
+        let phase = {
+            let mut validity = self.validity();
+            validity.attached(ttl, disconnect_grace, sent, now);
             validity.phase(now)
         };
         self.publish(phase);
@@ -80,6 +91,14 @@ impl SessionPresence {
 
     pub(crate) fn ttl(&self) -> Duration {
         self.validity().ttl()
+    }
+
+    pub(crate) fn disconnect_grace(&self) -> Option<Duration> {
+        self.validity().disconnect_grace()
+    }
+
+    pub(crate) fn window(&self) -> Duration {
+        self.validity().window()
     }
 
     pub(crate) fn subscribe(&self) -> watch::Receiver<SessionState> {

@@ -17,6 +17,7 @@ use crate::presence::{SessionPresence, SessionState};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionOptions {
     pub(crate) ttl: Duration,
+    pub(crate) disconnect_grace: Option<Duration>,
     pub(crate) owner: String,
     pub(crate) metadata: Metadata,
     pub(crate) id: Option<String>,
@@ -24,12 +25,13 @@ pub struct SessionOptions {
 
 impl Default for SessionOptions {
     fn default() -> Self {
-        Self { ttl: Duration::from_secs(10), owner: String::new(), metadata: Metadata::new(), id: None }
+        let (owner, metadata) = (String::new(), Metadata::new());
+        Self { ttl: Duration::from_secs(10), disconnect_grace: None, owner, metadata, id: None }
     }
 }
 
 impl SessionOptions {
-    /// A TTL of 10 s, a fresh id, no owner, no metadata.
+    /// A TTL of 10 s, no disconnect grace, a fresh id, no owner, no metadata.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -40,6 +42,24 @@ impl SessionOptions {
     #[must_use]
     pub fn ttl(self, ttl: Duration) -> Self {
         Self { ttl, ..self }
+    }
+
+    /// How long the session outlives this program's connection: 100 ms to the TTL. With 300 ms, what a program holds that
+    /// crashes is with the next one within 350 ms, whatever the TTL. Default: none, the TTL alone counts.
+    ///
+    /// The server ends the session this long after it has seen the connection break, unless it is back by then. The client
+    /// cannot know when that is, so it applies the same rule to itself: it renews the session three times in the grace, and if
+    /// no renewal is answered for the grace, counted from the sending of the last one that was, the session is lost to it, with
+    /// all that it holds, for good. In other words: whatever happens to servers and network, a client that reaches a server
+    /// within the grace (the one that it had or another) keeps its session, holds and tokens; one that does not starts over.
+    /// The server itself is more patient (a server that drains, or is killed, ends no session before its TTL), but only the
+    /// client that gives up after the grace need not know which of the two it was.
+    ///
+    /// So choose it longer than it takes to reach another server, and, with only one, than that takes to start. A program
+    /// that is stopped but not dead (its connection stays open) is replaced after its TTL, not after its grace.
+    #[must_use]
+    pub fn disconnect_grace(self, grace: Duration) -> Self {
+        Self { disconnect_grace: Some(grace), ..self }
     }
 
     /// Who this is, for people: a host, a pod, a job. At most 255 bytes. Default: empty.
@@ -110,6 +130,12 @@ impl Session {
     #[must_use]
     pub fn ttl(&self) -> Duration {
         self.handle.presence.ttl()
+    }
+
+    /// The disconnect grace that the server granted.
+    #[must_use]
+    pub fn disconnect_grace(&self) -> Option<Duration> {
+        self.handle.presence.disconnect_grace()
     }
 
     /// Whether the server cannot have given its locks away, decided by the clock at this very moment: a process that was

@@ -1,4 +1,8 @@
 //! How long a session may be believed in: pure arithmetic, with the time passed in.
+//!
+//! A session without a disconnect grace is good for its TTL from the sending of the last renewal that was answered. One with a
+//! grace ends that long after the server has seen its stream break, and the client may be the last to see that: so it is good
+//! for no longer than the grace from then. What is shorter of the two is its *window*, by which all the rest is measured.
 
 use std::time::Duration;
 
@@ -6,18 +10,18 @@ use crate::clock::Moment;
 
 /// By how much the clocks of this machine and of the server may differ in rate: one part in a hundred.
 const DRIFT_DIVISOR: u32 = 100;
-/// What is taken off besides, so that the program is told before the deadline and not at it: a twentieth of the TTL ...
+/// What is taken off besides, so that the program is told before the deadline and not at it: a twentieth of it ...
 const MARGIN_DIVISOR: u32 = 20;
 /// ... but at least this (timers are not sharper than a few milliseconds) ...
 const MARGIN_MIN: Duration = Duration::from_millis(10);
 /// ... and at most this.
 const MARGIN_MAX: Duration = Duration::from_millis(500);
-/// A session is at risk when this part of its TTL is left: one renewal was missed.
+/// A session is at risk when this part of its window is left: one renewal was missed.
 const RISK_DIVISOR: u32 = 3;
-/// Renewals are this many to a TTL.
-const RENEWALS_PER_TTL: u32 = 3;
-/// How long an answer to a renewal may take before the stream counts as broken, as a part of the TTL. Together with the
-/// time between renewals it leaves 5/12 of the TTL to attach elsewhere.
+/// Renewals are this many to a window.
+const RENEWALS_PER_WINDOW: u32 = 3;
+/// How long an answer to a renewal may take before the stream counts as broken, as a part of the window. Together with the
+/// time between renewals it leaves 5/12 of the window to attach elsewhere.
 const SILENCE_DIVISOR: u32 = 4;
 
 /// How far along its validity a session is.
@@ -35,24 +39,37 @@ pub(crate) enum Phase {
 #[derive(Clone, Debug)]
 pub(crate) struct Validity {
     ttl: Duration,
-    until: Moment,
+    disconnect_grace: Option<Duration>,
+    /// When the last command was sent that was answered.
+    heard: Moment,
+    /// When the TTL ends.
+    expires: Moment,
     over: bool,
 }
 
 impl Validity {
     /// Of a session that was opened by a command sent at `sent`.
-    pub(crate) fn new(ttl: Duration, sent: Moment) -> Self {
-        Self { ttl, until: deadline(ttl, sent), over: false }
+    pub(crate) fn new(ttl: Duration, disconnect_grace: Option<Duration>, sent: Moment) -> Self {
+        Self { ttl, disconnect_grace, heard: sent, expires: deadline(ttl, sent), over: false }
     }
 
     /// A renewal that was sent at `sent` was answered with `ttl`. Nothing comes of it if that is too late.
     pub(crate) fn renewed(&mut self, ttl: Duration, sent: Moment, now: Moment) {
+        self.attached(ttl, self.disconnect_grace, sent, now);
+    }
+
+    /// A command to attach it that was sent at `sent` was answered with `ttl` and `disconnect_grace`. Nothing comes of it if
+    /// that is too late.
+    pub(crate) fn attached(&mut self, ttl: Duration, disconnect_grace: Option<Duration>, sent: Moment, now: Moment) {
         if self.phase(now) == Phase::Over {
             return;
         }
         self.ttl = ttl;
+        self.disconnect_grace = disconnect_grace;
         // Answers may overtake each other; the one that was asked for last tells most.
-        self.until = self.until.max(deadline(ttl, sent));
+        self.heard = self.heard.max(sent);
+        // A TTL that was promised before stands. A grace does not: with the new stream the new one is in force.
+        self.expires = self.expires.max(deadline(ttl, sent));
         self.phase(now);
     }
 
@@ -63,7 +80,7 @@ impl Validity {
 
     /// Where it stands at `now`.
     pub(crate) fn phase(&mut self, now: Moment) -> Phase {
-        if now >= self.until {
+        if now >= self.until() {
             self.over = true;
         }
         if self.over {
@@ -79,14 +96,14 @@ impl Validity {
     pub(crate) fn next_change(&mut self, now: Moment) -> Option<Moment> {
         match self.phase(now) {
             Phase::Healthy => Some(self.risk_from()),
-            Phase::AtRisk => Some(self.until),
+            Phase::AtRisk => Some(self.until()),
             Phase::Over => None,
         }
     }
 
     /// The moment at which it is over if nothing is heard.
     pub(crate) fn until(&self) -> Moment {
-        self.until
+        self.disconnect_grace.map_or(self.expires, |grace| self.expires.min(deadline(grace, self.heard)))
     }
 
     /// The TTL that the server answered last.
@@ -94,24 +111,34 @@ impl Validity {
         self.ttl
     }
 
+    /// The disconnect grace that the server answered last.
+    pub(crate) fn disconnect_grace(&self) -> Option<Duration> {
+        self.disconnect_grace
+    }
+
+    /// For how long a renewal is good: the TTL, or the disconnect grace if there is one, which is never longer.
+    pub(crate) fn window(&self) -> Duration {
+        self.disconnect_grace.map_or(self.ttl, |grace| grace.min(self.ttl))
+    }
+
     fn risk_from(&self) -> Moment {
-        Moment(self.until.0.saturating_sub(self.ttl / RISK_DIVISOR))
+        Moment(self.until().0.saturating_sub(self.window() / RISK_DIVISOR))
     }
 }
 
 /// The time between two renewals.
-pub(crate) fn renewal_period(ttl: Duration) -> Duration {
-    ttl / RENEWALS_PER_TTL
+pub(crate) fn renewal_period(window: Duration) -> Duration {
+    window / RENEWALS_PER_WINDOW
 }
 
 /// How long a renewal may stay unanswered before the stream counts as broken.
-pub(crate) fn silence_limit(ttl: Duration) -> Duration {
-    ttl / SILENCE_DIVISOR
+pub(crate) fn silence_limit(window: Duration) -> Duration {
+    window / SILENCE_DIVISOR
 }
 
-fn deadline(ttl: Duration, sent: Moment) -> Moment {
-    let margin = (ttl / MARGIN_DIVISOR).clamp(MARGIN_MIN, MARGIN_MAX);
-    sent.after(ttl.saturating_sub(ttl / DRIFT_DIVISOR).saturating_sub(margin))
+fn deadline(window: Duration, sent: Moment) -> Moment {
+    let margin = (window / MARGIN_DIVISOR).clamp(MARGIN_MIN, MARGIN_MAX);
+    sent.after(window.saturating_sub(window / DRIFT_DIVISOR).saturating_sub(margin))
 }
 
 #[cfg(test)]
@@ -127,7 +154,7 @@ mod tests {
     #[test]
     fn it_counts_from_the_sending_and_not_from_the_answer() {
         let ttl = Duration::from_millis(1_200);
-        let mut validity = Validity::new(ttl, at(0));
+        let mut validity = Validity::new(ttl, None, at(0));
         assert_eq!(validity.until(), at(1_200 - 12 - 60));
         validity.renewed(ttl, at(400), at(700));
         assert_eq!(validity.until(), at(400 + 1_200 - 12 - 60));
@@ -135,7 +162,7 @@ mod tests {
 
     #[test]
     fn it_goes_through_its_phases() {
-        let mut validity = Validity::new(Duration::from_millis(1_200), at(0));
+        let mut validity = Validity::new(Duration::from_millis(1_200), None, at(0));
         assert_eq!(validity.next_change(at(0)), Some(at(728)));
         assert_eq!(validity.phase(at(727)), Phase::Healthy);
         assert_eq!(validity.phase(at(728)), Phase::AtRisk);
@@ -148,7 +175,7 @@ mod tests {
     #[test]
     fn a_late_answer_revives_nothing() {
         let ttl = Duration::from_millis(1_200);
-        let mut validity = Validity::new(ttl, at(0));
+        let mut validity = Validity::new(ttl, None, at(0));
         // The process was paused: the renewal was sent in time, but its answer is read after the end.
         validity.renewed(ttl, at(1_000), at(1_130));
         assert_eq!(validity.phase(at(1_130)), Phase::Over);
@@ -160,7 +187,7 @@ mod tests {
     fn a_failover_fits_into_the_ttl() {
         for milliseconds in [100, 500, 1_200, 10_000, 86_400_000] {
             let ttl = Duration::from_millis(milliseconds);
-            let validity = Validity::new(ttl, at(0));
+            let validity = Validity::new(ttl, None, at(0));
             // Answered at once, then silence: the next renewal is sent, and waited for.
             let noticed = renewal_period(ttl) + silence_limit(ttl);
             let left = validity.until().since(Moment(noticed));
@@ -168,10 +195,36 @@ mod tests {
         }
     }
 
+    #[test]
+    fn with_a_grace_it_is_over_when_nothing_was_heard_for_that_long() {
+        let (ttl, grace) = (Duration::from_secs(10), Duration::from_millis(300));
+        let mut validity = Validity::new(ttl, Some(grace), at(0));
+        assert_eq!(validity.window(), grace);
+        assert_eq!(validity.until(), at(300 - 3 - 15));
+        validity.renewed(ttl, at(100), at(160));
+        assert_eq!(validity.until(), at(100 + 282));
+        assert_eq!(validity.phase(at(281)), Phase::Healthy);
+        assert_eq!(validity.phase(at(282)), Phase::AtRisk);
+        assert_eq!(validity.phase(at(382)), Phase::Over);
+        validity.renewed(ttl, at(300), at(383));
+        assert_eq!(validity.phase(at(383)), Phase::Over);
+    }
+
+    #[test]
+    fn a_grace_that_comes_with_a_new_stream_is_in_force_at_once() {
+        let ttl = Duration::from_secs(10);
+        let mut validity = Validity::new(ttl, None, at(0));
+        validity.attached(ttl, Some(Duration::from_millis(1_000)), at(50), at(60));
+        assert_eq!(validity.until(), at(50 + 1_000 - 10 - 50), "whatever the TTL promised before");
+        validity.attached(ttl, None, at(100), at(110));
+        assert_eq!(validity.until(), at(100 + 10_000 - 100 - 500));
+    }
+
     /// A server that gives the session away as early as it may: when the TTL has passed on its clock, which runs as much
-    /// faster as clocks may, since it *received* the last renewal, which was right after that was sent.
-    fn given_away(ttl: Duration, sent: Moment) -> Moment {
-        sent.after(ttl.mul_f64(1.0 / 1.01))
+    /// faster as clocks may, since it *received* the last renewal, which was right after that was sent; or the grace since the
+    /// stream broke, which was right after that.
+    fn given_away(ttl: Duration, grace: Option<Duration>, sent: Moment) -> Moment {
+        sent.after(grace.unwrap_or(ttl).min(ttl).mul_f64(1.0 / 1.01))
     }
 
     proptest! {
@@ -179,26 +232,28 @@ mod tests {
         #[test]
         fn it_is_never_valid_after_the_server_may_have_given_it_away(
             ttl in 100_u64..20_000,
+            grace in prop::option::of(100_u64..20_000),
             steps in prop::collection::vec((0_u64..8_000, 0_u64..8_000, any::<bool>()), 1..40),
         ) {
             let ttl = Duration::from_millis(ttl);
-            let mut validity = Validity::new(ttl, at(0));
+            let grace = grace.map(|grace| Duration::from_millis(grace).min(ttl));
+            let mut validity = Validity::new(ttl, grace, at(0));
             let mut last_received = at(0);
             let mut now = at(0);
             let mut was_over = false;
             for (pause, travel, is_answered) in steps {
                 let sent = now.after(Duration::from_millis(pause));
                 now = sent.after(Duration::from_millis(travel));
-                let server_has_it = sent < given_away(ttl, last_received);
+                let server_has_it = sent < given_away(ttl, grace, last_received);
                 if is_answered && server_has_it {
                     last_received = sent;
                     validity.renewed(ttl, sent, now);
                 }
                 let phase = validity.phase(now);
                 if phase != Phase::Over {
-                    prop_assert!(now < given_away(ttl, last_received));
+                    prop_assert!(now < given_away(ttl, grace, last_received));
                     prop_assert!(!was_over);
-                    prop_assert!(validity.until() < given_away(ttl, last_received));
+                    prop_assert!(validity.until() < given_away(ttl, grace, last_received));
                     prop_assert!(validity.next_change(now).is_some_and(|change| change > now));
                 }
                 was_over = phase == Phase::Over;

@@ -8,11 +8,14 @@ use std::time::Duration;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use support::{Cluster, within};
-use tenure_client::{Client, Error, Hold};
+use tenure_client::{Client, Error, Hold, SessionOptions};
 
 const CLIENTS: usize = 6;
 const ROUNDS: usize = 20;
 const TTL: Duration = Duration::from_millis(600);
+
+/// Of every second client.
+const GRACE: Duration = Duration::from_millis(300);
 
 /// All holds that were granted and not given back.
 #[derive(Default)]
@@ -43,9 +46,9 @@ impl Ledger {
     }
 }
 
-async fn contend(client: Client, ledger: Arc<Mutex<Ledger>>) {
+async fn contend(client: Client, options: SessionOptions, ledger: Arc<Mutex<Ledger>>) {
     for round in 0..ROUNDS {
-        let guard = match within(client.lock("prize").ttl(TTL).acquire()).await {
+        let guard = match within(client.lock("prize").session(options.clone()).acquire()).await {
             Ok(guard) => guard,
             Err(Error::Lost(_) | Error::Unavailable(_)) => continue,
             Err(error) => panic!("{error}"),
@@ -71,7 +74,11 @@ async fn no_two_holds_are_valid_at_once_whatever_breaks() -> anyhow::Result<()> 
     let cluster = Cluster::start(3).await?;
     let ledger = Arc::new(Mutex::new(Ledger::default()));
     let contenders: Vec<_> = (0..CLIENTS)
-        .map(|_| Ok(tokio::spawn(contend(cluster.client()?, Arc::clone(&ledger)))))
+        .map(|number| {
+            let options = SessionOptions::new().ttl(TTL);
+            let options = if number % 2 == 0 { options } else { options.disconnect_grace(GRACE) };
+            Ok(tokio::spawn(contend(cluster.client()?, options, Arc::clone(&ledger))))
+        })
         .collect::<anyhow::Result<_>>()?;
     let all = futures::future::join_all(contenders);
     tokio::pin!(all);

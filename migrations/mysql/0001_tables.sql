@@ -36,6 +36,7 @@ CREATE TABLE IF NOT EXISTS sessions (
     id TEXT NOT NULL,
     owner TEXT NOT NULL,
     ttl_ms BIGINT NOT NULL,
+    disconnect_grace_ms BIGINT,  -- how long it outlives its stream; null: until its TTL has passed
     home BIGINT NOT NULL,        -- the server that takes its renewals
     metadata LONGTEXT NOT NULL,  -- a JSON object
     PRIMARY KEY (namespace, opened)

@@ -18,6 +18,7 @@ SELECT
     e.names AS names,
     coalesce(e.priority, 0) AS priority,
     e.ttl_ms AS ttl_ms,
+    e.disconnect_grace_ms AS disconnect_grace_ms,
     coalesce(e.min_hold_ms, 0) AS min_hold_ms,
     coalesce(e.mode, 'exclusive') AS mode,
     e.permits AS permits,
@@ -42,6 +43,7 @@ FROM batches AS b, JSON_TABLE(
         names JSON PATH '$.names',
         priority BIGINT PATH '$.priority',
         ttl_ms BIGINT PATH '$.ttl_ms',
+        disconnect_grace_ms BIGINT PATH '$.disconnect_grace_ms',
         min_hold_ms BIGINT PATH '$.min_hold_ms',
         mode LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.mode',
         permits BIGINT PATH '$.permits',
@@ -133,9 +135,10 @@ WITH session_events AS (
     WHERE e.event IN ('session_opened', 'session_attached', 'session_ended')
 ),
 known AS (
-    SELECT namespace, opened, id AS session, owner, ttl_ms, metadata FROM sessions
+    SELECT namespace, opened, id AS session, owner, ttl_ms, disconnect_grace_ms, metadata FROM sessions
     UNION ALL
-    SELECT namespace, opened, session, owner, ttl_ms, metadata FROM session_events WHERE event = 'session_opened'
+    SELECT namespace, opened, session, owner, ttl_ms, disconnect_grace_ms, metadata FROM session_events
+    WHERE event = 'session_opened'
 )
 SELECT
     k.namespace AS namespace,
@@ -143,6 +146,7 @@ SELECT
     k.opened AS opened,
     k.owner AS owner,
     coalesce(l.ttl_ms, k.ttl_ms) AS ttl_ms,
+    CASE WHEN l.event IS NULL THEN k.disconnect_grace_ms ELSE l.disconnect_grace_ms END AS disconnect_grace_ms,
     k.metadata AS metadata
 FROM known AS k
 LEFT JOIN session_events AS l ON l.namespace = k.namespace AND l.opened = k.opened AND l.recency = 1

@@ -32,12 +32,13 @@ CREATE TABLE IF NOT EXISTS servers (
 -- The open sessions at rows_revision. The view "current_sessions" adds what came after.
 CREATE TABLE IF NOT EXISTS sessions (
     namespace text NOT NULL,
-    opened bigint NOT NULL,  -- the event that opened it
+    opened bigint NOT NULL,      -- the event that opened it
     id text NOT NULL,
     owner text NOT NULL,
     ttl_ms bigint NOT NULL,
-    home bigint NOT NULL,    -- the server that takes its renewals
-    metadata text NOT NULL,  -- a JSON object
+    disconnect_grace_ms bigint,  -- how long it outlives its stream; null: until its TTL has passed
+    home bigint NOT NULL,        -- the server that takes its renewals
+    metadata text NOT NULL,      -- a JSON object
     PRIMARY KEY (namespace, opened)
 );
 

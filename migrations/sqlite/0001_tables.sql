@@ -32,12 +32,13 @@ CREATE TABLE IF NOT EXISTS servers (
 -- The open sessions at rows_revision. The view "current_sessions" adds what came after.
 CREATE TABLE IF NOT EXISTS sessions (
     namespace TEXT NOT NULL,
-    opened INTEGER NOT NULL,  -- the event that opened it
+    opened INTEGER NOT NULL,      -- the event that opened it
     id TEXT NOT NULL,
     owner TEXT NOT NULL,
     ttl_ms INTEGER NOT NULL,
-    home INTEGER NOT NULL,    -- the server that takes its renewals
-    metadata TEXT NOT NULL,   -- a JSON object
+    disconnect_grace_ms INTEGER,  -- how long it outlives its stream; null: until its TTL has passed
+    home INTEGER NOT NULL,        -- the server that takes its renewals
+    metadata TEXT NOT NULL,       -- a JSON object
     PRIMARY KEY (namespace, opened)
 ) STRICT;
 

@@ -18,6 +18,7 @@ SELECT
     e.value -> 'names' AS names,
     coalesce(e.value ->> 'priority', 0) AS priority,
     e.value ->> 'ttl_ms' AS ttl_ms,
+    e.value ->> 'disconnect_grace_ms' AS disconnect_grace_ms,
     coalesce(e.value ->> 'min_hold_ms', 0) AS min_hold_ms,
     coalesce(e.value ->> 'mode', 'exclusive') AS mode,
     e.value ->> 'permits' AS permits,
@@ -108,9 +109,10 @@ WITH session_events AS (
     WHERE e.event IN ('session_opened', 'session_attached', 'session_ended')
 ),
 known AS (
-    SELECT namespace, opened, id AS session, owner, ttl_ms, metadata FROM sessions
+    SELECT namespace, opened, id AS session, owner, ttl_ms, disconnect_grace_ms, metadata FROM sessions
     UNION ALL
-    SELECT namespace, opened, session, owner, ttl_ms, metadata FROM session_events WHERE event = 'session_opened'
+    SELECT namespace, opened, session, owner, ttl_ms, disconnect_grace_ms, metadata FROM session_events
+    WHERE event = 'session_opened'
 )
 SELECT
     k.namespace AS namespace,
@@ -118,6 +120,7 @@ SELECT
     k.opened AS opened,
     k.owner AS owner,
     coalesce(l.ttl_ms, k.ttl_ms) AS ttl_ms,
+    CASE WHEN l.event IS NULL THEN k.disconnect_grace_ms ELSE l.disconnect_grace_ms END AS disconnect_grace_ms,
     k.metadata AS metadata
 FROM known AS k
 LEFT JOIN session_events AS l ON l.namespace = k.namespace AND l.opened = k.opened AND l.recency = 1

@@ -150,6 +150,40 @@ async fn when_tenure_is_frozen_the_command_dies_before_another_gets_the_lock() {
     assert_eq!(first.status.code(), Some(75), "{}", said(&first));
 }
 
+/// The processes that were started for this server, other than `except`: `tenure`, its guards and commands.
+fn processes(url: &str, except: &Child) -> Vec<Pid> {
+    let mark = format!("TENURE_ENDPOINTS={url}");
+    let marked = |id: &String| {
+        let environment = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|line| line == mark.as_bytes())
+    };
+    let all = fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let others = all.filter(|id| *id != except.id().unwrap().to_string() && marked(id));
+    others.filter_map(|id| Pid::from_raw(id.parse().ok()?)).collect()
+}
+
+#[tokio::test]
+async fn when_a_whole_host_of_processes_is_killed_the_lock_is_free_after_the_disconnect_grace() {
+    let server = server().await;
+    let grace = ["lock", "--ttl", "1h", "--disconnect-grace", "500ms", "job", "--", "sleep", "1000"];
+    let mut first = tenure(&server.url(), &grace).spawn().unwrap();
+    let held = async || !json(&server, 0, &["ls"]).await["locks"].as_array().unwrap().is_empty();
+    wait_until(PATIENCE, "the lock is held", held).await;
+    let sessions = json(&server, 0, &["sessions"]).await;
+    assert_eq!(sessions["sessions"][0]["disconnectGrace"], "0.500s", "{sessions}");
+    let second = tenure(&server.url(), &["lock", "job", "--", "true"]).spawn().unwrap();
+    waiters(&server, "job", "1").await;
+    // None of them may live to give the lock back.
+    for blow in [Signal::STOP, Signal::KILL] {
+        for process in processes(&server.url(), &second) {
+            kill_process(process, blow).unwrap();
+        }
+    }
+    let output = timeout(PATIENCE, second.wait_with_output()).await.expect("the lock is never free").unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    first.wait().await.unwrap();
+}
+
 #[tokio::test]
 async fn a_leader_that_is_evicted_campaigns_again() {
     let server = server().await;
@@ -209,6 +243,13 @@ async fn what_is_out_of_bounds_is_refused_with_the_bounds() {
     let refused = json(&server, 2, &["acquire", "job", "--session", "s", "--ttl", "1ms"]).await;
     assert_eq!(refused["error"]["reason"], "INVALID_FIELD");
     assert!(refused["error"]["message"].as_str().unwrap().contains("500ms"), "{refused}");
+    let refused =
+        run(&server, &["lock", "--ttl", "1s", "--disconnect-grace", "2s", "--kill-grace", "0", "job", "--", "true"])
+            .await;
+    assert!(said(&refused).contains("disconnect_grace: 100ms to the ttl (1s)"), "{}", said(&refused));
+    let refused =
+        run(&server, &["lock", "--disconnect-grace", "300ms", "--kill-grace", "1s", "job", "--", "true"]).await;
+    assert!(said(&refused).contains("at most a third of the disconnect grace, 100ms"), "{}", said(&refused));
     let refused = json(&server, 70, &["renew", "nobody"]).await;
     assert_eq!(refused["error"]["reason"], "SESSION_NOT_FOUND");
 }

@@ -186,6 +186,7 @@ impl Engine {
                 mode: mode_to_wire(claim.spec.mode).into(),
                 permits: permits_to_wire(claim.spec.mode).0,
                 limit: permits_to_wire(claim.spec.mode).1,
+                disconnect_grace: None,
             }),
             ClaimStage::Releasing { token, .. } => {
                 let name = names.into_iter().next().unwrap_or_default();

@@ -205,9 +205,9 @@ impl Engine {
         self.stream.is_some() && self.sessions.values().all(Live::is_attached)
     }
 
-    /// The shortest TTL of a session, if there is one.
-    pub(crate) fn shortest_ttl(&self) -> Option<Duration> {
-        self.sessions.values().map(|live| live.presence.ttl()).min()
+    /// The shortest time for which a renewal of a session is good, if there is one.
+    pub(crate) fn shortest_window(&self) -> Option<Duration> {
+        self.sessions.values().map(|live| live.presence.window()).min()
     }
 
     /// Whether requests may be let in.
@@ -240,7 +240,7 @@ impl Engine {
                 Timer::OpenGiveUp(id) => self.give_up_opening(&id, now),
                 Timer::Attach(id) => self.send_attach(&id, now),
                 Timer::Renew(id) => self.renew_if_due(&id, now),
-                Timer::Phase(id) => self.check_phase(&id, now),
+                Timer::Phase(id) => self.phase_due(&id, now),
                 Timer::Close(id) => self.send_close(&id, now),
                 Timer::CloseGiveUp(id) => self.give_up_closing(&id, now),
                 Timer::CloseForget(id) => self.forget_closing(&id, now),

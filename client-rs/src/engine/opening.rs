@@ -67,6 +67,7 @@ impl Engine {
             namespace: self.namespace.clone(),
             session_id: id.to_string(),
             ttl: Some(to_wire(opening.options.ttl)),
+            disconnect_grace: opening.options.disconnect_grace.map(to_wire),
             owner: opening.options.owner.clone(),
             metadata: opening.options.metadata.clone().into_iter().collect(),
         });
@@ -82,7 +83,8 @@ impl Engine {
     pub(super) fn opened(&mut self, id: &Arc<str>, session: v1::Session, sent: Moment, now: Moment) {
         let Some(opening) = self.openings.remove(id) else { return };
         let ttl = session.ttl.map_or(opening.options.ttl, from_wire);
-        let presence = Arc::new(SessionPresence::new(ttl, sent));
+        let grace = session.disconnect_grace.map(from_wire);
+        let presence = Arc::new(SessionPresence::new(ttl, grace, sent));
         if let SessionState::Lost(reason) = presence.check(now) {
             self.abandon_opening(Arc::clone(id), opening, Error::Lost(reason), now);
             return;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tenure_proto::v1;
 use tenure_proto::v1::command::Kind;
@@ -33,6 +34,8 @@ pub(super) struct Live {
     renewed: Moment,
     /// When the session was attached last.
     attached: Moment,
+    /// When its phase is looked at next: the one timer for that which counts.
+    look: Moment,
     refusals: u32,
     backoff: Backoff,
     pub(super) claims: BTreeMap<ClaimKey, ClaimEntry>,
@@ -68,21 +71,20 @@ impl Engine {
             stage: Stage::Attached,
             renewed: sent,
             attached: now,
+            look: Moment(Duration::MAX),
             refusals: 0,
             backoff: backoff(),
             claims: BTreeMap::new(),
             turns: Turns::default(),
         };
-        self.timers.set(sent.after(renewal_period(presence.ttl())), Timer::Renew(Arc::clone(&id)));
-        if let Some(change) = presence.next_change(now) {
-            self.timers.set(change, Timer::Phase(Arc::clone(&id)));
-        }
-        self.sessions.insert(id, live);
+        self.timers.set(sent.after(renewal_period(presence.window())), Timer::Renew(Arc::clone(&id)));
+        self.sessions.insert(Arc::clone(&id), live);
+        self.look_at_change(&id, now);
     }
 
     pub(super) fn send_attach(&mut self, id: &Arc<str>, now: Moment) {
         let Some(live) = self.sessions.get(id).filter(|live| live.stage == Stage::Detached) else { return };
-        let limit = renewal_period(live.presence.ttl());
+        let limit = renewal_period(live.presence.window());
         let request = v1::AttachSession { namespace: self.namespace.clone(), session_id: id.to_string() };
         let Some(command) = self.send(Kind::AttachSession(request), What::Attach(Arc::clone(id)), now) else { return };
         self.timers.set(now.after(limit), Timer::Silence(command));
@@ -95,17 +97,19 @@ impl Engine {
         let Some(live) = self.sessions.get_mut(id) else { return };
         let session = answer.session.unwrap_or_default();
         let ttl = session.ttl.map_or_else(|| live.presence.ttl(), from_wire);
-        live.presence.renewed(ttl, sent, now);
+        live.presence.attached(ttl, session.disconnect_grace.map(from_wire), sent, now);
         live.stage = Stage::Attached;
         live.renewed = sent;
         live.attached = now;
         live.refusals = 0;
         live.backoff.reset();
-        self.timers.set(sent.after(renewal_period(ttl)), Timer::Renew(Arc::clone(id)));
+        self.timers.set(sent.after(renewal_period(live.presence.window())), Timer::Renew(Arc::clone(id)));
         if let SessionState::Lost(_) = live.presence.check(now) {
             self.check_phase(id, now);
             return;
         }
+        // A grace that is new may end it earlier.
+        self.look_at_change(id, now);
         let held: Vec<u64> = session
             .claims
             .iter()
@@ -144,7 +148,7 @@ impl Engine {
         let Some(live) = self.sessions.get_mut(id).filter(|live| live.is_attached()) else { return };
         live.detach();
         // At once, unless somebody else attaches it in turn: then not faster than it is renewed.
-        let period = renewal_period(live.presence.ttl());
+        let period = renewal_period(live.presence.window());
         let again =
             if now.since(live.attached) > period { now } else { now.after(live.backoff.next_pause().min(period)) };
         self.timers.set(again, Timer::Attach(Arc::clone(id)));
@@ -166,9 +170,9 @@ impl Engine {
         for id in ids {
             let Some(live) = self.sessions.get_mut(id) else { continue };
             live.renewed = now;
-            let ttl = live.presence.ttl();
-            self.timers.set(now.after(renewal_period(ttl)), Timer::Renew(Arc::clone(id)));
-            limit = limit.into_iter().chain([silence_limit(ttl)]).min();
+            let window = live.presence.window();
+            self.timers.set(now.after(renewal_period(window)), Timer::Renew(Arc::clone(id)));
+            limit = limit.into_iter().chain([silence_limit(window)]).min();
         }
         let session_ids = ids.iter().map(ToString::to_string).collect();
         let request = v1::KeepAliveRequest { namespace: self.namespace.clone(), session_ids };
@@ -183,11 +187,12 @@ impl Engine {
             if let (Some(ttl), None) = (kept.ttl, &kept.refusal) {
                 // Attached since this was sent means that another answer counts.
                 if let Some(live) = self.sessions.get(&id).filter(|live| live.is_attached()) {
-                    let (before, ttl) = (live.presence.ttl(), from_wire(ttl));
-                    live.presence.renewed(ttl, sent, now);
-                    if ttl < before {
+                    let before = live.presence.window();
+                    live.presence.renewed(from_wire(ttl), sent, now);
+                    let window = live.presence.window();
+                    if window < before {
                         // Less than was reckoned with: so the next renewal is due earlier.
-                        self.timers.set(sent.after(renewal_period(ttl)), Timer::Renew(Arc::clone(&id)));
+                        self.timers.set(sent.after(renewal_period(window)), Timer::Renew(Arc::clone(&id)));
                     }
                 }
                 continue;
@@ -204,8 +209,25 @@ impl Engine {
         }
     }
 
+    /// Looks at the session's phase when it changes next, unless it is looked at before.
+    fn look_at_change(&mut self, id: &Arc<str>, now: Moment) {
+        let Some(live) = self.sessions.get_mut(id) else { return };
+        if let Some(change) = live.presence.next_change(now).filter(|change| *change < live.look) {
+            live.look = change;
+            self.timers.set(change, Timer::Phase(Arc::clone(id)));
+        }
+    }
+
+    /// It is time to look at the session's phase.
+    pub(super) fn phase_due(&mut self, id: &Arc<str>, now: Moment) {
+        let Some(live) = self.sessions.get_mut(id).filter(|live| live.look <= now) else { return };
+        live.look = Moment(Duration::MAX);
+        self.check_phase(id, now);
+        self.look_at_change(id, now);
+    }
+
     /// Looks where the session stands, and tells it.
-    pub(super) fn check_phase(&mut self, id: &Arc<str>, now: Moment) {
+    fn check_phase(&mut self, id: &Arc<str>, now: Moment) {
         let Some(live) = self.sessions.get(id) else { return };
         match live.presence.check(now) {
             SessionState::Lost(reason) => {
@@ -215,14 +237,8 @@ impl Engine {
                 // The server may not have given anything away yet: so that others need not wait for that.
                 self.begin_closing(Arc::clone(id), until, None, now);
             }
-            state => {
-                if state == SessionState::AtRisk {
-                    tracing::warn!(session = %id, "the session is at risk: a renewal is overdue");
-                }
-                if let Some(change) = live.presence.next_change(now) {
-                    self.timers.set(change, Timer::Phase(Arc::clone(id)));
-                }
-            }
+            SessionState::AtRisk => tracing::warn!(session = %id, "the session is at risk: a renewal is overdue"),
+            SessionState::Healthy => {}
         }
     }
 
@@ -264,6 +280,6 @@ impl Engine {
 
 /// Whether a session's renewal is due, or will be within so many quarters of its period.
 fn is_due(live: &Live, now: Moment, quarters: u32) -> bool {
-    let period = renewal_period(live.presence.ttl());
+    let period = renewal_period(live.presence.window());
     live.is_attached() && live.renewed.after(period) <= now.after(period / GATHER_DIVISOR * quarters)
 }

@@ -1,5 +1,7 @@
 //! The engine against a scripted server, with the time passed in.
 
+mod grace;
+
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -79,14 +81,18 @@ impl Bench {
     }
 
     fn session(&mut self, id: &str) -> Session {
+        self.session_with(id, SessionOptions::new().ttl(TTL), session(id, &[]))
+    }
+
+    fn session_with(&mut self, id: &str, options: SessionOptions, granted: v1::Session) -> Session {
         let (reply, mut answer) = oneshot::channel();
-        let options = SessionOptions::new().ttl(TTL);
+        let grace = options.disconnect_grace.map(to_wire);
         let give_up = self.now.after(CALL);
         let request = Request::Open { id: id.into(), options, remote: self.remote.clone(), give_up, reply };
         self.engine.request(request, self.now);
         let (command, kind) = self.said_once();
-        assert!(matches!(kind, Commanded::OpenSession(_)));
-        self.hear(command, Answered::OpenSession(v1::OpenSessionResponse { session: Some(session(id, &[])) }));
+        assert!(matches!(kind, Commanded::OpenSession(request) if request.disconnect_grace == grace));
+        self.hear(command, Answered::OpenSession(v1::OpenSessionResponse { session: Some(granted) }));
         answer.try_recv().unwrap().unwrap()
     }
 

@@ -36,8 +36,8 @@ const MESSAGES_PER_TURN: usize = 64;
 const LONGEST_NAP: Duration = Duration::from_secs(1);
 /// How long sessions may take to be closed after the last handle to the client is gone.
 const LAST_WORDS: Duration = Duration::from_secs(2);
-/// The next endpoint is tried after this part of the shortest TTL at the latest.
-const STAGGER_PER_TTL: u32 = 12;
+/// The next endpoint is tried after this part of the shortest time for which a renewal is good, at the latest.
+const STAGGER_DIVISOR: u32 = 12;
 
 type Dialling = Pin<Box<dyn Future<Output = Result<Dialled>> + Send>>;
 
@@ -165,9 +165,9 @@ impl Task {
     fn dial_after(&mut self, pause: Option<Duration>) {
         let endpoints = Arc::clone(&self.endpoints);
         let order = self.order();
-        let shortest_ttl = self.engine.shortest_ttl().unwrap_or(Duration::MAX);
-        let pace = Pace { limit: self.connect_timeout, stagger: shortest_ttl / STAGGER_PER_TTL };
-        let pause = pause.map(|pause| pause.min(shortest_ttl / STAGGER_PER_TTL));
+        let stagger = self.engine.shortest_window().unwrap_or(Duration::MAX) / STAGGER_DIVISOR;
+        let pace = Pace { limit: self.connect_timeout, stagger };
+        let pause = pause.map(|pause| pause.min(stagger));
         self.dialling = Some(Box::pin(async move {
             if let Some(pause) = pause {
                 sleep(pause).await;

@@ -74,6 +74,11 @@ impl Cluster {
         Client::builder().endpoints(self.servers.iter().map(|member| member.relay.url()))
     }
 
+    /// Where a server itself listens, past its relay.
+    pub fn direct_url(&self, number: usize) -> String {
+        format!("http://{}", self.servers[number].relay.server)
+    }
+
     /// The relay in front of a server.
     pub fn relay(&self, number: usize) -> &Relay {
         &self.servers[number].relay
@@ -103,6 +108,7 @@ impl Cluster {
 /// What passes bytes on to a server.
 pub struct Relay {
     address: SocketAddr,
+    server: SocketAddr,
     mode: watch::Sender<Mode>,
     connections: Arc<()>,
 }
@@ -119,8 +125,8 @@ enum Mode {
 impl Relay {
     async fn start(server: SocketAddr) -> anyhow::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-        let relay =
-            Self { address: listener.local_addr()?, mode: watch::Sender::new(Mode::Pass), connections: Arc::new(()) };
+        let (mode, connections) = (watch::Sender::new(Mode::Pass), Arc::new(()));
+        let relay = Self { address: listener.local_addr()?, server, mode, connections };
         let (mode, connections) = (relay.mode.subscribe(), Arc::downgrade(&relay.connections));
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
@@ -143,6 +149,18 @@ impl Relay {
     /// Closes all connections, and those to come.
     pub fn cut(&self) {
         self.mode.send_replace(Mode::Cut);
+    }
+
+    /// Closes all connections, and lets those to come pass again.
+    pub async fn interrupt(&self) {
+        self.cut();
+        within(async {
+            while self.is_in_use() {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+        self.heal();
     }
 
     /// Lets nothing pass, and says nothing of it.

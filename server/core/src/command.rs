@@ -10,6 +10,8 @@ use crate::model::{Claim, LockSettings, Metadata, Mode, Revision, ServerId, Sess
 pub struct Opening {
     /// How long it lives without a renewal.
     pub ttl: Duration,
+    /// How long it outlives its stream; none: until its TTL has passed.
+    pub disconnect_grace: Option<Duration>,
     /// Who it is, for people.
     pub owner: Text,
     /// Free labels.
@@ -64,7 +66,7 @@ pub enum Handoff {
 /// What can be asked of a namespace. `home` is always the server that asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Opens a session, or attaches the open one of this id to this home with this TTL.
+    /// Opens a session, or attaches the open one of this id to this home with this TTL and disconnect grace.
     OpenSession {
         /// The session's id.
         session: Text,
@@ -100,7 +102,7 @@ pub enum Command {
     Acquire {
         /// The session that asks.
         session: Text,
-        /// Opens the session with this if it is not open, and sets its TTL if it is.
+        /// Opens the session with this if it is not open, and sets its TTL and disconnect grace if it is.
         opening: Option<Opening>,
         /// The session's home from now on.
         home: ServerId,

@@ -55,7 +55,7 @@ pub struct Eviction {
 pub enum Event {
     /// A session was opened; it is `opened` at this event's revision.
     SessionOpened(Arc<SessionSpec>),
-    /// A session got this home and TTL from now on.
+    /// A session got this home, TTL and disconnect grace from now on.
     SessionAttached {
         /// The session's id.
         session: Text,
@@ -65,6 +65,8 @@ pub enum Event {
         home: ServerId,
         /// Its TTL from now on.
         ttl: Duration,
+        /// Its disconnect grace from now on.
+        disconnect_grace: Option<Duration>,
     },
     /// A session ended. The ends of its claims come before, in the same batch.
     SessionEnded {

@@ -1,9 +1,10 @@
 //! The home of sessions: one server's timers. It takes renewals in memory, and says what is due.
 
 mod handoff;
+mod kept;
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet};
 use std::time::Duration;
 
 use crate::command::Command;
@@ -12,12 +13,13 @@ use crate::model::{Claim, ClaimState, Revision, ServerId, Session, Text};
 use crate::pauses::Pauses;
 use crate::table::Table;
 use handoff::Handoffs;
+use kept::{Bond, Kept};
 
 /// A moment on the server's service clock: how long it has been able to take renewals. Only differences count.
 pub type Tick = Duration;
 
 /// A client's stream, by a number that is unique in the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(pub u64);
 
 /// Why a renewal is not taken.
@@ -25,8 +27,8 @@ pub struct StreamId(pub u64);
 pub enum NotKept {
     /// This server is not the session's home.
     Elsewhere,
-    /// The session's time is up: its end is under way, and nothing revives it.
-    Over,
+    /// The session's time is up, and why: its end is under way, and nothing revives it.
+    Over(EndReason),
     /// The session is attached to another stream, or to none.
     NotAttached,
 }
@@ -40,6 +42,8 @@ pub struct Home {
     /// No session counts from earlier than this.
     floor: Tick,
     kept: HashMap<Text, Kept>,
+    /// The sessions with a disconnect grace, by the stream that they are attached to.
+    graced: BTreeMap<StreamId, BTreeSet<Text>>,
     /// Since when the claims that sessions hold are known here: their grant, or the move of their session to this home.
     held: HashMap<Revision, Tick>,
     /// When claims that linger here may go.
@@ -48,21 +52,6 @@ pub struct Home {
     unattended: HashMap<Revision, Tick>,
     handoffs: Handoffs,
     timers: BinaryHeap<Reverse<(Tick, Timer)>>,
-}
-
-#[derive(Debug)]
-struct Kept {
-    opened: Revision,
-    ttl: Duration,
-    renewed: Tick,
-    /// What was promised before its TTL was changed: it lives at least until then.
-    promised: Tick,
-    /// Its time was up. From then on no renewal is taken.
-    over: bool,
-    stream: Option<StreamId>,
-    pauses: Pauses,
-    /// The one timer of this session that counts.
-    timer: Tick,
 }
 
 /// How a session's renewals came during a hold.
@@ -94,6 +83,7 @@ impl Home {
             reattach,
             floor: Tick::ZERO,
             kept: HashMap::new(),
+            graced: BTreeMap::new(),
             held: HashMap::new(),
             lingering: HashMap::new(),
             unattended: HashMap::new(),
@@ -112,25 +102,25 @@ impl Home {
     pub fn observe(&mut self, recorded: &Recorded, table: &Table, now: Tick) {
         match &recorded.event {
             Event::SessionOpened(spec) if spec.home == self.me => {
-                self.keep(&spec.id, recorded.revision, spec.ttl, now);
+                self.keep(&spec.id, recorded.revision, spec.ttl, spec.disconnect_grace, now);
             }
-            Event::SessionAttached { session, opened, home, ttl } => {
-                if *home == self.me {
-                    self.keep(session, *opened, *ttl, now);
+            Event::SessionAttached { session, opened, home, ttl, disconnect_grace } => {
+                if *home != self.me {
+                    self.forget(session);
+                } else {
+                    self.keep(session, *opened, *ttl, *disconnect_grace, now);
                     if let Some(session) = table.session(session) {
                         self.watch_over_waits(session, table, now);
                         for claim in session.claim_ids().into_iter().filter_map(|id| table.claim(id)) {
                             self.hold(claim, now);
                         }
                     }
-                } else {
-                    self.kept.remove(session);
                 }
             }
             Event::SessionEnded { session, opened, .. }
                 if self.kept.get(session).is_some_and(|kept| kept.opened == *opened) =>
             {
-                self.kept.remove(session);
+                self.forget(session);
             }
             Event::ClaimGranted { claim, spec } if self.kept.contains_key(&spec.session) => {
                 self.held.insert(*claim, now);
@@ -164,14 +154,18 @@ impl Home {
         self.kept.retain(|id, kept| {
             table.session(id).is_some_and(|session| session.spec.home == me && session.opened == kept.opened)
         });
+        self.graced.retain(|_, sessions| {
+            sessions.retain(|id| self.kept.contains_key(id));
+            !sessions.is_empty()
+        });
         for session in table.sessions_after(Revision(0)).filter(|session| session.spec.home == me) {
-            match self.kept.get(&session.spec.id).map(|kept| kept.ttl) {
-                Some(ttl) if ttl == session.spec.ttl => {}
-                Some(_) => self.keep(&session.spec.id, session.opened, session.spec.ttl, now),
-                None => {
-                    self.keep(&session.spec.id, session.opened, session.spec.ttl, now);
-                    self.watch_over_waits(session, table, now);
-                }
+            let (ttl, grace) = (session.spec.ttl, session.spec.disconnect_grace);
+            let before = self.kept.get(&session.spec.id).map(|kept| (kept.ttl, kept.disconnect_grace));
+            if before != Some((ttl, grace)) {
+                self.keep(&session.spec.id, session.opened, ttl, grace, now);
+            }
+            if before.is_none() {
+                self.watch_over_waits(session, table, now);
             }
         }
         self.unattended.retain(|claim, _| table.claim(*claim).is_some());
@@ -190,46 +184,94 @@ impl Home {
         self.rebuild_handoffs(table, now);
     }
 
-    /// Renews a session: it lives for a full TTL from now.
+    /// Renews a session for a caller without a stream: it lives for a full TTL from now, whatever becomes of its stream.
     ///
     /// # Errors
-    /// If this is not its home, or if its time was up already: nothing that has expired is revived.
+    /// If this is not its home, or if its time was up already: nothing that is over is revived.
     pub fn renew(&mut self, session: &str, now: Tick) -> Result<Duration, NotKept> {
-        let floor = self.floor;
         let kept = self.kept.get_mut(session).ok_or(NotKept::Elsewhere)?;
-        if kept.over || kept.deadline(floor) <= now {
-            kept.over = true;
-            return Err(NotKept::Over);
+        kept.check(self.floor, now)?;
+        kept.renew(now);
+        kept.called = now + kept.ttl;
+        if let Bond::Broken { .. } = kept.bond {
+            // Its client has come back, if not by a stream.
+            kept.bond = Bond::None;
         }
-        kept.pauses.ended(now, now.saturating_sub(kept.renewed));
-        kept.renewed = now;
         Ok(kept.ttl)
     }
 
-    /// Renews a session on the stream that it is attached to.
+    /// Renews a session on the stream that it is attached to: it lives for a full TTL from now while the stream does, and for
+    /// its disconnect grace after that.
     ///
     /// # Errors
     /// As [`Self::renew`], and if the session is not attached to this stream.
     pub fn keep_alive(&mut self, session: &str, stream: StreamId, now: Tick) -> Result<Duration, NotKept> {
-        if self.kept.get(session).ok_or(NotKept::Elsewhere)?.stream != Some(stream) {
+        let kept = self.kept.get_mut(session).ok_or(NotKept::Elsewhere)?;
+        if kept.stream() != Some(stream) {
             return Err(NotKept::NotAttached);
         }
-        self.renew(session, now)
+        kept.check(self.floor, now)?;
+        kept.renew(now);
+        Ok(kept.ttl)
     }
 
-    /// Attaches a session to a stream. Returns the stream that it was attached to before, if that was another one.
+    /// Attaches a session to a stream, which renews it. Returns the stream that it was attached to before, if that was
+    /// another one.
     ///
     /// # Errors
-    /// If this is not the session's home.
-    pub fn attach(&mut self, session: &str, stream: StreamId) -> Result<Option<StreamId>, NotKept> {
+    /// As [`Self::renew`].
+    pub fn attach(&mut self, session: &Text, stream: StreamId, now: Tick) -> Result<Option<StreamId>, NotKept> {
         let kept = self.kept.get_mut(session).ok_or(NotKept::Elsewhere)?;
-        Ok(kept.stream.replace(stream).filter(|before| *before != stream))
+        kept.check(self.floor, now)?;
+        kept.renew(now);
+        let before = kept.stream().filter(|before| *before != stream);
+        let grace = kept.disconnect_grace;
+        kept.bond = Bond::Attached { stream, grace };
+        if let Some(before) = before {
+            self.leave_stream(session, before);
+        }
+        if grace.is_some() {
+            self.graced.entry(stream).or_default().insert(session.clone());
+        }
+        Ok(before)
+    }
+
+    /// The client's side of a stream has ended, and not by the doing of this server: the sessions that are attached to it end
+    /// after their disconnect grace, unless they are attached to another one before.
+    pub fn disconnected(&mut self, stream: StreamId, now: Tick) {
+        for session in self.graced.remove(&stream).unwrap_or_default() {
+            if let Some(Bond::Attached { stream: at, grace: Some(grace) }) =
+                self.kept.get(&session).map(|kept| kept.bond)
+                && at == stream
+            {
+                self.begin_grace(session, grace, now);
+            }
+        }
+    }
+
+    /// The stream that a session was to be attached to has ended before it was.
+    pub fn attached_in_vain(&mut self, session: &Text, now: Tick) {
+        if let Some(kept) = self.kept.get(session)
+            && let (Bond::None, Some(grace)) = (kept.bond, kept.disconnect_grace)
+        {
+            self.begin_grace(session.clone(), grace, now);
+        }
+    }
+
+    fn begin_grace(&mut self, session: Text, grace: Duration, now: Tick) {
+        let Some(kept) = self.kept.get_mut(&session) else { return };
+        kept.bond = Bond::Broken { since: now, grace };
+        let deadline = kept.deadline(self.floor);
+        if kept.timer != deadline {
+            kept.timer = deadline;
+            self.timers.push(Reverse((deadline, Timer::Session(session))));
+        }
     }
 
     /// The stream that a session is attached to.
     #[must_use]
     pub fn stream_of(&self, session: &str) -> Option<StreamId> {
-        self.kept.get(session)?.stream
+        self.kept.get(session)?.stream()
     }
 
     /// How long a session that is kept here lives on at least.
@@ -292,11 +334,12 @@ impl Home {
         self.timers.push(Reverse((at, Timer::Unattended(claim))));
     }
 
-    /// The server was not able to take renewals until now, so every session lives for a full TTL from now.
+    /// The server was not able to take renewals until now, so every session lives for a full TTL from now, or for its full
+    /// disconnect grace.
     pub fn refresh(&mut self, now: Tick) {
         self.floor = now;
         for kept in self.kept.values_mut() {
-            kept.over = false;
+            kept.over = None;
         }
     }
 
@@ -335,14 +378,16 @@ impl Home {
     fn session_due(&mut self, session: Text, at: Tick, now: Tick) -> Option<Command> {
         let floor = self.floor;
         let kept = self.kept.get_mut(&session).filter(|kept| kept.timer == at)?;
-        let deadline = kept.deadline(floor);
-        if deadline > now && !kept.over {
-            kept.timer = deadline;
-            self.timers.push(Reverse((deadline, Timer::Session(session))));
-            return None;
+        match kept.check(floor, now) {
+            Err(NotKept::Over(reason)) => {
+                Some(Command::EndSession { session, opened: kept.opened, home: self.me, reason })
+            }
+            _ => {
+                kept.timer = kept.deadline(floor);
+                self.timers.push(Reverse((kept.timer, Timer::Session(session))));
+                None
+            }
         }
-        kept.over = true;
-        Some(Command::EndSession { session, opened: kept.opened, home: self.me, reason: EndReason::Expired })
     }
 
     /// A command of [`Self::due`] could not be carried out: it is due again at `at`.
@@ -372,19 +417,37 @@ impl Home {
         self.timers.push(Reverse((at, timer)));
     }
 
-    fn keep(&mut self, session: &Text, opened: Revision, ttl: Duration, now: Tick) {
+    fn keep(&mut self, session: &Text, opened: Revision, ttl: Duration, disconnect_grace: Option<Duration>, now: Tick) {
         let before = self.kept.remove(session).filter(|kept| kept.opened == opened);
-        let stream = before.as_ref().and_then(|kept| kept.stream);
-        let promised = before.as_ref().map_or(Tick::ZERO, |kept| kept.deadline(self.floor));
+        let promised = before.as_ref().map_or(Tick::ZERO, |kept| kept.expiry(self.floor));
+        let called = before.as_ref().map_or(Tick::ZERO, |kept| kept.called);
+        let bond = before.as_ref().map_or(Bond::None, |kept| kept.bond);
         let mut pauses = Pauses::default();
         if let Some(before) = before {
             pauses = before.pauses;
             pauses.ended(now, now.saturating_sub(before.renewed));
         }
-        let timer = promised.max(now + ttl);
-        let kept = Kept { opened, ttl, renewed: now, promised, over: false, stream, pauses, timer };
+        let (renewed, over, timer) = (now, None, Tick::ZERO);
+        let mut kept = Kept { opened, ttl, disconnect_grace, renewed, promised, called, bond, over, pauses, timer };
+        kept.timer = kept.deadline(self.floor);
+        self.timers.push(Reverse((kept.timer, Timer::Session(session.clone()))));
         self.kept.insert(session.clone(), kept);
-        self.timers.push(Reverse((timer, Timer::Session(session.clone()))));
+    }
+
+    /// The session is not kept here any more.
+    fn forget(&mut self, session: &Text) {
+        if let Some(stream) = self.kept.remove(session).and_then(|kept| kept.stream()) {
+            self.leave_stream(session, stream);
+        }
+    }
+
+    fn leave_stream(&mut self, session: &Text, stream: StreamId) {
+        if let Some(sessions) = self.graced.get_mut(&stream) {
+            sessions.remove(session);
+            if sessions.is_empty() {
+                self.graced.remove(&stream);
+            }
+        }
     }
 
     /// The waits of a session that has just come here are given up unless somebody asks for them here.
@@ -412,10 +475,4 @@ impl Home {
 
 fn is_held(claim: &Claim) -> bool {
     matches!(claim.state, ClaimState::Held { .. })
-}
-
-impl Kept {
-    fn deadline(&self, floor: Tick) -> Tick {
-        (self.renewed.max(floor) + self.ttl).max(self.promised)
-    }
 }

@@ -50,6 +50,8 @@ pub struct SessionSpec {
     pub id: Text,
     /// How long it lives without a renewal.
     pub ttl: Duration,
+    /// How long it outlives its stream; none: until its TTL has passed.
+    pub disconnect_grace: Option<Duration>,
     /// Who it is, for people.
     pub owner: Text,
     /// Free labels.
@@ -61,7 +63,7 @@ pub struct SessionSpec {
 /// An open session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
-    /// What it was opened with; `ttl` and `home` as they are now.
+    /// What it was opened with; `ttl`, `disconnect_grace` and `home` as they are now.
     pub spec: SessionSpec,
     /// The revision of the event that opened it.
     pub opened: Revision,

@@ -10,7 +10,12 @@ struct Lab(Table);
 
 impl Lab {
     fn acquire(&mut self, session: &str, names: &[&str], mode: AskedMode) -> Claim {
-        let opening = Opening { ttl: Duration::from_secs(9), owner: Text::from(""), metadata: Arc::default() };
+        let opening = Opening {
+            ttl: Duration::from_secs(9),
+            disconnect_grace: None,
+            owner: Text::from(""),
+            metadata: Arc::default(),
+        };
         let command = Command::Acquire {
             session: session.into(),
             opening: Some(opening),

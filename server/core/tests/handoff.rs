@@ -42,7 +42,8 @@ impl Lab {
     }
 
     fn acquire(&mut self, session: &str, priority: i32, now: Tick) -> Revision {
-        let opening = Opening { ttl: at(1_000), owner: Text::from(""), metadata: Arc::default() };
+        let opening =
+            Opening { ttl: at(1_000), disconnect_grace: None, owner: Text::from(""), metadata: Arc::default() };
         let command = Command::Acquire {
             session: session.into(),
             opening: Some(opening),

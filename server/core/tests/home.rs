@@ -12,6 +12,9 @@ use tenure_core::{
 const ME: ServerId = ServerId(1);
 const OTHER: ServerId = ServerId(2);
 const TTL: Duration = Duration::from_secs(10);
+const GRACE: Duration = Duration::from_secs(2);
+const STREAM: StreamId = StreamId(1);
+const OTHER_STREAM: StreamId = StreamId(2);
 
 const fn at(seconds: u64) -> Tick {
     Duration::from_secs(seconds)
@@ -38,8 +41,19 @@ impl Lab {
     }
 
     fn open(&mut self, session: &str, home: ServerId, now: Tick) {
-        let opening = Opening { ttl: TTL, owner: Text::from(""), metadata: Arc::new(BTreeMap::new()) };
+        self.open_with(session, TTL, None, home, now);
+    }
+
+    fn open_with(&mut self, session: &str, ttl: Duration, grace: Option<Duration>, home: ServerId, now: Tick) {
+        let (owner, metadata) = (Text::from(""), Arc::new(BTreeMap::new()));
+        let opening = Opening { ttl, disconnect_grace: grace, owner, metadata };
         self.ask(Command::OpenSession { session: session.into(), opening, home }, now);
+    }
+
+    /// Opens a session with a disconnect grace, attached to a stream.
+    fn open_on(&mut self, session: &str, stream: StreamId, now: Tick) {
+        self.open_with(session, TTL, Some(GRACE), ME, now);
+        assert_eq!(self.home.attach(&session.into(), stream, now), Ok(None));
     }
 
     fn acquire(&mut self, session: &str, min_hold: Duration, now: Tick) -> Outcome {
@@ -57,18 +71,24 @@ impl Lab {
         self.ask(command, now)
     }
 
-    /// The sessions whose end is due, which are ended.
-    fn expire(&mut self, now: Tick) -> Vec<String> {
+    /// The sessions whose end is due, which are ended, and why.
+    fn end(&mut self, now: Tick) -> Vec<(String, EndReason)> {
         let due = self.home.due(now);
         let mut ended = Vec::new();
         for command in due {
             if let Command::EndSession { session, reason, .. } = &command {
-                assert_eq!(*reason, EndReason::Expired);
-                ended.push(session.to_string());
+                ended.push((session.to_string(), *reason));
             }
             self.ask(command, now);
         }
         ended
+    }
+
+    /// The sessions whose TTL has passed, which are ended.
+    fn expire(&mut self, now: Tick) -> Vec<String> {
+        let ended = self.end(now);
+        assert!(ended.iter().all(|(_, reason)| *reason == EndReason::Expired), "{ended:?}");
+        ended.into_iter().map(|(session, _)| session).collect()
     }
 }
 
@@ -89,8 +109,8 @@ fn a_session_lives_for_its_ttl_and_not_longer() {
 fn a_late_renewal_revives_nothing_even_before_the_end_is_committed() {
     let mut lab = Lab::new();
     lab.open("ann", ME, at(0));
-    assert_eq!(lab.home.renew("ann", at(10)), Err(NotKept::Over));
-    assert_eq!(lab.home.renew("ann", at(9)), Err(NotKept::Over), "whatever came in between");
+    assert_eq!(lab.home.renew("ann", at(10)), Err(NotKept::Over(EndReason::Expired)));
+    assert_eq!(lab.home.renew("ann", at(9)), Err(NotKept::Over(EndReason::Expired)), "whatever came in between");
     assert_eq!(lab.expire(at(10)), ["ann"]);
 }
 
@@ -139,8 +159,7 @@ fn adopted_sessions_live_for_a_full_ttl() {
 fn a_shorter_ttl_takes_nothing_from_what_was_promised() {
     let mut lab = Lab::new();
     lab.open("ann", ME, at(0));
-    let opening = Opening { ttl: at(3), owner: Text::from(""), metadata: Arc::new(BTreeMap::new()) };
-    lab.ask(Command::OpenSession { session: "ann".into(), opening, home: ME }, at(1));
+    lab.open_with("ann", at(3), None, ME, at(1));
     assert!(lab.expire(at(9)).is_empty(), "whoever renewed before counts on ten seconds");
     assert_eq!(lab.home.renew("ann", at(9)), Ok(at(3)));
     assert!(lab.expire(at(11)).is_empty());
@@ -199,10 +218,10 @@ fn only_the_stream_attached_last_keeps_a_session_alive() {
     let mut lab = Lab::new();
     let (old, new) = (StreamId(1), StreamId(2));
     lab.open("ann", ME, at(0));
-    assert_eq!(lab.home.attach("ann", old), Ok(None));
-    assert_eq!(lab.home.attach("ann", old), Ok(None));
+    assert_eq!(lab.home.attach(&"ann".into(), old, at(0)), Ok(None));
+    assert_eq!(lab.home.attach(&"ann".into(), old, at(0)), Ok(None));
     assert_eq!(lab.home.keep_alive("ann", old, at(1)), Ok(TTL));
-    assert_eq!(lab.home.attach("ann", new), Ok(Some(old)));
+    assert_eq!(lab.home.attach(&"ann".into(), new, at(1)), Ok(Some(old)));
     assert_eq!(lab.home.keep_alive("ann", old, at(2)), Err(NotKept::NotAttached));
     assert_eq!(lab.home.keep_alive("ann", new, at(2)), Ok(TTL));
 }
@@ -291,4 +310,163 @@ fn the_end_of_lingering_and_of_waiting_tells_nothing() {
     assert_eq!(told(&mut lab, vec![release], at(3)), [Some(at(3))]);
     let due = lab.home.due(at(8));
     assert_eq!(told(&mut lab, due, at(8)), [None], "the hold was over at three");
+}
+
+/// The one session that a test ended, as [`Lab::end`] tells of it.
+fn disconnected(session: &str) -> Vec<(String, EndReason)> {
+    vec![(session.to_owned(), EndReason::Disconnected)]
+}
+
+#[test]
+fn a_session_outlives_its_stream_by_its_grace() {
+    let mut lab = Lab::new();
+    lab.open_on("ann", STREAM, at(0));
+    lab.home.disconnected(STREAM, at(3));
+    assert_eq!(lab.home.next_deadline(), Some(at(5)));
+    assert_eq!(lab.home.remaining("ann", at(3)), Some(GRACE));
+    assert_eq!(lab.home.keep_alive("ann", STREAM, at(4)), Err(NotKept::NotAttached));
+    assert!(lab.end(at(4)).is_empty());
+    assert_eq!(lab.end(at(5)), disconnected("ann"));
+}
+
+#[test]
+fn a_session_that_comes_back_within_its_grace_lives_on() {
+    let mut lab = Lab::new();
+    lab.open_on("ann", STREAM, at(0));
+    lab.home.disconnected(STREAM, at(3));
+    assert_eq!(lab.home.attach(&"ann".into(), OTHER_STREAM, at(4)), Ok(None));
+    lab.home.disconnected(STREAM, at(4));
+    assert!(lab.end(at(13)).is_empty(), "its TTL counts again");
+    assert_eq!(lab.end(at(14)), [("ann".to_owned(), EndReason::Expired)]);
+}
+
+#[test]
+fn nothing_revives_a_session_after_its_grace() {
+    let mut lab = Lab::new();
+    lab.open_on("ann", STREAM, at(0));
+    lab.home.disconnected(STREAM, at(3));
+    let over = NotKept::Over(EndReason::Disconnected);
+    assert_eq!(lab.home.attach(&"ann".into(), OTHER_STREAM, at(5)), Err(over));
+    assert_eq!(lab.home.attach(&"ann".into(), OTHER_STREAM, at(4)), Err(over), "whatever came in between");
+    assert_eq!(lab.home.renew("ann", at(4)), Err(over));
+    assert_eq!(lab.end(at(5)), disconnected("ann"));
+}
+
+#[test]
+fn without_a_grace_the_end_of_a_stream_means_nothing() {
+    let mut lab = Lab::new();
+    lab.open("ann", ME, at(0));
+    lab.home.attach(&"ann".into(), STREAM, at(0)).expect("open");
+    lab.home.disconnected(STREAM, at(3));
+    assert!(lab.end(at(9)).is_empty());
+    assert_eq!(lab.expire(at(10)), ["ann"]);
+}
+
+#[test]
+fn a_stream_that_was_left_for_another_one_ends_nothing() {
+    let mut lab = Lab::new();
+    lab.open_on("ann", STREAM, at(0));
+    assert_eq!(lab.home.attach(&"ann".into(), OTHER_STREAM, at(1)), Ok(Some(STREAM)));
+    lab.home.disconnected(STREAM, at(2));
+    assert!(lab.end(at(10)).is_empty());
+    lab.home.keep_alive("ann", OTHER_STREAM, at(10)).expect("attached");
+    lab.home.disconnected(OTHER_STREAM, at(10));
+    assert_eq!(lab.end(at(12)), disconnected("ann"));
+}
+
+#[test]
+fn a_session_that_moved_away_does_not_end_with_its_old_stream() {
+    let mut lab = Lab::new();
+    lab.open_on("ann", STREAM, at(0));
+    lab.ask(Command::AttachSession { session: "ann".into(), home: OTHER }, at(1));
+    lab.home.disconnected(STREAM, at(1));
+    assert!(lab.end(at(30)).is_empty());
+    // Nor does it when it comes back.
+    lab.ask(Command::AttachSession { session: "ann".into(), home: ME }, at(30));
+    lab.home.disconnected(STREAM, at(30));
+    assert_eq!(lab.home.remaining("ann", at(30)), Some(TTL));
+}
+
+#[test]
+fn an_adopted_session_has_its_ttl_until_it_has_a_stream_here() {
+    let mut lab = Lab::new();
+    lab.open_with("ann", TTL, Some(GRACE), OTHER, at(0));
+    lab.ask(Command::Adopt { dead: OTHER, by: ME }, at(100));
+    assert_eq!(lab.home.remaining("ann", at(100)), Some(TTL));
+    lab.home.attach(&"ann".into(), STREAM, at(101)).expect("at home");
+    lab.home.disconnected(STREAM, at(102));
+    assert_eq!(lab.end(at(104)), disconnected("ann"));
+}
+
+#[test]
+fn a_stream_that_broke_before_the_attaching_counts_as_broken() {
+    let mut lab = Lab::new();
+    lab.open_with("ann", TTL, Some(GRACE), ME, at(0));
+    lab.home.attached_in_vain(&"ann".into(), at(1));
+    assert_eq!(lab.end(at(3)), disconnected("ann"));
+    // But it is nothing to a session that has another stream.
+    lab.open_on("bob", STREAM, at(3));
+    lab.home.attached_in_vain(&"bob".into(), at(4));
+    assert!(lab.end(at(12)).is_empty());
+}
+
+#[test]
+fn a_grace_counts_anew_after_the_server_could_take_no_renewals() {
+    let mut lab = Lab::new();
+    lab.open_on("ann", STREAM, at(0));
+    lab.home.disconnected(STREAM, at(3));
+    lab.home.refresh(at(4));
+    assert!(lab.end(at(5)).is_empty());
+    assert_eq!(lab.end(at(6)), disconnected("ann"));
+}
+
+#[test]
+fn the_ttl_ends_a_session_even_within_its_grace() {
+    let mut lab = Lab::new();
+    lab.open_on("ann", STREAM, at(0));
+    lab.home.disconnected(STREAM, at(9));
+    assert_eq!(lab.expire(at(10)), ["ann"]);
+}
+
+#[test]
+fn who_renews_by_a_call_is_promised_the_ttl_whatever_becomes_of_the_stream() {
+    let mut lab = Lab::new();
+    lab.open_on("ann", STREAM, at(0));
+    assert_eq!(lab.home.renew("ann", at(1)), Ok(TTL));
+    lab.home.disconnected(STREAM, at(2));
+    assert!(lab.end(at(10)).is_empty());
+    assert_eq!(lab.expire(at(11)), ["ann"]);
+    // Also if the stream has broken before.
+    lab.open_on("bob", STREAM, at(20));
+    lab.home.disconnected(STREAM, at(21));
+    assert_eq!(lab.home.renew("bob", at(22)), Ok(TTL));
+    assert!(lab.end(at(31)).is_empty());
+    assert_eq!(lab.expire(at(32)), ["bob"]);
+}
+
+#[test]
+fn a_changed_grace_counts_from_the_next_attaching_on() {
+    let mut lab = Lab::new();
+    lab.open_on("ann", STREAM, at(0));
+    // Whoever is attached was told of two seconds, and counts on them.
+    lab.open_with("ann", TTL, Some(at(1)), ME, at(1));
+    lab.home.disconnected(STREAM, at(2));
+    assert!(lab.end(at(3)).is_empty());
+    assert_eq!(lab.home.attach(&"ann".into(), OTHER_STREAM, at(3)), Ok(None));
+    lab.home.disconnected(OTHER_STREAM, at(4));
+    assert_eq!(lab.end(at(5)), disconnected("ann"));
+    lab.open_on("bob", STREAM, at(5));
+    lab.open_with("bob", TTL, None, ME, at(5));
+    lab.home.attach(&"bob".into(), STREAM, at(5)).expect("at home");
+    lab.home.disconnected(STREAM, at(6));
+    assert!(lab.end(at(14)).is_empty(), "it has none any more");
+}
+
+#[test]
+fn a_shorter_ttl_does_not_delay_the_grace() {
+    let mut lab = Lab::new();
+    lab.open_on("ann", STREAM, at(0));
+    lab.open_with("ann", at(5), Some(GRACE), ME, at(1));
+    lab.home.disconnected(STREAM, at(2));
+    assert_eq!(lab.end(at(4)), disconnected("ann"));
 }

@@ -170,8 +170,12 @@ fn operator() -> Eviction {
 }
 
 fn command(step: &Step, table: &Table) -> Command {
-    let opening =
-        |ttl| Opening { ttl: Duration::from_secs(ttl), owner: text("owner"), metadata: Arc::new(BTreeMap::new()) };
+    let opening = |ttl| Opening {
+        ttl: Duration::from_secs(ttl),
+        disconnect_grace: (ttl > 1).then(|| Duration::from_secs(ttl - 1)),
+        owner: text("owner"),
+        metadata: Arc::new(BTreeMap::new()),
+    };
     match *step {
         Step::Open { session, home, ttl } => {
             Command::OpenSession { session: session_id(session), opening: opening(ttl), home: ServerId(home) }

@@ -25,8 +25,12 @@ impl Lab {
     }
 
     fn acquire(&mut self, session: &str, name: &str, queue: bool, min_hold: Duration) -> Result<Outcome, Rejection> {
-        let opening =
-            Opening { ttl: Duration::from_secs(9), owner: Text::from("o"), metadata: Arc::new(BTreeMap::new()) };
+        let opening = Opening {
+            ttl: Duration::from_secs(9),
+            disconnect_grace: None,
+            owner: Text::from("o"),
+            metadata: Arc::new(BTreeMap::new()),
+        };
         self.ask(Command::Acquire {
             session: session.into(),
             opening: Some(opening),

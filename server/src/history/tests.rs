@@ -32,7 +32,15 @@ fn lingering_spec(session: &str, opened: u64) -> Arc<ClaimSpec> {
 
 fn opened(id: &str) -> Event {
     let (owner, metadata) = (id.into(), Arc::default());
-    Event::SessionOpened(Arc::new(SessionSpec { id: id.into(), ttl: TTL, owner, metadata, home: ServerId(1) }))
+    let home = ServerId(1);
+    Event::SessionOpened(Arc::new(SessionSpec {
+        id: id.into(),
+        ttl: TTL,
+        disconnect_grace: None,
+        owner,
+        metadata,
+        home,
+    }))
 }
 
 fn granted(claim: u64, spec: &Arc<ClaimSpec>) -> Event {

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tenure_core::{
-    Claim, ClaimState, EndReason, Event, Eviction, Home, Recorded, Revision, ServerId, StreamId, Table, Text, Transfer,
+    Claim, ClaimState, EndReason, Event, Eviction, Home, NotKept, Recorded, Revision, ServerId, StreamId, Table, Text,
+    Transfer,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -52,6 +53,15 @@ pub enum Notice {
     },
 }
 
+/// Whose doing the end of a stream is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamEnd {
+    /// The client's: it ended the stream, or its connection broke. Its sessions' disconnect grace begins.
+    Disconnect,
+    /// This server's, which drains, starts over, or does not want to go on with it. No session is the worse for it.
+    Closed,
+}
+
 /// Where a stream takes notices. One that is full is one that does not read: it is closed.
 pub type Notices = mpsc::Sender<Notice>;
 
@@ -59,7 +69,8 @@ pub(crate) struct Desk {
     pub(crate) home: Home,
     lease: Arc<Lease>,
     waits: HashMap<Revision, Vec<(u64, oneshot::Sender<WaitEnd>)>>,
-    streams: HashMap<StreamId, Notices>,
+    /// The streams that there are; without a place for notices those that were closed here, but have not ended yet.
+    streams: HashMap<StreamId, Option<Notices>>,
     count: u64,
 }
 
@@ -133,30 +144,45 @@ impl Drop for Attendance {
 impl Desk {
     /// Registers where a stream takes notices.
     pub(crate) fn open_stream(&mut self, stream: StreamId, notices: Notices) {
-        self.streams.insert(stream, notices);
+        self.streams.insert(stream, Some(notices));
     }
 
     pub(crate) fn has_stream(&self, stream: StreamId) -> bool {
-        self.streams.contains_key(&stream)
+        self.streams.get(&stream).is_some_and(Option::is_some)
     }
 
     pub(crate) fn stream_count(&self) -> usize {
-        self.streams.len()
+        self.streams.values().flatten().count()
     }
 
-    pub(crate) fn close_stream(&mut self, stream: StreamId) {
+    pub(crate) fn close_stream(&mut self, stream: StreamId, end: StreamEnd) {
         self.streams.remove(&stream);
+        if end == StreamEnd::Disconnect {
+            self.home.disconnected(stream, self.lease.standing_tick());
+        }
+    }
+
+    pub(crate) fn attach(&mut self, session: &Text, stream: StreamId) -> Result<(), NotKept> {
+        let now = self.lease.standing_tick();
+        if !self.streams.contains_key(&stream) {
+            // It ended while the command was under way.
+            self.home.attached_in_vain(session, now);
+            return Err(NotKept::NotAttached);
+        }
+        let before = self.home.attach(session, stream, now)?;
+        self.tell(before, Notice::SessionMoved { session: session.clone() });
+        Ok(())
     }
 
     /// Closes every stream: the clients come back and look what is still theirs.
     pub(crate) fn close_all_streams(&mut self) {
-        self.streams.clear();
+        self.streams.values_mut().for_each(|notices| *notices = None);
     }
 
     pub(crate) fn tell(&mut self, stream: Option<StreamId>, notice: Notice) {
-        let Some(stream) = stream else { return };
-        if self.streams.get(&stream).is_some_and(|notices| notices.try_send(notice).is_err()) {
-            self.streams.remove(&stream);
+        let Some(notices) = stream.and_then(|stream| self.streams.get_mut(&stream)) else { return };
+        if notices.as_ref().is_some_and(|open| open.try_send(notice).is_err()) {
+            *notices = None;
         }
     }
 

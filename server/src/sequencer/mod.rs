@@ -12,7 +12,9 @@ mod run;
 
 use std::sync::Arc;
 
-use tenure_core::{ClaimSpec, Command, NotKept, Outcome, Rejection, Renewals, Revision, StreamId, Table, Text};
+use tenure_core::{
+    ClaimSpec, Command, EndReason, NotKept, Outcome, Rejection, Renewals, Revision, StreamId, Table, Text,
+};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -20,7 +22,7 @@ use crate::hub::Hub;
 use crate::lease::Lease;
 use crate::store::Store;
 use desk::SharedDesk;
-pub use desk::{Attendance, Notice, Notices, WaitEnd};
+pub use desk::{Attendance, Notice, Notices, StreamEnd, WaitEnd};
 pub use run::{Settings, start};
 
 /// Why a namespace does not do what it was asked.
@@ -137,8 +139,8 @@ impl Namespace {
         let _ = self.requests.try_send(Request::CatchUp);
     }
 
-    /// Renews a session that has its home here, without asking whether it still has: only for callers who know.
-    /// `Ok(None)`: its home is elsewhere, as far as is known here.
+    /// Renews a session that has its home here, without asking whether it still has: only for callers who know. It then lives
+    /// for its TTL whatever becomes of its stream. `Ok(None)`: its home is elsewhere, as far as is known here.
     ///
     /// # Errors
     /// If the session's time was up, or this server may not answer renewals.
@@ -146,7 +148,7 @@ impl Namespace {
         let now = self.lease.tick().ok_or(Refusal::LeaseLost)?;
         match self.desk.lock().home.renew(session, now) {
             Ok(ttl) => Ok(Some(ttl)),
-            Err(NotKept::Over) => Err(over(session)),
+            Err(NotKept::Over(reason)) => Err(Refusal::over(session, reason)),
             Err(NotKept::Elsewhere | NotKept::NotAttached) => Ok(None),
         }
     }
@@ -160,15 +162,12 @@ impl Namespace {
         Ok(self.desk.lock().home.keep_alive(session, stream, now))
     }
 
-    /// Attaches a session to a stream, and tells the stream that it was attached to before.
+    /// Attaches a session to a stream, which renews it, and tells the stream that it was attached to before.
     ///
     /// # Errors
-    /// If its home is not here.
+    /// If its home is not here, its time was up, or the stream has ended: that is a disconnect of a session that has no other.
     pub fn attach(&self, session: &Text, stream: StreamId) -> Result<(), NotKept> {
-        let mut desk = self.desk.lock();
-        let before = desk.home.attach(session, stream)?;
-        desk.tell(before, Notice::SessionMoved { session: session.clone() });
-        Ok(())
+        self.desk.lock().attach(session, stream)
     }
 
     /// Lets a stream take notices.
@@ -190,8 +189,8 @@ impl Namespace {
     }
 
     /// The stream has ended.
-    pub fn close_stream(&self, stream: StreamId) {
-        self.desk.lock().close_stream(stream);
+    pub fn close_stream(&self, stream: StreamId, end: StreamEnd) {
+        self.desk.lock().close_stream(stream, end);
     }
 
     /// How long a session lives on at least, if its home is here.
@@ -214,15 +213,18 @@ impl Namespace {
         self.desk.lock().home.session_count()
     }
 
-    /// Every session that has its home here lives for a full TTL from now: this server could take no renewals for a while.
+    /// Every session that has its home here lives for a full TTL from now, or its full disconnect grace: this server could
+    /// take no renewals for a while.
     pub(crate) fn refresh(&self) {
         let now = self.lease.standing_tick();
         self.desk.lock().home.refresh(now);
     }
 }
 
-/// The refusal for a session whose time is up, though its end is not in the log yet.
-fn over(session: &str) -> Refusal {
-    let reason = tenure_core::EndReason::Expired;
-    Refusal::Rejected(Rejection::SessionEnded { session: session.into(), reason })
+impl Refusal {
+    /// For a session whose time is up, though its end may not be in the log yet.
+    #[must_use]
+    pub fn over(session: &str, reason: EndReason) -> Self {
+        Self::Rejected(Rejection::SessionEnded { session: session.into(), reason })
+    }
 }

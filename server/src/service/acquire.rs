@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::bounds::{self, Wait};
 use super::problem::Problem;
+use super::sessions::keep;
 use super::{Api, Via, convert, fresh_session_id, in_time};
 use crate::sequencer::{Attendance, Decided, Namespace, Refusal, WaitEnd};
 
@@ -69,7 +70,7 @@ impl Api {
         };
         let namespace = self.namespace(&request.namespace).await?;
         let asked = self.asked(request, wait)?;
-        self.check_presence(&namespace, &asked, via)?;
+        self.check_presence(&namespace, &asked, via).await?;
         loop {
             let command = asked.command(self.node()?.id());
             let decided = in_time(async { Ok(namespace.decide(command).await?) }).await?;
@@ -119,7 +120,9 @@ impl Api {
             bounds::session_id("session_id", &request.session_id)?
         };
         let owner = bounds::label("owner", &request.owner)?;
-        let opening = ttl.map(|ttl| Opening { ttl, owner, metadata: tenure_core::Metadata::default() });
+        let disconnect_grace = bounds::disconnect_grace(request.disconnect_grace, ttl)?;
+        let metadata = tenure_core::Metadata::default();
+        let opening = ttl.map(|ttl| Opening { ttl, disconnect_grace, owner, metadata });
         Ok(Asked {
             session,
             opening,
@@ -134,18 +137,13 @@ impl Api {
 
     /// Renews the session if its home is here, so that nothing is granted to one whose time is up; on a stream, it must be
     /// attached to that stream unless this opens it.
-    fn check_presence(&self, namespace: &Namespace, asked: &Asked, via: Via) -> Result<(), Problem> {
+    async fn check_presence(&self, namespace: &Namespace, asked: &Asked, via: Via) -> Result<(), Problem> {
         match via {
-            Via::Stream(stream) if asked.opening.is_none() => match namespace.keep_alive(&asked.session, stream) {
-                Ok(Err(tenure_core::NotKept::Over)) => namespace.renew(&asked.session).map(drop).map_err(Problem::from),
-                Ok(Err(_)) => Err(Problem::NotAttached { session: asked.session.clone() }),
-                Ok(Ok(_)) | Err(Refusal::LeaseLost) => Ok(()),
-                Err(refusal) => Err(refusal.into()),
+            Via::Stream(stream) if asked.opening.is_none() => match keep(namespace, &asked.session, stream) {
+                Ok(_) | Err(Problem::Refused(Refusal::LeaseLost)) => Ok(()),
+                Err(problem) => Err(problem),
             },
-            _ => match namespace.renew(&asked.session) {
-                Ok(_) | Err(Refusal::LeaseLost) => Ok(()),
-                Err(refusal) => Err(refusal.into()),
-            },
+            _ => self.note_presence(namespace, &asked.session, via).await,
         }
     }
 }

@@ -30,6 +30,8 @@ const DEFAULT_DRAIN: Duration = Duration::from_secs(10);
 const LONGEST_SETTLING: Duration = Duration::from_secs(24 * 60 * 60);
 const DEFAULT_SETTLING: Duration = Duration::from_secs(10);
 const LONGEST_MIN_HOLD: Duration = Duration::from_secs(24 * 60 * 60);
+/// Less would end sessions of clients that are well: they ping three times in a grace, and have to come back within it.
+const SHORTEST_DISCONNECT_GRACE: Duration = Duration::from_millis(100);
 
 /// The bounds of TTLs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,6 +168,21 @@ pub(crate) fn ttl(value: Option<prost_types::Duration>, bounds: TtlBounds) -> Re
 pub(crate) fn required_ttl(value: Option<prost_types::Duration>, bounds: TtlBounds) -> Result<Duration, Problem> {
     let missing = || Problem::field("ttl", format!("required: {:?} to {:?}", bounds.min, bounds.max));
     ttl(value, bounds)?.ok_or_else(missing)
+}
+
+/// The disconnect grace that goes with a TTL.
+pub(crate) fn disconnect_grace(
+    value: Option<prost_types::Duration>,
+    ttl: Option<Duration>,
+) -> Result<Option<Duration>, Problem> {
+    let Some(value) = value else { return Ok(None) };
+    let Some(ttl) = ttl else { return Err(Problem::field("disconnect_grace", "only together with a ttl")) };
+    let bound = format!("{SHORTEST_DISCONNECT_GRACE:?} to the ttl ({ttl:?})");
+    let grace = duration("disconnect_grace", value, &bound)?;
+    if grace < SHORTEST_DISCONNECT_GRACE || grace > ttl {
+        return Err(Problem::field("disconnect_grace", format!("{bound}, not {grace:?}")));
+    }
+    Ok(Some(whole_ms(grace)))
 }
 
 pub(crate) fn wait(value: Option<prost_types::Duration>) -> Result<Wait, Problem> {

@@ -99,6 +99,7 @@ pub(crate) fn session_with(session: &Session, claims: impl Iterator<Item = v1::C
         home: spec.home.0,
         claims: claims.collect(),
         remaining: None,
+        disconnect_grace: spec.disconnect_grace.map(duration),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures::future::join_all;
-use tenure_core::{Command, Opening, Outcome, Revision, Text};
+use tenure_core::{Command, NotKept, Opening, Outcome, Revision, StreamId, Table, Text};
 use tenure_proto::v1;
 
 use super::problem::Problem;
@@ -17,6 +17,7 @@ impl Api {
         via: Via,
     ) -> Result<v1::OpenSessionResponse, Problem> {
         let ttl = bounds::required_ttl(request.ttl, self.ttl())?;
+        let disconnect_grace = bounds::disconnect_grace(request.disconnect_grace, Some(ttl))?;
         let session = match request.session_id.as_str() {
             "" => fresh_session_id(),
             id => bounds::session_id("session_id", id)?,
@@ -24,10 +25,10 @@ impl Api {
         let owner = bounds::label("owner", &request.owner)?;
         let metadata = bounds::metadata(request.metadata)?;
         let namespace = self.namespace(&request.namespace).await?;
-        renew_if_here(&namespace, &session)?;
+        self.note_presence(&namespace, &session, via).await?;
         let command = Command::OpenSession {
             session: session.clone(),
-            opening: Opening { ttl, owner, metadata },
+            opening: Opening { ttl, disconnect_grace, owner, metadata },
             home: self.node()?.id(),
         };
         let (session, _) = decide_open(&namespace, &session, command, via).await?;
@@ -41,7 +42,7 @@ impl Api {
     ) -> Result<v1::AttachedSession, Problem> {
         let session = bounds::session_id("session_id", &request.session_id)?;
         let namespace = self.namespace(&request.namespace).await?;
-        renew_if_here(&namespace, &session)?;
+        self.note_presence(&namespace, &session, via).await?;
         let command = Command::AttachSession { session: session.clone(), home: self.node()?.id() };
         let (session, revision) = decide_open(&namespace, &session, command, via).await?;
         Ok(v1::AttachedSession { session: Some(session), revision })
@@ -57,18 +58,45 @@ impl Api {
 
     async fn renew_anywhere(&self, namespace: &Namespace, session: &Text) -> Result<Duration, Problem> {
         // Taken before anything else, so that the time of the call counts; answered only if this is still the home.
-        let renewed = namespace.renew(session)?;
+        let renewed = match namespace.renew(session) {
+            Err(Refusal::LeaseLost) => return Err(Refusal::LeaseLost.into()),
+            // Unless it is over, it may have moved.
+            renewed => renewed,
+        };
         let me = self.node()?.id();
-        let id = session.clone();
-        let home = namespace.read(move |table| table.session(&id).map(|found| found.spec.home)).await?;
-        if let (Some(ttl), Some(home)) = (renewed, home)
-            && home == me
+        if self.is_home(namespace, session).await?
+            && let Some(ttl) = renewed?
         {
             return Ok(ttl);
         }
         namespace.decide(Command::AttachSession { session: session.clone(), home: me }).await?;
         let gone = || Problem::Refused(Refusal::Unavailable("the session moved meanwhile".to_owned()));
         namespace.renew(session)?.ok_or_else(gone)
+    }
+
+    /// Takes note that a session's client is there: renews the session if it is at home here, and attaches it to the client's
+    /// stream at once, so that it does not end while its command is being decided. What comes late revives nothing.
+    pub(super) async fn note_presence(&self, namespace: &Namespace, session: &Text, via: Via) -> Result<(), Problem> {
+        let over = match via {
+            Via::Call => match namespace.renew(session) {
+                Ok(_) | Err(Refusal::LeaseLost) => return Ok(()),
+                Err(refusal) => refusal,
+            },
+            Via::Stream(stream) => match namespace.attach(session, stream) {
+                Err(NotKept::Over(reason)) => Refusal::over(session, reason),
+                // Attached once more when the command has been decided.
+                Ok(()) | Err(NotKept::Elsewhere | NotKept::NotAttached) => return Ok(()),
+            },
+        };
+        // It may live on elsewhere, and nobody has told this server yet.
+        if in_time(self.is_home(namespace, session)).await? { Err(over.into()) } else { Ok(()) }
+    }
+
+    /// Whether this server is the session's home, as the log's head has it.
+    async fn is_home(&self, namespace: &Namespace, session: &Text) -> Result<bool, Problem> {
+        let (me, id) = (self.node()?.id(), session.clone());
+        let is_home = move |table: &Table| table.session(&id).is_some_and(|found| found.spec.home == me);
+        Ok(namespace.read(is_home).await?)
     }
 
     pub(super) async fn keep_alive(
@@ -138,14 +166,6 @@ impl Api {
     }
 }
 
-/// A session whose time is up is not revived by anything that comes late.
-fn renew_if_here(namespace: &Namespace, session: &Text) -> Result<(), Problem> {
-    match namespace.renew(session) {
-        Ok(_) | Err(Refusal::LeaseLost) => Ok(()),
-        Err(refusal) => Err(refusal.into()),
-    }
-}
-
 /// Decides a command that leaves a session open, and attaches the session to the stream that the command came by.
 async fn decide_open(
     namespace: &Namespace,
@@ -166,20 +186,19 @@ async fn decide_open(
 fn attach(namespace: &Namespace, session: &Text, via: Via) -> Result<(), Problem> {
     match via {
         Via::Call => Ok(()),
-        Via::Stream(stream) => {
-            namespace.attach(session, stream).map_err(|_| Problem::NotAttached { session: session.clone() })
-        }
+        Via::Stream(stream) => namespace.attach(session, stream).map_err(|why| not_kept(session, why)),
     }
 }
 
-fn keep(namespace: &Namespace, session: &Text, stream: tenure_core::StreamId) -> Result<Duration, Problem> {
-    match namespace.keep_alive(session, stream)? {
-        Ok(ttl) => Ok(ttl),
-        Err(tenure_core::NotKept::Over) => {
-            namespace.renew(session)?;
-            Err(Problem::NotAttached { session: session.clone() })
-        }
-        Err(_) => Err(Problem::NotAttached { session: session.clone() }),
+/// Renews a session on the stream that it is attached to.
+pub(super) fn keep(namespace: &Namespace, session: &Text, stream: StreamId) -> Result<Duration, Problem> {
+    namespace.keep_alive(session, stream)?.map_err(|why| not_kept(session, why))
+}
+
+fn not_kept(session: &Text, why: NotKept) -> Problem {
+    match why {
+        NotKept::Over(reason) => Refusal::over(session, reason).into(),
+        NotKept::Elsewhere | NotKept::NotAttached => Problem::NotAttached { session: session.clone() },
     }
 }
 

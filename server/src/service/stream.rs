@@ -19,7 +19,7 @@ use super::grpc::MAX_MESSAGE;
 use super::problem::Problem;
 use super::{Api, Via, bounds, convert};
 use crate::node::Node;
-use crate::sequencer::{Namespace, Notice, Refusal};
+use crate::sequencer::{Namespace, Notice, Refusal, StreamEnd};
 
 /// How many answers wait for the reader before commands are held back.
 const ANSWERS: usize = 256;
@@ -97,39 +97,44 @@ impl Connection {
     async fn run(mut self, mut requests: Streaming<v1::StreamRequest>) {
         let draining = self.api.draining().clone();
         let responses = self.responses.clone();
-        let end = loop {
+        let (status, end) = loop {
             tokio::select! {
-                () = responses.closed() => break None,
-                () = self.node_ended.cancelled() => break Some(Status::from(Problem::Refused(Refusal::Draining))),
-                () = draining.cancelled() => break Some(self.go_away(&mut requests).await.into()),
+                () = responses.closed() => break (None, StreamEnd::Disconnect),
+                () = self.node_ended.cancelled() => {
+                    break (Some(Status::from(Problem::Refused(Refusal::Draining))), StreamEnd::Closed);
+                }
+                () = draining.cancelled() => break (Some(self.go_away(&mut requests).await.into()), StreamEnd::Closed),
                 Some(done) = self.done.1.recv() => {
                     self.under_way.remove(&done);
                 }
                 Some(notice) = self.told.recv() => {
                     if !self.send(0, notice_of(notice)).await {
-                        break None;
+                        break (None, StreamEnd::Disconnect);
                     }
                 }
                 request = requests.next() => match request {
                     Some(Ok(request)) => match self.take(request).await {
                         Ok(()) => {}
-                        Err(problem) => break Some(problem.into()),
+                        Err(problem) => break (Some(problem.into()), StreamEnd::Closed),
                     },
-                    Some(Err(status)) => break Some(status),
-                    None => break None,
+                    Some(Err(status)) => break (Some(status), StreamEnd::Disconnect),
+                    None => break (None, StreamEnd::Disconnect),
                 },
             }
             if self.namespaces_closed() {
                 let reason = "attach again: the state was loaded anew".to_owned();
-                break Some(Problem::Refused(Refusal::Unavailable(reason)).into());
+                break (Some(Problem::Refused(Refusal::Unavailable(reason)).into()), StreamEnd::Closed);
             }
         };
-        if let Some(status) = end {
+        if let Some(status) = status {
             // A reader that does not read is not waited for.
             let _ = responses.try_send(Err(status));
         }
+        // Whoever leaves a server that has told them to go away does not disconnect, however that is seen here first.
+        let is_ours = draining.is_cancelled() || self.node_ended.is_cancelled() || self.namespaces_closed();
+        let end = if is_ours { StreamEnd::Closed } else { end };
         for namespace in self.namespaces.values() {
-            namespace.close_stream(self.id);
+            namespace.close_stream(self.id, end);
         }
     }
 

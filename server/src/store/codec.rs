@@ -39,6 +39,8 @@ struct Line<'a> {
     priority: i32,
     #[serde(skip_serializing_if = "Option::is_none")]
     ttl_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    disconnect_grace_ms: Option<u64>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     mode: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -230,6 +232,7 @@ impl<'a> Line<'a> {
             session: Some((&*spec.id).into()),
             owner: Some((&*spec.owner).into()),
             ttl_ms: Some(millis(spec.ttl)),
+            disconnect_grace_ms: spec.disconnect_grace.map(millis),
             home: Some(spec.home.0),
             metadata: Cow::Borrowed(&spec.metadata),
             ..Self::default()
@@ -261,12 +264,13 @@ impl<'a> From<&'a Recorded> for Line<'a> {
             Event::SessionOpened(spec) => {
                 Line { opened: Some(recorded.revision.0), ..Line::of_session("session_opened", spec) }
             }
-            Event::SessionAttached { session, opened, home, ttl } => Line {
+            Event::SessionAttached { session, opened, home, ttl, disconnect_grace } => Line {
                 event: "session_attached".into(),
                 session: Some((&**session).into()),
                 opened: Some(opened.0),
                 home: Some(home.0),
                 ttl_ms: Some(millis(*ttl)),
+                disconnect_grace_ms: disconnect_grace.map(millis),
                 ..Line::default()
             },
             Event::SessionEnded { session, opened, reason } => Line {
@@ -401,6 +405,7 @@ impl TryFrom<Line<'_>> for Recorded {
             "session_opened" => Event::SessionOpened(Arc::new(SessionSpec {
                 id: text(line.session, "session")?,
                 ttl: Duration::from_millis(need(line.ttl_ms, "ttl_ms")?),
+                disconnect_grace: line.disconnect_grace_ms.map(Duration::from_millis),
                 owner: text(line.owner, "owner")?,
                 metadata: Arc::new(line.metadata.into_owned()),
                 home: ServerId(need(line.home, "home")?),
@@ -410,6 +415,7 @@ impl TryFrom<Line<'_>> for Recorded {
                 opened: Revision(need(line.opened, "opened")?),
                 home: ServerId(need(line.home, "home")?),
                 ttl: Duration::from_millis(need(line.ttl_ms, "ttl_ms")?),
+                disconnect_grace: line.disconnect_grace_ms.map(Duration::from_millis),
             },
             "session_ended" => Event::SessionEnded {
                 session: text(line.session, "session")?,

@@ -104,7 +104,7 @@ macro_rules! statements {
                 ORDER BY revision DESC",
             heads: "SELECT name, revision FROM namespaces",
             rows_revision: "SELECT rows_revision FROM namespaces WHERE name = ?",
-            load_sessions: "SELECT opened, id, owner, ttl_ms, home, metadata FROM sessions \
+            load_sessions: "SELECT opened, id, owner, ttl_ms, disconnect_grace_ms, home, metadata FROM sessions \
                 WHERE namespace = ? AND opened > ? ORDER BY opened LIMIT ?",
             load_claims: "SELECT id, position, name, state, token, session, opened, owner, priority, min_hold_ms, home, \
                 mode, permits, permit_limit, transfer_to, transfer_started, drain_ms, metadata FROM claims WHERE namespace = ? AND id >= ? AND (id > ? OR position > ?) \
@@ -119,10 +119,10 @@ macro_rules! statements {
             // In this order, or MariaDB unpacks the JSON again for each row of the namespace.
             delete_sessions: "DELETE s FROM JSON_TABLE(?, '$[*]' COLUMNS (k BIGINT PATH '$')) AS j \
                 STRAIGHT_JOIN sessions AS s ON s.opened = j.k WHERE s.namespace = ?",
-            insert_sessions: "INSERT INTO sessions (namespace, opened, id, owner, ttl_ms, home, metadata) \
-                SELECT ?, opened, id, owner, ttl_ms, home, metadata FROM JSON_TABLE(?, '$[*]' COLUMNS \
+            insert_sessions: "INSERT INTO sessions (namespace, opened, id, owner, ttl_ms, disconnect_grace_ms, home, metadata) \
+                SELECT ?, opened, id, owner, ttl_ms, disconnect_grace_ms, home, metadata FROM JSON_TABLE(?, '$[*]' COLUMNS \
                 (opened BIGINT PATH '$.opened', id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.id', owner LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.owner', \
-                ttl_ms BIGINT PATH '$.ttl_ms', home BIGINT PATH '$.home', metadata LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.metadata')) AS r",
+                ttl_ms BIGINT PATH '$.ttl_ms', disconnect_grace_ms BIGINT PATH '$.disconnect_grace_ms', home BIGINT PATH '$.home', metadata LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.metadata')) AS r",
             delete_claims: "DELETE c FROM JSON_TABLE(?, '$[*]' COLUMNS (k BIGINT PATH '$')) AS j \
                 STRAIGHT_JOIN claims AS c ON c.id = j.k WHERE c.namespace = ?",
             insert_claims: "INSERT INTO claims (namespace, id, position, name, state, token, session, opened, owner, \

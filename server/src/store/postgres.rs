@@ -131,7 +131,7 @@ macro_rules! statements {
                 ORDER BY revision DESC",
             heads: "SELECT name, revision FROM namespaces",
             rows_revision: "SELECT rows_revision FROM namespaces WHERE name = $1",
-            load_sessions: "SELECT opened, id, owner, ttl_ms, home, metadata FROM sessions \
+            load_sessions: "SELECT opened, id, owner, ttl_ms, disconnect_grace_ms, home, metadata FROM sessions \
                 WHERE namespace = $1 AND opened > $2 ORDER BY opened LIMIT $3",
             load_claims: "SELECT id, position, name, state, token, session, opened, owner, priority, min_hold_ms, home, \
                 mode, permits, permit_limit, transfer_to, transfer_started, drain_ms, metadata FROM claims WHERE namespace = $1 AND id >= $2 AND (id > $3 OR position > $4) \
@@ -145,9 +145,10 @@ macro_rules! statements {
             ),
             delete_sessions: "DELETE FROM sessions WHERE opened IN \
                 (SELECT k.value::bigint FROM jsonb_array_elements_text($1::jsonb) AS k (value)) AND namespace = $2",
-            insert_sessions: "INSERT INTO sessions (namespace, opened, id, owner, ttl_ms, home, metadata) \
-                SELECT $1, opened, id, owner, ttl_ms, home, metadata FROM jsonb_to_recordset($2::jsonb) AS r \
-                (opened bigint, id text, owner text, ttl_ms bigint, home bigint, metadata text)",
+            insert_sessions: "INSERT INTO sessions (namespace, opened, id, owner, ttl_ms, disconnect_grace_ms, home, metadata) \
+                SELECT $1, opened, id, owner, ttl_ms, disconnect_grace_ms, home, metadata \
+                FROM jsonb_to_recordset($2::jsonb) AS r (opened bigint, id text, owner text, ttl_ms bigint, \
+                disconnect_grace_ms bigint, home bigint, metadata text)",
             delete_claims: "DELETE FROM claims WHERE id IN \
                 (SELECT k.value::bigint FROM jsonb_array_elements_text($1::jsonb) AS k (value)) AND namespace = $2",
             insert_claims: "INSERT INTO claims (namespace, id, position, name, state, token, session, opened, owner, \

@@ -21,6 +21,7 @@ struct SessionRow<'a> {
     id: &'a str,
     owner: &'a str,
     ttl_ms: u64,
+    disconnect_grace_ms: Option<u64>,
     home: u64,
     metadata: String,
 }
@@ -79,6 +80,7 @@ fn session_row(session: &Session) -> Result<SessionRow<'_>, CodecError> {
         id: &session.spec.id,
         owner: &session.spec.owner,
         ttl_ms: millis(session.spec.ttl),
+        disconnect_grace_ms: session.spec.disconnect_grace.map(millis),
         home: session.spec.home.0,
         metadata: encode_metadata(&session.spec.metadata)?,
     })
@@ -159,8 +161,9 @@ pub(super) fn session(row: &Row) -> Result<Session, Failure> {
         id: text(row, 1)?,
         owner: text(row, 2)?,
         ttl: Duration::from_millis(number(row, 3)?),
-        home: ServerId(number(row, 4)?),
-        metadata: decode_metadata(row.text(5)?).map_err(unreadable)?,
+        disconnect_grace: if row.is_null(4) { None } else { Some(Duration::from_millis(number(row, 4)?)) },
+        home: ServerId(number(row, 5)?),
+        metadata: decode_metadata(row.text(6)?).map_err(unreadable)?,
     };
     Ok(Session { spec, opened: Revision(number(row, 0)?), claims: Default::default() })
 }

@@ -38,7 +38,7 @@ static STATEMENTS: Statements = Statements {
         ORDER BY revision DESC",
     heads: "SELECT name, revision FROM namespaces",
     rows_revision: "SELECT rows_revision FROM namespaces WHERE name = ?",
-    load_sessions: "SELECT opened, id, owner, ttl_ms, home, metadata FROM sessions \
+    load_sessions: "SELECT opened, id, owner, ttl_ms, disconnect_grace_ms, home, metadata FROM sessions \
         WHERE namespace = ? AND opened > ? ORDER BY opened LIMIT ?",
     load_claims: "SELECT id, position, name, state, token, session, opened, owner, priority, min_hold_ms, home, \
         mode, permits, permit_limit, transfer_to, transfer_started, drain_ms, metadata FROM claims \
@@ -48,9 +48,9 @@ static STATEMENTS: Statements = Statements {
     advance_rows: "UPDATE namespaces SET rows_revision = ? WHERE name = ? AND rows_revision = ? \
         AND EXISTS (SELECT 1 FROM batches AS b WHERE b.namespace = ? AND b.revision = ?)",
     delete_sessions: "DELETE FROM sessions WHERE opened IN (SELECT value FROM json_each(?)) AND namespace = ?",
-    insert_sessions: "INSERT INTO sessions (namespace, opened, id, owner, ttl_ms, home, metadata) \
-        SELECT ?, value ->> 'opened', value ->> 'id', value ->> 'owner', value ->> 'ttl_ms', value ->> 'home', \
-        value ->> 'metadata' FROM json_each(?)",
+    insert_sessions: "INSERT INTO sessions (namespace, opened, id, owner, ttl_ms, disconnect_grace_ms, home, metadata) \
+        SELECT ?, value ->> 'opened', value ->> 'id', value ->> 'owner', value ->> 'ttl_ms', \
+        value ->> 'disconnect_grace_ms', value ->> 'home', value ->> 'metadata' FROM json_each(?)",
     delete_claims: "DELETE FROM claims WHERE id IN (SELECT value FROM json_each(?)) AND namespace = ?",
     insert_claims: "INSERT INTO claims (namespace, id, position, name, state, token, session, opened, owner, priority, \
         min_hold_ms, home, mode, permits, permit_limit, transfer_to, transfer_started, drain_ms, metadata) \

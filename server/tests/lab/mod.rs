@@ -88,10 +88,15 @@ impl Server {
     }
 
     pub fn acquire(&self, session: &str, name: &str) -> Command {
-        let opening = Opening { ttl: TTL, owner: Text::from("lab"), metadata: Arc::default() };
+        let opening = Opening { ttl: TTL, disconnect_grace: None, owner: Text::from("lab"), metadata: Arc::default() };
+        self.acquire_in(session, Some(opening), name)
+    }
+
+    /// Asks for a lock in a session that is open, unless it is to be opened like this.
+    pub fn acquire_in(&self, session: &str, opening: Option<Opening>, name: &str) -> Command {
         Command::Acquire {
             session: session.into(),
-            opening: Some(opening),
+            opening,
             home: self.node.id(),
             names: vec![name.into()],
             mode: AskedMode::Exclusive,
@@ -104,13 +109,18 @@ impl Server {
 
     /// Takes a free lock.
     pub async fn hold(&self, session: &str, name: &str) -> Revision {
-        let decided = self.ask(self.acquire(session, name)).await.expect("free");
+        self.hold_by(self.acquire(session, name)).await
+    }
+
+    /// Takes a free lock by this command.
+    pub async fn hold_by(&self, acquire: Command) -> Revision {
+        let decided = self.ask(acquire).await.expect("free");
         if let Some(attendance) = decided.attendance {
             attendance.satisfied();
         }
         match decided.outcome {
             Outcome::Held { claim, .. } => claim.token().expect("held"),
-            other => panic!("{session} should hold {name}: {other:?}"),
+            other => panic!("it should be held: {other:?}"),
         }
     }
 

@@ -32,10 +32,11 @@ impl Model {
                 let session = Session { spec: (**spec).clone(), opened: recorded.revision, claims: BTreeMap::new() };
                 self.sessions.insert(recorded.revision, session);
             }
-            Event::SessionAttached { opened, home, ttl, .. } => {
+            Event::SessionAttached { opened, home, ttl, disconnect_grace, .. } => {
                 let session = self.sessions.get_mut(opened).expect("attached while open");
                 session.spec.home = *home;
                 session.spec.ttl = *ttl;
+                session.spec.disconnect_grace = *disconnect_grace;
             }
             Event::SessionEnded { opened, .. } => {
                 self.sessions.remove(opened).expect("ended once");
@@ -141,6 +142,7 @@ impl Random {
                 opened: chosen.opened,
                 home: ServerId(revision),
                 ttl: Duration::from_millis(revision * 1000),
+                disconnect_grace: (revision % 2 == 0).then(|| Duration::from_millis(revision * 100)),
             },
             (3, _) => Event::SessionEnded { session: chosen.spec.id.clone(), opened: chosen.opened, reason },
             (4, _) => Event::ServerAdopted { dead: chosen.spec.home, by: ServerId(revision) },

@@ -55,6 +55,7 @@ pub(crate) fn session(opened: u64, id: &str) -> Session {
     let spec = SessionSpec {
         id: id.into(),
         ttl: Duration::from_millis(1200 + opened % 7),
+        disconnect_grace: (opened % 3 != 0).then(|| Duration::from_millis(300 + opened % 5)),
         owner: format!("owner of {id}").into(),
         metadata: Arc::new(BTreeMap::from([("key \"k\"".to_owned(), format!("värde {id}\\\n\t'"))])),
         home: ServerId(opened % 3 + 1),
@@ -172,7 +173,13 @@ pub(crate) fn every_event() -> Vec<Event> {
         events.push(Event::ClaimGranted { claim: Revision(3), spec });
     }
     let empty = Session {
-        spec: SessionSpec { owner: "".into(), metadata: Arc::default(), ttl: Duration::ZERO, ..session(1, "s").spec },
+        spec: SessionSpec {
+            owner: "".into(),
+            metadata: Arc::default(),
+            ttl: Duration::ZERO,
+            disconnect_grace: None,
+            ..session(1, "s").spec
+        },
         ..session(1, "s")
     };
     let all: Vec<&str> = names.iter().map(|name| &**name).collect();
@@ -184,6 +191,14 @@ pub(crate) fn every_event() -> Vec<Event> {
         opened: Revision(1),
         home: ServerId(i64::MAX as u64),
         ttl: Duration::from_secs(86_400),
+        disconnect_grace: None,
+    });
+    events.push(Event::SessionAttached {
+        session: "s".into(),
+        opened: Revision(1),
+        home: ServerId(1),
+        ttl: Duration::from_secs(86_400),
+        disconnect_grace: Some(Duration::from_secs(86_400)),
     });
     for reason in EndReason::ALL {
         let (eviction, still_held) = (Some(operator()), spec.names.clone());

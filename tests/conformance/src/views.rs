@@ -18,7 +18,8 @@ const WAITERS: &str = "SELECT concat_ws('|', namespace, name, place, claim, sess
     FROM current_waiters";
 const SETTINGS: &str = "SELECT concat_ws('|', namespace, name, coalesce(permit_limit, 0), coalesce(settling_ms, -1), \
     coalesce(drain_ms, -1)) FROM current_settings";
-const SESSIONS: &str = "SELECT concat_ws('|', namespace, session, opened, owner, ttl_ms) FROM current_sessions";
+const SESSIONS: &str = "SELECT concat_ws('|', namespace, session, opened, owner, ttl_ms, coalesce(disconnect_grace_ms, -1)) \
+    FROM current_sessions";
 
 const HOLDS: &str = "SELECT concat_ws('|', namespace, name, token, session, owner, coalesce(waited_ms, -1), \
     coalesce(held_ms, -1), reason, coalesce(operator, '-'), coalesce(note, '-'), coalesce(longest_pause_ms, -1), \
@@ -94,7 +95,8 @@ fn settings(model: &Model) -> Vec<String> {
 fn sessions(model: &Model) -> Vec<String> {
     let line = |session: &tenure_core::Session| {
         let (spec, ttl) = (&session.spec, session.spec.ttl.as_millis());
-        format!("{NAMESPACE}|{}|{}|{}|{ttl}", spec.id, session.opened, spec.owner)
+        let grace = spec.disconnect_grace.map_or("-1".to_owned(), |grace| grace.as_millis().to_string());
+        format!("{NAMESPACE}|{}|{}|{}|{ttl}|{grace}", spec.id, session.opened, spec.owner)
     };
     model.sessions.values().map(line).collect()
 }
@@ -242,10 +244,10 @@ pub async fn tell_what_the_events_say(subject: &Subject) {
     let sql = "SELECT concat(count(*), '') FROM events WHERE event = 'claim_ended' AND operator IS NOT NULL \
         AND reason = 'evicted' AND token = 4611686018427387904";
     assert_eq!(count(sql).await, ["1"]);
-    let sql = "SELECT concat_ws('|', namespace, revision, server, at_ms, session, owner, ttl_ms) FROM events \
-        WHERE revision = 1";
+    let sql = "SELECT concat_ws('|', namespace, revision, server, at_ms, session, owner, ttl_ms, disconnect_grace_ms) \
+        FROM events WHERE revision = 1";
     let Event::SessionOpened(first) = &events[0] else { panic!("the first event opens a session") };
-    let ttl = first.ttl.as_millis();
-    let expected = format!("{NAMESPACE}|1|7|1700000000000|{}|{}|{ttl}", first.id, first.owner);
+    let (ttl, grace) = (first.ttl.as_millis(), first.disconnect_grace.expect("it has one").as_millis());
+    let expected = format!("{NAMESPACE}|1|7|1700000000000|{}|{}|{ttl}|{grace}", first.id, first.owner);
     assert_eq!(count(sql).await, [expected]);
 }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use rustix::process::{Pid, Signal, kill_process};
 use tenure_proto::v1::ListSessionsRequest;
 
 use crate::calls::Calls;
@@ -31,6 +32,7 @@ pub struct Contest {
     program: String,
     endpoints: String,
     ttl: Duration,
+    grace: Option<Duration>,
     period: Duration,
     candidates: BTreeMap<u32, Child>,
     diary: Arc<Mutex<Vec<Entry>>>,
@@ -48,10 +50,26 @@ impl Contest {
         period: Duration,
         count: usize,
     ) -> anyhow::Result<Self> {
+        Self::start_with(program, endpoints, ttl, None, period, count)
+    }
+
+    /// Starts `count` candidates, whose sessions have a disconnect grace.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn start_with(
+        program: &str,
+        endpoints: &[String],
+        ttl: Duration,
+        grace: Option<Duration>,
+        period: Duration,
+        count: usize,
+    ) -> anyhow::Result<Self> {
         let mut contest = Self {
             program: program.to_owned(),
             endpoints: endpoints.join(","),
             ttl,
+            grace,
             period,
             candidates: BTreeMap::new(),
             diary: Arc::default(),
@@ -70,6 +88,7 @@ impl Contest {
         let milliseconds = |span: Duration| span.as_millis().to_string();
         let mut child = Command::new(Path::new(&self.program))
             .args([&self.endpoints, LOCK, &milliseconds(self.ttl), &milliseconds(self.period)])
+            .args(self.grace.map(milliseconds))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -162,6 +181,27 @@ impl Contest {
         let at = clock();
         child.wait()?;
         Ok(at)
+    }
+
+    /// Freezes a candidate: its connections stay open.
+    ///
+    /// # Errors
+    /// If there is no such candidate.
+    pub fn freeze(&self, process: u32) -> anyhow::Result<()> {
+        self.signal(process, Signal::STOP)
+    }
+
+    /// Lets a candidate run on.
+    ///
+    /// # Errors
+    /// If there is no such candidate.
+    pub fn thaw(&self, process: u32) -> anyhow::Result<()> {
+        self.signal(process, Signal::CONT)
+    }
+
+    fn signal(&self, process: u32, signal: Signal) -> anyhow::Result<()> {
+        let child = self.candidates.get(&process).context("no such candidate")?;
+        Ok(kill_process(Pid::from_child(child), signal)?)
     }
 
     /// What must hold of every contest: two never work under one token, and tokens only rise.

@@ -4,12 +4,14 @@ mod calls;
 mod contest;
 mod diary;
 mod refused;
+mod relay;
 mod store;
 
 pub use calls::{Calls, seconds};
 pub use contest::{Contest, LOCK};
 pub use diary::{Deed, Entry, clock, say};
 pub use refused::{Refused, refused};
+pub use relay::Relay;
 pub use store::Store;
 
 /// How often a scenario with chance in it is tried: `TENURE_E2E_TRIES`, or a few times.

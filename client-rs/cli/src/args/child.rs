@@ -15,6 +15,9 @@ Examples:
   tenure lock account/7 account/9 -- ./transfer.sh   # both or neither
   tenure lock deploy -- bash                         # a shell that holds the lock
 
+Should this container be killed, the next one takes over in 350 ms instead of the TTL:
+  tenure lock --disconnect-grace 300ms feed -- ./feed
+
 CMD finds TENURE_FENCING_TOKEN, TENURE_LOCK and TENURE_SESSION_ID in its environment. Send the
 token along with each write, so that the resource can turn away a holder that has lost its lock.
 
@@ -32,6 +35,8 @@ Examples:
   tenure elect service_leader -- ./serve
   # Others learn the leader's address from `tenure get service_leader`
   tenure elect service_leader --metadata addr=$HOST:80 -- ./serve
+  # Should the leader's container be killed, another leads in 350 ms instead of the TTL
+  tenure elect --disconnect-grace 300ms service_leader -- ./serve
   # Lead once; exit with 75 if the lead was lost
   tenure elect --once batch -- ./run-batch
 
@@ -93,8 +98,12 @@ pub struct RunArgs {
     /// How long the hold outlives this process and its network. Renewed at a third of it
     #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "10s")]
     pub ttl: Duration,
-    /// The time between SIGTERM and SIGKILL when the hold is lost. At most a third of the TTL: the longer, the less time
-    /// is left for a failover [default: an eighth of the TTL, at most 5s]
+    /// How long the hold outlives the connection of this process: 100ms to the TTL. If it is shorter than a failover takes
+    /// (or the start of a server, if there is only one), that costs the hold [default: none, the TTL alone counts]
+    #[arg(long, value_name = "DURATION", value_parser = values::duration)]
+    pub disconnect_grace: Option<Duration>,
+    /// The time between SIGTERM and SIGKILL when the hold is lost. At most a third of the TTL (or disconnect grace): the
+    /// longer, the less time is left for a failover [default: an eighth of it, at most 5s]
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub kill_grace: Option<Duration>,
     /// Who this is, for people [default: the host's name]

@@ -6,12 +6,13 @@ use std::time::Duration;
 const LEAST_MARGIN: Duration = Duration::from_millis(20);
 /// The most.
 const MOST_MARGIN: Duration = Duration::from_millis(250);
-/// The margin between these, as a part of the TTL. The validity itself ends some time before the hold does.
+/// The margin between these, as a part of the window: of the TTL, or of the disconnect grace if there is one. The validity
+/// itself ends some time before the hold does.
 const MARGIN_DIVISOR: u32 = 40;
-/// The time between SIGTERM and SIGKILL, as a part of the TTL: short, for what is left after it is the time in which another
+/// The time between SIGTERM and SIGKILL, as a part of the window: short, for what is left after it is the time in which another
 /// server may take over from one that fell silent.
 const GRACE_DIVISOR: u32 = 8;
-/// The most of the TTL that it may be, if another is asked for: renewals come three times in a TTL.
+/// The most of the window that it may be, if another is asked for: renewals come three times in a window.
 pub const MOST_GRACE_DIVISOR: u32 = 3;
 /// The longest time between SIGTERM and SIGKILL, unless another is asked for.
 const MOST_GRACE: Duration = Duration::from_secs(5);
@@ -37,11 +38,11 @@ pub enum Action {
 }
 
 impl Schedule {
-    /// The schedule for a TTL. `grace` is the time between SIGTERM and SIGKILL: by default an eighth of the TTL and at most
-    /// 5 s, and never more than a third of the TTL, which leaves renewals their chance.
-    pub fn new(ttl: Duration, grace: Option<Duration>) -> Self {
-        let kill_before = (ttl / MARGIN_DIVISOR).clamp(LEAST_MARGIN, MOST_MARGIN);
-        let grace = grace.unwrap_or_else(|| (ttl / GRACE_DIVISOR).min(MOST_GRACE)).min(ttl / MOST_GRACE_DIVISOR);
+    /// The schedule for a hold that a renewal is good for `window`. `grace` is the time between SIGTERM and SIGKILL: by
+    /// default an eighth of the window and at most 5 s, and never more than a third of it, which leaves renewals their chance.
+    pub fn new(window: Duration, grace: Option<Duration>) -> Self {
+        let kill_before = (window / MARGIN_DIVISOR).clamp(LEAST_MARGIN, MOST_MARGIN);
+        let grace = grace.unwrap_or_else(|| (window / GRACE_DIVISOR).min(MOST_GRACE)).min(window / MOST_GRACE_DIVISOR);
         Self { term_before: kill_before + grace, kill_before }
     }
 
@@ -82,11 +83,13 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     #[test]
-    fn the_defaults_fit_the_ttl() {
+    fn the_defaults_fit_the_window() {
         let ten = Schedule::new(Duration::from_secs(10), None);
         assert_eq!((ten.grace(), ten.kill_before), (1250 * MS, 250 * MS));
         let short = Schedule::new(1200 * MS, None);
         assert_eq!((short.grace(), short.kill_before), (150 * MS, 30 * MS));
+        let graced = Schedule::new(300 * MS, None);
+        assert_eq!((graced.grace(), graced.kill_before), (300 * MS / 8, 20 * MS));
         let day = Schedule::new(Duration::from_secs(86400), None);
         assert_eq!((day.grace(), day.kill_before), (MOST_GRACE, MOST_MARGIN));
     }

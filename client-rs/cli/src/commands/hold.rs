@@ -16,8 +16,8 @@ use crate::exit::{self, Failure};
 use crate::output::{plain, say, show_duration};
 use crate::{refusal, rpc};
 
-/// How many times in a TTL it is looked whether there was a renewal; they are three in a TTL.
-const LOOKS_PER_TTL: u32 = 24;
+/// How many times it is looked whether there was a renewal, in the time for which one is good: they are three in that time.
+const LOOKS: u32 = 24;
 
 /// How long closing the session may take when all is done.
 const CLOSING: Duration = Duration::from_secs(1);
@@ -49,10 +49,14 @@ pub enum Patience {
 
 /// A client for what the command line says.
 pub async fn client(context: &Context, run: &RunArgs) -> Result<Client, Failure> {
-    let most = run.ttl / MOST_GRACE_DIVISOR;
+    let (limit, option) = match run.disconnect_grace {
+        Some(grace) if grace < run.ttl => ("the disconnect grace", "--disconnect-grace"),
+        _ => ("the TTL", "--ttl"),
+    };
+    let most = run.disconnect_grace.map_or(run.ttl, |grace| grace.min(run.ttl)) / MOST_GRACE_DIVISOR;
     if run.kill_grace.is_some_and(|grace| grace > most) {
-        let message = format!("--kill-grace: at most a third of the TTL, {}", show_duration(most));
-        return Err(Failure::new(exit::USAGE, message).next("choose a longer --ttl"));
+        let message = format!("--kill-grace: at most a third of {limit}, {}", show_duration(most));
+        return Err(Failure::new(exit::USAGE, message).next(format!("choose a longer {option}")));
     }
     let options = ClientOptions::new()
         .endpoints(context.global.endpoints.iter().cloned())
@@ -112,7 +116,10 @@ impl Ask<'_> {
 
     fn session(&self) -> SessionOptions {
         let owner = self.run.owner.clone().unwrap_or_else(host_name);
-        let options = SessionOptions::new().ttl(self.run.ttl).owner(owner);
+        let mut options = SessionOptions::new().ttl(self.run.ttl).owner(owner);
+        if let Some(grace) = self.run.disconnect_grace {
+            options = options.disconnect_grace(grace);
+        }
         match self.session_id {
             Some(id) => options.id(id),
             None => options,
@@ -122,7 +129,7 @@ impl Ask<'_> {
     /// Runs CMD while the hold lasts, then gives it back.
     pub async fn run(&self, context: &Context, guard: Guard, signals: &mut Signals) -> Result<Outcome, Failure> {
         let session = guard.session().clone();
-        let schedule = Schedule::new(session.ttl(), self.run.kill_grace);
+        let schedule = Schedule::new(window(&session), self.run.kill_grace);
         let task = Task {
             own_program: own_program(),
             command: self.run.command.clone(),
@@ -155,7 +162,7 @@ impl Ask<'_> {
 
 /// Tells how long the hold is valid, each time that it was renewed, and that it is lost.
 async fn keep_telling(guard: &Guard, session: &Session, tell: &watch::Sender<Validity>) -> std::convert::Infallible {
-    let pause = session.ttl() / LOOKS_PER_TTL;
+    let pause = window(session) / LOOKS;
     let mut lost = std::pin::pin!(guard.lost());
     let mut state = session.state();
     let mut at_risk = false;
@@ -189,6 +196,11 @@ async fn keep_telling(guard: &Guard, session: &Session, tell: &watch::Sender<Val
             }
         }
     }
+}
+
+/// For how long a renewal of the session is good.
+fn window(session: &Session) -> Duration {
+    session.disconnect_grace().map_or(session.ttl(), |grace| grace.min(session.ttl()))
 }
 
 /// The end of the session's validity, on the clock that all processes of this machine share.

@@ -10,12 +10,13 @@ pub fn sessions(response: &ListSessionsResponse) -> String {
     if response.sessions.is_empty() {
         return "no session is open".to_owned();
     }
-    let mut table = table(&["SESSION", "OWNER", "TTL", "HOLDS", "WAITS FOR", "METADATA"]);
+    let mut table = table(&["SESSION", "OWNER", "TTL", "GRACE", "HOLDS", "WAITS FOR", "METADATA"]);
     for session in &response.sessions {
         table.add_row([
             plain(&session.id),
             or_dash(&session.owner),
             duration(session.ttl),
+            duration(session.disconnect_grace),
             names(session, &[ClaimState::Held]),
             names(session, &[ClaimState::Waiting]),
             metadata(&session.metadata),
@@ -28,10 +29,11 @@ pub fn sessions(response: &ListSessionsResponse) -> String {
 pub fn session(response: &GetSessionResponse) -> String {
     let Some(session) = &response.session else { return "no such session is open".to_owned() };
     let mut text = format!(
-        "session {}\nowner {}\nttl {}\nlives on for at least {}\nmetadata {}\nopened at revision {}",
+        "session {}\nowner {}\nttl {}\ndisconnect grace {}\nlives on for at least {}\nmetadata {}\nopened at revision {}",
         plain(&session.id),
         or_dash(&session.owner),
         duration(session.ttl),
+        duration(session.disconnect_grace),
         match session.remaining {
             Some(_) => duration(session.remaining),
             None => "- (another server takes its renewals)".to_owned(),
@@ -68,6 +70,7 @@ mod tests {
         Session {
             id: "worker-7".into(),
             ttl: Some(prost_types::Duration { seconds: 10, nanos: 0 }),
+            disconnect_grace: Some(prost_types::Duration { seconds: 0, nanos: 300_000_000 }),
             owner: "host-a".into(),
             claims: vec![
                 Claim { names: vec!["a".into(), "b".into()], state: ClaimState::Held.into(), ..Claim::default() },
@@ -81,7 +84,10 @@ mod tests {
     fn a_list_shows_what_is_held_and_waited_for() {
         let text = sessions(&ListSessionsResponse { sessions: vec![busy()], ..Default::default() });
         let row = text.lines().nth(1).unwrap();
-        assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["worker-7", "host-a", "10s", "a", "b", "c", "-"]);
+        assert_eq!(
+            row.split_whitespace().collect::<Vec<_>>(),
+            ["worker-7", "host-a", "10s", "300ms", "a", "b", "c", "-"]
+        );
     }
 
     #[test]
@@ -89,5 +95,12 @@ mod tests {
         let text = session(&GetSessionResponse { session: Some(busy()), revision: 1 });
         assert!(text.contains("another server takes its renewals"), "{text}");
         assert!(sessions(&ListSessionsResponse::default()).contains("no session"));
+    }
+
+    #[test]
+    fn a_session_tells_its_disconnect_grace_if_it_has_one() {
+        let shown = |found: Session| session(&GetSessionResponse { session: Some(found), revision: 1 });
+        assert!(shown(busy()).contains("\ndisconnect grace 300ms\n"));
+        assert!(shown(Session { disconnect_grace: None, ..busy() }).contains("\ndisconnect grace -\n"));
     }
 }

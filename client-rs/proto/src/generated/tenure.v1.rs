@@ -154,6 +154,9 @@ pub struct Session {
     /// How long the session lives on, at least. Unset unless the answering server is the session's home.
     #[prost(message, optional, tag = "8")]
     pub remaining: ::core::option::Option<::prost_types::Duration>,
+    /// How long the session outlives the stream that it is attached to. Unset: until its TTL has passed.
+    #[prost(message, optional, tag = "9")]
+    pub disconnect_grace: ::core::option::Option<::prost_types::Duration>,
 }
 /// One session's stake in one or more locks at once.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -236,6 +239,12 @@ pub struct OpenSessionRequest {
         ::prost::alloc::string::String,
         ::prost::alloc::string::String,
     >,
+    /// How long the session outlives the ClientService stream that it is attached to, if that breaks or its client ends it and
+    /// the session is not attached to another stream by then: 100 ms to the ttl. A stream that a server ends, or that dies with
+    /// its server, ends no session. Like the ttl it is in force from now on, also for a session that is open; a stream to which
+    /// that is attached already keeps the grace that it has. Default (unset): none, the TTL alone counts.
+    #[prost(message, optional, tag = "6")]
+    pub disconnect_grace: ::core::option::Option<::prost_types::Duration>,
 }
 /// Answers OpenSession.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -257,7 +266,7 @@ pub struct RenewRequest {
 /// Answers Renew.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RenewResponse {
-    /// The session lives at least this long, counted from when the request was sent.
+    /// The session lives at least this long, counted from when the request was sent, whatever becomes of its stream.
     #[prost(message, optional, tag = "1")]
     pub ttl: ::core::option::Option<::prost_types::Duration>,
 }
@@ -284,7 +293,8 @@ pub struct KeptSession {
     /// The session's id.
     #[prost(string, tag = "1")]
     pub session_id: ::prost::alloc::string::String,
-    /// The session lives at least this long, counted from when the request was sent. Unset: it was not renewed.
+    /// The session lives at least this long, counted from when the request was sent; but if that came by a ClientService stream
+    /// that breaks, no longer than its disconnect grace from then on, if it has one. Unset: it was not renewed.
     #[prost(message, optional, tag = "2")]
     pub ttl: ::core::option::Option<::prost_types::Duration>,
     /// Why it was not renewed, if it was not.
@@ -1403,6 +1413,10 @@ pub struct AcquireRequest {
     /// session ends. Counted by the session's home, and counted anew when the home changes. At most 24 h. Default: 0.
     #[prost(message, optional, tag = "9")]
     pub min_hold: ::core::option::Option<::prost_types::Duration>,
+    /// How long the session outlives its ClientService stream, as in OpenSessionRequest: 100 ms to the ttl, with which it is
+    /// set; without a ttl it must be unset. Default (unset): none if a ttl is given, else what the open session has.
+    #[prost(message, optional, tag = "10")]
+    pub disconnect_grace: ::core::option::Option<::prost_types::Duration>,
     /// With whom the locks may be shared. Default: with nobody.
     #[prost(enumeration = "Mode", tag = "11")]
     pub mode: i32,
@@ -3637,7 +3651,8 @@ pub mod client_service_client {
             self.inner = self.inner.max_encoding_message_size(limit);
             self
         }
-        /// Opens a client's stream. Its end is the disconnect signal of the sessions that are attached to it.
+        /// Opens a client's stream. Its end is the disconnect signal of the sessions that are attached to it: unless a server ends
+        /// it, or dies, those with a disconnect grace end after that.
         pub async fn stream(
             &mut self,
             request: impl tonic::IntoStreamingRequest<Message = super::StreamRequest>,
@@ -3683,7 +3698,8 @@ pub mod client_service_server {
             >
             + std::marker::Send
             + 'static;
-        /// Opens a client's stream. Its end is the disconnect signal of the sessions that are attached to it.
+        /// Opens a client's stream. Its end is the disconnect signal of the sessions that are attached to it: unless a server ends
+        /// it, or dies, those with a disconnect grace end after that.
         async fn stream(
             &self,
             request: tonic::Request<tonic::Streaming<super::StreamRequest>>,

@@ -50,7 +50,7 @@ impl Table {
                     }
                     self.mode(&request)?;
                 }
-                self.attach_session(session, home, opening.map(|opening| opening.ttl), decided)?;
+                self.attach_session(session, home, opening.as_ref(), decided)?;
             }
         }
         let found = self.find_session(session)?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::event::{EndReason, Event, Recorded};
-use crate::model::{Claim, ClaimState, Revision, ServerId, Session, Text, Transfer};
+use crate::model::{Claim, ClaimState, Revision, ServerId, Session, SessionSpec, Text, Transfer};
 use crate::table::journal::Undo;
 use crate::table::{Table, lingers_at};
 
@@ -41,7 +41,9 @@ impl Table {
                 let session = Session { spec: (**spec).clone(), opened: revision, claims: BTreeMap::new() };
                 self.admit(session);
             }
-            Event::SessionAttached { session, home, ttl, .. } => self.attach(session, *home, *ttl),
+            Event::SessionAttached { session, home, ttl, disconnect_grace, .. } => {
+                self.attach(session, *home, *ttl, *disconnect_grace);
+            }
             Event::SessionEnded { session, .. } => {
                 if let Some(session) = self.dismiss(session) {
                     self.note(Undo::SessionRemoved(session));
@@ -98,25 +100,31 @@ impl Table {
         }
     }
 
-    fn attach(&mut self, session: &Text, home: ServerId, ttl: Duration) {
+    fn attach(&mut self, session: &Text, home: ServerId, ttl: Duration, disconnect_grace: Option<Duration>) {
         if let Some(found) = self.sessions.get_mut(session) {
-            let undo = Undo::SessionAttached { session: session.clone(), home: found.spec.home, ttl: found.spec.ttl };
-            let from = found.spec.home;
+            let SessionSpec { home: from, ttl: old_ttl, disconnect_grace: old_grace, .. } = found.spec;
+            let undo = Undo::SessionAttached {
+                session: session.clone(),
+                home: from,
+                ttl: old_ttl,
+                disconnect_grace: old_grace,
+            };
             found.spec.home = home;
             found.spec.ttl = ttl;
+            found.spec.disconnect_grace = disconnect_grace;
             self.move_home(Some(from), Some(home));
             self.note(undo);
         }
     }
 
     fn adopt(&mut self, dead: ServerId, by: ServerId) {
-        let orphans: Vec<(Text, Duration)> = self
+        let orphans: Vec<SessionSpec> = self
             .sessions_after(Revision(0))
             .filter(|session| session.spec.home == dead)
-            .map(|session| (session.spec.id.clone(), session.spec.ttl))
+            .map(|session| session.spec.clone())
             .collect();
-        for (session, ttl) in orphans {
-            self.attach(&session, by, ttl);
+        for orphan in orphans {
+            self.attach(&orphan.id, by, orphan.ttl, orphan.disconnect_grace);
         }
         let lingering: Vec<Claim> = self.claims.values().filter(|claim| lingers_at(claim, dead)).cloned().collect();
         for claim in lingering {

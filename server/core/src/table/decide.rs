@@ -1,7 +1,6 @@
 //! Deciding: what a command does to the table.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::command::{Command, Opening, Outcome};
 use crate::event::{EndReason, Event, Eviction, Recorded};
@@ -23,7 +22,7 @@ impl Table {
         match command {
             Command::OpenSession { session, opening, home } => {
                 if self.sessions.contains_key(&session) {
-                    self.attach_session(&session, home, Some(opening.ttl), decided)?;
+                    self.attach_session(&session, home, Some(&opening), decided)?;
                 } else {
                     self.open(&session, opening, home, decided);
                 }
@@ -87,8 +86,8 @@ impl Table {
     }
 
     pub(super) fn open(&mut self, session: &Text, opening: Opening, home: ServerId, decided: &mut Events) {
-        let Opening { ttl, owner, metadata } = opening;
-        let spec = SessionSpec { id: session.clone(), ttl, owner, metadata, home };
+        let Opening { ttl, disconnect_grace, owner, metadata } = opening;
+        let spec = SessionSpec { id: session.clone(), ttl, disconnect_grace, owner, metadata, home };
         self.emit(Event::SessionOpened(Arc::new(spec)), decided);
     }
 
@@ -102,14 +101,16 @@ impl Table {
         &mut self,
         session: &Text,
         home: ServerId,
-        ttl: Option<Duration>,
+        opening: Option<&Opening>,
         decided: &mut Events,
     ) -> Result<(), Rejection> {
         let found = self.find_session(session)?;
-        let (opened, old_ttl) = (found.opened, found.spec.ttl);
-        let ttl = ttl.unwrap_or(old_ttl);
-        if found.spec.home != home || ttl != old_ttl {
-            self.emit(Event::SessionAttached { session: session.clone(), opened, home, ttl }, decided);
+        let opened = found.opened;
+        let before = (found.spec.ttl, found.spec.disconnect_grace);
+        let (ttl, disconnect_grace) = opening.map_or(before, |opening| (opening.ttl, opening.disconnect_grace));
+        if found.spec.home != home || (ttl, disconnect_grace) != before {
+            let session = session.clone();
+            self.emit(Event::SessionAttached { session, opened, home, ttl, disconnect_grace }, decided);
         }
         Ok(())
     }

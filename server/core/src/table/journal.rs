@@ -1,5 +1,7 @@
 //! The journal: how to take back what was decided but not committed.
 
+use std::time::Duration;
+
 use crate::model::{Claim, LockSettings, Revision, ServerId, Session, Text};
 use crate::table::Table;
 
@@ -12,8 +14,8 @@ pub(super) enum Undo {
     SessionInserted(Text),
     /// Put this session back.
     SessionRemoved(Session),
-    /// Give the session back its home and TTL.
-    SessionAttached { session: Text, home: ServerId, ttl: std::time::Duration },
+    /// Give the session back its home, TTL and disconnect grace.
+    SessionAttached { session: Text, home: ServerId, ttl: Duration, disconnect_grace: Option<Duration> },
     /// Remove this claim.
     ClaimEntered(Revision),
     /// Put this claim back.
@@ -38,10 +40,11 @@ impl Table {
                     self.dismiss(&id);
                 }
                 Undo::SessionRemoved(session) => self.admit(session),
-                Undo::SessionAttached { session, home, ttl } => {
+                Undo::SessionAttached { session, home, ttl, disconnect_grace } => {
                     if let Some(session) = self.sessions.get_mut(&session) {
                         let from = std::mem::replace(&mut session.spec.home, home);
                         session.spec.ttl = ttl;
+                        session.spec.disconnect_grace = disconnect_grace;
                         self.move_home(Some(from), Some(home));
                     }
                 }

@@ -1,7 +1,7 @@
 //! A program of which only one copy may work: it campaigns, works every so often while it leads, and says on standard output
 //! what it does and when.
 //!
-//! `candidate ENDPOINTS LOCK TTL_MS PERIOD_MS`. Ends with its standard input, so that it never outlives a test.
+//! `candidate ENDPOINTS LOCK TTL_MS PERIOD_MS [DISCONNECT_GRACE_MS]`. Ends with its standard input, so that it never outlives a test.
 
 use std::io::Read;
 use std::time::Duration;
@@ -30,20 +30,25 @@ async fn main() -> anyhow::Result<()> {
     let filter = tracing_subscriber::EnvFilter::from_default_env();
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false).init();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [endpoints, lock, ttl, period] = &arguments[..] else { anyhow::bail!("not four arguments") };
+    let [endpoints, lock, ttl, period, grace @ ..] = &arguments[..] else {
+        anyhow::bail!("not four or five arguments")
+    };
     let (ttl, period) = (Duration::from_millis(ttl.parse()?), Duration::from_millis(period.parse()?));
+    let mut options = SessionOptions::new().ttl(ttl).owner(std::process::id().to_string());
+    if let Some(grace) = grace.first() {
+        options = options.disconnect_grace(Duration::from_millis(grace.parse()?));
+    }
     let client = Client::connect(endpoints.as_str()).context("connecting")?;
     loop {
-        if let Err(error) = campaign(&client, lock, ttl, period).await {
+        if let Err(error) = campaign(&client, lock, options.clone(), period).await {
             say("failed", &error.to_string());
             sleep(PAUSE).await;
         }
     }
 }
 
-async fn campaign(client: &Client, lock: &str, ttl: Duration, period: Duration) -> tenure_client::Result<()> {
-    let owner = std::process::id().to_string();
-    let session = client.session(SessionOptions::new().ttl(ttl).owner(owner)).await?;
+async fn campaign(client: &Client, lock: &str, options: SessionOptions, period: Duration) -> tenure_client::Result<()> {
+    let session = client.session(options).await?;
     let hold = session.lock(lock).acquire().await?;
     say("leads", &format!("{} {}", hold.token(), session.id()));
     let mut work = interval(period);

@@ -1,0 +1,302 @@
+//! Sessions with a disconnect grace, when clients, servers and connections come to an end.
+
+mod support;
+
+use std::time::{Duration, Instant};
+
+use support::{Cluster, within};
+use tenure_client::{Client, EndReason, LockRequest, LostReason, SessionOptions, WatchEvent, WatchOptions};
+use tenure_proto::v1;
+use tenure_proto::v1::answer::Kind as Answered;
+use tenure_proto::v1::client_service_client::ClientServiceClient;
+use tenure_proto::v1::command::Kind as Commanded;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::Streaming;
+
+/// Longer than any test: what is replaced earlier is replaced by its grace.
+const TTL: Duration = Duration::from_secs(60);
+const GRACE: Duration = Duration::from_millis(300);
+
+/// For tests in which a client has to come back in time, on a busy machine.
+const LONG_GRACE: Duration = Duration::from_secs(1);
+
+fn lock(client: &Client, grace: Duration) -> LockRequest {
+    client.lock("job").ttl(TTL).disconnect_grace(grace)
+}
+
+/// Why the hold with this token ended, which it is to do.
+async fn end_of_hold(client: &Client, token: u64) -> Option<EndReason> {
+    let mut watch = client.watch(WatchOptions::names(["job"]).after_revision(token));
+    within(async {
+        loop {
+            if let WatchEvent::Events { events, .. } = watch.next().await.expect("it goes on").expect("watched")
+                && let Some(ended) = events.iter().find(|event| event.end_reason.is_some())
+            {
+                return ended.end_reason;
+            }
+        }
+    })
+    .await
+}
+
+/// A program that takes the lock and crashes.
+fn crash_holding(options: tenure_client::ClientOptions) -> anyhow::Result<u64> {
+    let program = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let guard = program.block_on(async { lock(&options.connect()?, GRACE).acquire().await })?;
+    let token = guard.token();
+    program.shutdown_background();
+    // Nothing of it runs any more, so nothing is given back either.
+    std::mem::forget(guard);
+    Ok(token)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crashed_holder_is_replaced_after_its_grace() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let client = cluster.client()?;
+    let options = cluster.options();
+    let token = tokio::task::spawn_blocking(move || crash_holding(options)).await??;
+    let crashed = Instant::now();
+    let guard = within(lock(&client, GRACE).acquire()).await?;
+    assert!(crashed.elapsed() < GRACE * 3, "it took {:?}", crashed.elapsed());
+    assert!(guard.token() > token);
+    assert_eq!(end_of_hold(&client, token).await, Some(EndReason::Disconnected));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_cut_off_for_less_than_the_grace_loses_nothing() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let client = cluster.client()?;
+    let guard = within(lock(&client, LONG_GRACE).acquire()).await?;
+    for _ in 0..2 {
+        cluster.relay(0).interrupt().await;
+        let lost = tokio::time::timeout(LONG_GRACE * 2, guard.lost()).await;
+        assert!(lost.is_err(), "lost: {lost:?}");
+    }
+    let session = client.get_session(guard.session().id()).await?;
+    assert_eq!(session.disconnect_grace, Some(LONG_GRACE));
+    assert_eq!(session.claims[0].token, Some(guard.token()));
+    within(guard.release()).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_cut_off_for_longer_knows_it_before_anybody_else_is_granted() -> anyhow::Result<()> {
+    let cluster = Cluster::start(2).await?;
+    let holder = cluster.client()?;
+    // Past the relays, so that only the holder is cut off.
+    let waiter = Client::connect(cluster.direct_url(0))?;
+    let guard = within(lock(&holder, GRACE).acquire()).await?;
+    let hold = guard.hold();
+    let next = tokio::spawn(lock(&waiter, GRACE).acquire());
+    within(async {
+        while waiter.get_lock("job").await.expect("read").waiter_count == 0 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    cluster.relay(0).cut();
+    cluster.relay(1).cut();
+    let cut = Instant::now();
+    assert_eq!(within(hold.lost()).await, LostReason::Unrenewed);
+    assert!(cut.elapsed() < GRACE, "it took {:?}", cut.elapsed());
+    assert!(!next.is_finished(), "granted while the hold was valid");
+    let next = within(next).await??;
+    assert!(cut.elapsed() < GRACE * 3, "it took {:?}", cut.elapsed());
+    assert!(next.token() > hold.token());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_gone_is_replaced_within_the_grace() -> anyhow::Result<()> {
+    let cluster = Cluster::start(2).await?;
+    let client = cluster.client()?;
+    let guard = within(lock(&client, LONG_GRACE).acquire()).await?;
+    let home = client.get_session(guard.session().id()).await?.home;
+    cluster.relay(cluster.serving().await).cut();
+    let lost = tokio::time::timeout(LONG_GRACE * 2, guard.lost()).await;
+    assert!(lost.is_err(), "lost: {lost:?}");
+    let session = client.get_session(guard.session().id()).await?;
+    assert_ne!(session.home, home);
+    assert_eq!(session.claims[0].token, Some(guard.token()));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_drains_ends_nothing() -> anyhow::Result<()> {
+    let mut cluster = Cluster::start(2).await?;
+    let client = cluster.client()?;
+    let guard = within(lock(&client, GRACE).acquire()).await?;
+    let mut state = guard.session().state();
+    state.mark_unchanged();
+    let serving = cluster.serving().await;
+    within(cluster.drain(serving)).await;
+    let lost = tokio::time::timeout(GRACE * 3, guard.lost()).await;
+    assert!(lost.is_err(), "lost: {lost:?}");
+    assert!(!state.has_changed()?, "at risk: {:?}", *state.borrow());
+    within(guard.release()).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_is_cancelled_when_nothing_is_heard_for_the_grace() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let client = cluster.client()?;
+    let (started, has_started) = tokio::sync::oneshot::channel();
+    let body = lock(&client, GRACE).run(move |_| async move {
+        let _ = started.send(());
+        std::future::pending::<()>().await
+    });
+    let body = tokio::spawn(body);
+    within(has_started).await?;
+    // The connection stays, but nothing comes through.
+    cluster.relay(0).freeze();
+    let frozen = Instant::now();
+    assert!(matches!(within(body).await?, Err(tenure_client::Error::Lost(LostReason::Unrenewed))));
+    assert!(frozen.elapsed() < GRACE, "it took {:?}", frozen.elapsed());
+    Ok(())
+}
+
+/// A stream as any program may open it, without the library.
+struct RawStream {
+    commands: mpsc::Sender<v1::StreamRequest>,
+    answers: Streaming<v1::StreamResponse>,
+    last: u64,
+}
+
+impl RawStream {
+    async fn open(url: &str) -> anyhow::Result<Self> {
+        let (commands, outgoing) = mpsc::channel(1);
+        let mut service = ClientServiceClient::connect(url.to_owned()).await?;
+        let answers = service.stream(ReceiverStream::new(outgoing)).await?.into_inner();
+        Ok(Self { commands, answers, last: 0 })
+    }
+
+    async fn ask(&mut self, kind: Commanded) -> anyhow::Result<Answered> {
+        self.last += 1;
+        let command = v1::Command { id: self.last, kind: Some(kind) };
+        self.commands.send(v1::StreamRequest { commands: vec![command] }).await?;
+        loop {
+            let answers = within(self.answers.message()).await?.expect("it goes on").answers;
+            if let Some(answer) = answers.into_iter().find(|answer| answer.id == self.last) {
+                return Ok(answer.kind.expect("a kind"));
+            }
+        }
+    }
+
+    async fn session(&mut self, id: &str, grace: Option<Duration>) -> anyhow::Result<()> {
+        let wire = |duration: Duration| prost_types::Duration::try_from(duration).expect("short");
+        let request = v1::OpenSessionRequest {
+            session_id: id.to_owned(),
+            ttl: Some(wire(TTL)),
+            disconnect_grace: grace.map(wire),
+            ..v1::OpenSessionRequest::default()
+        };
+        let opened = self.ask(Commanded::OpenSession(request)).await?;
+        assert!(matches!(opened, Answered::OpenSession(_)), "{opened:?}");
+        Ok(())
+    }
+
+    async fn attach(&mut self, id: &str) -> anyhow::Result<Answered> {
+        let session_id = id.to_owned();
+        self.ask(Commanded::AttachSession(v1::AttachSession { session_id, ..v1::AttachSession::default() })).await
+    }
+}
+
+/// How long a session lives on from now. None: longer than any grace here.
+async fn lives_on(client: &Client, id: &str) -> Option<Duration> {
+    let start = Instant::now();
+    while start.elapsed() < GRACE * 4 {
+        if client.get_session(id).await.is_err() {
+            return Some(start.elapsed());
+        }
+        tokio::task::yield_now().await;
+    }
+    None
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_clients_end_of_a_stream_is_a_disconnect_however_it_comes_about() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let client = Client::connect(cluster.direct_url(0))?;
+    for way in ["finished", "dropped", "cut"] {
+        let mut stream = RawStream::open(&cluster.relay(0).url()).await?;
+        let (graced, other) = (format!("{way} graced"), format!("{way} other"));
+        stream.session(&graced, Some(GRACE)).await?;
+        stream.session(&other, None).await?;
+        let RawStream { commands, answers, .. } = stream;
+        // What ends here ends the stream; what is kept does not.
+        let _kept = match way {
+            "finished" => {
+                drop(commands);
+                (None, Some(answers))
+            }
+            "dropped" => {
+                drop((commands, answers));
+                (None, None)
+            }
+            _ => {
+                cluster.relay(0).interrupt().await;
+                (Some(commands), Some(answers))
+            }
+        };
+        let lived = lives_on(&client, &graced).await.unwrap_or_else(|| panic!("{way}: it lives on"));
+        assert!(lived > GRACE / 2, "{way}: {lived:?}");
+        client.get_session(&other).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_ends_with_the_stream_that_it_was_attached_to_last() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let client = Client::connect(cluster.direct_url(0))?;
+    let (mut first, mut second) =
+        (RawStream::open(&cluster.direct_url(0)).await?, RawStream::open(&cluster.direct_url(0)).await?);
+    first.session("ann", Some(GRACE)).await?;
+    let attached = second.attach("ann").await?;
+    assert!(matches!(attached, Answered::AttachedSession(_)), "{attached:?}");
+    drop(first);
+    assert_eq!(lives_on(&client, "ann").await, None);
+    drop(second);
+    lives_on(&client, "ann").await.expect("it ends");
+    // Nothing revives it, and who asks is told why it ended.
+    let mut third = RawStream::open(&cluster.direct_url(0)).await?;
+    let Answered::Refusal(refusal) = third.attach("ann").await? else { panic!("it was revived") };
+    assert_eq!((refusal.reason.as_str(), refusal.metadata["end_reason"].as_str()), ("SESSION_ENDED", "disconnected"));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn plain_calls_are_promised_the_ttl_whatever_becomes_of_the_stream() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let client = Client::connect(cluster.direct_url(0))?;
+    let mut stream = RawStream::open(&cluster.direct_url(0)).await?;
+    stream.session("ann", Some(GRACE)).await?;
+    within(client.renew("ann")).await?;
+    drop(stream);
+    assert_eq!(lives_on(&client, "ann").await, None);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_open_session_takes_the_grace_that_it_is_opened_with_again() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let (one, other) = (cluster.client()?, cluster.client()?);
+    let options = SessionOptions::new().ttl(TTL).id("ann");
+    let first = within(one.session(options.clone())).await?;
+    assert_eq!(first.disconnect_grace(), None);
+    let second = within(other.session(options.disconnect_grace(LONG_GRACE))).await?;
+    assert_eq!(second.disconnect_grace(), Some(LONG_GRACE));
+    assert_eq!(one.get_session("ann").await?.disconnect_grace, Some(LONG_GRACE));
+    // The first one learns of it when it comes back for the session.
+    within(async {
+        while first.disconnect_grace().is_none() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    Ok(())
+}

@@ -1,0 +1,195 @@
+//! Sessions with a disconnect grace: a holder that crashes is replaced in an instant, one that is alive keeps what it has,
+//! whatever happens to servers and connections.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
+
+use std::time::Duration;
+
+use tenure_e2e::{Contest, Deed, Entry, Relay, Store, clock, on_every_store, tries};
+use tenure_harness::{Tenured, TenuredOptions};
+
+on_every_store!(
+    a_killed_leader_is_replaced_within_its_grace,
+    a_frozen_leader_is_replaced_after_its_ttl,
+    the_leader_leads_on_when_its_server_starts_again,
+    the_leader_leads_on_when_a_proxy_ends_its_connection,
+);
+
+const CANDIDATE: &str = env!("CARGO_BIN_EXE_candidate");
+const GRACE: Duration = Duration::from_millis(300);
+
+/// So long that whoever is replaced earlier is replaced by its grace.
+const TTL: Duration = Duration::from_secs(10);
+
+/// How often the leader works.
+const PERIOD: Duration = Duration::from_millis(100);
+
+/// How much later than it is due another may work.
+const MARGIN: Duration = Duration::from_millis(50);
+
+/// How much later than it takes effect a kill is noted, and a renewal, when the machine is busy.
+const NOTED: Duration = Duration::from_millis(25);
+
+/// Longer than the start of a server takes.
+const RESTART: Duration = Duration::from_secs(4);
+
+fn contest(urls: &[String], ttl: Duration, grace: Duration, count: usize) -> Contest {
+    Contest::start_with(CANDIDATE, urls, ttl, Some(grace), PERIOD, count).unwrap()
+}
+
+fn works(entry: &Entry) -> bool {
+    matches!(entry.deed, Deed::Works { .. })
+}
+
+/// What a measurement gave.
+fn report(what: &str, times: &[Duration]) {
+    let mut sorted = times.to_vec();
+    sorted.sort();
+    println!(
+        "{what}: median {:?}, most {:?}, of {} tries",
+        sorted[sorted.len() / 2],
+        sorted[sorted.len() - 1],
+        sorted.len()
+    );
+}
+
+/// For so long from `since` on, the leader works on under its token, and nobody notices anything.
+async fn leads_on(contest: &Contest, leader: &Entry, since: Duration, for_: Duration) {
+    let mut at = since;
+    while at < since + for_ {
+        let work = contest.next(at, "work goes on", works).await;
+        assert_eq!((work.process, work.token()), (leader.process, leader.token()), "{:#?}", contest.diary());
+        at = work.at;
+    }
+    let noticed = |entry: &Entry| matches!(entry.deed, Deed::Lost(_) | Deed::Failed(_)) && entry.at > since;
+    assert!(!contest.diary().iter().any(noticed), "{:#?}", contest.diary());
+}
+
+async fn a_killed_leader_is_replaced_within_its_grace(store: Store) {
+    let server = store.server().await.unwrap();
+    let mut contest = contest(&[server.url()], TTL, GRACE, 3);
+    let mut times = Vec::new();
+    for number in 0..tries() {
+        let leader = contest.leader().await.process;
+        // At another moment between two pings each time.
+        tokio::time::sleep(GRACE / 3 * number / tries()).await;
+        let killed = contest.kill(leader).unwrap();
+        let another = |entry: &Entry| entry.process != leader && works(entry);
+        let next = contest.next(killed, "another works", another).await;
+        times.push(next.at - killed);
+        contest.add().unwrap();
+    }
+    report("from the kill to the work of another", &times);
+    contest.check();
+    for time in &times {
+        assert!(*time <= GRACE + MARGIN, "too late: {times:?}");
+        assert!(*time >= GRACE - NOTED, "too early: {times:?}");
+    }
+}
+
+async fn a_frozen_leader_is_replaced_after_its_ttl(store: Store) {
+    let ttl = Duration::from_millis(1200);
+    let server = store.server().await.unwrap();
+    let contest = contest(&[server.url()], ttl, GRACE, 2);
+    let mut times = Vec::new();
+    for _ in 0..tries() {
+        let leader = contest.leader().await.process;
+        let is_renewal = |entry: &Entry| entry.process == leader && entry.deed == Deed::Renewed;
+        contest.next(clock(), "the leader's session is renewed", is_renewal).await;
+        contest.freeze(leader).unwrap();
+        let frozen = clock();
+        let another = |entry: &Entry| entry.process != leader && works(entry);
+        let next = contest.next(frozen, "another works", another).await;
+        let renewed = contest.last_renewal(leader).unwrap();
+        times.push(next.at - renewed);
+        contest.thaw(leader).unwrap();
+        // It finds out before it works again.
+        let woke = |entry: &Entry| entry.process == leader && !matches!(entry.deed, Deed::Renewed);
+        let first = contest.next(frozen, "it says something", woke).await;
+        assert!(matches!(first.deed, Deed::Lost(_)), "{first:?}");
+    }
+    report("from the last renewal to the work of another", &times);
+    contest.check();
+    for time in &times {
+        assert!(*time >= ttl - NOTED, "too early: {times:?}");
+        // The last renewals of a process that is frozen may have been answered without its knowledge.
+        assert!(*time <= ttl + GRACE / 3 + MARGIN, "too late: {times:?}");
+    }
+}
+
+async fn the_leader_leads_on_when_its_server_starts_again(store: Store) {
+    let mut server = store.server().await.unwrap();
+    let contest = contest(&[server.url()], TTL, RESTART, 2);
+    let leader = contest.leader().await;
+    let begun = clock();
+    for _ in 0..tries() {
+        server.kill().await.unwrap();
+        server.start_again().await.unwrap();
+        leads_on(&contest, &leader, clock(), GRACE * 2).await;
+    }
+    server.stop().await.unwrap();
+    server.start_again().await.unwrap();
+    leads_on(&contest, &leader, begun, clock() - begun + RESTART * 2).await;
+    contest.check();
+}
+
+async fn the_leader_leads_on_when_a_proxy_ends_its_connection(store: Store) {
+    let server = store.server().await.unwrap();
+    let relay = Relay::start(&server.url()).await.unwrap();
+    let contest = contest(&[relay.url()], TTL, GRACE, 2);
+    let leader = contest.leader().await;
+    for _ in 0..tries() {
+        for end in [Relay::cut, Relay::go_away, Relay::refuse] {
+            assert!(end(&relay) >= 2, "both are connected");
+            leads_on(&contest, &leader, clock(), GRACE * 4).await;
+        }
+    }
+    contest.check();
+}
+
+/// Two servers on one database.
+async fn two_servers(store: Store) -> Vec<Tenured> {
+    let options: TenuredOptions = store.fresh().await.unwrap();
+    vec![Tenured::start(&options).await.unwrap(), Tenured::start(&options).await.unwrap()]
+}
+
+/// The other one of two servers goes on with the leader.
+async fn the_other_server_goes_on(store: Store, kill: bool) {
+    let mut servers = two_servers(store).await;
+    let urls: Vec<String> = servers.iter().map(Tenured::url).collect();
+    let contest = contest(&urls, TTL, GRACE, 2);
+    let leader = contest.leader().await;
+    for number in 0..tries() {
+        let gone = usize::try_from(number % 2).unwrap();
+        let begun = clock();
+        if kill {
+            servers[gone].kill().await.unwrap();
+        } else {
+            servers[gone].stop().await.unwrap();
+        }
+        // For longer than the grace, be it the leader's server or the other one.
+        leads_on(&contest, &leader, begun, clock() - begun + GRACE * 3).await;
+        servers[gone].start_again().await.unwrap();
+    }
+    contest.check();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_leader_leads_on_when_one_of_two_servers_is_killed_on_postgres() {
+    the_other_server_goes_on(Store::Postgres, true).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_leader_leads_on_when_one_of_two_servers_is_killed_on_mariadb() {
+    the_other_server_goes_on(Store::MariaDb, true).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_leader_leads_on_when_one_of_two_servers_drains_on_postgres() {
+    the_other_server_goes_on(Store::Postgres, false).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_leader_leads_on_when_one_of_two_servers_drains_on_mariadb() {
+    the_other_server_goes_on(Store::MariaDb, false).await;
+}
