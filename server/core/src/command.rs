@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::event::{EndReason, Eviction};
+use crate::group::{GroupCommand, GroupOutcome};
 use crate::model::{Claim, Metadata, Revision, ServerId, Session, Text};
 
 /// How to open a session.
@@ -114,6 +115,8 @@ pub enum Command {
         /// Who evicts, and why.
         eviction: Eviction,
     },
+    /// Does something to a group.
+    Group(GroupCommand),
     /// Takes over what a dead server was the home of. Does nothing if there is nothing.
     Adopt {
         /// The server that is dead.
@@ -156,6 +159,8 @@ pub enum Outcome {
         /// The session's TTL, if it is open.
         ttl: Option<Duration>,
     },
+    /// What came of a command about a group.
+    Group(GroupOutcome),
     /// These holds were evicted, as they were.
     Evicted(Vec<Claim>),
     /// It is so now.

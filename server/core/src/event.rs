@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::group::GroupChange;
 use crate::model::{ClaimSpec, Revision, ServerId, SessionSpec, Text};
 
 /// Why a claim or a session ended.
@@ -66,7 +67,7 @@ pub enum Event {
         /// Its TTL from now on.
         ttl: Duration,
     },
-    /// A session ended. The ends of its claims come before, in the same batch.
+    /// A session ended. The ends of its claims and memberships come before, in the same batch.
     SessionEnded {
         /// The session's id.
         session: Text,
@@ -109,6 +110,15 @@ pub enum Event {
         reason: EndReason,
         /// Who evicted it, if that is why.
         eviction: Option<Eviction>,
+    },
+    /// Something happened to a group.
+    Group {
+        /// The revision of the event that created the group: this event's own if this one did.
+        id: Revision,
+        /// The group.
+        group: Text,
+        /// What happened.
+        change: GroupChange,
     },
     /// All that had a dead server as home has a new one. Each such session lives on for a full TTL at least.
     ServerAdopted {

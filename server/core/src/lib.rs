@@ -7,6 +7,7 @@
 
 mod command;
 mod event;
+mod group;
 mod home;
 mod memory;
 
@@ -17,6 +18,10 @@ mod table;
 pub use command::{Command, Opening, Outcome};
 pub use event::{EndReason, Event, Eviction, Recorded};
 
+pub use group::{
+    ATTACHED_BYTES, Assigned, Assignments, Basis, Config, GROUPS, Group, GroupChange, GroupCommand, GroupOutcome, Lead,
+    MEMBERS, MEMBERSHIPS, Member, MemberSpec,
+};
 pub use home::{Home, NotKept, StreamId, Tick};
 pub use model::{Claim, ClaimSpec, ClaimState, Lock, Metadata, Rank, Revision, ServerId, Session, SessionSpec, Text};
 pub use rejection::Rejection;

@@ -2,17 +2,21 @@
 
 mod apply;
 mod decide;
+mod groups;
 mod journal;
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
+use std::sync::Arc;
 
+use crate::group::Group;
 use crate::memory::Memory;
 use crate::model::{Claim, ClaimState, Lock, Revision, ServerId, Session, Text};
 use crate::rejection::Rejection;
+use groups::Memberships;
 use journal::Undo;
 
-/// The state of one namespace: its open sessions, their claims, and the locks that those are about.
+/// The state of one namespace: its open sessions, their claims, the locks that those are about, and its groups.
 #[derive(Debug, Default)]
 pub struct Table {
     revision: Revision,
@@ -20,6 +24,8 @@ pub struct Table {
     opened: BTreeMap<Revision, Text>,
     claims: BTreeMap<Revision, Claim>,
     locks: BTreeMap<Text, Lock>,
+    groups: BTreeMap<Text, Arc<Group>>,
+    memberships: Memberships,
     /// How many open sessions and lingering claims each server is the home of.
     homes: BTreeMap<ServerId, usize>,
     memory: Memory,
@@ -35,19 +41,24 @@ impl PartialEq for Table {
             && self.opened == other.opened
             && self.claims == other.claims
             && self.locks == other.locks
+            && self.groups == other.groups
+            && self.memberships == other.memberships
     }
 }
 
 impl Table {
     /// Restores a table from its parts at a revision. The `claims` of each session are filled in from `claims`.
     #[must_use]
-    pub fn restore(revision: Revision, sessions: Vec<Session>, claims: Vec<Claim>) -> Self {
+    pub fn restore(revision: Revision, sessions: Vec<Session>, claims: Vec<Claim>, groups: Vec<Arc<Group>>) -> Self {
         let mut table = Self { revision, ..Self::default() };
         for session in sessions {
             table.admit(Session { claims: BTreeMap::new(), ..session });
         }
         for claim in claims {
             table.enter(claim);
+        }
+        for group in groups {
+            table.settle_group(group);
         }
         table
     }

@@ -123,7 +123,7 @@ fn command(step: &Step, table: &Table) -> Command {
 /// A table that was restored from the parts of another.
 fn restored(table: &Table) -> Table {
     let sessions: Vec<Session> = table.sessions_after(Revision(0)).cloned().collect();
-    Table::restore(table.revision(), sessions, table.claims().cloned().collect())
+    Table::restore(table.revision(), sessions, table.claims().cloned().collect(), Vec::new())
 }
 
 fn replayed(events: &[Recorded]) -> Table {

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::event::{Event, Recorded};
+use crate::event::{EndReason, Event, Recorded};
+use crate::group::GroupChange;
 use crate::model::{Claim, ClaimState, Revision, ServerId, Session, Text};
 use crate::table::journal::Undo;
 use crate::table::{Table, lingers_at};
@@ -60,6 +61,7 @@ impl Table {
                 self.put(Claim { id: *claim, spec: spec.clone(), state });
             }
             Event::ClaimEnded { claim, .. } => self.take(*claim),
+            Event::Group { id, group, change } => self.change_group(*id, group, revision, change),
             Event::ServerAdopted { dead, by } => self.adopt(*dead, *by),
             Event::HistoryLost { .. } => {}
         }
@@ -118,6 +120,13 @@ impl Table {
                 if !self.claims.get(claim).is_some_and(lingers) {
                     self.memory.claim_ended(&spec.session, *token, *reason);
                 }
+            }
+            Event::Group {
+                group,
+                change: GroupChange::Left { member, session, reason: EndReason::Released, .. },
+                ..
+            } => {
+                self.memory.left(session, group, *member);
             }
             _ => {}
         }

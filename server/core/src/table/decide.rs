@@ -68,6 +68,7 @@ impl Table {
                 }
                 Ok(Outcome::Done)
             }
+            Command::Group(command) => self.decide_group(command, decided),
             Command::Evict { name, token, eviction } => Ok(self.evict(&name, token, eviction, decided)),
             Command::Adopt { dead, by } => {
                 if dead != by && self.homes.contains_key(&dead) {
@@ -78,7 +79,7 @@ impl Table {
         }
     }
 
-    fn open(&mut self, session: &Text, opening: Opening, home: ServerId, decided: &mut Events) {
+    pub(super) fn open(&mut self, session: &Text, opening: Opening, home: ServerId, decided: &mut Events) {
         let Opening { ttl, owner, metadata } = opening;
         let spec = SessionSpec { id: session.clone(), ttl, owner, metadata, home };
         self.emit(Event::SessionOpened(Arc::new(spec)), decided);
@@ -90,7 +91,7 @@ impl Table {
         Ok(Outcome::Open { session, claims })
     }
 
-    fn attach_session(
+    pub(super) fn attach_session(
         &mut self,
         session: &Text,
         home: ServerId,
@@ -113,6 +114,7 @@ impl Table {
         for claim in found.claim_ids() {
             freed.extend(self.end_or_linger(claim, reason, decided));
         }
+        self.leave_groups(session, reason, decided);
         self.emit(Event::SessionEnded { session: session.clone(), opened, reason }, decided);
         self.serve(freed, decided);
     }

@@ -1,5 +1,8 @@
 //! The journal: how to take back what was decided but not committed.
 
+use std::sync::Arc;
+
+use crate::group::Group;
 use crate::model::{Claim, Revision, ServerId, Session, Text};
 use crate::table::Table;
 
@@ -18,6 +21,10 @@ pub(super) enum Undo {
     ClaimEntered(Revision),
     /// Put this claim back.
     ClaimLeft(Claim),
+    /// Make the group of this name what it was.
+    Group { name: Text, group: Option<Arc<Group>> },
+    /// Make the session the member that it was.
+    Membership { session: Text, group: Text, number: Option<Revision> },
 }
 
 impl Table {
@@ -46,6 +53,10 @@ impl Table {
                     self.leave(id);
                 }
                 Undo::ClaimLeft(claim) => self.enter(claim),
+                Undo::Group { name, group } => self.put_group(&name, group),
+                Undo::Membership { session, group, number } => {
+                    self.put_membership(&session, &group, number);
+                }
             }
         }
     }

@@ -160,6 +160,7 @@ impl Naive {
                     None => Kind::Evicted(0),
                 }
             }
+            Command::Group(_) => panic!("groups have a model of their own"),
             Command::Adopt { dead, by } => {
                 for home in self.sessions.values_mut().filter(|home| **home == dead.0) {
                     *home = by.0;
@@ -314,7 +315,7 @@ pub fn kind_of(outcome: &Result<Outcome, Rejection>) -> Kind {
         Ok(Outcome::Waiting { .. }) => Kind::Waiting,
         Ok(Outcome::Busy { .. }) => Kind::Busy,
         Ok(Outcome::Evicted(claims)) => Kind::Evicted(claims.len()),
-        Ok(Outcome::Done) => Kind::Done,
+        Ok(Outcome::Done | Outcome::Group(_)) => Kind::Done,
         Err(_) => Kind::Rejected,
     }
 }
