@@ -1,6 +1,6 @@
 //! Rows behind the log: which rows have yet to be written, so that loading is rows and the log after them.
 
-use tenure_core::{ClaimState, Event, Recorded, Revision, Session, Table};
+use tenure_core::{ClaimState, Event, Recorded, Revision, Session, Table, Text};
 
 use crate::store::RowChanges;
 
@@ -13,6 +13,8 @@ pub(super) struct RowsBehind {
     sessions: Vec<(Revision, Revision)>,
     /// Claims (by id) and the revision at which each was touched.
     claims: Vec<(Revision, Revision)>,
+    /// Groups (by id), their names, and the revision at which each was touched.
+    groups: Vec<(Revision, Text, Revision)>,
 }
 
 impl RowsBehind {
@@ -31,6 +33,7 @@ impl RowsBehind {
             self.saved = revision;
             self.sessions.retain(|(_, at)| *at > revision);
             self.claims.retain(|(_, at)| *at > revision);
+            self.groups.retain(|(.., at)| *at > revision);
         }
     }
 
@@ -47,6 +50,7 @@ impl RowsBehind {
                 Event::ClaimGranted { claim, .. }
                 | Event::ClaimLingering { claim, .. }
                 | Event::ClaimEnded { claim, .. } => self.claims.push((*claim, at)),
+                Event::Group { id, group, .. } => self.touch_group(*id, group, at),
                 Event::ServerAdopted { by, .. } => {
                     let adopted = |session: &&Session| session.spec.home == *by;
                     let sessions = table.sessions_after(Revision(0)).filter(adopted);
@@ -79,7 +83,25 @@ impl RowsBehind {
                 None => {}
             }
         }
+        let mut groups: Vec<(Revision, &Text)> = self.groups.iter().map(|(id, name, _)| (*id, name)).collect();
+        groups.sort_unstable();
+        groups.dedup();
+        for (id, name) in groups {
+            match table.group(name).filter(|group| group.id == id) {
+                Some(group) => changes.groups.push(group.clone()),
+                None if id <= self.saved => changes.ended_groups.push(id),
+                None => {}
+            }
+        }
         changes
+    }
+
+    /// A group that changes often is noted once: what counts is that it was touched after the rows were written.
+    fn touch_group(&mut self, id: Revision, name: &Text, at: Revision) {
+        match self.groups.last_mut() {
+            Some((last, _, touched)) if *last == id => *touched = at,
+            _ => self.groups.push((id, name.clone(), at)),
+        }
     }
 }
 

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tenure_core::{Claim, Event, Recorded, Revision, ServerId, Session, Text};
+use tenure_core::{Claim, Event, Group, Recorded, Revision, ServerId, Session, Text};
 
 pub use memory::{Fault, Hold, MemoryDatabase, MemoryStore};
 pub use migrations::{migrate, pending_migrations};
@@ -108,6 +108,8 @@ pub struct Rows {
     pub sessions: Vec<Session>,
     /// The claims by id, lingering ones too.
     pub claims: Vec<Claim>,
+    /// The groups by id.
+    pub groups: Vec<Arc<Group>>,
 }
 
 /// Row changes that bring the rows of a namespace from one revision to a later one.
@@ -125,6 +127,10 @@ pub struct RowChanges {
     pub claims: Vec<Claim>,
     /// The `id` of claims that are gone at `to`. Absent rows are no error.
     pub ended_claims: Vec<Revision>,
+    /// Groups as they are at `to`, with all their members. Replaces the rows of the same `id`, if there are any.
+    pub groups: Vec<Arc<Group>>,
+    /// The `id` of groups that are gone at `to`. Absent rows are no error.
+    pub ended_groups: Vec<Revision>,
 }
 
 /// The beat that registers a server.

@@ -37,6 +37,10 @@ static STATEMENTS: Statements = Statements {
         WHERE namespace = ? AND opened > ? ORDER BY opened LIMIT ?",
     load_claims: "SELECT id, position, name, state, token, session, opened, owner, priority, min_hold_ms, home, metadata \
         FROM claims WHERE namespace = ? AND id >= ? AND (id > ? OR position > ?) ORDER BY id, position LIMIT ?",
+    load_groups: "SELECT id, name, membership, leader, token, config, config_revision, assigned, assigned_membership, \
+        assigned_config FROM member_groups WHERE namespace = ? AND id > ? ORDER BY id LIMIT ?",
+    load_members: "SELECT group_id, number, session, opened, owner, metadata, assignment FROM group_members \
+        WHERE namespace = ? AND group_id >= ? AND (group_id > ? OR number > ?) ORDER BY group_id, number LIMIT ?",
     advance_rows: "UPDATE namespaces SET rows_revision = ? WHERE name = ? AND rows_revision = ? \
         AND EXISTS (SELECT 1 FROM batches AS b WHERE b.namespace = ? AND b.revision = ?)",
     delete_sessions: "DELETE FROM sessions WHERE opened IN (SELECT value FROM json_each(?)) AND namespace = ?",
@@ -49,6 +53,16 @@ static STATEMENTS: Statements = Statements {
         SELECT ?, value ->> 'id', value ->> 'position', value ->> 'name', value ->> 'state', value ->> 'token', \
         value ->> 'session', value ->> 'opened', value ->> 'owner', value ->> 'priority', value ->> 'min_hold_ms', \
         value ->> 'home', value ->> 'metadata' FROM json_each(?)",
+    delete_groups: "DELETE FROM member_groups WHERE id IN (SELECT value FROM json_each(?)) AND namespace = ?",
+    insert_groups: "INSERT INTO member_groups (namespace, id, name, membership, leader, token, config, config_revision, \
+        assigned, assigned_membership, assigned_config) \
+        SELECT ?, value ->> 'id', value ->> 'name', value ->> 'membership', value ->> 'leader', value ->> 'token', \
+        value ->> 'config', value ->> 'config_revision', value ->> 'assigned', value ->> 'assigned_membership', \
+        value ->> 'assigned_config' FROM json_each(?)",
+    delete_members: "DELETE FROM group_members WHERE group_id IN (SELECT value FROM json_each(?)) AND namespace = ?",
+    insert_members: "INSERT INTO group_members (namespace, group_id, number, session, opened, owner, metadata, assignment) \
+        SELECT ?, value ->> 'group_id', value ->> 'number', value ->> 'session', value ->> 'opened', value ->> 'owner', \
+        value ->> 'metadata', value ->> 'assignment' FROM json_each(?)",
     beat: "UPDATE servers SET beat = ?, lease_ms = ?, label = ? WHERE id = ? AND NOT dead",
     register: "INSERT INTO servers (id, beat, lease_ms, label, dead) VALUES (?, ?, ?, ?, FALSE) ON CONFLICT DO NOTHING",
     servers: "SELECT id, beat, lease_ms, label, CASE WHEN dead THEN 1 ELSE 0 END FROM servers ORDER BY id",

@@ -1,6 +1,6 @@
 //! What people see who ask in plain SQL.
 
-use tenure_core::{Claim, ClaimState, Event, Text};
+use tenure_core::{Claim, ClaimState, Event, Group, GroupChange, Text};
 
 use crate::Subject;
 use crate::model::{Model, Random};
@@ -11,6 +11,11 @@ const CLAIMS: &str = "SELECT concat_ws('|', namespace, name, state, claim, coale
 const LOCKS: &str = "SELECT concat_ws('|', namespace, name, state, token, session, owner) FROM current_locks";
 const WAITERS: &str = "SELECT concat_ws('|', namespace, name, place, claim, session, owner, priority) \
     FROM current_waiters";
+const MEMBERS: &str = "SELECT concat_ws('|', namespace, group_id, name, number, session, owner, coalesce(assignment, '-')) \
+    FROM current_members";
+const GROUPS: &str = "SELECT concat_ws('|', namespace, group_id, name, members, membership, coalesce(leader, 0), \
+    coalesce(token, 0), coalesce(config, '-'), coalesce(config_revision, 0), coalesce(assigned, 0), \
+    coalesce(assigned_membership, 0), coalesce(assigned_config, 0)) FROM current_groups";
 const SESSIONS: &str = "SELECT concat_ws('|', namespace, session, opened, owner, ttl_ms) FROM current_sessions";
 
 fn state(claim: &Claim) -> &'static str {
@@ -68,12 +73,37 @@ fn sessions(model: &Model) -> Vec<String> {
     model.sessions.values().map(line).collect()
 }
 
+fn members(model: &Model) -> Vec<String> {
+    let line = |group: &Group, member: &tenure_core::Member| {
+        let (spec, assignment) = (&member.spec, member.assignment.as_deref().unwrap_or("-"));
+        let (id, name, number) = (group.id, &group.name, member.number);
+        format!("{NAMESPACE}|{id}|{name}|{number}|{}|{}|{assignment}", spec.session, spec.owner)
+    };
+    model.groups.values().flat_map(|group| group.members.values().map(move |member| line(group, member))).collect()
+}
+
+fn groups(model: &Model) -> Vec<String> {
+    let line = |group: &std::sync::Arc<Group>| {
+        let (id, name, count, membership) = (group.id, &group.name, group.members.len(), group.membership);
+        let (leader, token) = group.lead.map_or((0, 0), |lead| (lead.member.0, lead.token.0));
+        let config = group.config.as_ref().map_or("-", |config| &config.value);
+        let (assigned, of, with) = group
+            .assigned
+            .map_or((0, 0, 0), |assigned| (assigned.revision.0, assigned.basis.membership.0, assigned.basis.config.0));
+        let config_revision = group.config_revision();
+        format!(
+            "{NAMESPACE}|{id}|{name}|{count}|{membership}|{leader}|{token}|{config}|{config_revision}|{assigned}|{of}|{with}"
+        )
+    };
+    model.groups.values().map(line).collect()
+}
+
 /// Whatever is saved of it and whatever is not, the views tell the state after the last event.
 pub async fn merge_rows_and_log(subject: &Subject) {
     let Some(plain) = &subject.plain else { return };
     let mut random = Random::new(2026);
     let mut saved = Model::default();
-    let mut seen = [0; 4];
+    let mut seen = [0; 6];
     for round in 0..100 {
         let batch = random.batch(NAMESPACE);
         subject.one.append(&batch, false).await.expect("the append is accepted");
@@ -85,8 +115,16 @@ pub async fn merge_rows_and_log(subject: &Subject) {
         if round % 4 != 3 {
             continue;
         }
-        let expected = [claims(&random.model), locks(&random.model), waiters(&random.model), sessions(&random.model)];
-        for (number, (sql, mut expected)) in [CLAIMS, LOCKS, WAITERS, SESSIONS].into_iter().zip(expected).enumerate() {
+        let model = &random.model;
+        let views = [
+            (CLAIMS, claims(model)),
+            (LOCKS, locks(model)),
+            (WAITERS, waiters(model)),
+            (SESSIONS, sessions(model)),
+            (MEMBERS, members(model)),
+            (GROUPS, groups(model)),
+        ];
+        for (number, (sql, mut expected)) in views.into_iter().enumerate() {
             let mut found = plain(sql.to_owned()).await;
             found.sort();
             expected.sort();
@@ -111,6 +149,13 @@ pub async fn tell_what_the_events_say(subject: &Subject) {
     let sql = "SELECT concat(count(*), '') FROM events WHERE event = 'claim_ended' AND operator IS NOT NULL \
         AND reason = 'evicted' AND token = 4611686018427387904";
     assert_eq!(count(sql).await, ["1"]);
+    let joined = |event: &&Event| matches!(event, Event::Group { change: GroupChange::Joined { .. }, .. });
+    let joined = events.iter().filter(joined).count();
+    let sql = "SELECT concat(count(*), '') FROM events WHERE event = 'group_joined' AND member_number = revision \
+        AND leader = 3 AND token = 4611686018427387904 AND group_id = 2";
+    assert_eq!(count(sql).await, [joined.to_string()]);
+    let sql = "SELECT group_name FROM events WHERE event = 'group_configured' AND config IS NULL";
+    assert_eq!(count(sql).await.len(), 1);
     let sql = "SELECT concat_ws('|', namespace, revision, server, at_ms, session, owner, ttl_ms) FROM events \
         WHERE revision = 1";
     let Event::SessionOpened(first) = &events[0] else { panic!("the first event opens a session") };
