@@ -4,6 +4,7 @@
 mod acquire;
 mod bounds;
 mod convert;
+mod groups;
 mod grpc;
 mod locks;
 mod page;
@@ -11,6 +12,7 @@ mod problem;
 mod sessions;
 mod stream;
 mod watch;
+mod watch_groups;
 
 use std::sync::Arc;
 use std::time::Duration;

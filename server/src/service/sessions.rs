@@ -140,7 +140,7 @@ impl Api {
 }
 
 /// A session whose time is up is not revived by anything that comes late.
-fn renew_if_here(namespace: &Namespace, session: &Text) -> Result<(), Problem> {
+pub(super) fn renew_if_here(namespace: &Namespace, session: &Text) -> Result<(), Problem> {
     match namespace.renew(session) {
         Ok(_) | Err(Refusal::LeaseLost) => Ok(()),
         Err(refusal) => Err(refusal.into()),
