@@ -1,5 +1,7 @@
 //! A server on a database in memory, and what is asked of it over gRPC.
 
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +23,7 @@ use crate::LIMIT;
 pub struct Office {
     pub database: MemoryDatabase,
     pub store: Arc<MemoryStore>,
-    channel: Channel,
+    pub channel: Channel,
     _server: Server,
 }
 
