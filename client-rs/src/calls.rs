@@ -54,7 +54,7 @@ impl EvictOptions {
 
 /// Whether a call may be tried again when its answer was lost.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Retry {
+pub(crate) enum Retry {
     /// Doing it twice is doing it once.
     Safe,
     /// Only if it surely had no effect.
@@ -182,7 +182,7 @@ impl Client {
     }
 
     /// One call to the server that the stream is connected to, tried again elsewhere until the call's deadline.
-    async fn call<M, A, F>(&self, retry: Retry, message: &M, call: F) -> Result<A>
+    pub(crate) async fn call<M, A, F>(&self, retry: Retry, message: &M, call: F) -> Result<A>
     where
         M: Clone,
         F: AsyncFn(Channel, Request<M>) -> Result<Response<A>, Status>,
@@ -233,7 +233,7 @@ struct Pages<T> {
 }
 
 /// A stream over the pages that `read` reads.
-fn pages<T, F, R>(client: Client, read: R) -> impl Stream<Item = Result<T>> + Send + Unpin + 'static
+pub(crate) fn pages<T, F, R>(client: Client, read: R) -> impl Stream<Item = Result<T>> + Send + Unpin + 'static
 where
     T: Send + 'static,
     F: Future<Output = Result<(VecDeque<T>, String)>> + Send + 'static,

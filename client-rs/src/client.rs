@@ -2,6 +2,7 @@
 
 use crate::election::Election;
 use crate::error::Result;
+use crate::group::GroupRequest;
 use crate::link::Remote;
 use crate::lock::LockRequest;
 use crate::options::ClientOptions;
@@ -66,7 +67,12 @@ impl Client {
         Election::new(self.clone(), name.into())
     }
 
-    /// Watches locks. What cannot be watched is told by the first item.
+    /// Takes part in a group, in a session of its own, which ends with the membership: see [`GroupRequest`].
+    pub fn group(&self, name: impl Into<String>) -> GroupRequest {
+        GroupRequest::new(self.clone(), name.into())
+    }
+
+    /// Watches locks and groups. What cannot be watched is told by the first item.
     #[must_use]
     pub fn watch(&self, options: WatchOptions) -> Watch {
         self.remote.watch(options)
@@ -79,6 +85,11 @@ impl Client {
     /// `Unavailable` if no server answered in time; the sessions then end by their TTLs.
     pub async fn close(&self) -> Result<()> {
         self.remote.shut_down().await
+    }
+
+    /// Whether the connection's task has ended.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.remote.is_closed()
     }
 
     pub(crate) fn remote(&self) -> &Remote {

@@ -176,9 +176,10 @@ pub async fn of_a_group_at_its_bounds(subject: &Subject) {
     let log = subject.log_after(NAMESPACE, 0).await.expect("the log can be read");
     assert!(log == [Arc::new(written)]);
 
-    let large = [configured, assigned].iter().zip(1..).fold(Some(members), |group, (change, revision)| {
-        Group::after(group, Revision(1), &"large".into(), Revision(revision), change)
-    });
+    let mut large = Some(members);
+    for (change, revision) in [configured, assigned].iter().zip(1..) {
+        large = Group::after(large, Revision(1), &"large".into(), Revision(revision), change);
+    }
     let groups: Vec<Arc<Group>> = large.into_iter().collect();
     let changes = RowChanges { groups: groups.clone(), ..no_changes(0, 2) };
     subject.one.save(NAMESPACE, &changes).await.expect("the rows are saved");
