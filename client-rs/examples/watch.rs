@@ -11,7 +11,7 @@ async fn main() -> tenure_client::Result<()> {
     let mut watch = client.watch(WatchOptions::all().prefix(prefix));
     while let Some(told) = watch.next().await {
         match told? {
-            WatchEvent::Snapshot { locks, revision } => {
+            WatchEvent::Snapshot { locks, revision, .. } => {
                 println!("snapshot revision={revision}");
                 for lock in locks {
                     let holder = lock.holder().map_or("nobody", |claim| claim.owner.as_str());

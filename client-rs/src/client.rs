@@ -2,6 +2,7 @@
 
 use crate::election::Election;
 use crate::error::Result;
+use crate::group::GroupRequest;
 use crate::link::Remote;
 use crate::lock::LockRequest;
 use crate::options::ClientOptions;
@@ -65,7 +66,12 @@ impl Client {
         Election::new(self.clone(), name.into())
     }
 
-    /// Watches locks. What cannot be watched is told by the first item.
+    /// Takes part in a group, in a session of its own, which ends with the membership: see [`GroupRequest`].
+    pub fn group(&self, name: impl Into<String>) -> GroupRequest {
+        GroupRequest::new(self.clone(), name.into())
+    }
+
+    /// Watches locks and groups. What cannot be watched is told by the first item.
     #[must_use]
     pub fn watch(&self, options: WatchOptions) -> Watch {
         self.remote.watch(options)
@@ -82,6 +88,11 @@ impl Client {
 
     pub(crate) fn of(remote: Remote) -> Self {
         Self { remote }
+    }
+
+    /// Whether the connection's task has ended.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.remote.is_closed()
     }
 
     pub(crate) fn remote(&self) -> &Remote {

@@ -58,6 +58,11 @@ impl Error {
         }
     }
 
+    /// Whether this is a refusal because the session is not open (any more).
+    pub(crate) fn is_session_gone(&self) -> bool {
+        matches!(self.reason(), Some(Reason::SessionNotFound | Reason::SessionEnded))
+    }
+
     pub(crate) fn invalid(field: &'static str, problem: impl Into<String>) -> Self {
         Self::Invalid { field, problem: problem.into() }
     }
@@ -196,6 +201,14 @@ pub enum Reason {
     TransferPending,
     /// The holder did not hand over in time. Facts: `name`, `token`.
     TransferNotConfirmed,
+    /// The session does not lead the group, or not with this token. Facts: `group`, `session_id`, `token`, `leader`.
+    NotLeader,
+    /// The group has changed since the assignments were computed. Facts: `group`, `membership_revision`, `config_revision`.
+    StaleAssignment,
+    /// The group's config is not the expected one. Facts: `group`, `config_revision`.
+    ConfigConflict,
+    /// The session is no member of the group. Facts: `group`, `session_id`.
+    NotMember,
     /// A reason that this version does not know, or a gRPC code that came without one.
     Other(String),
 }
@@ -222,6 +235,10 @@ impl Reason {
             Some(v1::ErrorReason::TransferImpossible) => Self::TransferImpossible,
             Some(v1::ErrorReason::TransferPending) => Self::TransferPending,
             Some(v1::ErrorReason::TransferNotConfirmed) => Self::TransferNotConfirmed,
+            Some(v1::ErrorReason::NotLeader) => Self::NotLeader,
+            Some(v1::ErrorReason::StaleAssignment) => Self::StaleAssignment,
+            Some(v1::ErrorReason::ConfigConflict) => Self::ConfigConflict,
+            Some(v1::ErrorReason::NotMember) => Self::NotMember,
             Some(v1::ErrorReason::Unspecified) | None => Self::Other(reason.to_owned()),
         }
     }

@@ -47,6 +47,7 @@ mod convert;
 mod election;
 mod engine;
 mod error;
+mod group;
 mod guard;
 mod handoff;
 mod history;
@@ -65,6 +66,9 @@ pub use calls::EvictOptions;
 pub use client::Client;
 pub use election::{Election, Leader, Leadership};
 pub use error::{Error, LostReason, Reason, Refusal, Result};
+pub use group::{
+    Assignments, Group, GroupEvent, GroupEventKind, GroupLeader, GroupMember, GroupRequest, Membership, Standing,
+};
 pub use guard::{Guard, Hold};
 pub use handoff::{TransferOptions, TransferRequest};
 pub use history::{HistoryEntry, HoldEnd, HoldRecord};

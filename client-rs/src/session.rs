@@ -176,6 +176,14 @@ impl Session {
         LockRequest::in_session(self.clone(), names.into_iter().map(Into::into).collect())
     }
 
+    /// Why the session is lost, if it is, decided by the clock at this very moment.
+    pub(crate) fn lost_reason(&self) -> Option<LostReason> {
+        match self.handle.presence.check(clock::now()) {
+            SessionState::Lost(reason) => Some(reason),
+            SessionState::Healthy | SessionState::AtRisk => None,
+        }
+    }
+
     /// Closes the session, and with it all that it holds and waits for. Returns when the server has done so.
     ///
     /// # Errors

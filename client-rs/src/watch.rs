@@ -9,14 +9,16 @@ use tokio::sync::mpsc;
 use tokio_stream::Stream;
 
 use crate::error::Result;
+use crate::group::{Group, GroupEvent};
 use crate::link::{Note, Remote, WatchKey};
 use crate::model::{Event, Lock};
 
-/// What to watch. With neither names nor prefixes: all locks.
+/// What to watch. With neither names nor prefixes nor groups: all locks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WatchOptions {
     pub(crate) names: Vec<String>,
     pub(crate) prefixes: Vec<String>,
+    pub(crate) groups: Vec<String>,
     pub(crate) after_revision: u64,
 }
 
@@ -47,6 +49,19 @@ impl WatchOptions {
         self
     }
 
+    /// Groups by name: at most 100. Only these: no locks unless they are added.
+    #[must_use]
+    pub fn groups(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { groups: names.into_iter().map(Into::into).collect(), ..Self::default() }
+    }
+
+    /// One group more.
+    #[must_use]
+    pub fn group(mut self, name: impl Into<String>) -> Self {
+        self.groups.push(name.into());
+        self
+    }
+
     /// Begin with the events after this revision instead of a snapshot: the last revision that an earlier watch told.
     #[must_use]
     pub fn after_revision(self, revision: u64) -> Self {
@@ -63,13 +78,19 @@ pub enum WatchEvent {
     Snapshot {
         /// The locks that are held or waited for, and those watched by name even if they are idle.
         locks: Vec<Lock>,
+        /// The groups that are watched, even if they are empty.
+        groups: Vec<Group>,
         /// All up to this revision has been told.
         revision: u64,
     },
-    /// What happened in one commit.
+    /// What happened in one commit, and how groups are after it.
     Events {
-        /// In order of revision.
+        /// What happened to locks, in order of revision.
         events: Vec<Event>,
+        /// What happened to groups, in order of revision.
+        group_events: Vec<GroupEvent>,
+        /// The watched groups that changed, as they are now. Of what is told late, only the last tells how a group is.
+        groups: Vec<Group>,
         /// All up to this revision has been told.
         revision: u64,
     },

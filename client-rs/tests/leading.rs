@@ -104,7 +104,9 @@ async fn a_watch_resumes_on_the_next_server_and_skips_nothing() -> anyhow::Resul
     let (client, other) = (cluster.client()?, cluster.client()?);
     let held = within(other.lock("job-0").owner("holder").acquire()).await?;
     let mut watch = client.watch(WatchOptions::all().prefix("job-"));
-    let Some(Ok(WatchEvent::Snapshot { locks, revision })) = within(watch.next()).await else { panic!("no snapshot") };
+    let Some(Ok(WatchEvent::Snapshot { locks, revision, .. })) = within(watch.next()).await else {
+        panic!("no snapshot")
+    };
     assert_eq!(locks.len(), 1);
     assert_eq!(locks[0].holder().map(|claim| (claim.state, claim.token)), Some((ClaimState::Held, Some(held.token()))));
 

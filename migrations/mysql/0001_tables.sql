@@ -4,7 +4,7 @@
 CREATE TABLE IF NOT EXISTS namespaces (
     name VARCHAR(63) NOT NULL PRIMARY KEY,
     revision BIGINT NOT NULL,                -- the last event
-    rows_revision BIGINT NOT NULL,           -- up to where sessions and claims sum up the log
+    rows_revision BIGINT NOT NULL,           -- up to where the rows below sum up the log
     database_identity VARCHAR(255) NOT NULL  -- the database that the head was written on
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
@@ -76,4 +76,33 @@ CREATE TABLE IF NOT EXISTS settings (
     settling_ms BIGINT,        -- how long a better waiter waits before it preempts, if it may,
     drain_ms BIGINT,           -- and how long the holder may then go on
     PRIMARY KEY (namespace, position)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- The groups that had members or a config at rows_revision. The view "current_groups" adds what came after.
+CREATE TABLE IF NOT EXISTS member_groups (
+    namespace VARCHAR(63) NOT NULL,
+    id BIGINT NOT NULL,          -- the event that created it
+    name TEXT NOT NULL,
+    membership BIGINT NOT NULL,  -- the last event by which a member came or went; 0 if none ever did
+    leader BIGINT,               -- the number of the member that leads, if there are members
+    token BIGINT,                -- the token of the leader
+    config LONGTEXT,             -- the shared value, if there is one
+    config_revision BIGINT,      -- the event that set it
+    assigned BIGINT,             -- the event of the last assignments, if there were any
+    assigned_membership BIGINT,  -- the membership that they were computed from
+    assigned_config BIGINT,      -- the config_revision that they were computed from; 0 without a config
+    PRIMARY KEY (namespace, id)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- The members of those groups at rows_revision. The view "current_members" adds what came after.
+CREATE TABLE IF NOT EXISTS group_members (
+    namespace VARCHAR(63) NOT NULL,
+    group_id BIGINT NOT NULL,    -- the event that created the group
+    number BIGINT NOT NULL,      -- the event by which it joined
+    session TEXT NOT NULL,
+    opened BIGINT NOT NULL,      -- the event that opened the session
+    owner TEXT NOT NULL,
+    metadata LONGTEXT NOT NULL,  -- a JSON object
+    assignment LONGTEXT,         -- what the leader assigned to it last, if anything
+    PRIMARY KEY (namespace, group_id, number)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;

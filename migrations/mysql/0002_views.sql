@@ -30,6 +30,14 @@ SELECT
     e.operator AS operator,
     e.note AS note,
     e.longest_pause_ms AS longest_pause_ms,
+    e.group_id AS group_id,
+    e.group_name AS group_name,
+    e.member_number AS member_number,
+    e.leader AS leader,
+    e.config AS config,
+    e.membership AS membership,
+    e.config_revision AS config_revision,
+    e.assignments AS assignments,
     coalesce(e.metadata, '{}') AS metadata
 FROM batches AS b, JSON_TABLE(
     b.events, '$[*]' COLUMNS (
@@ -55,6 +63,14 @@ FROM batches AS b, JSON_TABLE(
         operator LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.operator',
         note LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.note',
         longest_pause_ms BIGINT PATH '$.longest_pause_ms',
+        group_id BIGINT PATH '$.group_id',
+        group_name LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.group',
+        member_number BIGINT PATH '$.member',
+        leader BIGINT PATH '$.leader',
+        config LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.config',
+        membership BIGINT PATH '$.membership',
+        config_revision BIGINT PATH '$.config_revision',
+        assignments JSON PATH '$.assignments',
         metadata JSON PATH '$.metadata'
     )
 ) AS e;
@@ -202,3 +218,125 @@ SELECT
     h.at_ms AS ended_at_ms
 FROM claim_events AS h, JSON_TABLE(h.names, '$[*]' COLUMNS (value LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) AS n
 WHERE h.revision = h.ended AND h.token IS NOT NULL;
+
+-- The members of groups, in order of joining by their number.
+CREATE OR REPLACE VIEW current_members AS
+WITH assigned AS (
+    SELECT e.*, row_number() OVER (PARTITION BY e.namespace, e.group_id ORDER BY e.revision DESC) AS recency
+    FROM events_after_rows AS e
+    WHERE e.event = 'group_assigned'
+),
+assignments AS (
+    SELECT a.namespace AS namespace, a.group_id AS group_id, v.member_number AS number, v.assignment AS assignment
+    FROM assigned AS a, JSON_TABLE(
+        a.assignments, '$[*]' COLUMNS (
+            member_number BIGINT PATH '$.member',
+            assignment LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.assignment'
+        )
+    ) AS v
+    WHERE a.recency = 1
+),
+known AS (
+    SELECT
+        m.namespace AS namespace,
+        m.group_id AS group_id,
+        g.name AS name,
+        m.number AS number,
+        m.session AS session,
+        m.owner AS owner,
+        m.assignment AS assignment,
+        m.metadata AS metadata
+    FROM group_members AS m
+    JOIN member_groups AS g ON g.namespace = m.namespace AND g.id = m.group_id
+    UNION ALL
+    SELECT namespace, group_id, group_name, member_number, session, owner, NULL, metadata
+    FROM events_after_rows
+    WHERE event = 'group_joined'
+)
+SELECT
+    k.namespace AS namespace,
+    k.group_id AS group_id,
+    k.name AS name,
+    k.number AS number,
+    k.session AS session,
+    k.owner AS owner,
+    coalesce(a.assignment, k.assignment) AS assignment,
+    k.metadata AS metadata
+FROM known AS k
+LEFT JOIN assignments AS a ON a.namespace = k.namespace AND a.group_id = k.group_id AND a.number = k.number
+WHERE NOT EXISTS (
+    SELECT 1 FROM events_after_rows AS l
+    WHERE l.event = 'group_left' AND l.namespace = k.namespace AND l.group_id = k.group_id AND l.member_number = k.number
+);
+
+-- The groups that have members or a config. The assignments are those for what is there if assigned_membership is
+-- membership and assigned_config is config_revision (0 without a config).
+CREATE OR REPLACE VIEW current_groups AS
+WITH latest AS (
+    SELECT
+        e.*,
+        row_number() OVER (
+            PARTITION BY e.namespace, e.group_id, CASE e.event WHEN 'group_left' THEN 'group_joined' ELSE e.event END
+            ORDER BY e.revision DESC
+        ) AS recency
+    FROM events_after_rows AS e
+    WHERE e.group_id IS NOT NULL
+),
+known AS (
+    SELECT
+        namespace,
+        id,
+        name,
+        membership,
+        leader,
+        token,
+        config,
+        config_revision,
+        assigned,
+        assigned_membership,
+        assigned_config
+    FROM member_groups
+    UNION ALL
+    SELECT namespace, group_id, group_name, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+    FROM events_after_rows
+    WHERE group_id = revision
+),
+merged AS (
+    SELECT
+        k.namespace AS namespace,
+        k.id AS id,
+        k.name AS name,
+        coalesce(m.revision, k.membership) AS membership,
+        CASE WHEN m.revision IS NULL THEN k.leader ELSE m.leader END AS leader,
+        CASE WHEN m.revision IS NULL THEN k.token ELSE m.token END AS token,
+        CASE WHEN c.revision IS NULL THEN k.config ELSE c.config END AS config,
+        CASE
+            WHEN c.revision IS NULL THEN k.config_revision
+            WHEN c.config IS NOT NULL THEN c.revision
+        END AS config_revision,
+        coalesce(a.revision, k.assigned) AS assigned,
+        coalesce(a.membership, k.assigned_membership) AS assigned_membership,
+        coalesce(a.config_revision, k.assigned_config) AS assigned_config
+    FROM known AS k
+    LEFT JOIN latest AS m
+        ON m.namespace = k.namespace AND m.group_id = k.id AND m.recency = 1 AND m.event IN ('group_joined', 'group_left')
+    LEFT JOIN latest AS c
+        ON c.namespace = k.namespace AND c.group_id = k.id AND c.recency = 1 AND c.event = 'group_configured'
+    LEFT JOIN latest AS a
+        ON a.namespace = k.namespace AND a.group_id = k.id AND a.recency = 1 AND a.event = 'group_assigned'
+)
+SELECT
+    n.namespace AS namespace,
+    n.id AS group_id,
+    n.name AS name,
+    (SELECT count(*) FROM current_members AS m WHERE m.namespace = n.namespace AND m.group_id = n.id) AS members,
+    n.membership AS membership,
+    n.leader AS leader,
+    n.token AS token,
+    n.config AS config,
+    n.config_revision AS config_revision,
+    n.assigned AS assigned,
+    n.assigned_membership AS assigned_membership,
+    n.assigned_config AS assigned_config
+FROM merged AS n
+WHERE n.leader IS NOT NULL OR n.config IS NOT NULL;

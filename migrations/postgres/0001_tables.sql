@@ -4,7 +4,7 @@
 CREATE TABLE IF NOT EXISTS namespaces (
     name text NOT NULL PRIMARY KEY,
     revision bigint NOT NULL,        -- the last event
-    rows_revision bigint NOT NULL,   -- up to where sessions and claims sum up the log
+    rows_revision bigint NOT NULL,   -- up to where the rows below sum up the log
     database_identity text NOT NULL  -- the database that the head was written on
 );
 
@@ -76,4 +76,33 @@ CREATE TABLE IF NOT EXISTS settings (
     settling_ms bigint,        -- how long a better waiter waits before it preempts, if it may,
     drain_ms bigint,           -- and how long the holder may then go on
     PRIMARY KEY (namespace, position)
+);
+
+-- The groups that had members or a config at rows_revision. The view "current_groups" adds what came after.
+CREATE TABLE IF NOT EXISTS member_groups (
+    namespace text NOT NULL,
+    id bigint NOT NULL,          -- the event that created it
+    name text NOT NULL,
+    membership bigint NOT NULL,  -- the last event by which a member came or went; 0 if none ever did
+    leader bigint,               -- the number of the member that leads, if there are members
+    token bigint,                -- the token of the leader
+    config text,                 -- the shared value, if there is one
+    config_revision bigint,      -- the event that set it
+    assigned bigint,             -- the event of the last assignments, if there were any
+    assigned_membership bigint,  -- the membership that they were computed from
+    assigned_config bigint,      -- the config_revision that they were computed from; 0 without a config
+    PRIMARY KEY (namespace, id)
+);
+
+-- The members of those groups at rows_revision. The view "current_members" adds what came after.
+CREATE TABLE IF NOT EXISTS group_members (
+    namespace text NOT NULL,
+    group_id bigint NOT NULL,  -- the event that created the group
+    number bigint NOT NULL,    -- the event by which it joined
+    session text NOT NULL,
+    opened bigint NOT NULL,    -- the event that opened the session
+    owner text NOT NULL,
+    metadata text NOT NULL,    -- a JSON object
+    assignment text,           -- what the leader assigned to it last, if anything
+    PRIMARY KEY (namespace, group_id, number)
 );

@@ -30,6 +30,14 @@ SELECT
     e.value ->> 'operator' AS operator,
     e.value ->> 'note' AS note,
     (e.value ->> 'longest_pause_ms')::bigint AS longest_pause_ms,
+    (e.value ->> 'group_id')::bigint AS group_id,
+    e.value ->> 'group' AS group_name,
+    (e.value ->> 'member')::bigint AS member_number,
+    (e.value ->> 'leader')::bigint AS leader,
+    e.value ->> 'config' AS config,
+    (e.value ->> 'membership')::bigint AS membership,
+    (e.value ->> 'config_revision')::bigint AS config_revision,
+    e.value -> 'assignments' AS assignments,
     coalesce(e.value ->> 'metadata', '{}') AS metadata
 FROM batches AS b, jsonb_array_elements(b.events::jsonb) AS e (value);
 
@@ -176,3 +184,120 @@ SELECT
     h.at_ms AS ended_at_ms
 FROM claim_events AS h, jsonb_array_elements_text(h.names) AS n (value)
 WHERE h.revision = h.ended AND h.token IS NOT NULL;
+
+-- The members of groups, in order of joining by their number.
+CREATE OR REPLACE VIEW current_members AS
+WITH assigned AS (
+    SELECT e.*, row_number() OVER (PARTITION BY e.namespace, e.group_id ORDER BY e.revision DESC) AS recency
+    FROM events_after_rows AS e
+    WHERE e.event = 'group_assigned'
+),
+assignments AS (
+    SELECT a.namespace AS namespace, a.group_id AS group_id, (v.value ->> 'member')::bigint AS number, v.value ->> 'assignment' AS assignment
+    FROM assigned AS a, jsonb_array_elements(a.assignments) AS v (value)
+    WHERE a.recency = 1
+),
+known AS (
+    SELECT
+        m.namespace AS namespace,
+        m.group_id AS group_id,
+        g.name AS name,
+        m.number AS number,
+        m.session AS session,
+        m.owner AS owner,
+        m.assignment AS assignment,
+        m.metadata AS metadata
+    FROM group_members AS m
+    JOIN member_groups AS g ON g.namespace = m.namespace AND g.id = m.group_id
+    UNION ALL
+    SELECT namespace, group_id, group_name, member_number, session, owner, NULL, metadata
+    FROM events_after_rows
+    WHERE event = 'group_joined'
+)
+SELECT
+    k.namespace AS namespace,
+    k.group_id AS group_id,
+    k.name AS name,
+    k.number AS number,
+    k.session AS session,
+    k.owner AS owner,
+    coalesce(a.assignment, k.assignment) AS assignment,
+    k.metadata AS metadata
+FROM known AS k
+LEFT JOIN assignments AS a ON a.namespace = k.namespace AND a.group_id = k.group_id AND a.number = k.number
+WHERE NOT EXISTS (
+    SELECT 1 FROM events_after_rows AS l
+    WHERE l.event = 'group_left' AND l.namespace = k.namespace AND l.group_id = k.group_id AND l.member_number = k.number
+);
+
+-- The groups that have members or a config. The assignments are those for what is there if assigned_membership is
+-- membership and assigned_config is config_revision (0 without a config).
+CREATE OR REPLACE VIEW current_groups AS
+WITH latest AS (
+    SELECT
+        e.*,
+        row_number() OVER (
+            PARTITION BY e.namespace, e.group_id, CASE e.event WHEN 'group_left' THEN 'group_joined' ELSE e.event END
+            ORDER BY e.revision DESC
+        ) AS recency
+    FROM events_after_rows AS e
+    WHERE e.group_id IS NOT NULL
+),
+known AS (
+    SELECT
+        namespace,
+        id,
+        name,
+        membership,
+        leader,
+        token,
+        config,
+        config_revision,
+        assigned,
+        assigned_membership,
+        assigned_config
+    FROM member_groups
+    UNION ALL
+    SELECT namespace, group_id, group_name, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+    FROM events_after_rows
+    WHERE group_id = revision
+),
+merged AS (
+    SELECT
+        k.namespace AS namespace,
+        k.id AS id,
+        k.name AS name,
+        coalesce(m.revision, k.membership) AS membership,
+        CASE WHEN m.revision IS NULL THEN k.leader ELSE m.leader END AS leader,
+        CASE WHEN m.revision IS NULL THEN k.token ELSE m.token END AS token,
+        CASE WHEN c.revision IS NULL THEN k.config ELSE c.config END AS config,
+        CASE
+            WHEN c.revision IS NULL THEN k.config_revision
+            WHEN c.config IS NOT NULL THEN c.revision
+        END AS config_revision,
+        coalesce(a.revision, k.assigned) AS assigned,
+        coalesce(a.membership, k.assigned_membership) AS assigned_membership,
+        coalesce(a.config_revision, k.assigned_config) AS assigned_config
+    FROM known AS k
+    LEFT JOIN latest AS m
+        ON m.namespace = k.namespace AND m.group_id = k.id AND m.recency = 1 AND m.event IN ('group_joined', 'group_left')
+    LEFT JOIN latest AS c
+        ON c.namespace = k.namespace AND c.group_id = k.id AND c.recency = 1 AND c.event = 'group_configured'
+    LEFT JOIN latest AS a
+        ON a.namespace = k.namespace AND a.group_id = k.id AND a.recency = 1 AND a.event = 'group_assigned'
+)
+SELECT
+    n.namespace AS namespace,
+    n.id AS group_id,
+    n.name AS name,
+    (SELECT count(*) FROM current_members AS m WHERE m.namespace = n.namespace AND m.group_id = n.id) AS members,
+    n.membership AS membership,
+    n.leader AS leader,
+    n.token AS token,
+    n.config AS config,
+    n.config_revision AS config_revision,
+    n.assigned AS assigned,
+    n.assigned_membership AS assigned_membership,
+    n.assigned_config AS assigned_config
+FROM merged AS n
+WHERE n.leader IS NOT NULL OR n.config IS NOT NULL;

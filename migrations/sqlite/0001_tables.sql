@@ -4,7 +4,7 @@
 CREATE TABLE IF NOT EXISTS namespaces (
     name TEXT NOT NULL PRIMARY KEY,
     revision INTEGER NOT NULL,       -- the last event
-    rows_revision INTEGER NOT NULL,  -- up to where sessions and claims sum up the log
+    rows_revision INTEGER NOT NULL,  -- up to where the rows below sum up the log
     database_identity TEXT NOT NULL  -- the database that the head was written on
 ) STRICT;
 
@@ -76,4 +76,33 @@ CREATE TABLE IF NOT EXISTS settings (
     settling_ms INTEGER,        -- how long a better waiter waits before it preempts, if it may,
     drain_ms INTEGER,           -- and how long the holder may then go on
     PRIMARY KEY (namespace, position)
+) STRICT;
+
+-- The groups that had members or a config at rows_revision. The view "current_groups" adds what came after.
+CREATE TABLE IF NOT EXISTS member_groups (
+    namespace TEXT NOT NULL,
+    id INTEGER NOT NULL,          -- the event that created it
+    name TEXT NOT NULL,
+    membership INTEGER NOT NULL,  -- the last event by which a member came or went; 0 if none ever did
+    leader INTEGER,               -- the number of the member that leads, if there are members
+    token INTEGER,                -- the token of the leader
+    config TEXT,                  -- the shared value, if there is one
+    config_revision INTEGER,      -- the event that set it
+    assigned INTEGER,             -- the event of the last assignments, if there were any
+    assigned_membership INTEGER,  -- the membership that they were computed from
+    assigned_config INTEGER,      -- the config_revision that they were computed from; 0 without a config
+    PRIMARY KEY (namespace, id)
+) STRICT;
+
+-- The members of those groups at rows_revision. The view "current_members" adds what came after.
+CREATE TABLE IF NOT EXISTS group_members (
+    namespace TEXT NOT NULL,
+    group_id INTEGER NOT NULL,  -- the event that created the group
+    number INTEGER NOT NULL,    -- the event by which it joined
+    session TEXT NOT NULL,
+    opened INTEGER NOT NULL,    -- the event that opened the session
+    owner TEXT NOT NULL,
+    metadata TEXT NOT NULL,     -- a JSON object
+    assignment TEXT,            -- what the leader assigned to it last, if anything
+    PRIMARY KEY (namespace, group_id, number)
 ) STRICT;

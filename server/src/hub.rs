@@ -1,9 +1,9 @@
 //! The watch hub: the newest part of a namespace's history, in memory, for everybody who watches.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tenure_core::Revision;
+use tenure_core::{Event, Group, Revision, Table, Text};
 use tokio::sync::watch;
 
 use crate::store::Batch;
@@ -23,6 +23,17 @@ struct Recent {
     start: Revision,
     batches: VecDeque<Arc<Batch>>,
     events: usize,
+    /// Every group, as it is after the last of the batches.
+    groups: HashMap<Text, Arc<Group>>,
+}
+
+/// What has happened after some revision, up to the head.
+#[derive(Debug, Default)]
+pub struct Since {
+    /// The batches: whole ones, also if the revision is inside the first.
+    pub batches: Vec<Arc<Batch>>,
+    /// The groups that were asked for, as they are after the last of the batches.
+    pub groups: BTreeMap<String, Option<Arc<Group>>>,
 }
 
 impl Default for Hub {
@@ -32,10 +43,15 @@ impl Default for Hub {
 }
 
 impl Hub {
-    /// Adds a committed batch, which follows the one before, and wakes the watchers.
-    pub fn publish(&self, batch: Arc<Batch>) {
+    /// Adds a committed batch, which follows the one before, and wakes the watchers. `table` shows the state after it.
+    pub fn publish(&self, batch: Arc<Batch>, table: &Table) {
         let revision = batch.revision();
         let mut recent = self.lock();
+        for recorded in &batch.events {
+            if let Event::Group { group, .. } = &recorded.event {
+                recent.put_group(group, table.group(group));
+            }
+        }
         recent.events += batch.events.len();
         recent.batches.push_back(batch);
         while recent.events > EVENTS && recent.batches.len() > 1 {
@@ -48,22 +64,26 @@ impl Hub {
         self.head.send_replace(revision);
     }
 
-    /// Begins anew at a revision: what came before can only be read from the store.
-    pub fn reset(&self, revision: Revision) {
-        *self.lock() = Recent { start: revision, ..Recent::default() };
-        self.head.send_replace(revision);
+    /// Begins anew with a table: what came before can only be read from the store.
+    pub fn reset(&self, table: &Table) {
+        let groups = table.groups_after("", None).map(|group| (group.name.clone(), group.clone())).collect();
+        *self.lock() = Recent { start: table.revision(), groups, ..Recent::default() };
+        self.head.send_replace(table.revision());
     }
 
-    /// The batches after a revision (whole ones, also if the revision is inside the first), or `None` if some of them are
-    /// no longer in memory.
+    /// What has happened after a revision, with these groups, or `None` if some of it is no longer in memory.
     #[must_use]
-    pub fn after(&self, revision: Revision) -> Option<Vec<Arc<Batch>>> {
+    pub fn after(&self, revision: Revision, groups: &BTreeSet<String>) -> Option<Since> {
         let recent = self.lock();
         if revision < recent.start {
             return None;
         }
         let first = recent.batches.partition_point(|batch| batch.revision() <= revision);
-        Some(recent.batches.range(first..).cloned().collect())
+        let group = |name: &String| (name.clone(), recent.groups.get(name.as_str()).cloned());
+        Some(Since {
+            batches: recent.batches.range(first..).cloned().collect(),
+            groups: groups.iter().map(group).collect(),
+        })
     }
 
     /// The namespace's revision as this server knows it, and its changes.
@@ -74,5 +94,14 @@ impl Hub {
 
     fn lock(&self) -> MutexGuard<'_, Recent> {
         self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Recent {
+    fn put_group(&mut self, name: &Text, group: Option<&Arc<Group>>) {
+        match group {
+            Some(group) => self.groups.insert(name.clone(), group.clone()),
+            None => self.groups.remove(name),
+        };
     }
 }

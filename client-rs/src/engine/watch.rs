@@ -12,6 +12,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use super::{Engine, Timer, What, backoff};
 use crate::clock::Moment;
 use crate::error::{Refusal, Result};
+use crate::group::{Group, GroupEvent};
 use crate::link::WatchKey;
 use crate::link::backoff::Backoff;
 use crate::model::{Event, Lock};
@@ -29,7 +30,7 @@ pub(super) struct Watched {
     /// All up to this revision has been told.
     after: u64,
     /// The parts of a snapshot that have come so far.
-    snapshot: Vec<Lock>,
+    snapshot: (Vec<Lock>, Vec<Group>),
     backoff: Backoff,
 }
 
@@ -43,14 +44,14 @@ impl Watched {
             is_paused: false,
             command: None,
             after,
-            snapshot: Vec::new(),
+            snapshot: Default::default(),
             backoff: backoff(),
         }
     }
 
     pub(super) fn detach(&mut self) {
         self.command = None;
-        self.snapshot.clear();
+        self.snapshot = Default::default();
     }
 }
 
@@ -69,6 +70,7 @@ impl Engine {
             namespace: self.namespace.clone(),
             names: watched.options.names.clone(),
             prefixes: watched.options.prefixes.clone(),
+            groups: watched.options.groups.clone(),
             after_revision: watched.after,
         };
         let command = self.send(Kind::Watch(request), What::Watch(key), now);
@@ -105,20 +107,23 @@ impl Engine {
         watched.backoff.reset();
         let (item, after) = match answer.kind {
             Some(Told::Snapshot(part)) => {
-                watched.snapshot.extend(part.locks.into_iter().map(Lock::from));
+                watched.snapshot.0.extend(part.locks.into_iter().map(Lock::from));
+                watched.snapshot.1.extend(part.groups.into_iter().map(Group::from));
                 if part.more {
                     return;
                 }
-                let locks = std::mem::take(&mut watched.snapshot);
-                (WatchEvent::Snapshot { locks, revision }, revision)
+                let (locks, groups) = std::mem::take(&mut watched.snapshot);
+                (WatchEvent::Snapshot { locks, groups, revision }, revision)
             }
             Some(Told::Events(told)) => {
                 let events = told.events.into_iter().map(Event::from).collect();
-                (WatchEvent::Events { events, revision }, revision)
+                let group_events = told.group_events.into_iter().map(GroupEvent::from).collect();
+                let groups = told.groups.into_iter().map(Group::from).collect();
+                (WatchEvent::Events { events, group_events, groups, revision }, revision)
             }
             Some(Told::Progress(_)) | None => (WatchEvent::Progress { revision }, revision),
             Some(Told::HistoryGone(gone)) => {
-                watched.snapshot.clear();
+                watched.snapshot = Default::default();
                 let cause = match gone.cause() {
                     v1::HistoryGoneCause::Compacted => HistoryGoneCause::Compacted,
                     v1::HistoryGoneCause::Lost => HistoryGoneCause::Lost,
@@ -139,7 +144,7 @@ impl Engine {
     fn pause_watch(&mut self, key: WatchKey, now: Moment) {
         let Some(watched) = self.watches.get_mut(&key) else { return };
         watched.is_paused = true;
-        watched.snapshot.clear();
+        watched.snapshot = Default::default();
         watched.paused.store(true, Ordering::SeqCst);
         // The reader may have emptied the queue just before it could see that it should tell.
         let is_drained = watched.items.capacity() == watched.items.max_capacity();

@@ -86,6 +86,11 @@ impl Remote {
         &self.shared.namespace
     }
 
+    /// Whether the task has ended.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.shared.requests.is_closed()
+    }
+
     pub(crate) fn call_timeout(&self) -> Duration {
         self.shared.call_timeout
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::event::{EndReason, Eviction};
+use crate::group::{GroupCommand, GroupOutcome};
 use crate::model::{Claim, LockSettings, Metadata, Mode, Revision, ServerId, Session, Text};
 
 /// How to open a session.
@@ -213,6 +214,8 @@ pub enum Command {
         /// Who says so, and why.
         by: Eviction,
     },
+    /// Does something to a group.
+    Group(GroupCommand),
     /// Takes over what a dead server was the home of. Does nothing if there is nothing.
     Adopt {
         /// The server that is dead.
@@ -255,6 +258,8 @@ pub enum Outcome {
         /// The session's TTL, if it is open.
         ttl: Option<Duration>,
     },
+    /// What came of a command about a group.
+    Group(GroupOutcome),
     /// These holds were evicted, as they were.
     Evicted(Vec<Claim>),
     /// The holder has been asked to hand over.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::group::GroupChange;
 use crate::model::{ClaimSpec, LockSettings, Revision, ServerId, SessionSpec, Text};
 
 /// Why a claim or a session ended.
@@ -68,7 +69,7 @@ pub enum Event {
         /// Its disconnect grace from now on.
         disconnect_grace: Option<Duration>,
     },
-    /// A session ended. The ends of its claims come before, in the same batch.
+    /// A session ended. The ends of its claims and memberships come before, in the same batch.
     SessionEnded {
         /// The session's id.
         session: Text,
@@ -179,6 +180,15 @@ pub enum Event {
         /// Who set it, and why.
         by: Eviction,
     },
+    /// Something happened to a group.
+    Group {
+        /// The revision of the event that created the group: this event's own if this one did.
+        id: Revision,
+        /// The group.
+        group: Text,
+        /// What happened.
+        change: GroupChange,
+    },
     /// All that had a dead server as home has a new one. Each such session lives on for a full TTL at least.
     ServerAdopted {
         /// The server that is dead.
@@ -208,6 +218,7 @@ impl Event {
             | Self::TransferCancelled { spec, .. } => claims(spec, name),
             Self::ClaimTransferred { from_spec, spec, .. } => claims(from_spec, name) || claims(spec, name),
             Self::LockConfigured { .. }
+            | Self::Group { .. }
             | Self::SessionOpened(_)
             | Self::SessionAttached { .. }
             | Self::SessionEnded { .. }

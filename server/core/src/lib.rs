@@ -7,6 +7,7 @@
 
 mod command;
 mod event;
+mod group;
 mod home;
 mod memory;
 
@@ -18,6 +19,10 @@ mod table;
 pub use command::{AskedMode, Command, Handoff, Opening, Outcome};
 pub use event::{EndReason, Event, Eviction, Recorded};
 
+pub use group::{
+    ATTACHED_BYTES, Assigned, Assignments, Basis, Config, GROUPS, Group, GroupChange, GroupCommand, GroupOutcome, Lead,
+    MEMBERS, MEMBERSHIPS, Member, MemberSpec,
+};
 pub use home::{Home, NotKept, Renewals, StreamId, Tick};
 pub use model::{
     Claim, ClaimSpec, ClaimState, Lock, LockSettings, Metadata, Mode, Preempt, Rank, Revision, ServerId, Session,

@@ -8,11 +8,12 @@ use crate::model::{Revision, Text};
 /// How many ended sessions are remembered.
 const SESSIONS: usize = 10_000;
 
-/// How many ended holds are remembered of each session: more than a client has in flight when it repeats itself.
+/// How many ended holds, and groups that were left, are remembered of each session: more than a client has in flight when it
+/// repeats itself.
 const HOLDS: usize = 16;
 
 /// The recent past of a namespace. It is not part of the table's state: it decides nothing but the wording of refusals and
-/// whether a repeated release is one.
+/// whether a repeated release or leave is one.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     sessions: HashMap<Text, Past>,
@@ -25,6 +26,8 @@ struct Past {
     /// Why it ended, and which end this is (an id may be opened and ended again).
     end: Option<(EndReason, u64)>,
     holds: VecDeque<(Revision, EndReason)>,
+    /// Groups that it left, and the numbers that it had there.
+    left: VecDeque<(Text, Revision)>,
 }
 
 impl Memory {
@@ -53,6 +56,20 @@ impl Memory {
             holds.pop_front();
         }
         holds.push_back((token, reason));
+    }
+
+    pub(crate) fn left(&mut self, session: &Text, group: &Text, number: Revision) {
+        let left = &mut self.sessions.entry(session.clone()).or_default().left;
+        if left.len() == HOLDS {
+            left.pop_front();
+        }
+        left.push_back((group.clone(), number));
+    }
+
+    /// Whether the session left the group, with this number if that is given, and that is remembered.
+    pub(crate) fn has_left(&self, session: &str, group: &str, number: Option<Revision>) -> bool {
+        let same = |(left, had): &(Text, Revision)| **left == *group && number.is_none_or(|number| number == *had);
+        self.sessions.get(session).is_some_and(|past| past.left.iter().any(same))
     }
 
     /// Why the session of this id ended, if it has and that is remembered.

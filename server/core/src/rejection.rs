@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::event::EndReason;
+use crate::group::Basis;
 use crate::model::{Revision, Text};
 
 /// Why a command changes nothing.
@@ -91,6 +92,55 @@ pub enum Rejection {
         /// The session.
         session: Text,
     },
+    /// The session does not lead the group, or not with this token.
+    NotLeader {
+        /// The group.
+        group: Text,
+        /// The session.
+        session: Text,
+        /// The token that was given.
+        token: Revision,
+        /// The session that leads.
+        leader: Option<Text>,
+    },
+    /// The group has changed since the assignments were computed.
+    StaleAssignment {
+        /// The group.
+        group: Text,
+        /// What they would have to be computed from now.
+        basis: Basis,
+    },
+    /// A member of the group is assigned nothing.
+    MemberUnassigned {
+        /// Its number.
+        member: Revision,
+    },
+    /// Something is assigned to who is no member of the group.
+    AssignedToStranger {
+        /// The number that no member has.
+        member: Revision,
+    },
+    /// The group's config is not the expected one.
+    ConfigConflict {
+        /// The group.
+        group: Text,
+        /// The revision of the config that is there; 0 if there is none.
+        revision: Revision,
+    },
+    /// The session is no member of the group, and did not leave it lately.
+    NotMember {
+        /// The group.
+        group: Text,
+        /// The session.
+        session: Text,
+    },
+    /// A bound that keeps the state of a namespace within reason.
+    LimitReached {
+        /// What there is too much of.
+        limit: &'static str,
+        /// The most.
+        bound: usize,
+    },
 }
 
 /// Why a hold cannot be handed over.
@@ -172,6 +222,32 @@ impl fmt::Display for Rejection {
                     "session \"{session}\" already has a claim to \"{name}\", with other names or in another mode"
                 )
             }
+            Self::NotLeader { group, session, token, leader } => {
+                write!(formatter, "session \"{session}\" does not lead group \"{group}\" with token {token}; ")?;
+                match leader {
+                    Some(leader) if leader == session => formatter.write_str("it does with a later one"),
+                    Some(leader) => write!(formatter, "session \"{leader}\" leads it"),
+                    None => formatter.write_str("nobody leads it"),
+                }
+            }
+            Self::StaleAssignment { group, basis: Basis { membership, config } } => write!(
+                formatter,
+                "group \"{group}\" has changed: its membership revision is {membership}, its config revision {config}"
+            ),
+            Self::MemberUnassigned { member } => write!(formatter, "every member exactly once: {member} is missing"),
+            Self::AssignedToStranger { member } => {
+                write!(formatter, "every member exactly once: {member} is no member")
+            }
+            Self::ConfigConflict { group, revision: Revision(0) } => {
+                write!(formatter, "group \"{group}\" has no config")
+            }
+            Self::ConfigConflict { group, revision } => {
+                write!(formatter, "the config of group \"{group}\" is that of revision {revision}")
+            }
+            Self::NotMember { group, session } => {
+                write!(formatter, "session \"{session}\" is no member of group \"{group}\"")
+            }
+            Self::LimitReached { limit, bound } => write!(formatter, "{limit}: the limit of {bound} is reached"),
         }
     }
 }

@@ -4,6 +4,7 @@ mod acquire;
 mod apply;
 mod deadlock;
 mod decide;
+mod groups;
 mod journal;
 mod serve;
 mod settings;
@@ -11,13 +12,16 @@ mod transfer;
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
+use std::sync::Arc;
 
+use crate::group::Group;
 use crate::memory::Memory;
 use crate::model::{Claim, ClaimState, Lock, LockSettings, Revision, ServerId, Session, Text};
 use crate::rejection::Rejection;
+use groups::Memberships;
 use journal::Undo;
 
-/// The state of one namespace: its open sessions, their claims, and the locks that those are about.
+/// The state of one namespace: its open sessions, their claims, the locks that those are about, and its groups.
 #[derive(Debug, Default)]
 pub struct Table {
     revision: Revision,
@@ -27,6 +31,8 @@ pub struct Table {
     locks: BTreeMap<Text, Lock>,
     /// What operators have set, where that is not the default.
     settings: BTreeMap<Text, LockSettings>,
+    groups: BTreeMap<Text, Arc<Group>>,
+    memberships: Memberships,
     /// How many open sessions and lingering claims each server is the home of.
     homes: BTreeMap<ServerId, usize>,
     memory: Memory,
@@ -43,6 +49,8 @@ impl PartialEq for Table {
             && self.claims == other.claims
             && self.locks == other.locks
             && self.settings == other.settings
+            && self.groups == other.groups
+            && self.memberships == other.memberships
     }
 }
 
@@ -54,6 +62,7 @@ impl Table {
         sessions: Vec<Session>,
         claims: Vec<Claim>,
         settings: Vec<(Text, LockSettings)>,
+        groups: Vec<Arc<Group>>,
     ) -> Self {
         let settings = settings.into_iter().collect();
         let mut table = Self { revision, settings, ..Self::default() };
@@ -62,6 +71,9 @@ impl Table {
         }
         for claim in claims {
             table.enter(claim);
+        }
+        for group in groups {
+            table.settle_group(group);
         }
         table
     }

@@ -244,7 +244,7 @@ fn command(step: &Step, table: &Table) -> Command {
 fn restored(table: &Table) -> Table {
     let sessions: Vec<Session> = table.sessions_after(Revision(0)).cloned().collect();
     let settings = table.all_settings().map(|(name, settings)| (name.clone(), settings.clone())).collect();
-    Table::restore(table.revision(), sessions, table.claims().cloned().collect(), settings)
+    Table::restore(table.revision(), sessions, table.claims().cloned().collect(), settings, Vec::new())
 }
 
 fn replayed(events: &[Recorded]) -> Table {

@@ -104,6 +104,7 @@ impl Assembly {
             | Event::TransferStarted { .. }
             | Event::TransferCancelled { .. }
             | Event::LockConfigured { .. }
+            | Event::Group { .. }
             | Event::SessionOpened(_)
             | Event::SessionAttached { .. }
             | Event::SessionEnded { .. }

@@ -42,8 +42,9 @@ enum Appended {
 /// What came of a command, and the revision before it.
 type Decision = (Result<Outcome, Rejection>, Revision);
 
-fn metadata_bytes(command: &Command) -> usize {
+fn attached_bytes(command: &Command) -> usize {
     let (metadata, opening) = match command {
+        Command::Group(command) => return command.bytes(),
         Command::Acquire { metadata, opening, .. } => (Some(metadata), opening.as_ref()),
         Command::UpdateClaim { metadata, .. } => (Some(metadata), None),
         Command::OpenSession { opening, .. } => (None, Some(opening)),
@@ -57,7 +58,7 @@ impl Work {
     pub(super) fn push(&mut self, request: Request) {
         match request {
             Request::Decide { command, reply } => {
-                self.bytes += metadata_bytes(&command);
+                self.bytes += attached_bytes(&command);
                 self.commands.push((command, reply));
             }
             Request::Read(reader) => self.readers.push(reader),

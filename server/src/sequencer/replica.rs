@@ -51,7 +51,7 @@ impl Replica {
         self.seen = self.seen.max(batch.revision());
         self.rows.touched(&batch.events, &self.table);
         self.desk.lock().observe(&batch.events, &self.table);
-        self.hub.publish(batch);
+        self.hub.publish(batch, &self.table);
     }
 
     /// Loads the rows. The log after them is read by [`Self::follow`].
@@ -59,9 +59,9 @@ impl Replica {
         let rows = self.store.load(&self.name).await?;
         self.seen = self.seen.max(self.table.revision());
         self.rows = RowsBehind::at(rows.revision);
-        self.table = Table::restore(rows.revision, rows.sessions, rows.claims, rows.settings);
+        self.table = Table::restore(rows.revision, rows.sessions, rows.claims, rows.settings, rows.groups);
         self.recall(rows.revision).await?;
-        self.hub.reset(rows.revision);
+        self.hub.reset(&self.table);
         self.desk.lock().reconcile(&self.table);
         Ok(())
     }

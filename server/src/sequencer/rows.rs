@@ -1,6 +1,6 @@
 //! Rows behind the log: which rows have yet to be written, so that loading is rows and the log after them.
 
-use tenure_core::{ClaimState, Event, Recorded, Revision, Session, Table};
+use tenure_core::{ClaimState, Event, Recorded, Revision, Session, Table, Text};
 
 use crate::store::RowChanges;
 
@@ -15,6 +15,8 @@ pub(super) struct RowsBehind {
     claims: Vec<(Revision, Revision)>,
     /// The revision at which the settings of a lock were touched last.
     settings: Option<Revision>,
+    /// Groups (by id), their names, and the revision at which each was touched.
+    groups: Vec<(Revision, Text, Revision)>,
 }
 
 impl RowsBehind {
@@ -34,6 +36,7 @@ impl RowsBehind {
             self.sessions.retain(|(_, at)| *at > revision);
             self.claims.retain(|(_, at)| *at > revision);
             self.settings = self.settings.filter(|at| *at > revision);
+            self.groups.retain(|(.., at)| *at > revision);
         }
     }
 
@@ -55,6 +58,7 @@ impl RowsBehind {
                 | Event::ClaimEnded { claim, .. } => self.claims.push((*claim, at)),
                 Event::ClaimTransferred { from, claim, .. } => self.claims.extend([(*from, at), (*claim, at)]),
                 Event::LockConfigured { .. } => self.settings = Some(at),
+                Event::Group { id, group, .. } => self.touch_group(*id, group, at),
                 Event::ServerAdopted { by, .. } => {
                     let adopted = |session: &&Session| session.spec.home == *by;
                     let sessions = table.sessions_after(Revision(0)).filter(adopted);
@@ -91,7 +95,25 @@ impl RowsBehind {
             let all = table.all_settings().map(|(name, settings)| (name.clone(), settings.clone()));
             changes.settings = Some(all.collect());
         }
+        let mut groups: Vec<(Revision, &Text)> = self.groups.iter().map(|(id, name, _)| (*id, name)).collect();
+        groups.sort_unstable();
+        groups.dedup();
+        for (id, name) in groups {
+            match table.group(name).filter(|group| group.id == id) {
+                Some(group) => changes.groups.push(group.clone()),
+                None if id <= self.saved => changes.ended_groups.push(id),
+                None => {}
+            }
+        }
         changes
+    }
+
+    /// A group that changes often is noted once: what counts is that it was touched after the rows were written.
+    fn touch_group(&mut self, id: Revision, name: &Text, at: Revision) {
+        match self.groups.last_mut() {
+            Some((last, _, touched)) if *last == id => *touched = at,
+            _ => self.groups.push((id, name.clone(), at)),
+        }
     }
 }
 

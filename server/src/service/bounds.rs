@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::{AskedMode, LockSettings, Metadata, Preempt, Revision, Text};
+use tenure_core::{AskedMode, Assignments, LockSettings, Metadata, Preempt, Revision, Text};
 use tenure_proto::v1;
 
 use super::problem::Problem;
@@ -21,6 +21,9 @@ const PRIORITY: i32 = 1_000;
 const PAGE: i32 = 1_000;
 const DEFAULT_PAGE: usize = 100;
 const WATCHED: usize = 100;
+const CONFIG_BYTES: usize = 65_536;
+const ASSIGNMENT_BYTES: usize = 16_384;
+const ASSIGNMENTS_BYTES: usize = 1_048_576;
 const KEPT_AT_ONCE: usize = 1_000;
 const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 const PERMITS: u32 = 1_000_000;
@@ -291,8 +294,9 @@ pub(crate) fn prefix(value: &str) -> Result<(), Problem> {
 }
 
 /// What a watch is about.
-pub(crate) fn watched(names: &[String], prefixes: &[String]) -> Result<(), Problem> {
-    for (field, values, min) in [("names", names, 1), ("prefixes", prefixes, 0)] {
+pub(crate) fn watched(request: &v1::WatchRequest) -> Result<(), Problem> {
+    let v1::WatchRequest { names, prefixes, groups, .. } = request;
+    for (field, values, min) in [("names", names, 1), ("prefixes", prefixes, 0), ("groups", groups, 1)] {
         if values.len() > WATCHED {
             return Err(Problem::field(field, format!("0 to {WATCHED} of them, not {}", values.len())));
         }
@@ -301,4 +305,43 @@ pub(crate) fn watched(names: &[String], prefixes: &[String]) -> Result<(), Probl
         }
     }
     Ok(())
+}
+
+/// A revision of the log, or 0.
+pub(crate) fn revision(field: &str, value: u64, min: u64) -> Result<Revision, Problem> {
+    if value < min || value > Revision::MAX.0 {
+        return Err(Problem::field(field, format!("{min} to {}, not {value}", Revision::MAX)));
+    }
+    Ok(Revision(value))
+}
+
+/// A text of several lines, perhaps, that programs attach to a group.
+fn content(field: &str, value: &str, max: usize) -> Result<(), Problem> {
+    if value.len() > max {
+        return Err(Problem::field(field, format!("0 to {max} bytes, not {}", value.len())));
+    }
+    let unprintable = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\r' | '\t');
+    if value.contains(unprintable) {
+        return Err(Problem::field(field, "no control characters but line feed, carriage return and tab"));
+    }
+    Ok(())
+}
+
+pub(crate) fn config(value: Option<String>) -> Result<Option<Text>, Problem> {
+    value.map(|value| content("config", &value, CONFIG_BYTES).map(|()| value.into())).transpose()
+}
+
+/// What is assigned to the members of a group.
+pub(crate) fn assignments(values: BTreeMap<u64, String>) -> Result<Assignments, Problem> {
+    let bytes: usize = values.values().map(String::len).sum();
+    if bytes > ASSIGNMENTS_BYTES {
+        let bound = format!("together at most {ASSIGNMENTS_BYTES} bytes, not {bytes}");
+        return Err(Problem::field("assignments", bound));
+    }
+    let mut assignments = BTreeMap::new();
+    for (member, assignment) in values {
+        content(&format!("assignments[{member}]"), &assignment, ASSIGNMENT_BYTES)?;
+        assignments.insert(Revision(member), assignment.into());
+    }
+    Ok(Arc::new(assignments))
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_core::{Claim, ClaimState, EndReason, Lock, LockSettings, Mode, Session, Table, Text};
+use tenure_core::{Claim, ClaimState, EndReason, Group, Lock, LockSettings, Member, Mode, Session, Table, Text};
 use tenure_proto::v1;
 
 /// The most waiters, and the most holders, that are listed of one lock.
@@ -131,5 +131,39 @@ pub(crate) fn end_reason(reason: EndReason) -> v1::EndReason {
         EndReason::Closed => v1::EndReason::Closed,
         EndReason::Evicted => v1::EndReason::Evicted,
         EndReason::Transferred => v1::EndReason::Transferred,
+    }
+}
+
+/// A group as the table has it; an empty one if it has none.
+pub(crate) fn group(name: &str, group: Option<&Group>) -> v1::Group {
+    let Some(group) = group else { return v1::Group { name: name.to_owned(), ..v1::Group::default() } };
+    let leader = group.lead.zip(group.leader()).map(|(lead, leader)| v1::GroupLeader {
+        member: lead.member.0,
+        token: lead.token.0,
+        session_id: leader.spec.session.to_string(),
+        owner: leader.spec.owner.to_string(),
+    });
+    let basis = group.assigned.map(|assigned| assigned.basis);
+    v1::Group {
+        name: name.to_owned(),
+        leader,
+        members: group.members.values().map(member).collect(),
+        membership_revision: group.membership.0,
+        config: group.config.as_ref().map(|config| config.value.to_string()),
+        config_revision: group.config_revision().0,
+        assignments_current: group.is_assigned(),
+        assignments_revision: group.assigned.map_or(0, |assigned| assigned.revision.0),
+        assigned_membership_revision: basis.map_or(0, |basis| basis.membership.0),
+        assigned_config_revision: basis.map_or(0, |basis| basis.config.0),
+    }
+}
+
+fn member(member: &Member) -> v1::GroupMember {
+    v1::GroupMember {
+        number: member.number.0,
+        session_id: member.spec.session.to_string(),
+        owner: member.spec.owner.to_string(),
+        metadata: (*member.spec.metadata).clone(),
+        assignment: member.assignment.as_ref().map(ToString::to_string),
     }
 }

@@ -3,6 +3,7 @@
 use std::pin::Pin;
 
 use tenure_proto::v1;
+use tenure_proto::v1::group_service_server::{GroupService, GroupServiceServer};
 use tenure_proto::v1::lock_service_server::{LockService, LockServiceServer};
 use tenure_proto::v1::session_service_server::{SessionService, SessionServiceServer};
 use tenure_proto::v1::watch_service_server::{WatchService, WatchServiceServer};
@@ -33,6 +34,7 @@ impl Api {
         routes
             .add_service(LockServiceServer::new(self.clone()).max_decoding_message_size(MAX_MESSAGE))
             .add_service(SessionServiceServer::new(self.clone()).max_decoding_message_size(MAX_MESSAGE))
+            .add_service(GroupServiceServer::new(self.clone()).max_decoding_message_size(MAX_MESSAGE))
             .add_service(WatchServiceServer::new(self.clone()).max_decoding_message_size(MAX_MESSAGE))
             .add_service(Streams::server(self.clone()));
         routes.routes()
@@ -169,6 +171,48 @@ impl SessionService for Api {
         request: Request<v1::ListSessionsRequest>,
     ) -> Result<Response<v1::ListSessionsResponse>, Status> {
         Ok(Response::new(Self::list_sessions(self, request.into_inner()).await?))
+    }
+}
+
+#[tonic::async_trait]
+impl GroupService for Api {
+    async fn join_group(
+        &self,
+        request: Request<v1::JoinGroupRequest>,
+    ) -> Result<Response<v1::JoinGroupResponse>, Status> {
+        Ok(Response::new(Self::join_group(self, request.into_inner(), Via::Call).await?))
+    }
+
+    async fn leave_group(
+        &self,
+        request: Request<v1::LeaveGroupRequest>,
+    ) -> Result<Response<v1::LeaveGroupResponse>, Status> {
+        Ok(Response::new(Self::leave_group(self, request.into_inner()).await?))
+    }
+
+    async fn configure_group(
+        &self,
+        request: Request<v1::ConfigureGroupRequest>,
+    ) -> Result<Response<v1::ConfigureGroupResponse>, Status> {
+        Ok(Response::new(Self::configure_group(self, request.into_inner()).await?))
+    }
+
+    async fn assign_group(
+        &self,
+        request: Request<v1::AssignGroupRequest>,
+    ) -> Result<Response<v1::AssignGroupResponse>, Status> {
+        Ok(Response::new(Self::assign_group(self, request.into_inner()).await?))
+    }
+
+    async fn get_group(&self, request: Request<v1::GetGroupRequest>) -> Result<Response<v1::GetGroupResponse>, Status> {
+        Ok(Response::new(Self::get_group(self, request.into_inner()).await?))
+    }
+
+    async fn list_groups(
+        &self,
+        request: Request<v1::ListGroupsRequest>,
+    ) -> Result<Response<v1::ListGroupsResponse>, Status> {
+        Ok(Response::new(Self::list_groups(self, request.into_inner()).await?))
     }
 }
 

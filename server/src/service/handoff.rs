@@ -1,5 +1,6 @@
 //! Planned handoffs, and what holders and operators change about holds and locks.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tenure_core::{Claim, ClaimState, Command, Event, Eviction, Handoff, Outcome, Recorded, Revision, Table, Text};
@@ -110,8 +111,10 @@ async fn handed(namespace: &Namespace, holder: &Claim, deadline: Instant) -> Res
     let mut cursor = started;
     loop {
         head.mark_unchanged();
-        let Some(batches) = namespace.hub().after(cursor) else { return ended_unseen(namespace, holder).await };
-        for batch in batches {
+        let Some(since) = namespace.hub().after(cursor, &BTreeSet::new()) else {
+            return ended_unseen(namespace, holder).await;
+        };
+        for batch in since.batches {
             cursor = batch.revision();
             let mut later = batch.events.iter().filter(|recorded| recorded.revision > started);
             if let Some(handed) = later.find_map(|recorded| outcome(recorded, holder)) {

@@ -5,6 +5,7 @@ mod acquire;
 mod blocked;
 mod bounds;
 mod convert;
+mod groups;
 mod grpc;
 mod handoff;
 mod history;
@@ -14,6 +15,7 @@ mod problem;
 mod sessions;
 mod stream;
 mod watch;
+mod watch_groups;
 
 use std::sync::Arc;
 use std::time::Duration;

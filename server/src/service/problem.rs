@@ -80,6 +80,9 @@ impl Problem {
             Self::Refused(Refusal::Rejected(Rejection::TokenFromFuture { revision, .. })) => {
                 format!("token: at most {revision}, the namespace's revision: no higher one was ever handed out")
             }
+            Self::Refused(Refusal::Rejected(
+                rejection @ (Rejection::MemberUnassigned { .. } | Rejection::AssignedToStranger { .. }),
+            )) => format!("assignments: {rejection}"),
             Self::Refused(refusal) => refusal.to_string(),
             Self::LimitReached { limit, bound } => format!("{limit}: the limit of {bound} is reached"),
             Self::ClaimEnded { session, reason } => {
@@ -118,6 +121,14 @@ fn rejected(rejection: &Rejection) -> (Code, ErrorReason, Vec<(&'static str, Str
         Rejection::LimitUnknown { .. } => (Code::FailedPrecondition, ErrorReason::LimitUnknown),
         Rejection::TransferImpossible { .. } => (Code::FailedPrecondition, ErrorReason::TransferImpossible),
         Rejection::TransferPending { .. } => (Code::FailedPrecondition, ErrorReason::TransferPending),
+        Rejection::NotLeader { .. } => (Code::FailedPrecondition, ErrorReason::NotLeader),
+        Rejection::StaleAssignment { .. } => (Code::Aborted, ErrorReason::StaleAssignment),
+        Rejection::MemberUnassigned { .. } | Rejection::AssignedToStranger { .. } => {
+            (Code::InvalidArgument, ErrorReason::InvalidField)
+        }
+        Rejection::ConfigConflict { .. } => (Code::Aborted, ErrorReason::ConfigConflict),
+        Rejection::NotMember { .. } => (Code::FailedPrecondition, ErrorReason::NotMember),
+        Rejection::LimitReached { .. } => (Code::ResourceExhausted, ErrorReason::LimitReached),
     };
     let facts = match rejection {
         Rejection::SessionNotFound { session } => vec![("session_id", session.to_string())],
@@ -154,6 +165,27 @@ fn rejected(rejection: &Rejection) -> (Code, ErrorReason, Vec<(&'static str, Str
         Rejection::TransferPending { name, token } => {
             vec![("name", name.to_string()), ("token", token.to_string())]
         }
+        Rejection::NotLeader { group, session, token, leader } => {
+            let mut facts =
+                vec![("group", group.to_string()), ("session_id", session.to_string()), ("token", token.to_string())];
+            facts.extend(leader.as_ref().map(|leader| ("leader", leader.to_string())));
+            facts
+        }
+        Rejection::StaleAssignment { group, basis } => vec![
+            ("group", group.to_string()),
+            ("membership_revision", basis.membership.to_string()),
+            ("config_revision", basis.config.to_string()),
+        ],
+        Rejection::MemberUnassigned { .. } | Rejection::AssignedToStranger { .. } => {
+            vec![("field", "assignments".to_owned()), ("bound", rejection.to_string())]
+        }
+        Rejection::ConfigConflict { group, revision } => {
+            vec![("group", group.to_string()), ("config_revision", revision.to_string())]
+        }
+        Rejection::NotMember { group, session } => {
+            vec![("group", group.to_string()), ("session_id", session.to_string())]
+        }
+        Rejection::LimitReached { limit, bound } => vec![("limit", (*limit).to_owned()), ("bound", bound.to_string())],
     };
     (code, reason, facts)
 }

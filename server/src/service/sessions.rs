@@ -166,6 +166,14 @@ impl Api {
     }
 }
 
+/// A session whose time is up is not revived by anything that comes late.
+pub(super) fn renew_if_here(namespace: &Namespace, session: &Text) -> Result<(), Problem> {
+    match namespace.renew(session) {
+        Ok(_) | Err(Refusal::LeaseLost) => Ok(()),
+        Err(refusal) => Err(refusal.into()),
+    }
+}
+
 /// Decides a command that leaves a session open, and attaches the session to the stream that the command came by.
 async fn decide_open(
     namespace: &Namespace,

@@ -223,6 +223,7 @@ impl Connection {
             Commanded::OpenSession(request) => &request.namespace,
             Commanded::AttachSession(request) => &request.namespace,
             Commanded::Acquire(request) => &request.namespace,
+            Commanded::JoinGroup(request) => &request.namespace,
             _ => return Ok(()),
         };
         let name = bounds::namespace(name)?;
@@ -283,6 +284,11 @@ impl Task {
             Commanded::UpdateClaim(request) => api.update_claim(request).await.map(Answered::UpdateClaim),
             Commanded::GetLock(request) => api.get_lock(request).await.map(Answered::GetLock),
             Commanded::GetSession(request) => api.get_session(request).await.map(Answered::GetSession),
+            Commanded::JoinGroup(request) => api.join_group(request, self.via).await.map(Answered::JoinGroup),
+            Commanded::LeaveGroup(request) => api.leave_group(request).await.map(Answered::LeaveGroup),
+            Commanded::ConfigureGroup(request) => api.configure_group(request).await.map(Answered::ConfigureGroup),
+            Commanded::Assign(request) => api.assign_group(request).await.map(Answered::Assign),
+            Commanded::GetGroup(request) => api.get_group(request).await.map(Answered::GetGroup),
             // Answered by the connection itself.
             Commanded::KeepAlive(_) | Commanded::Cancel(_) => return,
         };

@@ -1,11 +1,12 @@
 //! Watch: a snapshot, then what happens, at each watcher's own pace.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::{
-    Claim, ClaimSpec, ClaimState, EndReason, Event, Eviction, LockSettings, Recorded, Revision, Table, Text, Transfer,
+    Claim, ClaimSpec, ClaimState, EndReason, Event, Eviction, Group, LockSettings, Recorded, Revision, Table, Text,
+    Transfer,
 };
 use tenure_proto::v1;
 use tenure_proto::v1::watch_response::Kind;
@@ -13,7 +14,8 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use super::problem::Problem;
-use super::{Api, bounds, convert, in_time};
+use super::{Api, bounds, convert, in_time, watch_groups};
+use crate::hub::Since;
 use crate::sequencer::{Namespace, Refusal};
 use crate::store::{Batch, StoreError};
 
@@ -29,11 +31,12 @@ const HISTORY: usize = 1_000;
 /// A read of history that failed is tried again after this.
 const RETRY: Duration = Duration::from_millis(200);
 
-/// Which locks are watched.
+/// Which locks and groups are watched.
 #[derive(Clone)]
 struct Filter {
     names: BTreeSet<String>,
     prefixes: Vec<String>,
+    groups: BTreeSet<String>,
 }
 
 /// One watch.
@@ -42,17 +45,20 @@ pub(super) struct Watch {
     filter: Filter,
     cursor: Revision,
     snapshot_first: bool,
+    /// Groups that have changed since the reader was told how they are.
+    owed: BTreeSet<String>,
 }
 
 /// The reader of the stream has gone.
 struct Gone;
 
 impl Filter {
-    fn new(names: Vec<String>, mut prefixes: Vec<String>) -> Self {
-        if names.is_empty() && prefixes.is_empty() {
+    fn new(request: v1::WatchRequest) -> Self {
+        let v1::WatchRequest { names, mut prefixes, groups, .. } = request;
+        if names.is_empty() && prefixes.is_empty() && groups.is_empty() {
             prefixes.push(String::new());
         }
-        Self { names: names.into_iter().collect(), prefixes }
+        Self { names: names.into_iter().collect(), prefixes, groups: groups.into_iter().collect() }
     }
 
     fn matches(&self, name: &str) -> bool {
@@ -66,24 +72,27 @@ impl Filter {
         }
         names.into_iter().map(|name| convert::lock(name, table.lock(name), table)).collect()
     }
+
+    fn groups_of(&self, table: &Table) -> Vec<v1::Group> {
+        self.groups.iter().map(|name| convert::group(name, table.group(name).map(|group| &**group))).collect()
+    }
 }
 
 impl Api {
     /// Begins a watch: refuses it, or makes sure that it can run.
     pub(super) async fn watch(&self, request: v1::WatchRequest) -> Result<Watch, Problem> {
-        bounds::watched(&request.names, &request.prefixes)?;
+        bounds::watched(&request)?;
         let namespace = self.namespace(&request.namespace).await?;
         let head = in_time(async { Ok(namespace.read(Table::revision).await?) }).await?;
         if request.after_revision > head.0 {
             let bound = format!("at most {head}, the namespace's revision, not {}", request.after_revision);
             return Err(Problem::field("after_revision", bound));
         }
-        Ok(Watch {
-            namespace,
-            filter: Filter::new(request.names, request.prefixes),
-            cursor: Revision(request.after_revision),
-            snapshot_first: request.after_revision == 0,
-        })
+        let cursor = Revision(request.after_revision);
+        let filter = Filter::new(request);
+        // Who resumes knows what happened up to there, but not necessarily how the groups were.
+        let owed = filter.groups.clone();
+        Ok(Watch { namespace, filter, cursor, snapshot_first: cursor == Revision(0), owed })
     }
 }
 
@@ -125,14 +134,12 @@ impl Watch {
         told: &mpsc::Sender<v1::WatchResponse>,
         progress_at: &mut Instant,
     ) -> Result<(), Gone> {
-        let batches = match self.namespace.hub().after(self.cursor) {
-            Some(batches) => batches,
+        let since = match self.namespace.hub().after(self.cursor, &self.filter.groups) {
+            Some(since) => since,
             None => match self.namespace.store().read(self.namespace.name(), self.cursor, HISTORY).await {
-                Ok(tail) => tail.batches,
-                Err(StoreError::Compacted(_)) => {
-                    self.tell_gone(told, v1::HistoryGoneCause::Compacted).await?;
-                    Vec::new()
-                }
+                // How the groups were after these is not known here: that is told when the reader has caught up.
+                Ok(tail) => Since { batches: tail.batches, ..Since::default() },
+                Err(StoreError::Compacted(_)) => return self.tell_gone(told, v1::HistoryGoneCause::Compacted).await,
                 Err(error) => {
                     tracing::debug!(%error, "a watch cannot read history");
                     tokio::time::sleep(RETRY).await;
@@ -140,16 +147,59 @@ impl Watch {
                 }
             },
         };
-        for batch in batches {
+        let mut last = watch_groups::last_changes(&since.batches);
+        for batch in since.batches {
             if batch.events.iter().any(|recorded| matches!(recorded.event, Event::HistoryLost { .. })) {
                 return self.tell_gone(told, v1::HistoryGoneCause::Lost).await;
             }
             let events = self.events_of(&batch);
+            let group_events = watch_groups::events(&batch, self.cursor, &self.filter.groups);
+            self.owed.extend(group_events.iter().map(|event| event.group.clone()));
             self.cursor = batch.revision();
-            if !events.is_empty() {
-                self.send(told, Kind::Events(v1::Events { events })).await?;
+            let groups = last.remove(&self.cursor).unwrap_or_default();
+            let groups = self.take_owed(&since.groups, |name| groups.contains(name));
+            if !events.is_empty() || !group_events.is_empty() {
+                self.send_events(told, events, group_events, groups).await?;
                 *progress_at = Instant::now() + PROGRESS;
             }
+        }
+        let groups = self.take_owed(&since.groups, |_| true);
+        if !groups.is_empty() {
+            self.send_events(told, Vec::new(), Vec::new(), groups).await?;
+            *progress_at = Instant::now() + PROGRESS;
+        }
+        Ok(())
+    }
+
+    /// Those of the groups that the reader has yet to be told of, if it is known how they are.
+    fn take_owed(
+        &mut self,
+        known: &BTreeMap<String, Option<Arc<Group>>>,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Vec<v1::Group> {
+        let mut groups = Vec::new();
+        self.owed.retain(|name| match known.get(name).filter(|_| wanted(name)) {
+            Some(group) => {
+                groups.push(convert::group(name, group.as_deref()));
+                false
+            }
+            None => true,
+        });
+        groups
+    }
+
+    async fn send_events(
+        &self,
+        told: &mpsc::Sender<v1::WatchResponse>,
+        events: Vec<v1::Event>,
+        group_events: Vec<v1::GroupEvent>,
+        groups: Vec<v1::Group>,
+    ) -> Result<(), Gone> {
+        let mut parts = watch_groups::parts(groups).into_iter();
+        let groups = parts.next().unwrap_or_default();
+        self.send(told, Kind::Events(v1::Events { events, groups, group_events })).await?;
+        for groups in parts {
+            self.send(told, Kind::Events(v1::Events { groups, ..v1::Events::default() })).await?;
         }
         Ok(())
     }
@@ -164,9 +214,10 @@ impl Watch {
     }
 
     async fn tell_snapshot(&mut self, told: &mpsc::Sender<v1::WatchResponse>) -> Result<(), Gone> {
-        let (mut locks, revision) = loop {
+        let (locks, groups, revision) = loop {
             let filter = self.filter.clone();
-            let read = self.namespace.read(move |table| (filter.snapshot(table), table.revision()));
+            let read =
+                self.namespace.read(move |table| (filter.snapshot(table), filter.groups_of(table), table.revision()));
             match read.await {
                 Ok(snapshot) => break snapshot,
                 Err(Refusal::Draining) => return Err(Gone),
@@ -180,15 +231,21 @@ impl Watch {
             }
         };
         self.cursor = revision;
-        loop {
-            let rest = locks.split_off(locks.len().min(SNAPSHOT));
-            let more = !rest.is_empty();
-            self.send(told, Kind::Snapshot(v1::Snapshot { locks, more })).await?;
-            if !more {
-                return Ok(());
-            }
-            locks = rest;
+        self.owed.clear();
+        let mut parts: Vec<v1::Snapshot> = locks
+            .chunks(SNAPSHOT)
+            .map(|locks| v1::Snapshot { locks: locks.to_vec(), ..v1::Snapshot::default() })
+            .chain(
+                watch_groups::parts(groups)
+                    .into_iter()
+                    .map(|groups| v1::Snapshot { groups, ..v1::Snapshot::default() }),
+            )
+            .collect();
+        let last = parts.pop().unwrap_or_default();
+        for part in parts {
+            self.send(told, Kind::Snapshot(v1::Snapshot { more: true, ..part })).await?;
         }
+        self.send(told, Kind::Snapshot(last)).await
     }
 
     async fn send(&self, told: &mpsc::Sender<v1::WatchResponse>, kind: Kind) -> Result<(), Gone> {
@@ -260,6 +317,7 @@ impl Watch {
             Event::SessionOpened(_)
             | Event::SessionAttached { .. }
             | Event::SessionEnded { .. }
+            | Event::Group { .. }
             | Event::ServerAdopted { .. }
             | Event::HistoryLost { .. } => return Vec::new(),
         }

@@ -124,6 +124,12 @@ pub(super) struct Statements {
     /// (namespace, position to begin after, most) → position, name, permit_limit or null, settling_ms or null,
     /// drain_ms or null
     pub(super) load_settings: &'static str,
+    /// (namespace, id to begin after, most) → id, name, membership, leader or null, token or null, config or null,
+    /// config_revision or null, assigned or null, assigned_membership or null, assigned_config or null
+    pub(super) load_groups: &'static str,
+    /// (namespace, group_id and again group_id and number to begin after, most) → group_id, number, session, opened, owner,
+    /// metadata, assignment or null
+    pub(super) load_members: &'static str,
     /// (to, namespace, from, namespace, to): the rows' compare-and-set
     pub(super) advance_rows: &'static str,
     /// (opened as JSON, namespace)
@@ -138,6 +144,14 @@ pub(super) struct Statements {
     pub(super) delete_settings: &'static str,
     /// (namespace, rows as JSON)
     pub(super) insert_settings: &'static str,
+    /// (ids as JSON, namespace)
+    pub(super) delete_groups: &'static str,
+    /// (namespace, rows as JSON)
+    pub(super) insert_groups: &'static str,
+    /// (ids of groups as JSON, namespace)
+    pub(super) delete_members: &'static str,
+    /// (namespace, rows as JSON)
+    pub(super) insert_members: &'static str,
     /// (beat, lease_ms, label, id): unless dead
     pub(super) beat: &'static str,
     /// (id, beat, lease_ms, label): unless there already

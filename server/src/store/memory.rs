@@ -209,11 +209,15 @@ fn replay(rows: &mut Rows, changes: &RowChanges) {
     let mut claims: BTreeMap<_, _> = rows.claims.drain(..).map(|claim| (claim.id, claim)).collect();
     claims.retain(|id, _| !changes.ended_claims.contains(id));
     claims.extend(changes.claims.iter().map(|claim| (claim.id, claim.clone())));
+    let mut groups: BTreeMap<_, _> = rows.groups.drain(..).map(|group| (group.id, group)).collect();
+    groups.retain(|id, _| !changes.ended_groups.contains(id));
+    groups.extend(changes.groups.iter().map(|group| (group.id, group.clone())));
     rows.sessions = sessions.into_values().collect();
     rows.claims = claims.into_values().collect();
     if let Some(settings) = &changes.settings {
         rows.settings.clone_from(settings);
     }
+    rows.groups = groups.into_values().collect();
     rows.revision = changes.to;
 }
 

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tenure_core::{Claim, Event, LockSettings, Recorded, Revision, ServerId, Session, Text};
+use tenure_core::{Claim, Event, Group, LockSettings, Recorded, Revision, ServerId, Session, Text};
 
 pub use memory::{Fault, Hold, MemoryDatabase, MemoryStore};
 pub use migrations::{migrate, pending_migrations};
@@ -133,6 +133,8 @@ pub struct Rows {
     pub claims: Vec<Claim>,
     /// What is set on locks, by name in byte order.
     pub settings: Vec<(Text, LockSettings)>,
+    /// The groups by id.
+    pub groups: Vec<Arc<Group>>,
 }
 
 /// Row changes that bring the rows of a namespace from one revision to a later one.
@@ -152,6 +154,10 @@ pub struct RowChanges {
     pub ended_claims: Vec<Revision>,
     /// All that is set on locks at `to`, by name in byte order, if any of that has changed. Replaces all rows.
     pub settings: Option<Vec<(Text, LockSettings)>>,
+    /// Groups as they are at `to`, with all their members. Replaces the rows of the same `id`, if there are any.
+    pub groups: Vec<Arc<Group>>,
+    /// The `id` of groups that are gone at `to`. Absent rows are no error.
+    pub ended_groups: Vec<Revision>,
 }
 
 /// The beat that registers a server.

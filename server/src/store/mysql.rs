@@ -111,6 +111,12 @@ macro_rules! statements {
                 ORDER BY id, position LIMIT ?",
             load_settings: "SELECT position, name, permit_limit, settling_ms, drain_ms FROM settings \
                 WHERE namespace = ? AND position > ? ORDER BY position LIMIT ?",
+            load_groups: "SELECT id, name, membership, leader, token, config, config_revision, assigned, \
+                assigned_membership, assigned_config FROM member_groups \
+                WHERE namespace = ? AND id > ? ORDER BY id LIMIT ?",
+            load_members: "SELECT group_id, number, session, opened, owner, metadata, assignment FROM group_members \
+                WHERE namespace = ? AND group_id >= ? AND (group_id > ? OR number > ?) \
+                ORDER BY group_id, number LIMIT ?",
             advance_rows: concat!(
                 "UPDATE namespaces SET rows_revision = ? WHERE name = ? AND rows_revision = ? \
                 AND EXISTS (SELECT 1 FROM batches AS b WHERE b.namespace = ? AND b.revision = ?) \
@@ -141,6 +147,24 @@ macro_rules! statements {
                 SELECT ?, position, name, permit_limit, settling_ms, drain_ms FROM JSON_TABLE(?, '$[*]' COLUMNS \
                 (position BIGINT PATH '$.position', name LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.name', permit_limit BIGINT PATH '$.permit_limit', \
                 settling_ms BIGINT PATH '$.settling_ms', drain_ms BIGINT PATH '$.drain_ms')) AS r",
+            delete_groups: "DELETE g FROM JSON_TABLE(?, '$[*]' COLUMNS (k BIGINT PATH '$')) AS j \
+                STRAIGHT_JOIN member_groups AS g ON g.id = j.k WHERE g.namespace = ?",
+            insert_groups: "INSERT INTO member_groups (namespace, id, name, membership, leader, token, config, \
+                config_revision, assigned, assigned_membership, assigned_config) \
+                SELECT ?, id, name, membership, leader, token, config, config_revision, assigned, assigned_membership, \
+                assigned_config FROM JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$.id', \
+                name LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.name', membership BIGINT PATH '$.membership', leader BIGINT PATH '$.leader', \
+                token BIGINT PATH '$.token', config LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.config', \
+                config_revision BIGINT PATH '$.config_revision', assigned BIGINT PATH '$.assigned', \
+                assigned_membership BIGINT PATH '$.assigned_membership', \
+                assigned_config BIGINT PATH '$.assigned_config')) AS r",
+            delete_members: "DELETE m FROM JSON_TABLE(?, '$[*]' COLUMNS (k BIGINT PATH '$')) AS j \
+                STRAIGHT_JOIN group_members AS m ON m.group_id = j.k WHERE m.namespace = ?",
+            insert_members: "INSERT INTO group_members (namespace, group_id, number, session, opened, owner, metadata, \
+                assignment) SELECT ?, group_id, number, session, opened, owner, metadata, assignment \
+                FROM JSON_TABLE(?, '$[*]' COLUMNS (group_id BIGINT PATH '$.group_id', number BIGINT PATH '$.number', \
+                session LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.session', opened BIGINT PATH '$.opened', owner LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.owner', \
+                metadata LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.metadata', assignment LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.assignment')) AS r",
             beat: "UPDATE servers SET beat = ?, lease_ms = ?, label = ? WHERE id = ? AND NOT dead",
             register: "INSERT IGNORE INTO servers (id, beat, lease_ms, label, dead) VALUES (?, ?, ?, ?, FALSE)",
             servers: "SELECT id, beat, lease_ms, label, CASE WHEN dead THEN 1 ELSE 0 END FROM servers ORDER BY id",

@@ -138,6 +138,12 @@ macro_rules! statements {
                 ORDER BY id, position LIMIT $5",
             load_settings: "SELECT position, name, permit_limit, settling_ms, drain_ms FROM settings \
                 WHERE namespace = $1 AND position > $2 ORDER BY position LIMIT $3",
+            load_groups: "SELECT id, name, membership, leader, token, config, config_revision, assigned, \
+                assigned_membership, assigned_config FROM member_groups \
+                WHERE namespace = $1 AND id > $2 ORDER BY id LIMIT $3",
+            load_members: "SELECT group_id, number, session, opened, owner, metadata, assignment FROM group_members \
+                WHERE namespace = $1 AND group_id >= $2 AND (group_id > $3 OR number > $4) \
+                ORDER BY group_id, number LIMIT $5",
             advance_rows: concat!(
                 "UPDATE namespaces SET rows_revision = $1 WHERE name = $2 AND rows_revision = $3 \
                 AND EXISTS (SELECT 1 FROM batches AS b WHERE b.namespace = $4 AND b.revision = $5) \
@@ -163,6 +169,20 @@ macro_rules! statements {
             insert_settings: "INSERT INTO settings (namespace, position, name, permit_limit, settling_ms, drain_ms) \
                 SELECT $1, position, name, permit_limit, settling_ms, drain_ms FROM jsonb_to_recordset($2::jsonb) AS r \
                 (position bigint, name text, permit_limit bigint, settling_ms bigint, drain_ms bigint)",
+            delete_groups: "DELETE FROM member_groups WHERE id IN \
+                (SELECT k.value::bigint FROM jsonb_array_elements_text($1::jsonb) AS k (value)) AND namespace = $2",
+            insert_groups: "INSERT INTO member_groups (namespace, id, name, membership, leader, token, config, \
+                config_revision, assigned, assigned_membership, assigned_config) \
+                SELECT $1, id, name, membership, leader, token, config, config_revision, assigned, assigned_membership, \
+                assigned_config FROM jsonb_to_recordset($2::jsonb) AS r (id bigint, name text, membership bigint, \
+                leader bigint, token bigint, config text, config_revision bigint, assigned bigint, \
+                assigned_membership bigint, assigned_config bigint)",
+            delete_members: "DELETE FROM group_members WHERE group_id IN \
+                (SELECT k.value::bigint FROM jsonb_array_elements_text($1::jsonb) AS k (value)) AND namespace = $2",
+            insert_members: "INSERT INTO group_members (namespace, group_id, number, session, opened, owner, metadata, \
+                assignment) SELECT $1, group_id, number, session, opened, owner, metadata, assignment \
+                FROM jsonb_to_recordset($2::jsonb) AS r (group_id bigint, number bigint, session text, opened bigint, \
+                owner text, metadata text, assignment text)",
             beat: "UPDATE servers SET beat = $1, lease_ms = $2, label = $3 WHERE id = $4 AND NOT dead",
             register: "INSERT INTO servers (id, beat, lease_ms, label, dead) VALUES ($1, $2, $3, $4, FALSE) \
                 ON CONFLICT DO NOTHING",

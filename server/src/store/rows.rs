@@ -1,5 +1,7 @@
 //! Sessions and claims as rows: written as JSON arrays that the database unpacks itself, read as columns.
 
+mod groups;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,9 +12,13 @@ use tenure_core::{
 
 use super::codec::{self, CodecError, counted, decode_metadata, encode_metadata, millis, mode, mode_name};
 use super::connection::{Failure, Row};
+pub(super) use groups::{add_member, group, group_chunks, member_chunks};
 
-/// How many rows go into one statement.
+/// How many rows go into one statement at the most.
 pub(super) const CHUNK: usize = 1000;
+
+/// A statement gets no more rows when they take this many bytes: well below what databases take at once.
+const CHUNK_BYTES: usize = 1024 * 1024;
 
 /// A row of `sessions`.
 #[derive(Serialize)]
@@ -59,8 +65,23 @@ struct SettingsRow<'a> {
     drain_ms: Option<u64>,
 }
 
+/// Rows as JSON arrays of bounded size.
 fn chunks<T: Serialize>(rows: &[T]) -> Result<Vec<String>, CodecError> {
-    rows.chunks(CHUNK).map(|chunk| Ok(serde_json::to_string(chunk)?)).collect()
+    let mut chunks = Vec::new();
+    let (mut chunk, mut count) = (String::new(), 0);
+    for row in rows {
+        if count == CHUNK || chunk.len() >= CHUNK_BYTES {
+            chunks.push(std::mem::take(&mut chunk) + "]");
+            count = 0;
+        }
+        chunk.push(if count == 0 { '[' } else { ',' });
+        chunk.push_str(&serde_json::to_string(row)?);
+        count += 1;
+    }
+    if count > 0 {
+        chunks.push(chunk + "]");
+    }
+    Ok(chunks)
 }
 
 /// Keys as JSON arrays of at most [`CHUNK`].

@@ -1,11 +1,12 @@
 //! The logic of the stores of SQL, once for all of them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tenure_core::{Revision, ServerId, Text};
+use tenure_core::{Group, Revision, ServerId, Text};
 
 use super::codec::{CodecError, decode_events, encode_events, encode_name};
 use super::connection::{Append, Arg, Failure, HeadMove, Row};
@@ -153,7 +154,39 @@ impl SqlStore {
                 break;
             }
         }
+        loaded.groups = Self::load_groups(connection, namespace).await?;
         Ok(loaded)
+    }
+
+    async fn load_groups(connection: &mut Taken, namespace: &str) -> Result<Vec<Arc<Group>>, Failure> {
+        let sql = connection.sql()?;
+        let mut groups: BTreeMap<Revision, Group> = BTreeMap::new();
+        let mut after = 0;
+        loop {
+            let args = [Arg::Text(namespace), Arg::Int(after), count(CHUNK)];
+            let page = connection.fetch(sql.load_groups, &args).await?;
+            for row in &page {
+                let group = rows::group(row)?;
+                groups.insert(group.id, group);
+                after = row.int(0)?;
+            }
+            if page.len() < CHUNK {
+                break;
+            }
+        }
+        let (mut group, mut member) = (0, 0);
+        loop {
+            let args = [Arg::Text(namespace), Arg::Int(group), Arg::Int(group), Arg::Int(member), count(CHUNK)];
+            let page = connection.fetch(sql.load_members, &args).await?;
+            for row in &page {
+                rows::add_member(&mut groups, row)?;
+                (group, member) = (row.int(0)?, row.int(1)?);
+            }
+            if page.len() < CHUNK {
+                break;
+            }
+        }
+        Ok(groups.into_values().map(Arc::new).collect())
     }
 
     /// Changes the rows within a transaction, which is to be undone if the answer is false: then they were not at
@@ -184,6 +217,16 @@ impl SqlStore {
                 connection.execute(sql.insert_settings, &[namespace, Arg::Text(settings)]).await?;
             }
         }
+        for keys in &chunks.gone_groups {
+            connection.execute(sql.delete_members, &[Arg::Text(keys), namespace]).await?;
+            connection.execute(sql.delete_groups, &[Arg::Text(keys), namespace]).await?;
+        }
+        for groups in &chunks.groups {
+            connection.execute(sql.insert_groups, &[namespace, Arg::Text(groups)]).await?;
+        }
+        for members in &chunks.members {
+            connection.execute(sql.insert_members, &[namespace, Arg::Text(members)]).await?;
+        }
         // Last, since appends wait for the head from here to the commit.
         Ok(connection.execute(sql.advance_rows, &[to, namespace, from, namespace, to]).await? == 1)
     }
@@ -196,12 +239,16 @@ struct RowChunks {
     gone_claims: Vec<String>,
     claims: Vec<String>,
     settings: Option<Vec<String>>,
+    gone_groups: Vec<String>,
+    groups: Vec<String>,
+    members: Vec<String>,
 }
 
 impl RowChunks {
     fn new(changes: &RowChanges) -> Result<Self, CodecError> {
         let replaced_sessions = changes.sessions.iter().map(|session| &session.opened);
         let replaced_claims = changes.claims.iter().map(|claim| &claim.id);
+        let replaced_groups = changes.groups.iter().map(|group| &group.id);
         let keys = |key: &Revision| key.0;
         Ok(Self {
             gone_sessions: rows::key_chunks(changes.ended_sessions.iter().chain(replaced_sessions).map(keys))?,
@@ -209,6 +256,9 @@ impl RowChunks {
             gone_claims: rows::key_chunks(changes.ended_claims.iter().chain(replaced_claims).map(keys))?,
             claims: rows::claim_chunks(&changes.claims)?,
             settings: changes.settings.as_deref().map(rows::settings_chunks).transpose()?,
+            gone_groups: rows::key_chunks(changes.ended_groups.iter().chain(replaced_groups).map(keys))?,
+            groups: rows::group_chunks(&changes.groups)?,
+            members: rows::member_chunks(&changes.groups)?,
         })
     }
 }

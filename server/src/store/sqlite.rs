@@ -45,6 +45,10 @@ static STATEMENTS: Statements = Statements {
         WHERE namespace = ? AND id >= ? AND (id > ? OR position > ?) ORDER BY id, position LIMIT ?",
     load_settings: "SELECT position, name, permit_limit, settling_ms, drain_ms FROM settings \
         WHERE namespace = ? AND position > ? ORDER BY position LIMIT ?",
+    load_groups: "SELECT id, name, membership, leader, token, config, config_revision, assigned, assigned_membership, \
+        assigned_config FROM member_groups WHERE namespace = ? AND id > ? ORDER BY id LIMIT ?",
+    load_members: "SELECT group_id, number, session, opened, owner, metadata, assignment FROM group_members \
+        WHERE namespace = ? AND group_id >= ? AND (group_id > ? OR number > ?) ORDER BY group_id, number LIMIT ?",
     advance_rows: "UPDATE namespaces SET rows_revision = ? WHERE name = ? AND rows_revision = ? \
         AND EXISTS (SELECT 1 FROM batches AS b WHERE b.namespace = ? AND b.revision = ?)",
     delete_sessions: "DELETE FROM sessions WHERE opened IN (SELECT value FROM json_each(?)) AND namespace = ?",
@@ -62,6 +66,16 @@ static STATEMENTS: Statements = Statements {
     insert_settings: "INSERT INTO settings (namespace, position, name, permit_limit, settling_ms, drain_ms) \
         SELECT ?, value ->> 'position', value ->> 'name', value ->> 'permit_limit', value ->> 'settling_ms', \
         value ->> 'drain_ms' FROM json_each(?)",
+    delete_groups: "DELETE FROM member_groups WHERE id IN (SELECT value FROM json_each(?)) AND namespace = ?",
+    insert_groups: "INSERT INTO member_groups (namespace, id, name, membership, leader, token, config, config_revision, \
+        assigned, assigned_membership, assigned_config) \
+        SELECT ?, value ->> 'id', value ->> 'name', value ->> 'membership', value ->> 'leader', value ->> 'token', \
+        value ->> 'config', value ->> 'config_revision', value ->> 'assigned', value ->> 'assigned_membership', \
+        value ->> 'assigned_config' FROM json_each(?)",
+    delete_members: "DELETE FROM group_members WHERE group_id IN (SELECT value FROM json_each(?)) AND namespace = ?",
+    insert_members: "INSERT INTO group_members (namespace, group_id, number, session, opened, owner, metadata, assignment) \
+        SELECT ?, value ->> 'group_id', value ->> 'number', value ->> 'session', value ->> 'opened', value ->> 'owner', \
+        value ->> 'metadata', value ->> 'assignment' FROM json_each(?)",
     beat: "UPDATE servers SET beat = ?, lease_ms = ?, label = ? WHERE id = ? AND NOT dead",
     register: "INSERT INTO servers (id, beat, lease_ms, label, dead) VALUES (?, ?, ?, ?, FALSE) ON CONFLICT DO NOTHING",
     servers: "SELECT id, beat, lease_ms, label, CASE WHEN dead THEN 1 ELSE 0 END FROM servers ORDER BY id",

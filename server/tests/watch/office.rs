@@ -24,7 +24,7 @@ use crate::LIMIT;
 pub struct Office {
     pub database: MemoryDatabase,
     pub store: Arc<MemoryStore>,
-    channel: Channel,
+    pub channel: Channel,
     _server: Server,
 }
 

@@ -63,6 +63,7 @@ macro_rules! conformance {
                 are_saved_only_up_to_a_batch_in_the_log
                 of_one_of_many_savers_at_once_are_kept
                 by_the_thousands
+                of_a_group_at_its_bounds
             }
             $crate::behaviours! { $subject; servers:
                 see_each_other_beat

@@ -1,4 +1,4 @@
-//! What events mean for sessions and claims, as plainly as can be; and random ones.
+//! What events mean for sessions, claims and groups, as plainly as can be; and random ones.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,20 +8,21 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use tenure_core::{
-    Claim, ClaimSpec, ClaimState, EndReason, Event, Eviction, LockSettings, Recorded, Revision, ServerId, Session,
-    Text, Transfer,
+    Basis, Claim, ClaimSpec, ClaimState, EndReason, Event, Eviction, Group, GroupChange, Lead, LockSettings, Recorded,
+    Revision, ServerId, Session, Text, Transfer,
 };
 use tenure_server::store::{Batch, RowChanges};
 
-use crate::samples::{batch, claim, claim_spec, nasty_names, operator, session, settings};
+use crate::samples::{batch, claim, claim_spec, member_spec, nasty_names, operator, session, settings};
 
-/// The sessions and claims after some events.
+/// The sessions, claims and groups after some events.
 #[derive(Clone, Default)]
 pub(crate) struct Model {
     pub(crate) revision: u64,
     pub(crate) sessions: BTreeMap<Revision, Session>,
     pub(crate) claims: BTreeMap<Revision, Claim>,
     pub(crate) settings: BTreeMap<Text, LockSettings>,
+    pub(crate) groups: BTreeMap<Revision, Arc<Group>>,
 }
 
 impl Model {
@@ -73,6 +74,12 @@ impl Model {
             Event::LockConfigured { name, settings, .. } => {
                 self.settings.insert(name.clone(), settings.clone());
             }
+            Event::Group { id, group, change } => {
+                let before = self.groups.remove(id);
+                if let Some(after) = Group::after(before, *id, group, recorded.revision, change) {
+                    self.groups.insert(*id, after);
+                }
+            }
             Event::ServerAdopted { dead, by } => {
                 let adopted = self.sessions.values_mut().filter(|session| session.spec.home == *dead);
                 adopted.for_each(|session| session.spec.home = *by);
@@ -96,6 +103,8 @@ impl Model {
             claims: self.claims.values().cloned().collect(),
             ended_claims: earlier.claims.keys().filter_map(|key| gone(&key, self.claims.contains_key(key))).collect(),
             settings: (self.settings != earlier.settings).then(|| self.settings.clone().into_iter().collect()),
+            groups: self.groups.values().cloned().collect(),
+            ended_groups: earlier.groups.keys().filter_map(|key| gone(&key, self.groups.contains_key(key))).collect(),
         }
     }
 }
@@ -135,7 +144,8 @@ impl Random {
         let other = &**names.choose(random).expect("there are names");
         let spec = if name == other { claim_spec(chosen, &[name]) } else { claim_spec(chosen, &[name, other]) };
         let waiting: Vec<&&Claim> = claims.iter().filter(|claim| claim.state == ClaimState::Waiting).collect();
-        match (random.random_range(0..17), claims.choose(random)) {
+        match (random.random_range(0..25), claims.choose(random)) {
+            (17.., _) => group_event(random, &self.model.groups, revision, chosen, name),
             (0 | 1, _) => open(name),
             (2, _) => Event::SessionAttached {
                 session: chosen.spec.id.clone(),
@@ -200,6 +210,52 @@ impl Random {
             }
             (9, _) => Event::ClaimGranted { claim: Revision(revision), spec },
             _ => Event::ClaimQueued(spec),
+        }
+    }
+}
+
+/// A change of a group that is there, or of one that this creates.
+fn group_event(
+    random: &mut StdRng,
+    groups: &BTreeMap<Revision, Arc<Group>>,
+    revision: u64,
+    session: &Session,
+    name: &str,
+) -> Event {
+    let groups: Vec<&Arc<Group>> = groups.values().collect();
+    let of = |group: &Group, change| Event::Group { id: group.id, group: group.name.clone(), change };
+    let number = Revision(revision);
+    let config = random.random_bool(0.7).then(|| Text::from(format!("{name} {revision}")));
+    // Few groups at a time, so that much happens to each.
+    let chosen = if groups.len() < 4 && random.random_bool(0.3) { None } else { groups.choose(random) };
+    let Some(group) = chosen else {
+        let lead = Lead { member: number, token: number };
+        let change = match config {
+            Some(config) if random.random_bool(0.3) => GroupChange::Configured { config: Some(config) },
+            _ => GroupChange::Joined { spec: member_spec(session), lead },
+        };
+        return Event::Group { id: number, group: name.into(), change };
+    };
+    let members: Vec<Revision> = group.members.keys().copied().collect();
+    match (random.random_range(0..10), group.lead) {
+        (0..3, Some(lead)) => {
+            let leaver = members.choose(random).copied().expect("who leads is a member");
+            let next = members.iter().find(|member| **member != leaver);
+            let lead =
+                if lead.member == leaver { next.map(|next| Lead { member: *next, token: number }) } else { Some(lead) };
+            let spec = group.members[&leaver].spec.clone();
+            let (session, opened, owner) = (spec.session.clone(), spec.opened, spec.owner.clone());
+            of(group, GroupChange::Left { member: leaver, session, opened, owner, reason: EndReason::Closed, lead })
+        }
+        (3..5, Some(lead)) => {
+            let assignments = members.iter().map(|member| (*member, format!("{name} for {member}").into())).collect();
+            let basis = Basis { membership: group.membership, config: group.config_revision() };
+            of(group, GroupChange::Assigned { lead, basis, assignments: Arc::new(assignments) })
+        }
+        (5..7, _) => of(group, GroupChange::Configured { config }),
+        (_, lead) => {
+            let lead = lead.unwrap_or(Lead { member: number, token: number });
+            of(group, GroupChange::Joined { spec: member_spec(session), lead })
         }
     }
 }

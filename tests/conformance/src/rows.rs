@@ -1,12 +1,15 @@
 //! Rows, written behind.
 
-use tenure_core::{ClaimState, Revision, ServerId, Text};
+use std::sync::Arc;
+
+use tenure_core::{Assignments, Basis, ClaimState, Event, Group, GroupChange, Lead, Revision, ServerId, Text};
 use tenure_server::store::{RowChanges, Rows, StoreError};
 use tokio::task::JoinSet;
 
 use crate::Subject;
 use crate::samples::{
-    NAMESPACE, claim, claim_spec, filler, fillers, handing_over, nasty_names, no_changes, session, settings,
+    NAMESPACE, batch, claim, claim_spec, filler, fillers, group, handing_over, nasty_names, no_changes, session,
+    settings,
 };
 
 /// Of a namespace without rows, existing or not.
@@ -44,16 +47,14 @@ pub async fn come_back_as_they_were_saved(subject: &Subject) {
             _ => claim.clone(),
         })
         .collect();
-    let set: Vec<_> = names.iter().zip(1..).map(|(name, number)| (name.clone(), settings(number))).collect();
-    let changes = RowChanges {
-        sessions: sessions.clone(),
-        claims: claims.clone(),
-        settings: Some(set.clone()),
-        ..no_changes(0, 200)
-    };
+    let settings: Vec<_> = names.iter().zip(1..).map(|(name, number)| (name.clone(), settings(number))).collect();
+    let groups: Vec<_> = names.iter().zip(100..).map(|(name, id)| group(id, name, id % 4)).collect();
+    let rows = Rows { revision: Revision(200), sessions, claims, settings, groups };
+    let Rows { sessions, claims, settings, groups, .. } = rows.clone();
+    let changes = RowChanges { sessions, claims, settings: Some(settings), groups, ..no_changes(0, 200) };
     subject.one.save(NAMESPACE, &changes).await.expect("the rows are saved");
     let loaded = subject.two.load(NAMESPACE).await.expect("the rows can be loaded");
-    assert_eq!(loaded, Rows { revision: Revision(200), sessions, claims, settings: set });
+    assert_eq!(loaded, rows);
     assert_eq!(subject.two.load("other").await, Ok(Rows::default()), "another namespace has none of them");
     let head = subject.two.read(NAMESPACE, Revision(200), 1).await.expect("the log can be read").head;
     assert_eq!(head.rows_revision, Revision(200));
@@ -67,9 +68,11 @@ pub async fn replace_and_end(subject: &Subject) {
     let spec = claim_spec(&sessions[0], &["x", "y", "z"]);
     let claims = [claim(4, &spec, ClaimState::Waiting), claim(5, &spec, ClaimState::Waiting)];
     let set = vec![(Text::from("x"), settings(2)), (Text::from("y"), settings(3))];
+    let groups = [group(1, "g", 3), group(2, "h", 2), group(6, "i", 1)];
     let first = RowChanges {
         sessions: sessions.to_vec(),
         claims: claims.to_vec(),
+        groups: groups.to_vec(),
         settings: Some(set.clone()),
         ..no_changes(0, 10)
     };
@@ -79,12 +82,15 @@ pub async fn replace_and_end(subject: &Subject) {
     let mut moved = session(2, "b");
     moved.spec.home = ServerId(99);
     let granted = claim(5, &spec, ClaimState::Held { token: Revision(12) });
+    let smaller = group(2, "h", 1);
     let second = RowChanges {
         sessions: vec![moved.clone()],
         ended_sessions: vec![Revision(1), Revision(8)],
         claims: vec![granted.clone()],
         ended_claims: vec![Revision(4), Revision(9)],
         settings: Some(vec![(Text::from("z"), settings(6))]),
+        groups: vec![smaller.clone(), group(15, "g", 2)],
+        ended_groups: vec![Revision(1), Revision(3)],
         ..no_changes(10, 20)
     };
     subject.two.save(NAMESPACE, &second).await.expect("the rows are saved");
@@ -94,10 +100,17 @@ pub async fn replace_and_end(subject: &Subject) {
         sessions: vec![moved, session(3, "c")],
         claims: vec![granted],
         settings: vec![(Text::from("z"), settings(6))],
+        groups: vec![smaller, groups[2].clone(), group(15, "g", 2)],
     };
     assert_eq!(loaded, expected);
     let other = subject.one.load("other").await.expect("the rows can be loaded");
-    let expected = Rows { revision: Revision(10), sessions: sessions.to_vec(), claims: claims.to_vec(), settings: set };
+    let expected = Rows {
+        revision: Revision(10),
+        sessions: sessions.to_vec(),
+        claims: claims.to_vec(),
+        settings: set,
+        groups: groups.to_vec(),
+    };
     assert_eq!(other, expected, "another namespace keeps its own");
 }
 
@@ -149,26 +162,50 @@ pub async fn by_the_thousands(subject: &Subject) {
     let spec = claim_spec(&sessions[0], &names);
     let mut claims = vec![claim(2600, &spec, ClaimState::Waiting), claim(2601, &spec, ClaimState::Waiting)];
     claims.extend((3000..4500).map(|id| claim(id, &claim_spec(&sessions[1], &["one"]), ClaimState::Waiting)));
-    let set: Vec<_> = names.iter().map(|name| (Text::from(*name), settings(2))).collect();
-    let changes = RowChanges {
-        sessions: sessions.clone(),
-        claims: claims.clone(),
-        settings: Some(set.clone()),
-        ..no_changes(0, 5000)
-    };
+    let settings: Vec<_> = names.iter().map(|name| (Text::from(*name), settings(2))).collect();
+    let groups: Vec<_> = (1..=1_200).map(|id| group(id, &format!("g{id}"), if id == 7 { 1_000 } else { 2 })).collect();
+    let rows = Rows { revision: Revision(5000), sessions, claims, settings, groups };
+    let Rows { sessions, claims, settings, groups, .. } = rows.clone();
+    let changes = RowChanges { sessions, claims, settings: Some(settings), groups, ..no_changes(0, 5000) };
     subject.one.save(NAMESPACE, &changes).await.expect("the rows are saved");
     let loaded = subject.two.load(NAMESPACE).await.expect("the rows can be loaded");
-    let (sessions, claims) = (sessions.clone(), claims.clone());
-    let expected = Rows { revision: Revision(5000), sessions: sessions.clone(), claims: claims.clone(), settings: set };
-    assert!(loaded == expected);
+    assert!(loaded == rows);
 
     let changes = RowChanges {
-        ended_sessions: sessions.iter().map(|session| session.opened).collect(),
-        ended_claims: claims.iter().map(|claim| claim.id).collect(),
+        ended_sessions: rows.sessions.iter().map(|session| session.opened).collect(),
+        ended_claims: rows.claims.iter().map(|claim| claim.id).collect(),
+        ended_groups: rows.groups.iter().map(|group| group.id).collect(),
         settings: Some(Vec::new()),
         ..no_changes(5000, 5005)
     };
     subject.two.save(NAMESPACE, &changes).await.expect("the rows are saved");
     let expected = Rows { revision: Revision(5005), ..Rows::default() };
     assert_eq!(subject.one.load(NAMESPACE).await, Ok(expected));
+}
+
+/// As large as the service lets them be, of signs that take more space in a statement: as rows, and as an event.
+pub async fn of_a_group_at_its_bounds(subject: &Subject) {
+    let text = |bytes: usize| Text::from("\\\"'\n".repeat(bytes / 4));
+    let members = group(1, "large", 1_000);
+    let assignments: Assignments =
+        Arc::new(members.members.keys().map(|number| (*number, text(1_048_576 / 1_000))).collect());
+    let lead = Lead { member: Revision(1), token: Revision(1) };
+    let basis = Basis { membership: Revision(1_000), config: Revision(1_001) };
+    let configured = GroupChange::Configured { config: Some(text(65_536)) };
+    let assigned = GroupChange::Assigned { lead, basis, assignments };
+    let event = |change| Event::Group { id: Revision(1), group: "large".into(), change };
+    let written = batch(NAMESPACE, 0, vec![event(configured.clone()), event(assigned.clone())]);
+    subject.one.append(&written, false).await.expect("the batch is accepted");
+    let log = subject.log_after(NAMESPACE, 0).await.expect("the log can be read");
+    assert!(log == [Arc::new(written)]);
+
+    let mut large = Some(members);
+    for (change, revision) in [configured, assigned].iter().zip(1..) {
+        large = Group::after(large, Revision(1), &"large".into(), Revision(revision), change);
+    }
+    let groups: Vec<Arc<Group>> = large.into_iter().collect();
+    let changes = RowChanges { groups: groups.clone(), ..no_changes(0, 2) };
+    subject.one.save(NAMESPACE, &changes).await.expect("the rows are saved");
+    let loaded = subject.two.load(NAMESPACE).await.expect("the rows can be loaded");
+    assert!(loaded == Rows { revision: Revision(2), groups, ..Rows::default() });
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::{
-    Claim, ClaimSpec, ClaimState, EndReason, Event, Eviction, LockSettings, Mode, Preempt, Recorded, Revision,
-    ServerId, Session, SessionSpec, Text, Transfer,
+    Assigned, Basis, Claim, ClaimSpec, ClaimState, Config, EndReason, Event, Eviction, Group, GroupChange, Lead,
+    LockSettings, Member, MemberSpec, Mode, Preempt, Recorded, Revision, ServerId, Session, SessionSpec, Text,
+    Transfer,
 };
 use tenure_server::store::{Batch, RowChanges};
 
@@ -111,6 +112,39 @@ pub(crate) fn operator() -> Eviction {
 /// A claim.
 pub(crate) fn claim(id: u64, spec: &Arc<ClaimSpec>, state: ClaimState) -> Claim {
     Claim::new(Revision(id), spec.clone(), state)
+}
+
+/// What a membership is made with.
+pub(crate) fn member_spec(session: &Session) -> Arc<MemberSpec> {
+    Arc::new(MemberSpec {
+        session: session.spec.id.clone(),
+        opened: session.opened,
+        owner: session.spec.owner.clone(),
+        metadata: session.spec.metadata.clone(),
+    })
+}
+
+/// A group with so many members, of which every second has an assignment. Every second group has a config.
+pub(crate) fn group(id: u64, name: &str, members: u64) -> Arc<Group> {
+    let member = |number: u64| Member {
+        number: Revision(number),
+        spec: member_spec(&session(number, &format!("{name} {number}"))),
+        assignment: number.is_multiple_of(2).then(|| format!("{name}\n\"{number}\"\\'").into()),
+    };
+    let numbers = id..id + members;
+    Arc::new(Group {
+        id: Revision(id),
+        name: name.into(),
+        members: numbers.clone().map(|number| (Revision(number), member(number))).collect(),
+        lead: numbers.clone().next().map(|first| Lead { member: Revision(first), token: Revision(first + 1) }),
+        membership: Revision(numbers.end - 1),
+        config: (id.is_multiple_of(2) || members == 0)
+            .then(|| Config { value: format!("{{\"of\": '{name}'}}").into(), revision: Revision(id + 7) }),
+        assigned: (members > 1).then(|| Assigned {
+            revision: Revision(id + 9),
+            basis: Basis { membership: Revision(id + 1), config: Revision(id % 2) },
+        }),
+    })
 }
 
 /// A batch of these events.
@@ -230,7 +264,35 @@ pub(crate) fn every_event() -> Vec<Event> {
     for number in 0..6 {
         events.push(Event::LockConfigured { name: names[2].clone(), settings: settings(number), by: operator() });
     }
+    events.extend(every_change());
     events.push(Event::ServerAdopted { dead: ServerId(1), by: ServerId(2) });
     events.push(Event::HistoryLost { after: Revision(5) });
     events
+}
+
+/// One event of each kind of change of a group and then some, with nasty text.
+fn every_change() -> Vec<Event> {
+    let names = nasty_names();
+    let lead = Lead { member: Revision(3), token: Revision(1 << 62) };
+    let mut changes = Vec::new();
+    for (number, name) in names.iter().enumerate() {
+        let member = session(number as u64 + 1, name);
+        changes.push(GroupChange::Joined { spec: member_spec(&member), lead });
+        changes.push(GroupChange::Left {
+            member: Revision(number as u64 + 1),
+            session: name.clone(),
+            opened: member.opened,
+            owner: member.spec.owner,
+            reason: EndReason::ALL[number % EndReason::ALL.len()],
+            lead: (!number.is_multiple_of(2)).then_some(lead),
+        });
+        changes.push(GroupChange::Configured { config: Some(name.clone()) });
+    }
+    let assignments = names.iter().zip(1..).map(|(name, number)| (Revision(number), name.clone())).collect();
+    let basis = Basis { membership: Revision(7), config: Revision(0) };
+    changes.push(GroupChange::Assigned { lead, basis, assignments: Arc::new(assignments) });
+    changes.push(GroupChange::Configured { config: Some("".into()) });
+    changes.push(GroupChange::Configured { config: None });
+    let event = |(change, name): (GroupChange, &Text)| Event::Group { id: Revision(2), group: name.clone(), change };
+    changes.into_iter().zip(names.iter().cycle()).map(event).collect()
 }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::{Claim, ClaimSpec, ClaimState, EndReason, Event, LockSettings, Mode, Revision, Text};
+use tenure_core::{
+    Claim, ClaimSpec, ClaimState, EndReason, Event, Group, GroupChange, LockSettings, Mode, Revision, Text,
+};
 use tenure_server::store::Batch;
 
 use crate::Subject;
@@ -24,6 +26,11 @@ const SESSIONS: &str = "SELECT concat_ws('|', namespace, session, opened, owner,
 const HOLDS: &str = "SELECT concat_ws('|', namespace, name, token, session, owner, coalesce(waited_ms, -1), \
     coalesce(held_ms, -1), reason, coalesce(operator, '-'), coalesce(note, '-'), coalesce(longest_pause_ms, -1), \
     coalesce(granted_at_ms, -1), ended_at_ms) FROM past_holds";
+const MEMBERS: &str = "SELECT concat_ws('|', namespace, group_id, name, number, session, owner, coalesce(assignment, '-')) \
+    FROM current_members";
+const GROUPS: &str = "SELECT concat_ws('|', namespace, group_id, name, members, membership, coalesce(leader, 0), \
+    coalesce(token, 0), coalesce(config, '-'), coalesce(config_revision, 0), coalesce(assigned, 0), \
+    coalesce(assigned_membership, 0), coalesce(assigned_config, 0)) FROM current_groups";
 
 fn state(claim: &Claim) -> &'static str {
     match claim.state {
@@ -101,12 +108,37 @@ fn sessions(model: &Model) -> Vec<String> {
     model.sessions.values().map(line).collect()
 }
 
+fn members(model: &Model) -> Vec<String> {
+    let line = |group: &Group, member: &tenure_core::Member| {
+        let (spec, assignment) = (&member.spec, member.assignment.as_deref().unwrap_or("-"));
+        let (id, name, number) = (group.id, &group.name, member.number);
+        format!("{NAMESPACE}|{id}|{name}|{number}|{}|{}|{assignment}", spec.session, spec.owner)
+    };
+    model.groups.values().flat_map(|group| group.members.values().map(move |member| line(group, member))).collect()
+}
+
+fn groups(model: &Model) -> Vec<String> {
+    let line = |group: &std::sync::Arc<Group>| {
+        let (id, name, count, membership) = (group.id, &group.name, group.members.len(), group.membership);
+        let (leader, token) = group.lead.map_or((0, 0), |lead| (lead.member.0, lead.token.0));
+        let config = group.config.as_ref().map_or("-", |config| &config.value);
+        let (assigned, of, with) = group
+            .assigned
+            .map_or((0, 0, 0), |assigned| (assigned.revision.0, assigned.basis.membership.0, assigned.basis.config.0));
+        let config_revision = group.config_revision();
+        format!(
+            "{NAMESPACE}|{id}|{name}|{count}|{membership}|{leader}|{token}|{config}|{config_revision}|{assigned}|{of}|{with}"
+        )
+    };
+    model.groups.values().map(line).collect()
+}
+
 /// Whatever is saved of it and whatever is not, the views tell the state after the last event.
 pub async fn merge_rows_and_log(subject: &Subject) {
     let Some(plain) = &subject.plain else { return };
     let mut random = Random::new(2026);
     let mut saved = Model::default();
-    let mut seen = [0; 5];
+    let mut seen = [0; 7];
     for round in 0..100 {
         let batch = random.batch(NAMESPACE);
         subject.one.append(&batch, false).await.expect("the append is accepted");
@@ -119,9 +151,16 @@ pub async fn merge_rows_and_log(subject: &Subject) {
             continue;
         }
         let model = &random.model;
-        let expected = [claims(model), locks(model), waiters(model), sessions(model), settings(model)];
-        let views = [CLAIMS, LOCKS, WAITERS, SESSIONS, SETTINGS];
-        for (number, (sql, mut expected)) in views.into_iter().zip(expected).enumerate() {
+        let views = [
+            (CLAIMS, claims(model)),
+            (LOCKS, locks(model)),
+            (WAITERS, waiters(model)),
+            (SESSIONS, sessions(model)),
+            (SETTINGS, settings(model)),
+            (MEMBERS, members(model)),
+            (GROUPS, groups(model)),
+        ];
+        for (number, (sql, mut expected)) in views.into_iter().enumerate() {
             let mut found = plain(sql.to_owned()).await;
             found.sort();
             expected.sort();
@@ -244,6 +283,13 @@ pub async fn tell_what_the_events_say(subject: &Subject) {
     let sql = "SELECT concat(count(*), '') FROM events WHERE event = 'claim_ended' AND operator IS NOT NULL \
         AND reason = 'evicted' AND token = 4611686018427387904";
     assert_eq!(count(sql).await, ["1"]);
+    let joined = |event: &&Event| matches!(event, Event::Group { change: GroupChange::Joined { .. }, .. });
+    let joined = events.iter().filter(joined).count();
+    let sql = "SELECT concat(count(*), '') FROM events WHERE event = 'group_joined' AND member_number = revision \
+        AND leader = 3 AND token = 4611686018427387904 AND group_id = 2";
+    assert_eq!(count(sql).await, [joined.to_string()]);
+    let sql = "SELECT group_name FROM events WHERE event = 'group_configured' AND config IS NULL";
+    assert_eq!(count(sql).await.len(), 1);
     let sql = "SELECT concat_ws('|', namespace, revision, server, at_ms, session, owner, ttl_ms, disconnect_grace_ms) \
         FROM events WHERE revision = 1";
     let Event::SessionOpened(first) = &events[0] else { panic!("the first event opens a session") };

@@ -67,6 +67,22 @@ pub enum ErrorReason {
     /// The holder did not stop in time, and holds on; or its hold ended in another way meanwhile. ABORTED.
     /// Metadata: "name", "token". Example: {"name": "leader", "token": "41"}.
     TransferNotConfirmed = 19,
+    /// The session does not lead the group, or not with this token: a leader whose session ended is not the leader any more,
+    /// also after it joined again. FAILED_PRECONDITION.
+    /// Metadata: "group", "session_id", "token", "leader" (the session that leads, absent if nobody does).
+    /// Example: {"group": "throughput", "session_id": "worker-7", "token": "41", "leader": "worker-3"}.
+    NotLeader = 20,
+    /// The group has changed since the assignments were computed. ABORTED: compute them anew.
+    /// Metadata: "group", "membership_revision", "config_revision", as they are now.
+    /// Example: {"group": "throughput", "membership_revision": "44", "config_revision": "12"}.
+    StaleAssignment = 21,
+    /// The config that is there is not the expected one. ABORTED: read it, and decide anew.
+    /// Metadata: "group", "config_revision" (of the config that is there; "0" if there is none).
+    /// Example: {"group": "throughput", "config_revision": "12"}.
+    ConfigConflict = 22,
+    /// The session is no member of the group, and did not leave it lately. FAILED_PRECONDITION.
+    /// Metadata: "group", "session_id". Example: {"group": "throughput", "session_id": "worker-7"}.
+    NotMember = 23,
 }
 impl ErrorReason {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -95,6 +111,10 @@ impl ErrorReason {
             Self::TransferImpossible => "ERROR_REASON_TRANSFER_IMPOSSIBLE",
             Self::TransferPending => "ERROR_REASON_TRANSFER_PENDING",
             Self::TransferNotConfirmed => "ERROR_REASON_TRANSFER_NOT_CONFIRMED",
+            Self::NotLeader => "ERROR_REASON_NOT_LEADER",
+            Self::StaleAssignment => "ERROR_REASON_STALE_ASSIGNMENT",
+            Self::ConfigConflict => "ERROR_REASON_CONFIG_CONFLICT",
+            Self::NotMember => "ERROR_REASON_NOT_MEMBER",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -120,8 +140,969 @@ impl ErrorReason {
             "ERROR_REASON_TRANSFER_IMPOSSIBLE" => Some(Self::TransferImpossible),
             "ERROR_REASON_TRANSFER_PENDING" => Some(Self::TransferPending),
             "ERROR_REASON_TRANSFER_NOT_CONFIRMED" => Some(Self::TransferNotConfirmed),
+            "ERROR_REASON_NOT_LEADER" => Some(Self::NotLeader),
+            "ERROR_REASON_STALE_ASSIGNMENT" => Some(Self::StaleAssignment),
+            "ERROR_REASON_CONFIG_CONFLICT" => Some(Self::ConfigConflict),
+            "ERROR_REASON_NOT_MEMBER" => Some(Self::NotMember),
             _ => None,
         }
+    }
+}
+/// A named set of members.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Group {
+    /// The group's name: 1 to 255 bytes of UTF-8 without control characters. Compared byte by byte.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// Who leads: the member that has been there longest. Unset: the group has no members.
+    #[prost(message, optional, tag = "2")]
+    pub leader: ::core::option::Option<GroupLeader>,
+    /// The members in order of joining: at most 1000.
+    #[prost(message, repeated, tag = "3")]
+    pub members: ::prost::alloc::vec::Vec<GroupMember>,
+    /// The revision of the last event by which a member came or went. 0: none ever did.
+    #[prost(uint64, tag = "4")]
+    pub membership_revision: u64,
+    /// The shared value: at most 65536 bytes. Unset: there is none.
+    #[prost(string, optional, tag = "5")]
+    pub config: ::core::option::Option<::prost::alloc::string::String>,
+    /// The revision of the event that set the config. 0: there is none.
+    #[prost(uint64, tag = "6")]
+    pub config_revision: u64,
+    /// Whether the assignments are those for these members and this config. If not, the leader has yet to compute them.
+    #[prost(bool, tag = "7")]
+    pub assignments_current: bool,
+    /// The revision of the event of the last assignments. 0: there were none.
+    #[prost(uint64, tag = "8")]
+    pub assignments_revision: u64,
+    /// The membership revision that the last assignments were computed from. 0: there were none.
+    #[prost(uint64, tag = "9")]
+    pub assigned_membership_revision: u64,
+    /// The config revision that the last assignments were computed from. 0: without a config.
+    #[prost(uint64, tag = "10")]
+    pub assigned_config_revision: u64,
+}
+/// Who leads a group.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GroupLeader {
+    /// The leader's number.
+    #[prost(uint64, tag = "1")]
+    pub member: u64,
+    /// The leader's token: the revision of the event that made it the leader, greater than the token of every leader before.
+    #[prost(uint64, tag = "2")]
+    pub token: u64,
+    /// The leader's session.
+    #[prost(string, tag = "3")]
+    pub session_id: ::prost::alloc::string::String,
+    /// The owner label of that session.
+    #[prost(string, tag = "4")]
+    pub owner: ::prost::alloc::string::String,
+}
+/// One session's membership.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GroupMember {
+    /// The member's number: the revision of the event by which it joined. Rises in order of joining.
+    #[prost(uint64, tag = "1")]
+    pub number: u64,
+    /// The session that joined.
+    #[prost(string, tag = "2")]
+    pub session_id: ::prost::alloc::string::String,
+    /// The owner label of that session.
+    #[prost(string, tag = "3")]
+    pub owner: ::prost::alloc::string::String,
+    /// What the session attached to its membership.
+    #[prost(btree_map = "string, string", tag = "4")]
+    pub metadata: ::prost::alloc::collections::BTreeMap<
+        ::prost::alloc::string::String,
+        ::prost::alloc::string::String,
+    >,
+    /// What the leader assigned to this member last: at most 16384 bytes. Unset: nothing since it joined.
+    #[prost(string, optional, tag = "5")]
+    pub assignment: ::core::option::Option<::prost::alloc::string::String>,
+}
+/// Asks for a membership.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct JoinGroupRequest {
+    /// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// The group's name. Required; 1 to 255 bytes of UTF-8 without control characters.
+    #[prost(string, tag = "2")]
+    pub group: ::prost::alloc::string::String,
+    /// The session that joins: 1 to 128 bytes of UTF-8 without control characters. Default: a fresh id, which needs a ttl.
+    #[prost(string, tag = "3")]
+    pub session_id: ::prost::alloc::string::String,
+    /// If set, the session is opened with this TTL if it is not open, and renewed (with this TTL from now on) if it is.
+    /// 500 ms to 24 h unless the server is configured otherwise. Unset: the session must be open, and is not renewed.
+    #[prost(message, optional, tag = "4")]
+    pub ttl: ::core::option::Option<::prost_types::Duration>,
+    /// The owner label of the session if this opens it. 0 to 255 bytes without control characters.
+    #[prost(string, tag = "5")]
+    pub owner: ::prost::alloc::string::String,
+    /// What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not empty. That of a
+    /// membership that is there stays as it is. The members of one group attach at most 1048576 bytes together.
+    #[prost(btree_map = "string, string", tag = "6")]
+    pub metadata: ::prost::alloc::collections::BTreeMap<
+        ::prost::alloc::string::String,
+        ::prost::alloc::string::String,
+    >,
+}
+/// Answers JoinGroup.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct JoinGroupResponse {
+    /// The member's number.
+    #[prost(uint64, tag = "1")]
+    pub member: u64,
+    /// The session that joined, with its id if that was drawn by the server.
+    #[prost(string, tag = "2")]
+    pub session_id: ::prost::alloc::string::String,
+    /// The session's TTL. If the request had a ttl, the session lives at least this long, counted from when it was sent.
+    #[prost(message, optional, tag = "3")]
+    pub ttl: ::core::option::Option<::prost_types::Duration>,
+    /// The group.
+    #[prost(message, optional, tag = "4")]
+    pub group: ::core::option::Option<Group>,
+    /// The namespace's revision when this was so.
+    #[prost(uint64, tag = "5")]
+    pub revision: u64,
+}
+/// Ends a membership.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct LeaveGroupRequest {
+    /// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// The group's name. Required; 1 to 255 bytes.
+    #[prost(string, tag = "2")]
+    pub group: ::prost::alloc::string::String,
+    /// The session that leaves. Required; 1 to 128 bytes.
+    #[prost(string, tag = "3")]
+    pub session_id: ::prost::alloc::string::String,
+    /// Only the membership of this number, so that a late repetition ends no later one. Default (0): whichever is there.
+    #[prost(uint64, tag = "4")]
+    pub member: u64,
+}
+/// Answers LeaveGroup.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct LeaveGroupResponse {
+    /// The namespace's revision when the membership had ended.
+    #[prost(uint64, tag = "1")]
+    pub revision: u64,
+}
+/// Sets or clears a config.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ConfigureGroupRequest {
+    /// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// The group's name. Required; 1 to 255 bytes.
+    #[prost(string, tag = "2")]
+    pub group: ::prost::alloc::string::String,
+    /// The value: 0 to 65536 bytes of UTF-8 without control characters but line feed, carriage return and tab. Setting the value
+    /// that is there changes nothing. Unset: clears the config.
+    #[prost(string, optional, tag = "3")]
+    pub config: ::core::option::Option<::prost::alloc::string::String>,
+    /// Only if the config that is there was set by the event of this revision; 0: only if there is none. Unset: in any case.
+    #[prost(uint64, optional, tag = "4")]
+    pub expected_revision: ::core::option::Option<u64>,
+}
+/// Answers ConfigureGroup.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ConfigureGroupResponse {
+    /// The revision of the event that set the config. 0: there is none now.
+    #[prost(uint64, tag = "1")]
+    pub config_revision: u64,
+    /// The namespace's revision when this was so.
+    #[prost(uint64, tag = "2")]
+    pub revision: u64,
+}
+/// Assigns something to every member.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct AssignGroupRequest {
+    /// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// The group's name. Required; 1 to 255 bytes.
+    #[prost(string, tag = "2")]
+    pub group: ::prost::alloc::string::String,
+    /// The leader's session. Required; 1 to 128 bytes.
+    #[prost(string, tag = "3")]
+    pub session_id: ::prost::alloc::string::String,
+    /// The leader's token. Required; 1 to 2^63 - 1, not beyond the namespace's revision.
+    #[prost(uint64, tag = "4")]
+    pub token: u64,
+    /// The membership revision that the assignments were computed from. Required; 1 to 2^63 - 1.
+    #[prost(uint64, tag = "5")]
+    pub membership_revision: u64,
+    /// The config revision that the assignments were computed from: 0 to 2^63 - 1. Default (0): without a config.
+    #[prost(uint64, tag = "6")]
+    pub config_revision: u64,
+    /// What is assigned, by the members' numbers: one for every member and for nobody else. Each 0 to 16384 bytes of UTF-8
+    /// without control characters but line feed, carriage return and tab; together at most 1048576 bytes.
+    #[prost(btree_map = "uint64, string", tag = "7")]
+    pub assignments: ::prost::alloc::collections::BTreeMap<
+        u64,
+        ::prost::alloc::string::String,
+    >,
+}
+/// Answers AssignGroup.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AssignGroupResponse {
+    /// The revision of the event that made these assignments.
+    #[prost(uint64, tag = "1")]
+    pub assignments_revision: u64,
+    /// The namespace's revision when this was so.
+    #[prost(uint64, tag = "2")]
+    pub revision: u64,
+}
+/// Asks for one group.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetGroupRequest {
+    /// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// The group's name. Required; 1 to 255 bytes.
+    #[prost(string, tag = "2")]
+    pub group: ::prost::alloc::string::String,
+}
+/// Answers GetGroup.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GetGroupResponse {
+    /// The group.
+    #[prost(message, optional, tag = "1")]
+    pub group: ::core::option::Option<Group>,
+    /// The revision at which this was so.
+    #[prost(uint64, tag = "2")]
+    pub revision: u64,
+}
+/// Asks for a page of the groups that have members or a config.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListGroupsRequest {
+    /// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// Only names that start with this. 0 to 255 bytes. Default: all.
+    #[prost(string, tag = "2")]
+    pub prefix: ::prost::alloc::string::String,
+    /// The most groups in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large.
+    #[prost(int32, tag = "3")]
+    pub page_size: i32,
+    /// The next_page_token of the page before, of a list with the same prefix. Default: the first page.
+    #[prost(string, tag = "4")]
+    pub page_token: ::prost::alloc::string::String,
+}
+/// Answers ListGroups.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListGroupsResponse {
+    /// The groups, in byte order of their names.
+    #[prost(message, repeated, tag = "1")]
+    pub groups: ::prost::alloc::vec::Vec<Group>,
+    /// Asks for the next page. Empty: this was the last one.
+    #[prost(string, tag = "2")]
+    pub next_page_token: ::prost::alloc::string::String,
+    /// The revision at which this was so.
+    #[prost(uint64, tag = "3")]
+    pub revision: u64,
+}
+/// Generated client implementations.
+pub mod group_service_client {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    use tonic::codegen::http::Uri;
+    /// Groups: named sets of members with a leader, one shared config value and an assignment for each member. A group needs no
+    /// creation, and leaves nothing but history when it has neither members nor a config. Its name has nothing to do with a lock
+    /// of the same name.
+    #[derive(Debug, Clone)]
+    pub struct GroupServiceClient<T> {
+        inner: tonic::client::Grpc<T>,
+    }
+    impl GroupServiceClient<tonic::transport::Channel> {
+        /// Attempt to create a new client by connecting to a given endpoint.
+        pub async fn connect<D>(dst: D) -> Result<Self, tonic::transport::Error>
+        where
+            D: TryInto<tonic::transport::Endpoint>,
+            D::Error: Into<StdError>,
+        {
+            let conn = tonic::transport::Endpoint::new(dst)?.connect().await?;
+            Ok(Self::new(conn))
+        }
+    }
+    impl<T> GroupServiceClient<T>
+    where
+        T: tonic::client::GrpcService<tonic::body::Body>,
+        T::Error: Into<StdError>,
+        T::ResponseBody: Body<Data = Bytes> + std::marker::Send + 'static,
+        <T::ResponseBody as Body>::Error: Into<StdError> + std::marker::Send,
+    {
+        pub fn new(inner: T) -> Self {
+            let inner = tonic::client::Grpc::new(inner);
+            Self { inner }
+        }
+        pub fn with_origin(inner: T, origin: Uri) -> Self {
+            let inner = tonic::client::Grpc::with_origin(inner, origin);
+            Self { inner }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> GroupServiceClient<InterceptedService<T, F>>
+        where
+            F: tonic::service::Interceptor,
+            T::ResponseBody: Default,
+            T: tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+                Response = http::Response<
+                    <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
+                >,
+            >,
+            <T as tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+            >>::Error: Into<StdError> + std::marker::Send + std::marker::Sync,
+        {
+            GroupServiceClient::new(InterceptedService::new(inner, interceptor))
+        }
+        /// Compress requests with the given encoding.
+        ///
+        /// This requires the server to support it otherwise it might respond with an
+        /// error.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.send_compressed(encoding);
+            self
+        }
+        /// Enable decompressing responses.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.accept_compressed(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_decoding_message_size(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_encoding_message_size(limit);
+            self
+        }
+        /// Makes a session a member until it leaves or ends. Asking again returns the membership that is there, and renews the
+        /// session if a ttl is given.
+        pub async fn join_group(
+            &mut self,
+            request: impl tonic::IntoRequest<super::JoinGroupRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::JoinGroupResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::Codec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/tenure.v1.GroupService/JoinGroup",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("tenure.v1.GroupService", "JoinGroup"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Ends a membership. Repeating a leave that took effect is no error.
+        pub async fn leave_group(
+            &mut self,
+            request: impl tonic::IntoRequest<super::LeaveGroupRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::LeaveGroupResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::Codec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/tenure.v1.GroupService/LeaveGroup",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("tenure.v1.GroupService", "LeaveGroup"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Sets or clears the value that a group shares, by compare-and-set if wanted. Needs neither a session nor members.
+        pub async fn configure_group(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ConfigureGroupRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ConfigureGroupResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::Codec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/tenure.v1.GroupService/ConfigureGroup",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("tenure.v1.GroupService", "ConfigureGroup"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Assigns something to every member at once. Only the leader may, and only as long as the group is as the assignments were
+        /// computed for. Repeating what took effect is no error.
+        pub async fn assign_group(
+            &mut self,
+            request: impl tonic::IntoRequest<super::AssignGroupRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::AssignGroupResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::Codec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/tenure.v1.GroupService/AssignGroup",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("tenure.v1.GroupService", "AssignGroup"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Reads one group. A group that nobody ever joined is an empty group, not an error.
+        pub async fn get_group(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetGroupRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetGroupResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::Codec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/tenure.v1.GroupService/GetGroup",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("tenure.v1.GroupService", "GetGroup"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Lists the groups that have members or a config, in byte order of their names.
+        pub async fn list_groups(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListGroupsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListGroupsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::Codec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/tenure.v1.GroupService/ListGroups",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("tenure.v1.GroupService", "ListGroups"));
+            self.inner.unary(req, path, codec).await
+        }
+    }
+}
+/// Generated server implementations.
+pub mod group_service_server {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    /// Generated trait containing gRPC methods that should be implemented for use with GroupServiceServer.
+    #[async_trait]
+    pub trait GroupService: std::marker::Send + std::marker::Sync + 'static {
+        /// Makes a session a member until it leaves or ends. Asking again returns the membership that is there, and renews the
+        /// session if a ttl is given.
+        async fn join_group(
+            &self,
+            request: tonic::Request<super::JoinGroupRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::JoinGroupResponse>,
+            tonic::Status,
+        >;
+        /// Ends a membership. Repeating a leave that took effect is no error.
+        async fn leave_group(
+            &self,
+            request: tonic::Request<super::LeaveGroupRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::LeaveGroupResponse>,
+            tonic::Status,
+        >;
+        /// Sets or clears the value that a group shares, by compare-and-set if wanted. Needs neither a session nor members.
+        async fn configure_group(
+            &self,
+            request: tonic::Request<super::ConfigureGroupRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ConfigureGroupResponse>,
+            tonic::Status,
+        >;
+        /// Assigns something to every member at once. Only the leader may, and only as long as the group is as the assignments were
+        /// computed for. Repeating what took effect is no error.
+        async fn assign_group(
+            &self,
+            request: tonic::Request<super::AssignGroupRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::AssignGroupResponse>,
+            tonic::Status,
+        >;
+        /// Reads one group. A group that nobody ever joined is an empty group, not an error.
+        async fn get_group(
+            &self,
+            request: tonic::Request<super::GetGroupRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetGroupResponse>,
+            tonic::Status,
+        >;
+        /// Lists the groups that have members or a config, in byte order of their names.
+        async fn list_groups(
+            &self,
+            request: tonic::Request<super::ListGroupsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListGroupsResponse>,
+            tonic::Status,
+        >;
+    }
+    /// Groups: named sets of members with a leader, one shared config value and an assignment for each member. A group needs no
+    /// creation, and leaves nothing but history when it has neither members nor a config. Its name has nothing to do with a lock
+    /// of the same name.
+    #[derive(Debug)]
+    pub struct GroupServiceServer<T> {
+        inner: Arc<T>,
+        accept_compression_encodings: EnabledCompressionEncodings,
+        send_compression_encodings: EnabledCompressionEncodings,
+        max_decoding_message_size: Option<usize>,
+        max_encoding_message_size: Option<usize>,
+    }
+    impl<T> GroupServiceServer<T> {
+        pub fn new(inner: T) -> Self {
+            Self::from_arc(Arc::new(inner))
+        }
+        pub fn from_arc(inner: Arc<T>) -> Self {
+            Self {
+                inner,
+                accept_compression_encodings: Default::default(),
+                send_compression_encodings: Default::default(),
+                max_decoding_message_size: None,
+                max_encoding_message_size: None,
+            }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> InterceptedService<Self, F>
+        where
+            F: tonic::service::Interceptor,
+        {
+            InterceptedService::new(Self::new(inner), interceptor)
+        }
+        /// Enable decompressing requests with the given encoding.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.accept_compression_encodings.enable(encoding);
+            self
+        }
+        /// Compress responses with the given encoding, if the client supports it.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.send_compression_encodings.enable(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.max_decoding_message_size = Some(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.max_encoding_message_size = Some(limit);
+            self
+        }
+    }
+    impl<T, B> tonic::codegen::Service<http::Request<B>> for GroupServiceServer<T>
+    where
+        T: GroupService,
+        B: Body + std::marker::Send + 'static,
+        B::Error: Into<StdError> + std::marker::Send + 'static,
+    {
+        type Response = http::Response<tonic::body::Body>;
+        type Error = std::convert::Infallible;
+        type Future = BoxFuture<Self::Response, Self::Error>;
+        fn poll_ready(
+            &mut self,
+            _cx: &mut Context<'_>,
+        ) -> Poll<std::result::Result<(), Self::Error>> {
+            Poll::Ready(Ok(()))
+        }
+        fn call(&mut self, req: http::Request<B>) -> Self::Future {
+            match req.uri().path() {
+                "/tenure.v1.GroupService/JoinGroup" => {
+                    #[allow(non_camel_case_types)]
+                    struct JoinGroupSvc<T: GroupService>(pub Arc<T>);
+                    impl<
+                        T: GroupService,
+                    > tonic::server::UnaryService<super::JoinGroupRequest>
+                    for JoinGroupSvc<T> {
+                        type Response = super::JoinGroupResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::JoinGroupRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as GroupService>::join_group(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = JoinGroupSvc(inner);
+                        let codec = crate::codec::Codec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/tenure.v1.GroupService/LeaveGroup" => {
+                    #[allow(non_camel_case_types)]
+                    struct LeaveGroupSvc<T: GroupService>(pub Arc<T>);
+                    impl<
+                        T: GroupService,
+                    > tonic::server::UnaryService<super::LeaveGroupRequest>
+                    for LeaveGroupSvc<T> {
+                        type Response = super::LeaveGroupResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::LeaveGroupRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as GroupService>::leave_group(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = LeaveGroupSvc(inner);
+                        let codec = crate::codec::Codec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/tenure.v1.GroupService/ConfigureGroup" => {
+                    #[allow(non_camel_case_types)]
+                    struct ConfigureGroupSvc<T: GroupService>(pub Arc<T>);
+                    impl<
+                        T: GroupService,
+                    > tonic::server::UnaryService<super::ConfigureGroupRequest>
+                    for ConfigureGroupSvc<T> {
+                        type Response = super::ConfigureGroupResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ConfigureGroupRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as GroupService>::configure_group(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ConfigureGroupSvc(inner);
+                        let codec = crate::codec::Codec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/tenure.v1.GroupService/AssignGroup" => {
+                    #[allow(non_camel_case_types)]
+                    struct AssignGroupSvc<T: GroupService>(pub Arc<T>);
+                    impl<
+                        T: GroupService,
+                    > tonic::server::UnaryService<super::AssignGroupRequest>
+                    for AssignGroupSvc<T> {
+                        type Response = super::AssignGroupResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::AssignGroupRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as GroupService>::assign_group(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = AssignGroupSvc(inner);
+                        let codec = crate::codec::Codec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/tenure.v1.GroupService/GetGroup" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetGroupSvc<T: GroupService>(pub Arc<T>);
+                    impl<
+                        T: GroupService,
+                    > tonic::server::UnaryService<super::GetGroupRequest>
+                    for GetGroupSvc<T> {
+                        type Response = super::GetGroupResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetGroupRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as GroupService>::get_group(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetGroupSvc(inner);
+                        let codec = crate::codec::Codec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/tenure.v1.GroupService/ListGroups" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListGroupsSvc<T: GroupService>(pub Arc<T>);
+                    impl<
+                        T: GroupService,
+                    > tonic::server::UnaryService<super::ListGroupsRequest>
+                    for ListGroupsSvc<T> {
+                        type Response = super::ListGroupsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListGroupsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as GroupService>::list_groups(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListGroupsSvc(inner);
+                        let codec = crate::codec::Codec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                _ => {
+                    Box::pin(async move {
+                        let mut response = http::Response::new(
+                            tonic::body::Body::default(),
+                        );
+                        let headers = response.headers_mut();
+                        headers
+                            .insert(
+                                tonic::Status::GRPC_STATUS,
+                                (tonic::Code::Unimplemented as i32).into(),
+                            );
+                        headers
+                            .insert(
+                                http::header::CONTENT_TYPE,
+                                tonic::metadata::GRPC_CONTENT_TYPE,
+                            );
+                        Ok(response)
+                    })
+                }
+            }
+        }
+    }
+    impl<T> Clone for GroupServiceServer<T> {
+        fn clone(&self) -> Self {
+            let inner = self.inner.clone();
+            Self {
+                inner,
+                accept_compression_encodings: self.accept_compression_encodings,
+                send_compression_encodings: self.send_compression_encodings,
+                max_decoding_message_size: self.max_decoding_message_size,
+                max_encoding_message_size: self.max_encoding_message_size,
+            }
+        }
+    }
+    /// Generated gRPC service name
+    pub const SERVICE_NAME: &str = "tenure.v1.GroupService";
+    impl<T> tonic::server::NamedService for GroupServiceServer<T> {
+        const NAME: &'static str = SERVICE_NAME;
     }
 }
 /// One client's presence.
@@ -2805,13 +3786,16 @@ pub struct WatchRequest {
     #[prost(string, repeated, tag = "2")]
     pub names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// The locks to watch, by prefix: 0 to 100 prefixes of 0 to 255 bytes; the empty prefix watches all.
-    /// With neither names nor prefixes, all locks are watched.
+    /// With neither names nor prefixes nor groups, all locks are watched.
     #[prost(string, repeated, tag = "3")]
     pub prefixes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// Resume after this revision: the last one that was received. Default (0): begin with a snapshot.
     /// Not beyond the namespace's revision.
     #[prost(uint64, tag = "4")]
     pub after_revision: u64,
+    /// The groups to watch, by name: 0 to 100 names of 1 to 255 bytes.
+    #[prost(string, repeated, tag = "5")]
+    pub groups: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// One message of a watch.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -2831,7 +3815,7 @@ pub mod watch_response {
         /// Everything that is watched, as it is at this revision. Comes first unless the watch was resumed.
         #[prost(message, tag = "2")]
         Snapshot(super::Snapshot),
-        /// What happened in one commit.
+        /// What happened in one commit, and how groups are after it.
         #[prost(message, tag = "3")]
         Events(super::Events),
         /// Nothing happened to what is watched, up to this revision. Sent about every 10 seconds on an idle stream.
@@ -2848,16 +3832,28 @@ pub struct Snapshot {
     /// The locks that are held or waited for, and every lock that is watched by name even if it is idle.
     #[prost(message, repeated, tag = "1")]
     pub locks: ::prost::alloc::vec::Vec<Lock>,
-    /// Whether more locks of the same snapshot follow in the next message.
+    /// Whether more of the same snapshot follows in the next message.
     #[prost(bool, tag = "2")]
     pub more: bool,
+    /// The groups that are watched, even if they are empty.
+    #[prost(message, repeated, tag = "3")]
+    pub groups: ::prost::alloc::vec::Vec<Group>,
 }
 /// The events of one commit.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Events {
-    /// The events, in order of revision.
+    /// What happened to locks, in order of revision.
     #[prost(message, repeated, tag = "1")]
     pub events: ::prost::alloc::vec::Vec<Event>,
+    /// The watched groups that changed, as they are at this message's revision. A commit that is told late, because the watch
+    /// was resumed or its reader is behind, leaves out those that a later message tells. The first thing that a resumed watch
+    /// tells of each group once it has caught up is how it is, be it in a message without events. Groups that are too large for
+    /// one message follow in further messages of the same revision.
+    #[prost(message, repeated, tag = "2")]
+    pub groups: ::prost::alloc::vec::Vec<Group>,
+    /// What happened to groups, in order of revision.
+    #[prost(message, repeated, tag = "3")]
+    pub group_events: ::prost::alloc::vec::Vec<GroupEvent>,
 }
 /// Nothing happened.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -2906,6 +3902,44 @@ pub struct Event {
     /// What is set from now on. Only for EVENT_TYPE_CONFIGURED; unset: nothing any more.
     #[prost(message, optional, tag = "11")]
     pub settings: ::core::option::Option<LockSettings>,
+}
+/// Something that happened to one group.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GroupEvent {
+    /// The namespace's revision that this event made.
+    #[prost(uint64, tag = "1")]
+    pub revision: u64,
+    /// The group.
+    #[prost(string, tag = "2")]
+    pub group: ::prost::alloc::string::String,
+    /// What happened.
+    #[prost(enumeration = "GroupEventType", tag = "3")]
+    pub r#type: i32,
+    /// The member that it happened to. Only for GROUP_EVENT_TYPE_JOINED and GROUP_EVENT_TYPE_LEFT, the latter without metadata.
+    #[prost(message, optional, tag = "4")]
+    pub member: ::core::option::Option<GroupMember>,
+    /// Why the member left: released by itself, or why its session ended. Only for GROUP_EVENT_TYPE_LEFT.
+    #[prost(enumeration = "EndReason", tag = "5")]
+    pub end_reason: i32,
+    /// The number of the member that leads after this event. 0 if nobody does. Not for GROUP_EVENT_TYPE_CONFIGURED.
+    #[prost(uint64, tag = "6")]
+    pub leader: u64,
+    /// The leader's token. 0 if nobody leads. Not for GROUP_EVENT_TYPE_CONFIGURED.
+    #[prost(uint64, tag = "7")]
+    pub token: u64,
+    /// The config that was set. Only for GROUP_EVENT_TYPE_CONFIGURED; unset if it was cleared.
+    #[prost(string, optional, tag = "8")]
+    pub config: ::core::option::Option<::prost::alloc::string::String>,
+    /// The membership revision that the assignments were computed from. Only for GROUP_EVENT_TYPE_ASSIGNED, which leaves it to
+    /// Events.groups to tell what was assigned.
+    #[prost(uint64, tag = "9")]
+    pub membership_revision: u64,
+    /// The config revision that the assignments were computed from. Only for GROUP_EVENT_TYPE_ASSIGNED.
+    #[prost(uint64, tag = "10")]
+    pub config_revision: u64,
+    /// The wall clock of the server that wrote it, for people: nothing is decided by it.
+    #[prost(message, optional, tag = "11")]
+    pub time: ::core::option::Option<::prost_types::Timestamp>,
 }
 /// The causes of missing history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
@@ -3001,6 +4035,47 @@ impl EventType {
         }
     }
 }
+/// What can happen to a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum GroupEventType {
+    /// Never sent.
+    Unspecified = 0,
+    /// A member joined.
+    Joined = 1,
+    /// A member left.
+    Left = 2,
+    /// The config was set or cleared.
+    Configured = 3,
+    /// The leader assigned something to every member.
+    Assigned = 4,
+}
+impl GroupEventType {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "GROUP_EVENT_TYPE_UNSPECIFIED",
+            Self::Joined => "GROUP_EVENT_TYPE_JOINED",
+            Self::Left => "GROUP_EVENT_TYPE_LEFT",
+            Self::Configured => "GROUP_EVENT_TYPE_CONFIGURED",
+            Self::Assigned => "GROUP_EVENT_TYPE_ASSIGNED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "GROUP_EVENT_TYPE_UNSPECIFIED" => Some(Self::Unspecified),
+            "GROUP_EVENT_TYPE_JOINED" => Some(Self::Joined),
+            "GROUP_EVENT_TYPE_LEFT" => Some(Self::Left),
+            "GROUP_EVENT_TYPE_CONFIGURED" => Some(Self::Configured),
+            "GROUP_EVENT_TYPE_ASSIGNED" => Some(Self::Assigned),
+            _ => None,
+        }
+    }
+}
 /// Generated client implementations.
 pub mod watch_service_client {
     #![allow(
@@ -3012,7 +4087,7 @@ pub mod watch_service_client {
     )]
     use tonic::codegen::*;
     use tonic::codegen::http::Uri;
-    /// Watching: who holds what, as it changes.
+    /// Watching: who holds what, and how groups are, as it changes.
     #[derive(Debug, Clone)]
     pub struct WatchServiceClient<T> {
         inner: tonic::client::Grpc<T>,
@@ -3093,7 +4168,7 @@ pub mod watch_service_client {
             self.inner = self.inner.max_encoding_message_size(limit);
             self
         }
-        /// Streams what happens to locks: a snapshot (unless resumed), then each event once and in order of revision.
+        /// Streams what happens to locks and groups: a snapshot (unless resumed), then each event once and in order of revision.
         /// Events of one commit arrive in one response. A slow reader is never dropped: it reads on from history.
         pub async fn watch(
             &mut self,
@@ -3140,14 +4215,14 @@ pub mod watch_service_server {
             >
             + std::marker::Send
             + 'static;
-        /// Streams what happens to locks: a snapshot (unless resumed), then each event once and in order of revision.
+        /// Streams what happens to locks and groups: a snapshot (unless resumed), then each event once and in order of revision.
         /// Events of one commit arrive in one response. A slow reader is never dropped: it reads on from history.
         async fn watch(
             &self,
             request: tonic::Request<super::WatchRequest>,
         ) -> std::result::Result<tonic::Response<Self::WatchStream>, tonic::Status>;
     }
-    /// Watching: who holds what, as it changes.
+    /// Watching: who holds what, and how groups are, as it changes.
     #[derive(Debug)]
     pub struct WatchServiceServer<T> {
         inner: Arc<T>,
@@ -3327,7 +4402,7 @@ pub struct Command {
     /// What to do.
     #[prost(
         oneof = "command::Kind",
-        tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14"
+        tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19"
     )]
     pub kind: ::core::option::Option<command::Kind>,
 }
@@ -3375,6 +4450,21 @@ pub mod command {
         /// Replaces the metadata of a hold.
         #[prost(message, tag = "14")]
         UpdateClaim(super::UpdateClaimRequest),
+        /// Joins a group. With a ttl, it attaches the session to this stream.
+        #[prost(message, tag = "15")]
+        JoinGroup(super::JoinGroupRequest),
+        /// Leaves a group.
+        #[prost(message, tag = "16")]
+        LeaveGroup(super::LeaveGroupRequest),
+        /// Sets or clears a group's config.
+        #[prost(message, tag = "17")]
+        ConfigureGroup(super::ConfigureGroupRequest),
+        /// Assigns something to every member of a group.
+        #[prost(message, tag = "18")]
+        Assign(super::AssignGroupRequest),
+        /// Reads one group.
+        #[prost(message, tag = "19")]
+        GetGroup(super::GetGroupRequest),
     }
 }
 /// Attaches an open session to a stream.
@@ -3410,7 +4500,7 @@ pub struct Answer {
     /// What is answered.
     #[prost(
         oneof = "answer::Kind",
-        tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20"
+        tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25"
     )]
     pub kind: ::core::option::Option<answer::Kind>,
 }
@@ -3476,6 +4566,21 @@ pub mod answer {
         /// Notice: the holder is asked to hand over.
         #[prost(message, tag = "20")]
         TransferRequested(super::TransferRequested),
+        /// Answers join_group.
+        #[prost(message, tag = "21")]
+        JoinGroup(super::JoinGroupResponse),
+        /// Answers leave_group.
+        #[prost(message, tag = "22")]
+        LeaveGroup(super::LeaveGroupResponse),
+        /// Answers configure_group.
+        #[prost(message, tag = "23")]
+        ConfigureGroup(super::ConfigureGroupResponse),
+        /// Answers assign.
+        #[prost(message, tag = "24")]
+        Assign(super::AssignGroupResponse),
+        /// Answers get_group.
+        #[prost(message, tag = "25")]
+        GetGroup(super::GetGroupResponse),
     }
 }
 /// A session that was attached.

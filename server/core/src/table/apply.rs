@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::event::{EndReason, Event, Recorded};
+use crate::group::GroupChange;
 use crate::model::{Claim, ClaimState, Revision, ServerId, Session, SessionSpec, Text, Transfer};
 use crate::table::journal::Undo;
 use crate::table::{Table, lingers_at};
@@ -77,6 +78,7 @@ impl Table {
                 self.put(Claim::new(*claim, spec.clone(), ClaimState::Held { token: revision }));
             }
             Event::LockConfigured { name, settings, .. } => self.set(name, settings.clone()),
+            Event::Group { id, group, change } => self.change_group(*id, group, revision, change),
             Event::ServerAdopted { dead, by } => self.adopt(*dead, *by),
             Event::HistoryLost { .. } => {}
         }
@@ -151,6 +153,13 @@ impl Table {
             }
             Event::ClaimTransferred { from_token, from_spec, .. } => {
                 self.memory.claim_ended(&from_spec.session, *from_token, EndReason::Transferred);
+            }
+            Event::Group {
+                group,
+                change: GroupChange::Left { member, session, reason: EndReason::Released, .. },
+                ..
+            } => {
+                self.memory.left(session, group, *member);
             }
             _ => {}
         }

@@ -59,6 +59,7 @@ impl Table {
                 }
                 Ok(Outcome::Done)
             }
+            Command::Group(command) => self.decide_group(command, decided),
             Command::Evict { name, token, eviction } => Ok(self.evict(&name, token, eviction, decided)),
             Command::UpdateClaim { session, name, token, metadata } => {
                 self.update(session, name, token, metadata, decided)
@@ -73,7 +74,7 @@ impl Table {
                 Ok(Outcome::Done)
             }
             Command::ConfigureLock { name, settings, by } => {
-                self.configure(name, settings, by, decided);
+                self.configure_lock(name, settings, by, decided);
                 Ok(Outcome::Done)
             }
             Command::Adopt { dead, by } => {
@@ -122,6 +123,7 @@ impl Table {
         for claim in found.claim_ids() {
             freed.extend(self.end_or_linger(claim, reason, decided));
         }
+        self.leave_groups(session, reason, decided);
         self.emit(Event::SessionEnded { session: session.clone(), opened, reason }, decided);
         self.serve(freed, decided);
     }

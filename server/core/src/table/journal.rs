@@ -1,7 +1,9 @@
 //! The journal: how to take back what was decided but not committed.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use crate::group::Group;
 use crate::model::{Claim, LockSettings, Revision, ServerId, Session, Text};
 use crate::table::Table;
 
@@ -22,6 +24,10 @@ pub(super) enum Undo {
     ClaimLeft(Claim),
     /// Put these settings back.
     Configured { name: Text, before: LockSettings },
+    /// Make the group of this name what it was.
+    Group { name: Text, group: Option<Arc<Group>> },
+    /// Make the session the member that it was.
+    Membership { session: Text, group: Text, number: Option<Revision> },
 }
 
 impl Table {
@@ -53,6 +59,10 @@ impl Table {
                 }
                 Undo::ClaimLeft(claim) => self.enter(claim),
                 Undo::Configured { name, before } => self.set(&name, before),
+                Undo::Group { name, group } => self.put_group(&name, group),
+                Undo::Membership { session, group, number } => {
+                    self.put_membership(&session, &group, number);
+                }
             }
         }
     }

@@ -18,7 +18,7 @@ impl Table {
         self.settings.iter()
     }
 
-    pub(super) fn configure(&mut self, name: Text, settings: LockSettings, by: Eviction, decided: &mut Events) {
+    pub(super) fn configure_lock(&mut self, name: Text, settings: LockSettings, by: Eviction, decided: &mut Events) {
         if self.settings.get(&name).cloned().unwrap_or_default() == settings {
             return;
         }

@@ -228,6 +228,7 @@ impl Naive {
                 self.serve();
                 Kind::Evicted(evicted)
             }
+            Command::Group(_) => panic!("groups have a model of their own"),
             Command::Adopt { dead, by } => {
                 for home in self.sessions.values_mut().filter(|home| **home == dead.0) {
                     *home = by.0;
@@ -552,7 +553,7 @@ pub fn kind_of(outcome: &Result<Outcome, Rejection>) -> Kind {
         Ok(Outcome::Transferring { .. }) => Kind::Transferring,
         Ok(Outcome::Transferred { .. }) => Kind::Transferred,
         Ok(Outcome::Updated(_)) => Kind::Updated,
-        Ok(Outcome::Done) => Kind::Done,
+        Ok(Outcome::Done | Outcome::Group(_)) => Kind::Done,
         Err(_) => Kind::Rejected,
     }
 }

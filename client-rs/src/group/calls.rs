@@ -1,0 +1,117 @@
+//! What is asked of groups, each a call of its own beside the stream.
+
+use tenure_proto::v1;
+use tenure_proto::v1::group_service_client::GroupServiceClient;
+use tokio_stream::Stream;
+use tonic::transport::Channel;
+
+use super::model::{Assignments, Group, GroupLeader};
+use crate::calls::{LARGEST_ANSWER, Retry, pages};
+use crate::client::Client;
+use crate::error::Result;
+use crate::model::Metadata;
+
+impl Client {
+    /// Reads one group. A group that nobody ever joined is an empty group, not an error.
+    ///
+    /// # Errors
+    /// `Unavailable`, `Refused`.
+    pub async fn get_group(&self, name: &str) -> Result<Group> {
+        let message = v1::GetGroupRequest { namespace: self.namespace().to_owned(), group: name.to_owned() };
+        let call = self.call(Retry::Safe, &message, async |channel, request| groups(channel).get_group(request).await);
+        let group = call.await?.group.map(Group::from);
+        Ok(group.unwrap_or_else(|| Group { name: name.to_owned(), ..Group::default() }))
+    }
+
+    /// The groups that have members or a config and whose names begin with `prefix` (empty: all), in byte order of their
+    /// names. Asked for page by page; each page is true at a revision of its own.
+    pub fn list_groups(&self, prefix: impl Into<String>) -> impl Stream<Item = Result<Group>> + Send + Unpin + 'static {
+        let prefix = prefix.into();
+        pages(self.clone(), move |client, page_token| {
+            let message = v1::ListGroupsRequest {
+                namespace: client.namespace().to_owned(),
+                prefix: prefix.clone(),
+                page_size: 0,
+                page_token,
+            };
+            async move {
+                let call = client
+                    .call(Retry::Safe, &message, async |channel, request| groups(channel).list_groups(request).await);
+                let page = call.await?;
+                Ok((page.groups.into_iter().map(Group::from).collect(), page.next_page_token))
+            }
+        })
+    }
+
+    /// Sets the value that a group shares, or clears it with `None`, and answers the revision of the event that set it (0 if
+    /// there is none). If `expected` is given: only if that is the revision of the config that is there; 0: only if there is
+    /// none. Needs neither a session nor members.
+    ///
+    /// # Errors
+    /// `Refused` with `ConfigConflict` if the config is not the expected one; `Unavailable`, after which it may or may not have
+    /// taken effect.
+    pub async fn configure_group(&self, name: &str, config: Option<&str>, expected: Option<u64>) -> Result<u64> {
+        // Done twice, the second would find what the first has set, and not what is expected.
+        let retry = if expected.is_none() { Retry::Safe } else { Retry::Unsafe };
+        let message = v1::ConfigureGroupRequest {
+            namespace: self.namespace().to_owned(),
+            group: name.to_owned(),
+            config: config.map(ToOwned::to_owned),
+            expected_revision: expected,
+        };
+        let call = self.call(retry, &message, async |channel, request| groups(channel).configure_group(request).await);
+        Ok(call.await?.config_revision)
+    }
+
+    /// Makes a session a member. Answers its number, and the group.
+    pub(super) async fn join_group(&self, name: &str, session: &str, metadata: Metadata) -> Result<(u64, Group)> {
+        let message = v1::JoinGroupRequest {
+            namespace: self.namespace().to_owned(),
+            group: name.to_owned(),
+            session_id: session.to_owned(),
+            ttl: None,
+            owner: String::new(),
+            metadata,
+        };
+        let call = self.call(Retry::Safe, &message, async |channel, request| groups(channel).join_group(request).await);
+        let answer = call.await?;
+        Ok((answer.member, answer.group.unwrap_or_default().into()))
+    }
+
+    pub(super) async fn leave_group(&self, name: &str, session: &str, member: u64) -> Result<()> {
+        let message = v1::LeaveGroupRequest {
+            namespace: self.namespace().to_owned(),
+            group: name.to_owned(),
+            session_id: session.to_owned(),
+            member,
+        };
+        let call =
+            self.call(Retry::Safe, &message, async |channel, request| groups(channel).leave_group(request).await);
+        call.await.map(drop)
+    }
+
+    /// Assigns on behalf of a leader what was computed from a group as it was.
+    pub(super) async fn assign_group(
+        &self,
+        group: &Group,
+        leader: &GroupLeader,
+        assignments: Assignments,
+    ) -> Result<()> {
+        let message = v1::AssignGroupRequest {
+            namespace: self.namespace().to_owned(),
+            group: group.name.clone(),
+            session_id: leader.session_id.clone(),
+            token: leader.token,
+            membership_revision: group.membership_revision,
+            config_revision: group.config_revision,
+            assignments,
+        };
+        let call =
+            self.call(Retry::Safe, &message, async |channel, request| groups(channel).assign_group(request).await);
+        call.await.map(drop)
+    }
+}
+
+fn groups(channel: Channel) -> GroupServiceClient<Channel> {
+    GroupServiceClient::new(channel).max_decoding_message_size(LARGEST_ANSWER)
+}

@@ -1,0 +1,213 @@
+//! A membership: from joining to leaving or its loss.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::time;
+use tokio_stream::Stream;
+
+use super::follow::Follower;
+use super::model::{Assignments, Group, Standing};
+use super::{FIRST_PAUSE, LONGEST_PAUSE};
+use crate::client::Client;
+use crate::error::{Error, LostReason, Reason, Result};
+use crate::link::backoff::Backoff;
+use crate::model::Metadata;
+use crate::session::Session;
+
+/// Keeps this program a member of a group. Dropping it leaves in the background; [`leave`](Self::leave) also waits for that.
+#[derive(Debug)]
+pub struct Membership {
+    client: Client,
+    session: Session,
+    /// Whether the session is there for this membership only.
+    is_own: bool,
+    name: String,
+    number: u64,
+    standings: watch::Receiver<Standing>,
+    runtime: Handle,
+    left: bool,
+}
+
+impl Membership {
+    pub(super) async fn join(
+        client: Client,
+        session: Session,
+        is_own: bool,
+        name: String,
+        metadata: Metadata,
+    ) -> Result<Self> {
+        let (number, group) = client.join_group(&name, session.id(), metadata).await?;
+        let standing = Standing { number, group: Arc::new(group), lost: None };
+        let (sender, standings) = watch::channel(standing);
+        let follower = Follower::new(client.clone(), Arc::clone(session.presence()), name.clone(), number, sender);
+        let runtime = Handle::current();
+        runtime.spawn(follower.run());
+        Ok(Self { client, session, is_own, name, number, standings, runtime, left: false })
+    }
+
+    /// The group's name.
+    #[must_use]
+    pub fn group_name(&self) -> &str {
+        &self.name
+    }
+
+    /// This member's number: rises in order of joining.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The session that is the member.
+    #[must_use]
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Where this member stands. That the membership is lost because its time is over is decided by the clock at this very
+    /// moment: a process that was paused for too long is told so on waking.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        let mut standing = self.standings.borrow().clone();
+        if standing.lost.is_none() {
+            standing.lost = self.session.lost_reason();
+        }
+        standing
+    }
+
+    /// Where this member stands, and each change of it: members, leader, config, assignments, and the loss, after which
+    /// nothing changes any more. Who is slow sees the latest.
+    #[must_use]
+    pub fn standings(&self) -> watch::Receiver<Standing> {
+        self.standings.clone()
+    }
+
+    /// What is assigned to this member, now and after each change; `None` while nothing is. Ends with the membership.
+    pub fn assignments(&self) -> impl Stream<Item = Option<String>> + Send + Unpin + 'static {
+        let start = (self.standings.clone(), None::<Option<String>>, true);
+        Box::pin(futures::stream::unfold(start, |(mut standings, mut told, mut is_first)| async move {
+            loop {
+                if !is_first && standings.changed().await.is_err() {
+                    return None;
+                }
+                is_first = false;
+                let standing = standings.borrow_and_update().clone();
+                if standing.lost.is_some() {
+                    return None;
+                }
+                let assignment = standing.assignment().map(ToOwned::to_owned);
+                if told.as_ref() != Some(&assignment) {
+                    told = Some(assignment.clone());
+                    return Some((assignment, (standings, told, is_first)));
+                }
+            }
+        }))
+    }
+
+    /// Waits until the membership is lost: before the others could be told so, or as soon as the server says it.
+    pub async fn lost(&self) -> LostReason {
+        let mut standings = self.standings.clone();
+        let gone = standings.wait_for(|standing| standing.lost.is_some()).await;
+        gone.ok().and_then(|standing| standing.lost.clone()).unwrap_or(LostReason::Closed)
+    }
+
+    /// Assigns something to every member, as the leader of a group as it was seen: `group` is the one of a [`Standing`] that
+    /// this member leads.
+    ///
+    /// # Errors
+    /// `Refused` with `StaleAssignment` if the group has changed since, with `NotLeader` if this is not the leader (any more),
+    /// with `InvalidField` if the assignments do not fit the members; `Lost`; `Unavailable`.
+    pub async fn assign(&self, group: &Group, assignments: Assignments) -> Result<()> {
+        if let Some(reason) = self.standing().lost {
+            return Err(Error::Lost(reason));
+        }
+        match group.leader.as_ref().filter(|leader| leader.member == self.number) {
+            Some(leader) => self.client.assign_group(group, leader, assignments).await,
+            None => Err(Error::invalid("group", "this member does not lead it")),
+        }
+    }
+
+    /// Whenever this member leads: computes with `divide` what each member is assigned, and assigns it, each time that
+    /// members or config have changed. `divide` should be quick; [`Group::assign`] makes assignments that fit.
+    ///
+    /// Never returns `Ok`: drop the future to stop.
+    ///
+    /// # Errors
+    /// `Lost` when the membership is; refusals other than those of a passing outage, such as `InvalidField` if the assignments
+    /// do not fit the members.
+    pub async fn lead(&self, mut divide: impl FnMut(&Group) -> Assignments) -> Result<Infallible> {
+        let mut standings = self.standings.clone();
+        let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
+        loop {
+            let standing = standings.borrow_and_update().clone();
+            if let Some(reason) = standing.lost {
+                return Err(Error::Lost(reason));
+            }
+            if standing.leads() && !standing.group.assignments_current {
+                let assigned = tokio::select! {
+                    biased;
+                    reason = self.lost() => Err(Error::Lost(reason)),
+                    assigned = self.assign(&standing.group, divide(&standing.group)) => assigned,
+                };
+                match assigned {
+                    Ok(()) => backoff.reset(),
+                    // What has changed is told next.
+                    Err(error) if is_overtaken(&error) => {
+                        tracing::debug!(group = self.name, %error, "the group has changed meanwhile");
+                    }
+                    Err(error) if error.is_transient() => {
+                        tracing::warn!(group = self.name, %error, "did not assign, and tries again");
+                        time::sleep(backoff.next_pause()).await;
+                        continue;
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            if standings.changed().await.is_err() {
+                return Err(Error::Closed);
+            }
+        }
+    }
+
+    /// Sets the value that the group shares: see [`Client::configure_group`].
+    ///
+    /// # Errors
+    /// As [`Client::configure_group`].
+    pub async fn set_config(&self, config: Option<&str>, expected: Option<u64>) -> Result<u64> {
+        self.client.configure_group(&self.name, config, expected).await
+    }
+
+    /// Leaves the group, and returns when the server has recorded it. A session that was opened for the membership is closed.
+    ///
+    /// # Errors
+    /// `Refused` if the membership had ended before; `Unavailable` if no server answered in time: it then ends by the
+    /// session's TTL, or with the session that it was made in.
+    pub async fn leave(mut self) -> Result<()> {
+        self.left = true;
+        self.client.leave_group(&self.name, self.session.id(), self.number).await?;
+        if self.is_own { self.session.close().await } else { Ok(()) }
+    }
+}
+
+/// Whether the group was changed by others before the assignments came.
+fn is_overtaken(error: &Error) -> bool {
+    matches!(error.reason(), Some(Reason::StaleAssignment | Reason::NotLeader))
+}
+
+impl Drop for Membership {
+    fn drop(&mut self) {
+        // A session of its own is closed with its last handle, which ends the membership as well.
+        if self.left || self.is_own || self.standings.borrow().lost.is_some() {
+            return;
+        }
+        let (client, session, name, number) =
+            (self.client.clone(), self.session.clone(), std::mem::take(&mut self.name), self.number);
+        self.runtime.spawn(async move {
+            if let Err(error) = client.leave_group(&name, session.id(), number).await {
+                tracing::warn!(group = name, %error, "did not leave cleanly");
+            }
+        });
+    }
+}

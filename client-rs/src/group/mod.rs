@@ -1,0 +1,183 @@
+//! Groups: a program's part in one, and what anybody may ask of them.
+
+mod calls;
+mod follow;
+mod membership;
+mod model;
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use tokio::time;
+
+pub use self::membership::Membership;
+pub use self::model::{Assignments, Group, GroupEvent, GroupEventKind, GroupLeader, GroupMember, Standing};
+use crate::client::Client;
+use crate::error::{Error, Result};
+use crate::link::backoff::Backoff;
+use crate::model::Metadata;
+use crate::session::{Session, SessionOptions};
+
+/// Pauses between tries to join that fail: from this ...
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+/// ... to this.
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// How to take part in a group. Made by [`Client::group`].
+///
+/// ```no_run
+/// # async fn example(client: tenure_client::Client) -> tenure_client::Result<()> {
+/// use std::time::Duration;
+///
+/// // Whoever leads divides the group's config, a number, among the members; each uses its share.
+/// let group = client.group("throughput").ttl(Duration::from_secs(2)).owner("worker-1");
+/// group
+///     .take_part(
+///         |group| {
+///             let total: u64 = group.config.as_deref().unwrap_or_default().parse().unwrap_or_default();
+///             let share = total / group.members.len() as u64;
+///             group.assign(|_, _| share.to_string())
+///         },
+///         |standing| println!("my share: {:?}", standing.assignment()),
+///     )
+///     .await?;
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "nothing is asked until this is awaited by join or take_part"]
+pub struct GroupRequest {
+    client: Client,
+    name: String,
+    place: Place,
+    metadata: Metadata,
+}
+
+#[derive(Clone, Debug)]
+enum Place {
+    Own(SessionOptions),
+    Given(Session),
+}
+
+impl GroupRequest {
+    pub(crate) fn new(client: Client, name: String) -> Self {
+        Self { client, name, place: Place::Own(SessionOptions::default()), metadata: Metadata::new() }
+    }
+
+    /// Joins as a member of this session, which is one of the client's, instead of a session of its own: all that the session
+    /// holds and joins ends together.
+    pub fn in_session(self, session: &Session) -> Self {
+        Self { place: Place::Given(session.clone()), ..self }
+    }
+
+    /// The options of the session that is opened for this request. No effect on a request in a session that is there already.
+    pub fn session(mut self, options: SessionOptions) -> Self {
+        if let Place::Own(own) = &mut self.place {
+            *own = options;
+        }
+        self
+    }
+
+    /// The TTL of the session that is opened for this request: how long the others still count on this member after it was
+    /// heard of last. No effect on a request in a session that is there already.
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        if let Place::Own(own) = &mut self.place {
+            own.ttl = ttl;
+        }
+        self
+    }
+
+    /// The owner label of the session that is opened for this request. No effect on a request in a session that is there
+    /// already.
+    pub fn owner(mut self, owner: impl Into<String>) -> Self {
+        if let Place::Own(own) = &mut self.place {
+            own.owner = owner.into();
+        }
+        self
+    }
+
+    /// A free label on the membership, such as what this member can take. All labels together: at most 4096 bytes.
+    pub fn metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.metadata.insert(key.into(), value.into());
+        self
+    }
+
+    /// All labels of the membership.
+    pub fn with_metadata(mut self, metadata: Metadata) -> Self {
+        self.metadata = metadata;
+        self
+    }
+
+    /// Joins the group. If the session is a member already, it stays the member that it is.
+    ///
+    /// # Errors
+    /// `Refused` (a limit is reached, ...), `Lost` if the session is, `Unavailable`.
+    pub async fn join(&self) -> Result<Membership> {
+        let (session, is_own) = match &self.place {
+            Place::Own(options) => (self.client.session(options.clone()).await?, true),
+            Place::Given(session) => (session.clone(), false),
+        };
+        Membership::join(self.client.clone(), session, is_own, self.name.clone(), self.metadata.clone()).await
+    }
+
+    /// Joins the group and stays in it: leads whenever it is this member's turn, which is computing with `divide` what each
+    /// member is assigned, each time that members or config have changed; and calls `told` with where this member stands, at
+    /// once and after each change. When the membership is lost, `told` is told so, and joins again, as a new member.
+    ///
+    /// Never returns `Ok`: drop the future to leave and stop. Both closures should be quick.
+    ///
+    /// # Errors
+    /// What trying again cannot cure: `Invalid`, `Closed`, the loss of a session that this request was given, and refusals
+    /// other than those of a passing outage, such as assignments that do not fit the members.
+    pub async fn take_part(
+        &self,
+        mut divide: impl FnMut(&Group) -> Assignments,
+        mut told: impl FnMut(&Standing),
+    ) -> Result<Infallible> {
+        let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
+        loop {
+            let membership = match self.join().await {
+                Ok(membership) => membership,
+                Err(error) if self.may_join_later(&error) => {
+                    tracing::warn!(group = self.name, %error, "did not join, and tries again");
+                    time::sleep(backoff.next_pause()).await;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            backoff.reset();
+            tracing::info!(group = self.name, member = membership.number(), "joined");
+            let following = async {
+                let mut standings = membership.standings();
+                loop {
+                    let standing = standings.borrow_and_update().clone();
+                    told(&standing);
+                    if standing.lost.is_some() || standings.changed().await.is_err() {
+                        return;
+                    }
+                }
+            };
+            let leading = async {
+                match membership.lead(&mut divide).await {
+                    // That is told by the other half.
+                    Err(Error::Lost(_)) => std::future::pending().await,
+                    Err(error) => error,
+                    Ok(never) => match never {},
+                }
+            };
+            tokio::select! {
+                biased;
+                () = following => {}
+                error = leading => return Err(error),
+            }
+            tracing::warn!(group = self.name, member = membership.number(), "the membership is lost");
+            if let (Place::Given(..), Some(reason)) = (&self.place, membership.standing().lost) {
+                return Err(Error::Lost(reason));
+            }
+        }
+    }
+
+    fn may_join_later(&self, error: &Error) -> bool {
+        let is_lost = matches!(error, Error::Lost(_)) || error.is_session_gone();
+        error.is_transient() || (is_lost && matches!(self.place, Place::Own(..)))
+    }
+}

@@ -1,0 +1,231 @@
+//! The nouns of groups.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use tenure_proto::v1;
+
+use crate::error::LostReason;
+use crate::model::{EndReason, Metadata};
+
+/// What is assigned to each member of a group, by the members' numbers. Each at most 16384 bytes; all together at most
+/// 1048576.
+pub type Assignments = BTreeMap<u64, String>;
+
+/// A named set of members with a leader, one shared config value and an assignment for each member.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Group {
+    /// Its name.
+    pub name: String,
+    /// Who leads: the member that has been there longest. None without members.
+    pub leader: Option<GroupLeader>,
+    /// The members in order of joining.
+    pub members: Vec<GroupMember>,
+    /// The revision of the last event by which a member came or went; 0 if none ever did.
+    pub membership_revision: u64,
+    /// The shared value, if there is one.
+    pub config: Option<String>,
+    /// The revision of the event that set the config; 0 without one.
+    pub config_revision: u64,
+    /// Whether the assignments are those for these members and this config.
+    pub assignments_current: bool,
+    /// The revision of the event of the last assignments; 0 if there were none.
+    pub assignments_revision: u64,
+    /// The membership revision that the last assignments were computed from.
+    pub assigned_membership_revision: u64,
+    /// The config revision that the last assignments were computed from.
+    pub assigned_config_revision: u64,
+}
+
+impl Group {
+    /// The member of this number.
+    #[must_use]
+    pub fn member(&self, number: u64) -> Option<&GroupMember> {
+        self.members.iter().find(|member| member.number == number)
+    }
+
+    /// Assignments for all members: what `value` says of each, given its place in the order of joining, from 0.
+    #[must_use]
+    pub fn assign(&self, mut value: impl FnMut(usize, &GroupMember) -> String) -> Assignments {
+        self.members.iter().enumerate().map(|(place, member)| (member.number, value(place, member))).collect()
+    }
+}
+
+/// Who leads a group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupLeader {
+    /// The leader's number.
+    pub member: u64,
+    /// The leader's token, greater than that of every leader before.
+    pub token: u64,
+    /// The leader's session.
+    pub session_id: String,
+    /// The owner label of that session.
+    pub owner: String,
+}
+
+/// One session's membership.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupMember {
+    /// The member's number: rises in order of joining.
+    pub number: u64,
+    /// The session that joined.
+    pub session_id: String,
+    /// The owner label of that session.
+    pub owner: String,
+    /// What the session attached to its membership.
+    pub metadata: Metadata,
+    /// What the leader assigned to it last. None: nothing since it joined.
+    pub assignment: Option<String>,
+}
+
+/// Something that happened to one group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupEvent {
+    /// The namespace's revision that this event made.
+    pub revision: u64,
+    /// The group.
+    pub group: String,
+    /// What happened.
+    pub kind: GroupEventKind,
+    /// The member that joined or left.
+    pub member: Option<GroupMember>,
+    /// Why the member left, if it did.
+    pub end_reason: Option<EndReason>,
+    /// The number of the member that leads after this event. Not told of a config.
+    pub leader: Option<u64>,
+    /// The leader's token. Not told of a config.
+    pub token: Option<u64>,
+    /// The config that was set. None if it was cleared.
+    pub config: Option<String>,
+    /// The wall clock of the server that wrote it, for people.
+    pub time: Option<SystemTime>,
+}
+
+/// What can happen to a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum GroupEventKind {
+    /// A member joined.
+    Joined,
+    /// A member left.
+    Left,
+    /// The config was set or cleared.
+    Configured,
+    /// The leader assigned something to every member.
+    Assigned,
+    /// A kind that this version does not know.
+    Unknown,
+}
+
+impl GroupEventKind {
+    /// The kind in one lowercase word.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Joined => "joined",
+            Self::Left => "left",
+            Self::Configured => "configured",
+            Self::Assigned => "assigned",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// Where a member stands in its group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The member's number.
+    pub number: u64,
+    /// The group, as it was heard of last.
+    pub group: Arc<Group>,
+    /// Why the membership is lost, if it is. The others may go on without this member.
+    pub lost: Option<LostReason>,
+}
+
+impl Standing {
+    /// What is assigned to this member. None if nothing is, and after a loss.
+    #[must_use]
+    pub fn assignment(&self) -> Option<&str> {
+        let member = self.group.member(self.number).filter(|_| self.lost.is_none());
+        member.and_then(|member| member.assignment.as_deref())
+    }
+
+    /// Whether that is the assignment for the members and the config that are there now. If not, the leader has yet to
+    /// compute it.
+    #[must_use]
+    pub fn is_current(&self) -> bool {
+        self.lost.is_none() && self.group.assignments_current
+    }
+
+    /// Whether this member leads.
+    #[must_use]
+    pub fn leads(&self) -> bool {
+        self.token().is_some()
+    }
+
+    /// The token by which this member leads, if it does.
+    #[must_use]
+    pub fn token(&self) -> Option<u64> {
+        let leader = self.group.leader.as_ref().filter(|_| self.lost.is_none());
+        leader.filter(|leader| leader.member == self.number).map(|leader| leader.token)
+    }
+}
+
+impl From<v1::Group> for Group {
+    fn from(group: v1::Group) -> Self {
+        Self {
+            name: group.name,
+            leader: group.leader.map(|leader| GroupLeader {
+                member: leader.member,
+                token: leader.token,
+                session_id: leader.session_id,
+                owner: leader.owner,
+            }),
+            members: group.members.into_iter().map(GroupMember::from).collect(),
+            membership_revision: group.membership_revision,
+            config: group.config,
+            config_revision: group.config_revision,
+            assignments_current: group.assignments_current,
+            assignments_revision: group.assignments_revision,
+            assigned_membership_revision: group.assigned_membership_revision,
+            assigned_config_revision: group.assigned_config_revision,
+        }
+    }
+}
+
+impl From<v1::GroupMember> for GroupMember {
+    fn from(member: v1::GroupMember) -> Self {
+        Self {
+            number: member.number,
+            session_id: member.session_id,
+            owner: member.owner,
+            metadata: member.metadata,
+            assignment: member.assignment,
+        }
+    }
+}
+
+impl From<v1::GroupEvent> for GroupEvent {
+    fn from(event: v1::GroupEvent) -> Self {
+        let kind = match event.r#type() {
+            v1::GroupEventType::Joined => GroupEventKind::Joined,
+            v1::GroupEventType::Left => GroupEventKind::Left,
+            v1::GroupEventType::Configured => GroupEventKind::Configured,
+            v1::GroupEventType::Assigned => GroupEventKind::Assigned,
+            v1::GroupEventType::Unspecified => GroupEventKind::Unknown,
+        };
+        Self {
+            revision: event.revision,
+            group: event.group,
+            kind,
+            member: event.member.map(GroupMember::from),
+            end_reason: (event.end_reason != 0).then(|| EndReason::from_proto(event.end_reason)),
+            leader: (event.leader != 0).then_some(event.leader),
+            token: (event.token != 0).then_some(event.token),
+            config: event.config,
+            time: event.time.and_then(|time| SystemTime::try_from(time).ok()),
+        }
+    }
+}

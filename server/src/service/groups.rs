@@ -1,0 +1,149 @@
+//! Groups: join, leave, configure, assign, read.
+
+use prost::Message;
+use tenure_core::{Basis, Command, GroupCommand, GroupOutcome, Opening, Outcome, Revision, Text};
+use tenure_proto::v1;
+
+use super::problem::Problem;
+use super::sessions::renew_if_here;
+use super::{Api, Via, bounds, convert, fresh_session_id, in_time, page};
+use crate::sequencer::{Namespace, Refusal};
+
+/// A page gets no more groups when they take this many bytes: what any client takes in one message.
+const PAGE_BYTES: usize = 1024 * 1024;
+
+impl Api {
+    pub(super) async fn join_group(
+        &self,
+        request: v1::JoinGroupRequest,
+        via: Via,
+    ) -> Result<v1::JoinGroupResponse, Problem> {
+        let group = bounds::name("group", &request.group)?;
+        let ttl = bounds::ttl(request.ttl, self.ttl())?;
+        let session: Text = match request.session_id.as_str() {
+            "" if ttl.is_none() => {
+                return Err(Problem::field("session_id", "required without a ttl, which would open a fresh session"));
+            }
+            "" => fresh_session_id(),
+            id => bounds::session_id("session_id", id)?,
+        };
+        let owner = bounds::label("owner", &request.owner)?;
+        let metadata = bounds::metadata(request.metadata)?;
+        let opening =
+            ttl.map(|ttl| Opening { ttl, disconnect_grace: None, owner, metadata: tenure_core::Metadata::default() });
+        let namespace = self.namespace(&request.namespace).await?;
+        let opens = opening.is_some();
+        if opens {
+            renew_if_here(&namespace, &session)?;
+        }
+        let home = self.node()?.id();
+        let command = GroupCommand::Join { group, session: session.clone(), opening, home, metadata };
+        let (outcome, _) = decide(&namespace, command).await?;
+        if let (Via::Stream(stream), true) = (via, opens) {
+            // Fails if the session has moved on since: then whoever moved it goes on with it.
+            let _ = namespace.attach(&session, stream);
+        }
+        let GroupOutcome::Joined { member, group, ttl, revision } = outcome else { return Err(unknown()) };
+        Ok(v1::JoinGroupResponse {
+            member: member.0,
+            session_id: session.to_string(),
+            ttl: Some(convert::duration(ttl)),
+            group: Some(convert::group(&group.name, Some(&group))),
+            revision: revision.0,
+        })
+    }
+
+    pub(super) async fn leave_group(&self, request: v1::LeaveGroupRequest) -> Result<v1::LeaveGroupResponse, Problem> {
+        let group = bounds::name("group", &request.group)?;
+        let session = bounds::session_id("session_id", &request.session_id)?;
+        let member = bounds::revision("member", request.member, 0)?;
+        let member = (member != Revision(0)).then_some(member);
+        let namespace = self.namespace(&request.namespace).await?;
+        let (_, revision) = decide(&namespace, GroupCommand::Leave { group, session, member }).await?;
+        Ok(v1::LeaveGroupResponse { revision: revision.0 })
+    }
+
+    pub(super) async fn configure_group(
+        &self,
+        request: v1::ConfigureGroupRequest,
+    ) -> Result<v1::ConfigureGroupResponse, Problem> {
+        let group = bounds::name("group", &request.group)?;
+        let config = bounds::config(request.config)?;
+        let expected =
+            request.expected_revision.map(|expected| bounds::revision("expected_revision", expected, 0)).transpose()?;
+        let namespace = self.namespace(&request.namespace).await?;
+        let command = GroupCommand::Configure { group, config, expected };
+        let (GroupOutcome::Configured { config }, revision) = decide(&namespace, command).await? else {
+            return Err(unknown());
+        };
+        Ok(v1::ConfigureGroupResponse { config_revision: config.0, revision: revision.0 })
+    }
+
+    pub(super) async fn assign_group(
+        &self,
+        request: v1::AssignGroupRequest,
+    ) -> Result<v1::AssignGroupResponse, Problem> {
+        let group = bounds::name("group", &request.group)?;
+        let session = bounds::session_id("session_id", &request.session_id)?;
+        let token = bounds::token(request.token)?;
+        let basis = Basis {
+            membership: bounds::revision("membership_revision", request.membership_revision, 1)?,
+            config: bounds::revision("config_revision", request.config_revision, 0)?,
+        };
+        let assignments = bounds::assignments(request.assignments)?;
+        let namespace = self.namespace(&request.namespace).await?;
+        let command = GroupCommand::Assign { group, session, token, basis, assignments };
+        let (GroupOutcome::Assigned { revision: assigned }, revision) = decide(&namespace, command).await? else {
+            return Err(unknown());
+        };
+        Ok(v1::AssignGroupResponse { assignments_revision: assigned.0, revision: revision.0 })
+    }
+
+    pub(super) async fn get_group(&self, request: v1::GetGroupRequest) -> Result<v1::GetGroupResponse, Problem> {
+        let name = bounds::name("group", &request.group)?;
+        let namespace = self.namespace(&request.namespace).await?;
+        let asked = name.clone();
+        let read = namespace.read(move |table| (table.group(&asked).cloned(), table.revision()));
+        let (group, revision) = in_time(async { Ok(read.await?) }).await?;
+        let group = convert::group(&name, group.as_deref());
+        Ok(v1::GetGroupResponse { group: Some(group), revision: revision.0 })
+    }
+
+    pub(super) async fn list_groups(&self, request: v1::ListGroupsRequest) -> Result<v1::ListGroupsResponse, Problem> {
+        bounds::prefix(&request.prefix)?;
+        let size = bounds::page_size(request.page_size)?;
+        let scope = format!("groups/{}/{}", bounds::namespace(&request.namespace)?, request.prefix);
+        let after = page::after(&scope, &request.page_token)?;
+        let namespace = self.namespace(&request.namespace).await?;
+        let read = namespace.read(move |table| {
+            let groups = table.groups_after(&request.prefix, after.as_deref()).take(size + 1);
+            (groups.cloned().collect::<Vec<_>>(), table.revision().0)
+        });
+        let (found, revision) = in_time(async { Ok(read.await?) }).await?;
+        let (mut groups, mut bytes) = (Vec::new(), 0);
+        for group in &found {
+            if groups.len() == size || bytes >= PAGE_BYTES {
+                break;
+            }
+            let group = convert::group(&group.name, Some(group));
+            bytes += group.encoded_len();
+            groups.push(group);
+        }
+        let last = groups.last().filter(|_| found.len() > groups.len());
+        let next_page_token = last.map_or_else(String::new, |last| page::token(&scope, &last.name));
+        Ok(v1::ListGroupsResponse { groups, next_page_token, revision })
+    }
+}
+
+async fn decide(namespace: &Namespace, command: GroupCommand) -> Result<(GroupOutcome, Revision), Problem> {
+    let decided = in_time(async { Ok(namespace.decide(Command::Group(command)).await?) }).await?;
+    match decided.outcome {
+        Outcome::Group(outcome) => Ok((outcome, decided.revision)),
+        _ => Err(unknown()),
+    }
+}
+
+/// The outcome is not one of what was asked.
+fn unknown() -> Problem {
+    Problem::Refused(Refusal::OutcomeUnknown)
+}

@@ -1,0 +1,108 @@
+//! What a watch tells of groups.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use prost::Message;
+use tenure_core::{Event, GroupChange, Lead, Recorded, Revision};
+use tenure_proto::v1;
+
+use super::convert;
+use crate::store::Batch;
+
+/// A message gets no more groups when they take this many bytes: what any client takes in one message.
+const PART_BYTES: usize = 1024 * 1024;
+
+/// The groups whose last change is in each batch, by the batch's revision.
+pub(super) fn last_changes(batches: &[Arc<Batch>]) -> BTreeMap<Revision, BTreeSet<String>> {
+    let mut last: BTreeMap<&str, Revision> = BTreeMap::new();
+    for batch in batches {
+        for recorded in &batch.events {
+            if let Event::Group { group, .. } = &recorded.event {
+                last.insert(group, batch.revision());
+            }
+        }
+    }
+    let mut changes: BTreeMap<Revision, BTreeSet<String>> = BTreeMap::new();
+    for (group, revision) in last {
+        changes.entry(revision).or_default().insert(group.to_owned());
+    }
+    changes
+}
+
+/// The events of a batch, after a revision, of these groups.
+pub(super) fn events(batch: &Batch, after: Revision, groups: &BTreeSet<String>) -> Vec<v1::GroupEvent> {
+    let watched = |recorded: &Recorded| match &recorded.event {
+        Event::Group { group, change, .. } if recorded.revision > after && groups.contains(&**group) => {
+            let event = event(recorded.revision, change);
+            Some(v1::GroupEvent { group: group.to_string(), time: Some(convert::timestamp(batch.at_ms)), ..event })
+        }
+        _ => None,
+    };
+    batch.events.iter().filter_map(watched).collect()
+}
+
+/// What happened to a group, without saying to which and when.
+fn event(revision: Revision, change: &GroupChange) -> v1::GroupEvent {
+    let event = match change {
+        GroupChange::Joined { spec, lead } => v1::GroupEvent {
+            r#type: v1::GroupEventType::Joined.into(),
+            member: Some(v1::GroupMember {
+                number: revision.0,
+                session_id: spec.session.to_string(),
+                owner: spec.owner.to_string(),
+                metadata: (*spec.metadata).clone(),
+                assignment: None,
+            }),
+            ..of_lead(Some(*lead))
+        },
+        GroupChange::Left { member, session, owner, reason, lead, .. } => v1::GroupEvent {
+            r#type: v1::GroupEventType::Left.into(),
+            member: Some(v1::GroupMember {
+                number: member.0,
+                session_id: session.to_string(),
+                owner: owner.to_string(),
+                ..v1::GroupMember::default()
+            }),
+            end_reason: convert::end_reason(*reason).into(),
+            ..of_lead(*lead)
+        },
+        GroupChange::Configured { config } => v1::GroupEvent {
+            r#type: v1::GroupEventType::Configured.into(),
+            config: config.as_ref().map(ToString::to_string),
+            ..v1::GroupEvent::default()
+        },
+        GroupChange::Assigned { lead, basis, .. } => v1::GroupEvent {
+            r#type: v1::GroupEventType::Assigned.into(),
+            membership_revision: basis.membership.0,
+            config_revision: basis.config.0,
+            ..of_lead(Some(*lead))
+        },
+    };
+    v1::GroupEvent { revision: revision.0, ..event }
+}
+
+fn of_lead(lead: Option<Lead>) -> v1::GroupEvent {
+    let (leader, token) = lead.map_or((0, 0), |lead| (lead.member.0, lead.token.0));
+    v1::GroupEvent { leader, token, ..v1::GroupEvent::default() }
+}
+
+/// Groups in parts that fit into one message each.
+pub(super) fn parts(groups: Vec<v1::Group>) -> Vec<Vec<v1::Group>> {
+    let mut parts: Vec<Vec<v1::Group>> = Vec::new();
+    let mut bytes = 0;
+    for group in groups {
+        let len = group.encoded_len();
+        match parts.last_mut() {
+            Some(part) if bytes + len <= PART_BYTES => {
+                bytes += len;
+                part.push(group);
+            }
+            _ => {
+                bytes = len;
+                parts.push(vec![group]);
+            }
+        }
+    }
+    parts
+}

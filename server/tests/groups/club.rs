@@ -1,0 +1,100 @@
+//! What is asked of groups.
+
+use std::collections::BTreeMap;
+
+use tenure_proto::v1::group_service_client::GroupServiceClient;
+use tenure_proto::v1::session_service_client::SessionServiceClient;
+use tenure_proto::v1::{
+    AssignGroupRequest, AssignGroupResponse, CloseSessionRequest, ConfigureGroupRequest, GetGroupRequest, Group,
+    JoinGroupRequest, JoinGroupResponse, LeaveGroupRequest,
+};
+use tonic::transport::Channel;
+use tonic::{Code, Status};
+use tonic_types::StatusExt;
+
+use crate::office::Office;
+
+/// A way to ask.
+#[derive(Clone)]
+pub struct Club(Channel);
+
+impl Club {
+    pub fn at(office: &Office) -> Self {
+        Self(office.channel.clone())
+    }
+
+    pub fn groups(&self) -> GroupServiceClient<Channel> {
+        GroupServiceClient::new(self.0.clone())
+    }
+
+    pub async fn join(&self, group: &str, session: &str) -> JoinGroupResponse {
+        self.groups().join_group(joining(group, session)).await.expect("allowed").into_inner()
+    }
+
+    pub async fn leave(&self, group: &str, session: &str) {
+        let (group, session_id) = (group.to_owned(), session.to_owned());
+        let request = LeaveGroupRequest { group, session_id, ..LeaveGroupRequest::default() };
+        self.groups().leave_group(request).await.expect("a member");
+    }
+
+    pub async fn configure(&self, group: &str, config: Option<&str>) -> u64 {
+        let config = config.map(ToOwned::to_owned);
+        let request = ConfigureGroupRequest { group: group.to_owned(), config, ..ConfigureGroupRequest::default() };
+        self.groups().configure_group(request).await.expect("allowed").into_inner().config_revision
+    }
+
+    /// Assigns the same to all members of a group as it was.
+    pub async fn assign(&self, group: &Group, value: &str) -> Result<AssignGroupResponse, Status> {
+        Ok(self.groups().assign_group(assigning(group, value)).await?.into_inner())
+    }
+
+    pub async fn get(&self, group: &str) -> Group {
+        let request = GetGroupRequest { group: group.to_owned(), ..GetGroupRequest::default() };
+        self.groups().get_group(request).await.expect("readable").into_inner().group.expect("a group")
+    }
+
+    pub async fn close(&self, session: &str) {
+        let request = CloseSessionRequest { session_id: session.to_owned(), ..CloseSessionRequest::default() };
+        SessionServiceClient::new(self.0.clone()).close_session(request).await.expect("open");
+    }
+}
+
+pub fn joining(group: &str, session: &str) -> JoinGroupRequest {
+    JoinGroupRequest {
+        group: group.to_owned(),
+        session_id: session.to_owned(),
+        ttl: Some(prost_types::Duration { seconds: 600, nanos: 0 }),
+        owner: format!("owner of {session}"),
+        ..JoinGroupRequest::default()
+    }
+}
+
+/// What the leader of a group as it was would assign.
+pub fn assigning(group: &Group, value: &str) -> AssignGroupRequest {
+    let leader = group.leader.clone().expect("somebody leads");
+    let assign = |member: &tenure_proto::v1::GroupMember| (member.number, value.to_owned());
+    AssignGroupRequest {
+        group: group.name.clone(),
+        session_id: leader.session_id,
+        token: leader.token,
+        membership_revision: group.membership_revision,
+        config_revision: group.config_revision,
+        assignments: group.members.iter().map(assign).collect(),
+        ..AssignGroupRequest::default()
+    }
+}
+
+/// The members' sessions and what is assigned to them, in order of joining.
+pub fn roll(group: &Group) -> Vec<(&str, Option<&str>)> {
+    group.members.iter().map(|member| (member.session_id.as_str(), member.assignment.as_deref())).collect()
+}
+
+/// A refusal: code, reason and facts.
+pub fn refusal(status: &Status) -> (Code, String, BTreeMap<String, String>) {
+    let info = status.get_error_details().error_info().cloned().expect("details");
+    (status.code(), info.reason, info.metadata.into_iter().collect())
+}
+
+pub fn facts(facts: &[(&str, &str)]) -> BTreeMap<String, String> {
+    facts.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
