@@ -6,6 +6,8 @@ use std::sync::Arc;
 use crate::error::{Error, LostReason, Result};
 use crate::link::{ClaimKey, Note};
 use crate::presence::HoldPresence;
+#[cfg(test)]
+use crate::progress::Progress;
 use crate::session::Session;
 
 /// A view of what is held, to hand around: it tells whether the hold is valid but does not keep it.
@@ -43,6 +45,19 @@ impl Hold {
     #[must_use]
     pub fn lost_reason(&self) -> Option<LostReason> {
         self.presence.lost_reason()
+    }
+
+    /// The work under the hold gets on: see [`LockRequest::stall_after`](crate::LockRequest::stall_after), without which this
+    /// does nothing. Cheap, takes no lock, and may be called from any thread.
+    pub fn tick(&self) {
+        if let Some(progress) = &self.presence.progress {
+            progress.tick();
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn progress(&self) -> Option<&Progress> {
+        self.presence.progress.as_ref()
     }
 
     /// Waits until the hold is lost or released: before the server could give the locks away, or as soon as it says so.

@@ -1,5 +1,6 @@
 //! What handles and the connection know together: whether a session is valid, whether a hold is.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use tokio::sync::watch;
 
 use crate::clock::{self, Moment};
 use crate::error::LostReason;
+use crate::progress::Progress;
 use crate::validity::{Phase, Validity};
 
 /// Where a session stands.
@@ -15,7 +17,8 @@ use crate::validity::{Phase, Validity};
 pub enum SessionState {
     /// Renewed lately.
     Healthy,
-    /// Still valid, but a renewal is overdue: less than a third of the TTL is left.
+    /// Still valid, but a renewal is overdue (no server answered, or there was no [`Progress`]): less than a third of the TTL
+    /// is left.
     AtRisk,
     /// Over, for good. The locks may be with others.
     Lost(LostReason),
@@ -29,11 +32,17 @@ const LONGEST_NAP: Duration = Duration::from_secs(1);
 pub(crate) struct SessionPresence {
     validity: Mutex<Validity>,
     state: watch::Sender<SessionState>,
+    /// Whether a renewal is due and held back.
+    stalled: AtomicBool,
 }
 
 impl SessionPresence {
     pub(crate) fn new(ttl: Duration, sent: Moment) -> Self {
-        Self { validity: Mutex::new(Validity::new(ttl, sent)), state: watch::Sender::new(SessionState::Healthy) }
+        Self {
+            validity: Mutex::new(Validity::new(ttl, sent)),
+            state: watch::Sender::new(SessionState::Healthy),
+            stalled: AtomicBool::new(false),
+        }
     }
 
     /// Where the session stands. Whoever sees first that its time is over, makes it so for everyone.
@@ -55,6 +64,16 @@ impl SessionPresence {
             validity.phase(now)
         };
         self.publish(phase);
+    }
+
+    /// A renewal is held back for want of progress, or is not any more: why the session will be lost if it is. Answers
+    /// whether that is news.
+    pub(crate) fn set_stalled(&self, stalled: bool) -> bool {
+        self.stalled.swap(stalled, Ordering::Relaxed) != stalled
+    }
+
+    pub(crate) fn is_stalled(&self) -> bool {
+        self.stalled.load(Ordering::Relaxed)
     }
 
     /// Ends it. The first reason stays.
@@ -108,6 +127,7 @@ impl SessionPresence {
                 (_, SessionState::Lost(_)) => return false,
                 (Phase::Healthy, _) => SessionState::Healthy,
                 (Phase::AtRisk, _) => SessionState::AtRisk,
+                (Phase::Over, _) if self.is_stalled() => SessionState::Lost(LostReason::Stalled),
                 (Phase::Over, _) => SessionState::Lost(LostReason::Unrenewed),
             };
             let changes = next != *state;
@@ -128,12 +148,19 @@ pub(crate) struct HoldPresence {
     pub(crate) session: Arc<SessionPresence>,
     pub(crate) names: Vec<String>,
     pub(crate) token: u64,
+    /// The progress of the work under the hold, if it is renewed only while there is some.
+    pub(crate) progress: Option<Progress>,
     ended: watch::Sender<Option<LostReason>>,
 }
 
 impl HoldPresence {
-    pub(crate) fn new(session: Arc<SessionPresence>, names: Vec<String>, token: u64) -> Self {
-        Self { session, names, token, ended: watch::Sender::new(None) }
+    pub(crate) fn new(
+        session: Arc<SessionPresence>,
+        names: Vec<String>,
+        token: u64,
+        progress: Option<Progress>,
+    ) -> Self {
+        Self { session, names, token, progress, ended: watch::Sender::new(None) }
     }
 
     pub(crate) fn is_valid(&self) -> bool {

@@ -1,5 +1,7 @@
 //! The engine against a scripted server, with the time passed in.
 
+mod progress;
+
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -79,8 +81,12 @@ impl Bench {
     }
 
     fn session(&mut self, id: &str) -> Session {
+        self.session_with(id, SessionOptions::new())
+    }
+
+    fn session_with(&mut self, id: &str, options: SessionOptions) -> Session {
         let (reply, mut answer) = oneshot::channel();
-        let options = SessionOptions::new().ttl(TTL);
+        let options = options.ttl(TTL);
         let give_up = self.now.after(CALL);
         let request = Request::Open { id: id.into(), options, remote: self.remote.clone(), give_up, reply };
         self.engine.request(request, self.now);
@@ -91,10 +97,18 @@ impl Bench {
     }
 
     fn acquire(&mut self, session: &Session, wait: Wait) -> (ClaimKey, oneshot::Receiver<Result<Attempt>>) {
+        self.acquire_as(session, AcquireSpec::new(vec!["job".to_owned()]), wait)
+    }
+
+    fn acquire_as(
+        &mut self,
+        session: &Session,
+        spec: AcquireSpec,
+        wait: Wait,
+    ) -> (ClaimKey, oneshot::Receiver<Result<Attempt>>) {
         self.keys += 1;
         let claim = ClaimKey(self.keys);
         let (reply, answer) = oneshot::channel();
-        let spec = AcquireSpec::new(vec!["job".to_owned()]);
         let request = Request::Acquire { claim, session: session.clone(), spec, wait, asked: self.now, reply };
         self.engine.request(request, self.now);
         (claim, answer)
