@@ -104,7 +104,7 @@ impl Guard {
         if let Some(reason) = self.lost_reason() {
             return Err(Error::Lost(reason));
         }
-        self.hold.presence.end(LostReason::Released);
+        self.hold.presence.end_as_released();
         let asked = self.session.remote().release(self.session.id_shared(), self.claim).await?;
         // Dropped before here, nothing was asked yet, and the drop asks.
         self.released = true;
@@ -123,7 +123,7 @@ impl Deref for Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         if !self.released {
-            self.hold.presence.end(LostReason::Released);
+            self.hold.presence.end_as_released();
             let session = self.session.id_shared();
             self.session.remote().note(Note::ClaimDropped { session, claim: self.claim });
         }

@@ -187,6 +187,11 @@ impl HoldPresence {
         });
     }
 
+    /// Ends it because the program wants no more of it. What was lost before stays lost, and why.
+    pub(crate) fn end_as_released(&self) {
+        self.end(self.lost_reason().unwrap_or(LostReason::Released));
+    }
+
     pub(crate) async fn lost(&self) -> LostReason {
         let mut ended = self.ended.subscribe();
         loop {
@@ -198,5 +203,26 @@ impl HoldPresence {
                 reason = self.session.lost() => return reason,
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A hold whose session lives for so long from now.
+    fn hold(ttl: Duration) -> HoldPresence {
+        let session = Arc::new(SessionPresence::new(ttl, clock::now()));
+        HoldPresence::new(session, vec!["job".to_owned()], 7, None)
+    }
+
+    #[test]
+    fn dropping_what_is_lost_does_not_make_it_released() {
+        let lost = hold(Duration::ZERO);
+        lost.end_as_released();
+        assert_eq!(lost.lost_reason(), Some(LostReason::Unrenewed));
+        let held = hold(Duration::from_secs(60));
+        held.end_as_released();
+        assert_eq!(held.lost_reason(), Some(LostReason::Released));
     }
 }
