@@ -108,9 +108,11 @@ fn nothing_else_renews_it_either() {
     pass_renewing(&mut bench, 700 * MS);
     // Neither an acquire ...
     let (_, mut answer) = bench.acquire(&session, Wait::Forever);
+    bench.pass(100 * MS);
+    assert!(bench.said().is_empty());
     // ... nor attaching to another stream ...
     bench.reconnect();
-    bench.pass(200 * MS);
+    bench.pass(100 * MS);
     assert!(bench.said().is_empty());
     progress.tick_at(bench.now);
     bench.pass(50 * MS);
