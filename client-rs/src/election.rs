@@ -12,6 +12,7 @@ use crate::guard::{Guard, Hold};
 use crate::link::backoff::Backoff;
 use crate::lock::LockRequest;
 use crate::model::{Claim, Metadata};
+use crate::progress::Progress;
 use crate::session::SessionOptions;
 use crate::watch::{WatchEvent, WatchOptions};
 
@@ -19,6 +20,10 @@ use crate::watch::{WatchEvent, WatchOptions};
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// ... to this.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+/// A loop that waits for its next body tells that it goes on, so many times before it would count as stalled.
+const TICKS_WHILE_WAITING: u32 = 3;
+/// ... but not oftener than this.
+const SHORTEST_TICK: Duration = Duration::from_millis(1);
 
 /// One candidate's part in an election. The leader is whoever holds the lock of the election's name.
 ///
@@ -42,6 +47,7 @@ pub struct Election {
     priority: i32,
     metadata: Metadata,
     min_hold: Duration,
+    stall_after: Option<Duration>,
 }
 
 /// Who leads.
@@ -77,6 +83,7 @@ impl Election {
             priority: 0,
             metadata: Metadata::new(),
             min_hold: Duration::ZERO,
+            stall_after: None,
         }
     }
 
@@ -129,16 +136,39 @@ impl Election {
         self
     }
 
+    /// The leadership is renewed only while the leader's work makes progress; a leader that hangs is lost within this and the
+    /// TTL, cancelled if it can be, and another leads. More than zero. Default: renewed while the client runs.
+    ///
+    /// In [`lead_every`](Self::lead_every) the loop tells by itself: this is how long one body may take. In
+    /// [`lead`](Self::lead), and after [`campaign`](Self::campaign), the work tells by [`Hold::tick`], at least this often. A
+    /// long body of `lead_every` may do that, too.
+    #[must_use]
+    pub fn stall_after(mut self, within: Duration) -> Self {
+        self.stall_after = Some(within);
+        self
+    }
+
+    /// Takes part only while the program makes this progress, also as a mere candidate: see
+    /// [`SessionOptions::renew_while`].
+    #[must_use]
+    pub fn renew_while(mut self, progress: &Progress) -> Self {
+        self.options = self.options.renew_while(progress);
+        self
+    }
+
     /// Waits until this candidate leads.
     ///
     /// # Errors
     /// As [`LockRequest::acquire`].
     pub async fn campaign(&self) -> Result<Leadership> {
-        let request = LockRequest::in_own_session(self.client.clone(), vec![self.name.clone()])
+        let mut request = LockRequest::in_own_session(self.client.clone(), vec![self.name.clone()])
             .session(self.options.clone())
             .priority(self.priority)
             .with_metadata(self.metadata.clone())
             .min_hold(self.min_hold);
+        if let Some(within) = self.stall_after {
+            request = request.stall_after(within);
+        }
         Ok(Leadership { guard: request.acquire().await? })
     }
 
@@ -184,8 +214,9 @@ impl Election {
     }
 
     /// Runs `body` at once on leading, and then every `period` while this candidate leads; campaigns again after a loss. A
-    /// body that takes longer than the period delays the next. It is cancelled when the leadership is lost. When the server asks
-    /// for a handoff, the body that runs may come to its end within the drain, and no other begins.
+    /// body that takes longer than the period delays the next. It is cancelled when the leadership is lost. A body that hangs
+    /// loses the leadership only with [`stall_after`](Self::stall_after). When the server asks for a handoff, the body that runs
+    /// may come to its end within the drain, and no other begins.
     ///
     /// Never returns `Ok`: drop the future to resign and stop.
     ///
@@ -211,16 +242,26 @@ impl Election {
                     biased;
                     // Between two bodies there is nothing to drain.
                     _ = hold.transfer_requested() => return,
-                    _ = ticks.tick() => {}
+                    () = self.pause(&hold, &mut ticks) => {}
                 }
                 // The process may have been paused since the tick.
                 if !hold.is_valid() {
                     return;
                 }
                 body(hold.clone()).await;
+                hold.tick();
             }
         })
         .await
+    }
+
+    /// Waits for the next body's time. To wait is no stall, however long the period is.
+    async fn pause(&self, hold: &Hold, ticks: &mut time::Interval) {
+        let often = self.stall_after.map_or(Duration::MAX, |within| (within / TICKS_WHILE_WAITING).max(SHORTEST_TICK));
+        while time::timeout(often, ticks.tick()).await.is_err() {
+            hold.tick();
+        }
+        hold.tick();
     }
 
     /// Who leads now.
@@ -302,6 +343,11 @@ impl Leadership {
     #[must_use]
     pub fn hold(&self) -> Hold {
         self.guard.hold()
+    }
+
+    /// The leader's work gets on: see [`Election::stall_after`], without which this does nothing.
+    pub fn tick(&self) {
+        self.guard.tick();
     }
 
     /// Waits until the server has asked for a handoff and its drain is nearly over.

@@ -250,6 +250,9 @@ impl Reason {
 pub enum LostReason {
     /// No renewal was answered in time: from now on the server may give the locks to others.
     Unrenewed,
+    /// No renewal was sent, because the program made no [`Progress`](crate::Progress): from now on the server may give the
+    /// locks to others.
+    Stalled,
     /// The server says that it has ended.
     Ended {
         /// Why.
@@ -271,6 +274,7 @@ impl fmt::Display for LostReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unrenewed => formatter.write_str("no renewal was answered in time"),
+            Self::Stalled => formatter.write_str("not renewed, because the program made no progress"),
             Self::Ended { reason, operator: Some(operator), note } => {
                 write!(formatter, "{reason} by {operator}")?;
                 note.as_ref().map_or(Ok(()), |note| write!(formatter, " ({note})"))

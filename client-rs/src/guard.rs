@@ -8,6 +8,8 @@ use crate::handoff::TransferRequest;
 use crate::link::{ClaimKey, Note};
 use crate::model::Metadata;
 use crate::presence::HoldPresence;
+#[cfg(test)]
+use crate::progress::Progress;
 use crate::session::Session;
 
 /// A view of what is held, to hand around: it tells whether the hold is valid but does not keep it.
@@ -58,6 +60,19 @@ impl Hold {
     #[must_use]
     pub fn transfer_request(&self) -> Option<TransferRequest> {
         self.presence.transfer_request()
+    }
+
+    /// The work under the hold gets on: see [`LockRequest::stall_after`](crate::LockRequest::stall_after), without which this
+    /// does nothing. Cheap, takes no lock, and may be called from any thread.
+    pub fn tick(&self) {
+        if let Some(progress) = &self.presence.progress {
+            progress.tick();
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn progress(&self) -> Option<&Progress> {
+        self.presence.progress.as_ref()
     }
 
     /// Waits until the hold is lost or released: before the server could give the locks away, or as soon as it says so.
@@ -129,7 +144,7 @@ impl Guard {
         if let Some(reason) = self.lost_reason() {
             return Err(Error::Lost(reason));
         }
-        self.hold.presence.end(LostReason::Released);
+        self.hold.presence.end_as_released();
         let asked = self.session.remote().release(self.session.id_shared(), self.claim).await?;
         // Dropped before here, nothing was asked yet, and the drop asks.
         self.released = true;
@@ -148,7 +163,7 @@ impl Deref for Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         if !self.released {
-            self.hold.presence.end(LostReason::Released);
+            self.hold.presence.end_as_released();
             let session = self.session.id_shared();
             self.session.remote().note(Note::ClaimDropped { session, claim: self.claim });
         }

@@ -36,6 +36,10 @@
 //! moment of asking. A program that is paused right after asking cannot know: the resource that a lock protects should check
 //! the fencing token.
 //!
+//! A session is renewed while the client runs, also if the program around it hangs. Whoever wants that to cost the locks
+//! ties renewal to progress: [`Election::stall_after`] and [`LockRequest::stall_after`] for the work under a lock,
+//! [`SessionOptions::renew_while`] for a whole program.
+//!
 //! One client is one connection with one stream; sessions, locks and watches share it. When the server fails, is drained, or
 //! is not heard of for a part of the TTL, the client goes on with the next one, with its sessions, holds, tokens and places in
 //! queues.
@@ -57,6 +61,7 @@ mod model;
 mod operate;
 mod options;
 mod presence;
+mod progress;
 mod run;
 mod session;
 mod validity;
@@ -79,5 +84,6 @@ pub use model::{
 };
 pub use options::ClientOptions;
 pub use presence::SessionState;
+pub use progress::Progress;
 pub use session::{Session, SessionOptions};
 pub use watch::{HistoryGoneCause, Watch, WatchEvent, WatchOptions};

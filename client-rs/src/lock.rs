@@ -156,6 +156,17 @@ impl LockRequest {
         self
     }
 
+    /// Renews the session only while the work under the hold makes progress: while the grant, or the last
+    /// [`Hold::tick`](crate::Hold::tick), is less than this ago. More than zero.
+    ///
+    /// Work that hangs so loses its locks within this and the TTL together, like a program that died, with
+    /// [`LostReason::Stalled`](crate::LostReason::Stalled); others have them then. A session is renewed as a whole: what else
+    /// it holds is lost too. Default: renewed while the client runs.
+    pub fn stall_after(mut self, within: Duration) -> Self {
+        self.spec.stall_after = Some(within);
+        self
+    }
+
     /// Waits for the locks, for as long as it takes.
     ///
     /// # Errors

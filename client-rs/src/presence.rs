@@ -1,5 +1,6 @@
 //! What handles and the connection know together: whether a session is valid, whether a hold is.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use tokio::sync::watch;
 use crate::clock::{self, Moment};
 use crate::error::LostReason;
 use crate::handoff::TransferRequest;
+use crate::progress::Progress;
 use crate::validity::{Phase, Validity};
 
 /// Where a session stands.
@@ -16,7 +18,8 @@ use crate::validity::{Phase, Validity};
 pub enum SessionState {
     /// Renewed lately.
     Healthy,
-    /// Still valid, but a renewal is overdue: less than a third of the TTL is left, or of the disconnect grace.
+    /// Still valid, but a renewal is overdue (no server answered, or there was no [`Progress`]): less than a third of the TTL
+    /// is left, or of the disconnect grace.
     AtRisk,
     /// Over, for good. The locks may be with others.
     Lost(LostReason),
@@ -30,12 +33,17 @@ const LONGEST_NAP: Duration = Duration::from_secs(1);
 pub(crate) struct SessionPresence {
     validity: Mutex<Validity>,
     state: watch::Sender<SessionState>,
+    /// Whether a renewal is due and held back.
+    stalled: AtomicBool,
 }
 
 impl SessionPresence {
     pub(crate) fn new(ttl: Duration, disconnect_grace: Option<Duration>, sent: Moment) -> Self {
-        let validity = Validity::new(ttl, disconnect_grace, sent);
-        Self { validity: Mutex::new(validity), state: watch::Sender::new(SessionState::Healthy) }
+        Self {
+            validity: Mutex::new(Validity::new(ttl, disconnect_grace, sent)),
+            state: watch::Sender::new(SessionState::Healthy),
+            stalled: AtomicBool::new(false),
+        }
     }
 
     /// Where the session stands. Whoever sees first that its time is over, makes it so for everyone.
@@ -67,6 +75,16 @@ impl SessionPresence {
             validity.phase(now)
         };
         self.publish(phase);
+    }
+
+    /// A renewal is held back for want of progress, or is not any more: why the session will be lost if it is. Answers
+    /// whether that is news.
+    pub(crate) fn set_stalled(&self, stalled: bool) -> bool {
+        self.stalled.swap(stalled, Ordering::Relaxed) != stalled
+    }
+
+    pub(crate) fn is_stalled(&self) -> bool {
+        self.stalled.load(Ordering::Relaxed)
     }
 
     /// Ends it. The first reason stays.
@@ -128,6 +146,7 @@ impl SessionPresence {
                 (_, SessionState::Lost(_)) => return false,
                 (Phase::Healthy, _) => SessionState::Healthy,
                 (Phase::AtRisk, _) => SessionState::AtRisk,
+                (Phase::Over, _) if self.is_stalled() => SessionState::Lost(LostReason::Stalled),
                 (Phase::Over, _) => SessionState::Lost(LostReason::Unrenewed),
             };
             let changes = next != *state;
@@ -148,14 +167,21 @@ pub(crate) struct HoldPresence {
     pub(crate) session: Arc<SessionPresence>,
     pub(crate) names: Vec<String>,
     pub(crate) token: u64,
+    /// The progress of the work under the hold, if it is renewed only while there is some.
+    pub(crate) progress: Option<Progress>,
     ended: watch::Sender<Option<LostReason>>,
     handoff: watch::Sender<Option<TransferRequest>>,
 }
 
 impl HoldPresence {
-    pub(crate) fn new(session: Arc<SessionPresence>, names: Vec<String>, token: u64) -> Self {
+    pub(crate) fn new(
+        session: Arc<SessionPresence>,
+        names: Vec<String>,
+        token: u64,
+        progress: Option<Progress>,
+    ) -> Self {
         let (ended, handoff) = (watch::Sender::new(None), watch::Sender::new(None));
-        Self { session, names, token, ended, handoff }
+        Self { session, names, token, progress, ended, handoff }
     }
 
     /// The server asks for a handoff.
@@ -200,6 +226,11 @@ impl HoldPresence {
         });
     }
 
+    /// Ends it because the program wants no more of it. What was lost before stays lost, and why.
+    pub(crate) fn end_as_released(&self) {
+        self.end(self.lost_reason().unwrap_or(LostReason::Released));
+    }
+
     pub(crate) async fn lost(&self) -> LostReason {
         let mut ended = self.ended.subscribe();
         loop {
@@ -211,5 +242,26 @@ impl HoldPresence {
                 reason = self.session.lost() => return reason,
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A hold whose session lives for so long from now.
+    fn hold(ttl: Duration) -> HoldPresence {
+        let session = Arc::new(SessionPresence::new(ttl, None, clock::now()));
+        HoldPresence::new(session, vec!["job".to_owned()], 7, None)
+    }
+
+    #[test]
+    fn dropping_what_is_lost_does_not_make_it_released() {
+        let lost = hold(Duration::ZERO);
+        lost.end_as_released();
+        assert_eq!(lost.lost_reason(), Some(LostReason::Unrenewed));
+        let held = hold(Duration::from_secs(60));
+        held.end_as_released();
+        assert_eq!(held.lost_reason(), Some(LostReason::Released));
     }
 }

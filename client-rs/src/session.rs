@@ -12,6 +12,7 @@ use crate::link::{Note, Remote};
 use crate::lock::LockRequest;
 use crate::model::Metadata;
 use crate::presence::{SessionPresence, SessionState};
+use crate::progress::Progress;
 
 /// How to open a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,12 +22,19 @@ pub struct SessionOptions {
     pub(crate) owner: String,
     pub(crate) metadata: Metadata,
     pub(crate) id: Option<String>,
+    pub(crate) progress: Option<Progress>,
 }
 
 impl Default for SessionOptions {
     fn default() -> Self {
-        let (owner, metadata) = (String::new(), Metadata::new());
-        Self { ttl: Duration::from_secs(10), disconnect_grace: None, owner, metadata, id: None }
+        Self {
+            ttl: Duration::from_secs(10),
+            disconnect_grace: None,
+            owner: String::new(),
+            metadata: Metadata::new(),
+            id: None,
+            progress: None,
+        }
     }
 }
 
@@ -80,6 +88,20 @@ impl SessionOptions {
     #[must_use]
     pub fn id(self, id: impl Into<String>) -> Self {
         Self { id: Some(id.into()), ..self }
+    }
+
+    /// Renews the session only while the program makes this progress, also while it waits for a lock; counted from the
+    /// opening until the first tick. Without progress all that the session holds is lost, and its places in queues. For
+    /// progress under one lock, see [`LockRequest::stall_after`]. Default: renewed while the client runs.
+    #[must_use]
+    pub fn renew_while(self, progress: &Progress) -> Self {
+        Self { progress: Some(progress.clone()), ..self }
+    }
+
+    /// The same, if the client can keep to it. The server checks all other bounds.
+    pub(crate) fn checked(self) -> Result<Self> {
+        let progress = self.progress.map(|progress| progress.checked("renew_while")).transpose()?;
+        Ok(Self { progress, ..self })
     }
 }
 

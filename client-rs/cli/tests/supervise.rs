@@ -24,6 +24,7 @@ fn task(script: &str) -> Task {
         lock: "test".to_owned(),
         session: None,
         schedule: Schedule { term_before: Duration::from_secs(2), kill_before: Duration::from_millis(100) },
+        health: None,
     }
 }
 

@@ -171,6 +171,10 @@ impl Engine {
         let namespace = self.namespace.clone();
         let session_id = id.to_string();
         let names = claim.spec.names.clone();
+        if let (ClaimStage::Asking(_), Some(again)) = (&claim.stage, self.held_back_until(id, now)) {
+            self.timers.set(again, Timer::Claim(Arc::clone(id), key));
+            return;
+        }
         let kind = match &claim.stage {
             ClaimStage::Queued(_) | ClaimStage::Held(_) => return,
             ClaimStage::Asking(acquiring) => Kind::Acquire(v1::AcquireRequest {
@@ -213,7 +217,10 @@ impl Engine {
         reply: Option<(oneshot::Sender<Result<()>>, Moment)>,
         now: Moment,
     ) {
-        let claim = self.sessions.get_mut(id).and_then(|live| live.claims.get_mut(&key));
+        let claim = self.sessions.get_mut(id).and_then(|live| {
+            live.needed.by_hold_no_more(key);
+            live.claims.get_mut(&key)
+        });
         let Some(claim) = claim else {
             // It ended between the asking and now.
             if let Some((reply, _)) = reply {
@@ -300,6 +307,7 @@ impl Engine {
     pub(super) fn end_claim_stage(&mut self, id: &Arc<str>, key: ClaimKey, now: Moment) -> Option<ClaimStage> {
         let live = self.sessions.get_mut(id)?;
         let claim = live.claims.remove(&key)?;
+        live.needed.by_hold_no_more(key);
         for next in live.turns.leave(key, &claim.spec.names) {
             self.take_turn(id, next, now);
         }

@@ -14,6 +14,7 @@ use crate::link::ClaimKey;
 use crate::lock::{Attempt, Busy};
 use crate::model::{Claim, EndReason};
 use crate::presence::HoldPresence;
+use crate::progress::Progress;
 
 impl Engine {
     /// An acquire was answered.
@@ -42,7 +43,11 @@ impl Engine {
             }
             return;
         }
-        let hold = Arc::new(HoldPresence::new(presence, claim.spec.names.clone(), answer.token));
+        let progress = claim.spec.stall_after.map(|within| Progress::begun(within, now));
+        if let Some(progress) = &progress {
+            live.needed.by_hold(key, progress.clone());
+        }
+        let hold = Arc::new(HoldPresence::new(presence, claim.spec.names.clone(), answer.token, progress));
         let held = ClaimStage::Held(Arc::clone(&hold));
         if let ClaimStage::Asking(Acquiring { session, reply, .. }) = std::mem::replace(&mut claim.stage, held) {
             // If nobody waits for it any more, the guard is dropped here and so released.

@@ -10,6 +10,7 @@ mod claim;
 mod claim_answer;
 mod closing;
 mod opening;
+mod progress;
 mod session;
 #[cfg(test)]
 mod tests;

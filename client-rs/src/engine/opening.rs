@@ -7,6 +7,7 @@ use tenure_proto::v1;
 use tenure_proto::v1::command::Kind;
 use tokio::sync::oneshot;
 
+use super::progress::Needed;
 use super::{Engine, Timer, What, backoff};
 use crate::clock::Moment;
 use crate::convert::{from_wire, to_wire};
@@ -90,7 +91,8 @@ impl Engine {
             return;
         }
         tracing::debug!(session = %id, ?ttl, "the session is open");
-        self.begin_session(Arc::clone(id), Arc::clone(&presence), sent, now);
+        let needed = Needed::new(now, opening.options.progress);
+        self.begin_session(Arc::clone(id), Arc::clone(&presence), needed, sent, now);
         // If nobody waits for it any more, the session is dropped here and so closed.
         let _ = opening.reply.send(Ok(Session::new(Arc::clone(id), session.owner, presence, opening.remote)));
     }

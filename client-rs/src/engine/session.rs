@@ -8,6 +8,7 @@ use tenure_proto::v1;
 use tenure_proto::v1::command::Kind;
 
 use super::claim::ClaimEntry;
+use super::progress::Needed;
 use super::turns::Turns;
 use super::{Engine, Timer, Verdict, What, backoff};
 use crate::clock::Moment;
@@ -29,6 +30,7 @@ const ATTACH_TRIES: u32 = 3;
 #[derive(Debug)]
 pub(super) struct Live {
     pub(super) presence: Arc<SessionPresence>,
+    pub(super) needed: Needed,
     stage: Stage,
     /// When the last renewal was sent.
     renewed: Moment,
@@ -65,9 +67,17 @@ impl Live {
 
 impl Engine {
     /// A session was opened on the stream that there is.
-    pub(super) fn begin_session(&mut self, id: Arc<str>, presence: Arc<SessionPresence>, sent: Moment, now: Moment) {
+    pub(super) fn begin_session(
+        &mut self,
+        id: Arc<str>,
+        presence: Arc<SessionPresence>,
+        needed: Needed,
+        sent: Moment,
+        now: Moment,
+    ) {
         let live = Live {
             presence: Arc::clone(&presence),
+            needed,
             stage: Stage::Attached,
             renewed: sent,
             attached: now,
@@ -85,6 +95,10 @@ impl Engine {
     pub(super) fn send_attach(&mut self, id: &Arc<str>, now: Moment) {
         let Some(live) = self.sessions.get(id).filter(|live| live.stage == Stage::Detached) else { return };
         let limit = renewal_period(live.presence.window());
+        if let Some(again) = self.held_back_until(id, now) {
+            self.timers.set(again, Timer::Attach(Arc::clone(id)));
+            return;
+        }
         let request = v1::AttachSession { namespace: self.namespace.clone(), session_id: id.to_string() };
         let Some(command) = self.send(Kind::AttachSession(request), What::Attach(Arc::clone(id)), now) else { return };
         self.timers.set(now.after(limit), Timer::Silence(command));
@@ -158,8 +172,17 @@ impl Engine {
         if !self.sessions.get(id).is_some_and(|live| is_due(live, now, 0)) {
             return;
         }
-        let due: Vec<Arc<str>> =
-            self.sessions.iter().filter(|(_, live)| is_due(live, now, 1)).map(|(id, _)| Arc::clone(id)).collect();
+        if let Some(again) = self.held_back_until(id, now) {
+            self.timers.set(again, Timer::Renew(Arc::clone(id)));
+            return;
+        }
+        let is_to_be_renewed = |id: &str, live: &Live| is_due(live, now, 1) && !live.is_held_back(id, now);
+        let due: Vec<Arc<str>> = self
+            .sessions
+            .iter()
+            .filter(|(id, live)| is_to_be_renewed(id, live))
+            .map(|(id, _)| Arc::clone(id))
+            .collect();
         for batch in due.chunks(SESSIONS_PER_KEEP_ALIVE) {
             self.send_keep_alive(batch, now);
         }
@@ -237,7 +260,10 @@ impl Engine {
                 // The server may not have given anything away yet: so that others need not wait for that.
                 self.begin_closing(Arc::clone(id), until, None, now);
             }
-            SessionState::AtRisk => tracing::warn!(session = %id, "the session is at risk: a renewal is overdue"),
+            SessionState::AtRisk => {
+                let why = if live.presence.is_stalled() { "there is no progress" } else { "a renewal is overdue" };
+                tracing::warn!(session = %id, why, "the session is at risk");
+            }
             SessionState::Healthy => {}
         }
     }

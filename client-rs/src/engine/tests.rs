@@ -1,6 +1,7 @@
 //! The engine against a scripted server, with the time passed in.
 
 mod grace;
+mod progress;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -97,10 +98,18 @@ impl Bench {
     }
 
     fn acquire(&mut self, session: &Session, wait: Wait) -> (ClaimKey, oneshot::Receiver<Result<Attempt>>) {
+        self.acquire_as(session, AcquireSpec::new(vec!["job".to_owned()]), wait)
+    }
+
+    fn acquire_as(
+        &mut self,
+        session: &Session,
+        spec: AcquireSpec,
+        wait: Wait,
+    ) -> (ClaimKey, oneshot::Receiver<Result<Attempt>>) {
         self.keys += 1;
         let claim = ClaimKey(self.keys);
         let (reply, answer) = oneshot::channel();
-        let spec = AcquireSpec::new(vec!["job".to_owned()]);
         let request = Request::Acquire { claim, session: session.clone(), spec, wait, asked: self.now, reply };
         self.engine.request(request, self.now);
         (claim, answer)

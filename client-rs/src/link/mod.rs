@@ -102,6 +102,7 @@ impl Remote {
     }
 
     pub(crate) async fn open_session(&self, options: SessionOptions) -> Result<Session> {
+        let options = options.checked()?;
         let id = options.id.clone().unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
         let (reply, answer) = oneshot::channel();
         let request = Request::Open { id: id.into(), options, remote: self.clone(), give_up: self.give_up(), reply };

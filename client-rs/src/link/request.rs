@@ -42,11 +42,19 @@ pub(crate) struct AcquireSpec {
     pub(crate) priority: i32,
     pub(crate) metadata: Metadata,
     pub(crate) min_hold: Duration,
+    pub(crate) stall_after: Option<Duration>,
 }
 
 impl AcquireSpec {
     pub(crate) fn new(names: Vec<String>) -> Self {
-        Self { names, mode: Mode::Exclusive, priority: 0, metadata: Metadata::new(), min_hold: Duration::ZERO }
+        Self {
+            names,
+            mode: Mode::Exclusive,
+            priority: 0,
+            metadata: Metadata::new(),
+            min_hold: Duration::ZERO,
+            stall_after: None,
+        }
     }
 
     /// With the names in byte order. The server checks all bounds; here is checked what the local queue relies on.
@@ -57,6 +65,9 @@ impl AcquireSpec {
         }
         if let Some(pair) = self.names.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(Error::invalid("names", format!("\"{}\" is there twice", pair[0])));
+        }
+        if self.stall_after.is_some_and(|within| within.is_zero()) {
+            return Err(Error::invalid("stall_after", "it is zero"));
         }
         Ok(self)
     }

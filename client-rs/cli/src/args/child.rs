@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
-use super::{Global, values};
+use super::{Global, HealthArgs, values};
 
 const LOCK_EXAMPLES: &str = "\
 Examples:
@@ -14,6 +14,8 @@ Examples:
   tenure lock -w 30s -E 75 nightly -- ./report.sh    # wait for 30 s, then exit with 75
   tenure lock account/7 account/9 -- ./transfer.sh   # both or neither
   tenure lock deploy -- bash                         # a shell that holds the lock
+  # Keep the lock only while the work goes on: here, while it touches a file at least once a minute
+  tenure lock --health-cmd 'find beat -mmin -1 | grep -q .' nightly -- ./report.sh
 
 Should this container be killed, the next one takes over in 350 ms instead of the TTL:
   tenure lock --disconnect-grace 300ms feed -- ./feed
@@ -25,6 +27,13 @@ If the lock can no longer be kept, CMD and all that it started get SIGTERM, and 
 anyone else can get the lock; tenure then exits with 75. This holds if tenure itself is frozen, too;
 if it is killed, CMD is killed and the lock is free. Other signals are passed on to CMD. An
 operator's eviction gives the lock away at once: CMD still has --kill-grace to end.
+
+A lock is kept while CMD runs, also if it hangs, unless --health-cmd tells that it does: after
+--health-retries failures in a row the lock is not renewed any more. It is lost within the TTL, and
+CMD ends as above, unless a check succeeds before that. The check runs in `sh -c` every
+--health-interval, with the same variables as CMD and no input; one that hangs is killed, with its
+process group. From CMD's fault to the next holder it takes at most interval * retries + timeout +
+TTL, if the timeout is no longer than the interval.
 
 What CMD leaves behind in the background when it exits keeps running, without the lock. A CMD that
 changes its user cannot be stopped from outside: write `sudo tenure lock`, not `tenure lock … sudo`.";
@@ -39,9 +48,12 @@ Examples:
   tenure elect --disconnect-grace 300ms service_leader -- ./serve
   # Lead once; exit with 75 if the lead was lost
   tenure elect --once batch -- ./run-batch
+  # Lead only while the service answers; one that hangs is stopped, and another host leads
+  tenure elect --health-cmd 'curl -fsS -m 2 localhost:80/health' service_leader -- ./serve
 
 When the lead is lost, CMD is stopped before another can lead, and tenure campaigns again (--once:
 it exits with 75). When CMD exits by itself, the lead is given back and tenure exits with its code.
+A CMD that hangs keeps the lead unless --health-cmd tells; `tenure help lock` explains it.
 CMD finds the same variables in its environment as with `tenure lock`; the token rises with each
 lead.";
 
@@ -118,6 +130,9 @@ pub struct RunArgs {
     /// The command to run, and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     pub command: Vec<OsString>,
+    /// When CMD counts as healthy. Last, for its heading is that of all that follows.
+    #[command(flatten)]
+    pub health: HealthArgs,
 }
 
 /// The steps that `tenure` starts as processes of their own, as it calls itself.

@@ -1,6 +1,7 @@
 //! The arguments, and the help that explains them.
 
 mod child;
+mod health;
 mod locks;
 mod values;
 
@@ -10,6 +11,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use child::{ElectArgs, ExecArgs, GuardArgs, LockArgs, OwnStep, RunArgs, Step};
+pub use health::HealthArgs;
 pub use locks::{
     AcquireArgs, EvictArgs, GetArgs, HistoryArgs, LsArgs, ReleaseArgs, SessionIdArgs, SessionsArgs, WatchArgs, WhyArgs,
 };
@@ -163,6 +165,16 @@ mod tests {
     }
 
     #[test]
+    fn health_checks_have_defaults() {
+        let Command::Elect(elect) = parse("tenure elect --health-cmd true a -- make").unwrap().command else {
+            panic!("not an election")
+        };
+        let health = elect.run.health;
+        assert_eq!((health.health_interval, health.health_timeout), (Duration::from_secs(5), Duration::from_secs(5)));
+        assert_eq!((health.health_retries, health.health_start_period), (3, Duration::ZERO));
+    }
+
+    #[test]
     fn nonsense_is_refused() {
         for line in [
             "tenure lock a",
@@ -170,6 +182,12 @@ mod tests {
             "tenure lock -n -w 5 a -- make",
             "tenure lock --ttl soon a -- make",
             "tenure lock -E 300 a -- make",
+            "tenure lock --health-cmd true --health-interval 0 a -- make",
+            "tenure lock --health-cmd true --health-timeout 25h a -- make",
+            "tenure lock --health-cmd true --health-start-period never a -- make",
+            "tenure elect --health-cmd true --health-retries 0 a -- make",
+            "tenure elect --health-retries 2 a -- make",
+            "tenure elect --health-cmd= a -- make",
             "tenure release a --session s",
             "tenure history",
             "tenure history a --limit 0",

@@ -26,6 +26,31 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// The shortest duration of a health check, lest it keep a machine busy.
+const SHORTEST_CHECK: Duration = Duration::from_millis(50);
+/// The longest one.
+const LONGEST_CHECK: Duration = Duration::from_secs(86_400);
+
+/// A duration of a health check: 50 ms to 24 h.
+pub fn check_duration(text: &str) -> Result<Duration, String> {
+    let duration = duration(text)?;
+    if !(SHORTEST_CHECK..=LONGEST_CHECK).contains(&duration) {
+        return Err("expected 50ms to 24h".to_owned());
+    }
+    Ok(duration)
+}
+
+/// A duration of a health check that may be zero: up to 24 h.
+pub fn check_delay(text: &str) -> Result<Duration, String> {
+    let duration = duration(text)?;
+    if duration > LONGEST_CHECK { Err("expected at most 24h".to_owned()) } else { Ok(duration) }
+}
+
+/// A command for the shell. An empty one would always succeed.
+pub fn shell_command(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() { Err("expected a command".to_owned()) } else { Ok(text.to_owned()) }
+}
+
 /// `key=value`, the key not empty.
 pub fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
@@ -61,6 +86,19 @@ mod tests {
         for wrong in ["", "-1", "NaN", "inf", "1e300", "soon", "5 parsecs"] {
             assert!(duration(wrong).is_err(), "{wrong:?} was taken");
         }
+    }
+
+    #[test]
+    fn health_checks_have_bounds() {
+        assert_eq!(check_duration("50ms").unwrap(), Duration::from_millis(50));
+        assert_eq!(check_duration("24h").unwrap(), Duration::from_secs(86_400));
+        for wrong in ["0", "49ms", "25h", "soon"] {
+            assert!(check_duration(wrong).is_err(), "{wrong:?} was taken");
+        }
+        assert_eq!(check_delay("0").unwrap(), Duration::ZERO);
+        assert!(check_delay("25h").is_err());
+        assert!(shell_command(" ").is_err());
+        assert_eq!(shell_command("true").unwrap(), "true");
     }
 
     #[test]

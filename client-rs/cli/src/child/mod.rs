@@ -3,9 +3,11 @@
 //! Three processes see to it. `tenure` itself starts CMD in a process group of its own, passes signals on, and stops the
 //! group by [`Schedule`]. A *guard*, a second process of the same program, is told the same deadlines; it stops the group
 //! should `tenure` be frozen or killed, and gives the lock back after a kill. And CMD dies with `tenure` by the kernel's hand (Linux), should both be killed.
+//! Should CMD hang, a [`HealthCheck`] tells, so that the hold is not kept for it.
 
 mod exec;
 mod guard;
+mod health;
 mod process;
 mod schedule;
 mod signals;
@@ -14,6 +16,7 @@ mod terminal;
 
 pub use exec::exec;
 pub use guard::{Left, guard};
+pub use health::{Health, HealthCheck};
 pub use process::since_boot;
 pub use schedule::{Action, MOST_GRACE_DIVISOR, Schedule};
 pub use signals::Signals;

@@ -12,6 +12,7 @@ use tokio::signal::unix::{self, SignalKind};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
+use super::health::{Health, HealthCheck};
 use super::process::{RUN_VARIABLE, Tree, since_boot};
 use super::schedule::{Action, Schedule};
 use super::signals::Signals;
@@ -42,6 +43,8 @@ pub struct Task {
     pub session: Option<SessionToClose>,
     /// When to stop it.
     pub schedule: Schedule,
+    /// How to find out whether it is healthy. None: it is, while it runs.
+    pub health: Option<HealthCheck>,
 }
 
 /// A session that the guard closes when its owner was killed.
@@ -90,6 +93,13 @@ pub async fn supervise(
     let known = validity.borrow_and_update().clone();
     let mut told = true;
     running.heed(&known).await;
+    let run = running.tree.run().to_owned();
+    let mut checks = std::pin::pin!(async {
+        match &task.health {
+            Some(check) => check.watch(task, &run).await,
+            None => std::future::pending().await,
+        }
+    });
     loop {
         let nap = running.stop_if_due(&task.schedule).await;
         let limit = if running.killed { LAST_WAIT } else { nap.min(NAP) };
@@ -102,6 +112,8 @@ pub async fn supervise(
                 let known = validity.borrow_and_update().clone();
                 running.heed(&known).await;
             }
+            // Whoever was told to end need not be healthy.
+            never = &mut checks, if !running.termed => match never {},
             signal = signals.next() => running.tree.signal_group(signal),
             _ = children.recv() => {
                 let left = running.end.saturating_sub(since_boot()).as_secs();
@@ -189,7 +201,7 @@ impl<'a> Running<'a> {
                 if !self.termed {
                     self.termed = true;
                     self.tell("termed\n").await;
-                    let why = self.lost.get_or_insert_with(|| UNRENEWED.to_owned());
+                    let why = self.lose();
                     say(&format!("tenure: {} is at its end ({why}): stopping the command", self.task.lock));
                     self.tree.terminate();
                 }
@@ -198,13 +210,24 @@ impl<'a> Running<'a> {
             Action::Kill => {
                 if !self.killed {
                     self.killed = true;
-                    self.lost.get_or_insert_with(|| UNRENEWED.to_owned());
+                    self.lose();
                     self.tree.kill();
                 }
                 now + LAST_WAIT
             }
         };
         at.saturating_sub(now)
+    }
+
+    /// The hold is lost, if it was not before. Answers why.
+    fn lose(&mut self) -> String {
+        let why = self.lost.get_or_insert_with(|| {
+            match self.task.health.as_ref().map(|check| check.health.borrow().clone()) {
+                Some(Health::Unhealthy(why)) => why,
+                Some(Health::Healthy) | None => UNRENEWED.to_owned(),
+            }
+        });
+        why.clone()
     }
 
     /// Tells the guard something; a guard that does not listen is replaced.
@@ -226,7 +249,7 @@ impl<'a> Running<'a> {
         self.terminal.take_back();
         if !matches!(self.task.schedule.due(since_boot(), self.end), Action::Wait(_)) {
             // The guard stopped it while this process was frozen, and this is the first that is seen of it.
-            self.lost.get_or_insert_with(|| UNRENEWED.to_owned());
+            self.lose();
         }
         if let Some(why) = self.lost.take() {
             // What CMD started must not outlive the hold either.
@@ -284,7 +307,7 @@ impl Guard {
 }
 
 /// The exit code to pass on.
-fn code(status: ExitStatus) -> u8 {
+pub(super) fn code(status: ExitStatus) -> u8 {
     use std::os::unix::process::ExitStatusExt;
 
     match (status.code(), status.signal()) {

@@ -30,8 +30,7 @@ fn is_over(error: &Error) -> bool {
 
 async fn campaign(context: &Context, args: &ElectArgs, client: &Client, signals: &mut Signals) -> Result<u8, Failure> {
     let names = [args.name.clone()];
-    let ask =
-        Ask { names: &names, session_id: None, priority: args.priority, min_hold: Duration::ZERO, run: &args.run };
+    let ask = Ask { priority: args.priority, ..Ask::new(&names, &args.run) };
     let mut pause = PAUSES.0;
     loop {
         let guard = match ask.ask(client, Patience::Forever, signals).await {

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use tenure_client::{Attempt, Busy, Client, ClientOptions, Error, Guard, Session, SessionOptions, SessionState};
+use tenure_client::{
+    Attempt, Busy, Client, ClientOptions, Error, Guard, Progress, Session, SessionOptions, SessionState,
+};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -10,7 +12,8 @@ use super::waiting;
 use crate::Context;
 use crate::args::{RunArgs, own_program};
 use crate::child::{
-    MOST_GRACE_DIVISOR, Outcome, Schedule, SessionToClose, Signals, Task, Validity, since_boot, supervise,
+    Health, HealthCheck, MOST_GRACE_DIVISOR, Outcome, Schedule, SessionToClose, Signals, Task, Validity, since_boot,
+    supervise,
 };
 use crate::exit::{self, Failure};
 use crate::output::{plain, say, show_duration};
@@ -29,6 +32,8 @@ pub struct Ask<'a> {
     pub priority: i32,
     pub min_hold: Duration,
     pub run: &'a RunArgs,
+    /// Stalled while CMD is unhealthy.
+    pub progress: Progress,
 }
 
 /// What came of asking.
@@ -68,7 +73,13 @@ pub async fn client(context: &Context, run: &RunArgs) -> Result<Client, Failure>
     }
 }
 
-impl Ask<'_> {
+impl<'a> Ask<'a> {
+    /// Asks for these locks, with nothing special about it.
+    pub fn new(names: &'a [String], run: &'a RunArgs) -> Self {
+        let progress = Progress::within(Duration::MAX);
+        Self { names, session_id: None, priority: 0, min_hold: Duration::ZERO, run, progress }
+    }
+
     /// The locks, for messages.
     pub fn shown(&self) -> String {
         self.names.iter().map(|name| plain(name)).collect::<Vec<_>>().join(" ")
@@ -116,7 +127,7 @@ impl Ask<'_> {
 
     fn session(&self) -> SessionOptions {
         let owner = self.run.owner.clone().unwrap_or_else(host_name);
-        let mut options = SessionOptions::new().ttl(self.run.ttl).owner(owner);
+        let mut options = SessionOptions::new().ttl(self.run.ttl).owner(owner).renew_while(&self.progress);
         if let Some(grace) = self.run.disconnect_grace {
             options = options.disconnect_grace(grace);
         }
@@ -145,11 +156,13 @@ impl Ask<'_> {
                 namespace: context.global.namespace.clone(),
             }),
             schedule,
+            health: self.health_check(),
         };
         let (tell, validity) = watch::channel(Validity::Until(ends_at(&session)));
         let outcome = tokio::select! {
             outcome = supervise(&task, validity, signals) => outcome,
-            never = keep_telling(&guard, &session, &tell) => match never {},
+            never = keep_telling(&guard, &session, &self.progress, &tell) => match never {},
+            never = self.follow_health(&task) => match never {},
         };
         if let Ok(Outcome::Ended(_)) = outcome
             && let Err(error) = guard.release().await
@@ -158,10 +171,41 @@ impl Ask<'_> {
         }
         outcome
     }
+
+    fn health_check(&self) -> Option<HealthCheck> {
+        let args = &self.run.health;
+        Some(HealthCheck {
+            command: args.health_cmd.clone()?,
+            interval: args.health_interval,
+            timeout: args.health_timeout,
+            retries: args.health_retries,
+            start_period: args.health_start_period,
+            health: watch::Sender::new(Health::Healthy),
+        })
+    }
+
+    /// Lets the hold be renewed only while CMD is healthy.
+    async fn follow_health(&self, task: &Task) -> std::convert::Infallible {
+        let Some(check) = &task.health else { return std::future::pending().await };
+        let mut health = check.health.subscribe();
+        loop {
+            match &*health.borrow_and_update() {
+                Health::Healthy => self.progress.tick(),
+                Health::Unhealthy(_) => self.progress.stall(),
+            }
+            // The sender is a part of the task: it cannot be gone.
+            let _ = health.changed().await;
+        }
+    }
 }
 
 /// Tells how long the hold is valid, each time that it was renewed, and that it is lost.
-async fn keep_telling(guard: &Guard, session: &Session, tell: &watch::Sender<Validity>) -> std::convert::Infallible {
+async fn keep_telling(
+    guard: &Guard,
+    session: &Session,
+    progress: &Progress,
+    tell: &watch::Sender<Validity>,
+) -> std::convert::Infallible {
     let pause = window(session) / LOOKS;
     let mut lost = std::pin::pin!(guard.lost());
     let mut state = session.state();
@@ -170,7 +214,8 @@ async fn keep_telling(guard: &Guard, session: &Session, tell: &watch::Sender<Val
         match &*state.borrow_and_update() {
             SessionState::AtRisk if !at_risk => {
                 at_risk = true;
-                say("tenure: no server answers renewals; the hold is at risk");
+                let why = if progress.is_stalled() { "the command is unhealthy" } else { "no server answers renewals" };
+                say(&format!("tenure: {why}; the hold is at risk"));
             }
             SessionState::Healthy if at_risk => {
                 at_risk = false;

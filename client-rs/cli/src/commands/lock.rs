@@ -13,11 +13,10 @@ pub async fn lock(context: &Context, args: LockArgs) -> Result<u8, Failure> {
     let mut signals = Signals::catch()?;
     let client = client(context, &args.run).await?;
     let ask = Ask {
-        names: &args.names,
         session_id: args.session_id.as_deref(),
         priority: args.priority,
         min_hold: args.min_hold,
-        run: &args.run,
+        ..Ask::new(&args.names, &args.run)
     };
     let patience = match (args.no_wait, args.wait) {
         (true, _) => Patience::None,

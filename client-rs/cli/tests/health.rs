@@ -1,0 +1,290 @@
+//! A hold that is kept only while CMD is healthy: the checks alone, and with a service.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic, and what it calls, too")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tenure_cli::child::{Health, HealthCheck, Outcome, Schedule, Signals, Task, Validity, since_boot, supervise};
+use tenure_harness::{Tenured, TenuredOptions, wait_until};
+use tokio::process::{Child, Command};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+/// Longer than anything here takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// What a busy machine may take on top of what is promised.
+const MARGIN: Duration = Duration::from_millis(1_000);
+
+fn check(command: &str) -> HealthCheck {
+    HealthCheck {
+        command: command.to_owned(),
+        interval: Duration::from_millis(100),
+        timeout: Duration::from_millis(300),
+        retries: 2,
+        start_period: Duration::ZERO,
+        health: watch::Sender::new(Health::Healthy),
+    }
+}
+
+/// A command that runs under a hold without end, and is checked.
+fn task(script: &str, check: HealthCheck) -> Task {
+    Task {
+        own_program: PathBuf::from(env!("CARGO_BIN_EXE_tenure")),
+        command: ["sh", "-c", script].map(Into::into).to_vec(),
+        environment: vec![("TENURE_FENCING_TOKEN".to_owned(), "42".to_owned())],
+        lock: "test".to_owned(),
+        session: None,
+        schedule: Schedule { term_before: Duration::from_secs(2), kill_before: Duration::from_millis(100) },
+        health: Some(check),
+    }
+}
+
+async fn run(task: &Task) -> Outcome {
+    let (_tell, validity) = watch::channel(Validity::Until(since_boot() + Duration::from_secs(86_400)));
+    let mut signals = Signals::catch().unwrap();
+    timeout(PATIENCE, supervise(task, validity, &mut signals)).await.expect("it hangs").unwrap()
+}
+
+async fn turns(check: &HealthCheck, wanted: impl Fn(&Health) -> bool) -> Health {
+    let mut health = check.health.subscribe();
+    timeout(PATIENCE, health.wait_for(wanted)).await.expect("its health does not change").unwrap().clone()
+}
+
+async fn appears(path: &Path) {
+    wait_until(PATIENCE, &format!("{} appears", path.display()), async || path.exists()).await;
+}
+
+/// The process whose id stands in a file.
+fn pid(path: &Path) -> Pid {
+    Pid::from_raw(fs::read_to_string(path).unwrap().trim().parse().unwrap()).unwrap()
+}
+
+async fn dies(pid: Pid) {
+    let stat = format!("/proc/{}/stat", pid.as_raw_nonzero());
+    let lives = || {
+        fs::read_to_string(&stat)
+            .is_ok_and(|stat| !stat.rsplit(')').next().unwrap().trim_start().starts_with(['Z', 'X']))
+    };
+    wait_until(PATIENCE, &format!("{pid:?} dies"), async || !lives()).await;
+}
+
+/// A check that hangs, with a process of its own in its group that tells its id in `file`, once.
+fn hanging(file: &Path) -> String {
+    format!("sh -c 'test -e {0} || {{ echo $$ > {0}.new; mv {0}.new {0}; }}; sleep 1000' & wait", file.display())
+}
+
+#[tokio::test]
+async fn a_check_that_hangs_has_failed_and_is_killed_with_its_group() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, done) = (dir.path().join("pid"), dir.path().join("done"));
+    let check = check(&hanging(&file));
+    let task = task(&format!("while ! test -e {}; do sleep 0.01; done; exit 7", done.display()), check.clone());
+    let follow = async {
+        let health = turns(&check, |health| *health != Health::Healthy).await;
+        let why = "the health check failed 2 times in a row: it took longer than 300ms";
+        assert_eq!(health, Health::Unhealthy(why.to_owned()));
+        dies(pid(&file)).await;
+        fs::write(&done, "").unwrap();
+    };
+    let (outcome, ()) = tokio::join!(run(&task), follow);
+    assert_eq!(outcome, Outcome::Ended(7), "health alone stops nothing: the hold does");
+}
+
+#[tokio::test]
+async fn a_check_does_not_outlive_the_command() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("pid");
+    let check = HealthCheck { timeout: PATIENCE, ..check(&hanging(&file)) };
+    let task = task(&format!("while ! test -e {}; do sleep 0.01; done", file.display()), check);
+    assert_eq!(run(&task).await, Outcome::Ended(0));
+    dies(pid(&file)).await;
+}
+
+#[tokio::test]
+async fn what_a_check_says_is_told_and_a_success_makes_healthy_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let (well, done) = (dir.path().join("well"), dir.path().join("done"));
+    // It knows what the command knows, and what it leaves behind holds nothing up.
+    let command = format!(
+        "echo looking; sleep 1000 & test -e {} || {{ echo ill $TENURE_FENCING_TOKEN; exit 3; }}",
+        well.display()
+    );
+    let check = HealthCheck { timeout: PATIENCE, ..check(&command) };
+    let task = task(&format!("while ! test -e {}; do sleep 0.01; done", done.display()), check.clone());
+    let follow = async {
+        let health = turns(&check, |health| *health != Health::Healthy).await;
+        let why = "the health check failed 2 times in a row: exit code 3: ill 42";
+        assert_eq!(health, Health::Unhealthy(why.to_owned()));
+        fs::write(&well, "").unwrap();
+        turns(&check, |health| *health == Health::Healthy).await;
+        fs::write(&done, "").unwrap();
+    };
+    let (outcome, ()) = tokio::join!(run(&task), follow);
+    assert_eq!(outcome, Outcome::Ended(0));
+}
+
+async fn server() -> Tenured {
+    Tenured::start(&TenuredOptions::default()).await.unwrap()
+}
+
+fn tenure(server: &Tenured, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
+    command.args(arguments).env("TENURE_ENDPOINTS", server.url()).env_remove("TENURE_NAMESPACE").kill_on_drop(true);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+async fn ended(child: Child) -> Output {
+    timeout(PATIENCE, child.wait_with_output()).await.expect("it hangs").unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+async fn waiters(server: &Tenured, name: &str, count: &str) {
+    let wanted = format!("\"waiterCount\":\"{count}\"");
+    wait_until(PATIENCE, &format!("{count} wait for {name}"), async || {
+        let output = tenure(server, &["get", name, "-o", "json"]).output().await.unwrap();
+        String::from_utf8_lossy(&output.stdout).contains(&wanted)
+    })
+    .await;
+}
+
+/// A script that tells its process id in `file` and works until it is killed.
+fn stubborn(file: &Path) -> String {
+    format!("trap '' TERM; echo $$ > {0}.new; mv {0}.new {0}; while :; do sleep 0.01; done", file.display())
+}
+
+const TTL: Duration = Duration::from_secs(2);
+const INTERVAL: Duration = Duration::from_millis(500);
+const RETRIES: u32 = 2;
+const HEALTH: [&str; 6] = ["--ttl", "2s", "--health-interval", "500ms", "--health-retries", "2"];
+
+#[tokio::test]
+async fn an_unhealthy_command_loses_its_lock_to_the_next_one() {
+    let server = server().await;
+    let dir = tempfile::tempdir().unwrap();
+    let (file, well) = (dir.path().join("pid"), dir.path().join("well"));
+    fs::write(&well, "").unwrap();
+    let check = format!("test -e {} || sleep 1000", well.display());
+    let script = stubborn(&file);
+    let first = [&["lock", "--health-cmd", &check, "--health-timeout", "500ms"], &HEALTH[..]].concat();
+    let first = [&first, &["job", "--", "sh", "-c", &script][..]].concat();
+    let first = tenure(&server, &first).spawn().unwrap();
+    appears(&file).await;
+    // Succeeds if the first command is dead, be it buried or not.
+    let next = format!("! grep -qs '^State:.[^ZX]' /proc/$(cat {})/status", file.display());
+    let second = tenure(&server, &["lock", "job", "--", "sh", "-c", &next]).spawn().unwrap();
+    waiters(&server, "job", "1").await;
+
+    fs::remove_file(&well).unwrap();
+    let ill = Instant::now();
+    let second = ended(second).await;
+    let took = ill.elapsed();
+    assert!(second.status.success(), "the first command worked on beside the second");
+    assert!(took < INTERVAL * RETRIES + INTERVAL + TTL + MARGIN, "it took {took:?}");
+    println!("from unhealthy to the next one's end: {took:?}");
+    let first = ended(first).await;
+    let said = said(&first);
+    assert_eq!(first.status.code(), Some(75), "{said}");
+    let why = "the health check failed 2 times in a row: it took longer than 500ms";
+    assert!(said.contains(&format!("tenure: job is not renewed any more: {why}\n")), "{said}");
+    assert!(said.ends_with(&format!("job was lost while the command ran ({why}), so it was stopped\n")), "{said}");
+}
+
+#[tokio::test]
+async fn a_healthy_command_keeps_its_lock() {
+    let server = server().await;
+    let dir = tempfile::tempdir().unwrap();
+    let checks = dir.path().join("checks");
+    // Every other check fails, which is not in a row.
+    let check = format!("echo >> {0}; test $(($(wc -l < {0}) % 2)) = 0", checks.display());
+    // For twice the TTL.
+    let script = format!("until test $(wc -l < {} || echo 0) -gt 8; do sleep 0.05; done; exit 5", checks.display());
+    let arguments = [&["lock", "--health-cmd", &check], &HEALTH[..], &["job", "--", "sh", "-c", &script]].concat();
+    let output = ended(tenure(&server, &arguments).spawn().unwrap()).await;
+    assert_eq!(output.status.code(), Some(5), "{}", said(&output));
+    assert!(!said(&output).contains("not renewed"), "{}", said(&output));
+}
+
+#[tokio::test]
+async fn an_unhealthy_leader_is_followed_by_a_standby_and_stands_by_itself() {
+    let server = server().await;
+    let dir = tempfile::tempdir().unwrap();
+    let mut candidates = Vec::new();
+    for name in ["a", "b"] {
+        let (leads, well) = (dir.path().join(name), dir.path().join(format!("{name}-well")));
+        fs::write(&well, "").unwrap();
+        let check = format!("test -e {}", well.display());
+        let script = format!("trap 'rm {0}; exit' TERM; : > {0}; while :; do sleep 0.01; done", leads.display());
+        let arguments =
+            [&["elect", "--health-cmd", &check], &HEALTH[..], &["chief", "--", "sh", "-c", &script]].concat();
+        candidates.push(tenure(&server, &arguments).spawn().unwrap());
+        if name == "a" {
+            appears(&leads).await;
+        }
+    }
+    waiters(&server, "chief", "1").await;
+    fs::remove_file(dir.path().join("a-well")).unwrap();
+    appears(&dir.path().join("b")).await;
+    assert!(!dir.path().join("a").exists(), "both lead");
+    waiters(&server, "chief", "1").await;
+    fs::write(dir.path().join("a-well"), "").unwrap();
+    fs::remove_file(dir.path().join("b-well")).unwrap();
+    appears(&dir.path().join("a")).await;
+    for candidate in candidates {
+        let pid = Pid::from_raw(i32::try_from(candidate.id().unwrap()).unwrap()).unwrap();
+        kill_process(pid, Signal::TERM).unwrap();
+        let output = ended(candidate).await;
+        assert!(
+            said(&output)
+                .contains("the lead of chief was lost (the health check failed 2 times in a row: exit code 1)"),
+            "{}",
+            said(&output)
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_check_does_not_outlive_tenure() {
+    let server = server().await;
+    let dir = tempfile::tempdir().unwrap();
+    let (file, left) = (dir.path().join("pid"), dir.path().join("left"));
+    // A part of it has left its process group.
+    let check =
+        format!("setsid sh -c 'echo $$ > {0}.new; mv {0}.new {0}; sleep 1000' & {1}", left.display(), hanging(&file));
+    let arguments = ["lock", "--health-cmd", &check, "--health-interval", "50ms", "job", "--", "sleep", "1000"];
+    let mut tenure = tenure(&server, &arguments).spawn().unwrap();
+    appears(&file).await;
+    appears(&left).await;
+    tenure.start_kill().unwrap();
+    tenure.wait().await.unwrap();
+    dies(pid(&file)).await;
+    dies(pid(&left)).await;
+}
+
+#[tokio::test]
+async fn what_no_check_can_be_made_of_is_refused() {
+    let server = server().await;
+    let refused = [
+        (&["--health-interval", "0"][..], "'0' for '--health-interval <DURATION>': expected 50ms to 24h"),
+        (&["--health-timeout", "25h"], "'25h' for '--health-timeout <DURATION>': expected 50ms to 24h"),
+        (&["--health-timeout", "soon"], "expected seconds (5, 0.5) or units (500ms, 1m30s, 2h)"),
+        (&["--health-retries", "0"], "'0' for '--health-retries <N>'"),
+        (&["--health-start-period", "2d"], "'2d' for '--health-start-period <DURATION>': expected at most 24h"),
+    ];
+    for (arguments, why) in refused {
+        let arguments = [&["lock", "--health-cmd", "true"], arguments, &["job", "--", "true"]].concat();
+        let output = ended(tenure(&server, &arguments).spawn().unwrap()).await;
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", said(&output));
+        assert!(said(&output).contains(why), "{}", said(&output));
+    }
+    let output = ended(tenure(&server, &["lock", "--health-retries", "2", "job", "--", "true"]).spawn().unwrap()).await;
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(said(&output).contains("--health-cmd <CHECK>"), "{}", said(&output));
+}

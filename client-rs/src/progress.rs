@@ -1,0 +1,164 @@
+//! Progress: a program's own word that it goes on, without which its sessions are not renewed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::clock::{self, Moment};
+use crate::error::{Error, Result};
+
+/// The progress of a program, as the program tells it: by a [`tick`](Self::tick) each time that it gets on with its work.
+///
+/// A session that is [renewed while](crate::SessionOptions::renew_while) there is progress ends like that of a program that
+/// died, if the last tick is too long ago: it is not renewed any more, is at risk, and then lost, with
+/// [`LostReason::Stalled`](crate::LostReason::Stalled), before the server gives its locks to others. They have them within
+/// the time between ticks and the TTL together. If the program ticks again before that, renewal goes on as if nothing had been.
+///
+/// Clones tell of the same progress. Ticking costs a look at the clock and takes no lock, so that any thread may do it, and a
+/// tight loop too.
+///
+/// ```no_run
+/// # async fn example(client: tenure_client::Client) -> tenure_client::Result<()> {
+/// use std::time::Duration;
+/// use tenure_client::{Progress, SessionOptions};
+///
+/// let progress = Progress::within(Duration::from_secs(5));
+/// let session = client.session(SessionOptions::new().renew_while(&progress)).await?;
+/// std::thread::spawn(move || {
+///     loop {
+///         // ... one step of the work ...
+///         progress.tick();
+///     }
+/// });
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Progress {
+    within: Duration,
+    told: Arc<AtomicU64>,
+}
+
+/// What the program said last: when, in nanoseconds, times two; and one more if it said that it is stalled.
+fn told(at: Moment, is_stalled: bool) -> u64 {
+    // Two hundred years after the machine's start all ticks are the same.
+    let nanoseconds = u64::try_from(at.0.as_nanos()).unwrap_or(u64::MAX).min(u64::MAX >> 1);
+    nanoseconds << 1 | u64::from(is_stalled)
+}
+
+impl Progress {
+    /// Progress that takes a tick in each `within`, on a clock that runs while the machine is suspended. The first one is due
+    /// that long after the session was opened.
+    #[must_use]
+    pub fn within(within: Duration) -> Self {
+        Self::begun(within, clock::now())
+    }
+
+    /// Progress whose first tick was at `now`.
+    pub(crate) fn begun(within: Duration, now: Moment) -> Self {
+        Self { within, told: Arc::new(AtomicU64::new(told(now, false))) }
+    }
+
+    /// The program gets on.
+    pub fn tick(&self) {
+        self.tick_at(clock::now());
+    }
+
+    pub(crate) fn tick_at(&self, now: Moment) {
+        self.tell(now, false);
+    }
+
+    /// The program knows that it does not get on: it counts as stalled from now to the next tick.
+    pub fn stall(&self) {
+        self.tell(clock::now(), true);
+    }
+
+    /// Whether the last tick is too long ago, or the program said so.
+    #[must_use]
+    pub fn is_stalled(&self) -> bool {
+        self.is_stalled_at(Moment::default(), clock::now())
+    }
+
+    /// Whether it is stalled at `now`, for something that began at `since`: what was told before that does not count.
+    pub(crate) fn is_stalled_at(&self, since: Moment, now: Moment) -> bool {
+        let told = self.told.load(Ordering::Relaxed);
+        let at = Moment(Duration::from_nanos(told >> 1));
+        let says_so = told & 1 == 1 && at >= since;
+        says_so || now.since(at.max(since)) >= self.within
+    }
+
+    /// The same, if it can be kept to at all.
+    pub(crate) fn checked(self, field: &'static str) -> Result<Self> {
+        if self.within.is_zero() {
+            return Err(Error::invalid(field, "no progress can be made within no time: it is to be more than zero"));
+        }
+        Ok(self)
+    }
+
+    fn tell(&self, now: Moment, is_stalled: bool) {
+        self.told.store(told(now, is_stalled), Ordering::Relaxed);
+    }
+}
+
+/// Whether both tell of the same progress.
+impl PartialEq for Progress {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.told, &other.told)
+    }
+}
+
+impl Eq for Progress {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WITHIN: Duration = Duration::from_secs(5);
+
+    fn at(milliseconds: u64) -> Moment {
+        Moment(Duration::from_millis(milliseconds))
+    }
+
+    #[test]
+    fn each_tick_lasts_for_its_time() {
+        let progress = Progress::begun(WITHIN, at(1_000));
+        assert!(!progress.is_stalled_at(at(0), at(5_999)));
+        assert!(progress.is_stalled_at(at(0), at(6_000)));
+        progress.tick_at(at(7_000));
+        assert!(!progress.is_stalled_at(at(0), at(11_999)));
+        assert!(progress.is_stalled_at(at(0), at(12_000)));
+    }
+
+    #[test]
+    fn the_first_tick_is_due_that_long_after_the_opening() {
+        let progress = Progress::begun(WITHIN, at(0));
+        assert!(!progress.is_stalled_at(at(60_000), at(64_999)));
+        assert!(progress.is_stalled_at(at(60_000), at(65_000)));
+    }
+
+    #[test]
+    fn what_the_program_says_holds_until_the_next_tick() {
+        let progress = Progress::begun(Duration::MAX, at(0));
+        progress.tell(at(1_000), true);
+        assert!(progress.is_stalled_at(at(0), at(1_000)));
+        assert!(progress.is_stalled_at(at(0), at(100_000)));
+        assert!(!progress.is_stalled_at(at(2_000), at(100_000)), "what was said of an earlier session is over");
+        progress.tick_at(at(100_000));
+        assert!(!progress.is_stalled_at(at(0), at(100_000)));
+    }
+
+    #[test]
+    fn handles_tell_by_the_clock() {
+        let progress = Progress::within(WITHIN);
+        assert!(!progress.is_stalled());
+        progress.stall();
+        assert!(progress.is_stalled());
+        progress.tick();
+        assert!(!progress.is_stalled());
+    }
+
+    #[test]
+    fn no_time_is_refused() {
+        let refused = Progress::within(Duration::ZERO).checked("renew_while");
+        assert!(matches!(refused, Err(Error::Invalid { field: "renew_while", .. })), "{refused:?}");
+    }
+}

@@ -1,0 +1,69 @@
+//! Examples, run as the programs that they are.
+
+mod support;
+
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use support::{Cluster, within};
+use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
+
+/// A running example.
+struct Example {
+    _program: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Example {
+    fn start(name: &str, cluster: &Cluster, arguments: &[&str]) -> anyhow::Result<Self> {
+        let endpoints: Vec<String> = (0..cluster.servers.len()).map(|number| cluster.relay(number).url()).collect();
+        let mut program = Command::new(built(name)?)
+            .args(arguments)
+            .env("TENURE_ENDPOINTS", endpoints.join(","))
+            .env_remove("TENURE_NAMESPACE")
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()?;
+        let output = program.stdout.take().context("the output is piped")?;
+        Ok(Self { _program: program, lines: BufReader::new(output).lines() })
+    }
+
+    /// Reads on to the next line that begins so.
+    async fn says(&mut self, begin: &str) -> anyhow::Result<String> {
+        within(async {
+            loop {
+                let line = self.lines.next_line().await?.with_context(|| format!("it ended before \"{begin}\""))?;
+                if line.starts_with(begin) {
+                    return Ok(line);
+                }
+            }
+        })
+        .await
+    }
+}
+
+/// Cargo builds the examples beside the tests.
+fn built(name: &str) -> anyhow::Result<PathBuf> {
+    let test = std::env::current_exe()?;
+    let program = test.ancestors().nth(2).context("target/debug/deps/test")?.join("examples").join(name);
+    anyhow::ensure!(program.is_file(), "{} is not built: run `cargo build --examples`", program.display());
+    Ok(program)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn health_replaces_the_copy_that_hangs() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let mut first = Example::start("health", &cluster, &["first", "8"])?;
+    let token = first.says("work").await?;
+    let mut second = Example::start("health", &cluster, &["second"])?;
+    first.says("hanging").await?;
+    let hung = Instant::now();
+    assert_eq!(first.says("lost").await?, "lost: not renewed, because the program made no progress");
+    assert_ne!(second.says("work").await?, token);
+    // What it promises, and what a busy machine may take on top.
+    assert!(hung.elapsed() < Duration::from_millis(2_200 + 500), "it took {:?}", hung.elapsed());
+    Ok(())
+}

@@ -1,0 +1,240 @@
+//! Renewal that depends on progress: who hangs loses what it holds, and the next one has it.
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use support::{Cluster, within};
+use tenure_client::{Client, ClientOptions, Error, Hold, LostReason, Progress, SessionOptions, SessionState};
+use tokio::sync::mpsc;
+
+const TTL: Duration = Duration::from_millis(900);
+const STALL: Duration = Duration::from_millis(400);
+/// What a busy machine may take on top.
+const MARGIN: Duration = Duration::from_millis(500);
+
+/// Waits until so many wait for a lock.
+async fn waiters(client: &Client, name: &str, count: u64) {
+    within(async {
+        while client.get_lock(name).await.expect("read").waiter_count != count {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+/// What a candidate does: each body of which candidate, under which hold, begun when.
+type Work = (usize, Hold, Instant);
+
+/// One candidate, in a runtime of its own as in a process of its own: what it blocks is nobody else's.
+struct Candidate(Option<tokio::runtime::Runtime>);
+
+impl Candidate {
+    /// Campaigns and works; its fifth body hangs as `hang` does.
+    fn start<F: Future<Output = ()> + Send + 'static>(
+        number: usize,
+        options: ClientOptions,
+        work: mpsc::UnboundedSender<Work>,
+        hang: impl Fn() -> F + Send + Sync + 'static,
+    ) -> anyhow::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        runtime.spawn(async move {
+            let election = options.connect()?.election("leader").ttl(TTL).stall_after(STALL);
+            let mut bodies = 0;
+            let leading = election.lead_every(Duration::from_millis(20), |hold| {
+                bodies += 1;
+                let hanging = (bodies == 5).then(&hang);
+                let _ = work.send((number, hold, Instant::now()));
+                async {
+                    if let Some(hanging) = hanging {
+                        hanging.await;
+                    }
+                }
+            });
+            leading.await
+        });
+        Ok(Self(Some(runtime)))
+    }
+}
+
+impl Drop for Candidate {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Two candidates, of which the first leads and hangs. Answers the last hold and body of the first, and the first of the
+/// second.
+async fn replace<F: Future<Output = ()> + Send + 'static>(
+    hang: impl Fn() -> F + Send + Sync + 'static,
+) -> anyhow::Result<((Hold, Instant), (Hold, Instant))> {
+    let cluster = Cluster::start(1).await?;
+    let (work, mut worked) = mpsc::unbounded_channel();
+    let _first = Candidate::start(0, cluster.options(), work.clone(), hang)?;
+    let (_, hold, at) = within(worked.recv()).await.expect("work");
+    let _second = Candidate::start(1, cluster.options(), work, std::future::pending)?;
+    let mut first = (hold, at);
+    let second = within(async {
+        loop {
+            match worked.recv().await.expect("work") {
+                (0, hold, at) => first = (hold, at),
+                (_, hold, at) => return (hold, at),
+            }
+        }
+    })
+    .await;
+    Ok((first, second))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_that_hangs_is_replaced() -> anyhow::Result<()> {
+    let ((hold, since), (next, at)) = replace(std::future::pending).await?;
+    assert_eq!(hold.lost_reason(), Some(LostReason::Stalled));
+    assert!(next.token() > hold.token());
+    let took = at - since;
+    assert!(took < STALL + TTL + MARGIN, "it took {took:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_that_blocks_its_thread_is_replaced() -> anyhow::Result<()> {
+    let (block, blocked) = std::sync::mpsc::channel::<()>();
+    let blocked = Arc::new(std::sync::Mutex::new(blocked));
+    let hang = move || {
+        let blocked = Arc::clone(&blocked);
+        async move {
+            // Not a single await: nothing can cancel this. It ends with the test.
+            let _ = blocked.lock().map(|blocked| blocked.recv());
+        }
+    };
+    let ((hold, since), (next, at)) = replace(hang).await?;
+    assert!(!hold.is_valid() && next.token() > hold.token());
+    let took = at - since;
+    assert!(took < STALL + TTL + MARGIN, "it took {took:?}");
+    drop(block);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_loop_that_waits_for_its_period_does_not_stall() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let election = cluster.client()?.election("leader").ttl(Duration::from_millis(300)).stall_after(MARGIN / 4);
+    let (work, mut worked) = mpsc::unbounded_channel();
+    let leading = tokio::spawn(async move {
+        let period = Duration::from_millis(1_500);
+        election
+            .lead_every(period, |hold| {
+                let _ = work.send(hold.token());
+                async {}
+            })
+            .await
+    });
+    // It is still the first term when the period is over, long after both the TTL and the time to stall.
+    let first = within(worked.recv()).await.expect("work");
+    assert_eq!(within(worked.recv()).await, Some(first));
+    leading.abort();
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ticks_from_another_thread_keep_a_session_and_their_end_ends_it() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let (client, other) = (cluster.client()?, cluster.client()?);
+    let progress = Progress::within(STALL);
+    let session = within(client.session(SessionOptions::new().ttl(TTL).renew_while(&progress))).await?;
+    let guard = within(session.lock("job").acquire()).await?;
+    let is_at_work = Arc::new(AtomicBool::new(true));
+    let working = Arc::clone(&is_at_work);
+    let worker = std::thread::spawn(move || {
+        while working.load(Ordering::Relaxed) {
+            progress.tick();
+            std::thread::park_timeout(Duration::from_millis(20));
+        }
+        Instant::now()
+    });
+    let next = tokio::spawn(other.lock("job").acquire());
+    waiters(&client, "job", 1).await;
+    let kept = tokio::time::timeout((STALL + TTL) * 2, guard.lost()).await;
+    assert!(kept.is_err(), "lost: {kept:?}");
+
+    let mut state = session.state();
+    is_at_work.store(false, Ordering::Relaxed);
+    let stopped = worker.join().expect("it does not panic");
+    within(state.wait_for(|state| *state == SessionState::AtRisk)).await?;
+    assert!(guard.is_valid());
+    assert_eq!(within(guard.lost()).await, LostReason::Stalled);
+    let next = within(next).await??;
+    assert!(!guard.is_valid() && next.token() > guard.token());
+    assert!(stopped.elapsed() < STALL + TTL + MARGIN, "it took {:?}", stopped.elapsed());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failover_does_not_renew_what_is_stalled() -> anyhow::Result<()> {
+    let cluster = Cluster::start(2).await?;
+    let client = cluster.client()?;
+    let guard = within(client.lock("job").ttl(TTL).stall_after(STALL).acquire()).await?;
+    let acquired = Instant::now();
+    let serving = cluster.serving().await;
+    let other = Client::connect(cluster.relay(1 - serving).url())?;
+    let next = tokio::spawn(other.lock("job").acquire());
+    waiters(&client, "job", 1).await;
+    let home = client.get_session(guard.session().id()).await?.home;
+    let mut state = guard.session().state();
+    within(state.wait_for(|state| *state == SessionState::AtRisk)).await?;
+    // The connection breaks, and there is another one soon: but the session is not attached to it.
+    cluster.relay(serving).cut();
+    assert_eq!(within(client.get_session(guard.session().id())).await?.home, home);
+    assert!(guard.is_valid());
+    assert_eq!(within(guard.lost()).await, LostReason::Stalled);
+    within(next).await??;
+    assert!(acquired.elapsed() < STALL + TTL + MARGIN, "it took {:?}", acquired.elapsed());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tick_in_time_makes_a_hold_safe_again() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let client = cluster.client()?;
+    let guard = within(client.lock("job").ttl(TTL).stall_after(STALL).acquire()).await?;
+    let mut state = guard.session().state();
+    for _ in 0..2 {
+        within(state.wait_for(|state| *state == SessionState::AtRisk)).await?;
+        guard.tick();
+        within(state.wait_for(|state| *state == SessionState::Healthy)).await?;
+    }
+    assert!(guard.is_valid());
+    within(guard.release()).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_may_say_itself_that_it_is_stalled() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let client = cluster.client()?;
+    let progress = Progress::within(Duration::MAX);
+    let options = SessionOptions::new().ttl(TTL).renew_while(&progress);
+    let guard = within(client.lock("job").session(options).acquire()).await?;
+    progress.stall();
+    let stalled = Instant::now();
+    assert_eq!(within(guard.lost()).await, LostReason::Stalled);
+    assert!(stalled.elapsed() < TTL, "it took {:?}", stalled.elapsed());
+    assert!(matches!(guard.release().await, Err(Error::Lost(LostReason::Stalled))));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_time_to_make_progress_in_is_refused() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let client = cluster.client()?;
+    let never = Progress::within(Duration::ZERO);
+    let session = client.session(SessionOptions::new().renew_while(&never)).await;
+    assert!(matches!(session, Err(Error::Invalid { field: "renew_while", .. })), "{session:?}");
+    let guard = client.lock("job").stall_after(Duration::ZERO).acquire().await;
+    assert!(matches!(guard, Err(Error::Invalid { field: "stall_after", .. })), "{guard:?}");
+    Ok(())
+}
