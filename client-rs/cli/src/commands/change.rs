@@ -25,6 +25,7 @@ pub async fn acquire(context: &Context, args: AcquireArgs) -> Result<u8, Failure
         owner: args.owner,
         metadata: args.metadata.into_iter().collect(),
         min_hold: if args.min_hold.is_zero() { None } else { Some(proto_duration(args.min_hold)?) },
+        ..AcquireRequest::default()
     };
     let response = context
         .rpc

@@ -76,7 +76,7 @@ impl Drop for Line {
 
 #[cfg(test)]
 mod tests {
-    use tenure_client::{Claim, ClaimState};
+    use tenure_client::{Claim, ClaimState, LockSettings, Mode};
 
     use super::*;
 
@@ -91,6 +91,9 @@ mod tests {
             metadata: Default::default(),
             priority: 0,
             min_hold: Duration::ZERO,
+            mode: Mode::Exclusive,
+            transfer: None,
+            deadlock: Vec::new(),
         }
     }
 
@@ -100,6 +103,9 @@ mod tests {
             holders: vec![claim("a", Some(41))],
             waiters: waiters.iter().map(|session| claim(session, None)).collect(),
             waiter_count: waiters.len() as u64,
+            holder_count: 1,
+            limit: None,
+            settings: LockSettings::default(),
         }
     }
 

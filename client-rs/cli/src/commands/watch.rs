@@ -122,6 +122,19 @@ fn happened(event: &Event) -> String {
         }
         EventType::Ended if held => format!("{why}: {who} no longer holds it, token {}", claim.token),
         EventType::Ended => format!("{why}: {who} no longer waits for it"),
+        EventType::TransferStarted => format!("{who} is asked to hand over, token {}", claim.token),
+        EventType::TransferCancelled => format!("{who} did not hand over and holds on, token {}", claim.token),
+        EventType::Transferred => {
+            let previous = event.previous.clone().unwrap_or_default();
+            format!(
+                "transferred: {} (token {}) -> {who} (token {})",
+                describe_claim(&previous),
+                previous.token,
+                claim.token
+            )
+        }
+        EventType::Updated => format!("{who} changed its metadata, token {}", claim.token),
+        EventType::Configured => "its settings were changed".to_owned(),
         EventType::Unspecified => "something that this version does not know".to_owned(),
     };
     if event.vacant && event.r#type() != EventType::Queued {

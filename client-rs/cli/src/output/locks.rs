@@ -176,8 +176,13 @@ mod tests {
 
     #[test]
     fn a_list_shows_holder_token_and_queue() {
-        let lock =
-            Lock { name: "nightly".into(), holders: vec![held()], waiters: vec![waiting("worker-8")], waiter_count: 1 };
+        let lock = Lock {
+            name: "nightly".into(),
+            holders: vec![held()],
+            waiters: vec![waiting("worker-8")],
+            waiter_count: 1,
+            ..Lock::default()
+        };
         let text = locks(&ListLocksResponse { locks: vec![lock], ..Default::default() });
         let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(rows[0], ["NAME", "STATE", "HOLDER", "SESSION", "TOKEN", "WAITING"]);
@@ -199,6 +204,7 @@ mod tests {
             holders: vec![held()],
             waiters: vec![waiting("worker-8"), waiting("worker-9")],
             waiter_count: 5,
+            ..Lock::default()
         };
         let text = lock(&GetLockResponse { lock: Some(lock_), revision: 50 });
         assert!(text.starts_with("nightly: held by host-a (session worker-7), token 41\nrevision 50\n"), "{text}");
