@@ -26,13 +26,16 @@ macro_rules! messages {
 messages!(
     AcquireResponse,
     CloseSessionResponse,
+    ConfigureLockResponse,
     EvictResponse,
     GetLockResponse,
     GetSessionResponse,
+    ListBlockedResponse,
     ListLocksResponse,
     ListSessionsResponse,
     ReleaseResponse,
     RenewResponse,
+    TransferResponse,
     WatchResponse,
 );
 

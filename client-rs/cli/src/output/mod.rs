@@ -1,16 +1,20 @@
 //! What is printed: tables and sentences for people, proto JSON for programs.
 
+mod blocked;
 mod json;
 mod locks;
 mod sessions;
 mod style;
+mod terms;
 
 use std::io::{self, IsTerminal, Write};
 
+pub use blocked::blocked;
 pub use json::Message;
-pub use locks::{claim_state, claims, describe_claim, describe_holder, duration, lock, locks};
+pub use locks::{claims, describe_claim, describe_holder, duration, lock, locks, metadata, who_holds};
 pub use sessions::{session, sessions};
 pub use style::{bold, plain, show_duration};
+pub use terms::{handing_over, in_mode, settings};
 
 use crate::args::Format;
 use crate::exit::Failure;
