@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub use child::{ElectArgs, ExecArgs, GuardArgs, LockArgs, OwnStep, RunArgs, Step};
+pub use child::{ElectArgs, ExecArgs, GuardArgs, LockArgs, OnTransfer, OwnStep, RunArgs, Step};
 pub use locks::{AcquireArgs, GetArgs, LsArgs, ReleaseArgs, SessionIdArgs, SessionsArgs, WatchArgs};
 pub use mode::ModeArgs;
 pub use operate::{BlockedArgs, EvictArgs, SetArgs, TransferArgs};

@@ -15,8 +15,10 @@ pub async fn lock(context: &Context, args: LockArgs) -> Result<u8, Failure> {
     let ask = Ask {
         names: &args.names,
         session_id: args.session_id.as_deref(),
+        mode: args.mode,
         priority: args.priority,
         min_hold: args.min_hold,
+        on_transfer: args.on_transfer,
         run: &args.run,
     };
     let patience = match (args.no_wait, args.wait) {
@@ -30,6 +32,10 @@ pub async fn lock(context: &Context, args: LockArgs) -> Result<u8, Failure> {
             Ok(Outcome::Lost(why)) => Err(Failure::new(
                 exit::HOLD_LOST,
                 format!("{} was lost while the command ran ({why}), so it was stopped", ask.shown()),
+            )),
+            Ok(Outcome::Stopped) => Err(Failure::new(
+                exit::HOLD_LOST,
+                format!("{} was handed over while the command ran, so it was stopped", ask.shown()),
             )),
             Err(failure) => Err(failure),
         },
