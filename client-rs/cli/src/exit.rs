@@ -4,7 +4,8 @@ use std::fmt;
 
 /// What was asked for has been done.
 pub const OK: u8 = 0;
-/// Somebody else holds the lock; a check of `doctor` failed. What `flock` uses, too.
+/// Somebody else holds the lock, and does not hand it over in time; there are deadlocks; a check of `doctor` failed. What
+/// `flock` uses, too.
 pub const CONFLICT: u8 = 1;
 /// The arguments make no sense, or are out of the service's bounds.
 pub const USAGE: u8 = 2;
@@ -12,7 +13,7 @@ pub const USAGE: u8 = 2;
 pub const UNAVAILABLE: u8 = 69;
 /// The service refused, or something broke.
 pub const REFUSED: u8 = 70;
-/// The hold was lost while CMD ran, and CMD was stopped.
+/// The hold was lost, or handed over, while CMD ran, and CMD was stopped.
 pub const HOLD_LOST: u8 = 75;
 /// CMD was found, but could not be run.
 pub const CANNOT_RUN: u8 = 126;
@@ -24,11 +25,12 @@ pub const HELP: &str = "\
 Exit codes:
     0  done
     1  not acquired: somebody else holds the lock (see lock --conflict-exit-code);
-       doctor: a check failed
+       transfer: the holder did not stop in time, and holds on;
+       blocked --deadlocks: there are some; doctor: a check failed
     2  the arguments make no sense, or are out of the service's bounds
    69  no endpoint could be reached, or none can do it now
    70  the service refused, or something broke
-   75  the hold was lost while CMD ran, and CMD was stopped
+   75  the hold was lost, or handed over as asked, while CMD ran, and CMD was stopped
   126  CMD could not be run        127  CMD was not found
   lock and elect otherwise exit with the code of CMD, or 128+n if signal n ended it.";
 

@@ -87,7 +87,10 @@ async fn dispatch(global: Global, command: Command) -> Result<u8, Failure> {
         Command::Renew(args) => commands::renew(&context, args).await,
         Command::Release(args) => commands::release(&context, args).await,
         Command::Close(args) => commands::close(&context, args).await,
+        Command::Transfer(args) => commands::transfer(&context, args).await,
         Command::Evict(args) => commands::evict(&context, args).await,
+        Command::Set(args) => commands::set(&context, args).await,
+        Command::Blocked(args) => commands::blocked(&context, args).await,
         Command::Doctor => commands::doctor(&context).await,
         Command::Completions { shell } => completions(shell),
     }

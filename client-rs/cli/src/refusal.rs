@@ -37,7 +37,23 @@ pub fn failure(status: &Status) -> Failure {
     let reason = reason(status);
     let known = reason.is_some();
     let failure = of(reason, status.message());
-    if known { failure } else { by_code(status, failure) }
+    match fact(status, "obstacle").as_deref().and_then(around) {
+        Some(next) => failure.next(next),
+        None if known => failure,
+        None => by_code(status, failure),
+    }
+}
+
+/// What helps against an obstacle to a transfer.
+fn around(obstacle: &str) -> Option<&'static str> {
+    match obstacle {
+        "NOT_HELD" => Some("see who holds it, and with which token: tenure get NAME"),
+        "SEVERAL_HOLDERS" => Some("name the hold that is meant: --token N, see tenure get NAME"),
+        "NOBODY_WAITS" => Some("start the one that is to hold it next: it waits, as with tenure elect NAME -- CMD"),
+        "NOT_WAITING" => Some("see who waits for it: tenure get NAME"),
+        "MIN_HOLD" => Some("wait for its end, or take it away: tenure evict NAME"),
+        _ => None,
+    }
 }
 
 /// A refusal for `reason`, in the service's own words.
@@ -58,6 +74,20 @@ pub fn of(reason: Option<String>, message: &str) -> Failure {
             (exit::REFUSED, Some("use another session, or release what it holds: tenure sessions ID"))
         }
         Some("CLAIM_ENDED") => (exit::REFUSED, Some("ask again: the place in the queue is gone")),
+        Some("LIMIT_MISMATCH") => {
+            (exit::REFUSED, Some("see the limit: tenure get NAME; an operator sets it: tenure set NAME --limit N"))
+        }
+        Some("LIMIT_UNKNOWN") => {
+            (exit::REFUSED, Some("say it with --limit N, or set it once for all: tenure set NAME --limit N"))
+        }
+        Some("TRANSFER_IMPOSSIBLE") => (exit::REFUSED, Some("see who holds it, and who waits: tenure get NAME")),
+        Some("TRANSFER_PENDING") => {
+            (exit::REFUSED, Some("see to whom: tenure get NAME; ask again when that is over (tenure watch NAME)"))
+        }
+        Some("TRANSFER_NOT_CONFIRMED") => (
+            exit::CONFLICT,
+            Some("it may hold on: tenure get NAME; give it longer with --drain, or take it away: tenure evict NAME"),
+        ),
         Some("LIMIT_REACHED") => (exit::UNAVAILABLE, Some("try again later, or raise the server's limit")),
         Some("STORE_UNAVAILABLE" | "LEASE_LOST" | "DRAINING") => {
             (exit::UNAVAILABLE, Some("try again, or look closer with tenure doctor"))
@@ -91,6 +121,12 @@ pub fn reason(status: &Status) -> Option<String> {
     (info.domain == "tenure").then_some(info.reason)
 }
 
+/// One of the facts that come with the service's error reason.
+fn fact(status: &Status, name: &str) -> Option<String> {
+    let info = status.get_details_error_info()?;
+    info.metadata.get(name).filter(|_| info.domain == "tenure").cloned()
+}
+
 /// The contract's name of a reason.
 pub fn reason_name(reason: &Reason) -> Option<String> {
     let name = match reason {
@@ -108,6 +144,11 @@ pub fn reason_name(reason: &Reason) -> Option<String> {
         Reason::LimitReached => "LIMIT_REACHED",
         Reason::NotAttached => "NOT_ATTACHED",
         Reason::OutcomeUnknown => "OUTCOME_UNKNOWN",
+        Reason::LimitMismatch => "LIMIT_MISMATCH",
+        Reason::LimitUnknown => "LIMIT_UNKNOWN",
+        Reason::TransferImpossible => "TRANSFER_IMPOSSIBLE",
+        Reason::TransferPending => "TRANSFER_PENDING",
+        Reason::TransferNotConfirmed => "TRANSFER_NOT_CONFIRMED",
         Reason::Other(name) => name,
         _ => return None,
     };
@@ -139,6 +180,11 @@ mod tests {
             (Code::FailedPrecondition, "CLAIM_OVERLAP", exit::REFUSED),
             (Code::Aborted, "CLAIM_ENDED", exit::REFUSED),
             (Code::ResourceExhausted, "LIMIT_REACHED", exit::UNAVAILABLE),
+            (Code::FailedPrecondition, "LIMIT_MISMATCH", exit::REFUSED),
+            (Code::FailedPrecondition, "LIMIT_UNKNOWN", exit::REFUSED),
+            (Code::FailedPrecondition, "TRANSFER_IMPOSSIBLE", exit::REFUSED),
+            (Code::FailedPrecondition, "TRANSFER_PENDING", exit::REFUSED),
+            (Code::Aborted, "TRANSFER_NOT_CONFIRMED", exit::CONFLICT),
             (Code::Internal, "INTERNAL", exit::REFUSED),
         ];
         for (code, reason, expected) in codes {
@@ -146,6 +192,18 @@ mod tests {
             assert_eq!(failure.code, expected, "{reason}");
             assert_eq!(failure.reason.as_deref(), Some(reason));
             assert_eq!(failure.message, "no");
+        }
+    }
+
+    #[test]
+    fn each_obstacle_to_a_transfer_has_its_advice() {
+        let mut told = std::collections::BTreeSet::new();
+        for obstacle in ["NOT_HELD", "SEVERAL_HOLDERS", "NOBODY_WAITS", "NOT_WAITING", "MIN_HOLD"] {
+            let facts = HashMap::from([("obstacle".to_owned(), obstacle.to_owned())]);
+            let details = ErrorDetails::with_error_info("TRANSFER_IMPOSSIBLE", "tenure", facts);
+            let failure = failure(&Status::with_error_details(Code::FailedPrecondition, "no", details));
+            assert_eq!(failure.code, exit::REFUSED);
+            assert!(told.insert(failure.next.unwrap()), "{obstacle} has the advice of another");
         }
     }
 

@@ -148,6 +148,65 @@ async fn a_hold_that_is_taken_away_stops_it_at_once() {
     assert_eq!(outcome, Outcome::Lost("evicted by anna".to_owned()));
 }
 
+/// Hands over a hold that nothing else ends, as soon as `file` is there.
+async fn hand_over(tell: &watch::Sender<Validity>, file: &Path, time: Duration) -> Duration {
+    written(file).await;
+    let gone_by = since_boot() + time;
+    tell.send_replace(Validity::HandOver { until: since_boot() + FOREVER, gone_by });
+    gone_by
+}
+
+#[tokio::test]
+async fn a_command_stops_for_a_handoff_as_soon_as_it_can() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("pid");
+    let script = format!("trap 'exit 0' TERM; echo $$ > {}; while :; do sleep 0.01; done", file.display());
+    let (tell, validity) = valid_for(FOREVER);
+    let task = task(&script);
+    let (outcome, gone_by) = tokio::join!(run(&task, validity), hand_over(&tell, &file, PATIENCE));
+    assert_eq!(outcome, Outcome::Stopped);
+    assert!(since_boot() < gone_by, "it was only killed");
+}
+
+#[tokio::test]
+async fn a_command_that_does_not_stop_for_a_handoff_is_killed_when_it_must_but_no_sooner() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, last) = (dir.path().join("pid"), dir.path().join("last"));
+    let script = format!(
+        "trap '' TERM; sh -c 'while :; do date +%s%N > {0}.new; mv {0}.new {0}; sleep 0.01; done' & \
+         echo $! > {1}; while :; do sleep 0.01; done",
+        last.display(),
+        file.display()
+    );
+    let (tell, validity) = valid_for(FOREVER);
+    let mut task = task(&script);
+    // A schedule that would kill it much sooner, were the hold lost.
+    task.schedule = Schedule { term_before: Duration::from_millis(200), kill_before: Duration::from_millis(100) };
+    let time = Duration::from_secs(2);
+    let handing = async { (hand_over(&tell, &file, time).await, std::time::SystemTime::now() + time) };
+    let (outcome, (gone_by, killed_at)) = tokio::join!(run(&task, validity), handing);
+    assert_eq!(outcome, Outcome::Stopped);
+    assert!(since_boot() >= gone_by, "it was killed too soon");
+    assert!(!lives(pid(&written(&file).await)), "what it started lives on");
+    let worked = Duration::from_nanos(written(&last).await.parse().unwrap());
+    let killed_at = killed_at.duration_since(std::time::UNIX_EPOCH).unwrap();
+    assert!(worked + Duration::from_secs(1) > killed_at, "it stopped working long before the time was over");
+}
+
+#[tokio::test]
+async fn a_hold_that_is_lost_while_it_is_handed_over_is_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("pid");
+    let task = task(&format!("trap '' TERM; echo $$ > {}; while :; do sleep 0.01; done", file.display()));
+    let (tell, validity) = valid_for(FOREVER);
+    let lose = async {
+        hand_over(&tell, &file, FOREVER).await;
+        tell.send_replace(Validity::Lost("evicted by anna".to_owned()));
+    };
+    let (outcome, ()) = tokio::join!(run(&task, validity), lose);
+    assert_eq!(outcome, Outcome::Lost("evicted by anna".to_owned()));
+}
+
 /// The guard alone, with a command that nobody else looks after.
 struct Guarded {
     command: tokio::process::Child,

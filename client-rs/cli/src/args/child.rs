@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::{Global, HealthArgs, values};
+use super::{Global, HealthArgs, ModeArgs, values};
 
 const LOCK_EXAMPLES: &str = "\
 Examples:
@@ -14,6 +14,9 @@ Examples:
   tenure lock -w 30s -E 75 nightly -- ./report.sh    # wait for 30 s, then exit with 75
   tenure lock account/7 account/9 -- ./transfer.sh   # both or neither
   tenure lock deploy -- bash                         # a shell that holds the lock
+  tenure lock --shared catalogue -- ./read.sh        # beside other readers, never beside a writer
+  tenure lock --limit 5 db-jobs -- ./load.sh         # at most 5 at a time
+
   # Keep the lock only while the work goes on: here, while it touches a file at least once a minute
   tenure lock --health-cmd 'find beat -mmin -1 | grep -q .' nightly -- ./report.sh
 
@@ -35,6 +38,11 @@ CMD ends as above, unless a check succeeds before that. The check runs in `sh -c
 process group. From CMD's fault to the next holder it takes at most interval * retries + timeout +
 TTL, if the timeout is no longer than the interval.
 
+When an operator asks for a handoff (`tenure transfer`), or a better one who waits does, CMD runs on;
+if it ends in time, the lock is handed over without a gap. With --on-transfer stop, CMD and all that
+it started get SIGTERM at once, and SIGKILL if they are not gone when the time is over; the lock is
+handed over and tenure exits with 75.
+
 What CMD leaves behind in the background when it exits keeps running, without the lock. A CMD that
 changes its user cannot be stopped from outside: write `sudo tenure lock`, not `tenure lock … sudo`.";
 
@@ -54,6 +62,12 @@ Examples:
 When the lead is lost, CMD is stopped before another can lead, and tenure campaigns again (--once:
 it exits with 75). When CMD exits by itself, the lead is given back and tenure exits with its code.
 A CMD that hangs keeps the lead unless --health-cmd tells; `tenure help lock` explains it.
+
+When an operator asks for a handoff (`tenure transfer`), or a better candidate does (`tenure set NAME
+--preempt`, --priority), CMD gets SIGTERM, and SIGKILL if it is not gone when the time is over. The
+other leads as soon as it is gone, and tenure campaigns again (--once: it exits with 75). With
+--on-transfer ignore, CMD runs on and keeps the lead.
+
 CMD finds the same variables in its environment as with `tenure lock`; the token rises with each
 lead.";
 
@@ -76,6 +90,12 @@ pub struct LockArgs {
     /// Higher goes first among waiters: -1000 to 1000
     #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
     pub priority: i32,
+    /// With whom to share it.
+    #[command(flatten)]
+    pub mode: ModeArgs,
+    /// What happens to CMD when the lock is to be handed over to another who waits
+    #[arg(long, value_enum, default_value_t = OnTransfer::Ignore)]
+    pub on_transfer: OnTransfer,
     /// Nobody else gets the lock before this has passed since the grant, even if CMD ends earlier
     #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "0")]
     pub min_hold: Duration,
@@ -99,9 +119,21 @@ pub struct ElectArgs {
     /// Higher goes first among candidates: -1000 to 1000
     #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
     pub priority: i32,
+    /// What happens to CMD when the lead is to be handed over to another candidate
+    #[arg(long, value_enum, default_value_t = OnTransfer::Stop)]
+    pub on_transfer: OnTransfer,
     /// What both commands that run another one share.
     #[command(flatten)]
     pub run: RunArgs,
+}
+
+/// What becomes of CMD when the server asks to hand over what it runs under.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OnTransfer {
+    /// It is stopped, and the other gets the lock
+    Stop,
+    /// It runs on; the other gets the lock only if it ends in time by itself
+    Ignore,
 }
 
 /// What `lock` and `elect` share.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::values;
+use super::{ModeArgs, values};
 
 /// `tenure watch`.
 #[derive(Debug, Args)]
@@ -104,6 +104,9 @@ pub struct AcquireArgs {
     /// How long to wait for the lock
     #[arg(short = 'w', long, value_name = "DURATION", value_parser = values::duration, default_value = "0")]
     pub wait: Duration,
+    /// With whom to share it.
+    #[command(flatten)]
+    pub mode: ModeArgs,
     /// Nobody else gets the lock before this has passed since the grant
     #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "0")]
     pub min_hold: Duration,
@@ -136,25 +139,4 @@ pub struct ReleaseArgs {
     /// The fencing token of the hold
     #[arg(long)]
     pub token: u64,
-}
-
-/// `tenure evict`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-The holder learns of it at once, but may still be at work: make sure that it has ended, or that the
-resource checks the fencing token. Prefer `tenure close` for a session that is known to be dead.
-
-Example: tenure evict nightly --token 42 --note 'host is gone'")]
-pub struct EvictArgs {
-    /// The lock
-    pub name: String,
-    /// Evict only the hold with this fencing token [default: whoever holds it]
-    #[arg(long, default_value_t = 0)]
-    pub token: u64,
-    /// Why, for history
-    #[arg(long, default_value = "")]
-    pub note: String,
-    /// Who evicts, for history
-    #[arg(long, env = "USER", default_value = "unknown", hide_env_values = true)]
-    pub operator: String,
 }

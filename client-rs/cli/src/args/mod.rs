@@ -3,6 +3,8 @@
 mod child;
 mod health;
 mod locks;
+mod mode;
+mod operate;
 mod values;
 
 use std::path::PathBuf;
@@ -10,11 +12,13 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub use child::{ElectArgs, ExecArgs, GuardArgs, LockArgs, OwnStep, RunArgs, Step};
+pub use child::{ElectArgs, ExecArgs, GuardArgs, LockArgs, OnTransfer, OwnStep, RunArgs, Step};
 pub use health::HealthArgs;
 pub use locks::{
-    AcquireArgs, EvictArgs, GetArgs, HistoryArgs, LsArgs, ReleaseArgs, SessionIdArgs, SessionsArgs, WatchArgs, WhyArgs,
+    AcquireArgs, GetArgs, HistoryArgs, LsArgs, ReleaseArgs, SessionIdArgs, SessionsArgs, WatchArgs, WhyArgs,
 };
+pub use mode::ModeArgs;
+pub use operate::{BlockedArgs, EvictArgs, SetArgs, TransferArgs};
 
 use crate::exit;
 
@@ -107,8 +111,14 @@ pub enum Command {
     Release(ReleaseArgs),
     /// End a session, and with it all that it holds and waits for
     Close(SessionIdArgs),
+    /// Hand a lock over to one who waits for it, as planned and without a gap (for operators; kept in history)
+    Transfer(TransferArgs),
     /// Take a lock away from its holder (for operators; kept in history)
     Evict(EvictArgs),
+    /// Set the limit of a lock's permits, and whether better candidates preempt; or show what is set
+    Set(SetArgs),
+    /// List who waits for what, behind whom, and the deadlocks
+    Blocked(BlockedArgs),
     /// Check connections, health, the write path and clocks
     Doctor,
     /// Print a shell's completion script
@@ -188,6 +198,17 @@ mod tests {
             "tenure elect --health-cmd true --health-retries 0 a -- make",
             "tenure elect --health-retries 2 a -- make",
             "tenure elect --health-cmd= a -- make",
+            "tenure lock --shared --permits 2 a -- make",
+            "tenure lock --shared --limit 2 a -- make",
+            "tenure lock --permits 0 a -- make",
+            "tenure lock --on-transfer never a -- make",
+            "tenure elect --shared a -- make",
+            "tenure acquire a --session s --limit 1000001",
+            "tenure set a --limit 2 --no-limit",
+            "tenure set a --preempt --no-preempt",
+            "tenure set a --settling 1s",
+            "tenure set a --drain 1s",
+            "tenure transfer a --token x",
             "tenure release a --session s",
             "tenure history",
             "tenure history a --limit 0",

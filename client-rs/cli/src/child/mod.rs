@@ -2,7 +2,8 @@
 //!
 //! Three processes see to it. `tenure` itself starts CMD in a process group of its own, passes signals on, and stops the
 //! group by [`Schedule`]. A *guard*, a second process of the same program, is told the same deadlines; it stops the group
-//! should `tenure` be frozen or killed, and gives the lock back after a kill. And CMD dies with `tenure` by the kernel's hand (Linux), should both be killed.
+//! should `tenure` be frozen or killed, and gives the lock back after a kill. It need not know of handoffs: what nobody
+//! confirms does not take place. And CMD dies with `tenure` by the kernel's hand (Linux), should both be killed.
 //! Should CMD hang, a [`HealthCheck`] tells, so that the hold is not kept for it.
 
 mod exec;

@@ -70,6 +70,13 @@ impl Schedule {
         }
     }
 
+    /// What is to be done at `now`, if the hold is valid until `end` and CMD was asked to be gone by `gone_by`, so that the
+    /// hold can be handed over.
+    pub fn due_to_hand_over(&self, now: Duration, end: Duration, gone_by: Duration) -> Action {
+        let kill_at = end.saturating_sub(self.kill_before).min(gone_by);
+        if now >= kill_at { Action::Kill } else { Action::Term(kill_at) }
+    }
+
     /// The end of the validity that makes SIGTERM due at `now`: for a hold that has ended already.
     pub fn end_if_lost(&self, now: Duration) -> Duration {
         now.saturating_add(self.term_before)
@@ -119,6 +126,17 @@ mod tests {
         let end = schedule.end_if_lost(1000 * MS);
         assert_eq!(schedule.due(1000 * MS, end), Action::Term(1200 * MS));
         assert_eq!(schedule.due(1200 * MS, end), Action::Kill);
+    }
+
+    #[test]
+    fn a_handoff_gives_the_command_all_the_time_that_there_is() {
+        let schedule = Schedule { term_before: 250 * MS, kill_before: 50 * MS };
+        let at = |now, end| schedule.due_to_hand_over(now, end, 5000 * MS);
+        assert_eq!(at(1000 * MS, 10_000 * MS), Action::Term(5000 * MS));
+        assert_eq!(at(5000 * MS, 10_000 * MS), Action::Kill);
+        // The hold ends sooner, unless it is renewed.
+        assert_eq!(at(1000 * MS, 4000 * MS), Action::Term(3950 * MS));
+        assert_eq!(at(3950 * MS, 4000 * MS), Action::Kill);
     }
 
     #[test]

@@ -66,6 +66,13 @@ const UNRENEWED: &str = "it could not be renewed in time";
 pub enum Validity {
     /// Nobody else is given the lock before this time since the machine's start.
     Until(Duration),
+    /// As `Until`, and the hold is to be handed over: CMD is stopped, and should be gone by a time since the machine's start.
+    HandOver {
+        /// Nobody else is given the lock before this time.
+        until: Duration,
+        /// When CMD should be gone.
+        gone_by: Duration,
+    },
     /// The hold is over: why, in words.
     Lost(String),
 }
@@ -77,6 +84,8 @@ pub enum Outcome {
     Ended(u8),
     /// The hold was lost, and CMD was stopped: why, in words.
     Lost(String),
+    /// The hold is to be handed over, and CMD was stopped for that.
+    Stopped,
 }
 
 /// Runs CMD while `validity` lasts, and passes `signals` on to it.
@@ -121,7 +130,8 @@ pub async fn supervise(
                 running.terminal.attend(&running.tree, notice);
             }
             () = sleep(limit) => {
-                if running.killed {
+                // As long as the hold lasts, there is time to wait for one that cannot be killed.
+                if running.killed && running.lost.is_some() {
                     return Err(Failure::new(exit::HOLD_LOST, "the hold is lost, and the command cannot be killed")
                         .next("see what it hangs on: ps -o pid,stat,wchan,cmd; only the fencing token protects you now"));
                 }
@@ -140,6 +150,8 @@ struct Running<'a> {
     /// The end of the validity that CMD is held to.
     end: Duration,
     lost: Option<String>,
+    /// When CMD should be gone, so that the hold can be handed over.
+    gone_by: Option<Duration>,
     termed: bool,
     killed: bool,
 }
@@ -167,13 +179,20 @@ impl<'a> Running<'a> {
         }
         let terminal = Terminal::open();
         let end = Duration::MAX;
-        Ok(Self { task, child, tree, guard, terminal, end, lost: None, termed: false, killed: false })
+        Ok(Self { task, child, tree, guard, terminal, end, lost: None, gone_by: None, termed: false, killed: false })
     }
 
     /// Takes in what is known of the hold, and passes it on to the guard.
     async fn heed(&mut self, validity: &Validity) {
+        if let Validity::HandOver { gone_by, .. } = validity
+            && self.gone_by.is_none()
+            // One that has just ended needs not be stopped.
+            && matches!(self.child.try_wait(), Ok(None))
+        {
+            self.gone_by = Some(*gone_by);
+        }
         match validity {
-            Validity::Until(end) => {
+            Validity::Until(end) | Validity::HandOver { until: end, .. } => {
                 if self.lost.is_none() || !self.killed {
                     self.end = *end;
                 }
@@ -192,7 +211,13 @@ impl<'a> Running<'a> {
     /// Does what is due now, and says how long there is nothing to do.
     async fn stop_if_due(&mut self, schedule: &Schedule) -> Duration {
         let now = since_boot();
-        let at = match schedule.due(now, self.end) {
+        let mut due = schedule.due(now, self.end);
+        if !matches!(due, Action::Wait(_)) {
+            self.lose();
+        } else if let Some(gone_by) = self.gone_by {
+            due = schedule.due_to_hand_over(now, self.end, gone_by);
+        }
+        let at = match due {
             Action::Wait(at) => {
                 self.termed = false;
                 at
@@ -201,8 +226,9 @@ impl<'a> Running<'a> {
                 if !self.termed {
                     self.termed = true;
                     self.tell("termed\n").await;
-                    let why = self.lose();
-                    say(&format!("tenure: {} is at its end ({why}): stopping the command", self.task.lock));
+                    if let Some(why) = &self.lost {
+                        say(&format!("tenure: {} is at its end ({why}): stopping the command", self.task.lock));
+                    }
                     self.tree.terminate();
                 }
                 kill_at
@@ -210,7 +236,6 @@ impl<'a> Running<'a> {
             Action::Kill => {
                 if !self.killed {
                     self.killed = true;
-                    self.lose();
                     self.tree.kill();
                 }
                 now + LAST_WAIT
@@ -219,15 +244,12 @@ impl<'a> Running<'a> {
         at.saturating_sub(now)
     }
 
-    /// The hold is lost, if it was not before. Answers why.
-    fn lose(&mut self) -> String {
-        let why = self.lost.get_or_insert_with(|| {
-            match self.task.health.as_ref().map(|check| check.health.borrow().clone()) {
-                Some(Health::Unhealthy(why)) => why,
-                Some(Health::Healthy) | None => UNRENEWED.to_owned(),
-            }
+    /// The hold is lost, if it was not before.
+    fn lose(&mut self) {
+        self.lost.get_or_insert_with(|| match self.task.health.as_ref().map(|check| check.health.borrow().clone()) {
+            Some(Health::Unhealthy(why)) => why,
+            Some(Health::Healthy) | None => UNRENEWED.to_owned(),
         });
-        why.clone()
     }
 
     /// Tells the guard something; a guard that does not listen is replaced.
@@ -251,14 +273,17 @@ impl<'a> Running<'a> {
             // The guard stopped it while this process was frozen, and this is the first that is seen of it.
             self.lose();
         }
-        if let Some(why) = self.lost.take() {
+        let outcome = match self.lost.take() {
+            Some(why) => Outcome::Lost(why),
+            None if self.gone_by.is_some() => Outcome::Stopped,
+            None => Outcome::Ended(code(status)),
+        };
+        if !matches!(outcome, Outcome::Ended(_)) {
             // What CMD started must not outlive the hold either.
             self.tree.kill();
-            self.dismiss().await;
-            return Outcome::Lost(why);
         }
         self.dismiss().await;
-        Outcome::Ended(code(status))
+        outcome
     }
 
     async fn dismiss(&mut self) {

@@ -1,15 +1,14 @@
-//! `acquire`, `renew`, `release`, `close`, `evict`: one call each, for scripts and operators.
+//! `acquire`, `renew`, `release`, `close`: one call each, for scripts.
 
 use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::session_service_client::SessionServiceClient;
-use tenure_proto::v1::{
-    AcquireRequest, AcquireResponse, CloseSessionRequest, EvictRequest, EvictResponse, ReleaseRequest, RenewRequest,
-};
+use tenure_proto::v1::{AcquireRequest, AcquireResponse, CloseSessionRequest, ReleaseRequest, RenewRequest};
 
+use super::proto_duration;
 use crate::Context;
-use crate::args::{AcquireArgs, EvictArgs, ReleaseArgs, SessionIdArgs};
+use crate::args::{AcquireArgs, ReleaseArgs, SessionIdArgs};
 use crate::exit::{self, Failure};
-use crate::output::{claims, describe_claim, duration, plain};
+use crate::output::{describe_claim, duration, in_mode, plain};
 use crate::rpc::Repeat;
 
 pub async fn acquire(context: &Context, args: AcquireArgs) -> Result<u8, Failure> {
@@ -26,6 +25,7 @@ pub async fn acquire(context: &Context, args: AcquireArgs) -> Result<u8, Failure
         metadata: args.metadata.into_iter().collect(),
         min_hold: if args.min_hold.is_zero() { None } else { Some(proto_duration(args.min_hold)?) },
         disconnect_grace: None,
+        ..args.mode.of_request()
     };
     let response = context
         .rpc
@@ -85,34 +85,14 @@ pub async fn close(context: &Context, args: SessionIdArgs) -> Result<u8, Failure
     Ok(exit::OK)
 }
 
-pub async fn evict(context: &Context, args: EvictArgs) -> Result<u8, Failure> {
-    let operator = if args.operator.is_empty() { "unknown".to_owned() } else { args.operator };
-    // Without a token a second try could hit the next holder.
-    let repeat = if args.token == 0 { Repeat::Unsafe } else { Repeat::Safe };
-    let request = EvictRequest {
-        namespace: context.global.namespace.clone(),
-        name: args.name,
-        token: args.token,
-        operator,
-        note: args.note,
-    };
-    let response = context
-        .rpc
-        .call(repeat, |channel| {
-            let request = request.clone();
-            async move { LockServiceClient::new(channel).evict(request).await }
-        })
-        .await?;
-    context.output.message(&response, |response| describe_eviction(&request.name, response))?;
-    Ok(exit::OK)
-}
-
 fn describe_answer(request: &AcquireRequest, response: &AcquireResponse) -> String {
     let names = request.names.iter().map(|name| plain(name)).collect::<Vec<_>>().join(" ");
     if response.acquired {
         let session = plain(&response.session_id);
         let ttl = duration(response.ttl);
-        return format!("{names}: acquired, token {}, session {session}, for {ttl} unless renewed", response.token);
+        let mode = response.claim.as_ref().map(in_mode).unwrap_or_default();
+        let token = response.token;
+        return format!("{names}: acquired, token {token}{mode}, session {session}, for {ttl} unless renewed");
     }
     match &response.holder {
         Some(holder) => {
@@ -124,24 +104,14 @@ fn describe_answer(request: &AcquireRequest, response: &AcquireResponse) -> Stri
             };
             match holder.token {
                 0 => format!("{names}: not acquired: {} waits ahead{place}", describe_claim(holder)),
-                token => format!("{names}: not acquired: held by {}, token {token}{place}", describe_claim(holder)),
+                token => {
+                    let (who, mode) = (describe_claim(holder), in_mode(holder));
+                    format!("{names}: not acquired: held by {who}, token {token}{mode}{place}")
+                }
             }
         }
         None => format!("{names}: not acquired"),
     }
-}
-
-fn describe_eviction(name: &str, response: &EvictResponse) -> String {
-    let name = plain(name);
-    if response.evicted.is_empty() {
-        return format!("{name}: nobody held it, so nobody was evicted");
-    }
-    format!("{name}: evicted at revision {}\n\n{}", response.revision, claims(response.evicted.iter()))
-}
-
-fn proto_duration(duration: std::time::Duration) -> Result<prost_types::Duration, Failure> {
-    prost_types::Duration::try_from(duration)
-        .map_err(|_| Failure::new(exit::USAGE, format!("{} s is too long a time", duration.as_secs())))
 }
 
 #[cfg(test)]
@@ -177,18 +147,5 @@ mod tests {
         assert_eq!(describe_answer(&asked(), &held), "nightly: not acquired: held by session host-b, token 41");
         let queued = AcquireResponse { holder: Some(claim(0)), ..Default::default() };
         assert_eq!(describe_answer(&asked(), &queued), "nightly: not acquired: session host-b waits ahead");
-    }
-
-    #[test]
-    fn an_eviction_shows_what_was_evicted() {
-        let response = EvictResponse { evicted: vec![claim(41)], revision: 50 };
-        let text = describe_eviction("nightly", &response);
-        assert!(text.contains("evicted at revision 50") && text.contains("host-b") && text.contains("41"), "{text}");
-        assert!(describe_eviction("nightly", &EvictResponse::default()).contains("nobody held it"));
-    }
-
-    #[test]
-    fn durations_that_no_message_can_carry_are_refused() {
-        assert_eq!(proto_duration(std::time::Duration::MAX).unwrap_err().code, exit::USAGE);
     }
 }

@@ -30,7 +30,7 @@ fn is_over(error: &Error) -> bool {
 
 async fn campaign(context: &Context, args: &ElectArgs, client: &Client, signals: &mut Signals) -> Result<u8, Failure> {
     let names = [args.name.clone()];
-    let ask = Ask { priority: args.priority, ..Ask::new(&names, &args.run) };
+    let ask = Ask { priority: args.priority, on_transfer: args.on_transfer, ..Ask::new(&names, &args.run) };
     let mut pause = PAUSES.0;
     loop {
         let guard = match ask.ask(client, Patience::Forever, signals).await {
@@ -54,18 +54,18 @@ async fn campaign(context: &Context, args: &ElectArgs, client: &Client, signals:
         if !args.run.quiet {
             say(&format!("tenure: leading {}, token {}", ask.shown(), guard.token()));
         }
-        match ask.run(context, guard, signals).await? {
+        let ended = match ask.run(context, guard, signals).await? {
             Outcome::Ended(code) => return Ok(code),
-            Outcome::Lost(why) if args.once => {
-                let message = format!("the lead of {} was lost ({why}), so the command was stopped", ask.shown());
-                return Err(Failure::new(exit::HOLD_LOST, message));
-            }
-            Outcome::Lost(why) => {
-                if let Some(signal) = signals.asked_to_end() {
-                    return Ok(exit::of_signal(signal.as_raw()));
-                }
-                say(&format!("tenure: the lead of {} was lost ({why}); campaigning again", ask.shown()));
-            }
+            Outcome::Lost(why) => format!("was lost ({why})"),
+            Outcome::Stopped => "was handed over".to_owned(),
+        };
+        if args.once {
+            let message = format!("the lead of {} {ended}, so the command was stopped", ask.shown());
+            return Err(Failure::new(exit::HOLD_LOST, message));
         }
+        if let Some(signal) = signals.asked_to_end() {
+            return Ok(exit::of_signal(signal.as_raw()));
+        }
+        say(&format!("tenure: the lead of {} {ended}; campaigning again", ask.shown()));
     }
 }

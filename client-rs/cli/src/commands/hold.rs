@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use tenure_client::{
     Attempt, Busy, Client, ClientOptions, Error, Guard, Progress, Session, SessionOptions, SessionState,
+    TransferRequest,
 };
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::waiting;
 use crate::Context;
-use crate::args::{RunArgs, own_program};
+use crate::args::{ModeArgs, OnTransfer, RunArgs, own_program};
 use crate::child::{
     Health, HealthCheck, MOST_GRACE_DIVISOR, Outcome, Schedule, SessionToClose, Signals, Task, Validity, since_boot,
     supervise,
@@ -29,8 +30,10 @@ const CLOSING: Duration = Duration::from_secs(1);
 pub struct Ask<'a> {
     pub names: &'a [String],
     pub session_id: Option<&'a str>,
+    pub mode: ModeArgs,
     pub priority: i32,
     pub min_hold: Duration,
+    pub on_transfer: OnTransfer,
     pub run: &'a RunArgs,
     /// Stalled while CMD is unhealthy.
     pub progress: Progress,
@@ -77,7 +80,16 @@ impl<'a> Ask<'a> {
     /// Asks for these locks, with nothing special about it.
     pub fn new(names: &'a [String], run: &'a RunArgs) -> Self {
         let progress = Progress::within(Duration::MAX);
-        Self { names, session_id: None, priority: 0, min_hold: Duration::ZERO, run, progress }
+        Self {
+            names,
+            session_id: None,
+            mode: ModeArgs::EXCLUSIVE,
+            priority: 0,
+            min_hold: Duration::ZERO,
+            on_transfer: OnTransfer::Ignore,
+            run,
+            progress,
+        }
     }
 
     /// The locks, for messages.
@@ -118,6 +130,7 @@ impl<'a> Ask<'a> {
             .priority(self.priority)
             .min_hold(self.min_hold)
             .with_metadata(self.run.metadata.iter().cloned().collect());
+        let request = self.mode.of(request);
         match patience {
             Patience::Forever => request.acquire().await.map(Attempt::Acquired),
             Patience::Until(end) => request.acquire_within(end.saturating_duration_since(Instant::now())).await,
@@ -161,10 +174,11 @@ impl<'a> Ask<'a> {
         let (tell, validity) = watch::channel(Validity::Until(ends_at(&session)));
         let outcome = tokio::select! {
             outcome = supervise(&task, validity, signals) => outcome,
-            never = keep_telling(&guard, &session, &self.progress, &tell) => match never {},
+            never = self.keep_telling(&guard, &session, &tell) => match never {},
             never = self.follow_health(&task) => match never {},
         };
-        if let Ok(Outcome::Ended(_)) = outcome
+        // If a handoff was asked for, this confirms it.
+        if let Ok(Outcome::Ended(_) | Outcome::Stopped) = outcome
             && let Err(error) = guard.release().await
         {
             say(&format!("tenure: {} could not be given back; it is free after its TTL: {error}", self.shown()));
@@ -197,49 +211,76 @@ impl<'a> Ask<'a> {
             let _ = health.changed().await;
         }
     }
-}
 
-/// Tells how long the hold is valid, each time that it was renewed, and that it is lost.
-async fn keep_telling(
-    guard: &Guard,
-    session: &Session,
-    progress: &Progress,
-    tell: &watch::Sender<Validity>,
-) -> std::convert::Infallible {
-    let pause = window(session) / LOOKS;
-    let mut lost = std::pin::pin!(guard.lost());
-    let mut state = session.state();
-    let mut at_risk = false;
-    loop {
-        match &*state.borrow_and_update() {
-            SessionState::AtRisk if !at_risk => {
-                at_risk = true;
-                let why = if progress.is_stalled() { "the command is unhealthy" } else { "no server answers renewals" };
-                say(&format!("tenure: {why}; the hold is at risk"));
+    /// Tells how long the hold is valid, each time that it was renewed, and that it is to be handed over, or is lost.
+    async fn keep_telling(
+        &self,
+        guard: &Guard,
+        session: &Session,
+        tell: &watch::Sender<Validity>,
+    ) -> std::convert::Infallible {
+        let pause = window(session) / LOOKS;
+        let mut lost = std::pin::pin!(guard.lost());
+        let mut state = session.state();
+        let mut at_risk = false;
+        let mut until = ends_at(session);
+        let mut asked = None;
+        loop {
+            match &*state.borrow_and_update() {
+                SessionState::AtRisk if !at_risk => {
+                    at_risk = true;
+                    let why = if self.progress.is_stalled() {
+                        "the command is unhealthy"
+                    } else {
+                        "no server answers renewals"
+                    };
+                    say(&format!("tenure: {why}; the hold is at risk"));
+                }
+                SessionState::Healthy if at_risk => {
+                    at_risk = false;
+                    say("tenure: renewed; the hold is safe again");
+                }
+                _ => {}
             }
-            SessionState::Healthy if at_risk => {
-                at_risk = false;
-                say("tenure: renewed; the hold is safe again");
+            tokio::select! {
+                why = &mut lost => {
+                    tell.send_replace(Validity::Lost(why.to_string()));
+                    std::future::pending::<()>().await;
+                }
+                _ = guard.transfer_requested(), if asked.is_none() => {}
+                () = sleep(pause) => {}
             }
-            _ => {}
-        }
-        tokio::select! {
-            why = &mut lost => {
-                tell.send_replace(Validity::Lost(why.to_string()));
-                std::future::pending::<()>().await;
+            let request = guard.transfer_request();
+            let asked_anew = request != asked;
+            asked = request;
+            if asked_anew && let Some(request) = &asked {
+                say(&self.announcement(request));
             }
-            () = sleep(pause) => {
-                let until = ends_at(session);
-                tell.send_if_modified(|known| {
-                    // Two readings of the clock make each reading a little different.
-                    let later = matches!(known, Validity::Until(before) if until > *before + pause);
-                    if later {
-                        *known = Validity::Until(until);
+            let now = ends_at(session);
+            // Two readings of the clock make each reading a little different.
+            if now > until + pause || asked_anew {
+                until = now;
+                tell.send_replace(match &asked {
+                    Some(request) if self.on_transfer == OnTransfer::Stop => {
+                        Validity::HandOver { until, gone_by: since_boot() + request.remaining() }
                     }
-                    later
+                    _ => Validity::Until(until),
                 });
             }
         }
+    }
+
+    fn announcement(&self, request: &TransferRequest) -> String {
+        let mut by = request.operator.as_ref().map_or_else(String::new, |name| format!(" by {}", plain(name)));
+        if let Some(note) = &request.note {
+            by.push_str(&format!(" ({})", plain(note)));
+        }
+        let drain = show_duration(request.drain);
+        let then = match self.on_transfer {
+            OnTransfer::Stop => "stopping the command",
+            OnTransfer::Ignore => "the command runs on (see --on-transfer)",
+        };
+        format!("tenure: asked{by} to hand over {} within {drain}: {then}", self.shown())
     }
 }
 

@@ -14,8 +14,10 @@ pub async fn lock(context: &Context, args: LockArgs) -> Result<u8, Failure> {
     let client = client(context, &args.run).await?;
     let ask = Ask {
         session_id: args.session_id.as_deref(),
+        mode: args.mode,
         priority: args.priority,
         min_hold: args.min_hold,
+        on_transfer: args.on_transfer,
         ..Ask::new(&args.names, &args.run)
     };
     let patience = match (args.no_wait, args.wait) {
@@ -29,6 +31,10 @@ pub async fn lock(context: &Context, args: LockArgs) -> Result<u8, Failure> {
             Ok(Outcome::Lost(why)) => Err(Failure::new(
                 exit::HOLD_LOST,
                 format!("{} was lost while the command ran ({why}), so it was stopped", ask.shown()),
+            )),
+            Ok(Outcome::Stopped) => Err(Failure::new(
+                exit::HOLD_LOST,
+                format!("{} was handed over while the command ran, so it was stopped", ask.shown()),
             )),
             Err(failure) => Err(failure),
         },

@@ -6,16 +6,38 @@ mod elect;
 mod history;
 mod hold;
 mod lock;
+mod operate;
 mod read;
 mod waiting;
 mod watch;
 mod why;
 
-pub use change::{acquire, close, evict, release, renew};
+use std::time::Duration;
+
+pub use change::{acquire, close, release, renew};
 pub use doctor::doctor;
 pub use elect::elect;
 pub use history::history;
 pub use lock::lock;
+pub use operate::{blocked, evict, set, transfer};
 pub use read::{get, ls, sessions};
 pub use watch::watch;
 pub use why::why;
+
+use crate::exit::{self, Failure};
+
+/// A duration of the command line as the contract has it.
+fn proto_duration(duration: Duration) -> Result<prost_types::Duration, Failure> {
+    prost_types::Duration::try_from(duration)
+        .map_err(|_| Failure::new(exit::USAGE, format!("{} s is too long a time", duration.as_secs())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_that_no_message_can_carry_are_refused() {
+        assert_eq!(proto_duration(Duration::MAX).unwrap_err().code, exit::USAGE);
+    }
+}

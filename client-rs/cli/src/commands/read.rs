@@ -13,7 +13,7 @@ use crate::output;
 use crate::rpc::Repeat;
 
 /// The most that the service gives at once.
-const PAGE: i32 = 1000;
+pub const PAGE: i32 = 1000;
 
 pub async fn ls(context: &Context, args: LsArgs) -> Result<u8, Failure> {
     let mut all = ListLocksResponse::default();

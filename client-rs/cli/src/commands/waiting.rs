@@ -42,13 +42,17 @@ async fn look(client: &Client, session: &Session, names: &[String]) -> Option<St
 }
 
 fn describe(lock: &Lock, session: &str) -> Option<String> {
-    let holder = lock.holders.first().filter(|claim| claim.session_id != session)?;
+    let holder = lock.holders.first().filter(|_| lock.holders.iter().all(|claim| claim.session_id != session))?;
+    let others = match lock.holder_count {
+        0 | 1 => String::new(),
+        count => format!(" and {} more", count - 1),
+    };
     let place = match lock.waiters.iter().position(|claim| claim.session_id == session) {
         Some(0) => "; you are next".to_owned(),
         Some(ahead) => format!("; {ahead} before you in the queue"),
         None => String::new(),
     };
-    Some(format!("waiting for {}: {}{place}", plain(&lock.name), describe_holder(holder)))
+    Some(format!("waiting for {}: {}{others}{place}", plain(&lock.name), describe_holder(holder)))
 }
 
 /// One line at the bottom of the terminal.
@@ -76,7 +80,7 @@ impl Drop for Line {
 
 #[cfg(test)]
 mod tests {
-    use tenure_client::{Claim, ClaimState};
+    use tenure_client::{Claim, ClaimState, LockSettings, Mode};
 
     use super::*;
 
@@ -91,6 +95,9 @@ mod tests {
             metadata: Default::default(),
             priority: 0,
             min_hold: Duration::ZERO,
+            mode: Mode::Exclusive,
+            transfer: None,
+            deadlock: Vec::new(),
         }
     }
 
@@ -100,6 +107,9 @@ mod tests {
             holders: vec![claim("a", Some(41))],
             waiters: waiters.iter().map(|session| claim(session, None)).collect(),
             waiter_count: waiters.len() as u64,
+            holder_count: 1,
+            limit: None,
+            settings: LockSettings::default(),
         }
     }
 
@@ -109,6 +119,16 @@ mod tests {
         assert_eq!(text, "waiting for nightly: held by session a, token 41; 1 before you in the queue");
         assert!(describe(&lock(&["me"]), "me").unwrap().ends_with("; you are next"));
         assert!(describe(&lock(&[]), "me").unwrap().ends_with("token 41"));
+    }
+
+    #[test]
+    fn several_holders_are_counted() {
+        let (mut lock, me) = (lock(&["me"]), "me");
+        lock.holders.push(claim("b", Some(42)));
+        lock.holder_count = 2;
+        let text = describe(&lock, me).unwrap();
+        assert_eq!(text, "waiting for nightly: held by session a, token 41 and 1 more; you are next");
+        assert_eq!(describe(&lock, "b"), None);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use tenure_proto::v1::watch_service_client::WatchServiceClient;
 use tenure_proto::v1::{
-    ClaimState, EndReason, Event, EventType, HistoryGoneCause, Lock, WatchRequest, WatchResponse, watch_response::Kind,
+    Claim, EndReason, Event, EventType, HistoryGoneCause, Lock, WatchRequest, WatchResponse, watch_response::Kind,
 };
 use tokio::time::sleep;
 use tonic::Streaming;
@@ -12,7 +12,7 @@ use tonic::Streaming;
 use crate::Context;
 use crate::args::WatchArgs;
 use crate::exit::Failure;
-use crate::output::{claim_state, describe_claim, plain, say};
+use crate::output::{describe_claim, handing_over, in_mode, metadata, plain, say, settings, who_holds};
 use crate::refusal;
 use crate::rpc::Repeat;
 
@@ -25,6 +25,7 @@ pub async fn watch(context: &Context, args: WatchArgs) -> Result<u8, Failure> {
         names: args.names,
         prefixes: args.prefix,
         after_revision: args.after_revision,
+        groups: Vec::new(),
     };
     let mut stream = open(context, &request).await?;
     let mut pause = PAUSES.0;
@@ -95,33 +96,46 @@ fn lines(response: &WatchResponse) -> Vec<String> {
 }
 
 fn now(lock: &Lock, revision: u64) -> String {
-    let who = match lock.holders.first() {
-        None => "nobody holds it".to_owned(),
-        Some(claim) if claim.state() == ClaimState::Held => {
-            format!("held by {}, token {}", describe_claim(claim), claim.token)
+    let mut text = format!("rev {revision}  {}  {}", plain(&lock.name), who_holds(lock));
+    for holder in &lock.holders {
+        if let Some(asked) = handing_over(holder) {
+            text.push_str(&format!(", token {} is {asked}", holder.token));
         }
-        Some(claim) => format!("nobody holds it: {} after {}", claim_state(claim.state()), describe_claim(claim)),
-    };
-    let waiting = match lock.waiter_count {
-        0 => String::new(),
-        count => format!(", {count} waiting"),
-    };
-    format!("rev {revision}  {}  {who}{waiting}", plain(&lock.name))
+    }
+    match lock.waiter_count {
+        0 => {}
+        count => text.push_str(&format!(", {count} waiting")),
+    }
+    if lock.waiters.iter().any(|waiter| !waiter.deadlock.is_empty()) {
+        text.push_str(" (deadlock)");
+    }
+    if lock.settings.is_some() {
+        text.push_str(&format!("; set: {}", settings(lock.settings.as_ref())));
+    }
+    text
 }
 
 fn happened(event: &Event) -> String {
     let claim = event.claim.clone().unwrap_or_default();
-    let who = describe_claim(&claim);
-    let held = claim.token != 0;
+    let (who, mode, token) = (describe_claim(&claim), in_mode(&claim), claim.token);
     let why = why(event);
     let mut what = match event.r#type() {
-        EventType::Queued => format!("{who} waits for it"),
-        EventType::Granted => format!("granted to {who}, token {}", claim.token),
+        EventType::Queued => format!("{who} waits for it{mode}"),
+        EventType::Granted => format!("granted to {who}, token {token}{mode}"),
         EventType::Lingering => {
-            format!("{why}: {who} gave it back before its minimum hold was over, token {}", claim.token)
+            format!("{why}: {who} gave it back before its minimum hold was over, token {token}")
         }
-        EventType::Ended if held => format!("{why}: {who} no longer holds it, token {}", claim.token),
+        EventType::Ended if token != 0 => format!("{why}: {who} no longer holds it, token {token}"),
         EventType::Ended => format!("{why}: {who} no longer waits for it"),
+        EventType::TransferStarted => {
+            let asked = handing_over(&claim).unwrap_or_else(|| "asked to hand over".to_owned());
+            let by = if event.operator.is_empty() { ", as a better one waits".to_owned() } else { by(event) };
+            format!("{who} is {asked}{by}, token {token}")
+        }
+        EventType::TransferCancelled => format!("{who} did not hand over in time and holds on, token {token}"),
+        EventType::Transferred => transferred(&event.previous.clone().unwrap_or_default(), &claim),
+        EventType::Updated => format!("{who} changed its metadata: {}, token {token}", metadata(&claim.metadata)),
+        EventType::Configured => format!("set: {}{}", settings(event.settings.as_ref()), by(event)),
         EventType::Unspecified => "something that this version does not know".to_owned(),
     };
     if event.vacant && event.r#type() != EventType::Queued {
@@ -134,6 +148,13 @@ fn happened(event: &Event) -> String {
     format!("{time}rev {}  {}  {what}", event.revision, plain(&event.name))
 }
 
+/// A handoff on one line: by owners, or by sessions where those do not tell the two apart.
+fn transferred(from: &Claim, to: &Claim) -> String {
+    let by_owner = !from.owner.is_empty() && !to.owner.is_empty() && from.owner != to.owner;
+    let name = |claim: &Claim| plain(if by_owner { &claim.owner } else { &claim.session_id });
+    format!("transferred: {} (token {}) -> {} (token {})", name(from), from.token, name(to), to.token)
+}
+
 fn why(event: &Event) -> String {
     let reason = match event.end_reason() {
         EndReason::Released => "released",
@@ -144,7 +165,12 @@ fn why(event: &Event) -> String {
         EndReason::Transferred => "transferred",
         EndReason::Unspecified => "ended",
     };
-    let mut text = reason.to_owned();
+    format!("{reason}{}", by(event))
+}
+
+/// The operator, with what that one noted.
+fn by(event: &Event) -> String {
+    let mut text = String::new();
     if !event.operator.is_empty() {
         text.push_str(&format!(" by {}", plain(&event.operator)));
     }
@@ -156,7 +182,7 @@ fn why(event: &Event) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tenure_proto::v1::{Claim, Events, HistoryGone, Progress, Snapshot};
+    use tenure_proto::v1::{Events, HistoryGone, LockSettings, PendingTransfer, Progress, Snapshot};
 
     use super::*;
 
@@ -176,7 +202,7 @@ mod tests {
     }
 
     fn line(event: Event) -> String {
-        told(Kind::Events(Events { events: vec![event] })).concat()
+        told(Kind::Events(Events { events: vec![event], ..Events::default() })).concat()
     }
 
     #[test]
@@ -205,10 +231,54 @@ mod tests {
         assert!(line(left).ends_with("expired: session s2 no longer waits for it"));
     }
 
+    fn holder(owner: &str, session: &str, token: u64) -> Claim {
+        Claim { owner: owner.into(), session_id: session.into(), token, ..Claim::default() }
+    }
+
+    #[test]
+    fn a_handoff_is_one_line() {
+        let transferred = |from: Claim, to: Claim| {
+            let event = Event { claim: Some(to), previous: Some(from), ..event(EventType::Transferred) };
+            line(event).split("leader  ").nth(1).unwrap().to_owned()
+        };
+        let text = transferred(holder("ann", "s1", 4), holder("bob", "s2", 9));
+        assert_eq!(text, "transferred: ann (token 4) -> bob (token 9)");
+        let text = transferred(holder("host", "s1", 4), holder("host", "s2", 9));
+        assert_eq!(text, "transferred: s1 (token 4) -> s2 (token 9)");
+    }
+
+    #[test]
+    fn what_a_holder_is_asked_for_says_by_whom() {
+        let transfer =
+            Some(PendingTransfer { drain: Some(prost_types::Duration { seconds: 9, nanos: 0 }), ..Default::default() });
+        let claim = Some(Claim { transfer, ..holder("ann", "s1", 4) });
+        let mut asked = Event { claim, ..event(EventType::TransferStarted) };
+        let text = line(asked.clone());
+        assert!(
+            text.ends_with("ann (session s1) is asked to hand over within 9s, as a better one waits, token 4"),
+            "{text}"
+        );
+        (asked.operator, asked.note) = ("eve".into(), "drill".into());
+        assert!(line(asked).ends_with("is asked to hand over within 9s by eve (drill), token 4"));
+        let kept = Event { claim: Some(holder("ann", "s1", 4)), ..event(EventType::TransferCancelled) };
+        assert!(line(kept).ends_with("ann (session s1) did not hand over in time and holds on, token 4"));
+    }
+
+    #[test]
+    fn what_is_changed_is_told() {
+        let claim = Claim { metadata: [("addr".into(), "a:1".into())].into(), ..holder("ann", "s1", 4) };
+        let updated = Event { claim: Some(claim), ..event(EventType::Updated) };
+        assert!(line(updated).ends_with("ann (session s1) changed its metadata: addr=a:1, token 4"));
+        let mut set = Event { claim: None, operator: "eve".into(), ..event(EventType::Configured) };
+        assert!(line(set.clone()).ends_with("leader  set: nothing by eve"));
+        set.settings = Some(LockSettings { limit: 5, preempt: None });
+        assert!(line(set).ends_with("leader  set: limit 5 by eve"));
+    }
+
     #[test]
     fn a_snapshot_says_how_things_are() {
         let idle = Lock { name: "leader".into(), ..Lock::default() };
-        let snapshot = Snapshot { locks: vec![idle], more: false };
+        let snapshot = Snapshot { locks: vec![idle], ..Snapshot::default() };
         assert_eq!(told(Kind::Snapshot(snapshot)), ["rev 45  leader  nobody holds it"]);
         assert_eq!(told(Kind::Snapshot(Snapshot::default())), ["rev 45  no lock is held or waited for"]);
     }

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tenure_proto::v1::{Claim, ClaimState, GetLockResponse, ListLocksResponse, Lock};
+use tenure_proto::v1::{Claim, ClaimState, GetLockResponse, ListLocksResponse, Lock, Mode};
 
 use super::style::{finish, plain, table};
+use super::terms::{chain, circles, handing_over, held_mode, in_mode, mode, permits_out, settings};
 
 /// Who has this claim: the owner label, and the session.
 pub fn describe_claim(claim: &Claim) -> String {
@@ -25,9 +26,19 @@ pub fn describe_holder(claim: &tenure_client::Claim) -> String {
     };
     match (claim.state, claim.token) {
         (tenure_client::ClaimState::Lingering, _) => format!("free once the minimum hold of {who} is over"),
-        (_, Some(token)) => format!("held by {who}, token {token}"),
+        (_, Some(token)) => format!("held by {who}, token {token}{}", in_mode_of(claim.mode)),
         (_, None) => format!("{who} waits ahead"),
     }
+}
+
+/// The mode of a claim of the client library, after who has it.
+fn in_mode_of(mode: tenure_client::Mode) -> String {
+    let (mode, permits, limit) = match mode {
+        tenure_client::Mode::Shared => (Mode::Shared, 0, 0),
+        tenure_client::Mode::Permits { permits, limit } => (Mode::Permits, permits, limit.unwrap_or_default()),
+        _ => (Mode::Exclusive, 0, 0),
+    };
+    in_mode(&Claim { mode: mode.into(), permits, limit, ..Claim::default() })
 }
 
 /// A list of locks.
@@ -35,25 +46,32 @@ pub fn locks(response: &ListLocksResponse) -> String {
     if response.locks.is_empty() {
         return "no lock is held or waited for".to_owned();
     }
-    let mut table = table(&["NAME", "STATE", "HOLDER", "SESSION", "TOKEN", "WAITING"]);
+    let mut table = table(&["NAME", "STATE", "MODE", "HOLDER", "SESSION", "TOKEN", "WAITING"]);
     for lock in &response.locks {
-        let waiting = lock.waiter_count.to_string();
-        match lock.holders.as_slice() {
-            [] => {
-                table.add_row([plain(&lock.name), state(lock).into(), "-".into(), "-".into(), "-".into(), waiting]);
-            }
-            holders => {
-                for holder in holders {
-                    table.add_row([
-                        plain(&lock.name),
-                        state(lock).into(),
-                        or_dash(&holder.owner),
-                        plain(&holder.session_id),
-                        holder.token.to_string(),
-                        waiting.clone(),
-                    ]);
-                }
-            }
+        let (name, held) = (plain(&lock.name), held_mode(lock));
+        let waiting = match circles(&lock.waiters).len() {
+            0 => lock.waiter_count.to_string(),
+            _ => format!("{} (deadlock)", lock.waiter_count),
+        };
+        if lock.holders.is_empty() {
+            let state = if lock.waiter_count > 0 { "waited for" } else { "idle" };
+            table.add_row([name, state.into(), held, "-".into(), "-".into(), "-".into(), waiting]);
+            continue;
+        }
+        for holder in &lock.holders {
+            table.add_row([
+                name.clone(),
+                state(holder).to_owned(),
+                held.clone(),
+                or_dash(&holder.owner),
+                plain(&holder.session_id),
+                holder.token.to_string(),
+                waiting.clone(),
+            ]);
+        }
+        if let Some(more) = more_holders(lock) {
+            let dash = || "-".to_owned();
+            table.add_row([name, "held".to_owned(), held, format!("… and {more} more"), dash(), dash(), waiting]);
         }
     }
     finish(&table)
@@ -63,19 +81,24 @@ pub fn locks(response: &ListLocksResponse) -> String {
 pub fn lock(response: &GetLockResponse) -> String {
     let Some(lock) = &response.lock else { return "nobody holds it".to_owned() };
     let name = plain(&lock.name);
-    let mut text = match lock.holders.first() {
-        None => format!("{name}: nobody holds it"),
-        Some(claim) if claim.state() == ClaimState::Lingering => format!(
-            "{name}: nobody holds it; {} released it early, and it stays free until its minimum hold of {} is over",
-            describe_claim(claim),
-            duration(claim.min_hold),
-        ),
-        Some(claim) => format!("{name}: held by {}, token {}", describe_claim(claim), claim.token),
-    };
-    text.push_str(&format!("\nrevision {}", response.revision));
+    let mut text = format!("{name}: {}\nrevision {}", who_holds(lock), response.revision);
+    if lock.settings.is_some() {
+        text.push_str(&format!("\nset: {}", settings(lock.settings.as_ref())));
+    }
+    for holder in &lock.holders {
+        if let Some(asked) = handing_over(holder) {
+            text.push_str(&format!("\ntoken {} is {asked}", holder.token));
+        }
+    }
+    for circle in circles(&lock.waiters) {
+        text.push_str(&format!("\ndeadlock: {}", chain(&circle)));
+    }
     if !lock.holders.is_empty() || !lock.waiters.is_empty() {
         text.push_str("\n\n");
-        text.push_str(&claims(lock.holders.iter().chain(&lock.waiters)));
+        text.push_str(&rows(lock.holders.iter().chain(&lock.waiters), Some(0)));
+    }
+    if let Some(more) = more_holders(lock) {
+        text.push_str(&format!("\n… and {more} more who hold it"));
     }
     let shown = lock.waiters.len() as u64;
     if lock.waiter_count > shown {
@@ -84,23 +107,54 @@ pub fn lock(response: &GetLockResponse) -> String {
     text
 }
 
-/// Claims, a row each, the waiting ones numbered by their place in the queue.
+/// Who holds a lock, in words.
+pub fn who_holds(lock: &Lock) -> String {
+    match lock.holders.as_slice() {
+        [] if lock.limit > 0 => format!("nobody holds any of its {} permits", lock.limit),
+        [] => "nobody holds it".to_owned(),
+        [claim] if claim.state() == ClaimState::Lingering => format!(
+            "nobody holds it; {} released it early, and it stays free until its minimum hold of {} is over",
+            describe_claim(claim),
+            duration(claim.min_hold),
+        ),
+        [claim] => format!("held by {}, token {}{}", describe_claim(claim), claim.token, in_mode(claim)),
+        [claim, ..] if claim.mode() == Mode::Permits => {
+            format!("held by {}: {} of {} permits are out", lock.holder_count, permits_out(lock), lock.limit)
+        }
+        [claim, ..] => format!("held by {}{}", lock.holder_count, in_mode(claim)),
+    }
+}
+
+/// How many hold it beyond those that are shown.
+fn more_holders(lock: &Lock) -> Option<u64> {
+    lock.holder_count.checked_sub(lock.holders.len() as u64).filter(|more| *more > 0)
+}
+
+/// Claims, a row each.
 pub fn claims<'a>(claims: impl Iterator<Item = &'a Claim>) -> String {
-    let mut table = table(&["STATE", "OWNER", "SESSION", "TOKEN", "PRIORITY", "NAMES", "METADATA"]);
-    let mut place = 0;
+    rows(claims, None)
+}
+
+/// Claims, a row each; the waiting ones are numbered by their place after `place`, if it is known.
+fn rows<'a>(claims: impl Iterator<Item = &'a Claim>, mut place: Option<u64>) -> String {
+    let mut table = table(&["STATE", "OWNER", "SESSION", "TOKEN", "MODE", "PRIORITY", "NAMES", "METADATA"]);
     for claim in claims {
-        let state = match claim.state() {
-            ClaimState::Waiting => {
-                place += 1;
-                format!("waiting #{place}")
-            }
-            state => claim_state(state).to_owned(),
-        };
+        let mut state = state(claim).to_owned();
+        if claim.state() == ClaimState::Waiting
+            && let Some(place) = &mut place
+        {
+            *place += 1;
+            state.push_str(&format!(" #{place}"));
+        }
+        if !claim.deadlock.is_empty() {
+            state.push_str(" (deadlock)");
+        }
         table.add_row([
             state,
             or_dash(&claim.owner),
             plain(&claim.session_id),
             if claim.token == 0 { "-".to_owned() } else { claim.token.to_string() },
+            mode(claim),
             claim.priority.to_string(),
             claim.names.iter().map(|name| plain(name)).collect::<Vec<_>>().join(" "),
             metadata(&claim.metadata),
@@ -110,9 +164,10 @@ pub fn claims<'a>(claims: impl Iterator<Item = &'a Claim>) -> String {
 }
 
 /// What a claim's state is called.
-pub fn claim_state(state: ClaimState) -> &'static str {
-    match state {
+fn state(claim: &Claim) -> &'static str {
+    match claim.state() {
         ClaimState::Waiting => "waiting",
+        ClaimState::Held if claim.transfer.is_some() => "handing over",
         ClaimState::Held => "held",
         ClaimState::Lingering => "lingering",
         ClaimState::Unspecified => "unknown",
@@ -140,16 +195,10 @@ pub fn or_dash(text: &str) -> String {
     if text.is_empty() { "-".to_owned() } else { plain(text) }
 }
 
-fn state(lock: &Lock) -> &'static str {
-    match lock.holders.first() {
-        Some(claim) => claim_state(claim.state()),
-        None if lock.waiter_count > 0 => "waited for",
-        None => "idle",
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use tenure_proto::v1::{LockSettings, PendingTransfer};
+
     use super::*;
 
     fn held() -> Claim {
@@ -176,12 +225,17 @@ mod tests {
 
     #[test]
     fn a_list_shows_holder_token_and_queue() {
-        let lock =
-            Lock { name: "nightly".into(), holders: vec![held()], waiters: vec![waiting("worker-8")], waiter_count: 1 };
+        let lock = Lock {
+            name: "nightly".into(),
+            holders: vec![held()],
+            waiters: vec![waiting("worker-8")],
+            waiter_count: 1,
+            ..Lock::default()
+        };
         let text = locks(&ListLocksResponse { locks: vec![lock], ..Default::default() });
         let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
-        assert_eq!(rows[0], ["NAME", "STATE", "HOLDER", "SESSION", "TOKEN", "WAITING"]);
-        assert_eq!(rows[1], ["nightly", "held", "host-a", "worker-7", "41", "1"]);
+        assert_eq!(rows[0], ["NAME", "STATE", "MODE", "HOLDER", "SESSION", "TOKEN", "WAITING"]);
+        assert_eq!(rows[1], ["nightly", "held", "exclusive", "host-a", "worker-7", "41", "1"]);
     }
 
     #[test]
@@ -199,6 +253,7 @@ mod tests {
             holders: vec![held()],
             waiters: vec![waiting("worker-8"), waiting("worker-9")],
             waiter_count: 5,
+            ..Lock::default()
         };
         let text = lock(&GetLockResponse { lock: Some(lock_), revision: 50 });
         assert!(text.starts_with("nightly: held by host-a (session worker-7), token 41\nrevision 50\n"), "{text}");
@@ -207,6 +262,58 @@ mod tests {
         assert!(first < second && text[first..second].contains("worker-8"), "{text}");
         assert!(text.contains("addr=10.0.0.7"));
         assert!(text.ends_with("… and 3 more"));
+    }
+
+    fn permits(session: &str, token: u64, permits: u32) -> Claim {
+        let mode = Mode::Permits.into();
+        Claim { session_id: session.into(), token, mode, permits, limit: 5, ..held() }
+    }
+
+    #[test]
+    fn several_holders_are_shown_with_what_is_out_of_the_limit() {
+        let holders = vec![permits("worker-1", 41, 1), permits("worker-2", 42, 2)];
+        let pool = Lock { name: "pool".into(), holders, holder_count: 2, limit: 5, ..Lock::default() };
+        let text = locks(&ListLocksResponse { locks: vec![pool.clone()], ..Default::default() });
+        let row = |number: usize| text.lines().nth(number).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(row(1), "pool held 3/5 host-a worker-1 41 0");
+        assert_eq!(row(2), "pool held 3/5 host-a worker-2 42 0");
+        let text = lock(&GetLockResponse { lock: Some(Lock { holder_count: 3, ..pool }), revision: 50 });
+        assert!(text.starts_with("pool: held by 3: 3+ of 5 permits are out\n"), "{text}");
+        assert!(text.contains("  2/5  ") && text.ends_with("… and 1 more who hold it"), "{text}");
+    }
+
+    #[test]
+    fn a_reader_is_told_from_a_writer() {
+        let reader = Claim { mode: Mode::Shared.into(), ..held() };
+        let lock = Lock { holders: vec![reader.clone()], holder_count: 1, ..Lock::default() };
+        assert_eq!(who_holds(&lock), "held by host-a (session worker-7), token 41, shared");
+        let lock = Lock { holders: vec![reader.clone(), reader], holder_count: 2, ..Lock::default() };
+        assert_eq!(who_holds(&lock), "held by 2, shared");
+    }
+
+    #[test]
+    fn settings_handoffs_and_deadlocks_are_told() {
+        let transfer = Some(PendingTransfer {
+            to_session_id: "worker-8".into(),
+            drain: Some(prost_types::Duration { seconds: 9, nanos: 0 }),
+        });
+        let circle = ["worker-8", "worker-7"].map(str::to_owned).to_vec();
+        let lock_ = Lock {
+            name: "nightly".into(),
+            holders: vec![Claim { transfer, ..held() }],
+            holder_count: 1,
+            waiters: vec![Claim { deadlock: circle, ..waiting("worker-8") }],
+            waiter_count: 1,
+            settings: Some(LockSettings { limit: 5, preempt: None }),
+            ..Lock::default()
+        };
+        let text = lock(&GetLockResponse { lock: Some(lock_.clone()), revision: 50 });
+        assert!(text.contains("\nset: limit 5\n"), "{text}");
+        assert!(text.contains("\ntoken 41 is asked to hand over to session worker-8 within 9s\n"), "{text}");
+        assert!(text.contains("\ndeadlock: worker-7 -> worker-8 -> worker-7\n"), "{text}");
+        assert!(text.contains("\nhanding over ") && text.contains("\nwaiting #1 (deadlock) "), "{text}");
+        let text = locks(&ListLocksResponse { locks: vec![lock_], ..Default::default() });
+        assert!(text.contains("handing over") && text.ends_with("1 (deadlock)"), "{text}");
     }
 
     #[test]

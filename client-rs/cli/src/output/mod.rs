@@ -1,19 +1,23 @@
 //! What is printed: tables and sentences for people, proto JSON for programs.
 
+mod blocked;
 mod history;
 mod json;
 mod locks;
 mod sessions;
 mod style;
+mod terms;
 mod why;
 
 use std::io::{self, IsTerminal, Write};
 
+pub use blocked::blocked;
 pub use history::history;
 pub use json::Message;
-pub use locks::{claim_state, claims, describe_claim, describe_holder, duration, lock, locks};
+pub use locks::{claims, describe_claim, describe_holder, duration, lock, locks, metadata, who_holds};
 pub use sessions::{session, sessions};
 pub use style::{bold, plain, show_duration};
+pub use terms::{handing_over, in_mode, settings};
 pub use why::{Standing, why};
 
 use crate::args::Format;

@@ -1,9 +1,10 @@
 //! Sessions as text.
 
-use tenure_proto::v1::{ClaimState, GetSessionResponse, ListSessionsResponse, Session};
+use tenure_proto::v1::{ClaimState, GetSessionResponse, ListSessionsResponse, Mode, Session};
 
 use super::locks::{claims, duration, metadata, or_dash};
 use super::style::{finish, plain, table};
+use super::terms::{chain, circles, handing_over, mode};
 
 /// A list of sessions.
 pub fn sessions(response: &ListSessionsResponse) -> String {
@@ -41,6 +42,14 @@ pub fn session(response: &GetSessionResponse) -> String {
         metadata(&session.metadata),
         session.opened_revision,
     );
+    for claim in &session.claims {
+        if let Some(asked) = handing_over(claim) {
+            text.push_str(&format!("\ntoken {} is {asked}", claim.token));
+        }
+    }
+    for circle in circles(&session.claims) {
+        text.push_str(&format!("\ndeadlock: {}", chain(&circle)));
+    }
     if session.claims.is_empty() {
         text.push_str("\nholds nothing, waits for nothing");
     } else {
@@ -50,13 +59,23 @@ pub fn session(response: &GetSessionResponse) -> String {
     text
 }
 
+/// The names of the claims that are in one of these states, with what is not the plain case.
 fn names(session: &Session, states: &[ClaimState]) -> String {
-    let names: Vec<String> = session
-        .claims
-        .iter()
-        .filter(|claim| states.contains(&claim.state()))
-        .flat_map(|claim| claim.names.iter().map(|name| plain(name)))
-        .collect();
+    let mut names = Vec::new();
+    for claim in session.claims.iter().filter(|claim| states.contains(&claim.state())) {
+        let mut notes = Vec::new();
+        if !matches!(claim.mode(), Mode::Unspecified | Mode::Exclusive) {
+            notes.push(mode(claim));
+        }
+        if claim.transfer.is_some() {
+            notes.push("handing over".to_owned());
+        }
+        if !claim.deadlock.is_empty() {
+            notes.push("deadlock".to_owned());
+        }
+        let note = if notes.is_empty() { String::new() } else { format!("({})", notes.join(", ")) };
+        names.extend(claim.names.iter().map(|name| format!("{}{note}", plain(name))));
+    }
     if names.is_empty() { "-".to_owned() } else { names.join(" ") }
 }
 
@@ -88,6 +107,18 @@ mod tests {
             row.split_whitespace().collect::<Vec<_>>(),
             ["worker-7", "host-a", "10s", "300ms", "a", "b", "c", "-"]
         );
+    }
+
+    #[test]
+    fn what_is_not_the_plain_case_is_noted_with_the_name() {
+        let mut session_ = busy();
+        let circle = vec!["worker-7".to_owned(), "worker-8".to_owned()];
+        session_.claims[0].set_mode(Mode::Shared);
+        session_.claims[1] = Claim { deadlock: circle, ..session_.claims[1].clone() };
+        let text = sessions(&ListSessionsResponse { sessions: vec![session_.clone()], ..Default::default() });
+        assert!(text.contains("a(shared) b(shared)  c(deadlock)"), "{text}");
+        let text = session(&GetSessionResponse { session: Some(session_), revision: 1 });
+        assert!(text.contains("\ndeadlock: worker-7 -> worker-8 -> worker-7\n"), "{text}");
     }
 
     #[test]

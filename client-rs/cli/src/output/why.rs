@@ -242,7 +242,7 @@ mod tests {
         let waiter_count = waiters.len() as u64;
         let entries = holds.into_iter().map(|hold| HistoryEntry { kind: Some(Kind::Hold(hold)) }).collect();
         Standing {
-            lock: Lock { name: "job".into(), holders, waiters, waiter_count },
+            lock: Lock { name: "job".into(), holders, waiters, waiter_count, ..Lock::default() },
             revision: 50,
             session: None,
             elsewhere: None,

@@ -1,0 +1,77 @@
+//! With whom a lock may be shared.
+
+use clap::Args;
+use tenure_proto::v1::{AcquireRequest, Mode};
+
+/// The most permits that a lock can have.
+const MOST_PERMITS: i64 = 1_000_000;
+
+/// The mode of a claim: exclusive unless one of these is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Args)]
+pub struct ModeArgs {
+    /// Share it with others who ask for it shared: readers, as against a writer
+    #[arg(long, conflicts_with_all = ["permits", "limit"])]
+    pub shared: bool,
+    /// Take N permits of each lock, out of its limit: 1 to 1000000 [default with --limit: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_PERMITS))]
+    pub permits: Option<u32>,
+    /// How many permits may be out at once; refused if the lock has another limit [default with --permits: the lock's own]
+    #[arg(long, value_name = "N", value_parser = limit())]
+    pub limit: Option<u32>,
+}
+
+/// A limit of permits.
+pub fn limit() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..=MOST_PERMITS)
+}
+
+impl ModeArgs {
+    /// With nobody.
+    pub const EXCLUSIVE: Self = Self { shared: false, permits: None, limit: None };
+
+    /// The mode as a plain call asks for it.
+    pub fn of_request(self) -> AcquireRequest {
+        let mode = match self {
+            Self { shared: true, .. } => Mode::Shared,
+            Self { permits: None, limit: None, .. } => Mode::Exclusive,
+            Self { .. } => Mode::Permits,
+        };
+        AcquireRequest {
+            mode: mode.into(),
+            permits: self.permits.unwrap_or_default(),
+            limit: self.limit.unwrap_or_default(),
+            ..AcquireRequest::default()
+        }
+    }
+
+    /// The request in this mode.
+    pub fn of(self, mut request: tenure_client::LockRequest) -> tenure_client::LockRequest {
+        if self.shared {
+            request = request.shared();
+        }
+        if let Some(permits) = self.permits {
+            request = request.permits(permits);
+        }
+        if let Some(limit) = self.limit {
+            request = request.limit(limit);
+        }
+        request
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn permits_are_asked_for_by_their_number_or_by_their_limit() {
+        let asked = |shared, permits, limit| {
+            let request = ModeArgs { shared, permits, limit }.of_request();
+            (request.mode(), request.permits, request.limit)
+        };
+        assert_eq!(asked(false, None, None), (Mode::Exclusive, 0, 0));
+        assert_eq!(asked(true, None, None), (Mode::Shared, 0, 0));
+        assert_eq!(asked(false, Some(2), None), (Mode::Permits, 2, 0));
+        assert_eq!(asked(false, None, Some(5)), (Mode::Permits, 0, 5));
+    }
+}

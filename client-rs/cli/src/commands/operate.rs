@@ -1,0 +1,227 @@
+//! `transfer`, `evict`, `set`, `blocked`: how operators look after locks.
+
+use std::time::Duration;
+
+use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_proto::v1::{
+    ConfigureLockRequest, EvictRequest, EvictResponse, GetLockRequest, GetLockResponse, ListBlockedRequest,
+    ListBlockedResponse, Lock, LockSettings, Preempt, TransferRequest, TransferResponse,
+};
+
+use super::proto_duration;
+use super::read::PAGE;
+use crate::Context;
+use crate::args::{BlockedArgs, EvictArgs, SetArgs, TransferArgs};
+use crate::exit::{self, Failure};
+use crate::output::{self, claims, describe_claim, plain, settings};
+use crate::rpc::Repeat;
+
+/// How long after the drain the service itself waits for the holder's word.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+pub async fn transfer(context: &Context, args: TransferArgs) -> Result<u8, Failure> {
+    // Without a token a second try could make the next holder hand over.
+    let repeat = if args.token.is_some() { Repeat::Safe } else { Repeat::Unsafe };
+    let request = TransferRequest {
+        namespace: context.global.namespace.clone(),
+        operator: args.by.name(),
+        note: args.by.note,
+        name: args.name,
+        token: args.token.unwrap_or_default(),
+        to_session_id: args.to.unwrap_or_default(),
+        drain: Some(proto_duration(args.drain)?),
+        session_id: String::new(),
+    };
+    let response = context
+        .rpc
+        .with_more_time(args.drain.saturating_add(PATIENCE))
+        .call(repeat, |channel| {
+            let request = request.clone();
+            async move { LockServiceClient::new(channel).transfer(request).await }
+        })
+        .await?;
+    context.output.message(&response, |response| describe_transfer(&request.name, response))?;
+    Ok(exit::OK)
+}
+
+pub async fn evict(context: &Context, args: EvictArgs) -> Result<u8, Failure> {
+    // Without a token a second try could hit the next holder.
+    let repeat = if args.token == 0 { Repeat::Unsafe } else { Repeat::Safe };
+    let request = EvictRequest {
+        namespace: context.global.namespace.clone(),
+        name: args.name,
+        token: args.token,
+        operator: args.by.name(),
+        note: args.by.note,
+    };
+    let response = context
+        .rpc
+        .call(repeat, |channel| {
+            let request = request.clone();
+            async move { LockServiceClient::new(channel).evict(request).await }
+        })
+        .await?;
+    context.output.message(&response, |response| describe_eviction(&request.name, response))?;
+    Ok(exit::OK)
+}
+
+pub async fn set(context: &Context, args: SetArgs) -> Result<u8, Failure> {
+    let namespace = context.global.namespace.clone();
+    let request = GetLockRequest { namespace: namespace.clone(), name: args.name.clone() };
+    let found = context
+        .rpc
+        .call(Repeat::Safe, |channel| {
+            let request = request.clone();
+            async move { LockServiceClient::new(channel).get_lock(request).await }
+        })
+        .await?;
+    if args.only_show() {
+        context.output.message(&found, |found| describe_settings(found.lock.as_ref()))?;
+        return Ok(exit::OK);
+    }
+    let request = ConfigureLockRequest {
+        namespace,
+        settings: Some(changed(found, &args)?),
+        operator: args.by.name(),
+        note: args.by.note,
+        name: args.name,
+    };
+    let response = context
+        .rpc
+        .call(Repeat::Safe, |channel| {
+            let request = request.clone();
+            async move { LockServiceClient::new(channel).configure_lock(request).await }
+        })
+        .await?;
+    context.output.message(&response, |response| describe_settings(response.lock.as_ref()))?;
+    Ok(exit::OK)
+}
+
+pub async fn blocked(context: &Context, args: BlockedArgs) -> Result<u8, Failure> {
+    let mut all = ListBlockedResponse::default();
+    loop {
+        let request = ListBlockedRequest {
+            namespace: context.global.namespace.clone(),
+            deadlocked_only: args.deadlocks,
+            page_size: PAGE,
+            page_token: std::mem::take(&mut all.next_page_token),
+        };
+        let page = context
+            .rpc
+            .call(Repeat::Safe, |channel| {
+                let request = request.clone();
+                async move { LockServiceClient::new(channel).list_blocked(request).await }
+            })
+            .await?;
+        all.blocked.extend(page.blocked);
+        all.revision = page.revision;
+        if page.next_page_token.is_empty() {
+            break;
+        }
+        all.next_page_token = page.next_page_token;
+    }
+    context.output.message(&all, |all| output::blocked(all, args.deadlocks))?;
+    Ok(if args.deadlocks && !all.blocked.is_empty() { exit::CONFLICT } else { exit::OK })
+}
+
+/// What is set once the command line is heeded; what it does not name stays as it is.
+fn changed(found: GetLockResponse, args: &SetArgs) -> Result<LockSettings, Failure> {
+    let mut settings = found.lock.and_then(|lock| lock.settings).unwrap_or_default();
+    if let Some(limit) = args.limit {
+        settings.limit = limit;
+    }
+    if args.no_limit {
+        settings.limit = 0;
+    }
+    if args.preempt {
+        let before = settings.preempt.unwrap_or_default();
+        settings.preempt = Some(Preempt {
+            settling: args.settling.map(proto_duration).transpose()?.or(before.settling),
+            drain: args.drain.map(proto_duration).transpose()?.or(before.drain),
+        });
+    }
+    if args.no_preempt {
+        settings.preempt = None;
+    }
+    Ok(settings)
+}
+
+fn describe_transfer(name: &str, response: &TransferResponse) -> String {
+    let before = response.previous.clone().unwrap_or_default();
+    let now = response.claim.clone().unwrap_or_default();
+    format!(
+        "{}: transferred from {}, token {}, to {}, token {}",
+        plain(name),
+        describe_claim(&before),
+        before.token,
+        describe_claim(&now),
+        response.token,
+    )
+}
+
+fn describe_settings(lock: Option<&Lock>) -> String {
+    let lock = lock.cloned().unwrap_or_default();
+    format!("{}: {} is set", plain(&lock.name), settings(lock.settings.as_ref()))
+}
+
+fn describe_eviction(name: &str, response: &EvictResponse) -> String {
+    let name = plain(name);
+    if response.evicted.is_empty() {
+        return format!("{name}: nobody held it, so nobody was evicted");
+    }
+    format!("{name}: evicted at revision {}\n\n{}", response.revision, claims(response.evicted.iter()))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use tenure_proto::v1::Claim;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    fn claim(token: u64) -> Claim {
+        Claim { names: vec!["nightly".into()], token, session_id: "host-b".into(), ..Default::default() }
+    }
+
+    #[test]
+    fn an_eviction_shows_what_was_evicted() {
+        let response = EvictResponse { evicted: vec![claim(41)], revision: 50 };
+        let text = describe_eviction("nightly", &response);
+        assert!(text.contains("evicted at revision 50") && text.contains("host-b") && text.contains("41"), "{text}");
+        assert!(describe_eviction("nightly", &EvictResponse::default()).contains("nobody held it"));
+    }
+
+    #[test]
+    fn a_transfer_tells_both_holders_with_their_tokens() {
+        let now = Claim { session_id: "s2".into(), owner: "bob".into(), token: 9, ..Claim::default() };
+        let response = TransferResponse { token: 9, claim: Some(now), previous: Some(claim(4)), revision: 9 };
+        assert_eq!(
+            describe_transfer("leader", &response),
+            "leader: transferred from session host-b, token 4, to bob (session s2), token 9"
+        );
+    }
+
+    fn after(before: LockSettings, line: &str) -> LockSettings {
+        let Command::Set(args) = Cli::parse_from(format!("tenure set pool {line}").split(' ')).command else {
+            panic!("not set")
+        };
+        assert!(!args.only_show());
+        let lock = Lock { settings: Some(before), ..Lock::default() };
+        changed(GetLockResponse { lock: Some(lock), revision: 1 }, &args).unwrap()
+    }
+
+    #[test]
+    fn what_is_not_named_stays_as_it_is() {
+        let seconds = |seconds| Some(prost_types::Duration { seconds, nanos: 0 });
+        let preempt = Some(Preempt { settling: seconds(5), drain: seconds(7) });
+        let before = LockSettings { limit: 3, preempt };
+        assert_eq!(after(before, "--limit 4"), LockSettings { limit: 4, preempt });
+        assert_eq!(after(before, "--no-limit"), LockSettings { limit: 0, preempt });
+        assert_eq!(after(before, "--no-preempt"), LockSettings { limit: 3, preempt: None });
+        let settling = Some(Preempt { settling: seconds(1), drain: seconds(7) });
+        assert_eq!(after(before, "--preempt --settling 1s"), LockSettings { limit: 3, preempt: settling });
+        let defaults = Some(Preempt::default());
+        assert_eq!(after(LockSettings::default(), "--preempt"), LockSettings { limit: 0, preempt: defaults });
+    }
+}

@@ -1,0 +1,109 @@
+//! Who waits for whom, as text.
+
+use tenure_proto::v1::{BlockedClaim, Claim, ListBlockedResponse};
+
+use super::locks::{describe_claim, or_dash};
+use super::style::{finish, plain, table};
+use super::terms::{chain, circle, circles, mode};
+
+/// The most claims that are named as in the way of one: the service tells no more.
+const NAMED: usize = 100;
+
+/// The claims that wait, with those that are in their way, and the circles among them.
+pub fn blocked(response: &ListBlockedResponse, deadlocks_only: bool) -> String {
+    if response.blocked.is_empty() {
+        return if deadlocks_only { "no deadlock" } else { "nobody waits" }.to_owned();
+    }
+    let waiting: Vec<Claim> = response.blocked.iter().filter_map(|blocked| blocked.claim.clone()).collect();
+    let circles = circles(&waiting);
+    let mut table = table(&["WAITS FOR", "SESSION", "OWNER", "MODE", "SINCE", "DEADLOCK", "BEHIND"]);
+    for blocked in &response.blocked {
+        let claim = blocked.claim.clone().unwrap_or_default();
+        let number = circle(&claim).and_then(|circle| circles.iter().position(|known| *known == circle));
+        table.add_row([
+            claim.names.iter().map(|name| plain(name)).collect::<Vec<_>>().join(" "),
+            plain(&claim.session_id),
+            or_dash(&claim.owner),
+            mode(&claim),
+            format!("rev {}", claim.id),
+            number.map_or_else(|| "-".to_owned(), |number| format!("#{}", number + 1)),
+            behind(blocked),
+        ]);
+    }
+    let mut text = finish(&table);
+    if !circles.is_empty() {
+        text.push('\n');
+    }
+    for (number, circle) in circles.iter().enumerate() {
+        text.push_str(&format!("\ndeadlock #{}: {}", number + 1, chain(circle)));
+    }
+    if !circles.is_empty() {
+        text.push_str("\nnone of them goes on until one gives something back: end one with tenure close SESSION");
+    }
+    text
+}
+
+fn behind(blocked: &BlockedClaim) -> String {
+    let mut names: Vec<String> = blocked
+        .blocked_by
+        .iter()
+        .map(|claim| match claim.token {
+            0 => format!("{}, who waits", describe_claim(claim)),
+            token => format!("{}, token {token}", describe_claim(claim)),
+        })
+        .collect();
+    if names.is_empty() {
+        return "-".to_owned();
+    }
+    if names.len() >= NAMED {
+        names.push("…".to_owned());
+    }
+    names.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waits(session: &str, name: &str, circle: &[&str]) -> Claim {
+        Claim {
+            id: 7,
+            names: vec![name.into()],
+            session_id: session.into(),
+            deadlock: circle.iter().map(|session| (*session).to_owned()).collect(),
+            ..Claim::default()
+        }
+    }
+
+    fn holds(session: &str, token: u64) -> Claim {
+        Claim { session_id: session.into(), token, ..Claim::default() }
+    }
+
+    #[test]
+    fn deadlocks_are_numbered_and_told_with_their_circle() {
+        let blocked_ = |claim, by| BlockedClaim { claim: Some(claim), blocked_by: vec![by] };
+        let response = ListBlockedResponse {
+            blocked: vec![
+                blocked_(waits("ann", "b", &["ann", "bob"]), holds("bob", 4)),
+                blocked_(waits("bob", "a", &["bob", "ann"]), holds("ann", 3)),
+                blocked_(waits("cid", "a", &[]), waits("bob", "a", &[])),
+            ],
+            ..ListBlockedResponse::default()
+        };
+        let text = blocked(&response, false);
+        let lines: Vec<&str> = text.lines().collect();
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(words(lines[1]), "b ann - exclusive rev 7 #1 session bob, token 4");
+        assert_eq!(words(lines[2]), "a bob - exclusive rev 7 #1 session ann, token 3");
+        assert_eq!(words(lines[3]), "a cid - exclusive rev 7 - session bob, who waits");
+        assert_eq!(lines[4..6], ["", "deadlock #1: ann -> bob -> ann"]);
+        assert!(lines[6].contains("tenure close SESSION"), "{text}");
+        assert_eq!(lines.len(), 7, "{text}");
+    }
+
+    #[test]
+    fn nobody_is_said_plainly() {
+        assert_eq!(blocked(&ListBlockedResponse::default(), false), "nobody waits");
+        assert_eq!(blocked(&ListBlockedResponse::default(), true), "no deadlock");
+    }
+}

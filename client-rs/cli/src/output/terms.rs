@@ -1,0 +1,143 @@
+//! On what terms a claim is held or waits, and a lock is had: its mode, its permits, what an operator has set.
+
+use tenure_proto::v1::{Claim, Lock, LockSettings, Mode};
+
+use super::locks::duration;
+use super::style::plain;
+
+/// A claim's mode in one word: `exclusive`, `shared`, `2/5` (2 of the 5 permits).
+pub fn mode(claim: &Claim) -> String {
+    match claim.mode() {
+        Mode::Unspecified | Mode::Exclusive => "exclusive".to_owned(),
+        Mode::Shared => "shared".to_owned(),
+        Mode::Permits => format!("{}/{}", claim.permits, claim.limit),
+    }
+}
+
+/// A claim's mode after who has it: nothing for an exclusive one.
+pub fn in_mode(claim: &Claim) -> String {
+    match claim.mode() {
+        Mode::Unspecified | Mode::Exclusive => String::new(),
+        Mode::Shared => ", shared".to_owned(),
+        Mode::Permits => format!(", {} of {} permits", claim.permits, claim.limit),
+    }
+}
+
+/// How a lock is held: `exclusive`, `shared`, `3/5` (3 of its 5 permits are out), or `-` if nobody holds it.
+pub fn held_mode(lock: &Lock) -> String {
+    match lock.holders.first() {
+        Some(claim) if claim.mode() != Mode::Permits => mode(claim),
+        None if lock.limit == 0 => "-".to_owned(),
+        _ => format!("{}/{}", permits_out(lock), lock.limit),
+    }
+}
+
+/// How many permits are out, with a `+` if more holders are there than are shown.
+pub fn permits_out(lock: &Lock) -> String {
+    let out: u64 = lock.holders.iter().map(|claim| u64::from(claim.permits)).sum();
+    let more = lock.holder_count > lock.holders.len() as u64;
+    format!("{out}{}", if more { "+" } else { "" })
+}
+
+/// What an operator has set, in words.
+pub fn settings(settings: Option<&LockSettings>) -> String {
+    let settings = settings.cloned().unwrap_or_default();
+    let mut parts = Vec::new();
+    if settings.limit > 0 {
+        parts.push(format!("limit {}", settings.limit));
+    }
+    if let Some(preempt) = &settings.preempt {
+        let (settling, drain) = (duration(preempt.settling), duration(preempt.drain));
+        parts.push(format!("preempt (settling {settling}, drain {drain})"));
+    }
+    if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") }
+}
+
+/// What a holder was asked for, if it was: to hand over, to whom, and in which time.
+pub fn handing_over(claim: &Claim) -> Option<String> {
+    let pending = claim.transfer.as_ref()?;
+    let to = match pending.to_session_id.as_str() {
+        "" => String::new(),
+        session => format!(" to session {}", plain(session)),
+    };
+    Some(format!("asked to hand over{to} within {}", duration(pending.drain)))
+}
+
+/// The circles of sessions in which these claims wait for each other, each once.
+pub fn circles<'a>(claims: impl IntoIterator<Item = &'a Claim>) -> Vec<Vec<&'a str>> {
+    let mut circles = Vec::new();
+    for claim in claims {
+        if let Some(circle) = circle(claim)
+            && !circles.contains(&circle)
+        {
+            circles.push(circle);
+        }
+    }
+    circles
+}
+
+/// The circle that a claim is in, beginning with the first session in byte order, so that it is the same for all in it.
+pub fn circle(claim: &Claim) -> Option<Vec<&str>> {
+    let mut circle: Vec<&str> = claim.deadlock.iter().map(String::as_str).collect();
+    let first = circle.iter().enumerate().min_by_key(|(_, session)| **session)?.0;
+    circle.rotate_left(first);
+    Some(circle)
+}
+
+/// A circle as a chain that comes back to its beginning.
+pub fn chain(circle: &[&str]) -> String {
+    let sessions = circle.iter().chain(circle.first());
+    sessions.map(|session| plain(session)).collect::<Vec<_>>().join(" -> ")
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_proto::v1::{PendingTransfer, Preempt};
+
+    use super::*;
+
+    fn seconds(seconds: i64) -> Option<prost_types::Duration> {
+        Some(prost_types::Duration { seconds, nanos: 0 })
+    }
+
+    fn permits(permits: u32) -> Claim {
+        Claim { mode: Mode::Permits.into(), permits, limit: 5, ..Claim::default() }
+    }
+
+    #[test]
+    fn permits_are_counted_over_all_holders() {
+        let lock = Lock { holders: vec![permits(1), permits(2)], holder_count: 2, limit: 5, ..Lock::default() };
+        assert_eq!(held_mode(&lock), "3/5");
+        assert_eq!(held_mode(&Lock { holder_count: 3, ..lock }), "3+/5");
+        assert_eq!(held_mode(&Lock { limit: 5, ..Lock::default() }), "0/5");
+        assert_eq!(held_mode(&Lock::default()), "-");
+        assert_eq!((mode(&permits(2)), in_mode(&permits(2))), ("2/5".into(), ", 2 of 5 permits".into()));
+    }
+
+    #[test]
+    fn settings_are_told_in_words() {
+        let preempt = Some(Preempt { settling: seconds(1), drain: seconds(10) });
+        assert_eq!(settings(Some(&LockSettings { limit: 5, preempt })), "limit 5, preempt (settling 1s, drain 10s)");
+        assert_eq!(settings(None), "nothing");
+    }
+
+    #[test]
+    fn a_handoff_says_to_whom_if_that_is_known() {
+        let asked = |to: &str| {
+            let transfer = Some(PendingTransfer { to_session_id: to.into(), drain: seconds(10) });
+            handing_over(&Claim { transfer, ..Claim::default() })
+        };
+        assert_eq!(asked("s2").unwrap(), "asked to hand over to session s2 within 10s");
+        assert_eq!(asked("").unwrap(), "asked to hand over within 10s");
+        assert_eq!(handing_over(&Claim::default()), None);
+    }
+
+    #[test]
+    fn a_circle_is_told_once_whoever_it_begins_with() {
+        let claim = |sessions: [&str; 3]| Claim { deadlock: sessions.map(str::to_owned).to_vec(), ..Claim::default() };
+        let claims = [claim(["b", "c", "a"]), claim(["a", "b", "c"]), claim(["a", "c", "b"]), Claim::default()];
+        let circles = circles(&claims);
+        assert_eq!(circles, [["a", "b", "c"], ["a", "c", "b"]]);
+        assert_eq!(chain(&circles[0]), "a -> b -> c -> a");
+    }
+}
