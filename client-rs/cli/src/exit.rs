@@ -4,7 +4,7 @@ use std::fmt;
 
 /// What was asked for has been done.
 pub const OK: u8 = 0;
-/// Somebody else holds the lock; a check of `doctor` failed. What `flock` uses, too.
+/// Somebody else holds the lock, a config is not the expected one, a check of `doctor` failed. What `flock` uses, too.
 pub const CONFLICT: u8 = 1;
 /// The arguments make no sense, or are out of the service's bounds.
 pub const USAGE: u8 = 2;
@@ -24,7 +24,7 @@ pub const HELP: &str = "\
 Exit codes:
     0  done
     1  not acquired: somebody else holds the lock (see lock --conflict-exit-code);
-       doctor: a check failed
+       doctor: a check failed; group set --expect: the config is another one
     2  the arguments make no sense, or are out of the service's bounds
    69  no endpoint could be reached, or none can do it now
    70  the service refused, or something broke

@@ -80,6 +80,7 @@ async fn dispatch(global: Global, command: Command) -> Result<u8, Failure> {
         Command::Watch(args) => commands::watch(&context, args).await,
         Command::Ls(args) => commands::ls(&context, args).await,
         Command::Get(args) => commands::get(&context, args).await,
+        Command::Group(command) => commands::group(&context, command).await,
         Command::Sessions(args) => commands::sessions(&context, args).await,
         Command::Acquire(args) => commands::acquire(&context, args).await,
         Command::Renew(args) => commands::renew(&context, args).await,

@@ -58,6 +58,10 @@ pub fn of(reason: Option<String>, message: &str) -> Failure {
             (exit::REFUSED, Some("use another session, or release what it holds: tenure sessions ID"))
         }
         Some("CLAIM_ENDED") => (exit::REFUSED, Some("ask again: the place in the queue is gone")),
+        Some("NOT_LEADER" | "NOT_MEMBER" | "STALE_ASSIGNMENT") => {
+            (exit::REFUSED, Some("see the group as it is now: tenure group get NAME"))
+        }
+        Some("CONFIG_CONFLICT") => (exit::CONFLICT, Some("see the config and its revision: tenure group get NAME")),
         Some("LIMIT_REACHED") => (exit::UNAVAILABLE, Some("try again later, or raise the server's limit")),
         Some("STORE_UNAVAILABLE" | "LEASE_LOST" | "DRAINING") => {
             (exit::UNAVAILABLE, Some("try again, or look closer with tenure doctor"))
@@ -108,6 +112,10 @@ pub fn reason_name(reason: &Reason) -> Option<String> {
         Reason::LimitReached => "LIMIT_REACHED",
         Reason::NotAttached => "NOT_ATTACHED",
         Reason::OutcomeUnknown => "OUTCOME_UNKNOWN",
+        Reason::NotLeader => "NOT_LEADER",
+        Reason::StaleAssignment => "STALE_ASSIGNMENT",
+        Reason::ConfigConflict => "CONFIG_CONFLICT",
+        Reason::NotMember => "NOT_MEMBER",
         Reason::Other(name) => name,
         _ => return None,
     };
@@ -138,6 +146,8 @@ mod tests {
             (Code::FailedPrecondition, "TOKEN_MISMATCH", exit::REFUSED),
             (Code::FailedPrecondition, "CLAIM_OVERLAP", exit::REFUSED),
             (Code::Aborted, "CLAIM_ENDED", exit::REFUSED),
+            (Code::FailedPrecondition, "NOT_LEADER", exit::REFUSED),
+            (Code::Aborted, "CONFIG_CONFLICT", exit::CONFLICT),
             (Code::ResourceExhausted, "LIMIT_REACHED", exit::UNAVAILABLE),
             (Code::Internal, "INTERNAL", exit::REFUSED),
         ];

@@ -1,6 +1,7 @@
 //! The arguments, and the help that explains them.
 
 mod child;
+mod groups;
 mod locks;
 mod values;
 
@@ -10,6 +11,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use child::{ElectArgs, ExecArgs, GuardArgs, LockArgs, OwnStep, RunArgs, Step};
+pub use groups::{GroupCommand, GroupJoinArgs, GroupLsArgs, GroupNameArgs, GroupWatchArgs};
 pub use locks::{AcquireArgs, EvictArgs, GetArgs, LsArgs, ReleaseArgs, SessionIdArgs, SessionsArgs, WatchArgs};
 
 use crate::exit;
@@ -26,7 +28,9 @@ Examples:
   tenure elect service_leader -- ./serve
   # Who holds it, and what happens to it
   tenure get service_leader
-  tenure watch service_leader";
+  tenure watch service_leader
+  # Share something among all copies of a program
+  tenure group join throughput --assign ./divide";
 
 /// What stands on the command line.
 #[derive(Debug, Parser)]
@@ -88,6 +92,9 @@ pub enum Command {
     Ls(LsArgs),
     /// Show one lock: its holder and its queue
     Get(GetArgs),
+    /// Groups: members with a leader, a shared config, and an assignment for each
+    #[command(subcommand)]
+    Group(GroupCommand),
     /// List the open sessions, or show one
     Sessions(SessionsArgs),
     /// Take a lock for a session and return at once (for scripts; `lock` is simpler)

@@ -3,6 +3,8 @@
 mod change;
 mod doctor;
 mod elect;
+mod group;
+mod group_join;
 mod hold;
 mod lock;
 mod read;
@@ -12,6 +14,7 @@ mod watch;
 pub use change::{acquire, close, evict, release, renew};
 pub use doctor::doctor;
 pub use elect::elect;
+pub use group::group;
 pub use lock::lock;
 pub use read::{get, ls, sessions};
 pub use watch::watch;

@@ -26,9 +26,12 @@ macro_rules! messages {
 messages!(
     AcquireResponse,
     CloseSessionResponse,
+    ConfigureGroupResponse,
     EvictResponse,
+    GetGroupResponse,
     GetLockResponse,
     GetSessionResponse,
+    ListGroupsResponse,
     ListLocksResponse,
     ListSessionsResponse,
     ReleaseResponse,

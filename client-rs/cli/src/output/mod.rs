@@ -1,5 +1,6 @@
 //! What is printed: tables and sentences for people, proto JSON for programs.
 
+mod groups;
 mod json;
 mod locks;
 mod sessions;
@@ -7,6 +8,7 @@ mod style;
 
 use std::io::{self, IsTerminal, Write};
 
+pub use groups::{group, groups, happened as group_happened, now as group_now};
 pub use json::Message;
 pub use locks::{claim_state, claims, describe_claim, describe_holder, duration, lock, locks};
 pub use sessions::{session, sessions};
