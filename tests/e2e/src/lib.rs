@@ -2,12 +2,14 @@
 
 mod calls;
 mod contest;
+mod copies;
 mod diary;
 mod refused;
 mod store;
 
 pub use calls::{Calls, seconds};
 pub use contest::{Contest, LOCK};
+pub use copies::Copy;
 pub use diary::{Deed, Entry, clock, say};
 pub use refused::{Refused, refused};
 pub use store::Store;
