@@ -55,11 +55,11 @@ pub enum ErrorReason {
     /// Metadata: "group", "session_id", "token", "leader" (the session that leads, absent if nobody does).
     /// Example: {"group": "throughput", "session_id": "worker-7", "token": "41", "leader": "worker-3"}.
     NotLeader = 20,
-    /// The group has changed since the assignments were computed. FAILED_PRECONDITION: compute them anew.
+    /// The group has changed since the assignments were computed. ABORTED: compute them anew.
     /// Metadata: "group", "membership_revision", "config_revision", as they are now.
     /// Example: {"group": "throughput", "membership_revision": "44", "config_revision": "12"}.
     StaleAssignment = 21,
-    /// The config that is there is not the expected one. FAILED_PRECONDITION.
+    /// The config that is there is not the expected one. ABORTED: read it, and decide anew.
     /// Metadata: "group", "config_revision" (of the config that is there; "0" if there is none).
     /// Example: {"group": "throughput", "config_revision": "12"}.
     ConfigConflict = 22,
