@@ -4,8 +4,8 @@ use std::fmt;
 
 /// What was asked for has been done.
 pub const OK: u8 = 0;
-/// Somebody else holds the lock, and does not hand it over in time; there are deadlocks; a check of `doctor` failed. What
-/// `flock` uses, too.
+/// Somebody else holds the lock, and does not hand it over in time; there are deadlocks; a config is not the expected one; a
+/// check of `doctor` failed. What `flock` uses, too.
 pub const CONFLICT: u8 = 1;
 /// The arguments make no sense, or are out of the service's bounds.
 pub const USAGE: u8 = 2;
@@ -26,7 +26,8 @@ Exit codes:
     0  done
     1  not acquired: somebody else holds the lock (see lock --conflict-exit-code);
        transfer: the holder did not stop in time, and holds on;
-       blocked --deadlocks: there are some; doctor: a check failed
+       blocked --deadlocks: there are some; doctor: a check failed;
+       group set --expect: the config is another one
     2  the arguments make no sense, or are out of the service's bounds
    69  no endpoint could be reached, or none can do it now
    70  the service refused, or something broke

@@ -82,6 +82,7 @@ async fn dispatch(global: Global, command: Command) -> Result<u8, Failure> {
         Command::Get(args) => commands::get(&context, args).await,
         Command::History(args) => commands::history(&context, args).await,
         Command::Why(args) => commands::why(&context, args).await,
+        Command::Group(command) => commands::group(&context, command).await,
         Command::Sessions(args) => commands::sessions(&context, args).await,
         Command::Acquire(args) => commands::acquire(&context, args).await,
         Command::Renew(args) => commands::renew(&context, args).await,

@@ -88,6 +88,10 @@ pub fn of(reason: Option<String>, message: &str) -> Failure {
             exit::CONFLICT,
             Some("it may hold on: tenure get NAME; give it longer with --drain, or take it away: tenure evict NAME"),
         ),
+        Some("NOT_LEADER" | "NOT_MEMBER" | "STALE_ASSIGNMENT") => {
+            (exit::REFUSED, Some("see the group as it is now: tenure group get NAME"))
+        }
+        Some("CONFIG_CONFLICT") => (exit::CONFLICT, Some("see the config and its revision: tenure group get NAME")),
         Some("LIMIT_REACHED") => (exit::UNAVAILABLE, Some("try again later, or raise the server's limit")),
         Some("STORE_UNAVAILABLE" | "LEASE_LOST" | "DRAINING") => {
             (exit::UNAVAILABLE, Some("try again, or look closer with tenure doctor"))
@@ -149,6 +153,10 @@ pub fn reason_name(reason: &Reason) -> Option<String> {
         Reason::TransferImpossible => "TRANSFER_IMPOSSIBLE",
         Reason::TransferPending => "TRANSFER_PENDING",
         Reason::TransferNotConfirmed => "TRANSFER_NOT_CONFIRMED",
+        Reason::NotLeader => "NOT_LEADER",
+        Reason::StaleAssignment => "STALE_ASSIGNMENT",
+        Reason::ConfigConflict => "CONFIG_CONFLICT",
+        Reason::NotMember => "NOT_MEMBER",
         Reason::Other(name) => name,
         _ => return None,
     };
@@ -179,6 +187,8 @@ mod tests {
             (Code::FailedPrecondition, "TOKEN_MISMATCH", exit::REFUSED),
             (Code::FailedPrecondition, "CLAIM_OVERLAP", exit::REFUSED),
             (Code::Aborted, "CLAIM_ENDED", exit::REFUSED),
+            (Code::FailedPrecondition, "NOT_LEADER", exit::REFUSED),
+            (Code::Aborted, "CONFIG_CONFLICT", exit::CONFLICT),
             (Code::ResourceExhausted, "LIMIT_REACHED", exit::UNAVAILABLE),
             (Code::FailedPrecondition, "LIMIT_MISMATCH", exit::REFUSED),
             (Code::FailedPrecondition, "LIMIT_UNKNOWN", exit::REFUSED),

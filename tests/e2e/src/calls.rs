@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tenure_proto::v1::group_service_client::GroupServiceClient;
 use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::session_service_client::SessionServiceClient;
 use tenure_proto::v1::watch_service_client::WatchServiceClient;
@@ -19,6 +20,8 @@ pub struct Calls {
     pub locks: LockServiceClient<Channel>,
     /// Sessions.
     pub sessions: SessionServiceClient<Channel>,
+    /// Groups.
+    pub groups: GroupServiceClient<Channel>,
     /// Watches.
     pub watches: WatchServiceClient<Channel>,
     /// The connection itself.
@@ -35,6 +38,7 @@ impl Calls {
         Ok(Self {
             locks: LockServiceClient::new(channel.clone()),
             sessions: SessionServiceClient::new(channel.clone()),
+            groups: GroupServiceClient::new(channel.clone()),
             watches: WatchServiceClient::new(channel.clone()),
             channel,
         })

@@ -2,6 +2,7 @@
 
 mod calls;
 mod contest;
+mod copies;
 mod diary;
 mod refused;
 mod relay;
@@ -9,6 +10,7 @@ mod store;
 
 pub use calls::{Calls, seconds};
 pub use contest::{Contest, LOCK};
+pub use copies::Copy;
 pub use diary::{Deed, Entry, clock, say};
 pub use refused::{Refused, refused};
 pub use relay::Relay;

@@ -1,6 +1,7 @@
 //! The arguments, and the help that explains them.
 
 mod child;
+mod groups;
 mod health;
 mod locks;
 mod mode;
@@ -13,6 +14,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use child::{ElectArgs, ExecArgs, GuardArgs, LockArgs, OnTransfer, OwnStep, RunArgs, Step};
+pub use groups::{GroupCommand, GroupJoinArgs, GroupLsArgs, GroupNameArgs, GroupWatchArgs};
 pub use health::HealthArgs;
 pub use locks::{
     AcquireArgs, GetArgs, HistoryArgs, LsArgs, ReleaseArgs, SessionIdArgs, SessionsArgs, WatchArgs, WhyArgs,
@@ -35,7 +37,10 @@ Examples:
   # Who holds it, what happens to it, and why things are as they are
   tenure get service_leader
   tenure watch service_leader
-  tenure why service_leader";
+  tenure why service_leader
+
+  # Share something among all copies of a program
+  tenure group join throughput --assign ./divide";
 
 /// What stands on the command line.
 #[derive(Debug, Parser)]
@@ -101,6 +106,9 @@ pub enum Command {
     History(HistoryArgs),
     /// Explain one lock on one screen: who has it, who waits for whom, what happened last
     Why(WhyArgs),
+    /// Groups: members with a leader, a shared config, and an assignment for each
+    #[command(subcommand)]
+    Group(GroupCommand),
     /// List the open sessions, or show one
     Sessions(SessionsArgs),
     /// Take a lock for a session and return at once (for scripts; `lock` is simpler)

@@ -66,6 +66,11 @@ pub async fn client(context: &Context, run: &RunArgs) -> Result<Client, Failure>
         let message = format!("--kill-grace: at most a third of {limit}, {}", show_duration(most));
         return Err(Failure::new(exit::USAGE, message).next(format!("choose a longer {option}")));
     }
+    connect(context).await
+}
+
+/// A client for where the service is.
+pub async fn connect(context: &Context) -> Result<Client, Failure> {
     let options = ClientOptions::new()
         .endpoints(context.global.endpoints.iter().cloned())
         .namespace(context.global.namespace.clone())
@@ -295,7 +300,8 @@ fn ends_at(session: &Session) -> Duration {
     now + session.valid_until().saturating_duration_since(std::time::Instant::now())
 }
 
-fn host_name() -> String {
+/// This host's name.
+pub fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 

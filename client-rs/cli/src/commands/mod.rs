@@ -3,6 +3,8 @@
 mod change;
 mod doctor;
 mod elect;
+mod group;
+mod group_join;
 mod history;
 mod hold;
 mod lock;
@@ -17,6 +19,7 @@ use std::time::Duration;
 pub use change::{acquire, close, release, renew};
 pub use doctor::doctor;
 pub use elect::elect;
+pub use group::group;
 pub use history::history;
 pub use lock::lock;
 pub use operate::{blocked, evict, set, transfer};

@@ -20,13 +20,22 @@ use crate::rpc::Repeat;
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
 pub async fn watch(context: &Context, args: WatchArgs) -> Result<u8, Failure> {
-    let mut request = WatchRequest {
+    let request = WatchRequest {
         namespace: context.global.namespace.clone(),
         names: args.names,
         prefixes: args.prefix,
         after_revision: args.after_revision,
-        groups: Vec::new(),
+        ..WatchRequest::default()
     };
+    follow(context, request, lines).await
+}
+
+/// Prints what a watch tells, as lines that `lines` makes of it, for ever; at the next server when one goes away.
+pub(super) async fn follow(
+    context: &Context,
+    mut request: WatchRequest,
+    lines: impl Fn(&WatchResponse) -> Vec<String>,
+) -> Result<u8, Failure> {
     let mut stream = open(context, &request).await?;
     let mut pause = PAUSES.0;
     loop {
@@ -40,7 +49,7 @@ pub async fn watch(context: &Context, args: WatchArgs) -> Result<u8, Failure> {
                     _ => false,
                 };
                 request.after_revision = if in_snapshot { 0 } else { response.revision };
-                context.output.streamed(&response, lines)?;
+                context.output.streamed(&response, &lines)?;
                 continue;
             }
             Ok(None) => {}

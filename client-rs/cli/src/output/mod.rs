@@ -1,6 +1,7 @@
 //! What is printed: tables and sentences for people, proto JSON for programs.
 
 mod blocked;
+mod groups;
 mod history;
 mod json;
 mod locks;
@@ -12,6 +13,7 @@ mod why;
 use std::io::{self, IsTerminal, Write};
 
 pub use blocked::blocked;
+pub use groups::{group, groups, happened as group_happened, now as group_now};
 pub use history::history;
 pub use json::Message;
 pub use locks::{claims, describe_claim, describe_holder, duration, lock, locks, metadata, who_holds};

@@ -1,0 +1,182 @@
+//! `group`: how groups are, their configs, and what happens to them.
+
+use std::io::Read;
+use std::time::SystemTime;
+
+use tenure_proto::v1::group_service_client::GroupServiceClient;
+use tenure_proto::v1::{
+    ConfigureGroupRequest, ConfigureGroupResponse, GetGroupRequest, Group, GroupEvent, HistoryGoneCause,
+    ListGroupsRequest, ListGroupsResponse, WatchRequest, WatchResponse, watch_response::Kind,
+};
+use tonic::transport::Channel;
+
+use super::group_join::join;
+use super::watch::follow;
+use crate::Context;
+use crate::args::{GroupCommand, GroupLsArgs, GroupNameArgs, GroupWatchArgs};
+use crate::exit::{self, Failure};
+use crate::output::{self, plain};
+use crate::rpc::Repeat;
+
+/// The most that the service gives at once.
+const PAGE: i32 = 1000;
+
+pub async fn group(context: &Context, command: GroupCommand) -> Result<u8, Failure> {
+    match command {
+        GroupCommand::Ls(args) => ls(context, args).await,
+        GroupCommand::Get(args) => get(context, args).await,
+        GroupCommand::Set(args) => {
+            let value = if args.value == "-" { from_stdin()? } else { args.value };
+            configure(context, args.name, Some(value), args.expect).await
+        }
+        GroupCommand::Clear(args) => configure(context, args.name, None, args.expect).await,
+        GroupCommand::Join(args) => join(context, args).await,
+        GroupCommand::Watch(args) => watch(context, args).await,
+    }
+}
+
+fn groups(channel: Channel) -> GroupServiceClient<Channel> {
+    GroupServiceClient::new(channel)
+}
+
+async fn ls(context: &Context, args: GroupLsArgs) -> Result<u8, Failure> {
+    let mut all = ListGroupsResponse::default();
+    loop {
+        let request = ListGroupsRequest {
+            namespace: context.global.namespace.clone(),
+            prefix: args.prefix.clone(),
+            page_size: PAGE,
+            page_token: std::mem::take(&mut all.next_page_token),
+        };
+        let page = context
+            .rpc
+            .call(Repeat::Safe, |channel| {
+                let request = request.clone();
+                async move { groups(channel).list_groups(request).await }
+            })
+            .await?;
+        all.groups.extend(page.groups);
+        all.revision = page.revision;
+        if page.next_page_token.is_empty() {
+            break;
+        }
+        all.next_page_token = page.next_page_token;
+    }
+    context.output.message(&all, output::groups)?;
+    Ok(exit::OK)
+}
+
+async fn get(context: &Context, args: GroupNameArgs) -> Result<u8, Failure> {
+    let request = GetGroupRequest { namespace: context.global.namespace.clone(), group: args.name };
+    let response = context
+        .rpc
+        .call(Repeat::Safe, |channel| {
+            let request = request.clone();
+            async move { groups(channel).get_group(request).await }
+        })
+        .await?;
+    context.output.message(&response, output::group)?;
+    Ok(exit::OK)
+}
+
+fn from_stdin() -> Result<String, Failure> {
+    let mut value = String::new();
+    match std::io::stdin().read_to_string(&mut value) {
+        Ok(_) => Ok(value),
+        Err(error) => Err(Failure::new(exit::USAGE, format!("cannot read the standard input: {error}"))),
+    }
+}
+
+async fn configure(
+    context: &Context,
+    group: String,
+    config: Option<String>,
+    expected_revision: Option<u64>,
+) -> Result<u8, Failure> {
+    // Done twice, the second would find what the first has set, and not what is expected.
+    let repeat = if expected_revision.is_none() { Repeat::Safe } else { Repeat::Unsafe };
+    let request =
+        ConfigureGroupRequest { namespace: context.global.namespace.clone(), group, config, expected_revision };
+    let response = context
+        .rpc
+        .call(repeat, |channel| {
+            let request = request.clone();
+            async move { groups(channel).configure_group(request).await }
+        })
+        .await?;
+    context.output.message(&response, |response: &ConfigureGroupResponse| match response.config_revision {
+        0 => format!("{}: no config", plain(&request.group)),
+        revision => format!("{}: config of revision {revision}", plain(&request.group)),
+    })?;
+    Ok(exit::OK)
+}
+
+async fn watch(context: &Context, args: GroupWatchArgs) -> Result<u8, Failure> {
+    let request = WatchRequest {
+        namespace: context.global.namespace.clone(),
+        groups: args.names,
+        after_revision: args.after_revision,
+        ..WatchRequest::default()
+    };
+    follow(context, request, lines).await
+}
+
+/// A message as lines for people. Progress is no news, and a state that follows from what happened needs no line of its own.
+fn lines(response: &WatchResponse) -> Vec<String> {
+    let now = |group: &Group| format!("rev {}  {}", response.revision, output::group_now(group));
+    match &response.kind {
+        Some(Kind::Snapshot(snapshot)) => snapshot.groups.iter().map(now).collect(),
+        Some(Kind::Events(events)) if events.group_events.is_empty() => events.groups.iter().map(now).collect(),
+        Some(Kind::Events(events)) => events.group_events.iter().map(happened).collect(),
+        Some(Kind::HistoryGone(gone)) => {
+            let why = match gone.cause() {
+                HistoryGoneCause::Lost => "the database lost it",
+                _ => "it was dropped as too old",
+            };
+            vec![format!("the history after the last revision is gone: {why}. How things are now:")]
+        }
+        Some(Kind::Progress(_)) | None => Vec::new(),
+    }
+}
+
+fn happened(event: &GroupEvent) -> String {
+    let time = match event.time.and_then(|time| SystemTime::try_from(time).ok()) {
+        Some(time) => format!("{}  ", humantime::format_rfc3339_millis(time)),
+        None => String::new(),
+    };
+    format!("{time}rev {}  {}  {}", event.revision, plain(&event.group), output::group_happened(event))
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_proto::v1::{Events, GroupEventType, Snapshot};
+
+    use super::*;
+
+    fn told(kind: Kind) -> Vec<String> {
+        lines(&WatchResponse { revision: 45, kind: Some(kind) })
+    }
+
+    #[test]
+    fn a_snapshot_and_a_state_of_its_own_say_how_things_are() {
+        let groups = vec![Group { name: "g".into(), ..Group::default() }];
+        let snapshot = Snapshot { groups: groups.clone(), ..Snapshot::default() };
+        assert_eq!(told(Kind::Snapshot(snapshot)), ["rev 45  g: no members"]);
+        assert_eq!(told(Kind::Events(Events { groups, ..Events::default() })), ["rev 45  g: no members"]);
+    }
+
+    #[test]
+    fn an_event_says_when_and_what() {
+        let event = GroupEvent {
+            revision: 44,
+            group: "g".into(),
+            r#type: GroupEventType::Configured.into(),
+            config: Some("1000".into()),
+            time: Some(prost_types::Timestamp { seconds: 1_700_000_000, nanos: 5_000_000 }),
+            ..GroupEvent::default()
+        };
+        let groups = vec![Group { name: "g".into(), ..Group::default() }];
+        let events = Events { group_events: vec![event], groups, ..Events::default() };
+        assert_eq!(told(Kind::Events(events)), ["2023-11-14T22:13:20.005Z  rev 44  g  config set: 1000"]);
+    }
+}

@@ -1,0 +1,220 @@
+//! Groups as text.
+
+use tenure_proto::v1::{
+    EndReason, GetGroupResponse, Group, GroupEvent, GroupEventType, GroupMember, ListGroupsResponse,
+};
+
+use super::locks::{metadata, or_dash};
+use super::style::{finish, plain, table};
+
+/// Who a member is: the owner label, and the session.
+fn describe_member(member: &GroupMember) -> String {
+    let session = plain(&member.session_id);
+    match member.owner.as_str() {
+        "" => format!("member {} (session {session})", member.number),
+        owner => format!("member {}, {} (session {session})", member.number, plain(owner)),
+    }
+}
+
+fn leader(group: &Group) -> String {
+    match &group.leader {
+        None => "-".to_owned(),
+        Some(leader) if leader.owner.is_empty() => plain(&leader.session_id),
+        Some(leader) => plain(&leader.owner),
+    }
+}
+
+/// Whether the assignments are those for what is there.
+fn assigned(group: &Group) -> &'static str {
+    match (group.members.is_empty(), group.assignments_current, group.assignments_revision) {
+        (true, ..) => "-",
+        (false, true, _) => "current",
+        (false, false, 0) => "none",
+        (false, false, _) => "old",
+    }
+}
+
+/// A list of groups.
+pub fn groups(response: &ListGroupsResponse) -> String {
+    if response.groups.is_empty() {
+        return "no group has members or a config".to_owned();
+    }
+    let mut table = table(&["NAME", "MEMBERS", "LEADER", "ASSIGNMENTS", "CONFIG"]);
+    for group in &response.groups {
+        table.add_row([
+            plain(&group.name),
+            group.members.len().to_string(),
+            leader(group),
+            assigned(group).to_owned(),
+            config(group),
+        ]);
+    }
+    finish(&table)
+}
+
+/// The config on one line, cut if it is long.
+fn config(group: &Group) -> String {
+    const SHOWN: usize = 40;
+    let Some(config) = &group.config else { return "-".to_owned() };
+    let text = plain(config);
+    if text.chars().count() <= SHOWN { text } else { text.chars().take(SHOWN).collect::<String>() + "…" }
+}
+
+/// One group with its members.
+pub fn group(response: &GetGroupResponse) -> String {
+    let Some(group) = &response.group else { return "an empty group".to_owned() };
+    let mut text = now(group);
+    text.push_str(&format!("\nrevision {}", response.revision));
+    if let Some(config) = &group.config {
+        text.push_str(&format!("\nconfig of revision {}: {}", group.config_revision, plain(config)));
+    }
+    if group.members.is_empty() {
+        return text;
+    }
+    let mut table = table(&["MEMBER", "ROLE", "OWNER", "SESSION", "ASSIGNMENT", "METADATA"]);
+    for member in &group.members {
+        let leads = group.leader.as_ref().is_some_and(|leader| leader.member == member.number);
+        table.add_row([
+            member.number.to_string(),
+            if leads { "leads".to_owned() } else { String::new() },
+            or_dash(&member.owner),
+            plain(&member.session_id),
+            member.assignment.as_deref().map_or_else(|| "-".to_owned(), plain),
+            metadata(&member.metadata),
+        ]);
+    }
+    text.push_str("\n\n");
+    text.push_str(&finish(&table));
+    text
+}
+
+/// How a group is, in one line.
+pub fn now(group: &Group) -> String {
+    let name = plain(&group.name);
+    let members = match group.members.len() {
+        0 => return format!("{name}: no members"),
+        1 => "1 member".to_owned(),
+        count => format!("{count} members"),
+    };
+    let token = group.leader.as_ref().map_or(0, |leader| leader.token);
+    let assigned = match assigned(group) {
+        "current" => "assignments are current",
+        "old" => "assignments are not those for these members and this config",
+        _ => "nothing is assigned yet",
+    };
+    format!("{name}: {members}, {} leads with token {token}; {assigned}", leader(group))
+}
+
+/// What happened to a group, in a few words.
+pub fn happened(event: &GroupEvent) -> String {
+    let who = event.member.as_ref().map(describe_member).unwrap_or_default();
+    let lead = match event.leader {
+        0 => "; nobody leads".to_owned(),
+        // Who leads by this very event has its revision as the token.
+        leader if event.token == event.revision => format!("; member {leader} leads, token {}", event.token),
+        _ => String::new(),
+    };
+    match event.r#type() {
+        GroupEventType::Joined => format!("{who} joined{lead}"),
+        GroupEventType::Left => format!("{}: {who} left{lead}", reason(event.end_reason())),
+        GroupEventType::Configured => match &event.config {
+            Some(config) => format!("config set: {}", plain(config)),
+            None => "config cleared".to_owned(),
+        },
+        GroupEventType::Assigned => format!(
+            "member {} assigned, for membership {} and config {}",
+            event.leader, event.membership_revision, event.config_revision
+        ),
+        GroupEventType::Unspecified => "something that this version does not know".to_owned(),
+    }
+}
+
+fn reason(reason: EndReason) -> &'static str {
+    match reason {
+        EndReason::Released => "released",
+        EndReason::Expired => "expired",
+        EndReason::Disconnected => "disconnected",
+        EndReason::Closed => "closed",
+        EndReason::Evicted => "evicted",
+        EndReason::Transferred => "transferred",
+        EndReason::Unspecified => "ended",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_proto::v1::GroupLeader;
+
+    use super::*;
+
+    fn member(number: u64, assignment: Option<&str>) -> GroupMember {
+        GroupMember {
+            number,
+            session_id: format!("s{number}"),
+            owner: format!("host-{number}"),
+            assignment: assignment.map(str::to_owned),
+            ..GroupMember::default()
+        }
+    }
+
+    fn throughput() -> Group {
+        Group {
+            name: "throughput".into(),
+            leader: Some(GroupLeader { member: 7, token: 9, session_id: "s7".into(), owner: "host-7".into() }),
+            members: vec![member(7, Some("500")), member(8, None)],
+            config: Some("1000".into()),
+            config_revision: 5,
+            assignments_revision: 8,
+            ..Group::default()
+        }
+    }
+
+    #[test]
+    fn a_list_shows_leader_config_and_whether_assignments_are_current() {
+        let current = Group { assignments_current: true, ..throughput() };
+        let text = groups(&ListGroupsResponse { groups: vec![throughput(), current], ..Default::default() });
+        let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(rows[1], ["throughput", "2", "host-7", "old", "1000"]);
+        assert_eq!(rows[2][3], "current");
+        assert_eq!(groups(&ListGroupsResponse::default()), "no group has members or a config");
+    }
+
+    #[test]
+    fn a_group_shows_its_members_in_order() {
+        let text = group(&GetGroupResponse { group: Some(throughput()), revision: 11 });
+        assert!(text.starts_with("throughput: 2 members, host-7 leads with token 9; assignments are not"), "{text}");
+        assert!(text.contains("\nconfig of revision 5: 1000\n"), "{text}");
+        let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(rows[rows.len() - 2], ["7", "leads", "host-7", "s7", "500", "-"]);
+        assert_eq!(rows[rows.len() - 1], ["8", "host-8", "s8", "-", "-"]);
+        let empty = Group { name: "none".into(), ..Group::default() };
+        assert_eq!(group(&GetGroupResponse { group: Some(empty), revision: 3 }), "none: no members\nrevision 3");
+    }
+
+    #[test]
+    fn what_happened_says_who_leads_from_now_on() {
+        let left = GroupEvent {
+            revision: 12,
+            r#type: GroupEventType::Left.into(),
+            member: Some(member(7, None)),
+            end_reason: EndReason::Expired.into(),
+            leader: 8,
+            token: 12,
+            ..GroupEvent::default()
+        };
+        assert_eq!(happened(&left), "expired: member 7, host-7 (session s7) left; member 8 leads, token 12");
+        let follower = GroupEvent { token: 9, leader: 7, ..left.clone() };
+        assert_eq!(happened(&follower), "expired: member 7, host-7 (session s7) left");
+        let last = GroupEvent { token: 0, leader: 0, ..left };
+        assert!(happened(&last).ends_with("left; nobody leads"));
+        let cleared = GroupEvent { r#type: GroupEventType::Configured.into(), ..GroupEvent::default() };
+        assert_eq!(happened(&cleared), "config cleared");
+    }
+
+    #[test]
+    fn a_long_config_is_cut_in_a_list() {
+        let long = Group { config: Some("x\n".repeat(100)), ..throughput() };
+        let text = groups(&ListGroupsResponse { groups: vec![long], ..Default::default() });
+        assert!(text.ends_with("x\\nx…"), "{text}");
+    }
+}

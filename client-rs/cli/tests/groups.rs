@@ -1,0 +1,117 @@
+//! `tenure group` against a real server.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic, and what it calls, too")]
+
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tenure_harness::{Tenured, TenuredOptions};
+use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
+use tokio::time::timeout;
+
+/// Longer than anything here takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Divides the config evenly, with what every system has.
+const DIVIDE: &str = r#"
+group=$(cat)
+total=$(printf %s "$group" | sed 's/.*"config":"\([0-9]*\)".*/\1/')
+numbers=$(printf %s "$group" | grep -o '"number":"[0-9]*"' | tr -dc '0-9\n')
+count=$(printf '%s\n' "$numbers" | wc -l)
+for number in $numbers; do echo "$number $((total / count))"; done"#;
+
+fn tenure(url: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
+    command.args(arguments).env("TENURE_ENDPOINTS", url).env_remove("TENURE_NAMESPACE").kill_on_drop(true);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+async fn run(server: &Tenured, arguments: &[&str]) -> Output {
+    timeout(PATIENCE, tenure(&server.url(), arguments).output()).await.expect("it hangs").unwrap()
+}
+
+/// Runs it, expects this exit code, and gives what it printed, as JSON.
+async fn json(server: &Tenured, code: i32, arguments: &[&str]) -> Value {
+    let output = run(server, &[arguments, &["-o", "json"]].concat()).await;
+    let text = if output.stdout.is_empty() { &output.stderr } else { &output.stdout };
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", String::from_utf8_lossy(text));
+    serde_json::from_slice(text).unwrap()
+}
+
+/// A process that prints lines.
+struct Printing {
+    process: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Printing {
+    fn start(server: &Tenured, arguments: &[&str]) -> Self {
+        let mut process = tenure(&server.url(), arguments).spawn().unwrap();
+        let lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        Self { process, lines }
+    }
+
+    async fn next(&mut self) -> String {
+        timeout(PATIENCE, self.lines.next_line()).await.expect("silent").unwrap().expect("it ended")
+    }
+
+    fn signal(&self, signal: Signal) {
+        let id = i32::try_from(self.process.id().unwrap()).unwrap();
+        kill_process(Pid::from_raw(id).unwrap(), signal).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_config_is_set_read_and_cleared() {
+    let server = Tenured::start(&TenuredOptions::default()).await.unwrap();
+    let first = json(&server, 0, &["group", "set", "g", "1000"]).await["configRevision"].clone();
+    let group = json(&server, 0, &["group", "get", "g"]).await["group"].clone();
+    assert_eq!((group["config"].as_str(), &group["configRevision"]), (Some("1000"), &first));
+    let conflict = json(&server, 1, &["group", "set", "g", "-1", "--expect", "0"]).await;
+    assert_eq!(conflict["error"]["reason"], "CONFIG_CONFLICT");
+    json(&server, 0, &["group", "set", "g", "-1", "--expect", first.as_str().unwrap()]).await;
+    assert_eq!(json(&server, 0, &["group", "ls"]).await["groups"][0]["config"], "-1");
+    assert_eq!(json(&server, 0, &["group", "clear", "g"]).await["configRevision"], "0");
+    assert_eq!(json(&server, 0, &["group", "ls"]).await["groups"], serde_json::json!([]));
+
+    let large = "x".repeat(65_537);
+    let refused = json(&server, 2, &["group", "set", "g", &large]).await;
+    assert!(refused["error"]["message"].as_str().unwrap().contains("config: 0 to 65536 bytes"), "{refused}");
+    let text = run(&server, &["group", "get", "nobody"]).await;
+    assert_eq!(String::from_utf8_lossy(&text.stdout).lines().next(), Some("nobody: no members"));
+}
+
+#[tokio::test]
+async fn members_print_their_shares_and_the_next_one_leads_when_the_leader_is_killed() {
+    let server = Tenured::start(&TenuredOptions::default()).await.unwrap();
+    json(&server, 0, &["group", "set", "g", "1000"]).await;
+    let join = ["group", "join", "g", "--ttl", "1s", "--assign", DIVIDE];
+    let mut first = Printing::start(&server, &join);
+    assert_eq!(first.next().await, "1000");
+    let mut second = Printing::start(&server, &join);
+    assert_eq!(second.next().await, "500");
+    assert_eq!(first.next().await, "500");
+    let mut watch = Printing::start(&server, &["group", "watch", "g"]);
+    let now = watch.next().await;
+    assert!(now.contains("g: 2 members") && now.ends_with("assignments are current"), "{now}");
+
+    first.signal(Signal::KILL);
+    assert_eq!(second.next().await, "1000");
+    let left = watch.next().await;
+    assert!(left.contains("expired: member") && left.contains("leads, token"), "{left}");
+    assert!(watch.next().await.contains("assigned, for membership"));
+
+    json(&server, 0, &["group", "set", "g", "600"]).await;
+    assert_eq!(second.next().await, "600");
+    assert!(watch.next().await.ends_with("config set: 600"));
+    second.signal(Signal::TERM);
+    assert_eq!(timeout(PATIENCE, second.process.wait()).await.expect("it hangs").unwrap().code(), Some(143));
+    // Another server process would have to wait for the TTL: this one left in time.
+    assert!(watch.next().await.contains("assigned, for membership"));
+    let left = watch.next().await;
+    assert!(left.contains("closed: member") && left.ends_with("nobody leads"), "{left}");
+}

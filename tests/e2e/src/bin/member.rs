@@ -1,0 +1,83 @@
+//! A member of a group that divides the group's config evenly while it leads, and says on standard output where it stands.
+//! At the word `assign` on its standard input it assigns once more as the leader that it was last, whatever has happened
+//! since: as a program does that was frozen between computing and assigning.
+//!
+//! `member ENDPOINT GROUP TTL_MS`. Ends with its standard input, so that it never outlives a test.
+
+use std::io::BufRead;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::Context;
+use tenure_client::{Client, Group, Standing};
+use tenure_e2e::{Calls, refused};
+use tenure_proto::v1::AssignGroupRequest;
+
+/// What a late assignment would assign.
+const LATE: &str = "late";
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    std::thread::spawn(move || {
+        for word in std::io::stdin().lock().lines().map_while(Result::ok) {
+            // Without a reader the process is about to end.
+            let _ = tell.send(word);
+        }
+        std::process::exit(0);
+    });
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [endpoint, name, ttl] = &arguments[..] else { anyhow::bail!("not three arguments") };
+    let client = Client::connect(endpoint.as_str()).context("connecting")?;
+    let group = client.group(name).ttl(Duration::from_millis(ttl.parse()?));
+    let led: Arc<Mutex<Option<Arc<Group>>>> = Arc::default();
+    let leads = Arc::clone(&led);
+    let taking_part = group.take_part(evenly, move |standing| {
+        if standing.leads() {
+            *leads.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&standing.group));
+        }
+        println!("{}", report(standing));
+    });
+    tokio::pin!(taking_part);
+    loop {
+        tokio::select! {
+            Err(error) = &mut taking_part => return Err(error.into()),
+            Some(_) = told.recv() => {
+                let led = led.lock().unwrap_or_else(PoisonError::into_inner).clone().context("it never led")?;
+                println!("{}", assign_late(endpoint, &led).await?);
+            }
+        }
+    }
+}
+
+fn evenly(group: &Group) -> tenure_client::Assignments {
+    let total: usize = group.config.as_deref().and_then(|total| total.parse().ok()).unwrap_or_default();
+    group.assign(|_, _| (total / group.members.len().max(1)).to_string())
+}
+
+fn report(standing: &Standing) -> String {
+    let role = if standing.leads() { "leader" } else { "member" };
+    match (&standing.lost, standing.assignment().filter(|_| standing.is_current())) {
+        (Some(reason), _) => format!("lost {reason}"),
+        (None, Some(share)) => format!("share {share} {role}"),
+        (None, None) => format!("waits {role}"),
+    }
+}
+
+/// Says what comes of it.
+async fn assign_late(endpoint: &str, led: &Group) -> anyhow::Result<String> {
+    let leader = led.leader.as_ref().context("nobody led")?;
+    let request = AssignGroupRequest {
+        group: led.name.clone(),
+        session_id: leader.session_id.clone(),
+        token: leader.token,
+        membership_revision: led.membership_revision,
+        config_revision: led.config_revision,
+        assignments: led.assign(|_, _| LATE.to_owned()),
+        ..AssignGroupRequest::default()
+    };
+    Ok(match Calls::connect(endpoint).await?.groups.assign_group(request).await {
+        Ok(_) => "assigned".to_owned(),
+        refusal => format!("refused {}", refused(refusal).reason),
+    })
+}

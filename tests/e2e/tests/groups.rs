@@ -1,0 +1,262 @@
+//! A total that is shared over the living copies of a program: what each may use, as copies come and are killed; and a leader
+//! that was frozen and comes back late.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
+
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use tenure_e2e::{Calls, Copy, Store, on_every_store, refused};
+use tenure_harness::{built, wait_until};
+use tenure_proto::v1::watch_response::Kind;
+use tenure_proto::v1::{
+    AssignGroupRequest, ConfigureGroupRequest, GetGroupRequest, Group, GroupEvent, GroupEventType, WatchRequest,
+};
+use tonic::{Code, Streaming};
+
+on_every_store!(
+    a_total_is_shared_as_clients_come_and_go,
+    the_shares_make_the_total_exactly,
+    a_leader_that_was_frozen_assigns_nothing_any_more
+);
+
+const GROUP: &str = "throughput";
+const MEMBER: &str = env!("CARGO_BIN_EXE_member");
+
+/// How long anything that must happen may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What happens to the clients c1 to c5.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Up(usize),
+    Killed(usize),
+    Total(u64),
+}
+
+use Step::{Killed, Total, Up};
+
+/// Each step, and what each client has after it: none if it does not run. The first that runs leads.
+const TABLE: [(Step, [Option<u64>; 5]); 8] = [
+    (Up(1), [Some(1000), None, None, None, None]),
+    (Up(2), [Some(500), Some(500), None, None, None]),
+    (Up(3), [Some(333), Some(333), Some(333), None, None]),
+    (Up(4), [Some(250), Some(250), Some(250), Some(250), None]),
+    (Killed(1), [None, Some(333), Some(333), Some(333), None]),
+    (Killed(4), [None, Some(500), Some(500), None, None]),
+    (Total(500), [None, Some(250), Some(250), None, None]),
+    (Up(5), [None, Some(166), Some(166), None, Some(166)]),
+];
+
+/// The clients that run, and the total.
+struct Clients<'a> {
+    calls: &'a Calls,
+    url: String,
+    divides: &'static [&'static str],
+    total: u64,
+    running: [Option<Copy>; 5],
+}
+
+impl<'a> Clients<'a> {
+    async fn new(calls: &'a Calls, url: String, divides: &'static [&'static str]) -> Self {
+        let mut clients = Self { calls, url, divides, total: 0, running: Default::default() };
+        clients.go(Total(1000)).await;
+        clients
+    }
+
+    async fn go(&mut self, step: Step) {
+        match step {
+            Up(number) => {
+                let program = built("examples/throughput").expect("run `cargo build --examples`");
+                let name = format!("c{number}");
+                let arguments = [&[name.as_str()], self.divides].concat();
+                self.running[number - 1] = Some(Copy::start(&program, &arguments, &self.url).unwrap());
+            }
+            Killed(number) => {
+                let client = self.running[number - 1].take().unwrap();
+                client.signal(Signal::KILL).unwrap();
+            }
+            Total(total) => {
+                configure(self.calls, &total.to_string()).await;
+                self.total = total;
+            }
+        }
+    }
+
+    fn count(&self) -> usize {
+        self.running.iter().flatten().count()
+    }
+
+    /// What a client says that has this share.
+    fn report(&self, share: u64, leads: bool) -> String {
+        let role = if leads { "leader" } else { "member" };
+        format!("share={share} of={} members={} {role}", self.total, self.count())
+    }
+
+    /// The shares that the clients report for the group as it is, once all of them do.
+    async fn shares(&self) -> Option<Vec<u64>> {
+        let end = format!(" of={} members={} ", self.total, self.count());
+        let share = |client: &Copy| {
+            let last = client.last();
+            last.contains(&end).then(|| last.split([' ', '=']).nth(1)?.parse().ok())?
+        };
+        self.running.iter().flatten().map(share).collect()
+    }
+}
+
+/// A step as a row of the table, the leader in bold.
+fn row(step: Step, shares: [Option<u64>; 5], leader: Option<usize>) -> String {
+    let cell = |(number, share): (usize, Option<u64>)| match share {
+        None => " ".to_owned(),
+        Some(share) if Some(number) == leader => format!("**{share}**"),
+        Some(share) => share.to_string(),
+    };
+    let cells: Vec<String> = shares.into_iter().enumerate().map(cell).collect();
+    format!("| {step:?} | {} |", cells.join(" | "))
+}
+
+async fn configure(calls: &Calls, config: &str) {
+    let request = ConfigureGroupRequest {
+        group: GROUP.to_owned(),
+        config: Some(config.to_owned()),
+        ..ConfigureGroupRequest::default()
+    };
+    calls.groups.clone().configure_group(request).await.unwrap();
+}
+
+async fn get(calls: &Calls) -> Group {
+    let request = GetGroupRequest { group: GROUP.to_owned(), ..GetGroupRequest::default() };
+    calls.groups.clone().get_group(request).await.unwrap().into_inner().group.unwrap()
+}
+
+async fn a_total_is_shared_as_clients_come_and_go(store: Store) {
+    let server = store.server().await.unwrap();
+    let calls = Calls::connect(&server.url()).await.unwrap();
+    let mut clients = Clients::new(&calls, server.url(), &[]).await;
+    let mut tokens = Vec::new();
+    for (step, shares) in TABLE {
+        clients.go(step).await;
+        let leader = shares.iter().position(Option::is_some);
+        for (number, share) in shares.iter().enumerate() {
+            if let (Some(client), Some(share)) = (&clients.running[number], share) {
+                client.comes_to(&clients.report(*share, Some(number) == leader)).await;
+            }
+        }
+        // The server says the same, and in the order of joining.
+        let group = get(&calls).await;
+        let said: Vec<(String, String)> = group
+            .members
+            .iter()
+            .map(|member| (member.owner.clone(), member.assignment.clone().unwrap_or_default()))
+            .collect();
+        let expected: Vec<(String, String)> =
+            (1..).zip(shares).filter_map(|(number, share)| Some((format!("c{number}"), share?.to_string()))).collect();
+        assert_eq!(said, expected, "after {step:?}");
+        let leading = group.leader.unwrap();
+        assert_eq!(leading.owner, format!("c{}", leader.unwrap() + 1), "after {step:?}");
+        tokens.push(leading.token);
+        println!("{}", row(step, shares, leader));
+    }
+    assert!(tokens.is_sorted(), "tokens rise: {tokens:?}");
+    tokens.dedup();
+    assert_eq!(tokens.len(), 2, "c1 led, and then c2");
+}
+
+async fn the_shares_make_the_total_exactly(store: Store) {
+    let server = store.server().await.unwrap();
+    let calls = Calls::connect(&server.url()).await.unwrap();
+    let mut clients = Clients::new(&calls, server.url(), &["exact"]).await;
+    for (step, _) in TABLE {
+        clients.go(step).await;
+        let what = format!("shares of {} for {} clients after {step:?}", clients.total, clients.count());
+        wait_until(PATIENCE, &what, async || clients.shares().await.is_some()).await;
+        let shares = clients.shares().await.unwrap();
+        assert_eq!(shares.iter().sum::<u64>(), clients.total, "{step:?}: {shares:?}");
+        let (least, most) = (shares.iter().min().unwrap(), shares.iter().max().unwrap());
+        assert!(most - least <= 1, "{step:?}: {shares:?}");
+        assert!(shares.is_sorted_by(|one, next| one >= next), "{step:?}: who joined first has more: {shares:?}");
+        println!("{step:?}: {shares:?}");
+    }
+}
+
+/// All events of the group up to this revision.
+async fn events_until(watch: &mut Streaming<tenure_proto::v1::WatchResponse>, revision: u64) -> Vec<GroupEvent> {
+    let mut events = Vec::new();
+    let reading = async {
+        loop {
+            let told = watch.message().await.unwrap().unwrap();
+            if let Some(Kind::Events(told)) = told.kind {
+                events.extend(told.group_events);
+            }
+            if told.revision >= revision {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, reading).await.unwrap();
+    events
+}
+
+async fn a_leader_that_was_frozen_assigns_nothing_any_more(store: Store) {
+    let server = store.server().await.unwrap();
+    let calls = Calls::connect(&server.url()).await.unwrap();
+    configure(&calls, "1000").await;
+    let request = WatchRequest { groups: vec![GROUP.to_owned()], ..WatchRequest::default() };
+    let mut watch = calls.watches.clone().watch(request).await.unwrap().into_inner();
+    let url = server.url();
+    let arguments = [url.as_str(), GROUP, "1200"];
+    let mut first = Copy::start(Path::new(MEMBER), &arguments, &url).unwrap();
+    first.comes_to("share 1000 leader").await;
+    let second = Copy::start(Path::new(MEMBER), &arguments, &url).unwrap();
+    second.comes_to("share 500 member").await;
+    let deposed = get(&calls).await;
+    let late = deposed.leader.clone().unwrap();
+
+    // Frozen for longer than its TTL, with an assignment under way that it takes up on waking.
+    first.signal(Signal::STOP).unwrap();
+    first.tell("assign").unwrap();
+    second.comes_to("share 1000 leader").await;
+    let before = get(&calls).await;
+    first.signal(Signal::CONT).unwrap();
+    first.says("refused NOT_LEADER").await;
+
+    // It comes back as a new member, behind the one that leads now.
+    first.says("share 500 member").await;
+    second.comes_to("share 500 leader").await;
+    let after = get(&calls).await;
+    assert_eq!(after.leader, before.leader);
+    assert!(after.members.last().unwrap().number > before.membership_revision);
+
+    // The same by a plain call, under the old session, and under the new one with the old token.
+    let own: Vec<&str> = after.members.iter().map(|member| member.session_id.as_str()).collect();
+    for session in [late.session_id.as_str(), own[1]] {
+        let request = AssignGroupRequest {
+            group: GROUP.to_owned(),
+            session_id: session.to_owned(),
+            token: late.token,
+            membership_revision: after.membership_revision,
+            config_revision: after.config_revision,
+            assignments: after.members.iter().map(|member| (member.number, "late".to_owned())).collect(),
+            ..AssignGroupRequest::default()
+        };
+        let refusal = refused(calls.groups.clone().assign_group(request).await);
+        assert_eq!((refusal.code, refusal.reason.as_str()), (Code::FailedPrecondition, "NOT_LEADER"));
+        assert_eq!(refusal.fact("leader"), after.leader.as_ref().unwrap().session_id);
+    }
+    assert_eq!(get(&calls).await, after, "they changed nothing");
+
+    // Nothing that is in the log was assigned by one who did not lead.
+    let (mut token, mut assigned) = (0, 0);
+    for event in events_until(&mut watch, after.assignments_revision).await {
+        match event.r#type() {
+            GroupEventType::Joined | GroupEventType::Left => token = event.token,
+            GroupEventType::Assigned => {
+                assert_eq!(event.token, token);
+                assigned += 1;
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(assigned, 4, "alone, together, alone, together");
+}
