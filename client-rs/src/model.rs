@@ -239,7 +239,7 @@ pub struct SessionInfo {
     pub home: u64,
     /// What it holds and waits for, in the order in which it was asked for.
     pub claims: Vec<Claim>,
-    /// How long it lives on, at least. Known only if the answering server is its home.
+    /// How long it lives on, at least, if its stream does. Known only if the answering server is its home.
     pub remaining: Option<Duration>,
     /// How long it outlives the stream that it is attached to. None: until its TTL has passed.
     pub disconnect_grace: Option<Duration>,

@@ -52,19 +52,21 @@ impl SessionOptions {
         Self { ttl, ..self }
     }
 
-    /// How long the session outlives this program's connection: 100 ms to the TTL. With 300 ms, what a program holds that
-    /// crashes is with the next one within 350 ms, whatever the TTL. Default: none, the TTL alone counts.
+    /// How long the session outlives this program's connection: 100 ms to the TTL. With 300 ms, what a crashed program held is
+    /// with the next one within 350 ms, however long the TTL is. Default: none, the TTL alone counts.
     ///
-    /// The server ends the session this long after it has seen the connection break, unless it is back by then. The client
-    /// cannot know when that is, so it applies the same rule to itself: it renews the session three times in the grace, and if
-    /// no renewal is answered for the grace, counted from the sending of the last one that was, the session is lost to it, with
-    /// all that it holds, for good. In other words: whatever happens to servers and network, a client that reaches a server
-    /// within the grace (the one that it had or another) keeps its session, holds and tokens; one that does not starts over.
-    /// The server itself is more patient (a server that drains, or is killed, ends no session before its TTL), but only the
-    /// client that gives up after the grace need not know which of the two it was.
+    /// The server ends the session this long after it has seen the connection break, unless the client is back by then. The
+    /// client cannot know when the server sees that, so it holds itself to the same rule. It renews three times in the grace;
+    /// when none of its renewals was answered for the grace, counted from the sending of the last one that was, the session is
+    /// lost to it for good, with all that it holds. Whatever happens to connections and servers, a client that reaches any of
+    /// them within the grace keeps session, holds, tokens and places in queues.
     ///
-    /// So choose it longer than it takes to reach another server, and, with only one, than that takes to start. A program
-    /// that is stopped but not dead (its connection stays open) is replaced after its TTL, not after its grace.
+    /// Servers are more patient: one that drains or dies ends no session before its TTL. But a client that hears nothing cannot
+    /// tell that from a broken network, so it does not count on it. What it has lost stays lost, even if a server still has it:
+    /// the session is closed as soon as that can be said, so that nobody waits for it in vain.
+    ///
+    /// So choose it longer than it takes to reach another server, or, if there is only one, than that takes to start. A program
+    /// that is frozen, whose connection stays open, is replaced after its TTL.
     #[must_use]
     pub fn disconnect_grace(self, grace: Duration) -> Self {
         Self { disconnect_grace: Some(grace), ..self }

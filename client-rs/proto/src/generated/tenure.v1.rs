@@ -1132,7 +1132,7 @@ pub struct Session {
     /// What the session holds and waits for, in the order in which it was asked for.
     #[prost(message, repeated, tag = "7")]
     pub claims: ::prost::alloc::vec::Vec<Claim>,
-    /// How long the session lives on, at least. Unset unless the answering server is the session's home.
+    /// How long the session lives on, at least, if its stream does. Unset unless the answering server is the session's home.
     #[prost(message, optional, tag = "8")]
     pub remaining: ::core::option::Option<::prost_types::Duration>,
     /// How long the session outlives the stream that it is attached to. Unset: until its TTL has passed.
