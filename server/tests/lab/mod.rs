@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tenure_core::{Command, Opening, Outcome, Revision, Text};
+use tenure_core::{AskedMode, Command, Opening, Outcome, Revision, Text};
 use tenure_server::clock::Clock;
 use tenure_server::node::{Node, NodeOptions};
 use tenure_server::poll;
@@ -94,6 +94,7 @@ impl Server {
             opening: Some(opening),
             home: self.node.id(),
             names: vec![name.into()],
+            mode: AskedMode::Exclusive,
             queue: true,
             priority: 0,
             metadata: Arc::default(),
@@ -122,7 +123,7 @@ impl Server {
         let name = name.to_owned();
         let read = self.namespace().await;
         let read = read.read(move |table| {
-            let claim = table.claim(table.lock(&name)?.holder?)?;
+            let claim = table.claim(*table.lock(&name)?.holders.first()?)?;
             Some((claim.spec.session.to_string(), claim.token()?))
         });
         within(Duration::from_secs(30), read).await.expect("readable")
