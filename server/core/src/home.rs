@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::command::Command;
 use crate::event::{EndReason, Event, Recorded};
-use crate::model::{Claim, ClaimState, Revision, ServerId, Session, Text};
+use crate::model::{ClaimState, Revision, ServerId, Session, Text};
 use crate::table::Table;
 use handoff::Handoffs;
 
@@ -105,8 +105,9 @@ impl Home {
             }
             Event::SessionAttached { session, opened, home, ttl } => {
                 if *home == self.me {
+                    let comes = !self.kept.contains_key(session);
                     self.keep(session, *opened, *ttl, now);
-                    if let Some(session) = table.session(session) {
+                    if let Some(session) = table.session(session).filter(|_| comes) {
                         self.watch_over_waits(session, table, now);
                     }
                 } else {
@@ -167,6 +168,12 @@ impl Home {
         self.rebuild_handoffs(table, now);
     }
 
+    /// How long a claim is kept that nobody attends to.
+    #[must_use]
+    pub fn reattach(&self) -> Duration {
+        self.reattach
+    }
+
     /// Renews a session: it lives for a full TTL from now.
     ///
     /// # Errors
@@ -218,6 +225,12 @@ impl Home {
     #[must_use]
     pub fn session_count(&self) -> usize {
         self.kept.len()
+    }
+
+    /// Whether a claim will be given up unless somebody comes back for it.
+    #[must_use]
+    pub fn is_unattended(&self, claim: Revision) -> bool {
+        self.unattended.contains_key(&claim)
     }
 
     /// Somebody is there to receive the grant of this claim.
@@ -324,12 +337,14 @@ impl Home {
         self.timers.push(Reverse((timer, Timer::Session(session.clone()))));
     }
 
-    /// The waits of a session that has just come here are given up unless somebody asks for them here.
+    /// The waits of a session that has just come here are given up unless somebody asks for them here. What it holds is its
+    /// own, whatever was thought here before: it may have heard of the grant elsewhere.
     fn watch_over_waits(&mut self, session: &Session, table: &Table, now: Tick) {
-        let waits = |claim: &&Claim| claim.state == ClaimState::Waiting;
-        for claim in session.claim_ids().into_iter().filter_map(|id| table.claim(id)).filter(waits) {
-            if !self.unattended.contains_key(&claim.id) {
+        for claim in session.claim_ids().into_iter().filter_map(|id| table.claim(id)) {
+            if claim.state == ClaimState::Waiting {
                 self.leave(claim.id, now);
+            } else {
+                self.unattended.remove(&claim.id);
             }
         }
     }
