@@ -224,7 +224,7 @@ async fn a_wait_ends_in_the_moment_of_the_grant_with_the_grant() {
     let waiting = server.ask(server.acquire("bob", "a")).await.expect("queued").attendance.expect("waits");
     let claim = waiting.claim();
     server.release("ann", "a", token).await.expect("held");
-    let ended = server.ask(Command::EndWait { claim }).await.expect("decided");
+    let ended = server.ask(Command::EndWait { claim, home: server.node.id() }).await.expect("decided");
     waiting.satisfied();
     assert!(matches!(ended.outcome, Outcome::Held { .. }), "{:?}", ended.outcome);
 }
