@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::event::{EndReason, Event, Recorded};
+use crate::event::{Event, Recorded};
 use crate::model::{Claim, ClaimState, Revision, ServerId, Session, Text, Transfer};
 use crate::table::journal::Undo;
 use crate::table::{Table, lingers_at};
@@ -18,8 +18,8 @@ impl Table {
     }
 
     /// Remembers an event of the past, from before this table was restored, so that refusals can be explained.
-    pub fn recall(&mut self, event: &Event) {
-        self.remember(event);
+    pub fn recall(&mut self, recorded: &Recorded) {
+        self.remember(recorded.revision, &recorded.event);
     }
 
     /// Applies an event that was just decided, in a way that can be undone.
@@ -34,7 +34,7 @@ impl Table {
     fn change(&mut self, revision: Revision, event: &Event) {
         self.note(Undo::Revision(self.revision));
         self.revision = revision;
-        self.remember(event);
+        self.remember(revision, event);
         match event {
             Event::SessionOpened(spec) => {
                 self.note(Undo::SessionInserted(spec.id.clone()));
@@ -127,7 +127,7 @@ impl Table {
         }
     }
 
-    fn remember(&mut self, event: &Event) {
+    fn remember(&mut self, revision: Revision, event: &Event) {
         match event {
             Event::SessionOpened(spec) => self.memory.session_opened(&spec.id),
             Event::SessionEnded { session, reason, .. } => self.memory.session_ended(session, *reason),
@@ -141,8 +141,10 @@ impl Table {
                     self.memory.claim_ended(&spec.session, *token, *reason);
                 }
             }
-            Event::ClaimTransferred { from_token, from_spec, .. } => {
-                self.memory.claim_ended(&from_spec.session, *from_token, EndReason::Transferred);
+            Event::ClaimTransferred { from, from_token, from_spec, claim, spec, .. } => {
+                let ended = Claim::new(*from, from_spec.clone(), ClaimState::Held { token: *from_token });
+                let begun = Claim::new(*claim, spec.clone(), ClaimState::Held { token: revision });
+                self.memory.handed_over(*from_token, ended, begun);
             }
             _ => {}
         }
