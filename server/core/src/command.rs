@@ -127,10 +127,13 @@ pub enum Command {
         /// The locks it asked for, sorted.
         names: Vec<Text>,
     },
-    /// Ends a wait that has lasted long enough. Does nothing if the claim was granted meanwhile.
+    /// Ends a wait that has lasted long enough. Does nothing if the claim was granted meanwhile, or if this is not the
+    /// session's home any more: then somebody has come back for it elsewhere.
     EndWait {
         /// The claim.
         claim: Revision,
+        /// The home that says so.
+        home: ServerId,
     },
     /// Ends a claim that nobody attends to any more, waiting or granted. Does nothing unless this is the session's home.
     Abandon {

@@ -108,8 +108,9 @@ impl Home {
                 if *home != self.me {
                     self.forget(session);
                 } else {
+                    let comes = !self.kept.contains_key(session);
                     self.keep(session, *opened, *ttl, *disconnect_grace, now);
-                    if let Some(session) = table.session(session) {
+                    if let Some(session) = table.session(session).filter(|_| comes) {
                         self.watch_over_waits(session, table, now);
                         for claim in session.claim_ids().into_iter().filter_map(|id| table.claim(id)) {
                             self.hold(claim, now);
@@ -182,6 +183,12 @@ impl Home {
         }
         self.held.retain(|claim, _| table.claim(*claim).is_some_and(is_held));
         self.rebuild_handoffs(table, now);
+    }
+
+    /// How long a claim is kept that nobody attends to.
+    #[must_use]
+    pub fn reattach(&self) -> Duration {
+        self.reattach
     }
 
     /// Renews a session for a caller without a stream: it lives for a full TTL from now, whatever becomes of its stream.
@@ -319,6 +326,12 @@ impl Home {
         self.kept.len()
     }
 
+    /// Whether a claim will be given up unless somebody comes back for it.
+    #[must_use]
+    pub fn is_unattended(&self, claim: Revision) -> bool {
+        self.unattended.contains_key(&claim)
+    }
+
     /// Somebody is there to receive the grant of this claim.
     pub fn attend(&mut self, claim: Revision) {
         if self.unattended.remove(&claim).is_some() {
@@ -450,12 +463,14 @@ impl Home {
         }
     }
 
-    /// The waits of a session that has just come here are given up unless somebody asks for them here.
+    /// The waits of a session that has just come here are given up unless somebody asks for them here. What it holds is its
+    /// own, whatever was thought here before: it may have heard of the grant elsewhere.
     fn watch_over_waits(&mut self, session: &Session, table: &Table, now: Tick) {
-        let waits = |claim: &&Claim| claim.state == ClaimState::Waiting;
-        for claim in session.claim_ids().into_iter().filter_map(|id| table.claim(id)).filter(waits) {
-            if !self.unattended.contains_key(&claim.id) {
+        for claim in session.claim_ids().into_iter().filter_map(|id| table.claim(id)) {
+            if claim.state == ClaimState::Waiting {
                 self.leave(claim.id, now);
+            } else {
+                self.unattended.remove(&claim.id);
             }
         }
     }

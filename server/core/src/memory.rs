@@ -3,22 +3,29 @@
 use std::collections::{HashMap, VecDeque};
 
 use crate::event::EndReason;
-use crate::model::{Revision, Text};
+use crate::model::{Claim, Revision, Text};
 
 /// How many ended sessions are remembered.
 const SESSIONS: usize = 10_000;
 
-/// How many ended holds, and groups that were left, are remembered of each session: more than a client has in flight when it
-/// repeats itself.
+/// How many ended holds, and groups that were left, are remembered of each session, however much others do meanwhile ...
 const HOLDS: usize = 16;
 
-/// The recent past of a namespace. It is not part of the table's state: it decides nothing but the wording of refusals and
-/// whether a repeated release or leave is one.
+/// ... and how many older holds of all sessions together: more than clients have in flight when they repeat themselves.
+const OLDER_HOLDS: usize = 50_000;
+
+/// How many handoffs are remembered.
+const HANDOFFS: usize = 1_000;
+
+/// The recent past of a namespace. It is not part of the table's state: it decides nothing but the wording of refusals, and
+/// whether a repeated release, handoff or leave is one.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     sessions: HashMap<Text, Past>,
     ended: VecDeque<(Text, u64)>,
     count: u64,
+    older_holds: Recent<(Text, EndReason)>,
+    handoffs: Recent<(Claim, Claim)>,
 }
 
 #[derive(Debug, Default)]
@@ -28,6 +35,32 @@ struct Past {
     holds: VecDeque<(Revision, EndReason)>,
     /// Groups that it left, and the numbers that it had there.
     left: VecDeque<(Text, Revision)>,
+}
+
+/// What is known of holds, by their tokens; of the oldest ones nothing any more.
+#[derive(Debug)]
+struct Recent<T> {
+    known: HashMap<Revision, T>,
+    order: VecDeque<Revision>,
+}
+
+impl<T> Default for Recent<T> {
+    fn default() -> Self {
+        Self { known: HashMap::new(), order: VecDeque::new() }
+    }
+}
+
+impl<T> Recent<T> {
+    fn remember(&mut self, token: Revision, what: T, most: usize) {
+        if self.known.insert(token, what).is_none() {
+            self.order.push_back(token);
+        }
+        if self.order.len() > most
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+    }
 }
 
 impl Memory {
@@ -51,11 +84,20 @@ impl Memory {
 
     pub(crate) fn claim_ended(&mut self, session: &Text, token: Revision, reason: EndReason) {
         let holds = &mut self.sessions.entry(session.clone()).or_default().holds;
+        // It may have been decided before, and undone because another end was committed first.
         holds.retain(|(known, _)| *known != token);
-        if holds.len() == HOLDS {
-            holds.pop_front();
-        }
         holds.push_back((token, reason));
+        if holds.len() > HOLDS
+            && let Some((token, reason)) = holds.pop_front()
+        {
+            self.older_holds.remember(token, (session.clone(), reason), OLDER_HOLDS);
+        }
+    }
+
+    /// A hold was handed over: what ended, and what began.
+    pub(crate) fn handed_over(&mut self, token: Revision, from: Claim, to: Claim) {
+        self.claim_ended(&from.spec.session.clone(), token, EndReason::Transferred);
+        self.handoffs.remember(token, (from, to), HANDOFFS);
     }
 
     pub(crate) fn left(&mut self, session: &Text, group: &Text, number: Revision) {
@@ -79,7 +121,40 @@ impl Memory {
 
     /// Why the session's hold with this token ended, if it has and that is remembered.
     pub(crate) fn end_of_hold(&self, session: &str, token: Revision) -> Option<EndReason> {
-        let holds = &self.sessions.get(session)?.holds;
-        holds.iter().find(|(known, _)| *known == token).map(|(_, reason)| *reason)
+        let holds = self.sessions.get(session).map(|past| &past.holds);
+        let recent = holds.into_iter().flatten().find(|(known, _)| *known == token).map(|(_, reason)| *reason);
+        let older = || self.older_holds.known.get(&token).filter(|(other, _)| **other == *session);
+        recent.or_else(|| older().map(|(_, reason)| *reason))
+    }
+
+    /// How the hold with this token was handed over, if it was and that is remembered: what ended, and what began.
+    pub(crate) fn handoff(&self, token: Revision) -> Option<&(Claim, Claim)> {
+        let handoff = self.handoffs.known.get(&token)?;
+        // One that was undone because the hold had ended otherwise was none.
+        let ended = self.end_of_hold(&handoff.0.spec.session, token);
+        ended.is_none_or(|reason| reason == EndReason::Transferred).then_some(handoff)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_each_session_the_last_holds_are_remembered_and_of_all_many_more() {
+        let mut memory = Memory::default();
+        let (quiet, busy) = (Text::from("quiet"), Text::from("busy"));
+        memory.claim_ended(&quiet, Revision(1), EndReason::Released);
+        let last = (OLDER_HOLDS + HOLDS + 2) as u64;
+        for token in 2..=last + 1 {
+            memory.claim_ended(&busy, Revision(token), EndReason::Evicted);
+        }
+        assert_eq!(memory.end_of_hold("quiet", Revision(1)), Some(EndReason::Released));
+        assert_eq!(memory.end_of_hold("busy", Revision(last + 1)), Some(EndReason::Evicted));
+        assert_eq!(memory.end_of_hold("busy", Revision(4)), Some(EndReason::Evicted));
+        assert_eq!(memory.end_of_hold("quiet", Revision(4)), None, "another's");
+        assert_eq!(memory.end_of_hold("busy", Revision(2)), None, "there is an end to it");
+        assert_eq!(memory.older_holds.order.len(), OLDER_HOLDS);
+        assert_eq!(memory.older_holds.known.len(), OLDER_HOLDS);
     }
 }

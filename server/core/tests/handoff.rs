@@ -232,7 +232,7 @@ fn only_the_first_in_the_queue_preempts() {
     assert!(lab.asked().is_empty());
     lab.pass(at(11));
     assert!(lab.asked().is_empty(), "the better one has not settled");
-    lab.ask(Command::EndWait { claim: cid }, at(12));
+    lab.ask(Command::EndWait { claim: cid, home: ME }, at(12));
     lab.pass(at(12));
     assert_eq!(lab.asked(), ["ann"], "the one that has settled is first now");
 }

@@ -53,6 +53,7 @@ enum Step {
     },
     EndWait {
         claim: usize,
+        home: u64,
     },
     Abandon {
         claim: usize,
@@ -123,7 +124,7 @@ fn step() -> impl Strategy<Value = Step> {
                 Step::Acquire { session, names, mode, queue, priority, opens, home, lingers }
             }),
         2 => (session.clone(), 1u8..8).prop_map(|(session, names)| Step::Cancel { session, names }),
-        2 => any::<usize>().prop_map(|claim| Step::EndWait { claim }),
+        2 => (any::<usize>(), home.clone()).prop_map(|(claim, home)| Step::EndWait { claim, home }),
         1 => (any::<usize>(), home.clone()).prop_map(|(claim, home)| Step::Abandon { claim, home }),
         6 => (session.clone(), 0u8..3, any::<usize>())
             .prop_map(|(session, name, token)| Step::Release { session, name, token }),
@@ -202,7 +203,7 @@ fn command(step: &Step, table: &Table) -> Command {
         Step::Cancel { session, names: bits } => {
             Command::CancelAcquire { session: session_id(session), names: names(bits) }
         }
-        Step::EndWait { claim } => Command::EndWait { claim: pick(table, claim) },
+        Step::EndWait { claim, home } => Command::EndWait { claim: pick(table, claim), home: ServerId(home) },
         Step::Abandon { claim, home } => Command::Abandon { claim: pick(table, claim), home: ServerId(home) },
         Step::Release { session, name: place, token } => {
             Command::Release { session: session_id(session), name: name(place), token: pick_token(table, token) }

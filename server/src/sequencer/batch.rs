@@ -241,14 +241,13 @@ impl Sequencer {
                 return None;
             }
             match outcome {
-                Ok(Outcome::Waiting { claim, .. }) => Some(claim.id),
-                // Only who was granted it just now is to be there for it; a hold from before is known to its holder.
-                Ok(Outcome::Held { claim, .. }) if claim.token() > Some(*before) => Some(claim.id),
+                Ok(Outcome::Waiting { claim, .. }) => Some(self.replica.desk.await_grant(claim.id)),
+                // A hold from before is known to its holder, unless nobody was there when it was granted.
+                Ok(Outcome::Held { claim, .. }) => self.replica.desk.receive(claim.id, claim.token() > Some(*before)),
                 _ => None,
             }
         };
-        let claims = work.commands.iter().zip(decisions).map(attended);
-        claims.map(|claim| claim.map(|claim| self.replica.desk.attend(claim))).collect()
+        work.commands.iter().zip(decisions).map(attended).collect()
     }
 
     fn answer(&mut self, work: Work, decisions: Vec<Decision>, attendances: Vec<Option<Attendance>>) {

@@ -7,18 +7,10 @@ use tenure_core::{
     Claim, ClaimState, EndReason, Event, Eviction, Home, NotKept, Recorded, Revision, ServerId, StreamId, Table, Text,
     Transfer,
 };
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
+use super::attendance::{Attendance, Callers};
 use crate::lease::Lease;
-
-/// How a wait ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum WaitEnd {
-    /// The claim is held.
-    Granted(Claim),
-    /// The claim is over.
-    Ended(EndReason),
-}
 
 /// What a client's stream is told without having asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,10 +60,9 @@ pub type Notices = mpsc::Sender<Notice>;
 pub(crate) struct Desk {
     pub(crate) home: Home,
     lease: Arc<Lease>,
-    waits: HashMap<Revision, Vec<(u64, oneshot::Sender<WaitEnd>)>>,
+    pub(super) callers: Callers,
     /// The streams that there are; without a place for notices those that were closed here, but have not ended yet.
     streams: HashMap<StreamId, Option<Notices>>,
-    count: u64,
 }
 
 /// The desk of one namespace, shared by its sequencer, its callers and its streams. Never locked across an await.
@@ -81,7 +72,7 @@ pub(crate) struct SharedDesk(Arc<Mutex<Desk>>);
 impl SharedDesk {
     pub(crate) fn new(me: ServerId, reattach: std::time::Duration, lease: Arc<Lease>) -> Self {
         let home = Home::new(me, reattach);
-        let desk = Desk { home, lease, waits: HashMap::new(), streams: HashMap::new(), count: 0 };
+        let desk = Desk { home, lease, callers: Callers::default(), streams: HashMap::new() };
         Self(Arc::new(Mutex::new(desk)))
     }
 
@@ -89,55 +80,20 @@ impl SharedDesk {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Attends to a claim on behalf of a caller, until the attendance is dropped.
-    pub(crate) fn attend(&self, claim: Revision) -> Attendance {
+    /// Attends to a claim that waits, on behalf of a caller, until the attendance is dropped.
+    pub(crate) fn await_grant(&self, claim: Revision) -> Attendance {
         let mut desk = self.lock();
-        let (sender, receiver) = oneshot::channel();
-        desk.count += 1;
-        let number = desk.count;
-        desk.waits.entry(claim).or_default().push((number, sender));
         desk.home.attend(claim);
-        Attendance { desk: self.clone(), claim, number, receiver, told: false, satisfied: false }
-    }
-}
-
-/// Somebody's presence at the desk for one claim. Dropped before it is satisfied, it leaves a claim that nobody may know of,
-/// which the home gives up after a while.
-pub struct Attendance {
-    desk: SharedDesk,
-    claim: Revision,
-    number: u64,
-    receiver: oneshot::Receiver<WaitEnd>,
-    told: bool,
-    satisfied: bool,
-}
-
-impl Attendance {
-    /// The claim.
-    #[must_use]
-    pub fn claim(&self) -> Revision {
-        self.claim
+        desk.callers.await_grant(self.clone(), claim)
     }
 
-    /// Waits until the claim is granted or over. `None`: somebody else attends to it now and has been told.
-    pub async fn wait(&mut self) -> Option<WaitEnd> {
-        let end = (&mut self.receiver).await.ok();
-        self.told = end.is_some();
-        self.satisfied |= end.is_none();
-        end
-    }
-
-    /// The answer has been handed over, so the claim needs no more attention.
-    pub fn satisfied(mut self) {
-        self.satisfied = true;
-    }
-}
-
-impl Drop for Attendance {
-    fn drop(&mut self) {
-        // Closed without a word: somebody else came for the claim and has been told.
-        let superseded = !self.told && matches!(self.receiver.try_recv(), Err(oneshot::error::TryRecvError::Closed));
-        self.desk.lock().depart(self.claim, self.number, self.satisfied || superseded);
+    /// Attends to a claim that is held, on behalf of a caller that is being told so: if it has been granted just now, or if
+    /// nobody has been told of the grant so far.
+    pub(crate) fn receive(&self, claim: Revision, just_now: bool) -> Option<Attendance> {
+        let mut desk = self.lock();
+        let unknown = just_now || desk.home.is_unattended(claim) || desk.callers.attend_to(claim);
+        desk.home.attend(claim);
+        unknown.then(|| desk.callers.receive(self.clone(), claim))
     }
 }
 
@@ -204,11 +160,12 @@ impl Desk {
     pub(crate) fn reconcile(&mut self, table: &Table) {
         let now = self.lease.standing_tick();
         self.home.rebuild(table, now);
-        for claim in self.waits.keys().copied().collect::<Vec<_>>() {
+        self.callers.retain_grants(|claim| table.claim(claim).is_some());
+        for claim in self.callers.waited_for() {
             match table.claim(claim) {
                 Some(found) if found.state == ClaimState::Waiting => self.home.attend(claim),
-                Some(found) => self.settle(claim, &WaitEnd::Granted(found.clone())),
-                None => self.settle(claim, &WaitEnd::Ended(EndReason::Disconnected)),
+                Some(found) => self.grant(found),
+                None => self.callers.ended(claim, EndReason::Disconnected),
             }
         }
     }
@@ -217,11 +174,11 @@ impl Desk {
         match &recorded.event {
             Event::ClaimGranted { claim, spec } => {
                 let state = ClaimState::Held { token: recorded.revision };
-                self.settle(*claim, &WaitEnd::Granted(Claim::new(*claim, spec.clone(), state)));
+                self.grant(&Claim::new(*claim, spec.clone(), state));
             }
             Event::ClaimTransferred { from, from_token, from_spec, claim, spec, .. } => {
                 let state = ClaimState::Held { token: recorded.revision };
-                self.settle(*claim, &WaitEnd::Granted(Claim::new(*claim, spec.clone(), state)));
+                self.grant(&Claim::new(*claim, spec.clone(), state));
                 let ended = Claim::new(*from, from_spec.clone(), ClaimState::Held { token: *from_token });
                 self.tell_hold_ended(ended, EndReason::Transferred, None);
             }
@@ -232,7 +189,7 @@ impl Desk {
                 self.tell(stream, Notice::TransferRequested { claim, by: by.clone() });
             }
             Event::ClaimEnded { claim, token, spec, reason, eviction, .. } => {
-                self.settle(*claim, &WaitEnd::Ended(*reason));
+                self.callers.ended(*claim, *reason);
                 if let Some(token) = *token
                     && *reason != EndReason::Released
                 {
@@ -256,29 +213,37 @@ impl Desk {
         self.tell(stream, Notice::HoldEnded { claim, reason, eviction });
     }
 
-    /// Tells whoever came last for a claim; if nobody is there to hear of a grant, the claim is left to the timers.
-    fn settle(&mut self, claim: Revision, end: &WaitEnd) {
-        let Some(mut waits) = self.waits.remove(&claim) else { return };
-        while let Some((_, sender)) = waits.pop() {
-            if sender.send(end.clone()).is_ok() {
-                return;
-            }
-        }
-        if matches!(end, WaitEnd::Granted(_)) {
-            self.home.leave(claim, self.lease.standing_tick());
+    /// Tells whoever waits for the grant; if nobody is there to hear of it, the claim is left to the timers.
+    fn grant(&mut self, claim: &Claim) {
+        if !self.callers.granted(claim) {
+            self.leave(claim.id);
         }
     }
 
-    fn depart(&mut self, claim: Revision, number: u64, satisfied: bool) {
-        if let Some(waits) = self.waits.get_mut(&claim) {
-            waits.retain(|(other, _)| *other != number);
-            if !waits.is_empty() {
-                return;
-            }
-            self.waits.remove(&claim);
+    /// A caller does not wait for a claim any more; unless it is `satisfied`, somebody else has to, or come back.
+    pub(super) fn depart(&mut self, claim: Revision, number: u64, satisfied: bool) {
+        if self.callers.depart(claim, number) && !satisfied {
+            self.leave(claim);
         }
-        if !satisfied {
-            self.home.leave(claim, self.lease.standing_tick());
+    }
+
+    /// A caller has handed over a grant, or failed to.
+    pub(super) fn received(&mut self, claim: Revision, satisfied: bool) {
+        if satisfied {
+            self.callers.received(claim);
+        } else if self.callers.failed_to_receive(claim) {
+            self.leave(claim);
         }
+    }
+
+    /// A caller is still there for a claim.
+    pub(super) fn confirm(&mut self, claim: Revision, number: u64) {
+        if self.callers.is_waiting(claim, number) {
+            self.home.attend(claim);
+        }
+    }
+
+    fn leave(&mut self, claim: Revision) {
+        self.home.leave(claim, self.lease.standing_tick());
     }
 }

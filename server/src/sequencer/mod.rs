@@ -4,6 +4,7 @@
 //! namespace is still at the revision that the decisions were made on. Only when the append is known to be committed are
 //! callers answered and watchers told. If another server was first, it takes over what it missed and decides again.
 
+mod attendance;
 mod batch;
 mod desk;
 mod replica;
@@ -21,8 +22,9 @@ use tokio_util::sync::CancellationToken;
 use crate::hub::Hub;
 use crate::lease::Lease;
 use crate::store::Store;
+pub use attendance::{Attendance, WaitEnd};
 use desk::SharedDesk;
-pub use desk::{Attendance, Notice, Notices, StreamEnd, WaitEnd};
+pub use desk::{Notice, Notices, StreamEnd};
 pub use run::{Settings, start};
 
 /// Why a namespace does not do what it was asked.
@@ -51,7 +53,8 @@ pub struct Decided {
     pub outcome: Outcome,
     /// The namespace's revision when it was so.
     pub revision: Revision,
-    /// The caller's presence at the desk, if the command made a new claim or found one waiting.
+    /// The caller's presence at the desk, if the command made a new claim, or found one waiting or granted to nobody's
+    /// knowledge.
     pub attendance: Option<Attendance>,
 }
 
@@ -168,6 +171,12 @@ impl Namespace {
     /// If its home is not here, its time was up, or the stream has ended: that is a disconnect of a session that has no other.
     pub fn attach(&self, session: &Text, stream: StreamId) -> Result<(), NotKept> {
         self.desk.lock().attach(session, stream)
+    }
+
+    /// How long a claim is kept that nobody attends to.
+    #[must_use]
+    pub fn reattach(&self) -> std::time::Duration {
+        self.desk.lock().home.reattach()
     }
 
     /// Lets a stream take notices.

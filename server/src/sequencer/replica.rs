@@ -81,7 +81,7 @@ impl Replica {
             let Some(last) = tail.batches.last() else { return Ok(()) };
             let past = |recorded: &&Recorded| recorded.revision <= until;
             for recorded in tail.batches.iter().flat_map(|batch| &batch.events).filter(past) {
-                self.table.recall(&recorded.event);
+                self.table.recall(recorded);
             }
             after = last.revision();
         }

@@ -89,10 +89,7 @@ pub async fn start(
 
 impl Sequencer {
     async fn run(mut self) {
-        while let Some(mut work) = self.gather().await {
-            for command in self.due() {
-                work.push(Request::Decide { command, reply: None });
-            }
+        while let Some(work) = self.gather().await {
             if !work.is_empty() {
                 self.carry_out(work).await;
             }
@@ -101,15 +98,22 @@ impl Sequencer {
         self.save_last().await;
     }
 
-    /// Waits until there is something to do, or time to look at the clock; takes all that has arrived.
+    /// Waits until there is something to do, or time to look at the clock; takes what is due by itself and all that has
+    /// arrived. In this order: nobody is told that a claim is there which is given up in the same batch.
     async fn gather(&mut self) -> Option<Work> {
-        let mut work = Work::default();
         let until = Instant::now() + self.pause();
-        tokio::select! {
+        let first = tokio::select! {
             biased;
             () = self.cancel.cancelled() => return None,
-            request = self.requests.recv() => work.push(request?),
-            () = tokio::time::sleep_until(until) => {}
+            request = self.requests.recv() => Some(request?),
+            () = tokio::time::sleep_until(until) => None,
+        };
+        let mut work = Work::default();
+        for command in self.due() {
+            work.push(Request::Decide { command, reply: None });
+        }
+        if let Some(first) = first {
+            work.push(first);
         }
         while !work.is_full()
             && let Ok(request) = self.requests.try_recv()

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use tenure_core::{AskedMode, Claim, Command, Opening, Outcome, Text};
+use tenure_core::{
+    AskedMode, Claim, ClaimState, Command, EndReason, Opening, Outcome, Revision, ServerId, Table, Text,
+};
 use tenure_proto::v1::{AcquireRequest, AcquireResponse};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -13,8 +15,9 @@ use super::sessions::keep;
 use super::{Api, Via, convert, fresh_session_id, in_time};
 use crate::sequencer::{Attendance, Decided, Namespace, Refusal, WaitEnd};
 
-/// A session that waits in a call of its own is renewed by the call: this often in its TTL.
-const RENEWALS_PER_TTL: u32 = 3;
+/// A session that waits in a call of its own is renewed by the call: this often in its TTL, and in the time for which the
+/// claim would be kept without the call.
+const RENEWALS: u32 = 3;
 
 /// An Acquire that has passed its bounds.
 struct Asked {
@@ -49,8 +52,8 @@ enum End {
     Told(WaitEnd),
     /// The time is up, or the caller gives up.
     Over,
-    /// Somebody else was told: ask again.
-    Superseded,
+    /// An earlier call for the same claim has given it up: ask again.
+    GivenUp,
     /// This server starts over or stops. The place in the queue is kept for a while.
     NodeEnded,
 }
@@ -66,13 +69,16 @@ impl Api {
         let wait = bounds::wait(request.wait)?;
         let deadline = match wait {
             Wait::For(wait) => Some(Instant::now() + wait),
-            Wait::Try | Wait::Forever => None,
+            // Of a claim that waits already.
+            Wait::Try => Some(Instant::now()),
+            Wait::Forever => None,
         };
         let namespace = self.namespace(&request.namespace).await?;
         let asked = self.asked(request, wait)?;
         self.check_presence(&namespace, &asked, via).await?;
         loop {
-            let command = asked.command(self.node()?.id());
+            let home = self.node()?.id();
+            let command = asked.command(home);
             let decided = in_time(async { Ok(namespace.decide(command).await?) }).await?;
             if let Via::Stream(stream) = via
                 && decided_session(&decided.outcome)
@@ -83,17 +89,22 @@ impl Api {
             let Decided { outcome, revision, attendance } = decided;
             match (outcome, attendance) {
                 (Outcome::Waiting { claim, ttl, .. }, Some(mut attendance)) => {
-                    match wait_for(&namespace, &asked, ttl, &mut attendance, deadline, via, cancel).await {
+                    let caller = Caller { namespace: &namespace, session: &asked.session, home, via };
+                    match caller.wait_for(&mut attendance, ttl, deadline, cancel).await {
                         End::Told(WaitEnd::Granted(claim)) => {
                             attendance.satisfied();
                             return Ok(held(&asked.session, &claim, None, revision.0));
                         }
                         End::Told(WaitEnd::Ended(reason)) => {
                             attendance.satisfied();
-                            return Err(Problem::ClaimEnded { session: asked.session, reason });
+                            return Err(caller.ended(reason));
                         }
-                        End::Over => return end_wait(&namespace, &asked.session, claim.id, attendance).await,
-                        End::Superseded => {}
+                        End::Over => {
+                            if let Some(answer) = caller.end_wait(claim.id, attendance).await? {
+                                return Ok(answer);
+                            }
+                        }
+                        End::GivenUp => {}
                         End::NodeEnded => return Err(Refusal::Draining.into()),
                     }
                 }
@@ -153,47 +164,92 @@ fn decided_session(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Held { .. } | Outcome::Waiting { .. } | Outcome::Busy { ttl: Some(_), .. })
 }
 
-/// Waits for the claim. In a call of its own, that the caller is there renews its session.
-async fn wait_for(
-    namespace: &Namespace,
-    asked: &Asked,
-    ttl: Duration,
-    attendance: &mut Attendance,
-    deadline: Option<Instant>,
+/// Who waits for a claim.
+struct Caller<'a> {
+    namespace: &'a Namespace,
+    session: &'a Text,
+    home: ServerId,
     via: Via,
-    cancel: &CancellationToken,
-) -> End {
-    let mut renew_at = Instant::now() + ttl / RENEWALS_PER_TTL;
-    loop {
-        tokio::select! {
-            biased;
-            told = attendance.wait() => return told.map_or(End::Superseded, End::Told),
-            () = namespace.ended() => return End::NodeEnded,
-            () = cancel.cancelled() => return End::Over,
-            () = sleep_until(deadline.unwrap_or(renew_at)), if deadline.is_some() => return End::Over,
-            () = sleep_until(renew_at), if matches!(via, Via::Call) => {
-                // If it cannot be renewed here, what becomes of the claim tells why.
-                let _ = namespace.renew(&asked.session);
-                renew_at = Instant::now() + ttl / RENEWALS_PER_TTL;
+}
+
+impl Caller<'_> {
+    /// Waits for the claim. In a call of its own, that the caller is there renews its session.
+    async fn wait_for(
+        &self,
+        attendance: &mut Attendance,
+        ttl: Duration,
+        deadline: Option<Instant>,
+        cancel: &CancellationToken,
+    ) -> End {
+        let pause = ttl.min(self.namespace.reattach()) / RENEWALS;
+        let mut renew_at = Instant::now() + pause;
+        loop {
+            tokio::select! {
+                biased;
+                told = attendance.wait() => return told.map_or(End::GivenUp, End::Told),
+                () = self.namespace.ended() => return End::NodeEnded,
+                () = cancel.cancelled() => return End::Over,
+                () = sleep_until(deadline.unwrap_or(renew_at)), if deadline.is_some() => return End::Over,
+                () = sleep_until(renew_at), if matches!(self.via, Via::Call) => {
+                    self.stay();
+                    attendance.confirm();
+                    renew_at = Instant::now() + pause;
+                }
             }
         }
     }
+
+    /// Renews the session. If somebody has renewed it elsewhere, it comes back to where its caller is.
+    fn stay(&self) {
+        if let Ok(None) = self.namespace.renew(self.session) {
+            let command = Command::AttachSession { session: self.session.clone(), home: self.home };
+            let namespace = self.namespace.clone();
+            // If that cannot be done, what becomes of the claim tells why.
+            tokio::spawn(async move { namespace.decide(command).await.map(drop) });
+        }
+    }
+
+    /// Ends a wait whose time is up, unless the grant was faster. `None`: ask again.
+    async fn end_wait(&self, claim: Revision, mut attendance: Attendance) -> Result<Option<AcquireResponse>, Problem> {
+        let (outcome, revision) = if attendance.retire() {
+            let command = Command::EndWait { claim, home: self.home };
+            let decided = in_time(async { Ok(self.namespace.decide(command).await?) }).await?;
+            (decided.outcome, decided.revision)
+        } else {
+            // Who has come since waits on.
+            let read = self.namespace.read(move |table| (standing(table, claim), table.revision()));
+            in_time(async { Ok(read.await?) }).await?
+        };
+        let answer = match outcome {
+            Outcome::Held { claim, .. } => held(self.session, &claim, None, revision.0),
+            Outcome::Busy { blocker, ttl } => busy(self.session, &blocker, ttl, revision.0),
+            Outcome::Waiting { blocker, ttl, .. } => busy(self.session, &blocker, Some(ttl), revision.0),
+            _ => match in_time(async { Ok(attendance.wait().await) }).await? {
+                Some(WaitEnd::Ended(reason)) => return Err(self.ended(reason)),
+                Some(WaitEnd::Granted(_)) => return Err(self.ended(EndReason::Released)),
+                None => return Ok(None),
+            },
+        };
+        attendance.satisfied();
+        Ok(Some(answer))
+    }
+
+    fn ended(&self, reason: EndReason) -> Problem {
+        Problem::ClaimEnded { session: self.session.clone(), reason }
+    }
 }
 
-/// Ends a wait whose time is up, unless the grant was faster.
-async fn end_wait(
-    namespace: &Namespace,
-    session: &Text,
-    claim: tenure_core::Revision,
-    attendance: Attendance,
-) -> Result<AcquireResponse, Problem> {
-    let decided = in_time(async { Ok(namespace.decide(Command::EndWait { claim }).await?) }).await?;
-    attendance.satisfied();
-    let revision = decided.revision.0;
-    match decided.outcome {
-        Outcome::Held { claim, .. } => Ok(held(session, &claim, None, revision)),
-        Outcome::Busy { blocker, ttl } => Ok(busy(session, &blocker, ttl, revision)),
-        _ => Err(Problem::ClaimEnded { session: session.clone(), reason: tenure_core::EndReason::Disconnected }),
+/// How a claim stands, as the outcome of asking for it.
+fn standing(table: &Table, claim: Revision) -> Outcome {
+    let found = table.claim(claim).and_then(|claim| Some((claim, table.session(&claim.spec.session)?.spec.ttl)));
+    let Some((claim, ttl)) = found else { return Outcome::Done };
+    match claim.state {
+        ClaimState::Waiting => {
+            let ahead = table.waits_for(claim).first().and_then(|ahead| table.claim(*ahead));
+            Outcome::Waiting { claim: claim.clone(), blocker: ahead.unwrap_or(claim).clone(), ttl }
+        }
+        ClaimState::Held { .. } => Outcome::Held { claim: claim.clone(), ttl },
+        ClaimState::Lingering { .. } => Outcome::Done,
     }
 }
 

@@ -19,8 +19,8 @@ impl Table {
     }
 
     /// Remembers an event of the past, from before this table was restored, so that refusals can be explained.
-    pub fn recall(&mut self, event: &Event) {
-        self.remember(event);
+    pub fn recall(&mut self, recorded: &Recorded) {
+        self.remember(recorded.revision, &recorded.event);
     }
 
     /// Applies an event that was just decided, in a way that can be undone.
@@ -35,7 +35,7 @@ impl Table {
     fn change(&mut self, revision: Revision, event: &Event) {
         self.note(Undo::Revision(self.revision));
         self.revision = revision;
-        self.remember(event);
+        self.remember(revision, event);
         match event {
             Event::SessionOpened(spec) => {
                 self.note(Undo::SessionInserted(spec.id.clone()));
@@ -137,7 +137,7 @@ impl Table {
         }
     }
 
-    fn remember(&mut self, event: &Event) {
+    fn remember(&mut self, revision: Revision, event: &Event) {
         match event {
             Event::SessionOpened(spec) => self.memory.session_opened(&spec.id),
             Event::SessionEnded { session, reason, .. } => self.memory.session_ended(session, *reason),
@@ -151,8 +151,10 @@ impl Table {
                     self.memory.claim_ended(&spec.session, *token, *reason);
                 }
             }
-            Event::ClaimTransferred { from_token, from_spec, .. } => {
-                self.memory.claim_ended(&from_spec.session, *from_token, EndReason::Transferred);
+            Event::ClaimTransferred { from, from_token, from_spec, claim, spec, .. } => {
+                let ended = Claim::new(*from, from_spec.clone(), ClaimState::Held { token: *from_token });
+                let begun = Claim::new(*claim, spec.clone(), ClaimState::Held { token: revision });
+                self.memory.handed_over(*from_token, ended, begun);
             }
             Event::Group {
                 group,

@@ -47,7 +47,7 @@ impl Table {
                 self.acquire(&session, opening, home, request, decided)
             }
             Command::CancelAcquire { session, names } => self.cancel(&session, &names, decided),
-            Command::EndWait { claim } => Ok(self.end_wait(claim, decided)),
+            Command::EndWait { claim, home } => Ok(self.end_wait(claim, home, decided)),
             Command::Abandon { claim, home } => {
                 self.abandon(claim, home, decided);
                 Ok(Outcome::Done)
@@ -137,18 +137,19 @@ impl Table {
         Ok(Outcome::Done)
     }
 
-    fn end_wait(&mut self, claim: Revision, decided: &mut Events) -> Outcome {
+    fn end_wait(&mut self, claim: Revision, home: ServerId, decided: &mut Events) -> Outcome {
         let Some(found) = self.claims.get(&claim).cloned() else { return Outcome::Done };
         if matches!(found.state, ClaimState::Lingering { .. }) {
             return Outcome::Done;
         }
-        let ttl = self.sessions.get(&found.spec.session).map(|session| session.spec.ttl);
+        let session = self.sessions.get(&found.spec.session).map(|session| &session.spec);
+        let (ttl, at_home) = (session.map(|spec| spec.ttl), session.is_some_and(|spec| spec.home == home));
         match (self.standing(found, ttl.unwrap_or_default()), ttl) {
-            (Outcome::Waiting { blocker, .. }, ttl) => {
+            (Outcome::Waiting { blocker, .. }, ttl) if at_home => {
                 self.end_claim(claim, EndReason::Released, None, decided);
                 Outcome::Busy { blocker, ttl }
             }
-            (held, _) => held,
+            (standing, _) => standing,
         }
     }
 

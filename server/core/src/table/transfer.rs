@@ -18,8 +18,12 @@ impl Table {
     ) -> Decision {
         let impossible = |obstacle| Rejection::TransferImpossible { name: name.clone(), obstacle };
         let holder = match (&by, token) {
-            (Handoff::ByHolder { session }, Some(token)) => self.held(session, &name, token)?.clone(),
-            _ => self.only_holder(&name, token).map_err(impossible)?.clone(),
+            (Handoff::ByHolder { session }, Some(token)) => self.held(session, &name, token).cloned(),
+            _ => self.only_holder(&name, token).map_err(impossible).cloned(),
+        };
+        let holder = match holder {
+            Ok(holder) => holder,
+            Err(rejection) => return self.transferred(&name, token, &by).ok_or(rejection),
         };
         if !holder.spec.min_hold.is_zero() {
             return Err(impossible(Obstacle::MinHold));
@@ -50,6 +54,17 @@ impl Table {
                 }
             },
         }
+    }
+
+    /// The answer to a repeated handoff: it has taken effect.
+    fn transferred(&self, name: &str, token: Option<Revision>, by: &Handoff) -> Option<Outcome> {
+        let (from, to) = self.memory.handoff(token?)?;
+        let asks = match by {
+            Handoff::ByHolder { session } => from.spec.session == *session,
+            Handoff::ByOperator { .. } => true,
+        };
+        let meant = asks && from.spec.names.iter().any(|held| **held == *name);
+        meant.then(|| Outcome::Transferred { from: from.clone(), to: to.clone() })
     }
 
     /// The one hold of a lock that is meant.

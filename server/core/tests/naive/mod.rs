@@ -123,8 +123,11 @@ impl Naive {
                 }
                 Kind::Done
             }
-            Command::EndWait { claim } => match self.place_of(claim.0) {
+            Command::EndWait { claim, home } => match self.place_of(claim.0) {
                 Some(place) if self.stakes[place].stand == Stand::Waiting => {
+                    if self.sessions.get(&self.stakes[place].session) != Some(&home.0) {
+                        return Kind::Waiting;
+                    }
                     self.stakes.remove(place);
                     self.serve();
                     Kind::Busy

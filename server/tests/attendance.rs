@@ -1,0 +1,262 @@
+//! Callers that go and come back: a hold that somebody knows of is never given up, and one that nobody knows of always is.
+
+mod lab;
+
+use std::time::Duration;
+
+use lab::{LEASE, REATTACH, Server, TTL, pass, settle, within};
+use tenure_core::{Command, Outcome, Revision};
+use tenure_server::sequencer::{Attendance, Decided, Refusal, WaitEnd};
+use tenure_server::store::MemoryDatabase;
+use tokio::task::JoinHandle;
+
+const SOON: Duration = Duration::from_millis(50);
+
+/// Lets time pass while these sessions are renewed.
+async fn pass_with(server: &Server, sessions: &[&str], time: Duration) {
+    let until = tokio::time::Instant::now() + time;
+    while tokio::time::Instant::now() < until {
+        for session in sessions {
+            // What is at home elsewhere is renewed there, by somebody else.
+            let _ = server.namespace().await.renew(session);
+        }
+        pass(SOON.min(until - tokio::time::Instant::now())).await;
+    }
+}
+
+/// Asks without waiting for the answer.
+async fn asking(server: &Server, command: Command) -> JoinHandle<Result<Decided, Refusal>> {
+    let namespace = server.namespace().await;
+    let asked = tokio::spawn(async move { namespace.decide(command).await });
+    settle().await;
+    asked
+}
+
+/// Joins the queue of a lock that is held.
+async fn queue(server: &Server, session: &str, name: &str) -> Attendance {
+    let decided = server.ask(server.acquire(session, name)).await.expect("queued");
+    assert!(matches!(decided.outcome, Outcome::Waiting { .. }), "{:?}", decided.outcome);
+    decided.attendance.expect("waits")
+}
+
+/// Asks, and goes away without hearing the answer.
+async fn ask_in_vain(server: &Server, session: &str, name: &str) {
+    drop(server.ask(server.acquire(session, name)).await.expect("decided"));
+}
+
+async fn holds(server: &Server, session: &str, token: Revision, name: &str) -> bool {
+    server.holder(name).await == Some((session.to_owned(), token))
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_retry_after_a_lost_answer_gets_the_same_hold_and_keeps_it() {
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    ask_in_vain(&server, "ann", "a").await;
+    let granted = server.holder("a").await.expect("granted").1;
+    pass_with(&server, &["ann"], REATTACH / 2).await;
+    assert_eq!(server.hold("ann", "a").await, granted);
+    pass_with(&server, &["ann"], REATTACH * 3).await;
+    assert!(holds(&server, "ann", granted, "a").await, "it is known, and stays");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hold_that_nobody_has_heard_of_is_undone_and_passed_on() {
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    ask_in_vain(&server, "ann", "a").await;
+    let mut bob = queue(&server, "bob", "a").await;
+    pass_with(&server, &["ann", "bob"], REATTACH + SOON).await;
+    let end = within(SOON, bob.wait()).await;
+    let Some(WaitEnd::Granted(claim)) = end else { panic!("{end:?}") };
+    bob.satisfied();
+    assert!(holds(&server, "bob", claim.token().expect("held"), "a").await);
+    assert!(server.is_open("ann").await, "its session is another matter");
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_several_callers_for_one_grant_it_is_enough_that_one_hears_of_it() {
+    for (first, second) in [(true, true), (true, false), (false, true), (false, false)] {
+        let database = MemoryDatabase::new();
+        let server = Server::start(&database).await;
+        let token = server.hold("ann", "a").await;
+        let mut callers = [queue(&server, "bob", "a").await, queue(&server, "bob", "a").await];
+        server.release("ann", "a", token).await.expect("held");
+        let mut tokens = Vec::new();
+        for caller in &mut callers {
+            match within(SOON, caller.wait()).await {
+                Some(WaitEnd::Granted(claim)) => tokens.push(claim.token().expect("held")),
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(tokens[0], tokens[1], "one grant");
+        for (caller, hears) in callers.into_iter().zip([first, second]) {
+            if hears {
+                caller.satisfied();
+            }
+        }
+        pass_with(&server, &["ann", "bob"], REATTACH * 2).await;
+        let stays = holds(&server, "bob", tokens[0], "a").await;
+        assert_eq!(stays, first || second, "first hears: {first}, second hears: {second}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_several_callers_for_one_hold_it_is_enough_that_one_hears_of_it() {
+    for (first, second) in [(true, false), (false, true), (false, false)] {
+        let database = MemoryDatabase::new();
+        let server = Server::start(&database).await;
+        // Both answers are on their way when the first of them is handed over, or lost.
+        let answers = [
+            server.ask(server.acquire("ann", "a")).await.expect("free"),
+            server.ask(server.acquire("ann", "a")).await.expect("held"),
+        ];
+        for (answer, hears) in answers.into_iter().zip([first, second]) {
+            assert!(matches!(answer.outcome, Outcome::Held { .. }));
+            if let (Some(attendance), true) = (answer.attendance, hears) {
+                attendance.satisfied();
+            }
+        }
+        pass_with(&server, &["ann"], REATTACH * 2).await;
+        assert_eq!(server.holder("a").await.is_some(), first || second, "first: {first}, second: {second}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_comes_back_in_the_batch_that_gives_the_claim_up_is_told_the_truth() {
+    for granted in [true, false] {
+        let database = MemoryDatabase::new();
+        let server = Server::start(&database).await;
+        let token = server.hold("ann", "a").await;
+        drop(queue(&server, "bob", "a").await);
+        if granted {
+            server.release("ann", "a", token).await.expect("held");
+        }
+        pass_with(&server, &["ann", "bob"], REATTACH - TTL / 2).await;
+        // While one append is held up, the claim becomes due and its caller comes back.
+        let hold = database.hold_appends();
+        let other = asking(&server, server.acquire("other", "z")).await;
+        hold.reached().await;
+        pass_with(&server, &["ann", "bob", "other"], TTL).await;
+        let back = asking(&server, server.acquire("bob", "a")).await;
+        drop(hold);
+        let answer = within(SOON, back).await.expect("ran").expect("decided");
+        let attendance = answer.attendance.expect("attended");
+        match answer.outcome {
+            Outcome::Held { claim, .. } => {
+                attendance.satisfied();
+                let token = claim.token().expect("held");
+                assert!(granted && holds(&server, "bob", token, "a").await, "told of {claim:?}");
+                pass_with(&server, &["ann", "bob"], REATTACH * 2).await;
+                assert!(holds(&server, "bob", token, "a").await, "what was told was given up");
+            }
+            Outcome::Waiting { claim, .. } => {
+                assert!(!granted);
+                server.release("ann", "a", token).await.expect("held");
+                let mut attendance = attendance;
+                let end = within(SOON, attendance.wait()).await;
+                assert!(matches!(&end, Some(WaitEnd::Granted(now)) if now.id == claim.id), "{end:?}");
+                attendance.satisfied();
+            }
+            other => panic!("{other:?}"),
+        }
+        drop(other.await.expect("ran").expect("free"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hold_that_was_heard_of_elsewhere_is_not_given_up_where_its_caller_was_lost() {
+    let database = MemoryDatabase::new();
+    let (here, there) = (Server::start(&database).await, Server::start(&database).await);
+    let token = here.hold("ann", "a").await;
+    drop(queue(&here, "bob", "a").await);
+    // bob goes on at the other server, and is granted there.
+    let mut bob = queue(&there, "bob", "a").await;
+    here.release("ann", "a", token).await.expect("held");
+    let Some(WaitEnd::Granted(claim)) = within(SOON, bob.wait()).await else { panic!("not granted") };
+    bob.satisfied();
+    let token = claim.token().expect("held");
+    // Back again, while the first server has not forgotten yet that it lost him.
+    let attach = Command::AttachSession { session: "bob".into(), home: here.node.id() };
+    here.ask(attach).await.expect("open");
+    pass_with(&here, &["ann", "bob"], REATTACH * 2).await;
+    assert!(holds(&here, "bob", token, "a").await, "a hold that he knows of");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_changed_ttl_takes_nobody_for_gone() {
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    let token = server.hold("ann", "a").await;
+    let mut bob = queue(&server, "bob", "a").await;
+    let mut longer = server.acquire("bob", "b");
+    if let Command::Acquire { opening: Some(opening), .. } = &mut longer {
+        opening.ttl = TTL * 2;
+    }
+    server.ask(longer).await.expect("free").attendance.expect("granted").satisfied();
+    pass_with(&server, &["ann", "bob"], REATTACH * 2).await;
+    server.release("ann", "a", token).await.expect("held");
+    let end = within(SOON, bob.wait()).await;
+    assert!(matches!(end, Some(WaitEnd::Granted(_))), "{end:?}");
+    bob.satisfied();
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_dead_in_the_queue_go_together_and_not_one_after_the_other() {
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    let token = server.hold("ann", "a").await;
+    let dead = ["d1", "d2", "d3", "d4"];
+    for session in dead {
+        drop(queue(&server, session, "a").await);
+    }
+    let mut last = queue(&server, "zoe", "a").await;
+    let died = tokio::time::Instant::now();
+    server.release("ann", "a", token).await.expect("held");
+    let alive: Vec<&str> = dead.into_iter().chain(["ann", "zoe"]).collect();
+    let end = tokio::select! {
+        end = last.wait() => end,
+        () = pass_with(&server, &alive, REATTACH * 2) => None,
+    };
+    assert!(matches!(end, Some(WaitEnd::Granted(_))), "{end:?}");
+    assert!(died.elapsed() <= REATTACH + SOON, "{:?}", died.elapsed());
+    last.satisfied();
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_dead_in_the_queue_go_with_their_sessions_if_these_end_before() {
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    let token = server.hold("ann", "a").await;
+    drop(queue(&server, "dead", "a").await);
+    let mut last = queue(&server, "zoe", "a").await;
+    let died = tokio::time::Instant::now();
+    server.release("ann", "a", token).await.expect("held");
+    // A process that is gone renews nothing either.
+    let end = tokio::select! {
+        end = last.wait() => end,
+        () = pass_with(&server, &["ann", "zoe"], REATTACH) => None,
+    };
+    assert!(matches!(end, Some(WaitEnd::Granted(_))), "{end:?}");
+    assert!(TTL < REATTACH && died.elapsed() <= TTL + SOON, "{:?}", died.elapsed());
+    last.satisfied();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_nobody_comes_back_for_goes_with_a_dead_server_too() {
+    let database = MemoryDatabase::new();
+    let (first, second) = (Server::start(&database).await, Server::start(&database).await);
+    let token = second.hold("ann", "a").await;
+    std::mem::forget(queue(&first, "dead", "a").await);
+    let mut last = queue(&second, "zoe", "a").await;
+    first.kill();
+    let died = tokio::time::Instant::now();
+    second.release("ann", "a", token).await.expect("held");
+    let end = tokio::select! {
+        end = last.wait() => end,
+        () = pass_with(&second, &["ann", "zoe"], LEASE * 2) => None,
+    };
+    assert!(matches!(end, Some(WaitEnd::Granted(_))), "{end:?}");
+    assert!(died.elapsed() <= LEASE + TTL + SOON, "{:?}", died.elapsed());
+    last.satisfied();
+}

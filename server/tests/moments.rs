@@ -1,0 +1,252 @@
+//! What happens in the very moment of a grant: the caller gives up, its time ends, the store does not say what it did, the
+//! server dies. Each in both orders, forced by holding an append up.
+
+mod lab;
+
+use std::time::Duration;
+
+use lab::{Server, eventually, settle, within};
+use tenure_core::{Command, EndReason, Event, Outcome, Revision};
+use tenure_server::sequencer::{Attendance, Decided, Refusal, WaitEnd};
+use tenure_server::store::{Fault, MemoryDatabase};
+use tokio::task::JoinHandle;
+
+const SOON: Duration = Duration::from_millis(50);
+
+type Asked = JoinHandle<Result<Decided, Refusal>>;
+
+/// Asks without waiting for the answer.
+async fn asking(server: &Server, command: Command) -> Asked {
+    let namespace = server.namespace().await;
+    let asked = tokio::spawn(async move { namespace.decide(command).await });
+    settle().await;
+    asked
+}
+
+async fn answer(asked: Asked) -> Result<Decided, Refusal> {
+    within(Duration::from_secs(10), asked).await.expect("ran")
+}
+
+/// ann holds, bob and cid wait in this order.
+struct Queue {
+    database: MemoryDatabase,
+    server: Server,
+    token: Revision,
+    bob: Attendance,
+    cid: Attendance,
+}
+
+impl Queue {
+    async fn form() -> Self {
+        let database = MemoryDatabase::new();
+        let server = Server::start(&database).await;
+        let token = server.hold("ann", "a").await;
+        let bob = queue(&server, "bob").await;
+        let cid = queue(&server, "cid").await;
+        Self { database, server, token, bob, cid }
+    }
+
+    fn release(&self) -> Command {
+        Command::Release { session: "ann".into(), name: "a".into(), token: self.token }
+    }
+
+    /// All ways in which bob, or his server, says that he has waited long enough.
+    fn givings_up(&self) -> [Command; 2] {
+        let end_wait = Command::EndWait { claim: self.bob.claim(), home: self.server.node.id() };
+        [end_wait, Command::CancelAcquire { session: "bob".into(), names: vec!["a".into()] }]
+    }
+
+    /// Has these decided in one batch, in this order.
+    async fn in_one_batch(&self, commands: Vec<Command>) -> Vec<Result<Decided, Refusal>> {
+        let hold = self.database.hold_appends();
+        let other = asking(&self.server, self.server.acquire("other", "z")).await;
+        hold.reached().await;
+        let batches = self.database.log("default").len();
+        let mut asked = Vec::new();
+        for command in commands {
+            asked.push(asking(&self.server, command).await);
+        }
+        drop(hold);
+        drop(answer(other).await);
+        let mut answers = Vec::new();
+        for asked in asked {
+            answers.push(answer(asked).await);
+        }
+        assert_eq!(self.database.log("default").len(), batches + 2, "it was one batch");
+        answers
+    }
+}
+
+async fn queue(server: &Server, session: &str) -> Attendance {
+    server.ask(server.acquire(session, "a")).await.expect("queued").attendance.expect("waits")
+}
+
+/// The tokens that a session was ever granted.
+fn grants(database: &MemoryDatabase, session: &str) -> Vec<Revision> {
+    let log = database.log("default");
+    let granted = log.iter().flat_map(|batch| &batch.events).filter(|recorded| match &recorded.event {
+        Event::ClaimGranted { spec, .. } | Event::ClaimTransferred { spec, .. } => *spec.session == *session,
+        _ => false,
+    });
+    granted.map(|recorded| recorded.revision).collect()
+}
+
+async fn granted(mut attendance: Attendance) -> Revision {
+    let end = within(SOON, attendance.wait()).await;
+    let Some(WaitEnd::Granted(claim)) = end else { panic!("{end:?}") };
+    attendance.satisfied();
+    claim.token().expect("held")
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_gives_up_just_before_the_grant_is_passed_over() {
+    for way in 0..2 {
+        let mut queue = Queue::form().await;
+        let giving_up = queue.givings_up()[way].clone();
+        let answers = queue.in_one_batch(vec![giving_up, queue.release()]).await;
+        assert!(matches!(answers[0].as_ref().expect("decided").outcome, Outcome::Busy { .. } | Outcome::Done));
+        assert_eq!(within(SOON, queue.bob.wait()).await, Some(WaitEnd::Ended(EndReason::Released)));
+        assert_eq!(grants(&queue.database, "bob"), []);
+        let token = granted(queue.cid).await;
+        assert_eq!(queue.server.holder("a").await, Some(("cid".to_owned(), token)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn whose_time_ends_just_after_the_grant_is_told_of_it() {
+    let queue = Queue::form().await;
+    let answers = queue.in_one_batch(vec![queue.release(), queue.givings_up()[0].clone()]).await;
+    let Outcome::Held { claim, .. } = &answers[1].as_ref().expect("decided").outcome else { panic!("not held") };
+    let token = claim.token().expect("held");
+    assert_eq!(granted(queue.bob).await, token, "and so is the wait");
+    assert_eq!(queue.server.holder("a").await, Some(("bob".to_owned(), token)));
+    assert_eq!(grants(&queue.database, "cid"), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_takes_it_back_just_after_the_grant_passes_it_on() {
+    let mut queue = Queue::form().await;
+    let answers = queue.in_one_batch(vec![queue.release(), queue.givings_up()[1].clone()]).await;
+    assert!(answers.iter().all(Result::is_ok));
+    let told = within(SOON, queue.bob.wait()).await;
+    let Some(WaitEnd::Granted(claim)) = told else { panic!("{told:?}") };
+    let token = granted(queue.cid).await;
+    assert_eq!(grants(&queue.database, "bob"), [claim.token().expect("was held")]);
+    assert_eq!(queue.server.holder("a").await, Some(("cid".to_owned(), token)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_grant_of_unknown_outcome_is_one_grant_whatever_its_caller_does_meanwhile() {
+    for fault in [Fault::OutcomeUnknown, Fault::OutcomeUnknownAndLost] {
+        for way in 0..2 {
+            let queue = Queue::form().await;
+            let giving_up = queue.givings_up()[way].clone();
+            let hold = queue.database.hold_appends();
+            queue.database.fail_next(fault);
+            let released = asking(&queue.server, queue.release()).await;
+            hold.reached().await;
+            drop(hold);
+            settle().await;
+            // It is being found out, and until then nothing else is decided.
+            let refused = answer(asking(&queue.server, giving_up.clone()).await).await;
+            assert!(matches!(refused, Err(Refusal::Unavailable(_))), "{fault:?}");
+            answer(released).await.expect("released");
+            let token = granted(queue.bob).await;
+            assert_eq!(grants(&queue.database, "bob"), [token], "{fault:?}");
+            let again = answer(asking(&queue.server, giving_up).await).await.expect("decided").outcome;
+            match again {
+                Outcome::Held { claim, .. } => assert_eq!(claim.token(), Some(token)),
+                _ => assert_eq!(granted(queue.cid).await, grants(&queue.database, "cid")[0], "passed on"),
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_grant_whose_server_dies_before_it_can_say_so_is_found_at_another() {
+    let Queue { database, server, token, bob, cid } = Queue::form().await;
+    let other = Server::start(&database).await;
+    let claim = bob.claim();
+    // Committed, but the server never hears of it.
+    database.fail_next(Fault::OutcomeUnknown);
+    let release = Command::Release { session: "ann".into(), name: "a".into(), token };
+    let released = asking(&server, release.clone()).await;
+    server.store.set_connected(false);
+    server.kill();
+    assert!(answer(released).await.is_err(), "ann is not answered either");
+    let found = other.ask(other.acquire("bob", "a")).await.expect("decided");
+    let Outcome::Held { claim: held, .. } = found.outcome else { panic!("{:?}", found.outcome) };
+    assert_eq!((held.id, held.token()), (claim, grants(&database, "bob").first().copied()));
+    if let Some(attendance) = found.attendance {
+        attendance.satisfied();
+    }
+    other.ask(release).await.expect("it had taken effect");
+    assert_eq!(grants(&database, "bob").len(), 1);
+    assert_eq!(other.holder("a").await, Some(("bob".to_owned(), held.token().expect("held"))));
+    // The next one is granted there as well.
+    let next = queue(&other, "cid").await;
+    assert_eq!(next.claim(), cid.claim());
+    other.release("bob", "a", held.token().expect("held")).await.expect("held");
+    assert_eq!(granted(next).await, grants(&database, "cid")[0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_whose_server_dies_before_the_grant_goes_on_at_another() {
+    let Queue { database, server, token, bob, cid } = Queue::form().await;
+    let other = Server::start(&database).await;
+    let (first, second) = (bob.claim(), cid.claim());
+    // Not committed: the server dies on the way to the store.
+    let hold = database.hold_appends();
+    let release = Command::Release { session: "ann".into(), name: "a".into(), token };
+    let released = asking(&server, release.clone()).await;
+    hold.reached().await;
+    server.store.set_connected(false);
+    server.kill();
+    drop(hold);
+    assert!(answer(released).await.is_err());
+    // In the other order than they were there before.
+    let cid = queue(&other, "cid").await;
+    let bob = queue(&other, "bob").await;
+    assert_eq!((bob.claim(), cid.claim()), (first, second), "the same claims in the same places");
+    other.ask(release).await.expect("held");
+    assert_eq!(granted(bob).await, grants(&database, "bob")[0]);
+    assert_eq!(grants(&database, "cid"), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_grant_at_one_server_and_a_giving_up_at_another_agree() {
+    for way in 0..2 {
+        let database = MemoryDatabase::new();
+        let (one, two) = (Server::start(&database).await, Server::start(&database).await);
+        let token = one.hold("ann", "a").await;
+        let mut bob = queue(&two, "bob").await;
+        let mut cid = queue(&one, "cid").await;
+        // Both are on the way to the store at once: one loses, and decides again.
+        let hold = database.hold_appends();
+        let release = Command::Release { session: "ann".into(), name: "a".into(), token };
+        let giving_up = match way {
+            0 => Command::EndWait { claim: bob.claim(), home: two.node.id() },
+            _ => Command::CancelAcquire { session: "bob".into(), names: vec!["a".into()] },
+        };
+        let released = asking(&one, release).await;
+        let gave_up = asking(&two, giving_up).await;
+        drop(hold);
+        answer(released).await.expect("released");
+        let keeps = matches!(answer(gave_up).await.expect("decided").outcome, Outcome::Held { .. });
+        let told = within(SOON, bob.wait()).await;
+        let was_granted = matches!(told, Some(WaitEnd::Granted(_)));
+        assert_eq!(was_granted, !grants(&database, "bob").is_empty());
+        assert!(was_granted || !keeps, "{told:?}");
+        bob.satisfied();
+        let holder = if keeps { "bob" } else { "cid" };
+        eventually(SOON, "both agree", async || {
+            let seen = [one.holder("a").await, two.holder("a").await].map(|holder| holder.expect("held").0);
+            seen == [holder, holder]
+        })
+        .await;
+        if !keeps {
+            assert!(matches!(within(SOON, cid.wait()).await, Some(WaitEnd::Granted(_))));
+        }
+        cid.satisfied();
+    }
+}
