@@ -1,12 +1,14 @@
 //! What the tests of real Tenure processes share: the stores that they run on, plain calls, and what a refusal says.
 
 mod calls;
+mod command_line;
 mod contest;
 mod diary;
 mod refused;
 mod store;
 
 pub use calls::{Calls, seconds};
+pub use command_line::{CommandLine, Watcher};
 pub use contest::{Contest, LOCK};
 pub use diary::{Deed, Entry, clock, say};
 pub use refused::{Refused, refused};
