@@ -72,7 +72,8 @@ impl CommandLine {
     /// # Panics
     /// If they do not in time.
     pub async fn waiters(&self, name: &str, count: usize) {
-        let waiting = async || self.json(0, &["get", name]).await["lock"]["waiterCount"] == count.to_string();
+        let count = count.to_string();
+        let waiting = async || self.json(0, &["get", name]).await["lock"]["waiterCount"] == count;
         wait_until(PATIENCE, &format!("{count} wait for {name}"), waiting).await;
     }
 

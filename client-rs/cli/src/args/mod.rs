@@ -30,7 +30,9 @@ Examples:
   tenure elect service_leader -- ./serve
   # Who holds it, and what happens to it
   tenure get service_leader
-  tenure watch service_leader";
+  tenure watch service_leader
+  # Move the lead to a standby, without a moment at which nobody leads
+  tenure transfer service_leader";
 
 /// What stands on the command line.
 #[derive(Debug, Parser)]
