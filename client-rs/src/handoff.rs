@@ -19,9 +19,10 @@ const MARGIN_MAX: Duration = Duration::from_secs(1);
 pub struct TransferRequest {
     /// For how long the holder was given to go on, from when it was asked.
     pub drain: Duration,
-    /// The operator who asks. `None`: a better candidate waits, and the lock's settings say that it is handed the lock.
+    /// The operator who asks. `None`: a better candidate waits, and the lock's settings say that it is handed the lock; or the
+    /// client was moving to another server when the request came.
     pub operator: Option<String>,
-    /// The operator's note.
+    /// The operator's note, as far as the operator is known.
     pub note: Option<String>,
     stop_at: Moment,
 }

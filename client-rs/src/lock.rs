@@ -58,6 +58,7 @@ pub struct Busy {
 
 /// What came of [`LockRequest::try_run`].
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "there is one for each run under a lock, and it is soon taken apart")]
 pub enum Ran<T> {
     /// The body ran to its end.
     Done(T),

@@ -2,60 +2,18 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic, and what it calls, too")]
 
+mod support;
+
 use std::fs;
 use std::path::Path;
-use std::process::{Output, Stdio};
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use tenure_harness::{Tenured, TenuredOptions, wait_until};
+use support::{PATIENCE, appears, json, run, said, server, signal, tenure, waiters};
+use tenure_harness::wait_until;
 use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 use tokio::time::timeout;
-
-/// Longer than anything here takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-async fn server() -> Tenured {
-    Tenured::start(&TenuredOptions::default()).await.unwrap()
-}
-
-fn tenure(url: &str, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
-    command.args(arguments).env("TENURE_ENDPOINTS", url).env_remove("TENURE_NAMESPACE").kill_on_drop(true);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
-
-async fn run(server: &Tenured, arguments: &[&str]) -> Output {
-    timeout(PATIENCE, tenure(&server.url(), arguments).output()).await.expect("it hangs").unwrap()
-}
-
-/// Runs it, expects this exit code, and gives what it printed, as JSON.
-async fn json(server: &Tenured, code: i32, arguments: &[&str]) -> Value {
-    let output = run(server, &[arguments, &["-o", "json"]].concat()).await;
-    let text = if output.stdout.is_empty() { &output.stderr } else { &output.stdout };
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", String::from_utf8_lossy(text));
-    serde_json::from_slice(text).unwrap()
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-fn signal(child: &Child, signal: Signal) {
-    kill_process(Pid::from_raw(i32::try_from(child.id().unwrap()).unwrap()).unwrap(), signal).unwrap();
-}
-
-async fn appears(path: &Path) {
-    wait_until(PATIENCE, &format!("{} appears", path.display()), async || path.exists()).await;
-}
-
-async fn waiters(server: &Tenured, name: &str, count: &str) {
-    let what = format!("{count} wait for {name}");
-    wait_until(PATIENCE, &what, async || json(server, 0, &["get", name]).await["lock"]["waiterCount"] == count).await;
-}
 
 /// A script that tells its process id in `file` and works until it is killed.
 fn stubborn(file: &Path) -> String {

@@ -140,6 +140,8 @@ pub enum Event {
         spec: Arc<ClaimSpec>,
         /// The waiting claim that is to hold next. `None`: whoever is first then.
         to: Option<Revision>,
+        /// The session of that claim.
+        to_session: Option<Text>,
         /// For how long the holder may go on.
         drain: Duration,
         /// Who asked. `None`: a waiter of higher priority, by the lock's settings.

@@ -61,13 +61,36 @@ fn a_circle_through_a_queue_is_found_and_one_who_waits_behind_it_is_not_in_it() 
     lab.exclusive("bob", "b");
     let cid = lab.exclusive("cid", "b");
     lab.exclusive("cid", "c");
-    // Ann waits behind cid, who waits for bob, who waits for ann.
     let ann = lab.exclusive("ann", "b");
     lab.exclusive("dot", "d");
     let dot = lab.exclusive("dot", "c");
     let bob = lab.exclusive("bob", "a");
-    assert_eq!(lab.0.deadlock(ann), Some(vec![ann, cid, bob]));
+    assert_eq!(lab.0.deadlock(ann), Some(vec![ann, bob]), "cid is not needed for it");
+    assert_eq!(lab.0.deadlock(cid), Some(vec![cid, bob, ann]), "ann waits behind cid");
     assert_eq!(lab.0.deadlock(dot), None, "dot waits for cid, but nobody waits for what dot holds");
+}
+
+#[test]
+fn one_who_only_stands_between_is_left_out() {
+    let mut lab = Lab::default();
+    lab.exclusive("ann", "a");
+    lab.exclusive("bob", "b");
+    lab.exclusive("cid", "b");
+    let ann = lab.exclusive("ann", "b");
+    let bob = lab.exclusive("bob", "a");
+    assert_eq!(lab.0.deadlock(ann), Some(vec![ann, bob]), "if cid went, they would still wait for each other");
+}
+
+#[test]
+fn a_reader_behind_a_writer_waits_for_the_writer() {
+    let mut lab = Lab::default();
+    lab.acquire("ann", &["a"], AskedMode::Shared);
+    lab.exclusive("bob", "b");
+    let bob = lab.exclusive("bob", "a");
+    lab.exclusive("cid", "c");
+    let cid = lab.acquire("cid", &["a"], AskedMode::Shared).id;
+    let ann = lab.exclusive("ann", "c");
+    assert_eq!(lab.0.deadlock(cid), Some(vec![cid, bob, ann]), "cid could read beside ann, but not before bob");
 }
 
 #[test]

@@ -182,7 +182,7 @@ impl Desk {
                 let ended = Claim::new(*from, from_spec.clone(), ClaimState::Held { token: *from_token });
                 self.tell_hold_ended(ended, EndReason::Transferred, None);
             }
-            Event::TransferStarted { claim, token, spec, to, drain, by } => {
+            Event::TransferStarted { claim, token, spec, to, drain, by, .. } => {
                 let transfer = Some(Transfer { to: *to, started: recorded.revision, drain: *drain });
                 let claim = Claim { transfer, ..Claim::new(*claim, spec.clone(), ClaimState::Held { token: *token }) };
                 let stream = self.home.stream_of(&spec.session);

@@ -294,7 +294,8 @@ impl Watch {
                 event.kind = v1::EventType::Updated;
                 event.claim = Some(held(claim, token, spec));
             }
-            Event::TransferStarted { claim, token, spec, to, drain, by } => {
+            Event::TransferStarted { claim, token, spec, to, to_session, drain, by } => {
+                event.to_session = to_session.as_ref();
                 event.kind = v1::EventType::TransferStarted;
                 let transfer = Some(Transfer { to: *to, started: revision, drain: *drain });
                 event.claim = Some(Claim { transfer, ..held(claim, token, spec) });
@@ -364,7 +365,7 @@ impl Watch {
             revision: revision.0,
             name: name.to_string(),
             r#type: event.kind.into(),
-            claim: event.claim.as_ref().map(convert::claim),
+            claim: event.claim.as_ref().map(|claim| event.convert(claim)),
             end_reason: event.reason.map_or(v1::EndReason::Unspecified, convert::end_reason).into(),
             operator: event.by.map(|by| by.operator.to_string()).unwrap_or_default(),
             note: event.by.map(|by| by.note.to_string()).unwrap_or_default(),
@@ -386,6 +387,18 @@ struct LockEvent<'a> {
     by: Option<&'a Eviction>,
     settings: Option<&'a LockSettings>,
     still_held: &'a [Text],
+    /// To whom the hold is to be handed over.
+    to_session: Option<&'a Text>,
+}
+
+impl LockEvent<'_> {
+    fn convert(&self, claim: &Claim) -> v1::Claim {
+        let mut converted = convert::claim(claim);
+        if let (Some(transfer), Some(to)) = (&mut converted.transfer, self.to_session) {
+            transfer.to_session_id = to.to_string();
+        }
+        converted
+    }
 }
 
 /// Whether the rest of the batch grants the lock to somebody.

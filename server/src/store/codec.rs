@@ -57,6 +57,8 @@ struct Line<'a> {
     drain_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     transfer_to: Option<u64>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    to_session: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     home: Option<u64>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
@@ -322,9 +324,10 @@ impl<'a> From<&'a Recorded> for Line<'a> {
             Event::ClaimUpdated { claim, token, spec } => {
                 Line { token: Some(token.0), ..Line::of_claim("claim_updated", *claim, spec) }
             }
-            Event::TransferStarted { claim, token, spec, to, drain, by } => Line {
+            Event::TransferStarted { claim, token, spec, to, to_session, drain, by } => Line {
                 token: Some(token.0),
                 transfer_to: to.map(|to| to.0),
+                to_session: to_session.as_deref().map(Cow::Borrowed),
                 drain_ms: Some(millis(*drain)),
                 operator: by.as_ref().map(|by| (&*by.operator).into()),
                 note: by.as_ref().map(|by| (&*by.note).into()),
@@ -474,6 +477,7 @@ impl TryFrom<Line<'_>> for Recorded {
                 token: Revision(need(line.token, "token")?),
                 spec: claim_spec(&mut line)?,
                 to: line.transfer_to.map(Revision),
+                to_session: line.to_session.as_deref().map(Text::from),
                 drain: Duration::from_millis(need(line.drain_ms, "drain_ms")?),
                 by: eviction(&mut line)?,
             },

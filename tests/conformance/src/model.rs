@@ -160,7 +160,8 @@ impl Random {
             (13, Some(Claim { id, spec, state: ClaimState::Held { token }, .. })) => {
                 let to = waiting.choose(random).map(|claim| claim.id);
                 let (drain, by) = (Duration::from_secs(revision), Some(operator()));
-                Event::TransferStarted { claim: *id, token: *token, spec: spec.clone(), to, drain, by }
+                let to_session = to.map(|_| name.into());
+                Event::TransferStarted { claim: *id, token: *token, spec: spec.clone(), to, to_session, drain, by }
             }
             (14, Some(Claim { id, spec, state: ClaimState::Held { token }, .. })) => {
                 Event::TransferCancelled { claim: *id, token: *token, spec: spec.clone() }

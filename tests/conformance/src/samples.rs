@@ -252,7 +252,8 @@ pub(crate) fn every_event() -> Vec<Event> {
     events.push(Event::ClaimUpdated { claim, token, spec: spec.clone() });
     let drain = Duration::from_millis(100);
     for (to, by) in [(None, None), (Some(Revision(1 << 40)), Some(operator()))] {
-        events.push(Event::TransferStarted { claim, token, spec: spec.clone(), to, drain, by });
+        let to_session = to.map(|_| names[3].clone());
+        events.push(Event::TransferStarted { claim, token, spec: spec.clone(), to, to_session, drain, by });
     }
     events.push(Event::TransferCancelled { claim, token, spec: spec.clone() });
     for still_held in [Vec::new(), spec.names.clone()] {

@@ -1,6 +1,7 @@
 //! What the tests of real Tenure processes share: the stores that they run on, plain calls, and what a refusal says.
 
 mod calls;
+mod command_line;
 mod contest;
 mod copies;
 mod diary;
@@ -9,6 +10,7 @@ mod relay;
 mod store;
 
 pub use calls::{Calls, seconds};
+pub use command_line::{CommandLine, Watcher};
 pub use contest::{Contest, LOCK};
 pub use copies::Copy;
 pub use diary::{Deed, Entry, clock, say};

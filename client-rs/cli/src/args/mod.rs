@@ -39,6 +39,9 @@ Examples:
   tenure watch service_leader
   tenure why service_leader
 
+  # Move the lead to a standby, without a moment at which nobody leads
+  tenure transfer service_leader
+
   # Share something among all copies of a program
   tenure group join throughput --assign ./divide";
 

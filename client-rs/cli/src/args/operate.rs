@@ -78,14 +78,14 @@ pub struct TransferArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tenure set db-connections --limit 5     # at most 5 permits; claims that say another limit are refused
+  tenure set db-jobs --limit 5            # whoever says another limit is refused
   tenure set service_leader --preempt --settling 5s
   tenure set service_leader --no-preempt
   tenure set service_leader               # show what is set
 
-What is not named stays as it is. A lower limit takes nothing from holders; waiters that ask for more
-permits than it allows are ended. Preemption is for exclusive claims to this lock alone: the holder
-is asked to stop as with `tenure transfer`, and keeps the lock if it does not.")]
+What is not named stays as it is. A lower limit takes nothing from holders; waiters that ask for
+more permits than it allows are ended. Preemption is for exclusive claims to this lock alone: the
+holder is asked to stop as with `tenure transfer`, and keeps the lock if it does not.")]
 pub struct SetArgs {
     /// The lock
     pub name: String,

@@ -89,10 +89,14 @@ fn describe_answer(request: &AcquireRequest, response: &AcquireResponse) -> Stri
     let names = request.names.iter().map(|name| plain(name)).collect::<Vec<_>>().join(" ");
     if response.acquired {
         let session = plain(&response.session_id);
-        let ttl = duration(response.ttl);
+        // After a wait it is not known how much of the TTL is left.
+        let time = match response.ttl {
+            None => String::new(),
+            ttl => format!(", for {} unless renewed", duration(ttl)),
+        };
         let mode = response.claim.as_ref().map(in_mode).unwrap_or_default();
         let token = response.token;
-        return format!("{names}: acquired, token {token}{mode}, session {session}, for {ttl} unless renewed");
+        return format!("{names}: acquired, token {token}{mode}, session {session}{time}");
     }
     match &response.holder {
         Some(holder) => {

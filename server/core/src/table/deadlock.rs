@@ -1,8 +1,8 @@
 //! Deadlocks: sessions that wait for each other in a circle. One Acquire of several names cannot be part of one by itself;
 //! several Acquires, one after the other, can.
 //!
-//! The wait-for graph is over claims. A waiting claim waits for the one just before it in each queue and, where it is first,
-//! for the holders that are in its way. A held claim waits for what its session waits for, since a session that waits is taken to
+//! The wait-for graph is over claims. A waiting claim waits for the one just before it in each queue, and for the holders that
+//! are in its way. A held claim waits for what its session waits for, since a session that waits is taken to
 //! give nothing back meanwhile. Each claim that is in a circle is deadlocked (Coffman, Elphick, Shoshani: System Deadlocks, 1971).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -76,7 +76,16 @@ impl Table {
     fn successors(&self, at: Revision) -> BTreeSet<Revision> {
         let Some(claim) = self.claims.get(&at) else { return BTreeSet::new() };
         match claim.state {
-            ClaimState::Waiting => self.waits_for(claim),
+            ClaimState::Waiting => {
+                // Whoever is in its way itself, too: a circle through these is shorter, and each in it can break it.
+                let holders = |name: &Text| {
+                    self.obstacle(name, claim.spec.mode, None)?;
+                    self.locks.get(name).map(|lock| &lock.holders)
+                };
+                let mut successors = self.waits_for(claim);
+                successors.extend(claim.spec.names.iter().filter_map(holders).flatten());
+                successors
+            }
             ClaimState::Held { .. } => self.waits_of(&claim.spec.session),
             ClaimState::Lingering { .. } => BTreeSet::new(),
         }

@@ -47,7 +47,8 @@ impl Table {
                 (_, token) => {
                     let (claim, spec) = (holder.id, holder.spec.clone());
                     let token = token.unwrap_or_default();
-                    let event = Event::TransferStarted { claim, token, spec, to: named, drain, by: Some(by) };
+                    let event =
+                        Event::TransferStarted { claim, token, spec, to: named, to_session: to, drain, by: Some(by) };
                     let started = self.emit(event, decided);
                     let transfer = Some(Transfer { to: named, started, drain });
                     Ok(Outcome::Transferring { claim: Claim { transfer, ..holder } })
@@ -136,7 +137,8 @@ impl Table {
         let Some((holder, drain)) = self.preemptible(next).filter(|_| at_home) else { return };
         let Some(token) = holder.token() else { return };
         let (id, spec) = (holder.id, holder.spec.clone());
-        let event = Event::TransferStarted { claim: id, token, spec, to: Some(claim), drain, by: None };
+        let to_session = Some(next.spec.session.clone());
+        let event = Event::TransferStarted { claim: id, token, spec, to: Some(claim), to_session, drain, by: None };
         self.emit(event, decided);
     }
 

@@ -1,0 +1,192 @@
+//! Modes, settings, handoffs and deadlocks from the command line, against a real server.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic, and what it calls, too")]
+
+mod support;
+
+use std::fs;
+
+use support::{PATIENCE, appears, ended, json, run, said, server, tenure, waiters};
+use tenure_harness::{Tenured, wait_until};
+use tokio::process::Child;
+
+fn printed(output: &std::process::Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A session that waits for a lock for as long as the child lives.
+async fn waits(server: &Tenured, name: &str, session: &str, already: usize) -> Child {
+    let arguments = ["acquire", name, "--session", session, "--ttl", "1m", "--wait", "1h"];
+    let waiter = tenure(&server.url(), &arguments).spawn().unwrap();
+    waiters(server, name, &(already + 1).to_string()).await;
+    waiter
+}
+
+#[tokio::test]
+async fn readers_share_and_writers_do_not() {
+    let server = server().await;
+    let ask = |session, shared: &'static [&'static str]| {
+        [&["acquire", "db", "--session", session, "--ttl", "1m"], shared].concat()
+    };
+    json(&server, 0, &ask("reader-1", &["--shared"])).await;
+    json(&server, 0, &ask("reader-2", &["--shared"])).await;
+    assert_eq!(json(&server, 1, &ask("writer", &[])).await["holder"]["mode"], "MODE_SHARED");
+    let output = run(&server, &["lock", "-n", "--shared", "db", "--", "true"]).await;
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let output = run(&server, &["lock", "-n", "db", "--", "true"]).await;
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    let listed = printed(&run(&server, &["ls"]).await);
+    assert_eq!(listed.matches("shared").count(), 2, "{listed}");
+}
+
+#[tokio::test]
+async fn permits_are_out_up_to_the_limit_that_an_operator_sets() {
+    let server = server().await;
+    let unknown = json(&server, 70, &["lock", "-n", "--permits", "2", "pool", "--", "true"]).await;
+    assert_eq!(unknown["error"]["reason"], "LIMIT_UNKNOWN");
+    let set = json(&server, 0, &["set", "pool", "--limit", "5"]).await;
+    assert_eq!(set["lock"]["settings"]["limit"], 5);
+    let mismatch = json(&server, 70, &["lock", "-n", "--limit", "3", "pool", "--", "true"]).await;
+    assert_eq!(mismatch["error"]["reason"], "LIMIT_MISMATCH");
+    let too_many = json(&server, 2, &["lock", "-n", "--permits", "4", "--limit", "3", "pool", "--", "true"]).await;
+    assert_eq!(too_many["error"]["reason"], "INVALID_FIELD");
+
+    json(&server, 0, &["acquire", "pool", "--session", "a", "--ttl", "1m", "--permits", "3"]).await;
+    let output = run(&server, &["lock", "-n", "--permits", "2", "pool", "--", "sh", "-c", "exit 9"]).await;
+    assert_eq!(output.status.code(), Some(9), "{}", said(&output));
+    let output = run(&server, &["lock", "-n", "--permits", "3", "pool", "--", "true"]).await;
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said(&output).contains("3 of 5 permits"), "{}", said(&output));
+    assert!(printed(&run(&server, &["ls"]).await).contains(" 3/5 "));
+
+    json(&server, 0, &["set", "pool", "--preempt", "--settling", "1s"]).await;
+    let shown = printed(&run(&server, &["set", "pool"]).await);
+    assert_eq!(shown, "pool: limit 5, preempt (settling 1s, drain 10s) is set\n");
+    json(&server, 0, &["set", "pool", "--no-limit", "--no-preempt"]).await;
+    assert_eq!(json(&server, 0, &["set", "pool"]).await["lock"]["settings"], serde_json::Value::Null);
+}
+
+#[tokio::test]
+async fn what_is_in_the_way_of_a_transfer_is_named() {
+    let server = server().await;
+    let impossible = async |arguments: &[&str]| {
+        let refused = json(&server, 70, &[&["transfer"], arguments].concat()).await;
+        assert_eq!(refused["error"]["reason"], "TRANSFER_IMPOSSIBLE", "{refused}");
+        refused["error"]["next"].as_str().unwrap().to_owned()
+    };
+    assert!(impossible(&["job"]).await.contains("see who holds it"));
+    json(&server, 0, &["acquire", "job", "--session", "a", "--ttl", "1m"]).await;
+    assert!(impossible(&["job"]).await.contains("start the one"));
+    let mut waiters = [waits(&server, "job", "b", 0).await, waits(&server, "job", "c", 1).await];
+    assert!(impossible(&["job", "--to", "nobody"]).await.contains("see who waits"));
+    assert!(impossible(&["job", "--token", "1"]).await.contains("with which token"));
+    for session in ["r1", "r2"] {
+        json(&server, 0, &["acquire", "db", "--session", session, "--ttl", "1m", "--shared"]).await;
+    }
+    assert!(impossible(&["db"]).await.contains("--token"));
+    json(&server, 0, &["acquire", "short", "--session", "a", "--min-hold", "1h"]).await;
+    assert!(impossible(&["short"]).await.contains("evict"));
+    let refused = json(&server, 2, &["transfer", "job", "--drain", "1ms"]).await;
+    assert!(refused["error"]["message"].as_str().unwrap().contains("drain"), "{refused}");
+
+    // The holder knows nothing of transfers and never confirms; a second operator wants another successor.
+    let to_b = tenure(&server.url(), &["transfer", "job", "--to", "b", "--drain", "1h"]).spawn().unwrap();
+    wait_until(PATIENCE, "the holder is asked", async || {
+        json(&server, 0, &["get", "job"]).await["lock"]["holders"][0]["transfer"]["toSessionId"] == "b"
+    })
+    .await;
+    let shown = printed(&run(&server, &["get", "job"]).await);
+    assert!(shown.contains("is asked to hand over to session b within 1h"), "{shown}");
+    assert_eq!(json(&server, 70, &["transfer", "job", "--to", "c"]).await["error"]["reason"], "TRANSFER_PENDING");
+    json(&server, 0, &["close", "a"]).await;
+    let output = ended(to_b).await;
+    assert_eq!(output.status.code(), Some(1), "its hold ended in another way: {}", said(&output));
+    for waiter in &mut waiters {
+        waiter.kill().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_command_that_may_be_stopped_hands_its_lock_over() {
+    let server = server().await;
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("began");
+    let script = format!("trap 'exit 0' TERM; : > {}; while :; do sleep 0.01; done", file.display());
+    let first = ["lock", "--on-transfer", "stop", "--owner", "ann", "job", "--", "sh", "-c", &script];
+    let first = tenure(&server.url(), &first).spawn().unwrap();
+    appears(&file).await;
+    let next = tenure(&server.url(), &["lock", "--owner", "bob", "job", "--", "sh", "-c", "exit 5"]).spawn().unwrap();
+    waiters(&server, "job", "1").await;
+    let transferred = json(&server, 0, &["transfer", "job", "--operator", "eve", "--note", "drill"]).await;
+    assert_eq!((&transferred["previous"]["owner"], &transferred["claim"]["owner"]), (&"ann".into(), &"bob".into()));
+    let first = ended(first).await;
+    assert_eq!(first.status.code(), Some(75), "{}", said(&first));
+    assert!(said(&first).contains("asked by eve (drill) to hand over job within 10s: stopping"), "{}", said(&first));
+    assert_eq!(ended(next).await.status.code(), Some(5));
+}
+
+#[tokio::test]
+async fn a_command_that_runs_on_keeps_its_lock_unless_it_ends_in_time() {
+    let server = server().await;
+    let dir = tempfile::tempdir().unwrap();
+    let (file, done) = (dir.path().join("began"), dir.path().join("done"));
+    let script = format!(": > {}; while ! test -e {}; do sleep 0.01; done; exit 3", file.display(), done.display());
+    let first = tenure(&server.url(), &["lock", "job", "--", "sh", "-c", &script]).spawn().unwrap();
+    appears(&file).await;
+    let next = tenure(&server.url(), &["lock", "job", "--", "true"]).spawn().unwrap();
+    waiters(&server, "job", "1").await;
+    let kept = json(&server, 1, &["transfer", "job", "--drain", "100ms"]).await;
+    assert_eq!(kept["error"]["reason"], "TRANSFER_NOT_CONFIRMED");
+    let transfer = tenure(&server.url(), &["transfer", "job", "--drain", "1h"]).spawn().unwrap();
+    wait_until(PATIENCE, "the holder is asked again", async || {
+        json(&server, 0, &["get", "job"]).await["lock"]["holders"][0]["transfer"].is_object()
+    })
+    .await;
+    fs::write(&done, "").unwrap();
+    let transfer = ended(transfer).await;
+    assert_eq!(transfer.status.code(), Some(0), "{}", said(&transfer));
+    let first = ended(first).await;
+    assert_eq!(first.status.code(), Some(3), "it ended by itself: {}", said(&first));
+    assert!(said(&first).contains("the command runs on"), "{}", said(&first));
+    assert_eq!(ended(next).await.status.code(), Some(0));
+}
+
+#[tokio::test]
+async fn a_leader_that_leads_once_ends_when_it_has_handed_over() {
+    let server = server().await;
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("began");
+    let script = format!(": > {}; exec sleep 1000", file.display());
+    let leader = tenure(&server.url(), &["elect", "--once", "chief", "--", "sh", "-c", &script]).spawn().unwrap();
+    appears(&file).await;
+    let mut waiter = waits(&server, "chief", "next", 0).await;
+    assert_eq!(json(&server, 0, &["transfer", "chief"]).await["claim"]["sessionId"], "next");
+    let output = ended(leader).await;
+    assert_eq!(output.status.code(), Some(75), "{}", said(&output));
+    assert!(said(&output).contains("the lead of chief was handed over"), "{}", said(&output));
+    waiter.wait().await.unwrap();
+}
+
+#[tokio::test]
+async fn deadlocks_are_told_by_the_exit_code() {
+    let server = server().await;
+    for (session, name) in [("ann", "a"), ("bob", "b")] {
+        json(&server, 0, &["acquire", name, "--session", session, "--ttl", "1m"]).await;
+    }
+    let mut waiting = [waits(&server, "b", "ann", 0).await];
+    let output = run(&server, &["blocked"]).await;
+    assert_eq!(output.status.code(), Some(0));
+    assert!(printed(&output).contains("session bob, token "), "{}", printed(&output));
+    let output = run(&server, &["blocked", "--deadlocks"]).await;
+    assert_eq!((output.status.code(), printed(&output).as_str()), (Some(0), "no deadlock\n"));
+    let mut last = waits(&server, "a", "bob", 0).await;
+    let output = run(&server, &["blocked", "--deadlocks"]).await;
+    assert_eq!(output.status.code(), Some(1));
+    assert!(printed(&output).contains("deadlock #1: ann -> bob -> ann"), "{}", printed(&output));
+    let blocked = json(&server, 1, &["blocked", "--deadlocks"]).await;
+    assert_eq!(blocked["blocked"].as_array().unwrap().len(), 2, "{blocked}");
+    json(&server, 0, &["close", "bob"]).await;
+    json(&server, 0, &["blocked", "--deadlocks"]).await;
+    waiting[0].wait().await.unwrap();
+    last.kill().await.unwrap();
+}

@@ -1,0 +1,146 @@
+//! `tenure` as a process, and what its `watch` tells.
+
+use std::path::PathBuf;
+use std::process::{Output, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::Context;
+use serde_json::Value;
+use tenure_harness::{built, wait_until};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+/// How long anything that must happen may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The command line, for the servers of a test.
+#[derive(Clone, Debug)]
+pub struct CommandLine {
+    program: PathBuf,
+    endpoints: String,
+}
+
+impl CommandLine {
+    /// For these servers.
+    ///
+    /// # Errors
+    /// If `tenure` is not built.
+    pub fn new(endpoints: &[String]) -> anyhow::Result<Self> {
+        Ok(Self { program: built("tenure")?, endpoints: endpoints.join(",") })
+    }
+
+    /// Starts it. It dies with the child that is returned.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn start(&self, arguments: &[&str]) -> anyhow::Result<Child> {
+        self.command(self.program.as_os_str()).args(arguments).spawn().context("starting tenure")
+    }
+
+    /// Starts a shell script that finds `tenure` as `$TENURE`.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn start_script(&self, script: &str) -> anyhow::Result<Child> {
+        let mut shell = self.command("sh".as_ref());
+        shell.args(["-c", script]).env("TENURE", &self.program).spawn().context("starting a shell")
+    }
+
+    fn command(&self, program: &std::ffi::OsStr) -> Command {
+        let mut command = Command::new(program);
+        command.env("TENURE_ENDPOINTS", &self.endpoints).env("USER", "tester").env_remove("TENURE_NAMESPACE");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        command
+    }
+
+    /// Runs it to its end, expects this exit code, and gives what it printed, as JSON.
+    ///
+    /// # Panics
+    /// If it takes too long, ends with another code or does not print JSON.
+    pub async fn json(&self, code: i32, arguments: &[&str]) -> Value {
+        let child = self.start(&[&["-o", "json"], arguments].concat()).expect("tenure starts");
+        let output = ended(child).await;
+        let text = if output.stdout.is_empty() { &output.stderr } else { &output.stdout };
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", String::from_utf8_lossy(text));
+        serde_json::from_slice(text).expect("it prints JSON")
+    }
+
+    /// Waits until so many wait for a lock.
+    ///
+    /// # Panics
+    /// If they do not in time.
+    pub async fn waiters(&self, name: &str, count: usize) {
+        let count = count.to_string();
+        let waiting = async || self.json(0, &["get", name]).await["lock"]["waiterCount"] == count;
+        wait_until(PATIENCE, &format!("{count} wait for {name}"), waiting).await;
+    }
+
+    /// Watches a lock from now on.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    ///
+    /// # Panics
+    /// If it does not say anything in time.
+    pub async fn watch(&self, name: &str) -> anyhow::Result<Watcher> {
+        let mut child = self.start(&["-o", "json", "watch", name])?;
+        let mut lines = BufReader::new(child.stdout.take().context("no output")?).lines();
+        let told: Arc<Mutex<Vec<Value>>> = Arc::default();
+        let heard = Arc::clone(&told);
+        tokio::spawn(async move {
+            while let Ok(Some(line)) = lines.next_line().await {
+                let line = serde_json::from_str(&line).unwrap_or(Value::String(line));
+                heard.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+            }
+        });
+        let watcher = Watcher { told, _child: child };
+        wait_until(PATIENCE, "the watch begins", async || !watcher.told().is_empty()).await;
+        Ok(watcher)
+    }
+}
+
+/// Waits for the end of a child that surely comes.
+///
+/// # Panics
+/// If it does not come in time.
+async fn ended(child: Child) -> Output {
+    timeout(PATIENCE, child.wait_with_output()).await.expect("it hangs").expect("it can be waited for")
+}
+
+/// A `tenure watch`, and what it has told.
+#[derive(Debug)]
+pub struct Watcher {
+    told: Arc<Mutex<Vec<Value>>>,
+    _child: Child,
+}
+
+impl Watcher {
+    fn told(&self) -> Vec<Value> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The events so far.
+    #[must_use]
+    pub fn events(&self) -> Vec<Value> {
+        let told = self.told();
+        told.iter().filter_map(|line| line["events"]["events"].as_array()).flatten().cloned().collect()
+    }
+
+    /// The events of this type so far.
+    #[must_use]
+    pub fn of_type(&self, kind: &str) -> Vec<Value> {
+        self.events().into_iter().filter(|event| event["type"] == format!("EVENT_TYPE_{kind}")).collect()
+    }
+
+    /// Waits until there are so many events of a type, and returns them.
+    ///
+    /// # Panics
+    /// If there are not in time.
+    pub async fn wait_for(&self, count: usize, kind: &str) -> Vec<Value> {
+        let there = async || self.of_type(kind).len() >= count;
+        wait_until(PATIENCE, &format!("{count} events {kind}"), there).await;
+        self.of_type(kind)
+    }
+}
