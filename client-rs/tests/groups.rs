@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use support::{Cluster, within};
 use tenure_client::{
-    Assignments, Client, EndReason, Error, Group, LostReason, Membership, Reason, SessionOptions, Standing, WatchEvent,
-    WatchOptions,
+    Assignments, Client, EndReason, Error, Group, GroupEventKind, LostReason, Membership, Reason, SessionOptions,
+    Standing, WatchEvent, WatchOptions,
 };
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
@@ -159,10 +159,14 @@ async fn a_membership_ends_with_its_guard_but_not_the_session_that_it_was_made_i
     let mut watch = client.watch(WatchOptions::groups([GROUP]));
     let Some(Ok(WatchEvent::Snapshot { groups, .. })) = within(watch.next()).await else { panic!("a snapshot") };
     assert_eq!(groups[0].members.len(), 1);
+    // Who has not begun to follow when it happens is only told that it is no member.
+    membership.set_config(Some("1"), None).await?;
+    until(&again, "it follows", |standing| standing.group.config.is_some()).await;
     drop(membership);
     let left = loop {
-        if let WatchEvent::Events { group_events, .. } = within(watch.next()).await.expect("an item")? {
-            break group_events[0].clone();
+        let WatchEvent::Events { group_events, .. } = within(watch.next()).await.expect("an item")? else { continue };
+        if let Some(left) = group_events.into_iter().find(|event| event.kind == GroupEventKind::Left) {
+            break left;
         }
     };
     assert_eq!((left.end_reason, left.leader), (Some(EndReason::Released), None));

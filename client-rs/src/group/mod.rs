@@ -109,6 +109,9 @@ impl GroupRequest {
 
     /// Joins the group. If the session is a member already, it stays the member that it is.
     ///
+    /// Any member may come to lead, and a leader that assigns nothing leaves all without assignments: have
+    /// [`Membership::lead`] run, unless assignments are of no use to the group.
+    ///
     /// # Errors
     /// `Refused` (a limit is reached, ...), `Lost` if the session is, `Unavailable`.
     pub async fn join(&self) -> Result<Membership> {

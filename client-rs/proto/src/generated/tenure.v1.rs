@@ -499,7 +499,8 @@ pub mod group_service_client {
             self
         }
         /// Makes a session a member until it leaves or ends. Asking again returns the membership that is there, and renews the
-        /// session if a ttl is given.
+        /// session if a ttl is given. LIMIT_REACHED with more than 1000 members in one group, 100 groups of one session, or 10000
+        /// groups in one namespace.
         pub async fn join_group(
             &mut self,
             request: impl tonic::IntoRequest<super::JoinGroupRequest>,
@@ -666,7 +667,8 @@ pub mod group_service_server {
     #[async_trait]
     pub trait GroupService: std::marker::Send + std::marker::Sync + 'static {
         /// Makes a session a member until it leaves or ends. Asking again returns the membership that is there, and renews the
-        /// session if a ttl is given.
+        /// session if a ttl is given. LIMIT_REACHED with more than 1000 members in one group, 100 groups of one session, or 10000
+        /// groups in one namespace.
         async fn join_group(
             &self,
             request: tonic::Request<super::JoinGroupRequest>,
