@@ -159,6 +159,10 @@ async fn a_body_is_cancelled_when_nothing_is_heard_for_the_grace() -> anyhow::Re
     Ok(())
 }
 
+fn to_wire(duration: Duration) -> prost_types::Duration {
+    prost_types::Duration::try_from(duration).expect("short")
+}
+
 /// A stream as any program may open it, without the library.
 struct RawStream {
     commands: mpsc::Sender<v1::StreamRequest>,
@@ -187,11 +191,10 @@ impl RawStream {
     }
 
     async fn session(&mut self, id: &str, grace: Option<Duration>) -> anyhow::Result<()> {
-        let wire = |duration: Duration| prost_types::Duration::try_from(duration).expect("short");
         let request = v1::OpenSessionRequest {
             session_id: id.to_owned(),
-            ttl: Some(wire(TTL)),
-            disconnect_grace: grace.map(wire),
+            ttl: Some(to_wire(TTL)),
+            disconnect_grace: grace.map(to_wire),
             ..v1::OpenSessionRequest::default()
         };
         let opened = self.ask(Commanded::OpenSession(request)).await?;
@@ -298,5 +301,65 @@ async fn an_open_session_takes_the_grace_that_it_is_opened_with_again() -> anyho
         }
     })
     .await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_has_not_heard_of_a_move_does_not_turn_the_session_away() -> anyhow::Result<()> {
+    let cluster = Cluster::start(2).await?;
+    let client = Client::connect(cluster.direct_url(1))?;
+    let mut first = RawStream::open(&cluster.direct_url(0)).await?;
+    first.session("ann", Some(GRACE)).await?;
+    cluster.set_connected(0, false);
+    let mut second = RawStream::open(&cluster.direct_url(1)).await?;
+    second.attach("ann").await?;
+    // To the first server, the session's time is up.
+    drop(first);
+    assert_eq!(lives_on(&client, "ann").await, None);
+    let mut back = RawStream::open(&cluster.direct_url(0)).await?;
+    cluster.set_connected(0, true);
+    let attached = back.attach("ann").await?;
+    assert!(matches!(attached, Answered::AttachedSession(_)), "{attached:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_an_acquire_opens_on_a_stream_ends_with_that() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let client = Client::connect(cluster.direct_url(0))?;
+    let mut stream = RawStream::open(&cluster.direct_url(0)).await?;
+    let request = v1::AcquireRequest {
+        names: vec!["job".to_owned()],
+        session_id: "ann".to_owned(),
+        ttl: Some(to_wire(TTL)),
+        disconnect_grace: Some(to_wire(GRACE)),
+        ..v1::AcquireRequest::default()
+    };
+    let answer = stream.ask(Commanded::Acquire(request)).await?;
+    assert!(matches!(&answer, Answered::Acquire(answer) if answer.acquired), "{answer:?}");
+    drop(stream);
+    assert!(lives_on(&client, "ann").await.is_some());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_ends_the_stream_of_a_server_that_drains_is_not_disconnected() -> anyhow::Result<()> {
+    let mut cluster = Cluster::start(2).await?;
+    let client = Client::connect(cluster.direct_url(1))?;
+    let mut stream = RawStream::open(&cluster.direct_url(0)).await?;
+    stream.session("ann", Some(GRACE)).await?;
+    // Somebody else takes longer to leave, so that the server is there for longer than the grace.
+    let mut other = RawStream::open(&cluster.direct_url(0)).await?;
+    other.session("bob", None).await?;
+    let drained = async {
+        let told = within(stream.answers.message()).await?.expect("it goes on").answers;
+        assert!(matches!(told[0].kind, Some(Answered::GoingAway(_))), "{told:?}");
+        drop(stream);
+        let lived = lives_on(&client, "ann").await;
+        drop(other);
+        Ok::<_, anyhow::Error>(lived)
+    };
+    let (lived, ()) = tokio::join!(drained, within(cluster.drain(0)));
+    assert_eq!(lived?, None);
     Ok(())
 }

@@ -10,7 +10,7 @@ use tenure_client::{Client, ClientOptions};
 use tenure_server::node::NodeOptions;
 use tenure_server::server::{Server, ServerOptions};
 use tenure_server::service::TtlBounds;
-use tenure_server::store::MemoryDatabase;
+use tenure_server::store::{MemoryDatabase, MemoryStore};
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -27,6 +27,7 @@ pub struct Cluster {
 /// A server and the relay in front of it.
 pub struct Member {
     server: Option<Server>,
+    store: Arc<MemoryStore>,
     relay: Relay,
 }
 
@@ -49,11 +50,12 @@ impl Cluster {
                     history_retention: Duration::from_secs(3_600),
                 },
             };
-            let server = Server::start_with(options, database.server()).await?;
+            let store = database.server();
+            let server = Server::start_with(options, store.clone()).await?;
             let mut readiness = server.readiness();
             tokio::time::timeout(PATIENCE, readiness.wait_for(|readiness| readiness.is_ready())).await??;
             let relay = Relay::start(server.grpc_address()).await?;
-            servers.push(Member { server: Some(server), relay });
+            servers.push(Member { server: Some(server), store, relay });
         }
         Ok(Self { database, servers })
     }
@@ -82,6 +84,11 @@ impl Cluster {
     /// The relay in front of a server.
     pub fn relay(&self, number: usize) -> &Relay {
         &self.servers[number].relay
+    }
+
+    /// Lets a server reach the database, or not.
+    pub fn set_connected(&self, number: usize, connected: bool) {
+        self.servers[number].store.set_connected(connected);
     }
 
     /// The server that has the client's connection: the one whose relay has a connection open.

@@ -69,10 +69,17 @@ async fn leads_on(contest: &Contest, leader: &Entry, since: Duration, for_: Dura
     assert!(!contest.diary().iter().any(noticed), "{:#?}", contest.diary());
 }
 
-/// How long after `since` the leader's session is renewed again.
-async fn back_after(contest: &Contest, leader: &Entry, since: Duration) -> Duration {
-    let is_renewal = |entry: &Entry| entry.process == leader.process && entry.deed == Deed::Renewed;
-    contest.next(since, "the leader's session is renewed again", is_renewal).await.at - since
+/// How long after `since` the leader's session is renewed.
+async fn renewed_after(contest: &Contest, leader: u32, since: Duration) -> Duration {
+    let is_renewal = |entry: &Entry| entry.process == leader && entry.deed == Deed::Renewed;
+    contest.next(since, "the leader's session is renewed", is_renewal).await.at - since
+}
+
+/// Waits for a moment between two renewals: what is renewed next then is so because it has come back.
+async fn between_renewals(contest: &Contest, leader: &Entry) -> Duration {
+    renewed_after(contest, leader.process, clock()).await;
+    tokio::time::sleep(LONG_GRACE / 9).await;
+    clock()
 }
 
 async fn a_killed_leader_is_replaced_within_its_grace(store: Store) {
@@ -104,8 +111,7 @@ async fn a_frozen_leader_is_replaced_after_its_ttl(store: Store) {
     let mut times = Vec::new();
     for _ in 0..tries() {
         let leader = contest.leader().await.process;
-        let is_renewal = |entry: &Entry| entry.process == leader && entry.deed == Deed::Renewed;
-        contest.next(clock(), "the leader's session is renewed", is_renewal).await;
+        renewed_after(&contest, leader, clock()).await;
         contest.freeze(leader).unwrap();
         let frozen = clock();
         let another = |entry: &Entry| entry.process != leader && works(entry);
@@ -150,9 +156,9 @@ async fn the_leader_leads_on_when_a_proxy_ends_its_connection(store: Store) {
     let leader = contest.leader().await;
     let mut times = Vec::new();
     for _ in 0..tries() {
-        let cut = clock();
+        let cut = between_renewals(&contest, &leader).await;
         assert!(relay.cut() >= 2, "both are connected");
-        times.push(back_after(&contest, &leader, cut).await);
+        times.push(renewed_after(&contest, leader.process, cut).await);
         leads_on(&contest, &leader, cut, LONG_GRACE * 2).await;
         for end in [Relay::go_away, Relay::refuse] {
             assert!(end(&relay) >= 2, "both are connected");
@@ -178,13 +184,13 @@ async fn the_other_server_goes_on(store: Store, kill: bool) {
     let mut times = Vec::new();
     for number in 0..tries() {
         let gone = usize::try_from(number % 2).unwrap();
-        let begun = clock();
+        let begun = between_renewals(&contest, &leader).await;
         if kill {
             servers[gone].kill().await.unwrap();
         } else {
             servers[gone].stop().await.unwrap();
         }
-        times.push(back_after(&contest, &leader, begun).await);
+        times.push(renewed_after(&contest, leader.process, begun).await);
         // For longer than the grace, be it the leader's server or the other one.
         leads_on(&contest, &leader, begun, clock() - begun + LONG_GRACE * 2).await;
         servers[gone].start_again().await.unwrap();
