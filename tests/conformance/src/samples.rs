@@ -56,7 +56,7 @@ pub(crate) fn session(opened: u64, id: &str) -> Session {
     let spec = SessionSpec {
         id: id.into(),
         ttl: Duration::from_millis(1200 + opened % 7),
-        disconnect_grace: (opened % 3 != 0).then(|| Duration::from_millis(300 + opened % 5)),
+        disconnect_grace: (!opened.is_multiple_of(3)).then(|| Duration::from_millis(300 + opened % 5)),
         owner: format!("owner of {id}").into(),
         metadata: Arc::new(BTreeMap::from([("key \"k\"".to_owned(), format!("värde {id}\\\n\t'"))])),
         home: ServerId(opened % 3 + 1),
@@ -93,8 +93,8 @@ fn mode(number: u64) -> Mode {
 pub(crate) fn settings(number: u64) -> LockSettings {
     let preempt = Preempt { settling: Duration::ZERO, drain: Duration::from_millis(number) };
     LockSettings {
-        limit: (number % 2 == 0).then_some(u32::try_from(number).unwrap_or(u32::MAX)),
-        preempt: (number % 3 == 0).then_some(preempt),
+        limit: number.is_multiple_of(2).then_some(u32::try_from(number).unwrap_or(u32::MAX)),
+        preempt: number.is_multiple_of(3).then_some(preempt),
     }
 }
 

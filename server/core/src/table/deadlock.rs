@@ -5,7 +5,8 @@
 //! are in its way. A held claim waits for what its session waits for, since a session that waits is taken to
 //! give nothing back meanwhile. Each claim that is in a circle is deadlocked (Coffman, Elphick, Shoshani: System Deadlocks, 1971).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::model::{Claim, ClaimState, Revision, Text};
 use crate::table::Table;
@@ -44,7 +45,7 @@ impl Table {
         self.sessions.get(&found.spec.session)?.claims.values().find(|other| self.is_held(**other))?;
         // Breadth first, so the circle is a shortest one.
         let mut came_from: BTreeMap<Revision, Revision> = BTreeMap::new();
-        let mut reached = std::collections::VecDeque::from([claim]);
+        let mut reached = VecDeque::from([claim]);
         while let Some(at) = reached.pop_front()
             && came_from.len() < REACHED
         {
@@ -52,8 +53,8 @@ impl Table {
                 if next == claim {
                     return Some(self.circle(claim, at, &came_from));
                 }
-                if !came_from.contains_key(&next) {
-                    came_from.insert(next, at);
+                if let Entry::Vacant(unreached) = came_from.entry(next) {
+                    unreached.insert(at);
                     reached.push_back(next);
                 }
             }
