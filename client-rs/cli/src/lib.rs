@@ -87,6 +87,7 @@ async fn dispatch(global: Global, command: Command) -> Result<u8, Failure> {
         Command::Close(args) => commands::close(&context, args).await,
         Command::Evict(args) => commands::evict(&context, args).await,
         Command::Doctor => commands::doctor(&context).await,
+        Command::FenceSql(args) => commands::fence_sql(&args),
         Command::Completions { shell } => completions(shell),
     }
 }

@@ -1,6 +1,7 @@
 //! The arguments, and the help that explains them.
 
 mod child;
+mod fence;
 mod locks;
 mod values;
 
@@ -10,6 +11,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use child::{ElectArgs, ExecArgs, GuardArgs, LockArgs, OwnStep, RunArgs, Step};
+pub use fence::{FenceDialect, FenceSqlArgs};
 pub use locks::{AcquireArgs, EvictArgs, GetArgs, LsArgs, ReleaseArgs, SessionIdArgs, SessionsArgs, WatchArgs};
 
 use crate::exit;
@@ -26,7 +28,9 @@ Examples:
   tenure elect service_leader -- ./serve
   # Who holds it, and what happens to it
   tenure get service_leader
-  tenure watch service_leader";
+  tenure watch service_leader
+  # Have the database that you write to turn away who has lost the lock
+  tenure fence-sql postgres | psql -v ON_ERROR_STOP=1 \"$DATABASE_URL\"";
 
 /// What stands on the command line.
 #[derive(Debug, Parser)]
@@ -102,6 +106,8 @@ pub enum Command {
     Evict(EvictArgs),
     /// Check connections, health, the write path and clocks
     Doctor,
+    /// Print the SQL with which your own database turns away stale fencing tokens
+    FenceSql(FenceSqlArgs),
     /// Print a shell's completion script
     #[command(after_help = "Example: tenure completions bash > /etc/bash_completion.d/tenure")]
     Completions {

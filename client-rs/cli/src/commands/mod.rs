@@ -3,6 +3,7 @@
 mod change;
 mod doctor;
 mod elect;
+mod fence;
 mod hold;
 mod lock;
 mod read;
@@ -12,6 +13,7 @@ mod watch;
 pub use change::{acquire, close, evict, release, renew};
 pub use doctor::doctor;
 pub use elect::elect;
+pub use fence::fence_sql;
 pub use lock::lock;
 pub use read::{get, ls, sessions};
 pub use watch::watch;
