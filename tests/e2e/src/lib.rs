@@ -5,12 +5,16 @@ mod contest;
 mod diary;
 mod refused;
 mod store;
+mod workplace;
+mod writer;
 
 pub use calls::{Calls, seconds};
 pub use contest::{Contest, LOCK};
 pub use diary::{Deed, Entry, clock, say};
 pub use refused::{Refused, refused};
 pub use store::Store;
+pub use workplace::Workplace;
+pub use writer::{Fencing, Writer};
 
 /// How often a scenario with chance in it is tried: `TENURE_E2E_TRIES`, or a few times.
 #[must_use]
