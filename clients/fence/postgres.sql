@@ -61,8 +61,8 @@ BEGIN
     -- Locks nothing yet: who shares the row and then wants to change it would meet others who want the same.
     SELECT f.token INTO highest FROM tenure_fences AS f WHERE f.name = tenure_fence.name;
 
-    -- The row's lock is what counts. The advisory lock (of the transaction; its key is a hash of the name) only makes newcomers
-    -- wait behind those who already wait: who shares a row is let past who waits to change it, and could be for ever.
+    -- The lock on the row would do. But whoever shares a row is let past those who wait to change it, and could be for ever: the
+    -- advisory lock (of the transaction, its key a hash of the name) has newcomers wait behind those who wait already.
     IF highest = tenure_fence.token THEN
         PERFORM pg_advisory_xact_lock_shared(queue);
         SELECT f.token INTO highest FROM tenure_fences AS f WHERE f.name = tenure_fence.name FOR SHARE;

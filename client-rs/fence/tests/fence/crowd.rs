@@ -9,7 +9,7 @@ use tokio::sync::Barrier;
 
 use crate::lab::{Database, Lab, NAME, add, in_every_database};
 
-in_every_database!(a_crowd_gets_in_sooner_or_later, after_a_raise_nobody_collides);
+in_every_database!(first_uses_do_not_collide, a_crowd_gets_in_sooner_or_later, after_a_raise_nobody_collides);
 
 const CROWD: usize = 8;
 
@@ -17,6 +17,29 @@ const ROUNDS: u64 = 10;
 
 /// More often than this nobody collides.
 const TRIES: usize = 100;
+
+/// All of them with one name that the database has not seen, and each with one of its own.
+async fn first_uses_do_not_collide<DB: Lab>() {
+    let database = Database::<DB>::fresh().await;
+    for round in 1..=ROUNDS {
+        for is_shared in [true, false] {
+            let mut connections = Vec::new();
+            for _ in 0..CROWD {
+                connections.push(database.connection().await);
+            }
+            let together = Barrier::new(CROWD);
+            let work = connections.iter_mut().enumerate().map(async |(number, connection)| {
+                let name =
+                    if is_shared { format!("round {round}") } else { format!("round {round}, connection {number}") };
+                together.wait().await;
+                let mut transaction = connection.begin_with(DB::BEGIN).await.unwrap();
+                check(&mut transaction, &name, 7).await.unwrap();
+                transaction.commit().await.unwrap();
+            });
+            join_all(work).await;
+        }
+    }
+}
 
 /// All of them with a token that the database has not seen, the first time with a name that it has not seen.
 async fn a_crowd_gets_in_sooner_or_later<DB: Lab>() {

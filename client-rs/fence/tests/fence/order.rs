@@ -9,6 +9,7 @@ use crate::lab::{Database, Lab, NAME, add, in_every_database, read, refused_for}
 in_every_database!(
     an_older_token_is_refused,
     a_newer_token_waits_for_the_older_one_and_sees_its_work,
+    a_newer_token_waits_for_the_first_one_ever,
     a_raise_waits_too,
     what_was_rolled_back_raises_nothing,
     names_are_apart,
@@ -35,6 +36,16 @@ async fn an_older_token_is_refused<DB: Lab>() {
 
 async fn a_newer_token_waits_for_the_older_one_and_sees_its_work<DB: Lab>() {
     let database = Database::<DB>::fresh().await;
+    database.attempt(33).await.unwrap();
+    takes_over(&database).await;
+}
+
+async fn a_newer_token_waits_for_the_first_one_ever<DB: Lab>() {
+    takes_over(&Database::<DB>::fresh().await).await;
+}
+
+/// A transaction of token 34 begins while one of 33 is open.
+async fn takes_over<DB: Lab>(database: &Database<DB>) {
     let mut older = database.let_in(33).await;
     add::<DB>(&mut older).await;
 
