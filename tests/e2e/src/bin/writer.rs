@@ -20,7 +20,7 @@ use sqlx::mysql::MySqlPool;
 use sqlx::postgres::PgPool;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool};
 use sqlx::{ColumnIndex, Decode, Executor, Pool, Row, Transaction, Type};
-use tenure_client::{Client, Guard};
+use tenure_client::{Client, Error, Guard};
 use tenure_fence::{FenceDatabase, FenceError, check};
 use tokio::io::{AsyncBufReadExt, BufReader, stdin};
 
@@ -53,6 +53,18 @@ struct Job {
     lock: String,
     ttl: Duration,
     is_fenced: bool,
+}
+
+impl Job {
+    /// With a TTL as short as a test's, a busy machine may lose the session before the lock is granted.
+    async fn acquire(&self) -> tenure_client::Result<Guard> {
+        loop {
+            match self.client.lock(&self.lock).ttl(self.ttl).acquire().await {
+                Err(Error::Lost(_)) => {}
+                ended => return ended,
+            }
+        }
+    }
 }
 
 async fn serve<DB: FenceDatabase>(job: Job, pool: Pool<DB>, begin: &'static str) -> anyhow::Result<()>
@@ -93,7 +105,7 @@ where
     async fn step(&mut self, line: &str) -> anyhow::Result<String> {
         match line {
             "acquire" => {
-                let guard = self.job.client.lock(&self.job.lock).ttl(self.job.ttl).acquire().await?;
+                let guard = self.job.acquire().await?;
                 let token = guard.token();
                 self.guard = Some(guard);
                 Ok(format!("holds {token}"))
