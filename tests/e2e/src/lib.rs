@@ -8,6 +8,8 @@ mod diary;
 mod refused;
 mod relay;
 mod store;
+mod workplace;
+mod writer;
 
 pub use calls::{Calls, seconds};
 pub use command_line::{CommandLine, Watcher};
@@ -17,6 +19,8 @@ pub use diary::{Deed, Entry, clock, say};
 pub use refused::{Refused, refused};
 pub use relay::Relay;
 pub use store::Store;
+pub use workplace::Workplace;
+pub use writer::{Fencing, Writer};
 
 /// How often a scenario with chance in it is tried: `TENURE_E2E_TRIES`, or a few times.
 #[must_use]

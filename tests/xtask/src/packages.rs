@@ -1,4 +1,4 @@
-//! The databases that the tests start themselves.
+//! The databases that the tests start themselves, and their command lines.
 
 use std::fs;
 
@@ -7,12 +7,13 @@ use anyhow::{Context, bail};
 use crate::programs::{find, program};
 
 /// A Debian package and a program that it brings.
-const NEEDED: [(&str, &str); 5] = [
+const NEEDED: [(&str, &str); 6] = [
     ("postgresql", "postgres"),
     ("postgresql", "initdb"),
     ("mariadb-server", "mariadbd"),
     ("mariadb-server", "mariadb-install-db"),
     ("pgbouncer", "pgbouncer"),
+    ("sqlite3", "sqlite3"),
 ];
 
 /// Installs without starting the services of the packages: tests start their own, elsewhere. A policy that the machine

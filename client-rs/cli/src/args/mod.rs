@@ -1,6 +1,7 @@
 //! The arguments, and the help that explains them.
 
 mod child;
+mod fence;
 mod groups;
 mod health;
 mod locks;
@@ -14,6 +15,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use child::{ElectArgs, ExecArgs, GuardArgs, LockArgs, OnTransfer, OwnStep, RunArgs, Step};
+pub use fence::{FenceDialect, FenceSqlArgs};
 pub use groups::{GroupCommand, GroupJoinArgs, GroupLsArgs, GroupNameArgs, GroupWatchArgs};
 pub use health::HealthArgs;
 pub use locks::{
@@ -43,7 +45,10 @@ Examples:
   tenure transfer service_leader
 
   # Share something among all copies of a program
-  tenure group join throughput --assign ./divide";
+  tenure group join throughput --assign ./divide
+
+  # Have the database that you write to turn away who has lost the lock
+  tenure fence-sql postgres | psql -v ON_ERROR_STOP=1 \"$DATABASE_URL\"";
 
 /// What stands on the command line.
 #[derive(Debug, Parser)]
@@ -132,6 +137,8 @@ pub enum Command {
     Blocked(BlockedArgs),
     /// Check connections, health, the write path and clocks
     Doctor,
+    /// Print the SQL with which your own database turns away stale fencing tokens
+    FenceSql(FenceSqlArgs),
     /// Print a shell's completion script
     #[command(after_help = "Example: tenure completions bash > /etc/bash_completion.d/tenure")]
     Completions {

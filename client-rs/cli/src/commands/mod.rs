@@ -3,6 +3,7 @@
 mod change;
 mod doctor;
 mod elect;
+mod fence;
 mod group;
 mod group_join;
 mod history;
@@ -19,6 +20,7 @@ use std::time::Duration;
 pub use change::{acquire, close, release, renew};
 pub use doctor::doctor;
 pub use elect::elect;
+pub use fence::fence_sql;
 pub use group::group;
 pub use history::history;
 pub use lock::lock;

@@ -1,0 +1,80 @@
+//! What `tenure fence-sql` prints, piped into the databases' own clients as its help says.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic, and what it calls, too")]
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+use tenure_harness::{MariaDb, Postgres};
+
+/// What is printed for a kind of database.
+fn fence_sql(dialect: &str) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_tenure")).args(["fence-sql", dialect]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Runs a client, gives it this to read, and returns what it says.
+fn client(line: &[&str], input: &str) -> Output {
+    let mut command = Command::new(line[0]);
+    command.args(&line[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap_or_else(|error| panic!("{}: {error}", line[0]));
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+/// Installs it twice, then makes calls of which only the last one is refused. Returns what the client says to that.
+fn install_and_call(line: &[&str], dialect: &str, call: impl Fn(u32) -> String) -> String {
+    for _ in 0..2 {
+        let installed = client(line, &fence_sql(dialect));
+        assert!(installed.status.success(), "{}", String::from_utf8_lossy(&installed.stderr));
+    }
+    let calls: Vec<String> = [33, 33, 34].map(&call).into();
+    let let_in = client(line, &calls.join("\n"));
+    assert!(let_in.status.success(), "{}", String::from_utf8_lossy(&let_in.stderr));
+    // What comes after the refusal is not executed.
+    let refused = client(line, &format!("{}\n{}", call(33), call(35)));
+    assert!(!refused.status.success());
+    let again = client(line, &call(34));
+    assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stderr));
+    String::from_utf8(refused.stderr).unwrap()
+}
+
+#[tokio::test]
+async fn psql_takes_it() {
+    let url = Postgres::shared().await.unwrap().create_database().await.unwrap();
+    let line = ["psql", "-v", "ON_ERROR_STOP=1", "-v", "VERBOSITY=verbose", &url];
+    let said = install_and_call(&line, "postgres", |token| format!("SELECT tenure_fence('job', {token});"));
+    assert!(said.contains("TF001: stale fencing token 33: 34 is the highest seen for job"), "{said}");
+}
+
+#[tokio::test]
+async fn mariadb_takes_it() {
+    let mariadb = MariaDb::shared().await.unwrap();
+    let url = mariadb.create_database().await.unwrap();
+    let (port, name) = (format!("--port={}", mariadb.port()), url.rsplit('/').next().unwrap());
+    let line = ["mariadb", "--no-defaults", "--host=127.0.0.1", &port, "--user=root", name];
+    for dialect in ["mysql", "mariadb"] {
+        let reset = client(&line, "DROP TABLE IF EXISTS tenure_fences;");
+        assert!(reset.status.success());
+        let said = install_and_call(&line, dialect, |token| format!("CALL tenure_fence('job', {token});"));
+        assert!(said.contains("ERROR 7420 (45000)"), "{said}");
+        assert!(said.contains("stale fencing token 33: 34 is the highest seen for job"), "{said}");
+    }
+    // The client ends statements at ';' again, and keeps comments if it is told to.
+    let line = [line[0], line[1], line[2], line[3], line[4], "--comments", line[5]];
+    let more = fence_sql("mysql") + "SELECT 'one'; SELECT 'two';";
+    let said = client(&line, &more);
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    let said = String::from_utf8(said.stdout).unwrap();
+    assert_eq!(said.lines().collect::<Vec<_>>(), ["one", "one", "two", "two"]);
+}
+
+#[tokio::test]
+async fn sqlite3_takes_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("work.db").display().to_string();
+    let call = |token| format!("INSERT INTO tenure_fence (name, token) VALUES ('job', {token});");
+    let said = install_and_call(&["sqlite3", "-bail", &file], "sqlite", call);
+    assert!(said.contains("stale fencing token"), "{said}");
+}

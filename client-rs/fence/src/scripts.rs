@@ -1,0 +1,10 @@
+//! The SQL, as `tenure fence-sql` prints it. How to use it is said at the top of each script.
+
+/// For PostgreSQL, 13 or newer.
+pub const POSTGRES: &str = include_str!("../../../clients/fence/postgres.sql");
+
+/// For MySQL, 8.0 or newer, and MariaDB, 10.6 or newer.
+pub const MYSQL: &str = include_str!("../../../clients/fence/mysql.sql");
+
+/// For SQLite, 3.24 or newer.
+pub const SQLITE: &str = include_str!("../../../clients/fence/sqlite.sql");

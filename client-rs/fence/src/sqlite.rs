@@ -1,0 +1,52 @@
+//! SQLite.
+
+use sqlx::{Connection, Executor, Sqlite, SqliteConnection};
+
+use crate::call::{Call, FenceDatabase, Speak};
+use crate::error::FenceError;
+use crate::scripts;
+
+const CALL: &str = "INSERT INTO tenure_fence (name, token) VALUES (?, ?)";
+
+const HIGHEST: &str = "SELECT token FROM tenure_fences WHERE name = ?";
+
+/// The script takes the view away for a moment, which nobody is to see.
+const BEGIN_INSTALL: &str = "BEGIN IMMEDIATE";
+
+/// SQLITE_BUSY and SQLITE_LOCKED, without what the extended code adds.
+const BUSY: [i32; 2] = [5, 6];
+
+impl FenceDatabase for Sqlite {
+    const SQL: &'static str = scripts::SQLITE;
+}
+
+impl Speak for Sqlite {
+    async fn install(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+        let mut transaction = connection.begin_with(BEGIN_INSTALL).await?;
+        transaction.execute(sqlx::raw_sql(Self::SQL)).await?;
+        transaction.commit().await
+    }
+
+    async fn call(connection: &mut SqliteConnection, call: Call<'_>) -> Result<(), FenceError> {
+        let called = sqlx::query(CALL).bind(call.name).bind(call.token).execute(&mut *connection).await;
+        let Err(error) = called else { return Ok(()) };
+        let Some(reported) = error.as_database_error() else { return Err(FenceError::Database(error)) };
+        if reported.message() == "stale fencing token" {
+            // Its message says no more; the transaction goes on, and so can still be asked.
+            let highest: i64 = sqlx::query_scalar(HIGHEST).bind(call.name).fetch_one(connection).await?;
+            return Err(call.stale(highest.unsigned_abs()));
+        }
+        let code: Option<i32> = reported.code().and_then(|code| code.parse().ok());
+        if code.is_some_and(|code| BUSY.contains(&(code & 0xff))) {
+            return Err(FenceError::Conflict(error));
+        }
+        if reported.message().starts_with("no such table: ") {
+            return Err(FenceError::NotInstalled(error));
+        }
+        Err(FenceError::Database(error))
+    }
+
+    async fn call_alone(connection: &mut SqliteConnection, call: Call<'_>) -> Result<(), FenceError> {
+        Self::call(connection, call).await
+    }
+}

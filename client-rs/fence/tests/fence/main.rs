@@ -1,0 +1,10 @@
+//! The fence in real databases: who is let in, who waits, who is refused.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
+
+mod bounds;
+mod crowd;
+mod lab;
+mod order;
+mod scripts;
+mod snapshots;

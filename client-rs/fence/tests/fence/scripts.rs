@@ -1,0 +1,156 @@
+//! What the scripts say of themselves.
+
+use sqlx::{Connection, MySql, Postgres, Sqlite};
+use tenure_fence::{FenceError, check, install, raise};
+
+use crate::lab::{Database, Lab, NAME, add, in_every_database, read, refused_for};
+
+in_every_database!(installing_again_keeps_the_tokens, what_uninstalls_it_leaves_nothing);
+
+async fn installing_again_keeps_the_tokens<DB: Lab>() {
+    let database = Database::<DB>::fresh().await;
+    database.attempt(34).await.unwrap();
+    install(&mut *database.connection().await).await.unwrap();
+    assert_eq!(refused_for(database.attempt(33).await), 34);
+    database.attempt(34).await.unwrap();
+    database.attempt(35).await.unwrap();
+}
+
+async fn what_uninstalls_it_leaves_nothing<DB: Lab>() {
+    let database = Database::<DB>::fresh().await;
+    database.attempt(34).await.unwrap();
+    let uninstall = DB::SQL.lines().find_map(|line| line.strip_prefix("-- Uninstall:")).unwrap();
+    DB::run(&mut *database.connection().await, uninstall).await.unwrap();
+    assert!(matches!(database.attempt(35).await, Err(FenceError::NotInstalled(_))));
+    install(&mut *database.connection().await).await.unwrap();
+    database.attempt(1).await.unwrap();
+}
+
+/// The table is found where it was installed, whatever the caller's path, and whatever of the same name stands there.
+#[tokio::test]
+async fn postgres_finds_the_table_of_its_own_schema() {
+    let database = Database::<Postgres>::fresh().await;
+    let mut connection = database.connection().await;
+    let elsewhere = "CREATE SCHEMA kit; SET search_path = kit";
+    Postgres::run(&mut connection, elsewhere).await.unwrap();
+    install(&mut *connection).await.unwrap();
+    Postgres::run(&mut connection, "SELECT tenure_fence('job', 34)").await.unwrap();
+    Postgres::run(&mut connection, "RESET search_path; CREATE TEMPORARY TABLE tenure_fences (name text, token bigint)")
+        .await
+        .unwrap();
+    let stale = Postgres::run(&mut connection, "SELECT kit.tenure_fence('job', 33)").await.unwrap_err();
+    assert_eq!(stale.as_database_error().unwrap().code().as_deref(), Some("TF001"));
+    assert_eq!(Postgres::numbers(&mut connection, "SELECT token FROM kit.tenure_fences").await.unwrap(), [34]);
+    // The one in public is another fence.
+    Postgres::run(&mut connection, "SELECT tenure_fence('job', 33)").await.unwrap();
+    assert_eq!(Postgres::numbers(&mut connection, "SELECT token FROM public.tenure_fences").await.unwrap(), [33]);
+}
+
+#[tokio::test]
+async fn postgres_callers_need_the_rights_that_the_script_names() {
+    let database = Database::<Postgres>::fresh().await;
+    let mut connection = database.connection().await;
+    // Roles belong to the whole server, which other tests share.
+    let role = format!("worker_{}", std::process::id());
+    let grant = format!(
+        "CREATE ROLE {role}; GRANT SELECT, INSERT, UPDATE ON tenure_fences, counter TO {role}; SET ROLE {role}"
+    );
+    Postgres::run(&mut connection, &grant).await.unwrap();
+    for token in [33, 33, 34] {
+        let mut transaction = connection.begin().await.unwrap();
+        check(&mut transaction, NAME, token).await.unwrap();
+        add::<Postgres>(&mut transaction).await;
+        transaction.commit().await.unwrap();
+    }
+    raise(&mut *connection, NAME, 35).await.unwrap();
+    let revoke = format!("RESET ROLE; REVOKE ALL ON tenure_fences FROM {role}; SET ROLE {role}");
+    Postgres::run(&mut connection, &revoke).await.unwrap();
+    let refused = raise(&mut *connection, NAME, 36).await.unwrap_err();
+    assert!(matches!(refused, FenceError::Database(_)), "{refused:?}");
+}
+
+/// The same letters are the same name, in whatever character set a program speaks.
+#[tokio::test]
+async fn mariadb_compares_names_in_utf8() {
+    let database = Database::<MySql>::fresh().await;
+    let mut connection = database.connection().await;
+    MySql::run(&mut connection, "CALL tenure_fence('caf\u{e9}', 34)").await.unwrap();
+    let stale = MySql::run(&mut connection, "CALL tenure_fence(_latin1 x'636166e9', 33)").await.unwrap_err();
+    assert!(stale.to_string().contains("34 is the highest seen for caf\u{e9}"), "{stale}");
+}
+
+/// The statements for those who may not create routines, beside the procedure.
+#[tokio::test]
+async fn mariadb_has_a_way_without_the_procedure() {
+    let database = Database::<MySql>::fresh().await;
+    let by_hand = async |token: i64| {
+        let mut transaction = database.begin().await;
+        let insert = format!("INSERT IGNORE INTO tenure_fences (name, token) VALUES ('{NAME}', {token})");
+        MySql::run(&mut transaction, &insert).await.unwrap();
+        let select = format!("SELECT token FROM tenure_fences WHERE name = '{NAME}' LOCK IN SHARE MODE");
+        let highest = MySql::numbers(&mut transaction, &select).await.unwrap()[0];
+        if highest < token {
+            let update = format!("UPDATE tenure_fences SET token = {token} WHERE name = '{NAME}' AND token < {token}");
+            MySql::run(&mut transaction, &update).await.unwrap();
+        }
+        transaction.commit().await.unwrap();
+        highest <= token
+    };
+    assert!(by_hand(33).await);
+    assert!(by_hand(33).await);
+    database.attempt(33).await.unwrap();
+    assert!(by_hand(34).await);
+    assert_eq!(refused_for(database.attempt(33).await), 34);
+    database.attempt(35).await.unwrap();
+    assert!(!by_hand(34).await);
+}
+
+/// One writer at a time, whatever its token.
+#[tokio::test]
+async fn sqlite_has_one_transaction_at_a_time() {
+    let database = Database::<Sqlite>::fresh().await;
+    let first = database.let_in(33).await;
+    let mut connection = database.connection().await;
+    Sqlite::run(&mut connection, "PRAGMA busy_timeout = 0").await.unwrap();
+    for token in [32, 33, 34] {
+        let mut second = connection.begin().await.unwrap();
+        let refused = check(&mut second, NAME, token).await.unwrap_err();
+        assert!(matches!(refused, FenceError::Conflict(_)), "{refused:?}");
+        second.rollback().await.unwrap();
+    }
+    first.commit().await.unwrap();
+    let mut second = connection.begin().await.unwrap();
+    check(&mut second, NAME, 34).await.unwrap();
+}
+
+/// After a plain BEGIN the call takes the write lock, if it comes first; after a read that is too old it fails.
+#[tokio::test]
+async fn sqlite_takes_the_write_lock_with_the_call() {
+    let database = Database::<Sqlite>::fresh().await;
+    let mut plain = database.pool.begin().await.unwrap();
+    check(&mut plain, NAME, 33).await.unwrap();
+    let mut connection = database.connection().await;
+    Sqlite::run(&mut connection, "PRAGMA busy_timeout = 0").await.unwrap();
+    assert!(connection.begin_with("BEGIN IMMEDIATE").await.is_err(), "the write lock is free");
+    plain.commit().await.unwrap();
+
+    let mut late = connection.begin().await.unwrap();
+    read::<Sqlite>(&mut late).await;
+    database.attempt(34).await.unwrap();
+    let refused = check(&mut late, NAME, 34).await.unwrap_err();
+    assert!(matches!(refused, FenceError::Conflict(_)), "{refused:?}");
+}
+
+/// `OR IGNORE` and the like decide what conflicts of rows do, not what the fence does.
+#[tokio::test]
+async fn sqlite_knows_no_way_around() {
+    let database = Database::<Sqlite>::fresh().await;
+    database.attempt(34).await.unwrap();
+    let mut connection = database.connection().await;
+    for verb in ["INSERT OR IGNORE", "INSERT OR REPLACE", "INSERT OR FAIL", "INSERT OR ROLLBACK", "REPLACE"] {
+        let call = |token| format!("{verb} INTO tenure_fence (name, token) VALUES ('{NAME}', {token})");
+        assert!(Sqlite::run(&mut connection, &call(33)).await.is_err(), "{verb}");
+        Sqlite::run(&mut connection, &call(34)).await.unwrap();
+    }
+    assert_eq!(Sqlite::numbers(&mut connection, "SELECT token FROM tenure_fences").await.unwrap(), [34]);
+}

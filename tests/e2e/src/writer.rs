@@ -1,0 +1,128 @@
+//! A `writer` process, told its steps one by one, and paused between them.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::Context;
+use rustix::process::{Pid, Signal, kill_process};
+use tenure_harness::wait_until;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::time::timeout;
+
+/// Longer than any step takes, also one that waits for a TTL.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Whether a writer's transactions begin with the check of its token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fencing {
+    /// They do.
+    On,
+    /// They do not, as if there were no fence.
+    Off,
+}
+
+/// The process.
+#[derive(Debug)]
+pub struct Writer {
+    child: Child,
+    input: ChildStdin,
+    output: Lines<BufReader<ChildStdout>>,
+}
+
+impl Writer {
+    /// Starts one. `program` is the path of the writer program.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn start(
+        program: &str,
+        endpoints: &str,
+        lock: &str,
+        ttl: Duration,
+        database_url: &str,
+        fencing: Fencing,
+    ) -> anyhow::Result<Self> {
+        let fencing = if fencing == Fencing::On { "fenced" } else { "unfenced" };
+        let mut child = Command::new(program)
+            .args([endpoints, lock, &ttl.as_millis().to_string(), database_url, fencing])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .context("starting a writer")?;
+        let input = child.stdin.take().context("no input")?;
+        let output = BufReader::new(child.stdout.take().context("no output")?).lines();
+        Ok(Self { child, input, output })
+    }
+
+    /// Has it do a step, and returns what it says of it.
+    ///
+    /// # Panics
+    /// If it says nothing in time.
+    pub async fn step(&mut self, step: &str) -> String {
+        self.tell(step).await;
+        match self.answer_within(PATIENCE).await {
+            Some(answer) => answer,
+            None => panic!("no answer to {step}"),
+        }
+    }
+
+    /// Has it do a step, and returns the number that it says after this word.
+    ///
+    /// # Panics
+    /// If it says something else, or nothing in time.
+    pub async fn number(&mut self, step: &str, word: &str) -> i64 {
+        let answer = self.step(step).await;
+        let number = answer.strip_prefix(word).and_then(|rest| rest.trim().parse().ok());
+        number.unwrap_or_else(|| panic!("{step}: {answer}"))
+    }
+
+    /// Has it begin a step.
+    ///
+    /// # Panics
+    /// If it is not there any more.
+    pub async fn tell(&mut self, step: &str) {
+        let told = self.input.write_all(format!("{step}\n").as_bytes()).await;
+        told.unwrap_or_else(|error| panic!("telling a writer to {step}: {error}"));
+    }
+
+    /// What it says within this time, if anything.
+    ///
+    /// # Panics
+    /// If it has ended.
+    pub async fn answer_within(&mut self, limit: Duration) -> Option<String> {
+        match timeout(limit, self.output.next_line()).await {
+            Ok(Ok(Some(answer))) => Some(answer),
+            Ok(ended) => panic!("a writer has ended: {ended:?}"),
+            Err(_) => None,
+        }
+    }
+
+    /// Freezes it, wherever it is, with SIGSTOP.
+    ///
+    /// # Panics
+    /// If it does not stop.
+    pub async fn pause(&self) {
+        let process = self.signal(Signal::STOP);
+        let file = format!("/proc/{}/stat", process.as_raw_nonzero());
+        wait_until(PATIENCE, "the writer stands still", async || {
+            // `id (name) state ...`
+            let stat = std::fs::read_to_string(&file).unwrap_or_default();
+            stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
+        })
+        .await;
+    }
+
+    /// Lets it run on.
+    pub fn resume(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    fn signal(&self, signal: Signal) -> Pid {
+        let id = self.child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+        let process = id.unwrap_or_else(|| panic!("a writer has ended"));
+        kill_process(process, signal).unwrap_or_else(|error| panic!("signalling a writer: {error}"));
+        process
+    }
+}

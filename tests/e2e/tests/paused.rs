@@ -1,0 +1,106 @@
+//! The holder of a lock is paused in the middle of its work, another takes over, and the first one wakes up and writes: as in the
+//! [article](https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html) that made fencing known.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
+
+use std::time::Duration;
+
+use tenure_e2e::{Fencing, Store, Workplace, Writer, on_every_store, tries};
+use tenure_harness::Tenured;
+
+on_every_store!(
+    a_holder_that_was_paused_is_refused,
+    without_the_check_a_paused_holder_undoes_the_work_of_the_next,
+    a_holder_paused_inside_a_transaction_is_waited_for,
+);
+
+const WRITER: &str = env!("CARGO_BIN_EXE_writer");
+
+const LOCK: &str = "nightly-report";
+
+/// So that the one who is paused is soon replaced.
+const TTL: Duration = Duration::from_millis(500);
+
+/// How often the next holder writes before the paused one wakes up.
+const WRITES: i64 = 2;
+
+/// How long the next holder is seen to wait. It would be through in a few milliseconds.
+const A_WHILE: Duration = Duration::from_millis(500);
+
+struct Scene {
+    _server: Tenured,
+    workplace: Workplace,
+    first: Writer,
+    second: Writer,
+}
+
+impl Scene {
+    async fn set(store: Store, fencing: Fencing) -> Self {
+        let server = store.server().await.unwrap();
+        let workplace = Workplace::fresh(store).await.unwrap();
+        let start = || Writer::start(WRITER, &server.url(), LOCK, TTL, workplace.url(), fencing).unwrap();
+        let (first, second) = (start(), start());
+        Self { _server: server, workplace, first, second }
+    }
+
+    /// The first holder reads, is paused, is replaced by the second, which writes, and then wakes up and writes. Returns their
+    /// tokens, and what came of that last write.
+    async fn pause_between_read_and_write(&mut self) -> (i64, i64, String) {
+        let old_token = self.first.number("acquire", "holds").await;
+        self.first.number("read", "read").await;
+        self.first.pause().await;
+
+        let new_token = self.second.number("acquire", "holds").await;
+        for _ in 0..WRITES {
+            let value = self.second.number("read", "read").await;
+            assert_eq!(self.second.number("write", "wrote").await, value + 1);
+        }
+        self.first.resume();
+        let outcome = self.first.step("write").await;
+        self.second.step("release").await;
+        self.first.step("release").await;
+        (old_token, new_token, outcome)
+    }
+}
+
+async fn a_holder_that_was_paused_is_refused(store: Store) {
+    let mut scene = Scene::set(store, Fencing::On).await;
+    let mut refused = 0;
+    for round in 1..=i64::from(tries()) {
+        let (old_token, new_token, outcome) = scene.pause_between_read_and_write().await;
+        assert!(new_token > old_token);
+        assert_eq!(outcome, format!("refused {old_token} {new_token}"), "in round {round}");
+        assert_eq!(scene.workplace.counter().await.unwrap(), round * WRITES, "in round {round}");
+        refused += 1;
+    }
+    println!("refused {refused} of {} times", tries());
+}
+
+/// The same without the check: what makes the test above one that can fail.
+async fn without_the_check_a_paused_holder_undoes_the_work_of_the_next(store: Store) {
+    let mut scene = Scene::set(store, Fencing::Off).await;
+    for round in 1..=i64::from(tries().min(5)) {
+        let (.., outcome) = scene.pause_between_read_and_write().await;
+        assert_eq!(outcome, format!("wrote {round}"));
+        assert_eq!(scene.workplace.counter().await.unwrap(), round, "all that the next one wrote is lost");
+    }
+}
+
+/// The fence lets nobody in while a lower token's transaction is open, be its process alive or not: what it commits in the end is
+/// not too late.
+async fn a_holder_paused_inside_a_transaction_is_waited_for(store: Store) {
+    let mut scene = Scene::set(store, Fencing::On).await;
+    scene.first.number("acquire", "holds").await;
+    assert_eq!(scene.first.step("begin").await, "wrote 1");
+    scene.first.pause().await;
+
+    scene.second.number("acquire", "holds").await;
+    scene.second.tell("begin").await;
+    assert_eq!(scene.second.answer_within(A_WHILE).await, None, "let in beside an older token");
+    scene.first.resume();
+    assert_eq!(scene.first.step("commit").await, "committed");
+    assert_eq!(scene.second.answer_within(Duration::from_secs(60)).await.unwrap(), "wrote 2");
+    assert_eq!(scene.second.step("commit").await, "committed");
+    assert!(scene.first.step("write").await.starts_with("refused "));
+    assert_eq!(scene.workplace.counter().await.unwrap(), 2);
+}
