@@ -21,7 +21,8 @@
 --
 -- A name has 1 to 255 bytes of UTF-8, which are compared as they are. All tokens for a name must come from one namespace of one
 -- Tenure. A token protects what is done in the transaction that made the call: with autocommit on and no transaction begun,
--- it protects nothing. Do not roll back to a savepoint from before the call.
+-- it protects nothing. Do not roll back to a savepoint from before the call. All writers must be connected to the same server:
+-- the several of a Galera cluster or of Group Replication know nothing of each other's shared locks.
 --
 -- Errors, by number. They end the statement, not the transaction: roll back, never commit after one.
 --   7420 (SQLSTATE 45000)  stale fencing token 33: 34 is the highest seen for nightly-report

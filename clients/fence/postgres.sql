@@ -21,7 +21,8 @@
 --
 -- A name has 1 to 255 bytes, which are compared as they are. All tokens for a name must come from one namespace of one
 -- Tenure. A token protects what is done in the transaction that made the call: called outside of one, it protects nothing.
--- Make the call a statement of its own, and do not roll back to a savepoint from before it.
+-- Make the call a statement of its own, and do not roll back to a savepoint from before it. All writers must be connected to the
+-- same server (by PgBouncer in transaction mode, if you like): several that replicate each other's writes share no locks.
 --
 -- Errors, by SQLSTATE. After any of them PostgreSQL lets you do nothing but roll back.
 --   TF001  stale fencing token 33: 34 is the highest seen for nightly-report

@@ -69,7 +69,8 @@ impl<'a> Call<'a> {
 /// read before may be older than what a lower token has done. Not in a savepoint that may be rolled back: that takes it back.
 ///
 /// May wait for transactions of other tokens (in SQLite: for every other writer), for as long as the settings of the database
-/// allow. Dropping the future gives up; the transaction is then to be rolled back.
+/// allow: `lock_timeout` in PostgreSQL, `innodb_lock_wait_timeout` in MySQL, `busy_timeout` in SQLite. Set these rather than drop
+/// the future, since the database goes on waiting when nobody listens any more.
 ///
 /// # Errors
 /// See [`FenceError`].

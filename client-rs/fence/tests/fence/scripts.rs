@@ -1,7 +1,8 @@
 //! What the scripts say of themselves.
 
-use sqlx::{Connection, MySql, Postgres, Sqlite};
+use sqlx::{Connection, MySql, PgConnection, Postgres, Sqlite};
 use tenure_fence::{FenceError, check, install, raise};
+use tenure_harness::PgBouncer;
 
 use crate::lab::{Database, Lab, NAME, add, in_every_database, read, refused_for};
 
@@ -67,6 +68,57 @@ async fn postgres_callers_need_the_rights_that_the_script_names() {
     Postgres::run(&mut connection, &revoke).await.unwrap();
     let refused = raise(&mut *connection, NAME, 36).await.unwrap_err();
     assert!(matches!(refused, FenceError::Database(_)), "{refused:?}");
+}
+
+/// Each transaction through it may be on another connection.
+#[tokio::test]
+async fn postgres_is_fenced_behind_pgbouncer() {
+    let postgres = tenure_harness::Postgres::shared().await.unwrap();
+    let pgbouncer = PgBouncer::start(postgres).await.unwrap();
+    let url = pgbouncer.create_database(postgres).await.unwrap();
+    let (mut older, mut newer) =
+        (PgConnection::connect(&url).await.unwrap(), PgConnection::connect(&url).await.unwrap());
+    install(&mut older).await.unwrap();
+    Postgres::run(&mut older, "BEGIN; SELECT tenure_fence('job', 33)").await.unwrap();
+    let attempt = "BEGIN; SET LOCAL lock_timeout = '50ms'; SELECT tenure_fence('job', 34); COMMIT";
+    let refused = Postgres::run(&mut newer, attempt).await.unwrap_err();
+    assert_eq!(refused.as_database_error().unwrap().code().as_deref(), Some("55P03"));
+    Postgres::run(&mut newer, "ROLLBACK").await.unwrap();
+    Postgres::run(&mut older, "COMMIT").await.unwrap();
+    Postgres::run(&mut newer, attempt).await.unwrap();
+    let stale = Postgres::run(&mut older, "SELECT tenure_fence('job', 33)").await.unwrap_err();
+    assert_eq!(stale.as_database_error().unwrap().code().as_deref(), Some("TF001"));
+}
+
+/// As long as the settings say, which the scripts name, and no longer.
+async fn a_wait_has_an_end<DB: Lab>(settings: &str) {
+    let database = Database::<DB>::fresh().await;
+    let older = database.let_in(33).await;
+    let mut connection = database.connection().await;
+    DB::run(&mut connection, settings).await.unwrap();
+    let refused = raise(&mut *connection, NAME, 34).await.unwrap_err();
+    assert!(matches!(refused, FenceError::Conflict(_)), "{refused:?}");
+    let mut newer = connection.begin().await.unwrap();
+    let refused = check(&mut newer, NAME, 34).await.unwrap_err();
+    assert!(matches!(refused, FenceError::Conflict(_)), "{refused:?}");
+    newer.rollback().await.unwrap();
+    older.commit().await.unwrap();
+    raise(&mut *connection, NAME, 34).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_wait_in_postgres_has_an_end() {
+    a_wait_has_an_end::<Postgres>("SET lock_timeout = '50ms'").await;
+}
+
+#[tokio::test]
+async fn a_wait_in_mariadb_has_an_end() {
+    a_wait_has_an_end::<MySql>("SET SESSION innodb_lock_wait_timeout = 1").await;
+}
+
+#[tokio::test]
+async fn a_wait_in_sqlite_has_an_end() {
+    a_wait_has_an_end::<Sqlite>("PRAGMA busy_timeout = 50").await;
 }
 
 /// The same letters are the same name, in whatever character set a program speaks.
