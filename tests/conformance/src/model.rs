@@ -116,7 +116,7 @@ impl Random {
                 opened: chosen.opened,
                 home: ServerId(revision),
                 ttl: Duration::from_millis(revision * 1000),
-                disconnect_grace: (revision % 2 == 0).then(|| Duration::from_millis(revision * 100)),
+                disconnect_grace: revision.is_multiple_of(2).then(|| Duration::from_millis(revision * 100)),
             },
             (3, _) => Event::SessionEnded { session: chosen.spec.id.clone(), opened: chosen.opened, reason },
             (4, _) => Event::ServerAdopted { dead: chosen.spec.home, by: ServerId(revision) },

@@ -54,7 +54,7 @@ pub(crate) fn session(opened: u64, id: &str) -> Session {
     let spec = SessionSpec {
         id: id.into(),
         ttl: Duration::from_millis(1200 + opened % 7),
-        disconnect_grace: (opened % 3 != 0).then(|| Duration::from_millis(300 + opened % 5)),
+        disconnect_grace: (!opened.is_multiple_of(3)).then(|| Duration::from_millis(300 + opened % 5)),
         owner: format!("owner of {id}").into(),
         metadata: Arc::new(BTreeMap::from([("key \"k\"".to_owned(), format!("värde {id}\\\n\t'"))])),
         home: ServerId(opened % 3 + 1),
