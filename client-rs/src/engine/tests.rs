@@ -1,5 +1,7 @@
 //! The engine against a scripted server, with the time passed in.
 
+mod overtaking;
+
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
