@@ -7,6 +7,7 @@ mod history;
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use futures::TryStreamExt;
@@ -34,6 +35,7 @@ pub struct Member {
     server: Option<Server>,
     store: Arc<MemoryStore>,
     relay: Relay,
+    killed: AtomicBool,
 }
 
 impl Cluster {
@@ -60,7 +62,7 @@ impl Cluster {
             let mut readiness = server.readiness();
             tokio::time::timeout(PATIENCE, readiness.wait_for(|readiness| readiness.is_ready())).await??;
             let relay = Relay::start(server.grpc_address()).await?;
-            servers.push(Member { server: Some(server), store, relay });
+            servers.push(Member { server: Some(server), store, relay, killed: AtomicBool::new(false) });
         }
         Ok(Self { database, servers })
     }
@@ -75,9 +77,10 @@ impl Cluster {
         Client::builder().endpoints(self.servers.iter().map(|member| member.relay.url()))
     }
 
-    /// A client that no relay comes between.
+    /// A client of the servers that live, with no relay between.
     pub fn bystander(&self) -> tenure_client::Result<Client> {
-        let urls = self.servers.iter().filter_map(|member| member.server.as_ref());
+        let living = self.servers.iter().filter(|member| !member.killed.load(Ordering::SeqCst));
+        let urls = living.filter_map(|member| member.server.as_ref());
         Client::builder().endpoints(urls.map(|server| format!("http://{}", server.grpc_address()))).connect()
     }
 
@@ -147,8 +150,10 @@ impl Cluster {
 
     /// Ends a server without a word: nothing that it says reaches anybody any more, be it clients or the database.
     pub fn kill(&self, number: usize) {
-        self.servers[number].store.set_connected(false);
-        self.servers[number].relay.cut();
+        let member = &self.servers[number];
+        member.killed.store(true, Ordering::SeqCst);
+        member.store.set_connected(false);
+        member.relay.cut();
     }
 
     /// Drains a server and stops it.
