@@ -75,7 +75,7 @@ impl Engine {
         }
     }
 
-    fn noticed(&mut self, kind: Kind, now: Moment) {
+    pub(super) fn noticed(&mut self, kind: Kind, now: Moment) {
         match kind {
             Kind::SessionEnded(ended) => {
                 let reason =

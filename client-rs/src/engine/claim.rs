@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_proto::v1;
+use tenure_proto::v1::answer::Kind as Answered;
 use tenure_proto::v1::command::Kind;
 use tokio::sync::oneshot;
 
@@ -27,6 +28,8 @@ pub(super) struct ClaimEntry {
     pub(super) command: Option<u64>,
     pub(super) backoff: Backoff,
     pub(super) refusal: Option<Refusal>,
+    /// A notice about these locks that may have overtaken the answer that they are granted.
+    pub(super) early: Option<Answered>,
 }
 
 /// Where a claim stands.
@@ -138,7 +141,8 @@ impl Engine {
         live.turns.join(key, &spec.names);
         let acquiring = Acquiring { session, wait_until, give_up, reply };
         let stage = ClaimStage::Queued(acquiring);
-        live.claims.insert(key, ClaimEntry { spec, stage, command: None, backoff: backoff(), refusal: None });
+        live.claims
+            .insert(key, ClaimEntry { spec, stage, command: None, backoff: backoff(), refusal: None, early: None });
         self.take_turn(&id, key, now);
     }
 

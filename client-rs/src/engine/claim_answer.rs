@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use tenure_proto::v1;
+use tenure_proto::v1::answer::Kind;
 
 use super::claim::{Acquiring, ClaimStage};
+use super::session::Live;
 use super::{Engine, Timer};
 use crate::clock::Moment;
 use crate::error::{LostReason, Reason, Refusal};
@@ -15,6 +17,17 @@ use crate::lock::{Attempt, Busy};
 use crate::model::{Claim, EndReason};
 use crate::presence::HoldPresence;
 use crate::progress::Progress;
+
+impl Live {
+    /// Keeps a notice about a hold that is not known here, until it is known whether these locks were granted: answers and
+    /// notices come by different ways through the server, and the one may overtake the other.
+    fn keep_notice(&mut self, names: &[String], notice: Kind) {
+        let mut asking = self.claims.values_mut().filter(|claim| matches!(claim.stage, ClaimStage::Asking(_)));
+        if let Some(claim) = asking.find(|claim| claim.spec.names == names) {
+            claim.early = Some(notice);
+        }
+    }
+}
 
 impl Engine {
     /// An acquire was answered.
@@ -49,7 +62,11 @@ impl Engine {
         }
         let hold = Arc::new(HoldPresence::new(presence, claim.spec.names.clone(), answer.token, progress));
         let held = ClaimStage::Held(Arc::clone(&hold));
+        let early = claim.early.take();
         if let ClaimStage::Asking(Acquiring { session, reply, .. }) = std::mem::replace(&mut claim.stage, held) {
+            if let Some(notice) = early {
+                self.noticed(notice, now);
+            }
             // If nobody waits for it any more, the guard is dropped here and so released.
             let _ = reply.send(Ok(Attempt::Acquired(Guard::new(session, key, hold))));
         }
@@ -114,25 +131,28 @@ impl Engine {
 
     /// The server says that a hold has ended.
     pub(super) fn hold_ended(&mut self, ended: v1::HoldEnded, now: Moment) {
-        let id: Arc<str> = ended.session_id.into();
-        let Some(live) = self.sessions.get(&id) else { return };
+        let id: Arc<str> = ended.session_id.as_str().into();
+        let Some(live) = self.sessions.get_mut(&id) else { return };
         let found = live
             .claims
             .iter()
             .find(|(_, claim)| matches!(&claim.stage, ClaimStage::Held(hold) if hold.token == ended.token));
-        let Some((key, _)) = found else { return };
+        let Some(key) = found.map(|(key, _)| *key) else {
+            live.keep_notice(&ended.names.clone(), Kind::HoldEnded(ended));
+            return;
+        };
         let text = |text: String| (!text.is_empty()).then_some(text);
         let reason = LostReason::Ended {
             reason: EndReason::from_proto(ended.reason),
             operator: text(ended.operator),
             note: text(ended.note),
         };
-        self.end_hold(&id, *key, reason, now);
+        self.end_hold(&id, key, reason, now);
     }
 
     /// The server asks a holder to hand over.
     pub(super) fn transfer_requested(&mut self, request: v1::TransferRequested, now: Moment) {
-        let Some(live) = self.sessions.get(request.session_id.as_str()) else { return };
+        let Some(live) = self.sessions.get_mut(request.session_id.as_str()) else { return };
         let held = live.claims.values().find_map(|claim| match &claim.stage {
             ClaimStage::Held(hold) if hold.token == request.token => Some(hold),
             _ => None,
@@ -140,6 +160,8 @@ impl Engine {
         if let Some(hold) = held {
             tracing::info!(session = request.session_id, token = hold.token, "asked to hand over");
             hold.hand_over(TransferRequest::received(request, now));
+        } else {
+            live.keep_notice(&request.names.clone(), Kind::TransferRequested(request));
         }
     }
 

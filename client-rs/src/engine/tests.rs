@@ -1,6 +1,7 @@
 //! The engine against a scripted server, with the time passed in.
 
 mod grace;
+mod overtaking;
 mod progress;
 
 use std::sync::Arc;

@@ -2,16 +2,22 @@
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
+mod history;
+
+use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
-use tenure_client::{Client, ClientOptions};
+use futures::TryStreamExt;
+pub use history::check_history;
+use tenure_client::{Client, ClientOptions, Lock, SessionInfo};
 use tenure_server::node::NodeOptions;
 use tenure_server::server::{Server, ServerOptions};
 use tenure_server::service::TtlBounds;
 use tenure_server::store::{MemoryDatabase, MemoryStore};
-use tokio::io::copy_bidirectional;
+use tokio::io::{AsyncReadExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
@@ -29,6 +35,7 @@ pub struct Member {
     server: Option<Server>,
     store: Arc<MemoryStore>,
     relay: Relay,
+    killed: AtomicBool,
 }
 
 impl Cluster {
@@ -55,7 +62,7 @@ impl Cluster {
             let mut readiness = server.readiness();
             tokio::time::timeout(PATIENCE, readiness.wait_for(|readiness| readiness.is_ready())).await??;
             let relay = Relay::start(server.grpc_address()).await?;
-            servers.push(Member { server: Some(server), store, relay });
+            servers.push(Member { server: Some(server), store, relay, killed: AtomicBool::new(false) });
         }
         Ok(Self { database, servers })
     }
@@ -81,6 +88,13 @@ impl Cluster {
         format!("http://{}", self.servers[number].relay.server)
     }
 
+    /// A client of the servers that live, with no relay between.
+    pub fn bystander(&self) -> tenure_client::Result<Client> {
+        let living = self.servers.iter().filter(|member| !member.killed.load(Ordering::SeqCst));
+        let urls = living.filter_map(|member| member.server.as_ref());
+        Client::builder().endpoints(urls.map(|server| format!("http://{}", server.grpc_address()))).connect()
+    }
+
     /// The relay in front of a server.
     pub fn relay(&self, number: usize) -> &Relay {
         &self.servers[number].relay
@@ -104,6 +118,60 @@ impl Cluster {
         .await
     }
 
+    /// The tokens that sessions were ever granted, those of one if that is named.
+    pub fn grants(&self, session: Option<&str>) -> Vec<u64> {
+        history::grants(&self.database, session)
+    }
+
+    /// Waits for a session's one grant, and returns its token.
+    pub async fn granted(&self, session: &str) -> u64 {
+        until("it is granted", async || !self.grants(Some(session)).is_empty()).await;
+        let grants = self.grants(Some(session));
+        assert_eq!(grants.len(), 1, "granted twice: {grants:?}");
+        grants[0]
+    }
+
+    /// Waits until exactly these locks are held under these tokens, nobody waits, and only these sessions are open: nothing is
+    /// left that nobody knows of. Checks all that ever happened.
+    pub async fn holds_only(&self, held: &[(&str, u64)], sessions: &[&str]) {
+        let observer = self.bystander().expect("URLs");
+        let seen = async || {
+            let locks: Vec<Lock> = observer.list_locks("").try_collect().await.ok()?;
+            let open: Vec<SessionInfo> = observer.list_sessions().try_collect().await.ok()?;
+            Some((locks, open))
+        };
+        let expected = |(locks, open): &(Vec<Lock>, Vec<SessionInfo>)| {
+            let tokens: Vec<(&str, u64)> = locks
+                .iter()
+                .flat_map(|lock| {
+                    lock.holders.iter().map(|holder| (lock.name.as_str(), holder.token.unwrap_or_default()))
+                })
+                .collect();
+            let ids: BTreeSet<&str> = open.iter().map(|session| session.id.as_str()).collect();
+            tokens == held
+                && ids == sessions.iter().copied().collect()
+                && locks.iter().all(|lock| lock.waiter_count == 0)
+        };
+        let start = Instant::now();
+        loop {
+            let found = seen().await;
+            if found.as_ref().is_some_and(expected) {
+                break;
+            }
+            assert!(start.elapsed() < PATIENCE, "not {held:?} and {sessions:?} but {found:#?}");
+            tokio::task::yield_now().await;
+        }
+        check_history(&self.database);
+    }
+
+    /// Ends a server without a word: nothing that it says reaches anybody any more, be it clients or the database.
+    pub fn kill(&self, number: usize) {
+        let member = &self.servers[number];
+        member.killed.store(true, Ordering::SeqCst);
+        member.store.set_connected(false);
+        member.relay.cut();
+    }
+
     /// Drains a server and stops it.
     pub async fn drain(&mut self, number: usize) {
         if let Some(server) = self.servers[number].server.take() {
@@ -117,6 +185,8 @@ pub struct Relay {
     address: SocketAddr,
     server: SocketAddr,
     mode: watch::Sender<Mode>,
+    /// How often something was said to clients that they will not hear.
+    swallowed: watch::Sender<usize>,
     connections: Arc<()>,
 }
 
@@ -125,6 +195,8 @@ enum Mode {
     Pass,
     /// Connections are taken and open ones stay, but nothing passes.
     Freeze,
+    /// What clients say passes, but no answer does, and none will.
+    Deafen,
     /// Connections are closed, open ones too.
     Cut,
 }
@@ -132,15 +204,21 @@ enum Mode {
 impl Relay {
     async fn start(server: SocketAddr) -> anyhow::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-        let (mode, connections) = (watch::Sender::new(Mode::Pass), Arc::new(()));
-        let relay = Self { address: listener.local_addr()?, server, mode, connections };
+        let relay = Self {
+            address: listener.local_addr()?,
+            server,
+            mode: watch::Sender::new(Mode::Pass),
+            swallowed: watch::Sender::new(0),
+            connections: Arc::new(()),
+        };
         let (mode, connections) = (relay.mode.subscribe(), Arc::downgrade(&relay.connections));
+        let swallowed = relay.swallowed.clone();
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let Some(connection) = connections.upgrade() else { return };
-                let mode = mode.clone();
+                let (mode, swallowed) = (mode.clone(), swallowed.clone());
                 tokio::spawn(async move {
-                    pass(client, server, mode).await;
+                    pass(client, server, mode, swallowed).await;
                     drop(connection);
                 });
             }
@@ -175,6 +253,25 @@ impl Relay {
         self.mode.send_replace(Mode::Freeze);
     }
 
+    /// Lets pass what clients say, and nothing that is said to them. Those connections are closed by whatever comes next.
+    pub fn deafen(&self) {
+        self.mode.send_replace(Mode::Deafen);
+    }
+
+    /// Returns when something more is said to clients that they will not hear.
+    pub async fn swallows(&self) {
+        let before = *self.swallowed.borrow();
+        // The sender lives in `self`, so the wait ends only with the condition.
+        let _ = within(self.swallowed.subscribe().wait_for(|count| *count > before)).await;
+    }
+
+    /// Closes all connections, and takes new ones.
+    pub async fn interrupt(&self) {
+        self.cut();
+        until("all connections are closed", async || !self.is_in_use()).await;
+        self.heal();
+    }
+
     /// Lets all pass again.
     pub fn heal(&self) {
         self.mode.send_replace(Mode::Pass);
@@ -185,7 +282,12 @@ impl Relay {
     }
 }
 
-async fn pass(mut client: TcpStream, server: SocketAddr, mut mode: watch::Receiver<Mode>) {
+async fn pass(
+    mut client: TcpStream,
+    server: SocketAddr,
+    mut mode: watch::Receiver<Mode>,
+    swallowed: watch::Sender<usize>,
+) {
     // Small messages must not wait for each other.
     if client.set_nodelay(true).is_err() {
         return;
@@ -198,19 +300,52 @@ async fn pass(mut client: TcpStream, server: SocketAddr, mut mode: watch::Receiv
         return;
     }
     loop {
-        tokio::select! {
-            _ = copy_bidirectional(&mut client, &mut server) => return,
-            changed = mode.changed() => match changed.map(|()| *mode.borrow_and_update()) {
-                Ok(Mode::Pass) => {}
-                Ok(Mode::Freeze) => {
-                    // Held open until that is over.
-                    let _ = mode.wait_for(|mode| *mode != Mode::Freeze).await;
+        let now = *mode.borrow_and_update();
+        match now {
+            Mode::Pass => tokio::select! {
+                _ = copy_bidirectional(&mut client, &mut server) => return,
+                changed = mode.changed() => if changed.is_err() {
                     return;
-                }
-                Ok(Mode::Cut) | Err(_) => return,
+                },
             },
+            Mode::Freeze => {
+                // Held open until that is over.
+                let _ = mode.wait_for(|mode| *mode != Mode::Freeze).await;
+                return;
+            }
+            Mode::Deafen => {
+                let (mut from_client, _) = client.split();
+                let (mut from_server, mut to_server) = server.split();
+                let mut lost = [0; 1_024];
+                let swallow = async {
+                    while from_server.read(&mut lost).await.is_ok_and(|count| count > 0) {
+                        swallowed.send_modify(|count| *count += 1);
+                    }
+                };
+                tokio::select! {
+                    _ = tokio::io::copy(&mut from_client, &mut to_server) => {}
+                    () = swallow => {}
+                    _ = mode.wait_for(|mode| *mode != Mode::Deafen) => {}
+                }
+                return;
+            }
+            Mode::Cut => return,
         }
     }
+}
+
+/// Waits until a condition holds.
+pub async fn until(what: &str, condition: impl AsyncFn() -> bool) {
+    let start = Instant::now();
+    while !condition().await {
+        assert!(start.elapsed() < PATIENCE, "not in time: {what}");
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Returns when so many wait for a lock.
+pub async fn waiters(client: &Client, name: &str, count: u64) {
+    until("they wait", async || client.get_lock(name).await.is_ok_and(|lock| lock.waiter_count == count)).await;
 }
 
 /// Waits for something, but not for ever.

@@ -1,0 +1,230 @@
+//! A client gives up: before, after and in the very moment of the grant. Whatever comes first, nothing is left behind, and the
+//! next one is served.
+
+mod support;
+
+use std::time::Duration;
+
+use support::{Cluster, until, waiters, within};
+use tenure_client::{Attempt, Client, Error, EvictOptions, Guard, LostReason, Session, SessionOptions};
+use tenure_server::store::Fault;
+use tokio::task::JoinHandle;
+
+/// How the one in the middle gives up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// Its future is dropped.
+    Dropped,
+    /// Its time is up.
+    Timed,
+    /// Its session is closed.
+    Closed,
+    /// Its whole client is closed.
+    Gone,
+}
+
+const WAYS: [Way; 4] = [Way::Dropped, Way::Timed, Way::Closed, Way::Gone];
+
+/// When a wait that is to end by itself ends.
+const SHORT: Duration = Duration::from_millis(300);
+
+type Asked<T> = JoinHandle<tenure_client::Result<T>>;
+
+/// Three for one lock: the first holds it, the second and the third wait.
+struct Three {
+    cluster: Cluster,
+    other: Client,
+    client: Client,
+    second: Session,
+    asked: Asked<Attempt>,
+    third: Asked<Guard>,
+}
+
+impl Three {
+    /// And the first one's guard.
+    async fn queue(way: Way) -> anyhow::Result<(Self, Guard)> {
+        let cluster = Cluster::start(1).await?;
+        let (other, client) = (cluster.bystander()?, cluster.client()?);
+        let first = within(other.lock("job").acquire()).await?;
+        let second = within(client.session(SessionOptions::new())).await?;
+        let wait = if way == Way::Timed { SHORT } else { support::PATIENCE };
+        let asked = tokio::spawn(second.lock("job").acquire_within(wait));
+        waiters(&other, "job", 1).await;
+        let third = tokio::spawn(other.lock("job").acquire());
+        until("they wait", async || {
+            let lock = other.get_lock("job").await.expect("read");
+            lock.waiter_count == 2 || (way == Way::Timed && lock.waiter_count == 1 && asked.is_finished())
+        })
+        .await;
+        Ok((Self { cluster, other, client, second, asked, third }, first))
+    }
+
+    /// Begins to give up.
+    fn give_up(&self, way: Way) {
+        match way {
+            Way::Dropped => self.asked.abort(),
+            // It does so by itself.
+            Way::Timed => {}
+            Way::Closed => {
+                let session = self.second.clone();
+                tokio::spawn(async move { session.close().await });
+            }
+            Way::Gone => {
+                let client = self.client.clone();
+                tokio::spawn(async move { client.close().await });
+            }
+        }
+    }
+
+    /// Whoever was granted knows of it, and whoever gave up is not in the way.
+    async fn check(self, way: Way, released: Asked<()>) -> anyhow::Result<()> {
+        within(released).await??;
+        let mut guard = None;
+        match within(self.asked).await {
+            Ok(Ok(Attempt::Acquired(held))) => {
+                assert_eq!(way, Way::Timed, "{held:?}");
+                assert_eq!(self.cluster.granted(self.second.id()).await, held.token());
+                guard = Some(held);
+            }
+            Ok(Ok(Attempt::Busy(_))) => assert_eq!(way, Way::Timed),
+            Ok(Err(Error::Lost(LostReason::Closed))) => assert!(matches!(way, Way::Closed | Way::Gone)),
+            Err(error) if error.is_cancelled() => assert_eq!(way, Way::Dropped),
+            other => panic!("{way:?}: {other:?}"),
+        }
+        if let Some(guard) = guard {
+            within(guard.release()).await?;
+        }
+        let third = within(self.third).await??;
+        let id = third.session().id();
+        assert_eq!(self.cluster.granted(id).await, third.token());
+        let sessions = if matches!(way, Way::Closed | Way::Gone) { vec![id] } else { vec![id, self.second.id()] };
+        self.cluster.holds_only(&[("job", third.token())], &sessions).await;
+        assert!(third.is_valid());
+        drop(self.other);
+        Ok(())
+    }
+}
+
+/// Waits for what is sent to arrive. Nothing tells when it has: if it is late it comes after what was to come after it, and
+/// that has to be right as well.
+async fn let_it_arrive() {
+    tokio::time::sleep(SHORT / 3).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn before_the_grant() -> anyhow::Result<()> {
+    for way in WAYS {
+        let (three, first) = Three::queue(way).await?;
+        three.give_up(way);
+        waiters(&three.other, "job", 1).await;
+        three.check(way, tokio::spawn(first.release())).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_the_grant_is_committed() -> anyhow::Result<()> {
+    for way in WAYS {
+        let (three, first) = Three::queue(way).await?;
+        let hold = three.cluster.database.hold_appends();
+        let released = tokio::spawn(first.release());
+        within(hold.reached()).await;
+        three.give_up(way);
+        if way == Way::Timed {
+            tokio::time::sleep(SHORT).await;
+        }
+        let_it_arrive().await;
+        drop(hold);
+        three.check(way, released).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn just_before_the_lock_is_free() -> anyhow::Result<()> {
+    for way in WAYS {
+        let (three, first) = Three::queue(way).await?;
+        let hold = three.cluster.database.hold_appends();
+        three.give_up(way);
+        // That it gives up is being committed when the lock is given back; unless its time was up even before.
+        tokio::select! {
+            () = within(hold.reached()) => {}
+            () = until("it is over", async || three.asked.is_finished()), if way == Way::Timed => {}
+        }
+        let released = tokio::spawn(first.release());
+        let_it_arrive().await;
+        drop(hold);
+        three.check(way, released).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_nobody_knows_whether_the_grant_is_committed() -> anyhow::Result<()> {
+    for fault in [Fault::OutcomeUnknown, Fault::OutcomeUnknownAndLost] {
+        for way in WAYS {
+            let (three, first) = Three::queue(way).await?;
+            let hold = three.cluster.database.hold_appends();
+            three.cluster.database.fail_next(fault);
+            let released = tokio::spawn(first.release());
+            within(hold.reached()).await;
+            three.give_up(way);
+            drop(hold);
+            three.check(way, released).await?;
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bounded_wait_ends_as_such_though_its_session_was_moved() -> anyhow::Result<()> {
+    let cluster = Cluster::start(2).await?;
+    let client = cluster.client()?;
+    let session = within(client.session(SessionOptions::new())).await?;
+    let other = Client::connect(cluster.relay(1 - cluster.serving().await).url())?;
+    let guard = within(other.lock("job").acquire()).await?;
+    let asked = tokio::spawn(session.lock("job").acquire_within(SHORT * 3));
+    waiters(&other, "job", 1).await;
+    // Somebody renews it elsewhere: the client brings it back, and asks again for what it waits for.
+    while !asked.is_finished() {
+        within(other.renew(session.id())).await?;
+        tokio::time::sleep(SHORT / 10).await;
+    }
+    let Attempt::Busy(busy) = within(asked).await?? else { panic!("two hold it") };
+    assert_eq!(busy.holder.and_then(|holder| holder.token), Some(guard.token()));
+    cluster.holds_only(&[("job", guard.token())], &[guard.session().id(), session.id()]).await;
+    assert_eq!(cluster.grants(None), [guard.token()]);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_eviction_in_the_moment_of_the_grant_is_heeded() -> anyhow::Result<()> {
+    let cluster = Cluster::start(1).await?;
+    let (client, other) = (cluster.client()?, cluster.bystander()?);
+    let session = within(client.session(SessionOptions::new())).await?;
+    within(other.get_lock("job")).await?;
+    // While one append hangs, the next batch gathers: first the grant, then the eviction.
+    let hold = cluster.database.hold_appends();
+    let opening = client.clone();
+    let opening = tokio::spawn(async move { opening.session(SessionOptions::new().id("other")).await });
+    within(hold.reached()).await;
+    let asked = tokio::spawn(session.lock("job").acquire());
+    let_it_arrive().await;
+    let evicting = other.clone();
+    let evicted = tokio::spawn(async move { evicting.evict("job", EvictOptions::by("ops")).await });
+    let_it_arrive().await;
+    drop(hold);
+    let opened = within(opening).await??;
+    let evicted = within(evicted).await??;
+    let guard = within(asked).await??;
+    if let [evicted] = &evicted[..] {
+        assert_eq!(evicted.token, Some(guard.token()));
+        let lost = within(guard.lost()).await;
+        assert!(matches!(lost, LostReason::Ended { operator: Some(_), .. }), "{lost:?}");
+        cluster.holds_only(&[], &[session.id(), opened.id()]).await;
+    } else {
+        // The eviction arrived before the acquire, after all.
+        assert!(evicted.is_empty() && guard.is_valid());
+    }
+    Ok(())
+}

@@ -1,0 +1,173 @@
+//! Answers on the stream that never reach the client: what it asks again gets the same.
+
+mod support;
+
+use std::time::Duration;
+
+use support::{Cluster, until, waiters, within};
+use tenure_client::{Attempt, Client, Guard, Session, SessionOptions};
+
+/// Whether the client goes on at another server, or comes back to the same.
+const WAYS: [bool; 2] = [true, false];
+
+/// A client whose connection is known: its session, and which server it is connected to.
+struct Subject {
+    client: Client,
+    session: Session,
+    server: usize,
+}
+
+impl Subject {
+    async fn new(cluster: &Cluster) -> anyhow::Result<Self> {
+        let client = cluster.client()?;
+        let session = within(client.session(SessionOptions::new())).await?;
+        Ok(Self { client, session, server: cluster.serving().await })
+    }
+
+    fn id(&self) -> &str {
+        self.session.id()
+    }
+
+    /// The client's connection is closed, with what was swallowed of it.
+    async fn reconnect(&self, cluster: &Cluster, elsewhere: bool) {
+        if elsewhere {
+            cluster.relay(self.server).cut();
+        } else {
+            cluster.relay(1 - self.server).cut();
+            cluster.relay(self.server).interrupt().await;
+        }
+    }
+}
+
+/// Somebody else who holds the lock, and hears everything.
+async fn holder(cluster: &Cluster) -> anyhow::Result<(Client, Guard)> {
+    let client = cluster.bystander()?;
+    let guard = within(client.lock("job").acquire()).await?;
+    Ok((client, guard))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_a_grant_at_once() -> anyhow::Result<()> {
+    for elsewhere in WAYS {
+        let cluster = Cluster::start(2).await?;
+        let subject = Subject::new(&cluster).await?;
+        cluster.relay(subject.server).deafen();
+        let asked = tokio::spawn(subject.session.lock("job").acquire());
+        let token = cluster.granted(subject.id()).await;
+        subject.reconnect(&cluster, elsewhere).await;
+        let guard = within(asked).await??;
+        assert_eq!((guard.token(), guard.is_valid()), (token, true));
+        cluster.holds_only(&[("job", token)], &[subject.id()]).await;
+        within(guard.release()).await?;
+        cluster.holds_only(&[], &[subject.id()]).await;
+        assert_eq!(cluster.grants(None), [token]);
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_a_grant_after_a_wait() -> anyhow::Result<()> {
+    for elsewhere in WAYS {
+        let cluster = Cluster::start(2).await?;
+        let subject = Subject::new(&cluster).await?;
+        let (other, held) = holder(&cluster).await?;
+        let asked = tokio::spawn(subject.session.lock("job").acquire());
+        waiters(&other, "job", 1).await;
+        cluster.relay(subject.server).deafen();
+        within(held.release()).await?;
+        let token = cluster.granted(subject.id()).await;
+        subject.reconnect(&cluster, elsewhere).await;
+        let guard = within(asked).await??;
+        assert_eq!((guard.token(), guard.is_valid()), (token, true));
+        cluster.holds_only(&[("job", token)], &[subject.id()]).await;
+        within(guard.release()).await?;
+        cluster.holds_only(&[], &[subject.id()]).await;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_a_refusal() -> anyhow::Result<()> {
+    for elsewhere in WAYS {
+        for wait in [Duration::ZERO, Duration::from_millis(50)] {
+            let cluster = Cluster::start(2).await?;
+            let subject = Subject::new(&cluster).await?;
+            let (_other, held) = holder(&cluster).await?;
+            cluster.relay(subject.server).deafen();
+            let asked = tokio::spawn(subject.session.lock("job").acquire_within(wait));
+            cluster.relay(subject.server).swallows().await;
+            subject.reconnect(&cluster, elsewhere).await;
+            let Attempt::Busy(busy) = within(asked).await?? else { panic!("two hold it") };
+            assert_eq!(busy.holder.and_then(|holder| holder.token), Some(held.token()));
+            cluster.holds_only(&[("job", held.token())], &[subject.id(), held.session().id()]).await;
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_releases() -> anyhow::Result<()> {
+    for elsewhere in WAYS {
+        let cluster = Cluster::start(2).await?;
+        let subject = Subject::new(&cluster).await?;
+        let asked = (0..100).map(|number| subject.session.lock(format!("job-{number:03}")).acquire());
+        let guards = within(futures::future::try_join_all(asked)).await?;
+        cluster.relay(subject.server).deafen();
+        let released = tokio::spawn(futures::future::try_join_all(guards.into_iter().map(Guard::release)));
+        let other = cluster.bystander()?;
+        until("all are free", async || {
+            other.get_session(subject.id()).await.is_ok_and(|session| session.claims.is_empty())
+        })
+        .await;
+        subject.reconnect(&cluster, elsewhere).await;
+        within(released).await??;
+        cluster.holds_only(&[], &[subject.id()]).await;
+        assert_eq!(cluster.grants(None).len(), 100);
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_a_giving_up() -> anyhow::Result<()> {
+    for elsewhere in WAYS {
+        let cluster = Cluster::start(2).await?;
+        let subject = Subject::new(&cluster).await?;
+        let (other, held) = holder(&cluster).await?;
+        let asked = tokio::spawn(subject.session.lock("job").acquire());
+        waiters(&other, "job", 1).await;
+        cluster.relay(subject.server).deafen();
+        asked.abort();
+        waiters(&other, "job", 0).await;
+        // It asks again before it knows what became of that.
+        let again = tokio::spawn(subject.session.lock("job").acquire());
+        subject.reconnect(&cluster, elsewhere).await;
+        waiters(&other, "job", 1).await;
+        within(held.release()).await?;
+        let guard = within(again).await??;
+        assert_eq!(cluster.granted(subject.id()).await, guard.token());
+        within(guard.release()).await?;
+        cluster.holds_only(&[], &[subject.id()]).await;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_a_handoff() -> anyhow::Result<()> {
+    for elsewhere in WAYS {
+        let cluster = Cluster::start(2).await?;
+        let subject = Subject::new(&cluster).await?;
+        let guard = within(subject.session.lock("job").acquire()).await?;
+        let other = cluster.bystander()?;
+        let next = tokio::spawn(other.lock("job").acquire());
+        waiters(&other, "job", 1).await;
+        cluster.relay(subject.server).deafen();
+        let handed = tokio::spawn(async move { guard.transfer_to(None).await });
+        let next = within(next).await??;
+        subject.reconnect(&cluster, elsewhere).await;
+        assert_eq!(within(handed).await??, next.token());
+        cluster.holds_only(&[("job", next.token())], &[subject.id(), next.session().id()]).await;
+        assert_eq!(cluster.grants(None).len(), 2);
+        drop(subject.client);
+    }
+    Ok(())
+}

@@ -1,0 +1,146 @@
+//! Answers that are lost: the retry gets the same.
+
+use std::time::Duration;
+
+use tenure_proto::v1::{AcquireRequest, TransferRequest, TransferResponse};
+use tonic::Status;
+
+use crate::cluster::{Caller, Cluster, asking, goes_on, until, within};
+use crate::leaving::{LEAVINGS, ask, ask_and_leave, same_hold};
+
+#[tokio::test]
+async fn the_answer_of_a_grant_at_once_is_lost_and_the_retry_gets_the_same() {
+    for leaving in LEAVINGS {
+        let cluster = Cluster::start(1).await;
+        let hold = cluster.database.hold_appends();
+        ask_and_leave(&cluster, asking("ann", "a", None), leaving, hold.reached()).await;
+        drop(hold);
+        let caller = cluster.caller(0).await;
+        until("granted", async || caller.holder("a").await.is_some()).await;
+        let again = caller.acquire(asking("ann", "a", None)).await.expect("answered");
+        same_hold(&again, &cluster.grants("ann"));
+        goes_on("the hold", async || caller.holder("a").await == Some(("ann".into(), again.token))).await;
+    }
+}
+
+#[tokio::test]
+async fn a_grant_at_once_that_nobody_asks_for_again_is_undone() {
+    for leaving in LEAVINGS {
+        let cluster = Cluster::start(1).await;
+        let hold = cluster.database.hold_appends();
+        // The answer may be sent just before it shows that nobody is there: then the end of the session is the bound.
+        let ttl = Some(prost_types::Duration { seconds: 2, nanos: 0 });
+        let request = AcquireRequest { ttl, ..asking("ann", "a", None) };
+        ask_and_leave(&cluster, request, leaving, hold.reached()).await;
+        drop(hold);
+        let caller = cluster.caller(0).await;
+        let next = caller.acquire(asking("bob", "a", None)).await.expect("answered");
+        same_hold(&next, &cluster.grants("bob"));
+        let session = caller.session("ann").await;
+        assert!(session.is_err() || session.is_ok_and(|session| session.claims.is_empty()), "nothing is left of it");
+    }
+}
+
+#[tokio::test]
+async fn the_answer_of_a_grant_after_a_wait_is_lost_and_the_retry_gets_the_same() {
+    for leaving in LEAVINGS {
+        let cluster = Cluster::start(1).await;
+        let caller = cluster.caller(0).await;
+        let token = caller.hold("ann", "a").await;
+        let queued = caller.waiters("a", 1);
+        // It leaves while the append that grants hangs.
+        let hold = tokio::sync::OnceCell::new();
+        let releasing = tokio::sync::OnceCell::new();
+        let moment = async {
+            queued.await;
+            let hold = hold.get_or_init(async || cluster.database.hold_appends()).await;
+            let caller = caller.clone();
+            let release = async || tokio::spawn(async move { caller.release("ann", "a", token).await });
+            releasing.get_or_init(release).await;
+            hold.reached().await;
+        };
+        ask_and_leave(&cluster, asking("bob", "a", None), leaving, moment).await;
+        drop(hold);
+        within(releasing.into_inner().expect("asked")).await.expect("ran").expect("held");
+        let again = caller.acquire(asking("bob", "a", None)).await.expect("answered");
+        same_hold(&again, &cluster.grants("bob"));
+        goes_on("the hold", async || caller.holder("a").await == Some(("bob".into(), again.token))).await;
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_is_the_same_when_it_is_repeated() {
+    let cluster = Cluster::start(2).await;
+    let (caller, other) = (cluster.caller(0).await, cluster.caller(1).await);
+    let token = caller.hold("ann", "a").await;
+    let revision = caller.acquire(asking("bob", "a", Some(Duration::ZERO))).await.expect("answered").revision;
+    for caller in [&caller, &other, &caller] {
+        let again = caller.acquire(asking("bob", "a", Some(Duration::ZERO))).await.expect("answered");
+        let holder = again.holder.expect("a holder");
+        assert_eq!((again.acquired, holder.token, holder.session_id.as_str()), (false, token, "ann"));
+        assert_eq!(again.revision, revision, "and nothing has changed");
+    }
+    caller.session("bob").await.expect_err("a try in vain opens no session");
+}
+
+#[tokio::test]
+async fn the_answer_of_a_release_is_lost_and_the_retry_gets_the_same() {
+    let cluster = Cluster::start(2).await;
+    let caller = cluster.caller(0).await;
+    let token = caller.hold("ann", "a").await;
+    let hold = cluster.database.hold_appends();
+    let losing = cluster.caller(0).await;
+    let release = losing.clone();
+    let lost = tokio::spawn(async move { release.release("ann", "a", token).await });
+    hold.reached().await;
+    lost.abort();
+    losing.is_heard().await;
+    drop(hold);
+    for caller in [caller, cluster.caller(1).await] {
+        caller.release("ann", "a", token).await.expect("it has taken effect");
+        assert_eq!(caller.holder("a").await, None);
+    }
+}
+
+fn handoff(token: u64, by_holder: bool) -> TransferRequest {
+    let (session_id, operator) = if by_holder { ("ann", "") } else { ("", "ops") };
+    let (session_id, operator) = (session_id.to_owned(), operator.to_owned());
+    TransferRequest { name: "a".into(), token, session_id, operator, ..TransferRequest::default() }
+}
+
+async fn transfer(caller: Caller, request: TransferRequest) -> Result<TransferResponse, Status> {
+    Ok(within(caller.locks().transfer(request)).await?.into_inner())
+}
+
+#[tokio::test]
+async fn the_answer_of_a_handoff_is_lost_and_the_retry_gets_the_same() {
+    for by_holder in [true, false] {
+        let cluster = Cluster::start(2).await;
+        let caller = cluster.caller(0).await;
+        let token = caller.hold("ann", "a").await;
+        let bob = ask(&caller, asking("bob", "a", None));
+        caller.waiters("a", 1).await;
+        let losing = cluster.caller(0).await;
+        let hold = by_holder.then(|| cluster.database.hold_appends());
+        let lost = tokio::spawn(transfer(losing.clone(), handoff(token, by_holder)));
+        match &hold {
+            Some(hold) => hold.reached().await,
+            None => until("asked", async || caller.lock("a").await.holders[0].transfer.is_some()).await,
+        }
+        lost.abort();
+        losing.is_heard().await;
+        if hold.is_none() {
+            caller.release("ann", "a", token).await.expect("this confirms");
+        }
+        drop(hold);
+        let next = within(bob).await.expect("ran").expect("answered");
+        same_hold(&next, &cluster.grants("bob"));
+        for caller in [caller, cluster.caller(1).await] {
+            let again = transfer(caller.clone(), handoff(token, by_holder)).await.expect("it has taken effect");
+            let previous = again.previous.expect("the hold that ended");
+            assert_eq!((again.token, previous.token), (next.token, token));
+            assert_eq!(caller.holder("a").await, Some(("bob".into(), next.token)));
+        }
+        assert_eq!(cluster.grants("bob").len(), 1);
+    }
+}

@@ -1,0 +1,174 @@
+//! Servers on one database in memory, and callers with a connection each, over gRPC.
+
+use std::time::{Duration, Instant};
+
+use tenure_core::{Event, Revision};
+use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_proto::v1::session_service_client::SessionServiceClient;
+use tenure_proto::v1::{
+    AcquireRequest, AcquireResponse, GetLockRequest, GetSessionRequest, Lock, ReleaseRequest, RenewRequest, Session,
+};
+use tenure_server::node::NodeOptions;
+use tenure_server::server::{Server, ServerOptions};
+use tenure_server::service::TtlBounds;
+use tenure_server::store::MemoryDatabase;
+use tonic::transport::Channel;
+use tonic::{IntoRequest, Status};
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_client::HealthClient;
+
+/// No wait of a test takes longer.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long these servers keep a claim that nobody attends to: long enough for a retry on a busy machine.
+pub const REATTACH: Duration = Duration::from_secs(1);
+
+pub struct Cluster {
+    pub database: MemoryDatabase,
+    servers: Vec<Server>,
+}
+
+impl Cluster {
+    pub async fn start(count: usize) -> Self {
+        let database = MemoryDatabase::new();
+        let mut servers = Vec::new();
+        for number in 0..count {
+            let options = ServerOptions {
+                listen: ([127, 0, 0, 1], 0).into(),
+                ttl: TtlBounds { min: Duration::from_millis(100), max: Duration::from_secs(3600) },
+                drain_timeout: Duration::from_secs(1),
+                node: NodeOptions {
+                    lease: Duration::from_secs(10),
+                    label: format!("server-{number}"),
+                    reattach: REATTACH,
+                    poll_interval: Duration::from_millis(20),
+                    max_namespaces: 10,
+                    history_retention: Duration::from_secs(3600),
+                },
+            };
+            let server = Server::start_with(options, database.server()).await.expect("started");
+            let mut readiness = server.readiness();
+            within(readiness.wait_for(|readiness| readiness.is_ready())).await.expect("runs");
+            servers.push(server);
+        }
+        Self { database, servers }
+    }
+
+    /// A connection of its own to a server.
+    pub async fn caller(&self, number: usize) -> Caller {
+        let url = format!("http://{}", self.servers[number].grpc_address());
+        let channel = Channel::from_shared(url).expect("a URL").connect().await.expect("connected");
+        Caller { channel }
+    }
+
+    /// The tokens that a session was ever granted.
+    pub fn grants(&self, session: &str) -> Vec<Revision> {
+        let log = self.database.log("default");
+        let granted = log.iter().flat_map(|batch| &batch.events).filter(|recorded| match &recorded.event {
+            Event::ClaimGranted { spec, .. } | Event::ClaimTransferred { spec, .. } => *spec.session == *session,
+            _ => false,
+        });
+        granted.map(|recorded| recorded.revision).collect()
+    }
+}
+
+#[derive(Clone)]
+pub struct Caller {
+    pub channel: Channel,
+}
+
+impl Caller {
+    pub fn locks(&self) -> LockServiceClient<Channel> {
+        LockServiceClient::new(self.channel.clone())
+    }
+
+    pub fn sessions(&self) -> SessionServiceClient<Channel> {
+        SessionServiceClient::new(self.channel.clone())
+    }
+
+    pub async fn acquire(&self, request: impl IntoRequest<AcquireRequest>) -> Result<AcquireResponse, Status> {
+        let request = request.into_request();
+        Ok(within(self.locks().acquire(request)).await?.into_inner())
+    }
+
+    /// Takes a free lock; returns the token.
+    pub async fn hold(&self, session: &str, name: &str) -> u64 {
+        let answer = self.acquire(asking(session, name, Some(Duration::ZERO))).await.expect("answered");
+        assert!(answer.acquired, "{answer:?}");
+        answer.token
+    }
+
+    pub async fn release(&self, session: &str, name: &str, token: u64) -> Result<(), Status> {
+        let (name, session_id) = (name.to_owned(), session.to_owned());
+        let request = ReleaseRequest { name, session_id, token, ..ReleaseRequest::default() };
+        within(self.locks().release(request)).await.map(drop)
+    }
+
+    pub async fn renew(&self, session: &str) -> Result<(), Status> {
+        let request = RenewRequest { session_id: session.to_owned(), ..RenewRequest::default() };
+        within(self.sessions().renew(request)).await.map(drop)
+    }
+
+    pub async fn lock(&self, name: &str) -> Lock {
+        let request = GetLockRequest { name: name.to_owned(), ..GetLockRequest::default() };
+        within(self.locks().get_lock(request)).await.expect("read").into_inner().lock.expect("a lock")
+    }
+
+    pub async fn session(&self, session: &str) -> Result<Session, Status> {
+        let request = GetSessionRequest { session_id: session.to_owned(), ..GetSessionRequest::default() };
+        Ok(within(self.sessions().get_session(request)).await?.into_inner().session.expect("a session"))
+    }
+
+    /// Who holds the lock, with which token.
+    pub async fn holder(&self, name: &str) -> Option<(String, u64)> {
+        self.lock(name).await.holders.first().map(|holder| (holder.session_id.clone(), holder.token))
+    }
+
+    /// Returns when so many wait for the lock.
+    pub async fn waiters(&self, name: &str, count: u64) {
+        until("they wait", async || self.lock(name).await.waiter_count == count).await;
+    }
+
+    /// Returns when the server has taken in what was sent on this connection before: the end of a call, too.
+    pub async fn is_heard(&self) {
+        for _ in 0..3 {
+            let mut health = HealthClient::new(self.channel.clone());
+            within(health.check(HealthCheckRequest::default())).await.expect("served");
+        }
+    }
+}
+
+/// Asks for a lock in a session that lives for long.
+pub fn asking(session: &str, name: &str, wait: Option<Duration>) -> AcquireRequest {
+    let span = |span: Duration| prost_types::Duration::try_from(span).expect("short");
+    AcquireRequest {
+        names: vec![name.to_owned()],
+        session_id: session.to_owned(),
+        ttl: Some(span(Duration::from_secs(600))),
+        wait: wait.map(span),
+        ..AcquireRequest::default()
+    }
+}
+
+/// Waits for something, but not for ever.
+pub async fn within<T>(wait: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, wait).await.expect("it takes too long")
+}
+
+/// Waits until a condition holds.
+pub async fn until(what: &str, condition: impl AsyncFn() -> bool) {
+    let start = Instant::now();
+    while !condition().await {
+        assert!(start.elapsed() < PATIENCE, "not in time: {what}");
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Sees that a condition holds for longer than a claim is kept that nobody attends to.
+pub async fn goes_on(what: &str, condition: impl AsyncFn() -> bool) {
+    let start = Instant::now();
+    while start.elapsed() < REATTACH * 3 / 2 {
+        assert!(condition().await, "not any more: {what}");
+        tokio::time::sleep(REATTACH / 20).await;
+    }
+}

@@ -1,0 +1,67 @@
+//! Callers that go away.
+
+use tenure_core::Revision;
+use tenure_proto::v1::{AcquireRequest, AcquireResponse};
+use tokio::task::JoinHandle;
+use tonic::{Request, Status};
+
+use crate::cluster::{Caller, Cluster, REATTACH};
+
+/// How a caller goes away before it hears the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaving {
+    Cancelled,
+    PastItsDeadline,
+    WithItsConnection,
+}
+
+pub const LEAVINGS: [Leaving; 3] = [Leaving::Cancelled, Leaving::PastItsDeadline, Leaving::WithItsConnection];
+
+pub type Asked = JoinHandle<Result<AcquireResponse, Status>>;
+
+/// Asks, and lets the call go on by itself.
+pub fn ask(caller: &Caller, request: AcquireRequest) -> Asked {
+    let caller = caller.clone();
+    tokio::spawn(async move { caller.acquire(request).await })
+}
+
+/// Asks by a connection of its own, and goes away in this manner once `is_time`.
+pub async fn ask_and_leave(
+    cluster: &Cluster,
+    request: AcquireRequest,
+    leaving: Leaving,
+    is_time: impl Future<Output = ()>,
+) {
+    let caller = cluster.caller(0).await;
+    tokio::pin!(is_time);
+    loop {
+        let mut timed = Request::new(request.clone());
+        if leaving == Leaving::PastItsDeadline {
+            timed.set_timeout(REATTACH / 2);
+        }
+        let asking = caller.clone();
+        let mut call = tokio::spawn(async move { asking.acquire(timed).await });
+        tokio::select! {
+            () = &mut is_time => {}
+            // On a busy machine the deadline may come first: asking again is harmless.
+            ended = &mut call => {
+                assert_eq!(leaving, Leaving::PastItsDeadline, "{ended:?}");
+                continue;
+            }
+        }
+        match leaving {
+            Leaving::Cancelled => {
+                call.abort();
+                caller.is_heard().await;
+            }
+            Leaving::PastItsDeadline => drop(call.await.expect("ran").expect_err("past its deadline")),
+            Leaving::WithItsConnection => call.abort(),
+        }
+        return;
+    }
+}
+
+pub fn same_hold(answer: &AcquireResponse, grants: &[Revision]) {
+    assert!(answer.acquired, "{answer:?}");
+    assert_eq!(grants, [Revision(answer.token)], "one grant, and this is its token");
+}

@@ -1,0 +1,175 @@
+//! Waits that are left, repeated, given up, or whose time ends.
+
+use std::time::Duration;
+
+use tenure_proto::v1::{CancelAcquireRequest, CloseSessionRequest};
+
+use crate::cluster::{Cluster, REATTACH, asking, goes_on, within};
+use crate::leaving::{Asked, LEAVINGS, ask, ask_and_leave, same_hold};
+
+#[tokio::test]
+async fn a_wait_that_is_left_goes_on_for_a_retry_and_else_is_given_up() {
+    for leaving in LEAVINGS {
+        let cluster = Cluster::start(1).await;
+        let caller = cluster.caller(0).await;
+        let token = caller.hold("ann", "a").await;
+        ask_and_leave(&cluster, asking("bob", "a", None), leaving, caller.waiters("a", 1)).await;
+        let claim = caller.lock("a").await.waiters[0].id;
+        let cid = ask(&caller, asking("cid", "a", None));
+        caller.waiters("a", 2).await;
+        let bob = ask(&caller, asking("bob", "a", None));
+        goes_on("both wait", async || caller.lock("a").await.waiter_count == 2).await;
+        caller.release("ann", "a", token).await.expect("held");
+        let bob = within(bob).await.expect("ran").expect("answered");
+        same_hold(&bob, &cluster.grants("bob"));
+        assert_eq!(bob.claim.expect("a claim").id, claim, "its place in the queue");
+        // And now nobody comes back.
+        ask_and_leave(&cluster, asking("dot", "a", None), leaving, caller.waiters("a", 2)).await;
+        caller.waiters("a", 1).await;
+        caller.release("bob", "a", bob.token).await.expect("held");
+        same_hold(&within(cid).await.expect("ran").expect("answered"), &cluster.grants("cid"));
+        assert_eq!(cluster.grants("dot"), []);
+    }
+}
+
+#[tokio::test]
+async fn a_try_of_what_is_waited_for_already_ends_at_once_and_so_does_the_wait() {
+    let cluster = Cluster::start(1).await;
+    let caller = cluster.caller(0).await;
+    caller.hold("ann", "a").await;
+    for is_lost in [true, false] {
+        let first = ask(&cluster.caller(0).await, asking("bob", "a", None));
+        caller.waiters("a", 1).await;
+        if is_lost {
+            first.abort();
+        }
+        let last = caller.acquire(asking("bob", "a", Some(Duration::ZERO))).await.expect("answered");
+        assert!(!last.acquired, "{last:?}");
+        assert_eq!(last.holder.expect("a holder").session_id, "ann");
+        assert_eq!(caller.lock("a").await.waiter_count, 0);
+        if !is_lost {
+            let told = within(first).await.expect("ran").expect_err("its claim has ended");
+            assert!(told.message().contains("released"), "{told}");
+        }
+    }
+    assert_eq!(cluster.grants("bob"), []);
+}
+
+#[tokio::test]
+async fn the_deadline_of_a_call_that_was_lost_does_not_end_the_wait_of_its_retry() {
+    for there in [0, 1] {
+        let cluster = Cluster::start(2).await;
+        let caller = cluster.caller(0).await;
+        let token = caller.hold("ann", "a").await;
+        // Its caller has lost it, but the server does not know.
+        let lost = ask(&caller, asking("bob", "a", Some(REATTACH / 4)));
+        caller.waiters("a", 1).await;
+        let claim = caller.lock("a").await.waiters[0].id;
+        let retry = ask(&cluster.caller(there).await, asking("bob", "a", None));
+        let lost = within(lost).await.expect("ran").expect("answered");
+        assert!(!lost.acquired && lost.holder.is_some(), "{lost:?}");
+        goes_on("the retry waits", async || caller.lock("a").await.waiter_count == 1).await;
+        caller.release("ann", "a", token).await.expect("held");
+        let retry = within(retry).await.expect("ran").expect("answered");
+        same_hold(&retry, &cluster.grants("bob"));
+        assert_eq!(retry.claim.expect("a claim").id, claim, "its place in the queue");
+    }
+}
+
+#[tokio::test]
+async fn giving_up_ends_all_calls_for_the_claim_and_none_asks_again() {
+    for closes in [false, true] {
+        let cluster = Cluster::start(1).await;
+        let caller = cluster.caller(0).await;
+        let token = caller.hold("ann", "a").await;
+        let calls: Vec<Asked> = (0..3).map(|_| ask(&caller, asking("bob", "a", None))).collect();
+        caller.waiters("a", 1).await;
+        caller.is_heard().await;
+        let mut revisions = Vec::new();
+        for _ in 0..2 {
+            if closes {
+                let request = CloseSessionRequest { session_id: "bob".into(), ..CloseSessionRequest::default() };
+                within(caller.sessions().close_session(request)).await.expect("a repetition is no error");
+            } else {
+                let (session_id, names) = ("bob".to_owned(), vec!["a".to_owned()]);
+                let request = CancelAcquireRequest { session_id, names, ..CancelAcquireRequest::default() };
+                within(caller.locks().cancel_acquire(request)).await.expect("a repetition is no error");
+            }
+            revisions.push(cluster.database.revision("default"));
+        }
+        assert_eq!(revisions[0], revisions[1], "and changes nothing");
+        for call in calls {
+            within(call).await.expect("ran").expect_err("given up");
+        }
+        caller.release("ann", "a", token).await.expect("held");
+        goes_on("nobody holds it", async || caller.holder("a").await.is_none()).await;
+        assert_eq!(caller.session("bob").await.is_err(), closes, "no call has opened it again");
+        assert_eq!(cluster.grants("bob"), []);
+    }
+}
+
+#[tokio::test]
+async fn a_wait_goes_on_though_its_session_is_renewed_by_way_of_another_server() {
+    let cluster = Cluster::start(2).await;
+    let (here, there) = (cluster.caller(0).await, cluster.caller(1).await);
+    let token = here.hold("ann", "a").await;
+    let waiting = ask(&here, asking("bob", "a", None));
+    here.waiters("a", 1).await;
+    let claim = here.lock("a").await.waiters[0].id;
+    goes_on("it waits", async || {
+        there.renew("bob").await.expect("open");
+        there.lock("a").await.waiters.first().is_some_and(|waiter| waiter.id == claim)
+    })
+    .await;
+    // And back again, which nobody asks for.
+    here.renew("bob").await.expect("open");
+    goes_on("it waits", async || here.lock("a").await.waiters.first().is_some_and(|waiter| waiter.id == claim)).await;
+    here.release("ann", "a", token).await.expect("held");
+    same_hold(&within(waiting).await.expect("ran").expect("answered"), &cluster.grants("bob"));
+}
+
+#[tokio::test]
+async fn a_wait_whose_time_ends_while_the_grant_is_committed_is_answered_with_it() {
+    let cluster = Cluster::start(1).await;
+    let caller = cluster.caller(0).await;
+    let token = caller.hold("ann", "a").await;
+    let bob = ask(&caller, asking("bob", "a", Some(REATTACH / 4)));
+    caller.waiters("a", 1).await;
+    let hold = cluster.database.hold_appends();
+    let release = caller.clone();
+    let released = tokio::spawn(async move { release.release("ann", "a", token).await });
+    hold.reached().await;
+    // Its time passes while the append hangs.
+    tokio::time::sleep(REATTACH / 2).await;
+    drop(hold);
+    within(released).await.expect("ran").expect("held");
+    let bob = within(bob).await.expect("ran").expect("answered");
+    same_hold(&bob, &cluster.grants("bob"));
+    goes_on("the hold", async || caller.holder("a").await == Some(("bob".into(), bob.token))).await;
+}
+
+#[tokio::test]
+async fn a_wait_whose_time_ends_before_the_grant_is_passed_over() {
+    let cluster = Cluster::start(1).await;
+    let caller = cluster.caller(0).await;
+    let token = caller.hold("ann", "a").await;
+    let bob = ask(&caller, asking("bob", "a", Some(REATTACH / 4)));
+    caller.waiters("a", 1).await;
+    let cid = ask(&caller, asking("cid", "a", None));
+    caller.waiters("a", 2).await;
+    let hold = cluster.database.hold_appends();
+    let other = ask(&caller, asking("other", "z", None));
+    hold.reached().await;
+    // Its time passes while another append hangs; the release comes after that.
+    tokio::time::sleep(REATTACH / 2).await;
+    let release = caller.clone();
+    let released = tokio::spawn(async move { release.release("ann", "a", token).await });
+    caller.is_heard().await;
+    drop(hold);
+    within(released).await.expect("ran").expect("held");
+    within(other).await.expect("ran").expect("free");
+    let bob = within(bob).await.expect("ran").expect("answered");
+    assert!(!bob.acquired, "{bob:?}");
+    same_hold(&within(cid).await.expect("ran").expect("answered"), &cluster.grants("cid"));
+    assert_eq!(cluster.grants("bob"), []);
+}
