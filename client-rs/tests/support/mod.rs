@@ -236,18 +236,6 @@ impl Relay {
         self.mode.send_replace(Mode::Cut);
     }
 
-    /// Closes all connections, and lets those to come pass again.
-    pub async fn interrupt(&self) {
-        self.cut();
-        within(async {
-            while self.is_in_use() {
-                tokio::task::yield_now().await;
-            }
-        })
-        .await;
-        self.heal();
-    }
-
     /// Lets nothing pass, and says nothing of it.
     pub fn freeze(&self) {
         self.mode.send_replace(Mode::Freeze);

@@ -59,7 +59,7 @@ async fn the_answer_of_a_grant_after_a_wait_is_lost_and_the_retry_gets_the_same(
             releasing.get_or_init(release).await;
             hold.reached().await;
         };
-        ask_and_leave(&cluster, asking("bob", "a", None), leaving, moment).await;
+        Box::pin(ask_and_leave(&cluster, asking("bob", "a", None), leaving, moment)).await;
         drop(hold);
         within(releasing.into_inner().expect("asked")).await.expect("ran").expect("held");
         let again = caller.acquire(asking("bob", "a", None)).await.expect("answered");
