@@ -2,18 +2,22 @@
 
 mod handoff;
 mod kept;
+mod renewals;
+mod streams;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 use std::time::Duration;
 
 use crate::command::Command;
 use crate::event::{EndReason, Event, Recorded};
-use crate::model::{Claim, ClaimState, Revision, ServerId, Session, Text};
+use crate::model::{ClaimState, Revision, ServerId, Session, Text};
 use crate::pauses::Pauses;
 use crate::table::Table;
 use handoff::Handoffs;
 use kept::{Bond, Kept};
+pub use renewals::Renewals;
+use renewals::is_held;
 
 /// A moment on the server's service clock: how long it has been able to take renewals. Only differences count.
 pub type Tick = Duration;
@@ -52,15 +56,6 @@ pub struct Home {
     unattended: HashMap<Revision, Tick>,
     handoffs: Handoffs,
     timers: BinaryHeap<Reverse<(Tick, Timer)>>,
-}
-
-/// How a session's renewals came during a hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Renewals {
-    /// The time since the last one.
-    pub since_last: Duration,
-    /// The longest time without one, as [`Home::tell_pauses`] would tell it if the hold ended now.
-    pub longest_pause: Duration,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -222,102 +217,10 @@ impl Home {
         Ok(kept.ttl)
     }
 
-    /// Attaches a session to a stream, which renews it. Returns the stream that it was attached to before, if that was
-    /// another one.
-    ///
-    /// # Errors
-    /// As [`Self::renew`].
-    pub fn attach(&mut self, session: &Text, stream: StreamId, now: Tick) -> Result<Option<StreamId>, NotKept> {
-        let kept = self.kept.get_mut(session).ok_or(NotKept::Elsewhere)?;
-        kept.check(self.floor, now)?;
-        kept.renew(now);
-        let before = kept.stream().filter(|before| *before != stream);
-        let grace = kept.disconnect_grace;
-        kept.bond = Bond::Attached { stream, grace };
-        if let Some(before) = before {
-            self.leave_stream(session, before);
-        }
-        if grace.is_some() {
-            self.graced.entry(stream).or_default().insert(session.clone());
-        }
-        Ok(before)
-    }
-
-    /// The client's side of a stream has ended, and not by the doing of this server: the sessions that are attached to it end
-    /// after their disconnect grace, unless they are attached to another one before.
-    pub fn disconnected(&mut self, stream: StreamId, now: Tick) {
-        for session in self.graced.remove(&stream).unwrap_or_default() {
-            if let Some(Bond::Attached { stream: at, grace: Some(grace) }) =
-                self.kept.get(&session).map(|kept| kept.bond)
-                && at == stream
-            {
-                self.begin_grace(session, grace, now);
-            }
-        }
-    }
-
-    /// The stream that a session was to be attached to has ended before it was.
-    pub fn attached_in_vain(&mut self, session: &Text, now: Tick) {
-        if let Some(kept) = self.kept.get(session)
-            && let (Bond::None, Some(grace)) = (kept.bond, kept.disconnect_grace)
-        {
-            self.begin_grace(session.clone(), grace, now);
-        }
-    }
-
-    fn begin_grace(&mut self, session: Text, grace: Duration, now: Tick) {
-        let Some(kept) = self.kept.get_mut(&session) else { return };
-        kept.bond = Bond::Broken { since: now, grace };
-        let deadline = kept.deadline(self.floor);
-        if kept.timer != deadline {
-            kept.timer = deadline;
-            self.timers.push(Reverse((deadline, Timer::Session(session))));
-        }
-    }
-
-    /// The stream that a session is attached to.
-    #[must_use]
-    pub fn stream_of(&self, session: &str) -> Option<StreamId> {
-        self.kept.get(session)?.stream()
-    }
-
     /// How long a session that is kept here lives on at least.
     #[must_use]
     pub fn remaining(&self, session: &str, now: Tick) -> Option<Duration> {
         self.kept.get(session).map(|kept| kept.deadline(self.floor).saturating_sub(now))
-    }
-
-    /// How the renewals of a session that is kept here came during a hold of it.
-    #[must_use]
-    pub fn renewals(&self, claim: Revision, session: &str, opened: Revision, now: Tick) -> Option<Renewals> {
-        let kept = self.kept.get(session).filter(|kept| kept.opened == opened)?;
-        let since = *self.held.get(&claim)?;
-        let since_last = now.saturating_sub(kept.renewed);
-        Some(Renewals { since_last, longest_pause: kept.pauses.longest_since(since, since_last) })
-    }
-
-    /// Writes into decided events in which holds end how late the renewals were, where this is the home that knows: the
-    /// longest time in which the session was not renewed although it could have been, of those that ended during the hold
-    /// and the last one, which ends with the hold. What an earlier home saw is not known. Told at most a seventh longer
-    /// than it was, never shorter. For people: no decision depends on it.
-    pub fn tell_pauses(&self, decided: &mut [Recorded], now: Tick) {
-        let mut lingering = HashSet::new();
-        for recorded in decided {
-            let (claim, spec, told) = match &mut recorded.event {
-                Event::ClaimLingering { claim, spec, longest_pause, .. } => {
-                    lingering.insert(*claim);
-                    (*claim, spec, longest_pause)
-                }
-                // When lingering ends, the hold has been over for long.
-                Event::ClaimEnded { claim, spec, longest_pause, .. } if !lingering.contains(claim) => {
-                    (*claim, spec, longest_pause)
-                }
-                Event::ClaimTransferred { from, from_spec, longest_pause, .. } => (*from, from_spec, longest_pause),
-                _ => continue,
-            };
-            let renewals = self.renewals(claim, &spec.session, spec.opened, now);
-            *told = renewals.map(|renewals| renewals.longest_pause);
-        }
     }
 
     /// How many sessions are kept here.
@@ -454,15 +357,6 @@ impl Home {
         }
     }
 
-    fn leave_stream(&mut self, session: &Text, stream: StreamId) {
-        if let Some(sessions) = self.graced.get_mut(&stream) {
-            sessions.remove(session);
-            if sessions.is_empty() {
-                self.graced.remove(&stream);
-            }
-        }
-    }
-
     /// The waits of a session that has just come here are given up unless somebody asks for them here. What it holds is its
     /// own, whatever was thought here before: it may have heard of the grant elsewhere.
     fn watch_over_waits(&mut self, session: &Session, table: &Table, now: Tick) {
@@ -475,19 +369,8 @@ impl Home {
         }
     }
 
-    /// Takes note of a claim that is held by a session that is kept here.
-    fn hold(&mut self, claim: &Claim, now: Tick) {
-        if is_held(claim) && self.kept.contains_key(&claim.spec.session) {
-            self.held.entry(claim.id).or_insert(now);
-        }
-    }
-
     fn linger(&mut self, claim: Revision, at: Tick) {
         self.lingering.insert(claim, at);
         self.timers.push(Reverse((at, Timer::Lingering(claim))));
     }
-}
-
-fn is_held(claim: &Claim) -> bool {
-    matches!(claim.state, ClaimState::Held { .. })
 }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tenure_core::{Basis, Event, GroupChange, Lead, MemberSpec, Revision, Text};
 
-use super::{CodecError, Line, need, reason, text};
+use super::CodecError;
+use super::line::Line;
+use super::words::{need, reason, text};
 
 /// What is assigned to one member.
 #[derive(Serialize, Deserialize)]

@@ -1,0 +1,78 @@
+//! Streams: to which one each session is attached, and what their ends mean.
+
+use std::cmp::Reverse;
+use std::time::Duration;
+
+use super::kept::Bond;
+use super::{Home, NotKept, StreamId, Tick, Timer};
+use crate::model::Text;
+
+impl Home {
+    /// Attaches a session to a stream, which renews it. Returns the stream that it was attached to before, if that was
+    /// another one.
+    ///
+    /// # Errors
+    /// As [`Self::renew`].
+    pub fn attach(&mut self, session: &Text, stream: StreamId, now: Tick) -> Result<Option<StreamId>, NotKept> {
+        let kept = self.kept.get_mut(session).ok_or(NotKept::Elsewhere)?;
+        kept.check(self.floor, now)?;
+        kept.renew(now);
+        let before = kept.stream().filter(|before| *before != stream);
+        let grace = kept.disconnect_grace;
+        kept.bond = Bond::Attached { stream, grace };
+        if let Some(before) = before {
+            self.leave_stream(session, before);
+        }
+        if grace.is_some() {
+            self.graced.entry(stream).or_default().insert(session.clone());
+        }
+        Ok(before)
+    }
+
+    /// The client's side of a stream has ended, and not by the doing of this server: the sessions that are attached to it end
+    /// after their disconnect grace, unless they are attached to another one before.
+    pub fn disconnected(&mut self, stream: StreamId, now: Tick) {
+        for session in self.graced.remove(&stream).unwrap_or_default() {
+            if let Some(Bond::Attached { stream: at, grace: Some(grace) }) =
+                self.kept.get(&session).map(|kept| kept.bond)
+                && at == stream
+            {
+                self.begin_grace(session, grace, now);
+            }
+        }
+    }
+
+    /// The stream that a session was to be attached to has ended before it was.
+    pub fn attached_in_vain(&mut self, session: &Text, now: Tick) {
+        if let Some(kept) = self.kept.get(session)
+            && let (Bond::None, Some(grace)) = (kept.bond, kept.disconnect_grace)
+        {
+            self.begin_grace(session.clone(), grace, now);
+        }
+    }
+
+    fn begin_grace(&mut self, session: Text, grace: Duration, now: Tick) {
+        let Some(kept) = self.kept.get_mut(&session) else { return };
+        kept.bond = Bond::Broken { since: now, grace };
+        let deadline = kept.deadline(self.floor);
+        if kept.timer != deadline {
+            kept.timer = deadline;
+            self.timers.push(Reverse((deadline, Timer::Session(session))));
+        }
+    }
+
+    /// The stream that a session is attached to.
+    #[must_use]
+    pub fn stream_of(&self, session: &str) -> Option<StreamId> {
+        self.kept.get(session)?.stream()
+    }
+
+    pub(super) fn leave_stream(&mut self, session: &Text, stream: StreamId) {
+        if let Some(sessions) = self.graced.get_mut(&stream) {
+            sessions.remove(session);
+            if sessions.is_empty() {
+                self.graced.remove(&stream);
+            }
+        }
+    }
+}
