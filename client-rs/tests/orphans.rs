@@ -16,9 +16,11 @@ use tokio::time::{sleep, timeout};
 
 const CLIENTS: u64 = 6;
 /// How often each client asks.
-const STEPS: usize = 150;
+const STEPS: usize = 80;
 /// Short, so that some lose their sessions.
 const TTL: Duration = Duration::from_millis(800);
+/// So short that who comes back is often too late, or just in time.
+const REATTACH: Duration = Duration::from_millis(100);
 /// Far longer than it takes.
 const LONGEST: Duration = Duration::from_secs(120);
 
@@ -62,6 +64,7 @@ impl Ledger {
 /// A client that often changes its mind.
 struct Subject {
     client: Client,
+    other: Client,
     session: Option<Session>,
     random: StdRng,
     ledger: Shared,
@@ -84,6 +87,14 @@ impl Subject {
                     }
                 },
             };
+            if self.random.random_range(0..5) == 0 {
+                // Somebody renews it elsewhere, at any time.
+                let (other, id, moment) = (self.other.clone(), session.id().to_owned(), self.moment());
+                tokio::spawn(async move {
+                    sleep(moment).await;
+                    other.renew(&id).await
+                });
+            }
             if let Some(guard) = self.ask(&session).await {
                 self.use_and_give_back(guard).await;
             }
@@ -122,8 +133,12 @@ impl Subject {
 
     async fn use_and_give_back(&mut self, guard: Guard) {
         look(&self.ledger).enter(&guard);
-        sleep(self.moment() / 8).await;
+        let is_patient = self.random.random_range(0..10) == 0;
+        sleep(if is_patient { REATTACH * 2 } else { self.moment() / 8 }).await;
         look(&self.ledger).leave(guard.token());
+        // Nobody evicts: a session that lives loses nothing.
+        let lost = guard.lost_reason();
+        assert!(lost.is_none() || !guard.session().is_valid(), "token {}: {lost:?}", guard.token());
         let moment = self.moment();
         let given_back = match self.random.random_range(0..5) {
             0 => return drop(guard),
@@ -171,14 +186,14 @@ async fn make_trouble(cluster: &Cluster, random: &mut StdRng) {
 async fn nothing_is_held_in_the_end_that_nobody_knows_of() -> anyhow::Result<()> {
     let seed = std::env::var("TENURE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(rand::random);
     println!("TENURE_SEED={seed}");
-    let cluster = Cluster::start(2).await?;
+    let cluster = Cluster::start_with(2, REATTACH).await?;
     let ledger = Shared::default();
     let mut random = StdRng::seed_from_u64(seed);
     let mut subjects = Vec::new();
     for number in 0..CLIENTS {
         let random = StdRng::seed_from_u64(seed.wrapping_add(number + 1));
-        let (client, ledger) = (cluster.client()?, Arc::clone(&ledger));
-        subjects.push(tokio::spawn(Subject { client, session: None, random, ledger }.run()));
+        let (client, other, ledger) = (cluster.client()?, cluster.bystander()?, Arc::clone(&ledger));
+        subjects.push(tokio::spawn(Subject { client, other, session: None, random, ledger }.run()));
     }
     let all = futures::future::try_join_all(subjects);
     let subjects = tokio::select! {
