@@ -41,6 +41,11 @@ pub struct Member {
 impl Cluster {
     /// Starts so many servers, and waits until they are ready.
     pub async fn start(count: usize) -> anyhow::Result<Self> {
+        Self::start_with(count, Duration::from_secs(5)).await
+    }
+
+    /// Starts so many servers, which keep a claim for `reattach` if nobody attends to it.
+    pub async fn start_with(count: usize, reattach: Duration) -> anyhow::Result<Self> {
         let database = MemoryDatabase::new();
         let mut servers = Vec::new();
         for number in 0..count {
@@ -51,7 +56,7 @@ impl Cluster {
                 node: NodeOptions {
                     lease: Duration::from_secs(10),
                     label: format!("server-{number}"),
-                    reattach: Duration::from_secs(5),
+                    reattach,
                     poll_interval: Duration::from_millis(20),
                     max_namespaces: 10,
                     history_retention: Duration::from_secs(3_600),

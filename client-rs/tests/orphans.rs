@@ -1,0 +1,214 @@
+//! Clients that ask, change their minds and lose their connections at random, on two servers whose store fails at random: two
+//! never hold the same lock, tokens only rise, and in the end nothing is held that nobody knows of.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use support::Cluster;
+use tenure_client::{Attempt, Client, Error, Guard, Hold, Reason, Session, SessionOptions};
+use tenure_server::store::Fault;
+use tokio::time::{sleep, timeout};
+
+const CLIENTS: u64 = 6;
+/// How often each client asks.
+const STEPS: usize = 80;
+/// Short, so that some lose their sessions.
+const TTL: Duration = Duration::from_millis(800);
+/// So short that who comes back is often too late, or just in time.
+const REATTACH: Duration = Duration::from_millis(100);
+/// Far longer than it takes.
+const LONGEST: Duration = Duration::from_secs(120);
+
+/// What the clients know.
+#[derive(Default)]
+struct Ledger {
+    holds: Vec<Hold>,
+    /// Whose tokens there were.
+    tokens: BTreeMap<u64, String>,
+}
+
+type Shared = Arc<Mutex<Ledger>>;
+
+fn look(ledger: &Shared) -> MutexGuard<'_, Ledger> {
+    ledger.lock().expect("no panic elsewhere")
+}
+
+impl Ledger {
+    fn enter(&mut self, guard: &Guard) {
+        let session = guard.session().id().to_owned();
+        let before = self.tokens.insert(guard.token(), session);
+        assert_eq!(before, None, "token {} was granted twice", guard.token());
+        self.holds.push(guard.hold());
+        self.check();
+    }
+
+    fn leave(&mut self, token: u64) {
+        self.check();
+        self.holds.retain(|hold| hold.token() != token);
+    }
+
+    fn check(&self) {
+        for name in ["a", "b"] {
+            let holds = |hold: &&Hold| hold.names().iter().any(|held| held == name) && hold.is_valid();
+            let valid: Vec<u64> = self.holds.iter().filter(holds).map(Hold::token).collect();
+            assert!(valid.len() <= 1, "{name} is held by {valid:?} at once");
+        }
+    }
+}
+
+/// A client that often changes its mind.
+struct Subject {
+    client: Client,
+    other: Client,
+    session: Option<Session>,
+    random: StdRng,
+    ledger: Shared,
+}
+
+impl Subject {
+    fn moment(&mut self) -> Duration {
+        Duration::from_micros(self.random.random_range(0..30_000))
+    }
+
+    async fn run(mut self) -> Self {
+        for _ in 0..STEPS {
+            let session = match self.session.take().filter(Session::is_valid) {
+                Some(session) => session,
+                None => match self.client.session(SessionOptions::new().ttl(TTL)).await {
+                    Ok(session) => session,
+                    Err(error) => {
+                        tolerate(&error);
+                        continue;
+                    }
+                },
+            };
+            if self.random.random_range(0..5) == 0 {
+                // Somebody renews it elsewhere, at any time.
+                let (other, id, moment) = (self.other.clone(), session.id().to_owned(), self.moment());
+                tokio::spawn(async move {
+                    sleep(moment).await;
+                    other.renew(&id).await
+                });
+            }
+            if let Some(guard) = self.ask(&session).await {
+                self.use_and_give_back(guard).await;
+            }
+            match self.random.random_range(0..20) {
+                // Closed with whatever it may still be doing, waited for or not.
+                0 => drop(timeout(self.moment(), session.close()).await),
+                1 => drop(session),
+                _ => self.session = Some(session),
+            }
+        }
+        self
+    }
+
+    async fn ask(&mut self, session: &Session) -> Option<Guard> {
+        let names = [&["a"][..], &["b"], &["a", "b"]][self.random.random_range(0..3)];
+        let request = session.locks(names.iter().copied());
+        let moment = self.moment();
+        let attempt = match self.random.random_range(0..4) {
+            0 => request.try_acquire().await,
+            1 => request.acquire_within(moment).await,
+            2 => request.acquire().await.map(Attempt::Acquired),
+            // Changes its mind.
+            _ => match timeout(moment, request.acquire()).await {
+                Ok(asked) => asked.map(Attempt::Acquired),
+                Err(_) => return None,
+            },
+        };
+        match attempt {
+            Ok(attempt) => attempt.acquired(),
+            Err(error) => {
+                tolerate(&error);
+                None
+            }
+        }
+    }
+
+    async fn use_and_give_back(&mut self, guard: Guard) {
+        look(&self.ledger).enter(&guard);
+        let is_patient = self.random.random_range(0..10) == 0;
+        sleep(if is_patient { REATTACH * 2 } else { self.moment() / 8 }).await;
+        look(&self.ledger).leave(guard.token());
+        // Nobody evicts: a session that lives loses nothing.
+        let lost = guard.lost_reason();
+        assert!(lost.is_none() || !guard.session().is_valid(), "token {}: {lost:?}", guard.token());
+        let moment = self.moment();
+        let given_back = match self.random.random_range(0..5) {
+            0 => return drop(guard),
+            1 => timeout(moment, guard.release()).await,
+            2 => timeout(LONGEST, async { guard.transfer_to(None).await.map(drop) }).await,
+            _ => timeout(LONGEST, guard.release()).await,
+        };
+        if let Ok(Err(error)) = given_back {
+            tolerate(&error);
+        }
+    }
+}
+
+/// A client may fail like this in these circumstances: what it had was lost, nobody waited for what it wanted to hand over, or
+/// no server could do it for a while.
+fn tolerate(error: &Error) {
+    let ended = [Reason::TransferImpossible, Reason::HoldEnded, Reason::SessionEnded, Reason::NotHolder];
+    let expected = match error {
+        Error::Lost(_) | Error::Unavailable(_) => true,
+        Error::Refused(refusal) => ended.contains(&refusal.reason) || refusal.is_transient(),
+        _ => false,
+    };
+    assert!(expected, "{error:?}");
+}
+
+async fn make_trouble(cluster: &Cluster, random: &mut StdRng) {
+    loop {
+        sleep(Duration::from_millis(random.random_range(20..120))).await;
+        // One server at a time is in trouble, so that somebody always gets on.
+        (0..2).for_each(|number| cluster.relay(number).heal());
+        let relay = cluster.relay(random.random_range(0..2));
+        match random.random_range(0..7) {
+            0 => relay.cut(),
+            1 => relay.freeze(),
+            2 => relay.deafen(),
+            3 => cluster.database.fail_next(Fault::OutcomeUnknown),
+            4 => cluster.database.fail_next(Fault::OutcomeUnknownAndLost),
+            5 => cluster.database.fail_next(Fault::Unavailable),
+            _ => {}
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_held_in_the_end_that_nobody_knows_of() -> anyhow::Result<()> {
+    let seed = std::env::var("TENURE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(rand::random);
+    println!("TENURE_SEED={seed}");
+    let cluster = Cluster::start_with(2, REATTACH).await?;
+    let ledger = Shared::default();
+    let mut random = StdRng::seed_from_u64(seed);
+    let mut subjects = Vec::new();
+    for number in 0..CLIENTS {
+        let random = StdRng::seed_from_u64(seed.wrapping_add(number + 1));
+        let (client, other, ledger) = (cluster.client()?, cluster.bystander()?, Arc::clone(&ledger));
+        subjects.push(tokio::spawn(Subject { client, other, session: None, random, ledger }.run()));
+    }
+    let all = futures::future::try_join_all(subjects);
+    let subjects = tokio::select! {
+        all = timeout(LONGEST, all) => all??,
+        () = make_trouble(&cluster, &mut random) => unreachable!("it never ends"),
+    };
+    (0..2).for_each(|number| cluster.relay(number).heal());
+    // The clients are still there, and so are their sessions.
+    let open: Vec<&str> = subjects.iter().filter_map(|subject| Some(subject.session.as_ref()?.id())).collect();
+    cluster.holds_only(&[], &open).await;
+    let ledger = look(&ledger);
+    let granted = cluster.grants(None);
+    for (token, session) in &ledger.tokens {
+        assert!(cluster.grants(Some(session)).contains(token), "{token} was not granted to {session}");
+    }
+    println!("{} grants, {} of them heard of", granted.len(), ledger.tokens.len());
+    Ok(())
+}
