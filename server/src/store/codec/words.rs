@@ -83,3 +83,16 @@ pub(crate) fn settings(
     };
     Ok(LockSettings { limit, preempt })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_never_get_shorter() {
+        assert_eq!(millis(Duration::from_nanos(1_000_001)), 2);
+        assert_eq!(millis(Duration::from_millis(1200)), 1200);
+        assert_eq!(millis(Duration::ZERO), 0);
+        assert_eq!(millis(Duration::MAX), i64::MAX as u64);
+    }
+}
