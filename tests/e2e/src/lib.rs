@@ -8,6 +8,7 @@ mod diary;
 mod refused;
 mod relay;
 mod store;
+mod wire;
 mod workplace;
 mod writer;
 
@@ -19,6 +20,7 @@ pub use diary::{Deed, Entry, clock, say};
 pub use refused::{Refused, refused};
 pub use relay::Relay;
 pub use store::Store;
+pub use wire::Wire;
 pub use workplace::Workplace;
 pub use writer::{Fencing, Writer};
 

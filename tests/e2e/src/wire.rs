@@ -1,0 +1,104 @@
+//! What lies between a server and its database.
+
+use std::net::Ipv4Addr;
+
+use anyhow::Context;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+/// How databases of tests are addressed.
+const HOST: &str = "127.0.0.1:";
+
+/// A way to a database, which a test can break.
+#[derive(Debug)]
+pub struct Wire {
+    url: String,
+    state: watch::Sender<State>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Whole,
+    /// The database is told all, but nobody hears what it says.
+    WithoutAnswers,
+    Cut,
+}
+
+impl Wire {
+    /// Lays one to the database of this URL.
+    ///
+    /// # Errors
+    /// If it cannot listen, or the URL is none of a database that the harness started.
+    pub async fn to(url: &str) -> anyhow::Result<Self> {
+        let (before, rest) = url.split_once(HOST).context("no database of the harness")?;
+        let (port, after) = rest.split_once('/').context("no name of a database")?;
+        let port: u16 = port.parse()?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let url = format!("{before}{HOST}{}/{after}", listener.local_addr()?.port());
+        let state = watch::Sender::new(State::Whole);
+        let states = state.clone();
+        tokio::spawn(async move {
+            while let Ok((server, _)) = listener.accept().await {
+                tokio::spawn(connect(server, port, states.subscribe()));
+            }
+        });
+        Ok(Self { url, state })
+    }
+
+    /// The URL of the database by this way.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// From now on the database does what it is told, but its answers do not arrive.
+    pub fn keep_answers(&self) {
+        self.state.send_replace(State::WithoutAnswers);
+    }
+
+    /// All passes again, on new connections.
+    pub fn mend(&self) {
+        self.state.send_replace(State::Whole);
+    }
+
+    /// From now on nothing passes.
+    pub fn cut(&self) {
+        self.state.send_replace(State::Cut);
+    }
+}
+
+async fn connect(server: TcpStream, port: u16, mut state: watch::Receiver<State>) -> anyhow::Result<()> {
+    if *state.borrow() == State::Cut {
+        return Ok(());
+    }
+    let database = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await?;
+    server.set_nodelay(true)?;
+    database.set_nodelay(true)?;
+    let (mut from_server, to_server) = server.into_split();
+    let (from_database, mut to_database) = database.into_split();
+    let answers = pass_answers(from_database, to_server, state.clone());
+    tokio::select! {
+        told = copy(&mut from_server, &mut to_database) => drop(told),
+        passed = answers => passed?,
+        _ = state.wait_for(|state| *state == State::Cut) => {}
+    }
+    Ok(())
+}
+
+async fn pass_answers(
+    mut from_database: OwnedReadHalf,
+    mut to_server: OwnedWriteHalf,
+    mut state: watch::Receiver<State>,
+) -> anyhow::Result<()> {
+    let mut answer = vec![0; 64 * 1024];
+    loop {
+        let count = from_database.read(&mut answer).await?;
+        if count == 0 {
+            return Ok(());
+        }
+        state.wait_for(|state| *state == State::Whole).await?;
+        to_server.write_all(&answer[..count]).await?;
+    }
+}

@@ -1,0 +1,269 @@
+//! Real processes are killed around a grant: whoever is granted the lock comes to hold it, once, and the dead are not in the
+//! way.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
+
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tenure_client::{Client, Guard, Session, SessionOptions};
+use tenure_e2e::{Calls, Contest, Deed, LOCK, Store, Wire, clock, on_every_store, tries};
+use tenure_harness::{Tenured, TenuredOptions, wait_until};
+use tenure_proto::v1::{ListLocksRequest, ListSessionsRequest, Lock};
+use tokio::task::JoinHandle;
+
+on_every_store!(
+    a_wait_goes_on_when_its_server_is_killed,
+    a_server_that_is_killed_around_a_grant_leaves_one_grant,
+    a_waiter_that_is_killed_is_not_in_the_way,
+    a_waiter_that_is_killed_before_it_hears_of_its_grant_is_not_in_the_way
+);
+
+const CANDIDATE: &str = env!("CARGO_BIN_EXE_candidate");
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often it is tried to cut a server off in the right moment.
+const ATTEMPTS: usize = 20;
+
+/// Longer than a test, so that nothing expires.
+const LONG: Duration = Duration::from_secs(600);
+
+/// As long as it takes a client to come back, and no longer than a dead one may be in the way.
+const TTL: Duration = Duration::from_millis(1200);
+
+async fn within<T>(wait: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, wait).await.expect("it takes too long")
+}
+
+/// A server, and what clients go on with when it is killed: another one, or the same started again where a store has one owner.
+struct Pair {
+    first: Tenured,
+    second: Option<Tenured>,
+}
+
+impl Pair {
+    /// Only the first is started, so that all clients are connected to it; by this URL to its database if it is not the same.
+    async fn first_of(store: Store, wire: Option<&Wire>, options: &TenuredOptions) -> Self {
+        let store_url = wire.map(|wire| wire.url().to_owned()).or_else(|| options.store_url.clone());
+        let first = Tenured::start(&TenuredOptions { store_url, ..options.clone() }).await.unwrap();
+        let second = (store != Store::Sqlite).then(|| Tenured::prepare(options).unwrap());
+        Self { first, second }
+    }
+
+    fn client(&self) -> Client {
+        let urls = [Some(&self.first), self.second.as_ref()].into_iter().flatten().map(Tenured::url);
+        Client::builder().endpoints(urls).connect().unwrap()
+    }
+
+    async fn start_second(&mut self) {
+        if let Some(second) = &mut self.second {
+            second.start_again().await.unwrap();
+        }
+    }
+
+    async fn kill_first(&mut self) {
+        self.first.kill().await.unwrap();
+    }
+
+    /// Lets clients go on, and returns how to ask the server that they go on with.
+    async fn go_on(&mut self) -> Calls {
+        let server = match &self.second {
+            Some(second) => second,
+            None => {
+                self.first.start_again().await.unwrap();
+                &self.first
+            }
+        };
+        Calls::connect(&server.url()).await.unwrap()
+    }
+}
+
+/// One holds the lock, and another one waits for it.
+struct Scene {
+    session: Session,
+    asked: JoinHandle<tenure_client::Result<Guard>>,
+    claim: u64,
+}
+
+impl Scene {
+    /// And the guard of the one who holds it.
+    async fn set(pair: &mut Pair) -> (Self, Guard) {
+        let (holder, client) = (pair.client(), pair.client());
+        let guard = within(holder.lock("job").ttl(LONG).acquire()).await.unwrap();
+        let session = within(client.session(SessionOptions::new().ttl(LONG))).await.unwrap();
+        let asked = tokio::spawn(session.lock("job").acquire());
+        let calls = Calls::connect(&pair.first.url()).await.unwrap();
+        wait_until(PATIENCE, "it waits", async || calls.lock("job").await.unwrap().waiter_count == 1).await;
+        let claim = calls.lock("job").await.unwrap().waiters[0].id;
+        pair.start_second().await;
+        (Self { session, asked, claim }, guard)
+    }
+
+    /// Whoever waited holds the lock, by the one claim and the one grant that there ever were; and that is all there is.
+    async fn check(self, calls: &Calls, released: JoinHandle<tenure_client::Result<()>>) {
+        within(released).await.unwrap().unwrap();
+        let guard = within(self.asked).await.unwrap().unwrap();
+        assert!(guard.is_valid());
+        let locks = locks(calls).await;
+        let [lock] = &locks[..] else { panic!("{locks:?}") };
+        let [holder] = &lock.holders[..] else { panic!("{lock:?}") };
+        assert_eq!((holder.session_id.as_str(), holder.id), (self.session.id(), self.claim));
+        assert_eq!((holder.token, lock.waiter_count), (guard.token(), 0));
+        within(guard.release()).await.unwrap();
+        assert_eq!(self::locks(calls).await, []);
+    }
+}
+
+async fn locks(calls: &Calls) -> Vec<Lock> {
+    calls.locks.clone().list_locks(ListLocksRequest::default()).await.unwrap().into_inner().locks
+}
+
+async fn a_wait_goes_on_when_its_server_is_killed(store: Store) {
+    let mut pair = Pair::first_of(store, None, &store.fresh().await.unwrap()).await;
+    let (scene, guard) = Scene::set(&mut pair).await;
+    pair.kill_first().await;
+    let calls = pair.go_on().await;
+    // Its session has come over, and with it the place in the queue.
+    wait_until(PATIENCE, "the sessions have come over", async || {
+        let listed = calls.sessions.clone().list_sessions(ListSessionsRequest::default()).await.unwrap();
+        let sessions = listed.into_inner().sessions;
+        sessions.len() == 2 && sessions.iter().all(|session| session.remaining.is_some())
+    })
+    .await;
+    assert_eq!(calls.lock("job").await.unwrap().waiters[0].id, scene.claim);
+    scene.check(&calls, tokio::spawn(guard.release())).await;
+}
+
+async fn a_server_that_is_killed_around_a_grant_leaves_one_grant(store: Store) {
+    for number in 0..tries() {
+        let mut pair = Pair::first_of(store, None, &store.fresh().await.unwrap()).await;
+        let (scene, guard) = Scene::set(&mut pair).await;
+        let released = tokio::spawn(guard.release());
+        // At another moment each time: before it has asked the database, while that commits, after it has answered.
+        tokio::time::sleep(Duration::from_millis(2) * number).await;
+        pair.kill_first().await;
+        scene.check(&pair.go_on().await, released).await;
+    }
+}
+
+/// What becomes of a server that does not know whether its grant is committed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// It is killed, and never finds out.
+    Killed,
+    /// It loses its connections, finds out that it does not know, and then what there is to know.
+    CutOff,
+}
+
+/// A grant that is committed, but of which the server does not hear.
+async fn in_doubt(store: Store, fate: Fate) {
+    for _ in 0..ATTEMPTS {
+        let options = store.fresh().await.unwrap();
+        let wire = Wire::to(options.store_url.as_ref().unwrap()).await.unwrap();
+        let mut pair = Pair::first_of(store, Some(&wire), &options).await;
+        let (scene, guard) = Scene::set(&mut pair).await;
+        let calls = pair.go_on().await;
+        wire.keep_answers();
+        let released = tokio::spawn(guard.release());
+        let granted = async {
+            while calls.lock("job").await.unwrap().holders[0].session_id != scene.session.id() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        // Not if the server happened to be waiting for another answer, before which it could not ask for this.
+        let committed = tokio::time::timeout(TTL, granted).await.is_ok();
+        assert!(!scene.asked.is_finished() && !released.is_finished(), "nobody can have been told");
+        match fate {
+            Fate::Killed => pair.kill_first().await,
+            Fate::CutOff => {
+                wire.cut();
+                wait_until(PATIENCE, "it says that it does not know", async || {
+                    let log = std::fs::read_to_string(pair.first.log_file()).unwrap();
+                    !committed || log.contains("finding out whether a batch was committed")
+                })
+                .await;
+                wire.mend();
+            }
+        }
+        scene.check(&calls, released).await;
+        if committed {
+            return;
+        }
+    }
+    panic!("not once was the grant committed before its server lost the database");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_killed_in_doubt_of_a_grant_leaves_one_grant_on_postgres() {
+    in_doubt(Store::Postgres, Fate::Killed).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_killed_in_doubt_of_a_grant_leaves_one_grant_on_mariadb() {
+    in_doubt(Store::MariaDb, Fate::Killed).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_in_doubt_of_a_grant_says_nothing_before_it_knows_on_postgres() {
+    in_doubt(Store::Postgres, Fate::CutOff).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_in_doubt_of_a_grant_says_nothing_before_it_knows_on_mariadb() {
+    in_doubt(Store::MariaDb, Fate::CutOff).await;
+}
+
+/// Candidates that wait for a lock that somebody else holds, and the token of that.
+async fn candidates(store: Store) -> (Tenured, Calls, Contest, u64) {
+    let server = store.server().await.unwrap();
+    let calls = Calls::connect(&server.url()).await.unwrap();
+    let token = calls.try_lock(LOCK, "holder", LONG).await.unwrap().token;
+    let contest = Contest::start(CANDIDATE, &[server.url()], TTL, LONG, 3).unwrap();
+    wait_until(PATIENCE, "all wait", async || calls.lock(LOCK).await.unwrap().waiter_count == 3).await;
+    (server, calls, contest, token)
+}
+
+/// Who works next, and that only the living are left.
+async fn next_works(calls: &Calls, contest: &Contest, since: Duration, dead: &[u32]) {
+    let works = contest.next(since, "another works", |entry| matches!(entry.deed, Deed::Works { .. })).await;
+    assert!(!dead.contains(&works.process));
+    let took = works.at - since;
+    println!("from the death to the work of another: {took:?}");
+    assert!(took < TTL * 3, "the dead were in the way for {took:?}");
+    wait_until(PATIENCE, "nothing is left of the dead", async || {
+        let lock = calls.lock(LOCK).await.unwrap();
+        let dead = dead.iter().map(ToString::to_string).collect::<Vec<_>>();
+        lock.holders.iter().chain(&lock.waiters).all(|claim| !dead.contains(&claim.owner))
+    })
+    .await;
+    contest.check();
+}
+
+async fn a_waiter_that_is_killed_is_not_in_the_way(store: Store) {
+    let (_server, calls, mut contest, token) = candidates(store).await;
+    let dead = owners(&calls).await[..2].to_vec();
+    for process in &dead {
+        contest.kill(*process).unwrap();
+    }
+    let died = clock();
+    calls.release(LOCK, "holder", token).await.unwrap();
+    next_works(&calls, &contest, died, &dead).await;
+}
+
+async fn a_waiter_that_is_killed_before_it_hears_of_its_grant_is_not_in_the_way(store: Store) {
+    let (_server, calls, mut contest, token) = candidates(store).await;
+    let first = owners(&calls).await[0];
+    let pid = Pid::from_raw(first.try_into().unwrap()).unwrap();
+    kill_process(pid, Signal::STOP).unwrap();
+    let froze = clock();
+    calls.release(LOCK, "holder", token).await.unwrap();
+    assert_eq!(calls.lock(LOCK).await.unwrap().holders[0].owner, first.to_string(), "it is granted the lock");
+    contest.kill(first).unwrap();
+    next_works(&calls, &contest, froze, &[first]).await;
+}
+
+/// The processes that wait, in order.
+async fn owners(calls: &Calls) -> Vec<u32> {
+    let lock = calls.lock(LOCK).await.unwrap();
+    lock.waiters.iter().map(|waiter| waiter.owner.parse().unwrap()).collect()
+}
