@@ -3,11 +3,16 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
+
+use crate::target::empty;
 
 /// Measures Tenure beside its peers
 #[derive(Debug, Parser)]
 pub struct Arguments {
+    /// Another part than the bench itself
+    #[command(subcommand)]
+    pub part: Option<Part>,
     /// Only this work. May be given several times
     #[arg(long, value_name = "WORK")]
     only: Vec<String>,
@@ -29,6 +34,17 @@ pub struct Arguments {
     /// Where the results go: results/*.json, README.md, *.svg [default: nowhere; `cargo xtask bench` says tests/bench]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+}
+
+/// What this program is for a bench that runs already.
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub enum Part {
+    /// Serves a call that does nothing
+    #[command(name = empty::ARGUMENT, hide = true)]
+    ServeEmpty {
+        /// Where
+        port: u16,
+    },
 }
 
 /// How long a measurement counts in the short form.

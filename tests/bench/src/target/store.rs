@@ -1,5 +1,6 @@
 //! Where state is kept.
 
+use crate::cpu::Processes;
 use crate::lab::Lab;
 
 /// A kind of database.
@@ -20,6 +21,13 @@ pub struct Database {
     pub url: Option<String>,
     /// The process that serves it, if it has one of its own.
     pub process: Option<u32>,
+}
+
+impl Database {
+    /// Whose processor time counts where clients come to the database itself.
+    pub fn processes(&self) -> Processes {
+        Processes { server: Vec::new(), database: self.process.into_iter().collect() }
+    }
 }
 
 impl Store {

@@ -7,10 +7,8 @@ use tenure_harness::{Tenured, TenuredOptions};
 use tonic::transport::{Channel, Endpoint};
 
 use crate::cpu::Processes;
+use crate::target::CONNECTIONS;
 use crate::target::store::Database;
-
-/// How many connections all clients share, as those of a program with several threads do. So for all targets.
-pub const CONNECTIONS: usize = 8;
 
 /// Longer than any measurement, so that a session which renews itself only through plain calls outlives it.
 pub const TTL: Duration = Duration::from_secs(600);
@@ -41,10 +39,7 @@ impl Cluster {
 
     /// Whose processor time counts.
     pub fn processes(&self) -> Processes {
-        Processes {
-            server: self.servers.iter().filter_map(Tenured::process_id).collect(),
-            database: self.database.process.into_iter().collect(),
-        }
+        Processes { server: self.servers.iter().filter_map(Tenured::process_id).collect(), ..self.database.processes() }
     }
 
     /// Connections for plain calls, spread over the servers.

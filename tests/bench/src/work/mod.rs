@@ -2,6 +2,7 @@
 
 mod pairs;
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -58,16 +59,14 @@ type Start = Box<dyn Fn(Arc<Lab>) -> LocalBoxFuture<'static, anyhow::Result<Box<
 
 impl Candidate {
     /// A target that `start` starts, when its first turn comes.
-    pub fn new<S: Subject + 'static, F>(
+    pub fn new<S: Subject + 'static>(
         name: impl Into<String>,
-        start: impl Fn(Arc<Lab>) -> F + Clone + 'static,
-    ) -> Self
-    where
-        F: Future<Output = anyhow::Result<S>>,
-    {
+        start: impl AsyncFn(Arc<Lab>) -> anyhow::Result<S> + 'static,
+    ) -> Self {
+        let start = Rc::new(start);
         let start: Start = Box::new(move |lab| {
-            let start = start.clone();
-            async move { Ok(Box::new(start(lab).await?) as Box<dyn Subject>) }.boxed_local()
+            let start = Rc::clone(&start);
+            async move { Ok(Box::new((*start)(lab).await?) as Box<dyn Subject>) }.boxed_local()
         });
         Self { name: name.into(), levels: None, start }
     }

@@ -1,32 +1,48 @@
 //! Acquire and release: each client takes a lock of its own and gives it back, over and over.
 
+mod commit;
+mod disk;
+mod empty;
+mod etcd;
+mod goals;
+mod redis;
+mod table;
 mod tenure;
+mod zookeeper;
 
+use crate::target::redis::Fsync;
 use crate::target::store::Store;
-use crate::work::{Bound, Goal, Levels, Work};
+use crate::work::{Candidate, Levels, Work};
 
 /// The work.
 pub fn work() -> Work {
-    let mut candidates = Vec::new();
+    Work {
+        name: "pairs",
+        title: "Each client acquires a lock of its own and releases it, over and over. One turn is such a pair.",
+        level: "clients",
+        levels: Levels::Concurrency,
+        candidates: candidates(),
+        goals: goals::goals(),
+    }
+}
+
+fn candidates() -> Vec<Candidate> {
+    let mut candidates = vec![empty::candidate(), disk::candidate()];
+    candidates.extend(Store::ALL.map(commit::candidate));
     for store in Store::ALL {
         candidates.push(tenure::plain(store, 1));
         candidates.push(tenure::stream(store, 1));
     }
     candidates.push(tenure::plain(Store::Postgres, 3));
     candidates.push(tenure::stream(Store::Postgres, 3));
-    Work {
-        name: "pairs",
-        title: "Each client acquires a lock of its own and releases it, over and over. One turn is such a pair.",
-        level: "clients",
-        levels: Levels::Concurrency,
-        candidates,
-        goals: vec![Goal {
-            text: "256 clients, library: MariaDB against PostgreSQL",
-            value: |round| Some(round.rate("tenure-stream-mariadb", 256)? / round.rate("tenure-stream-postgres", 256)?),
-            bound: Bound::AtLeast(0.8),
-        }],
-    }
+    candidates.extend([etcd::transaction(), etcd::lock(), zookeeper::candidate()]);
+    candidates.extend([Fsync::Always, Fsync::EverySecond].map(redis::candidate));
+    candidates.extend([table::postgres(), table::mariadb()]);
+    candidates
 }
+
+/// Where only one client is of interest.
+const ALONE: &[usize] = &[1];
 
 /// The lock that a client takes. Each target has names of its own.
 fn name(client: usize) -> String {

@@ -19,7 +19,7 @@ use crate::work::{Candidate, Subject};
 
 /// By plain calls.
 pub fn plain(store: Store, servers: usize) -> Candidate {
-    Candidate::new(target("plain", store, servers), move |lab| async move {
+    Candidate::new(target("plain", store, servers), async move |lab| {
         let cluster = lab.cluster(store, servers).await?;
         Ok(Plain { channels: cluster.channels().await?, cluster })
     })
@@ -27,7 +27,7 @@ pub fn plain(store: Store, servers: usize) -> Candidate {
 
 /// By the library.
 pub fn stream(store: Store, servers: usize) -> Candidate {
-    Candidate::new(target("stream", store, servers), move |lab| async move {
+    Candidate::new(target("stream", store, servers), async move |lab| {
         let cluster = lab.cluster(store, servers).await?;
         Ok(Stream { clients: cluster.clients()?, cluster })
     })
