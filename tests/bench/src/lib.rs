@@ -4,6 +4,7 @@
 pub mod arguments;
 pub mod cpu;
 pub mod lab;
+pub mod machine;
 pub mod measure;
 pub mod report;
 pub mod result;
@@ -18,15 +19,16 @@ use crate::arguments::Settings;
 /// # Errors
 /// If something could not be measured, after all the rest.
 pub async fn bench(settings: &Settings) -> anyhow::Result<()> {
-    let mut failed = Vec::new();
-    for work in work::all() {
-        if !settings.wants_work(work.name) {
-            continue;
-        }
-        let done = run::run(&work, settings).await;
-        report::write(&work, &done, settings)?;
-        failed.extend(done.failures);
+    let works = work::all();
+    let mut failures = Vec::new();
+    for work in works.iter().filter(|work| settings.wants_work(work.name)) {
+        let mut done = run::run(work, settings).await;
+        failures.append(&mut done.failures);
+        report::keep(work, done, settings)?;
     }
-    anyhow::ensure!(failed.is_empty(), "failed:\n{}", failed.join("\n"));
+    if let Some(out) = &settings.out {
+        report::publish(&works, out)?;
+    }
+    anyhow::ensure!(failures.is_empty(), "failed:\n{}", failures.join("\n"));
     Ok(())
 }

@@ -34,6 +34,9 @@ pub struct Figures {
     pub rate: Option<f64>,
     /// How long a turn took.
     pub latency: Option<Latency>,
+    /// The turns of the one who had the fewest, as a share of the average: 1 if nobody starves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fewest_turns: Option<f64>,
     /// What the processes used meanwhile.
     pub usage: Usage,
     /// What else this work tells, by name.
@@ -115,16 +118,17 @@ pub async fn closed_loop<U: User>(
     if times.is_empty() {
         bail!("no turn ended within {wall:?}");
     }
+    let fewest = turns.iter().min().copied().unwrap_or_default() as f64;
+    let average = times.len() as f64 / turns.len() as f64;
     let figures = Figures {
         rate: Some(times.len() as f64 / wall.as_secs_f64()),
         latency: Latency::of(times),
+        // Who starves is not seen in the rate, nor among all latencies.
+        fewest_turns: Some(fewest / average),
         usage,
         extra: BTreeMap::new(),
     };
-    // Who starves is not seen in the rate, nor among all latencies.
-    let fewest = turns.iter().min().copied().unwrap_or_default() as f64;
-    let average = turns.iter().sum::<usize>() as f64 / turns.len() as f64;
-    Ok((figures.with("fewest_turns", fewest / average), users))
+    Ok((figures, users))
 }
 
 /// One user's work. Turns that end while it counts are told.

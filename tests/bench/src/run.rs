@@ -13,6 +13,9 @@ use crate::work::{Candidate, Levels, Subject, Work};
 /// Between two measurements: what the last target still writes must not meet the next one.
 const SETTLING: Duration = Duration::from_millis(200);
 
+/// A client with a smaller share of the average turns than this is told of.
+const STARVED: f64 = 0.5;
+
 /// Runs it. What fails is told in the end; the rest is measured all the same.
 pub async fn run(work: &Work, settings: &Settings) -> Done {
     let candidates: Vec<&Candidate> =
@@ -83,6 +86,9 @@ fn say(round: u32, level: usize, target: &str, figures: &Figures) {
     print!("{round:>3} {level:>8}  {target:<24} {rate:>11}  {latency:<40}");
     print!("  cores: client {:.2} server {:.2}", usage.client, usage.server);
     print!(" database {:.2} others {:.2}", usage.database, usage.others);
+    if let Some(share) = figures.fewest_turns.filter(|share| *share < STARVED) {
+        print!("  the slowest had {share:.2} of the average turns");
+    }
     for (name, value) in &figures.extra {
         print!("  {name} {value:.3}");
     }

@@ -6,13 +6,15 @@ use crate::programs::{cargo, program, root};
 /// Where the results are kept.
 const OUT: &str = "tests/bench";
 
+/// With these arguments the results go elsewhere, or are no whole that would be worth keeping.
+const NOT_KEPT: [&str; 4] = ["--help", "--out", "--quick", "--target"];
+
 /// Installs and builds what it takes, and runs it.
 pub fn run(arguments: &[String]) -> anyhow::Result<()> {
     packages::provide()?;
     cargo(&["build", "--locked", "--release", "--package", "tenure-server", "--package", "tenure-bench", "--bins"])
         .run()?;
-    // The short form proves that everything runs: its figures are not kept.
-    let keeps = !arguments.iter().any(|argument| argument == "--quick" || argument.starts_with("--out"));
+    let keeps = !arguments.iter().any(|argument| NOT_KEPT.iter().any(|other| argument.starts_with(other)));
     let out: &[&str] = if keeps { &["--out", OUT] } else { &[] };
     program(root().join("target/release/tenure-bench")).args(out).args(arguments).run()
 }

@@ -18,7 +18,7 @@ use crate::cpu::Processes;
 use crate::target::{CONNECTIONS, accepts};
 
 /// Where Debian's package puts it.
-const JAR: &str = "/usr/share/java/zookeeper.jar";
+pub const JAR: &str = "/usr/share/java/zookeeper.jar";
 const MAIN: &str = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
 
 /// What its own start script gives the Java heap, in MB.
