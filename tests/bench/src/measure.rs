@@ -17,6 +17,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// What is asked of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
+    /// The number of this measurement, so that it can have names that no other one has.
+    pub number: u64,
     /// What the work's levels count: mostly, how many clients work at once.
     pub level: usize,
     /// How long to work before it counts.

@@ -34,6 +34,7 @@ pub async fn run(work: &Work, settings: &Settings) -> Done {
     // Up from their first turn to the end. Dropped before the lab, in which their databases are.
     let mut subjects: Vec<Option<Box<dyn Subject>>> = candidates.iter().map(|_| None).collect();
     let mut done = Done::default();
+    let mut number = 0;
     println!("\n== {}: {}", work.name, work.title);
     for round in 1..=settings.rounds {
         for level in levels.iter().copied() {
@@ -42,25 +43,30 @@ pub async fn run(work: &Work, settings: &Settings) -> Done {
                     continue;
                 }
                 let target = candidate.name.clone();
-                match turn(candidate, subject, &lab, &load(level, settings)).await {
+                number += 1;
+                match turn(candidate, subject, &lab, &load(number, level, settings)).await {
                     Ok(figures) => {
                         say(round, level, &target, &figures);
                         done.records.push(Record { work: work.name.to_string(), target, level, round, figures });
                     }
                     Err(error) => {
+                        // It is not known what it is good for now.
+                        *subject = None;
                         println!("{round:>3} {level:>8}  {target:<24} FAILED: {error:#}");
                         done.failures.push(format!("{}, {target}, {level}: {error:#}", work.name));
                     }
                 }
-                tokio::time::sleep(SETTLING).await;
+                if !settings.quick {
+                    tokio::time::sleep(SETTLING).await;
+                }
             }
         }
     }
     done
 }
 
-fn load(level: usize, settings: &Settings) -> Load {
-    Load { level, warm_up: settings.time / 4, time: settings.time, quick: settings.quick }
+fn load(number: u64, level: usize, settings: &Settings) -> Load {
+    Load { number, level, warm_up: settings.time / 4, time: settings.time, quick: settings.quick }
 }
 
 async fn turn(

@@ -15,7 +15,7 @@ use tenure_harness::{Served, find};
 
 pub use self::connection::Connection;
 use crate::cpu::Processes;
-use crate::target::{CONNECTIONS, accepts};
+use crate::target::CONNECTIONS;
 
 /// Where Debian's package puts it.
 pub const JAR: &str = "/usr/share/java/zookeeper.jar";
@@ -44,7 +44,7 @@ impl ZooKeeper {
             command.args([&format!("-Xmx{HEAP}m"), "-cp", JAR, MAIN]).arg(config);
             Ok(command)
         };
-        Ok(Self(Served::start("ZooKeeper", command, accepts).await?))
+        Ok(Self(Served::start("ZooKeeper", command, opens_sessions).await?))
     }
 
     /// Whose processor time counts.
@@ -59,5 +59,13 @@ impl ZooKeeper {
             connections.push(Connection::open(self.0.port()).await?);
         }
         Ok(connections)
+    }
+}
+
+/// It listens before it serves.
+async fn opens_sessions(port: u16) -> bool {
+    match Connection::open(port).await {
+        Ok(connection) => connection.close().await.is_ok(),
+        Err(_) => false,
     }
 }

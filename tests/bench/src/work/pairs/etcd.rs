@@ -47,7 +47,8 @@ impl Locks {
 impl Subject for Locks {
     async fn measure(&mut self, load: &Load) -> anyhow::Result<Figures> {
         let connections = self.connections.iter().cycle().take(load.level);
-        let users = connections.enumerate().map(|(client, connection)| Client::open(connection, client, self.way));
+        let users =
+            connections.enumerate().map(|(client, connection)| Client::open(connection, name(load, client), self.way));
         let users = try_join_all(users).await?;
         let (figures, users) = closed_loop(load, &self.etcd.processes(), users).await?;
         try_join_all(users.into_iter().map(Client::close)).await?;
@@ -63,9 +64,9 @@ struct Client {
 }
 
 impl Client {
-    async fn open(connection: &Connection, client: usize, way: Way) -> anyhow::Result<Self> {
+    async fn open(connection: &Connection, name: String, way: Way) -> anyhow::Result<Self> {
         let mut connection = connection.clone();
-        Ok(Self { lease: connection.grant_lease(TTL).await?, connection, name: name(client), way })
+        Ok(Self { lease: connection.grant_lease(TTL).await?, connection, name, way })
     }
 
     async fn close(mut self) -> anyhow::Result<()> {

@@ -10,6 +10,7 @@ mod table;
 mod tenure;
 mod zookeeper;
 
+use crate::measure::Load;
 use crate::target::redis::Fsync;
 use crate::target::store::Store;
 use crate::work::{Candidate, Levels, Work};
@@ -44,7 +45,7 @@ fn candidates() -> Vec<Candidate> {
 /// Where only one client is of interest.
 const ALONE: &[usize] = &[1];
 
-/// The lock that a client takes. Each target has names of its own.
-fn name(client: usize) -> String {
-    format!("pairs-{client}")
+/// The lock that a client takes.
+fn name(load: &Load, client: usize) -> String {
+    format!("pairs-{}-{client}", load.number)
 }

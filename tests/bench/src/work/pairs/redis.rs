@@ -40,7 +40,7 @@ impl Subject for Locks {
         let users = connections.map(|(client, connection)| Client {
             connection,
             release: Arc::clone(&self.release),
-            name: name(client),
+            name: name(load, client),
             owner: format!("client-{client}"),
         });
         Ok(closed_loop(load, &self.redis.processes(), users.collect()).await?.0)

@@ -47,7 +47,9 @@ struct Plain {
 impl Subject for Plain {
     async fn measure(&mut self, load: &Load) -> anyhow::Result<Figures> {
         let channels = self.channels.iter().cycle().take(load.level);
-        let users = try_join_all(channels.enumerate().map(|(client, channel)| Caller::open(channel.clone(), client)));
+        let users = try_join_all(
+            channels.enumerate().map(|(client, channel)| Caller::open(channel.clone(), name(load, client))),
+        );
         let (figures, users) = closed_loop(load, &self.cluster.processes(), users.await?).await?;
         try_join_all(users.into_iter().map(Caller::close)).await?;
         Ok(figures)
@@ -62,11 +64,11 @@ struct Caller {
 }
 
 impl Caller {
-    async fn open(channel: Channel, client: usize) -> anyhow::Result<Self> {
+    async fn open(channel: Channel, name: String) -> anyhow::Result<Self> {
         let request = OpenSessionRequest { ttl: Some(TTL.try_into()?), ..OpenSessionRequest::default() };
         let opened = SessionServiceClient::new(channel.clone()).open_session(request).await?.into_inner();
         let session = opened.session.unwrap_or_default().id;
-        Ok(Self { locks: LockServiceClient::new(channel.clone()), channel, name: name(client), session })
+        Ok(Self { locks: LockServiceClient::new(channel.clone()), channel, name, session })
     }
 
     async fn close(self) -> anyhow::Result<()> {
@@ -108,7 +110,8 @@ struct Stream {
 impl Subject for Stream {
     async fn measure(&mut self, load: &Load) -> anyhow::Result<Figures> {
         let clients = self.clients.iter().cycle().take(load.level);
-        let users = try_join_all(clients.enumerate().map(|(client, connection)| Holder::open(connection, client)));
+        let users =
+            try_join_all(clients.enumerate().map(|(client, connection)| Holder::open(connection, name(load, client))));
         let (figures, users) = closed_loop(load, &self.cluster.processes(), users.await?).await?;
         try_join_all(users.iter().map(|user| user.session.close())).await?;
         Ok(figures)
@@ -121,8 +124,8 @@ struct Holder {
 }
 
 impl Holder {
-    async fn open(client: &Client, number: usize) -> anyhow::Result<Self> {
-        Ok(Self { session: client.session(session()).await?, name: name(number) })
+    async fn open(client: &Client, name: String) -> anyhow::Result<Self> {
+        Ok(Self { session: client.session(session()).await?, name })
     }
 }
 

@@ -23,7 +23,7 @@ impl Subject for Locks {
         // A session lives only while it is heard of, so it is opened for each measurement.
         let connections = self.0.connections().await?;
         let clients = connections.iter().cycle().take(load.level).enumerate();
-        let users = clients.map(|(client, connection)| Client::new(connection.clone(), client)).collect();
+        let users = clients.map(|(client, connection)| Client::new(connection.clone(), name(load, client))).collect();
         let (figures, _) = closed_loop(load, &self.0.processes(), users).await?;
         try_join_all(connections.iter().map(Connection::close)).await?;
         Ok(figures)
@@ -37,8 +37,8 @@ struct Client {
 }
 
 impl Client {
-    fn new(connection: Connection, client: usize) -> Self {
-        Self { connection, path: format!("/{}", name(client)), owner: format!("client {client}") }
+    fn new(connection: Connection, name: String) -> Self {
+        Self { connection, path: format!("/{name}"), owner: format!("owner of {name}") }
     }
 }
 

@@ -69,7 +69,9 @@ struct Table<C> {
 #[async_trait]
 impl<C: LockTable> Subject for Table<C> {
     async fn measure(&mut self, load: &Load) -> anyhow::Result<Figures> {
-        let users = try_join_all((0..load.level).map(|client| Client::prepare(Arc::clone(&self.pool), client))).await?;
+        let users =
+            try_join_all((0..load.level).map(|client| Client::prepare(Arc::clone(&self.pool), name(load, client))))
+                .await?;
         Ok(closed_loop(load, &self.database.processes(), users).await?.0)
     }
 }
@@ -81,10 +83,9 @@ struct Client<C> {
 }
 
 impl<C: LockTable> Client<C> {
-    async fn prepare(pool: Arc<Pool<C>>, client: usize) -> anyhow::Result<Self> {
-        let name = name(client);
+    async fn prepare(pool: Arc<Pool<C>>, name: String) -> anyhow::Result<Self> {
         pool.take().await?.prepare(&name).await?;
-        Ok(Self { pool, name, owner: format!("client-{client}") })
+        Ok(Self { pool, owner: format!("owner of {name}"), name })
     }
 }
 
