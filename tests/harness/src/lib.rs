@@ -19,12 +19,15 @@ mod port;
 mod postgres;
 mod process;
 mod program;
+mod served;
 mod tenured;
 mod wait;
 
 pub use mariadb::MariaDb;
 pub use pgbouncer::PgBouncer;
+pub use port::free as free_port;
 pub use postgres::Postgres;
-pub use program::built;
+pub use program::{built, find};
+pub use served::Served;
 pub use tenured::{Tenured, TenuredOptions};
 pub use wait::wait_until;

@@ -86,6 +86,12 @@ impl MariaDb {
         format!("mysql://root@127.0.0.1:{}/{database}", self.port)
     }
 
+    /// The id of its process: none while it is stopped.
+    #[must_use]
+    pub fn process_id(&self) -> Option<u32> {
+        self.process.id()
+    }
+
     /// Makes a database of its own for a test, and returns its URL.
     ///
     /// # Errors

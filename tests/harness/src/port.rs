@@ -13,7 +13,10 @@ const FIRST: u16 = 20_000;
 const COUNT: u16 = 12_000;
 
 /// A port of 127.0.0.1 that nobody listens on, and that this process has not given out before.
-pub(crate) fn free() -> anyhow::Result<u16> {
+///
+/// # Errors
+/// If there is none.
+pub fn free() -> anyhow::Result<u16> {
     static NEXT: OnceLock<AtomicU16> = OnceLock::new();
     // Each process begins elsewhere, so that two which run side by side do not run into each other.
     let next = NEXT.get_or_init(|| AtomicU16::new((RandomState::new().hash_one(()) % u64::from(COUNT)) as u16));

@@ -83,6 +83,12 @@ impl Postgres {
         format!("postgres://tenure@127.0.0.1:{}/{database}", self.port)
     }
 
+    /// The id of its first process, whose children are the others: none while it is stopped.
+    #[must_use]
+    pub fn process_id(&self) -> Option<u32> {
+        self.process.id()
+    }
+
     /// Makes a database of its own for a test, and returns its URL.
     ///
     /// # Errors

@@ -85,6 +85,11 @@ impl Process {
         bail!("{} was not ready within {PATIENCE:?}. Its log ends with:\n{log}", self.name);
     }
 
+    /// The id of the process: none if it was not started, or stopped.
+    pub(crate) fn id(&self) -> Option<u32> {
+        self.child.as_ref().map(Child::id)
+    }
+
     /// Whether it is running. One that is frozen is.
     pub(crate) fn is_running(&mut self) -> bool {
         self.child.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))

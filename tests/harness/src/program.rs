@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 
 /// Finds a program in PATH and in the places where Debian keeps what it leaves out of PATH.
-pub(crate) fn find(name: &str, package: &str) -> anyhow::Result<PathBuf> {
+///
+/// # Errors
+/// If it is not there; names the Debian `package` that brings it.
+pub fn find(name: &str, package: &str) -> anyhow::Result<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
     folders.extend(["/usr/sbin", "/sbin", "/usr/local/sbin"].map(PathBuf::from));

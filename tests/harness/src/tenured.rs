@@ -91,6 +91,12 @@ impl Tenured {
         status(self.admin_port, path).await
     }
 
+    /// The id of its process: none while it is stopped.
+    #[must_use]
+    pub fn process_id(&self) -> Option<u32> {
+        self.process.id()
+    }
+
     /// The file with all that it has logged.
     #[must_use]
     pub fn log_file(&self) -> PathBuf {

@@ -1,4 +1,5 @@
 //! `cargo xtask`: the one door for developers.
+mod bench;
 mod contract;
 mod generate;
 mod packages;
@@ -38,6 +39,12 @@ enum Task {
         tries: u32,
         /// Only tests whose name contains this.
         name: Option<String>,
+    },
+    /// Measures Tenure beside its peers, in release builds: see tests/bench/README.md.
+    Bench {
+        /// The bench's own arguments: `--help` tells them.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+        arguments: Vec<String>,
     },
     /// Generates the Rust code of the contract from proto/, without a system protoc.
     Generate,
@@ -121,6 +128,7 @@ fn run() -> anyhow::Result<()> {
             Stage::Build.run()?;
             e2e(Some(tries), name.as_deref())
         }
+        Task::Bench { arguments } => bench::run(&arguments),
         Task::Generate => generate::write(&generate::generated_folder()),
         Task::Image => contract::write_image(),
     }

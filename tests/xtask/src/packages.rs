@@ -1,4 +1,4 @@
-//! The databases that the tests start themselves, and their command lines.
+//! The databases and peers that tests and the bench start themselves, and their command lines.
 
 use std::fs;
 
@@ -6,14 +6,17 @@ use anyhow::{Context, bail};
 
 use crate::programs::{find, program};
 
-/// A Debian package and a program that it brings.
-const NEEDED: [(&str, &str); 6] = [
+/// A Debian package and a program, or another file, that it brings.
+const NEEDED: [(&str, &str); 9] = [
     ("postgresql", "postgres"),
     ("postgresql", "initdb"),
     ("mariadb-server", "mariadbd"),
     ("mariadb-server", "mariadb-install-db"),
     ("pgbouncer", "pgbouncer"),
     ("sqlite3", "sqlite3"),
+    ("etcd-server", "etcd"),
+    ("redis-server", "redis-server"),
+    ("zookeeper", "/usr/share/java/zookeeper.jar"),
 ];
 
 /// Installs without starting the services of the packages: tests start their own, elsewhere. A policy that the machine

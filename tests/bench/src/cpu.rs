@@ -1,0 +1,156 @@
+//! What the processes of a measurement use: processor time and memory, from /proc.
+
+use std::collections::HashMap;
+use std::fs;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+/// The processes of a measurement, beside this one, which is the client. Each stands for all that it has started, too.
+#[derive(Clone, Debug, Default)]
+pub struct Processes {
+    /// The servers that are measured.
+    pub server: Vec<u32>,
+    /// The databases behind them.
+    pub database: Vec<u32>,
+}
+
+/// The processor time that was used during a measurement, in cores (1.0 is one core all the time), and the memory at its end.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Usage {
+    /// By this process.
+    pub client: f64,
+    /// By the servers.
+    pub server: f64,
+    /// By the databases behind them.
+    pub database: f64,
+    /// By everything else on this machine, which disturbs the measurement.
+    pub others: f64,
+    /// The memory of the servers, in MB: their own pages, and their part of shared ones.
+    pub server_memory: f64,
+    /// The memory of the databases, likewise.
+    pub database_memory: f64,
+}
+
+/// Processor times so far.
+#[derive(Clone, Debug)]
+pub struct Meter {
+    processes: Processes,
+    at: Instant,
+    client: Duration,
+    server: Duration,
+    database: Duration,
+    machine: Duration,
+}
+
+impl Meter {
+    /// Reads them now.
+    pub fn start(processes: &Processes) -> Self {
+        let table = Table::read();
+        Self {
+            processes: processes.clone(),
+            at: Instant::now(),
+            client: table.time_of(&[std::process::id()], false),
+            server: table.time_of(&processes.server, true),
+            database: table.time_of(&processes.database, true),
+            machine: machine(),
+        }
+    }
+
+    /// What was used since.
+    pub fn usage(&self) -> Usage {
+        let now = Self::start(&self.processes);
+        let wall = (now.at - self.at).as_secs_f64();
+        let cores = |before: Duration, after: Duration| after.saturating_sub(before).as_secs_f64() / wall;
+        let (client, server) = (cores(self.client, now.client), cores(self.server, now.server));
+        let database = cores(self.database, now.database);
+        let table = Table::read();
+        Usage {
+            client,
+            server,
+            database,
+            others: (cores(self.machine, now.machine) - client - server - database).max(0.0),
+            server_memory: table.memory_of(&self.processes.server),
+            database_memory: table.memory_of(&self.processes.database),
+        }
+    }
+}
+
+/// All processes: their parents, and the time that they and their ended children used.
+struct Table(HashMap<u32, (u32, Duration)>);
+
+impl Table {
+    fn read() -> Self {
+        let ids = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let ids = ids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        Self(ids.filter_map(|id| Some((id, parent_and_time(id)?))).collect())
+    }
+
+    fn time_of(&self, roots: &[u32], with_children: bool) -> Duration {
+        let family = if with_children { self.family(roots) } else { roots.to_vec() };
+        family.iter().filter_map(|id| self.0.get(id)).map(|(_, time)| *time).sum()
+    }
+
+    /// In MB.
+    fn memory_of(&self, roots: &[u32]) -> f64 {
+        self.family(roots).into_iter().filter_map(memory).sum::<u64>() as f64 / 1e3
+    }
+
+    fn family(&self, roots: &[u32]) -> Vec<u32> {
+        let mut found = roots.to_vec();
+        let mut next = 0;
+        while let Some(parent) = found.get(next).copied() {
+            found.extend(self.0.iter().filter(|(_, (of, _))| *of == parent).map(|(id, _)| *id));
+            next += 1;
+        }
+        found
+    }
+}
+
+/// From `/proc/<id>/stat`: `id (name) state parent ...`, of which the 14th to 17th are times.
+fn parent_and_time(id: u32) -> Option<(u32, Duration)> {
+    let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    let (_, rest) = stat.rsplit_once(')')?;
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    let parent = fields.get(1)?.parse().ok()?;
+    let ticks = fields.get(11..15)?.iter().filter_map(|field| field.parse::<u64>().ok()).sum();
+    Some((parent, ticks_long(ticks)))
+}
+
+fn ticks_long(ticks: u64) -> Duration {
+    Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
+}
+
+/// The proportional memory of a process, in kB.
+fn memory(id: u32) -> Option<u64> {
+    let rollup = fs::read_to_string(format!("/proc/{id}/smaps_rollup")).ok()?;
+    let line = rollup.lines().find(|line| line.starts_with("Pss:"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// The time that all cores together were busy, or taken away by the machine that this one runs on.
+fn machine() -> Duration {
+    let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+    let first = stat.lines().next().unwrap_or_default();
+    // cpu user nice system idle iowait irq softirq steal
+    let fields = first.split_whitespace().skip(1).map(|field| field.parse::<u64>().unwrap_or_default());
+    let busy = fields.take(8).enumerate().filter(|(place, _)| *place != 3 && *place != 4).map(|(_, ticks)| ticks);
+    ticks_long(busy.sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_this_process() {
+        let meter = Meter::start(&Processes { server: vec![std::process::id()], database: Vec::new() });
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_millis(200) {
+            std::hint::spin_loop();
+        }
+        let usage = meter.usage();
+        assert!(usage.client > 0.1 && usage.server > 0.1 && usage.server_memory > 1.0, "{usage:?}");
+        assert!(usage.database == 0.0 && usage.database_memory == 0.0, "{usage:?}");
+    }
+}

@@ -1,0 +1,80 @@
+//! What the targets of one work share: servers and databases on fresh data, started when first asked for.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tenure_harness::{MariaDb, Postgres};
+use tokio::sync::{Mutex, OnceCell};
+
+use crate::target::empty::Empty;
+use crate::target::etcd::Etcd;
+use crate::target::redis::{Fsync, Redis};
+use crate::target::store::Store;
+use crate::target::tenure::Cluster;
+use crate::target::zookeeper::ZooKeeper;
+
+/// The redo log that MariaDB has by default; the harness makes a smaller one, for tests.
+const MARIADB_OPTIONS: [&str; 1] = ["--innodb-log-file-size=96M"];
+
+/// Starts things, each once. All of them end with it.
+#[derive(Default)]
+pub struct Lab {
+    // The servers end before their databases.
+    clusters: Mutex<HashMap<(Store, usize), Arc<Cluster>>>,
+    postgres: OnceCell<Arc<Postgres>>,
+    mariadb: OnceCell<Arc<MariaDb>>,
+    etcd: OnceCell<Arc<Etcd>>,
+    zookeeper: OnceCell<Arc<ZooKeeper>>,
+    redis: Mutex<HashMap<Fsync, Arc<Redis>>>,
+    empty: OnceCell<Arc<Empty>>,
+}
+
+impl Lab {
+    /// The PostgreSQL of this work, with Debian's settings.
+    pub async fn postgres(&self) -> anyhow::Result<Arc<Postgres>> {
+        self.postgres.get_or_try_init(async || Ok(Arc::new(Postgres::start().await?))).await.cloned()
+    }
+
+    /// The MariaDB of this work, with Debian's settings.
+    pub async fn mariadb(&self) -> anyhow::Result<Arc<MariaDb>> {
+        let start = async || Ok(Arc::new(MariaDb::start_with(&MARIADB_OPTIONS).await?));
+        self.mariadb.get_or_try_init(start).await.cloned()
+    }
+
+    /// So many Tenure servers on one database of their own.
+    pub async fn cluster(&self, store: Store, servers: usize) -> anyhow::Result<Arc<Cluster>> {
+        let mut clusters = self.clusters.lock().await;
+        if let Some(cluster) = clusters.get(&(store, servers)) {
+            return Ok(Arc::clone(cluster));
+        }
+        let cluster = Arc::new(Cluster::start(store.fresh(self).await?, servers, &[]).await?);
+        clusters.insert((store, servers), Arc::clone(&cluster));
+        Ok(cluster)
+    }
+
+    /// The etcd of this work.
+    pub async fn etcd(&self) -> anyhow::Result<Arc<Etcd>> {
+        self.etcd.get_or_try_init(async || Ok(Arc::new(Etcd::start().await?))).await.cloned()
+    }
+
+    /// The ZooKeeper of this work.
+    pub async fn zookeeper(&self) -> anyhow::Result<Arc<ZooKeeper>> {
+        self.zookeeper.get_or_try_init(async || Ok(Arc::new(ZooKeeper::start().await?))).await.cloned()
+    }
+
+    /// The Redis of this work with this durability.
+    pub async fn redis(&self, fsync: Fsync) -> anyhow::Result<Arc<Redis>> {
+        let mut all = self.redis.lock().await;
+        if let Some(redis) = all.get(&fsync) {
+            return Ok(Arc::clone(redis));
+        }
+        let redis = Arc::new(Redis::start(fsync).await?);
+        all.insert(fsync, Arc::clone(&redis));
+        Ok(redis)
+    }
+
+    /// The server of this work that does nothing.
+    pub async fn empty(&self) -> anyhow::Result<Arc<Empty>> {
+        self.empty.get_or_try_init(async || Ok(Arc::new(Empty::start().await?))).await.cloned()
+    }
+}

@@ -1,0 +1,34 @@
+//! The bench of Tenure: one load generator, and the same work for Tenure and for the systems that people use instead, each
+//! started here on fresh data with durable settings, and measured in turn. `cargo xtask bench` builds and runs it.
+
+pub mod arguments;
+pub mod cpu;
+pub mod lab;
+pub mod machine;
+pub mod measure;
+pub mod report;
+pub mod result;
+pub mod run;
+pub mod target;
+pub mod work;
+
+use crate::arguments::Settings;
+
+/// Runs what is asked for, one work after the other.
+///
+/// # Errors
+/// If something could not be measured, after all the rest.
+pub async fn bench(settings: &Settings) -> anyhow::Result<()> {
+    let works = work::all();
+    let mut failures = Vec::new();
+    for work in works.iter().filter(|work| settings.wants_work(work.name)) {
+        let mut done = run::run(work, settings).await;
+        failures.append(&mut done.failures);
+        report::keep(work, done, settings)?;
+    }
+    if let Some(out) = &settings.out {
+        report::publish(&works, out)?;
+    }
+    anyhow::ensure!(failures.is_empty(), "failed:\n{}", failures.join("\n"));
+    Ok(())
+}

@@ -1,0 +1,107 @@
+//! Where a run took place: what its figures depend on.
+
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+use tenure_harness::find;
+
+use crate::measure::Latency;
+use crate::target::zookeeper;
+
+/// How often the disk is asked.
+const SYNCS: usize = 200;
+
+/// What is written before each sync, in bytes.
+const BLOCK: usize = 4 << 10;
+
+/// The machine, the disk and the programs.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Machine {
+    /// The day, in UTC: `2026-11-21`.
+    pub day: String,
+    /// The commit of Tenure.
+    pub commit: String,
+    /// What the processor calls itself.
+    pub processor: String,
+    /// How many cores there are, for clients, servers and databases together.
+    pub cores: usize,
+    /// In GB.
+    pub memory: f64,
+    /// The kernel's version.
+    pub kernel: String,
+    /// How long writing 4 KiB and syncing them takes, in the folder in which all data lie.
+    pub sync: Option<Latency>,
+    /// The programs with their versions.
+    pub versions: Vec<String>,
+}
+
+impl Machine {
+    /// Looks at this one.
+    ///
+    /// # Errors
+    /// If the temporary folder cannot be written.
+    pub fn look() -> anyhow::Result<Self> {
+        let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+        let kilobytes = field(&memory, "MemTotal").split(' ').next().and_then(|number| number.parse::<f64>().ok());
+        Ok(Self {
+            day: output("date", &["-u", "+%F"]),
+            commit: output("git", &["describe", "--always", "--dirty"]),
+            processor: field(&cpus, "model name"),
+            cores: std::thread::available_parallelism().map_or(0, Into::into),
+            memory: kilobytes.unwrap_or_default() / 1e6,
+            kernel: fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_string(),
+            sync: Some(sync()?),
+            versions: versions(),
+        })
+    }
+}
+
+/// The value of a line `name : value`.
+fn field(text: &str, name: &str) -> String {
+    let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_default();
+    line.split_once(':').map(|(_, value)| value.trim().to_string()).unwrap_or_default()
+}
+
+fn sync() -> anyhow::Result<Latency> {
+    let folder = tempfile::tempdir().context("making a temporary folder")?;
+    let file = OpenOptions::new().create_new(true).write(true).open(folder.path().join("file"))?;
+    file.write_all_at(&vec![1; SYNCS * BLOCK], 0)?;
+    file.sync_all()?;
+    let mut times: Vec<Duration> = Vec::new();
+    for at in 0..SYNCS {
+        let start = Instant::now();
+        file.write_all_at(&[2; BLOCK], (at * BLOCK) as u64)?;
+        file.sync_data()?;
+        times.push(start.elapsed());
+    }
+    Latency::of(times).context("no sync was measured")
+}
+
+fn versions() -> Vec<String> {
+    let of = |name: &str, package: &str| {
+        find(name, package).map(|program| output(&program.display().to_string(), &["--version"])).unwrap_or_default()
+    };
+    let java = fs::read_link(zookeeper::JAR).map(|jar| jar.display().to_string()).unwrap_or_default();
+    let zookeeper = java.trim_start_matches("zookeeper-").trim_end_matches(".jar").to_string();
+    let all = [
+        of("postgres", "postgresql"),
+        of("mariadbd", "mariadb-server"),
+        of("etcd", "etcd-server"),
+        format!("ZooKeeper {zookeeper}"),
+        of("redis-server", "redis-server"),
+    ];
+    all.into_iter().filter(|version| !version.is_empty()).collect()
+}
+
+/// The first line that a program prints. Empty if it cannot be had.
+fn output(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).current_dir(Path::new(env!("CARGO_MANIFEST_DIR"))).output();
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    text.lines().next().unwrap_or_default().trim().to_string()
+}

@@ -1,0 +1,24 @@
+//! Runs the bench.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use tenure_bench::arguments::{Arguments, Part};
+use tenure_bench::bench;
+use tenure_bench::target::empty;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let done = match arguments.part {
+        Some(Part::ServeEmpty { port }) => empty::serve(port).await,
+        None => bench(&arguments.settings()).await,
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tenure-bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

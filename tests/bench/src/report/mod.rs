@@ -1,0 +1,99 @@
+//! What is left of a run: the results as JSON, a page with tables, and pictures.
+
+mod chart;
+mod page;
+mod pictures;
+mod table;
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+
+use crate::arguments::Settings;
+use crate::machine::Machine;
+use crate::result::{Done, Record};
+use crate::work::Work;
+
+/// What is kept of a work: `results/<work>.json`.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Kept {
+    /// Where it was measured.
+    pub machine: Machine,
+    /// How often everything was measured.
+    pub rounds: u32,
+    /// For how long each measurement counted, in seconds.
+    pub seconds: f64,
+    /// The measurements.
+    pub records: Vec<Record>,
+}
+
+/// Shows the results of a work, and keeps them if that is asked for.
+///
+/// # Errors
+/// If they cannot be written.
+pub fn keep(work: &Work, done: Done, settings: &Settings) -> anyhow::Result<()> {
+    println!("\n{}", table::of_work(work, &done.records));
+    if let Some(goals) = table::goals([(work, done.records.as_slice())]) {
+        println!("{goals}");
+    }
+    let Some(out) = &settings.out else { return Ok(()) };
+    let seconds = settings.time.as_secs_f64();
+    let kept = Kept { machine: Machine::look()?, rounds: settings.rounds, seconds, records: done.records };
+    let file = file(out, work);
+    fs::create_dir_all(file.parent().unwrap_or(out)).context("making a folder for results")?;
+    fs::write(&file, lines(&kept)?).with_context(|| file.display().to_string())
+}
+
+/// Draws the pictures and writes the page, from all results that are kept.
+///
+/// # Errors
+/// If something cannot be read or written.
+pub fn publish(works: &[Work], out: &Path) -> anyhow::Result<()> {
+    let mut all = Vec::new();
+    for work in works {
+        let file = file(out, work);
+        let Ok(text) = fs::read_to_string(&file) else { continue };
+        let kept: Kept = serde_json::from_str(&text).with_context(|| file.display().to_string())?;
+        all.push((work, kept));
+    }
+    for picture in pictures::all() {
+        let Some((_, kept)) = all.iter().find(|(work, _)| work.name == picture.work) else { continue };
+        let file = out.join(picture.file());
+        fs::write(&file, chart::draw(&picture, &kept.records)).with_context(|| file.display().to_string())?;
+    }
+    page::write(&all, out)
+}
+
+fn file(out: &Path, work: &Work) -> std::path::PathBuf {
+    out.join("results").join(format!("{}.json", work.name))
+}
+
+/// JSON with one line for each measurement, so that changes can be read.
+fn lines(kept: &Kept) -> anyhow::Result<String> {
+    let head = serde_json::to_string(&Kept { machine: kept.machine.clone(), records: Vec::new(), ..*kept })?;
+    let records: Result<Vec<String>, _> = kept.records.iter().map(serde_json::to_string).collect();
+    let body = format!("[\n{}\n]", records?.join(",\n"));
+    // The records are the last field.
+    let head = head.strip_suffix("[]}").context("the records are not the last field")?;
+    Ok(format!("{head}{body}}}\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::Figures;
+
+    #[test]
+    fn reads_what_it_keeps() {
+        let figures = Figures { rate: Some(2.0), ..Figures::default() }.with("bytes", 3.0);
+        let record = Record { work: "pairs".into(), target: "etcd".into(), level: 16, round: 1, figures };
+        let kept = Kept { rounds: 3, records: vec![record.clone(), record], ..Kept::default() };
+        let text = lines(&kept).expect("lines");
+        assert_eq!(text.lines().count(), 4, "{text}");
+        let again: Kept = serde_json::from_str(&text).expect("kept");
+        assert_eq!((again.rounds, again.records.len()), (3, 2));
+        assert_eq!(again.records[1].figures.extra["bytes"], 3.0);
+    }
+}

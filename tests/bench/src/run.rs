@@ -1,0 +1,104 @@
+//! Runs a work: in each round, at each level, every target in turn.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::arguments::Settings;
+use crate::lab::Lab;
+use crate::measure::{Figures, Load};
+use crate::result::{Done, Record};
+use crate::work::{Candidate, Levels, Subject, Work};
+
+/// Between two measurements: what the last target still writes must not meet the next one.
+const SETTLING: Duration = Duration::from_millis(200);
+
+/// A client with a smaller share of the average turns than this is told of.
+const STARVED: f64 = 0.5;
+
+/// Runs it. What fails is told in the end; the rest is measured all the same.
+pub async fn run(work: &Work, settings: &Settings) -> Done {
+    let candidates: Vec<&Candidate> =
+        work.candidates.iter().filter(|candidate| settings.wants_target(&candidate.name)).collect();
+    let levels = match work.levels {
+        Levels::Concurrency => settings.concurrency.as_slice(),
+        Levels::Own { full, quick } => {
+            if settings.quick {
+                quick
+            } else {
+                full
+            }
+        }
+    };
+    let lab = Arc::new(Lab::default());
+    // Up from their first turn to the end. Dropped before the lab, in which their databases are.
+    let mut subjects: Vec<Option<Box<dyn Subject>>> = candidates.iter().map(|_| None).collect();
+    let mut done = Done::default();
+    let mut number = 0;
+    println!("\n== {}: {}", work.name, work.title);
+    for round in 1..=settings.rounds {
+        for level in levels.iter().copied() {
+            for (candidate, subject) in candidates.iter().zip(&mut subjects) {
+                if candidate.levels.is_some_and(|levels| !levels.contains(&level)) {
+                    continue;
+                }
+                let target = candidate.name.clone();
+                number += 1;
+                match turn(candidate, subject, &lab, &load(number, level, settings)).await {
+                    Ok(figures) => {
+                        say(round, level, &target, &figures);
+                        done.records.push(Record { work: work.name.to_string(), target, level, round, figures });
+                    }
+                    Err(error) => {
+                        // It is not known what it is good for now.
+                        *subject = None;
+                        println!("{round:>3} {level:>8}  {target:<24} FAILED: {error:#}");
+                        done.failures.push(format!("{}, {target}, {level}: {error:#}", work.name));
+                    }
+                }
+                if !settings.quick {
+                    tokio::time::sleep(SETTLING).await;
+                }
+            }
+        }
+    }
+    done
+}
+
+fn load(number: u64, level: usize, settings: &Settings) -> Load {
+    Load { number, level, warm_up: settings.time / 4, time: settings.time, quick: settings.quick }
+}
+
+async fn turn(
+    candidate: &Candidate,
+    subject: &mut Option<Box<dyn Subject>>,
+    lab: &Arc<Lab>,
+    load: &Load,
+) -> anyhow::Result<Figures> {
+    let subject = match subject {
+        Some(subject) => subject,
+        none => none.insert(candidate.start(lab).await?),
+    };
+    subject.measure(load).await
+}
+
+/// One line a measurement.
+fn say(round: u32, level: usize, target: &str, figures: &Figures) {
+    let rate = figures.rate.map_or_else(String::new, |rate| format!("{rate:.0}/s"));
+    let latency = figures.latency.map_or_else(String::new, |latency| {
+        format!("p50 {:.3}  p99 {:.3}  max {:.1} ms", latency.p50, latency.p99, latency.max)
+    });
+    let usage = figures.usage;
+    print!("{round:>3} {level:>8}  {target:<24} {rate:>11}  {latency:<40}");
+    print!("  cores: client {:.2} server {:.2}", usage.client, usage.server);
+    print!(" database {:.2} others {:.2}", usage.database, usage.others);
+    if let Some(share) = figures.fewest_turns.filter(|share| *share < STARVED) {
+        print!("  the slowest had {share:.2} of the average turns");
+    }
+    for (name, value) in &figures.extra {
+        print!("  {name} {value:.3}");
+    }
+    println!();
+    // A person who waits sees it also through a pipe.
+    let _ = std::io::stdout().flush();
+}

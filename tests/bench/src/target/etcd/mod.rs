@@ -1,0 +1,110 @@
+//! etcd, as Debian ships it (3.4), with its default settings: commits are durable.
+
+pub mod messages;
+
+use std::process::Command;
+
+use anyhow::Context;
+use http::uri::PathAndQuery;
+use prost::Message;
+use tenure_harness::{Served, find, free_port};
+use tonic::Request;
+use tonic::client::Grpc;
+use tonic::transport::{Channel, Endpoint};
+use tonic_prost::ProstCodec;
+
+use self::messages::{
+    LeaseGrantRequest, LeaseGrantResponse, LeaseRevokeRequest, LeaseRevokeResponse, LockRequest, LockResponse,
+    TxnRequest, TxnResponse, UnlockRequest, UnlockResponse,
+};
+use crate::cpu::Processes;
+use crate::target::{CONNECTIONS, accepts};
+
+/// One server.
+#[derive(Debug)]
+pub struct Etcd(Served);
+
+impl Etcd {
+    /// Starts one on fresh data.
+    pub async fn start() -> anyhow::Result<Self> {
+        let peers = format!("http://127.0.0.1:{}", free_port()?);
+        let command = |folder: &std::path::Path, port: u16| {
+            let clients = format!("http://127.0.0.1:{port}");
+            let mut command = Command::new(find("etcd", "etcd-server")?);
+            command.args(["--name", "bench", "--data-dir"]).arg(folder.join("data"));
+            command.args(["--listen-client-urls", &clients, "--advertise-client-urls", &clients]);
+            command.args(["--listen-peer-urls", &peers, "--initial-advertise-peer-urls", &peers]);
+            command.args(["--initial-cluster", &format!("bench={peers}")]);
+            Ok(command)
+        };
+        Ok(Self(Served::start("etcd", command, accepts).await?))
+    }
+
+    /// Whose processor time counts.
+    pub fn processes(&self) -> Processes {
+        Processes { server: self.0.process_id().into_iter().collect(), database: Vec::new() }
+    }
+
+    /// Opens the connections that all clients share.
+    pub async fn connections(&self) -> anyhow::Result<Vec<Connection>> {
+        let mut connections = Vec::new();
+        for _ in 0..CONNECTIONS {
+            connections.push(self.connection().await?);
+        }
+        Ok(connections)
+    }
+
+    /// Opens one connection.
+    pub async fn connection(&self) -> anyhow::Result<Connection> {
+        let url = format!("http://127.0.0.1:{}", self.0.port());
+        Ok(Connection(Grpc::new(Endpoint::from_shared(url)?.connect().await?)))
+    }
+}
+
+/// A connection: clones share it.
+#[derive(Clone, Debug)]
+pub struct Connection(Grpc<Channel>);
+
+impl Connection {
+    /// Tries a transaction.
+    pub async fn txn(&mut self, request: TxnRequest) -> anyhow::Result<TxnResponse> {
+        self.call("/etcdserverpb.KV/Txn", request).await
+    }
+
+    /// Makes a lease, and returns its id.
+    pub async fn grant_lease(&mut self, seconds: i64) -> anyhow::Result<i64> {
+        let request = LeaseGrantRequest { ttl: seconds, id: 0 };
+        let lease: LeaseGrantResponse = self.call("/etcdserverpb.Lease/LeaseGrant", request).await?;
+        Ok(lease.id)
+    }
+
+    /// Ends a lease, and with it all that is bound to it.
+    pub async fn revoke_lease(&mut self, id: i64) -> anyhow::Result<()> {
+        let _: LeaseRevokeResponse = self.call("/etcdserverpb.Lease/LeaseRevoke", LeaseRevokeRequest { id }).await?;
+        Ok(())
+    }
+
+    /// Waits for the lock of this name, and returns the key that stands for the hold.
+    pub async fn lock(&mut self, name: &str, lease: i64) -> anyhow::Result<Vec<u8>> {
+        let request = LockRequest { name: name.as_bytes().to_vec(), lease };
+        let response: LockResponse = self.call("/v3lockpb.Lock/Lock", request).await?;
+        Ok(response.key)
+    }
+
+    /// Gives a hold back.
+    pub async fn unlock(&mut self, key: Vec<u8>) -> anyhow::Result<()> {
+        let _: UnlockResponse = self.call("/v3lockpb.Lock/Unlock", UnlockRequest { key }).await?;
+        Ok(())
+    }
+
+    async fn call<M, A>(&mut self, path: &'static str, message: M) -> anyhow::Result<A>
+    where
+        M: Message + 'static,
+        A: Message + Default + 'static,
+    {
+        self.0.ready().await.context("etcd is gone")?;
+        let codec: ProstCodec<M, A> = ProstCodec::default();
+        let answer = self.0.unary(Request::new(message), PathAndQuery::from_static(path), codec).await?;
+        Ok(answer.into_inner())
+    }
+}

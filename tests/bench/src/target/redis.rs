@@ -1,0 +1,62 @@
+//! Redis, as Debian ships it, with the append-only file that makes it durable, or nearly.
+
+use std::path::Path;
+use std::process::Command;
+
+use redis::aio::MultiplexedConnection;
+use tenure_harness::{Served, find};
+
+use crate::cpu::Processes;
+use crate::target::{CONNECTIONS, accepts};
+
+/// When the append-only file is synced to disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fsync {
+    /// Before each answer: as durable as the others.
+    Always,
+    /// Once a second, which is its default: a crash of the machine takes up to two seconds of locks with it.
+    EverySecond,
+}
+
+impl Fsync {
+    /// The word of Redis for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Always => "always",
+            Self::EverySecond => "everysec",
+        }
+    }
+}
+
+/// One server.
+#[derive(Debug)]
+pub struct Redis(Served);
+
+impl Redis {
+    /// Starts one on fresh data.
+    pub async fn start(fsync: Fsync) -> anyhow::Result<Self> {
+        let command = |folder: &Path, port: u16| {
+            let mut command = Command::new(find("redis-server", "redis-server")?);
+            command.args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--dir"]).arg(folder);
+            // Snapshots beside the append-only file would only cost it time.
+            command.args(["--appendonly", "yes", "--appendfsync", fsync.word(), "--save", ""]);
+            Ok(command)
+        };
+        Ok(Self(Served::start("Redis", command, accepts).await?))
+    }
+
+    /// Whose processor time counts.
+    pub fn processes(&self) -> Processes {
+        Processes { server: self.0.process_id().into_iter().collect(), database: Vec::new() }
+    }
+
+    /// Opens the connections that all clients share. Each sends what several clients ask for at once together.
+    pub async fn connections(&self) -> anyhow::Result<Vec<MultiplexedConnection>> {
+        let client = redis::Client::open(format!("redis://127.0.0.1:{}", self.0.port()))?;
+        let mut connections = Vec::new();
+        for _ in 0..CONNECTIONS {
+            connections.push(client.get_multiplexed_async_connection().await?);
+        }
+        Ok(connections)
+    }
+}

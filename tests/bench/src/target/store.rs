@@ -1,0 +1,60 @@
+//! Where state is kept.
+
+use crate::cpu::Processes;
+use crate::lab::Lab;
+
+/// A kind of database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Store {
+    /// A file of the server's own.
+    Sqlite,
+    /// PostgreSQL.
+    Postgres,
+    /// MariaDB.
+    MariaDb,
+}
+
+/// A fresh database.
+#[derive(Clone, Debug)]
+pub struct Database {
+    /// Its URL. None: a file in the server's own folder.
+    pub url: Option<String>,
+    /// The process that serves it, if it has one of its own.
+    pub process: Option<u32>,
+}
+
+impl Database {
+    /// Whose processor time counts where clients come to the database itself.
+    pub fn processes(&self) -> Processes {
+        Processes { server: Vec::new(), database: self.process.into_iter().collect() }
+    }
+}
+
+impl Store {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Sqlite, Self::Postgres, Self::MariaDb];
+
+    /// The last part of a target's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sqlite => "sqlite",
+            Self::Postgres => "postgres",
+            Self::MariaDb => "mariadb",
+        }
+    }
+
+    /// A fresh database of this kind.
+    pub async fn fresh(self, lab: &Lab) -> anyhow::Result<Database> {
+        Ok(match self {
+            Self::Sqlite => Database { url: None, process: None },
+            Self::Postgres => {
+                let postgres = lab.postgres().await?;
+                Database { url: Some(postgres.create_database().await?), process: postgres.process_id() }
+            }
+            Self::MariaDb => {
+                let mariadb = lab.mariadb().await?;
+                Database { url: Some(mariadb.create_database().await?), process: mariadb.process_id() }
+            }
+        })
+    }
+}

@@ -1,0 +1,71 @@
+//! ZooKeeper, as Debian ships it, standing alone, with its default settings: it syncs its log to disk before it answers.
+//!
+//! The client is a small one of our own, on the bench's own threads: what is written while it writes goes out together, and
+//! answers are told apart by their order. Those in the registry bring another runtime with threads of its own.
+
+mod connection;
+mod wire;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Context;
+use tenure_harness::{Served, find};
+
+pub use self::connection::Connection;
+use crate::cpu::Processes;
+use crate::target::CONNECTIONS;
+
+/// Where Debian's package puts it.
+pub const JAR: &str = "/usr/share/java/zookeeper.jar";
+const MAIN: &str = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
+
+/// What its own start script gives the Java heap, in MB.
+const HEAP: u32 = 1000;
+
+/// One server.
+#[derive(Debug)]
+pub struct ZooKeeper(Served);
+
+impl ZooKeeper {
+    /// Starts one on fresh data.
+    pub async fn start() -> anyhow::Result<Self> {
+        let command = |folder: &Path, port: u16| {
+            let data = folder.join("data");
+            fs::create_dir(&data).context("making ZooKeeper's data folder")?;
+            let config = folder.join("zoo.cfg");
+            let text = format!(
+                "tickTime=2000\ndataDir={}\nclientPort={port}\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n",
+                data.display()
+            );
+            fs::write(&config, text).context("writing zoo.cfg")?;
+            let mut command = Command::new(find("java", "default-jre-headless")?);
+            command.args([&format!("-Xmx{HEAP}m"), "-cp", JAR, MAIN]).arg(config);
+            Ok(command)
+        };
+        Ok(Self(Served::start("ZooKeeper", command, opens_sessions).await?))
+    }
+
+    /// Whose processor time counts.
+    pub fn processes(&self) -> Processes {
+        Processes { server: self.0.process_id().into_iter().collect(), database: Vec::new() }
+    }
+
+    /// Opens the connections that all clients share, each a session.
+    pub async fn connections(&self) -> anyhow::Result<Vec<Connection>> {
+        let mut connections = Vec::new();
+        for _ in 0..CONNECTIONS {
+            connections.push(Connection::open(self.0.port()).await?);
+        }
+        Ok(connections)
+    }
+}
+
+/// It listens before it serves.
+async fn opens_sessions(port: u16) -> bool {
+    match Connection::open(port).await {
+        Ok(connection) => connection.close().await.is_ok(),
+        Err(_) => false,
+    }
+}

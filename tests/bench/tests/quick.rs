@@ -1,0 +1,29 @@
+//! The short form of the bench runs, and measures every target of every work. How fast they are is not asked.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
+
+use tenure_bench::report::Kept;
+use tenure_bench::work;
+
+#[test]
+fn measures_every_target() {
+    let out = tempfile::tempdir().expect("a folder");
+    let mut bench = Command::new(env!("CARGO_BIN_EXE_tenure-bench"));
+    let status = bench.args(["--quick", "--out"]).arg(out.path()).status().expect("the bench");
+    assert!(status.success(), "{status}");
+
+    for work in work::all() {
+        let file = out.path().join("results").join(format!("{}.json", work.name));
+        let text = fs::read_to_string(file).expect("results");
+        let kept: Kept = serde_json::from_str(&text).expect("results as JSON");
+        let measured: BTreeSet<&str> = kept.records.iter().map(|record| record.target.as_str()).collect();
+        let meant: BTreeSet<&str> = work.candidates.iter().map(|candidate| candidate.name.as_str()).collect();
+        assert_eq!(measured, meant, "of {}", work.name);
+    }
+    let page = fs::read_to_string(out.path().join("README.md")).expect("a page");
+    assert!(page.contains("### pairs") && page.contains("](pairs-rate.svg)"), "{page}");
+    let picture = fs::read_to_string(out.path().join("pairs-rate.svg")).expect("a picture");
+    assert!(picture.contains("Tenure, library, PostgreSQL"), "{picture}");
+}

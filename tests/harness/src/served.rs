@@ -1,0 +1,56 @@
+//! Any other program that serves on a port.
+
+use std::path::Path;
+use std::process::Command;
+
+use rustix::process::Signal;
+
+use crate::folder::Folder;
+use crate::port;
+use crate::process::Process;
+
+/// A program on a free port of 127.0.0.1, with a folder of its own.
+#[derive(Debug)]
+pub struct Served {
+    process: Process,
+    port: u16,
+}
+
+impl Served {
+    /// Starts what `command` makes of the folder and the port, and waits until it is `ready`. SIGTERM ends it.
+    ///
+    /// # Errors
+    /// If there is no command or it does not become ready; with the end of its log.
+    pub async fn start(
+        name: &'static str,
+        command: impl FnOnce(&Path, u16) -> anyhow::Result<Command>,
+        ready: impl AsyncFn(u16) -> bool,
+    ) -> anyhow::Result<Self> {
+        let folder = Folder::create(None, Signal::TERM)?;
+        let port = port::free()?;
+        let command = command(folder.path(), port)?;
+        let mut process = Process::new(name, command, folder, None, Signal::TERM);
+        process.start(async || ready(port).await).await?;
+        Ok(Self { process, port })
+    }
+
+    /// The port of 127.0.0.1 that it listens on.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The id of its process.
+    #[must_use]
+    pub fn process_id(&self) -> Option<u32> {
+        self.process.id()
+    }
+
+    /// Kills it and all that it started with SIGKILL.
+    ///
+    /// # Errors
+    /// If it survives that.
+    pub async fn kill(&mut self) -> anyhow::Result<()> {
+        self.process.kill().await
+    }
+}

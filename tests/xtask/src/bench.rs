@@ -1,0 +1,20 @@
+//! The bench, in release builds.
+
+use crate::packages;
+use crate::programs::{cargo, program, root};
+
+/// Where the results are kept.
+const OUT: &str = "tests/bench";
+
+/// With these arguments the results go elsewhere, or are no whole that would be worth keeping.
+const NOT_KEPT: [&str; 4] = ["--help", "--out", "--quick", "--target"];
+
+/// Installs and builds what it takes, and runs it.
+pub fn run(arguments: &[String]) -> anyhow::Result<()> {
+    packages::provide()?;
+    cargo(&["build", "--locked", "--release", "--package", "tenure-server", "--package", "tenure-bench", "--bins"])
+        .run()?;
+    let keeps = !arguments.iter().any(|argument| NOT_KEPT.iter().any(|other| argument.starts_with(other)));
+    let out: &[&str] = if keeps { &["--out", OUT] } else { &[] };
+    program(root().join("target/release/tenure-bench")).args(out).args(arguments).run()
+}
