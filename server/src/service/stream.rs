@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::pin::Pin;
 use std::time::Duration;
 
+use prost::Message;
 use tenure_core::StreamId;
 use tenure_proto::v1;
 use tenure_proto::v1::answer::Kind as Answered;
@@ -17,6 +18,7 @@ use tonic::{Request, Response, Status, Streaming};
 
 use super::grpc::MAX_MESSAGE;
 use super::problem::Problem;
+use super::watch::{Watch, messages};
 use super::{Api, Via, bounds, convert};
 use crate::node::Node;
 use crate::sequencer::{Namespace, Notice, Refusal, StreamEnd};
@@ -206,8 +208,7 @@ impl Connection {
         }
         let cancel = CancellationToken::new();
         self.under_way.insert(id, cancel.clone());
-        let task =
-            Task { api: self.api.clone(), via: Via::Stream(self.id), id, responses: self.responses.clone(), cancel };
+        let task = Task { api: self.api.clone(), stream: self.id, id, responses: self.responses.clone(), cancel };
         let done = self.done.0.clone();
         tokio::spawn(async move {
             task.run(kind).await;
@@ -248,7 +249,7 @@ impl Connection {
 /// A command that is under way.
 struct Task {
     api: Api,
-    via: Via,
+    stream: StreamId,
     id: u64,
     responses: Responses,
     cancel: CancellationToken,
@@ -256,15 +257,13 @@ struct Task {
 
 impl Task {
     async fn run(self, kind: Commanded) {
-        let api = &self.api;
+        let (api, via) = (&self.api, Via::Stream(self.stream));
         let answer = match kind {
-            Commanded::OpenSession(request) => api.open_session(request, self.via).await.map(Answered::OpenSession),
-            Commanded::AttachSession(request) => {
-                api.attach_session(request, self.via).await.map(Answered::AttachedSession)
-            }
+            Commanded::OpenSession(request) => api.open_session(request, via).await.map(Answered::OpenSession),
+            Commanded::AttachSession(request) => api.attach_session(request, via).await.map(Answered::AttachedSession),
             Commanded::CloseSession(request) => api.close_session(request).await.map(Answered::CloseSession),
             Commanded::Acquire(request) => {
-                let acquire = api.acquire(request, self.via, &self.cancel);
+                let acquire = api.acquire(request, via, &self.cancel);
                 tokio::select! {
                     answer = acquire => answer.map(Answered::Acquire),
                     // Dropped while it waits: the place in the queue is kept for a while.
@@ -273,7 +272,7 @@ impl Task {
             }
             Commanded::Release(request) => api.release(request).await.map(Answered::Release),
             Commanded::CancelAcquire(request) => api.cancel_acquire(request).await.map(Answered::CancelAcquire),
-            Commanded::Watch(request) => match api.watch(request).await {
+            Commanded::Watch(request) => match api.watch(request, self.stream.0).await {
                 Ok(watch) => return self.relay(watch).await,
                 Err(problem) => Err(problem),
             },
@@ -284,7 +283,7 @@ impl Task {
             Commanded::UpdateClaim(request) => api.update_claim(request).await.map(Answered::UpdateClaim),
             Commanded::GetLock(request) => api.get_lock(request).await.map(Answered::GetLock),
             Commanded::GetSession(request) => api.get_session(request).await.map(Answered::GetSession),
-            Commanded::JoinGroup(request) => api.join_group(request, self.via).await.map(Answered::JoinGroup),
+            Commanded::JoinGroup(request) => api.join_group(request, via).await.map(Answered::JoinGroup),
             Commanded::LeaveGroup(request) => api.leave_group(request).await.map(Answered::LeaveGroup),
             Commanded::ConfigureGroup(request) => api.configure_group(request).await.map(Answered::ConfigureGroup),
             Commanded::Assign(request) => api.assign_group(request).await.map(Answered::Assign),
@@ -296,19 +295,21 @@ impl Task {
         send(&self.responses, self.id, answer).await;
     }
 
-    async fn relay(&self, watch: super::watch::Watch) {
-        let (told, mut tellings) = mpsc::channel(1);
+    async fn relay(&self, mut watch: Watch) {
         let relay = async {
-            while let Some(telling) = tellings.recv().await {
-                if !send(&self.responses, self.id, Answered::Watch(telling)).await {
-                    return;
+            while let Some(wire) = watch.next().await {
+                for message in messages(wire) {
+                    let Ok(telling) = v1::WatchResponse::decode(message) else { return };
+                    if !send(&self.responses, self.id, Answered::Watch(telling)).await {
+                        return;
+                    }
                 }
             }
         };
         tokio::select! {
             () = self.cancel.cancelled() => {}
             () = self.responses.closed() => {}
-            _ = async { tokio::join!(watch.run(told), relay) } => {}
+            () = relay => {}
         }
     }
 }
