@@ -270,8 +270,7 @@ impl Connection {
     }
 
     fn spawn(&self, id: u64, cancel: CancellationToken, job: Job) {
-        let task =
-            Task { api: self.api.clone(), via: Via::Stream(self.id), id, responses: self.responses.clone(), cancel };
+        let task = Task { api: self.api.clone(), stream: self.id, id, responses: self.responses.clone(), cancel };
         let done = self.done.0.clone();
         tokio::spawn(async move {
             task.run(job).await;

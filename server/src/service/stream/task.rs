@@ -1,14 +1,17 @@
 //! Commands that have a task of their own, since they may wait.
 
+use prost::Message;
+use tenure_core::StreamId;
 use tenure_proto::v1;
 use tenure_proto::v1::answer::Kind as Answered;
 use tenure_proto::v1::command::Kind as Commanded;
-use tokio::sync::mpsc;
+use tokio_stream::StreamExt;
 use tokio_util::sync::CancellationToken;
 
 use super::Responses;
 use crate::sequencer::{Decided, Namespace};
 use crate::service::acquire::Acquiring;
+use crate::service::watch::{Watch, messages};
 use crate::service::{Api, Via};
 
 /// What a task has to do.
@@ -29,7 +32,7 @@ pub(super) struct Waiting {
 /// A command that is under way.
 pub(super) struct Task {
     pub(super) api: Api,
-    pub(super) via: Via,
+    pub(super) stream: StreamId,
     pub(super) id: u64,
     pub(super) responses: Responses,
     pub(super) cancel: CancellationToken,
@@ -44,15 +47,13 @@ impl Task {
     }
 
     async fn carry_out(self, kind: Commanded) {
-        let api = &self.api;
+        let (api, via) = (&self.api, Via::Stream(self.stream));
         let answer = match kind {
-            Commanded::OpenSession(request) => api.open_session(request, self.via).await.map(Answered::OpenSession),
-            Commanded::AttachSession(request) => {
-                api.attach_session(request, self.via).await.map(Answered::AttachedSession)
-            }
+            Commanded::OpenSession(request) => api.open_session(request, via).await.map(Answered::OpenSession),
+            Commanded::AttachSession(request) => api.attach_session(request, via).await.map(Answered::AttachedSession),
             Commanded::CloseSession(request) => api.close_session(request).await.map(Answered::CloseSession),
             Commanded::Acquire(request) => {
-                let acquire = api.acquire(request, self.via, &self.cancel);
+                let acquire = api.acquire(request, via, &self.cancel);
                 tokio::select! {
                     answer = acquire => answer.map(Answered::Acquire),
                     // Dropped while it waits: the place in the queue is kept for a while.
@@ -60,7 +61,7 @@ impl Task {
                 }
             }
             Commanded::CancelAcquire(request) => api.cancel_acquire(request).await.map(Answered::CancelAcquire),
-            Commanded::Watch(request) => match api.watch(request).await {
+            Commanded::Watch(request) => match api.watch(request, self.stream.0).await {
                 Ok(watch) => return self.relay(watch).await,
                 Err(problem) => Err(problem),
             },
@@ -71,7 +72,7 @@ impl Task {
             Commanded::UpdateClaim(request) => api.update_claim(request).await.map(Answered::UpdateClaim),
             Commanded::GetLock(request) => api.get_lock(request).await.map(Answered::GetLock),
             Commanded::GetSession(request) => api.get_session(request).await.map(Answered::GetSession),
-            Commanded::JoinGroup(request) => api.join_group(request, self.via).await.map(Answered::JoinGroup),
+            Commanded::JoinGroup(request) => api.join_group(request, via).await.map(Answered::JoinGroup),
             Commanded::LeaveGroup(request) => api.leave_group(request).await.map(Answered::LeaveGroup),
             Commanded::ConfigureGroup(request) => api.configure_group(request).await.map(Answered::ConfigureGroup),
             Commanded::Assign(request) => api.assign_group(request).await.map(Answered::Assign),
@@ -87,7 +88,7 @@ impl Task {
     async fn wait(self, waiting: Waiting) {
         let Waiting { namespace, acquiring, decided } = waiting;
         let answer = tokio::select! {
-            answer = self.api.conclude(&namespace, &acquiring, decided, self.via, &self.cancel) => answer,
+            answer = self.api.conclude(&namespace, &acquiring, decided, Via::Stream(self.stream), &self.cancel) => answer,
             // Dropped while it waits: the place in the queue is kept for a while.
             () = self.responses.closed() => return,
         };
@@ -95,19 +96,21 @@ impl Task {
         send(&self.responses, self.id, answer).await;
     }
 
-    async fn relay(&self, watch: crate::service::watch::Watch) {
-        let (told, mut tellings) = mpsc::channel(1);
+    async fn relay(&self, mut watch: Watch) {
         let relay = async {
-            while let Some(telling) = tellings.recv().await {
-                if !send(&self.responses, self.id, Answered::Watch(telling)).await {
-                    return;
+            while let Some(wire) = watch.next().await {
+                for message in messages(wire) {
+                    let Ok(telling) = v1::WatchResponse::decode(message) else { return };
+                    if !send(&self.responses, self.id, Answered::Watch(telling)).await {
+                        return;
+                    }
                 }
             }
         };
         tokio::select! {
             () = self.cancel.cancelled() => {}
             () = self.responses.closed() => {}
-            _ = async { tokio::join!(watch.run(told), relay) } => {}
+            () = relay => {}
         }
     }
 }
