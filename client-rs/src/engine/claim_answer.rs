@@ -51,7 +51,7 @@ impl Engine {
                 let again = now.after(claim.backoff.next_pause());
                 self.timers.set(again, Timer::Claim(Arc::clone(id), key));
             } else if let Some(ClaimStage::Asking(acquiring)) = self.end_claim_stage(id, key, now) {
-                let holder = answer.holder.map(Claim::from);
+                let holder = answer.holder.map(|holder| Claim::from(*holder));
                 let _ = acquiring.reply.send(Ok(Attempt::Busy(Busy { holder })));
             }
             return;

@@ -70,7 +70,7 @@ impl Acquiring {
             token,
             session_id: if self.brief { String::new() } else { self.session.to_string() },
             ttl: ttl.map(convert::duration),
-            claim: (!self.brief).then(|| convert::claim(claim)),
+            claim: (!self.brief).then(|| Box::new(convert::claim(claim))),
             holder: None,
             revision: revision.max(token),
         }
@@ -323,7 +323,7 @@ fn busy(session: &Text, blocker: &Claim, ttl: Option<Duration>, revision: u64) -
         session_id: session.to_string(),
         ttl: ttl.map(convert::duration),
         claim: None,
-        holder: Some(convert::claim(blocker)),
+        holder: Some(Box::new(convert::claim(blocker))),
         revision,
     }
 }
