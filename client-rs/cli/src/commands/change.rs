@@ -147,9 +147,9 @@ mod tests {
 
     #[test]
     fn a_conflict_tells_who_has_it() {
-        let held = AcquireResponse { holder: Some(claim(41)), ..Default::default() };
+        let held = AcquireResponse { holder: Some(Box::new(claim(41))), ..Default::default() };
         assert_eq!(describe_answer(&asked(), &held), "nightly: not acquired: held by session host-b, token 41");
-        let queued = AcquireResponse { holder: Some(claim(0)), ..Default::default() };
+        let queued = AcquireResponse { holder: Some(Box::new(claim(0))), ..Default::default() };
         assert_eq!(describe_answer(&asked(), &queued), "nightly: not acquired: session host-b waits ahead");
     }
 }
