@@ -7,7 +7,7 @@ use tenure_proto::v1::answer::Kind as Answered;
 use tokio::time::Instant;
 
 use super::task::{Job, Waiting, send_all};
-use super::{Connection, Doing};
+use super::{Connection, Doing, twice};
 use crate::sequencer::{Decisions, Refusal, Tag, Told};
 use crate::service::acquire::{Acquiring, Standing, decided_session};
 use crate::service::problem::Problem;
@@ -112,6 +112,9 @@ impl Connection {
             let kept = namespace.keep_all_alive(sessions, self.id).unwrap_or_default();
             let mut refused = Vec::new();
             for (place, (tag, acquiring)) in acquires.into_iter().enumerate() {
+                if self.under_way.contains_key(&tag.id) {
+                    return Err(twice());
+                }
                 if let Some(Err(why)) = kept.get(place) {
                     refused.push(refusal(tag.id, &not_kept(acquiring.session(), *why)));
                 } else {

@@ -220,12 +220,14 @@ impl Connection {
     async fn command(&mut self, command: v1::Command, round: &mut Round) -> Result<(), Problem> {
         let id = command.id;
         if id == 0 || self.under_way.contains_key(&id) {
-            return Err(Problem::field("commands.id", "not 0, and no id twice at once"));
+            return Err(twice());
         }
         let Some(kind) = command.kind else {
             return self.refuse(id, &Problem::field("commands.kind", "one of the kinds that this server knows")).await;
         };
         if let Commanded::Cancel(cancel) = &kind {
+            // It may be about a command of the same message.
+            self.submit(std::mem::take(round)).await?;
             match self.under_way.get_mut(&cancel.command_id) {
                 Some(Doing::Task(command)) => command.cancel(),
                 Some(Doing::Direct(command)) => command.cancel(),
@@ -309,4 +311,9 @@ impl Connection {
         self.send(id, Answered::Refusal(problem.to_refusal())).await;
         Ok(())
     }
+}
+
+/// The refusal of a command whose number is in use.
+fn twice() -> Problem {
+    Problem::field("commands.id", "not 0, and no id twice at once")
 }

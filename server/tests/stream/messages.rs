@@ -1,0 +1,128 @@
+//! What comes of the commands of one message.
+
+use std::time::{Duration, Instant};
+
+use tenure_core::Revision;
+use tenure_proto::v1::CancelCommand;
+use tenure_proto::v1::answer::Kind as Answered;
+use tenure_proto::v1::command::Kind;
+use tonic::Code;
+
+use crate::cluster::{Cluster, within};
+use crate::talk::{Talk, acquire, refused, release, token};
+
+#[tokio::test]
+async fn each_command_of_a_message_is_answered() {
+    let cluster = Cluster::start(1).await;
+    let caller = cluster.caller(0).await;
+    let mut talk = Talk::begin(&caller, &["default"]).await;
+    let name = |id: u64| format!("lock/{id}");
+    talk.say((10..510).map(|id| (id, acquire("", &name(id))))).await;
+    let granted = talk.answers(10..510).await;
+    assert_eq!(caller.holder(&name(77)).await, Some(("ann".to_owned(), token(&granted[&77]))));
+    talk.say(granted.iter().map(|(id, answer)| (id + 1_000, release("", &name(*id), token(answer))))).await;
+    let released = talk.answers(1_010..1_510).await;
+    assert!(released.values().all(|answer| matches!(answer, Answered::Release(_))));
+    assert_eq!(caller.holder(&name(77)).await, None);
+}
+
+#[tokio::test]
+async fn commands_of_one_message_cost_few_appends() {
+    let cluster = Cluster::start(1).await;
+    let caller = cluster.caller(0).await;
+    let mut talk = Talk::begin(&caller, &["default"]).await;
+    let before = cluster.database.log("default").len();
+    talk.say((10..510).map(|id| (id, acquire("", &format!("lock/{id}"))))).await;
+    talk.answers(10..510).await;
+    assert_eq!(cluster.database.log("default").len(), before + 1, "they were decided together");
+}
+
+#[tokio::test]
+async fn what_is_out_of_bounds_is_refused_alone() {
+    let cluster = Cluster::start(1).await;
+    let caller = cluster.caller(0).await;
+    let mut talk = Talk::begin(&caller, &["default"]).await;
+    talk.say([(10, acquire("", "a")), (11, acquire("", "")), (12, acquire("UPPER", "a")), (13, release("", "b", 0))])
+        .await;
+    let answers = talk.answers(10..14).await;
+    token(&answers[&10]);
+    for id in 11..14 {
+        assert_eq!(refused(&answers[&id]), "INVALID_FIELD", "{id}");
+    }
+}
+
+#[tokio::test]
+async fn one_message_may_be_about_several_namespaces() {
+    let cluster = Cluster::start(1).await;
+    let caller = cluster.caller(0).await;
+    let mut talk = Talk::begin(&caller, &["default", "other"]).await;
+    let namespace = |id: u64| if id.is_multiple_of(2) { "default" } else { "other" };
+    talk.say((10..20).map(|id| (id, acquire(namespace(id), &format!("lock/{id}"))))).await;
+    let granted = talk.answers(10..20).await;
+    for (id, answer) in &granted {
+        talk.say([(id + 100, release(namespace(*id), &format!("lock/{id}"), token(answer)))]).await;
+        let released = talk.answers([id + 100]).await;
+        assert!(matches!(released[&(id + 100)], Answered::Release(_)), "held in its own namespace");
+    }
+}
+
+#[tokio::test]
+async fn an_acquire_may_be_cancelled_in_the_same_message() {
+    let cluster = Cluster::start(1).await;
+    let caller = cluster.caller(0).await;
+    let mut talk = Talk::begin(&caller, &["default"]).await;
+    caller.hold("bob", "a").await;
+    let cancel = Kind::Cancel(CancelCommand { command_id: 10 });
+    talk.say([(10, acquire("", "a")), (11, cancel)]).await;
+    let answers = talk.answers([10, 11]).await;
+    assert!(matches!(&answers[&10], Answered::Acquire(answer) if !answer.acquired));
+    caller.waiters("a", 0).await;
+}
+
+#[tokio::test]
+async fn a_number_that_is_used_twice_ends_the_stream_and_nothing_is_done() {
+    let cluster = Cluster::start(1).await;
+    let caller = cluster.caller(0).await;
+    let mut talk = Talk::begin(&caller, &["default"]).await;
+    talk.say([(10, acquire("", "a")), (10, acquire("", "b"))]).await;
+    assert_eq!(talk.end().await.code(), Code::InvalidArgument);
+    for name in ["a", "b"] {
+        assert_eq!(caller.holder(name).await, None);
+    }
+    assert_eq!(cluster.database.revision("default"), Revision(1), "but for the session");
+}
+
+#[tokio::test]
+async fn a_session_that_is_not_attached_to_the_stream_is_granted_nothing() {
+    let cluster = Cluster::start(1).await;
+    let caller = cluster.caller(0).await;
+    let _first = Talk::begin(&caller, &["default"]).await;
+    let mut second = Talk::begin(&caller, &[]).await;
+    second.say([(10, acquire("", "a"))]).await;
+    assert_eq!(refused(&second.answers([10]).await[&10]), "NOT_ATTACHED");
+    assert_eq!(caller.holder("a").await, None);
+}
+
+#[tokio::test]
+async fn commands_that_the_store_keeps_waiting_are_answered_in_time() {
+    let cluster = Cluster::start(1).await;
+    let caller = cluster.caller(0).await;
+    let mut talk = Talk::begin(&caller, &["default"]).await;
+    let held_up = cluster.database.hold_appends();
+    let asked = Instant::now();
+    talk.say([(10, acquire("", "a"))]).await;
+    let answers = talk.answers([10]).await;
+    assert_eq!(refused(&answers[&10]), "OUTCOME_UNKNOWN");
+    assert!(asked.elapsed() >= Duration::from_secs(9), "not before its time");
+    // The number may be used again, and the late outcome is not taken for an answer to that.
+    talk.say([(10, acquire("", "b"))]).await;
+    drop(held_up);
+    let granted = token(&talk.answers([10]).await[&10]);
+    assert_eq!(caller.holder("b").await, Some(("ann".to_owned(), granted)));
+    within(async {
+        while caller.holder("a").await.is_some() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}

@@ -1,0 +1,102 @@
+//! A client's end of a stream.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tenure_proto::v1::answer::Kind as Answered;
+use tenure_proto::v1::client_service_client::ClientServiceClient;
+use tenure_proto::v1::command::Kind;
+use tenure_proto::v1::{AcquireRequest, Command, OpenSessionRequest, ReleaseRequest, StreamRequest, StreamResponse};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Status, Streaming};
+
+use crate::cluster::{Caller, within};
+
+pub struct Talk {
+    requests: mpsc::Sender<StreamRequest>,
+    responses: Streaming<StreamResponse>,
+}
+
+impl Talk {
+    /// A stream with a session `ann` in each of these namespaces.
+    pub async fn begin(caller: &Caller, namespaces: &[&str]) -> Self {
+        let (requests, outgoing) = mpsc::channel(8);
+        let mut client = ClientServiceClient::new(caller.channel.clone());
+        let responses = within(client.stream(ReceiverStream::new(outgoing))).await.expect("a stream").into_inner();
+        let mut talk = Self { requests, responses };
+        for (number, namespace) in (1..).zip(namespaces) {
+            let open = OpenSessionRequest {
+                namespace: (*namespace).to_owned(),
+                session_id: "ann".to_owned(),
+                ttl: Some(Duration::from_secs(600).try_into().expect("short")),
+                ..OpenSessionRequest::default()
+            };
+            talk.say([(number, Kind::OpenSession(open))]).await;
+            talk.answers([number]).await;
+        }
+        talk
+    }
+
+    /// Sends commands in one message.
+    pub async fn say(&self, commands: impl IntoIterator<Item = (u64, Kind)>) {
+        let commands = commands.into_iter().map(|(id, kind)| Command { id, kind: Some(kind) }).collect();
+        self.requests.send(StreamRequest { commands }).await.expect("open");
+    }
+
+    /// Waits for the answers to these commands; no other may come.
+    pub async fn answers(&mut self, ids: impl IntoIterator<Item = u64>) -> BTreeMap<u64, Answered> {
+        let mut missing: Vec<u64> = ids.into_iter().collect();
+        let mut answers = BTreeMap::new();
+        while !missing.is_empty() {
+            let response = within(self.responses.message()).await.expect("no error").expect("not the end");
+            for answer in response.answers {
+                assert!(missing.contains(&answer.id), "unasked: {answer:?}");
+                missing.retain(|id| *id != answer.id);
+                answers.insert(answer.id, answer.kind.expect("a kind"));
+            }
+        }
+        answers
+    }
+
+    /// Waits for the end of the stream.
+    pub async fn end(&mut self) -> Status {
+        loop {
+            if let Err(status) = within(self.responses.message()).await {
+                return status;
+            }
+        }
+    }
+}
+
+/// Asks for a lock in the session `ann`.
+pub fn acquire(namespace: &str, name: &str) -> Kind {
+    Kind::Acquire(AcquireRequest {
+        namespace: namespace.to_owned(),
+        names: vec![name.to_owned()],
+        session_id: "ann".to_owned(),
+        ..AcquireRequest::default()
+    })
+}
+
+/// Gives back what the session `ann` holds.
+pub fn release(namespace: &str, name: &str, token: u64) -> Kind {
+    let (namespace, name, session_id) = (namespace.to_owned(), name.to_owned(), "ann".to_owned());
+    Kind::Release(ReleaseRequest { namespace, name, session_id, token })
+}
+
+/// The token of an acquire that was granted.
+pub fn token(answer: &Answered) -> u64 {
+    match answer {
+        Answered::Acquire(acquired) if acquired.acquired => acquired.token,
+        answer => panic!("not acquired: {answer:?}"),
+    }
+}
+
+/// Why a command was refused.
+pub fn refused(answer: &Answered) -> &str {
+    match answer {
+        Answered::Refusal(refusal) => &refusal.reason,
+        answer => panic!("not refused: {answer:?}"),
+    }
+}
