@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::clock::{self, Moment};
 use crate::error::LostReason;
@@ -165,50 +165,60 @@ impl SessionPresence {
 #[derive(Debug)]
 pub(crate) struct HoldPresence {
     pub(crate) session: Arc<SessionPresence>,
-    pub(crate) names: Vec<String>,
+    pub(crate) names: Arc<[String]>,
     pub(crate) token: u64,
     /// The progress of the work under the hold, if it is renewed only while there is some.
     pub(crate) progress: Option<Progress>,
-    ended: watch::Sender<Option<LostReason>>,
-    handoff: watch::Sender<Option<TransferRequest>>,
+    fate: Mutex<Fate>,
+    /// Tells of each change of the fate.
+    changed: Notify,
+}
+
+/// What has become of a hold.
+#[derive(Debug, Default)]
+struct Fate {
+    ended: Option<LostReason>,
+    handoff: Option<TransferRequest>,
 }
 
 impl HoldPresence {
     pub(crate) fn new(
         session: Arc<SessionPresence>,
-        names: Vec<String>,
+        names: Arc<[String]>,
         token: u64,
         progress: Option<Progress>,
     ) -> Self {
-        let (ended, handoff) = (watch::Sender::new(None), watch::Sender::new(None));
-        Self { session, names, token, progress, ended, handoff }
+        Self { session, names, token, progress, fate: Mutex::default(), changed: Notify::new() }
     }
 
     /// The server asks for a handoff.
     pub(crate) fn hand_over(&self, request: TransferRequest) {
-        self.handoff.send_replace(Some(request));
+        self.fate().handoff = Some(request);
+        self.changed.notify_waiters();
     }
 
     pub(crate) fn transfer_request(&self) -> Option<TransferRequest> {
-        self.handoff.borrow().clone()
+        self.fate().handoff.clone()
     }
 
     pub(crate) async fn transfer_requested(&self) -> TransferRequest {
-        let mut handoff = self.handoff.subscribe();
-        match handoff.wait_for(Option::is_some).await.map(|request| request.clone()) {
-            Ok(Some(request)) => request,
-            // The sender is a field of `self`: it cannot be gone.
-            _ => std::future::pending().await,
+        loop {
+            // From here on no change is missed.
+            let changed = self.changed.notified();
+            if let Some(request) = self.transfer_request() {
+                return request;
+            }
+            changed.await;
         }
     }
 
     pub(crate) fn is_valid(&self) -> bool {
-        self.ended.borrow().is_none() && self.session.is_valid()
+        self.fate().ended.is_none() && self.session.is_valid()
     }
 
     /// Why it is lost, if it is.
     pub(crate) fn lost_reason(&self) -> Option<LostReason> {
-        if let Some(reason) = self.ended.borrow().clone() {
+        if let Some(reason) = self.fate().ended.clone() {
             return Some(reason);
         }
         match self.session.check(clock::now()) {
@@ -219,11 +229,8 @@ impl HoldPresence {
 
     /// Ends it. The first reason stays.
     pub(crate) fn end(&self, reason: LostReason) {
-        self.ended.send_if_modified(|ended| {
-            let ends = ended.is_none();
-            ended.get_or_insert(reason);
-            ends
-        });
+        self.fate().ended.get_or_insert(reason);
+        self.changed.notify_waiters();
     }
 
     /// Ends it because the program wants no more of it. What was lost before stays lost, and why.
@@ -232,16 +239,22 @@ impl HoldPresence {
     }
 
     pub(crate) async fn lost(&self) -> LostReason {
-        let mut ended = self.ended.subscribe();
         loop {
+            // From here on no change is missed.
+            let changed = self.changed.notified();
             if let Some(reason) = self.lost_reason() {
                 return reason;
             }
             tokio::select! {
-                _ = ended.changed() => {}
+                () = changed => {}
                 reason = self.session.lost() => return reason,
             }
         }
+    }
+
+    fn fate(&self) -> MutexGuard<'_, Fate> {
+        // Nothing panics under this lock.
+        self.fate.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -252,7 +265,7 @@ mod tests {
     /// A hold whose session lives for so long from now.
     fn hold(ttl: Duration) -> HoldPresence {
         let session = Arc::new(SessionPresence::new(ttl, None, clock::now()));
-        HoldPresence::new(session, vec!["job".to_owned()], 7, None)
+        HoldPresence::new(session, Arc::new(["job".to_owned()]), 7, None)
     }
 
     #[test]

@@ -4,6 +4,7 @@ pub mod admin;
 mod caretaker;
 pub mod clock;
 pub mod config;
+mod gathering;
 pub mod healthcheck;
 pub mod history;
 pub mod hub;

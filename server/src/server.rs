@@ -1,13 +1,15 @@
 //! The composition root: a store, a node on it, and the gRPC service in front.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio_stream::{Stream, StreamExt};
 use tokio_util::sync::CancellationToken;
 use tonic::transport::server::TcpIncoming;
 use tonic_health::ServingStatus;
@@ -16,6 +18,7 @@ use tonic_health::server::HealthReporter;
 use crate::admin::{Readiness, Unready};
 use crate::clock::BootClock;
 use crate::config::Config;
+use crate::gathering::Gathering;
 use crate::node::{Node, NodeOptions};
 use crate::poll;
 use crate::presence::Beats;
@@ -126,9 +129,7 @@ impl Server {
             .max_concurrent_streams(STREAMS)
             .layer(tower::util::MapResponseLayer::new(tell_version))
             .add_routes(services)
-            .serve_with_incoming_shutdown(TcpIncoming::from(listener).with_nodelay(Some(true)), async move {
-                cut.cancelled().await
-            });
+            .serve_with_incoming_shutdown(connections(listener), async move { cut.cancelled().await });
         let serving = tokio::spawn(serving);
         let drain_timeout = options.drain_timeout;
         let life = Life { api, options, ready, health, draining: draining.clone(), stop: stop.clone() };
@@ -307,6 +308,10 @@ impl Life {
             tokio::time::sleep(CHECK / 4).await;
         }
     }
+}
+
+fn connections(listener: TcpListener) -> impl Stream<Item = io::Result<Gathering<TcpStream>>> {
+    TcpIncoming::from(listener).with_nodelay(Some(true)).map(|stream| stream.map(Gathering::new))
 }
 
 /// Every answer tells which version of the server gave it.

@@ -9,6 +9,7 @@ use tenure_proto::v1::command::Kind;
 use tokio::sync::oneshot;
 
 use super::session::Live;
+use super::timers::TimerKey;
 use super::{Engine, Timer, What, backoff};
 use crate::clock::Moment;
 use crate::convert::{mode_to_wire, permits_to_wire, to_wire};
@@ -29,7 +30,9 @@ pub(super) struct ClaimEntry {
     pub(super) backoff: Backoff,
     pub(super) refusal: Option<Refusal>,
     /// A notice about these locks that may have overtaken the answer that they are granted.
-    pub(super) early: Option<Answered>,
+    pub(super) early: Option<Box<Answered>>,
+    /// When its waits end. Taken out with the claim: few claims live that long.
+    pub(super) give_ups: Vec<TimerKey>,
 }
 
 /// Where a claim stands.
@@ -85,7 +88,7 @@ impl ClaimEntry {
         };
         Claim {
             id: 0,
-            names: self.spec.names.clone(),
+            names: self.spec.names.to_vec(),
             state,
             token,
             session_id: session.id().to_owned(),
@@ -135,28 +138,27 @@ impl Engine {
             Wait::Forever => None,
         };
         let give_up = wait_until.map(|until| until.after(session.remote().call_timeout()));
-        for at in wait_until.into_iter().chain(give_up) {
-            self.timers.set(at, Timer::ClaimGiveUp(Arc::clone(&id), key));
-        }
+        let ends = wait_until.into_iter().chain(give_up);
+        let give_ups = ends.map(|at| self.timers.set(at, Timer::ClaimGiveUp(Arc::clone(&id), key))).collect();
         live.turns.join(key, &spec.names);
         let acquiring = Acquiring { session, wait_until, give_up, reply };
         let stage = ClaimStage::Queued(acquiring);
-        live.claims
-            .insert(key, ClaimEntry { spec, stage, command: None, backoff: backoff(), refusal: None, early: None });
+        let claim = ClaimEntry { spec, stage, command: None, backoff: backoff(), refusal: None, early: None, give_ups };
+        live.claims.insert(key, claim);
         self.take_turn(&id, key, now);
     }
 
     /// Asks the server if it is the claim's turn.
     fn take_turn(&mut self, id: &Arc<str>, key: ClaimKey, now: Moment) {
         let Some(live) = self.sessions.get_mut(id) else { return };
-        if !live.claims.get(&key).is_some_and(|claim| live.turns.is_first(key, &claim.spec.names)) {
+        let Some(claim) = live.claims.get_mut(&key).filter(|claim| live.turns.is_first(key, &claim.spec.names)) else {
             return;
-        }
-        let Some(mut claim) = live.claims.remove(&key) else { return };
-        if let ClaimStage::Queued(acquiring) = claim.stage {
+        };
+        if let ClaimStage::Queued(_) = claim.stage
+            && let ClaimStage::Queued(acquiring) = std::mem::replace(&mut claim.stage, ClaimStage::Withdrawing)
+        {
             claim.stage = ClaimStage::Asking(acquiring);
         }
-        live.claims.insert(key, claim);
         self.send_claim(id, key, now);
     }
 
@@ -172,18 +174,18 @@ impl Engine {
     pub(super) fn send_claim(&mut self, id: &Arc<str>, key: ClaimKey, now: Moment) {
         let Some(live) = self.sessions.get(id).filter(|live| live.is_attached()) else { return };
         let Some(claim) = live.claims.get(&key).filter(|claim| claim.command.is_none()) else { return };
-        let namespace = self.namespace.clone();
-        let session_id = id.to_string();
-        let names = claim.spec.names.clone();
         if let (ClaimStage::Asking(_), Some(again)) = (&claim.stage, self.held_back_until(id, now)) {
             self.timers.set(again, Timer::Claim(Arc::clone(id), key));
             return;
         }
+        let namespace = self.namespace.clone();
+        let session_id = id.to_string();
+        let names = &claim.spec.names;
         let kind = match &claim.stage {
             ClaimStage::Queued(_) | ClaimStage::Held(_) => return,
             ClaimStage::Asking(acquiring) => Kind::Acquire(v1::AcquireRequest {
                 namespace,
-                names,
+                names: names.to_vec(),
                 session_id,
                 ttl: None,
                 wait: acquiring.wait_until.map(|until| to_wire(until.since(now))),
@@ -197,11 +199,11 @@ impl Engine {
                 disconnect_grace: None,
             }),
             ClaimStage::Releasing { token, .. } => {
-                let name = names.into_iter().next().unwrap_or_default();
+                let name = names.first().cloned().unwrap_or_default();
                 Kind::Release(v1::ReleaseRequest { namespace, name, session_id, token: *token })
             }
             ClaimStage::Stopping | ClaimStage::Withdrawing => {
-                Kind::CancelAcquire(v1::CancelAcquireRequest { namespace, names, session_id })
+                Kind::CancelAcquire(v1::CancelAcquireRequest { namespace, names: names.to_vec(), session_id })
             }
         };
         let command = self.send(kind, What::Claim(Arc::clone(id), key), now);
@@ -235,7 +237,8 @@ impl Engine {
         if let ClaimStage::Held(presence) = &claim.stage {
             presence.end(LostReason::Released);
             if let Some((_, give_up)) = &reply {
-                self.timers.set(*give_up, Timer::ClaimGiveUp(Arc::clone(id), key));
+                let timer = Timer::ClaimGiveUp(Arc::clone(id), key);
+                claim.give_ups.push(self.timers.set(*give_up, timer));
             }
             claim.stage = ClaimStage::Releasing { token: presence.token, reply };
             self.send_claim(id, key, now);
@@ -312,6 +315,9 @@ impl Engine {
         let live = self.sessions.get_mut(id)?;
         let claim = live.claims.remove(&key)?;
         live.needed.by_hold_no_more(key);
+        for timer in claim.give_ups {
+            self.timers.clear(timer);
+        }
         for next in live.turns.leave(key, &claim.spec.names) {
             self.take_turn(id, next, now);
         }

@@ -23,8 +23,8 @@ impl Live {
     /// notices come by different ways through the server, and the one may overtake the other.
     fn keep_notice(&mut self, names: &[String], notice: Kind) {
         let mut asking = self.claims.values_mut().filter(|claim| matches!(claim.stage, ClaimStage::Asking(_)));
-        if let Some(claim) = asking.find(|claim| claim.spec.names == names) {
-            claim.early = Some(notice);
+        if let Some(claim) = asking.find(|claim| *claim.spec.names == *names) {
+            claim.early = Some(Box::new(notice));
         }
     }
 }
@@ -51,7 +51,7 @@ impl Engine {
                 let again = now.after(claim.backoff.next_pause());
                 self.timers.set(again, Timer::Claim(Arc::clone(id), key));
             } else if let Some(ClaimStage::Asking(acquiring)) = self.end_claim_stage(id, key, now) {
-                let holder = answer.holder.map(Claim::from);
+                let holder = answer.holder.map(|holder| Claim::from(*holder));
                 let _ = acquiring.reply.send(Ok(Attempt::Busy(Busy { holder })));
             }
             return;
@@ -60,12 +60,12 @@ impl Engine {
         if let Some(progress) = &progress {
             live.needed.by_hold(key, progress.clone());
         }
-        let hold = Arc::new(HoldPresence::new(presence, claim.spec.names.clone(), answer.token, progress));
+        let hold = Arc::new(HoldPresence::new(presence, Arc::clone(&claim.spec.names), answer.token, progress));
         let held = ClaimStage::Held(Arc::clone(&hold));
         let early = claim.early.take();
         if let ClaimStage::Asking(Acquiring { session, reply, .. }) = std::mem::replace(&mut claim.stage, held) {
             if let Some(notice) = early {
-                self.noticed(notice, now);
+                self.noticed(*notice, now);
             }
             // If nobody waits for it any more, the guard is dropped here and so released.
             let _ = reply.send(Ok(Attempt::Acquired(Guard::new(session, key, hold))));

@@ -18,10 +18,11 @@ mod timers;
 mod turns;
 mod watch;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use foldhash::HashMap;
 use tenure_proto::v1;
 use tenure_proto::v1::command::Kind;
 use tokio::sync::oneshot;
@@ -40,6 +41,8 @@ use crate::link::{ClaimKey, Note, Request, WatchKey};
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 /// ... to this.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+/// The namespace of commands that name none: the contract's.
+const DEFAULT_NAMESPACE: &str = "default";
 /// With this many commands that wait to be sent, no more requests are let in.
 const COMMANDS_IN_QUEUE: usize = 4096;
 
@@ -55,6 +58,7 @@ pub(crate) enum Verdict {
 /// The state of a client.
 #[derive(Debug)]
 pub(crate) struct Engine {
+    /// As commands name it: empty for the default one.
     namespace: String,
     stream: Option<Stream>,
     verdict: Option<Verdict>,
@@ -102,14 +106,14 @@ struct ShutDown {
 impl Engine {
     pub(crate) fn new(namespace: String) -> Self {
         Self {
-            namespace,
+            namespace: if namespace == DEFAULT_NAMESPACE { String::new() } else { namespace },
             stream: None,
             verdict: None,
             problem: "not connected yet".to_owned(),
             last_command: 0,
-            openings: HashMap::new(),
-            sessions: HashMap::new(),
-            closings: HashMap::new(),
+            openings: HashMap::default(),
+            sessions: HashMap::default(),
+            closings: HashMap::default(),
             watches: BTreeMap::new(),
             timers: Timers::default(),
             shutting_down: None,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::clock::Moment;
 use crate::link::{ClaimKey, WatchKey};
 
-/// What is due at a moment. Whoever is told checks whether it still is: nothing is ever taken out early.
+/// What is due at a moment. Whoever is told checks whether it still is: most are never taken out early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Timer {
     /// Ask again to open a session.
@@ -39,6 +39,10 @@ pub(super) enum Timer {
     ShutDown,
 }
 
+/// A timer that may be taken out before it is due, because there would be too many of them otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TimerKey(Moment, u64);
+
 /// Timers in order of time.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
@@ -47,9 +51,15 @@ pub(super) struct Timers {
 }
 
 impl Timers {
-    pub(super) fn set(&mut self, at: Moment, timer: Timer) {
+    pub(super) fn set(&mut self, at: Moment, timer: Timer) -> TimerKey {
         self.count += 1;
         self.due.insert((at, self.count), timer);
+        TimerKey(at, self.count)
+    }
+
+    /// Takes a timer out. It may have been due before.
+    pub(super) fn clear(&mut self, TimerKey(at, count): TimerKey) {
+        self.due.remove(&(at, count));
     }
 
     pub(super) fn next(&self) -> Option<Moment> {

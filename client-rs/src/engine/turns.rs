@@ -1,6 +1,8 @@
 //! The local queue: claims of one session that share a name take turns, because to the server asking twice is asking once.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
+
+use foldhash::HashMap;
 
 use crate::link::ClaimKey;
 

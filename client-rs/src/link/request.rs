@@ -37,7 +37,7 @@ pub(crate) enum Wait {
 /// Which locks to ask for, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AcquireSpec {
-    pub(crate) names: Vec<String>,
+    pub(crate) names: Arc<[String]>,
     pub(crate) mode: Mode,
     pub(crate) priority: i32,
     pub(crate) metadata: Metadata,
@@ -46,9 +46,11 @@ pub(crate) struct AcquireSpec {
 }
 
 impl AcquireSpec {
-    pub(crate) fn new(names: Vec<String>) -> Self {
+    /// With the names in byte order.
+    pub(crate) fn new(mut names: Vec<String>) -> Self {
+        names.sort_unstable();
         Self {
-            names,
+            names: names.into(),
             mode: Mode::Exclusive,
             priority: 0,
             metadata: Metadata::new(),
@@ -57,9 +59,8 @@ impl AcquireSpec {
         }
     }
 
-    /// With the names in byte order. The server checks all bounds; here is checked what the local queue relies on.
-    pub(crate) fn checked(mut self) -> Result<Self> {
-        self.names.sort_unstable();
+    /// The server checks all bounds; here is checked what the local queue relies on.
+    pub(crate) fn checked(self) -> Result<Self> {
         if self.names.is_empty() {
             return Err(Error::invalid("names", "there are none"));
         }

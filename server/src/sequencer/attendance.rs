@@ -6,7 +6,7 @@ use tenure_core::{Claim, EndReason, Revision};
 use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
 
-use super::desk::SharedDesk;
+use super::desk::{Desk, SharedDesk};
 
 /// How a wait ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,10 +69,23 @@ impl Attendance {
     pub fn satisfied(mut self) {
         self.satisfied = true;
     }
+
+    /// The same, with the desk locked already. What is left is to be dropped without that lock.
+    pub(super) fn settle(mut self, desk: &mut Desk) -> Self {
+        self.satisfied = true;
+        if let Stage::Receiving = self.stage {
+            self.stage = Stage::Over;
+            desk.received(self.claim, true);
+        }
+        self
+    }
 }
 
 impl Drop for Attendance {
     fn drop(&mut self) {
+        if let Stage::Over = self.stage {
+            return;
+        }
         let desk = self.desk.clone();
         let mut desk = desk.lock();
         if let Stage::Waiting { number, told } = &mut self.stage {

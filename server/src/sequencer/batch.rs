@@ -7,27 +7,12 @@ use tenure_core::{Command, Outcome, Recorded, Rejection, Revision};
 use tokio::time::{Instant, sleep_until};
 
 use super::run::Sequencer;
-use super::{Attendance, Decided, Reader, Refusal, Reply, Request};
+use super::work::{Asker, Work};
+use super::{Attendance, Decided, Refusal};
 use crate::store::{Batch, StoreError};
 
 /// Between two tries to find out what became of an append: first, and at the most.
 const RETRY: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
-
-/// The most commands in one batch.
-const COMMANDS: usize = 4_096;
-
-/// The most that the commands of one batch attach, in bytes: well below what databases take in one statement.
-const BYTES: usize = 2 * 1024 * 1024;
-
-/// What to do in one batch.
-#[derive(Default)]
-pub(super) struct Work {
-    commands: Vec<(Command, Option<Reply>)>,
-    readers: Vec<Reader>,
-    catch_up: bool,
-    /// What the commands attach, in bytes.
-    bytes: usize,
-}
 
 /// How an append ended.
 enum Appended {
@@ -41,40 +26,6 @@ enum Appended {
 
 /// What came of a command, and the revision before it.
 type Decision = (Result<Outcome, Rejection>, Revision);
-
-fn attached_bytes(command: &Command) -> usize {
-    let (metadata, opening) = match command {
-        Command::Group(command) => return command.bytes(),
-        Command::Acquire { metadata, opening, .. } => (Some(metadata), opening.as_ref()),
-        Command::UpdateClaim { metadata, .. } => (Some(metadata), None),
-        Command::OpenSession { opening, .. } => (None, Some(opening)),
-        _ => (None, None),
-    };
-    let both = metadata.into_iter().chain(opening.map(|opening| &opening.metadata));
-    both.flat_map(|labels| labels.iter()).map(|(key, value)| key.len() + value.len()).sum()
-}
-
-impl Work {
-    pub(super) fn push(&mut self, request: Request) {
-        match request {
-            Request::Decide { command, reply } => {
-                self.bytes += attached_bytes(&command);
-                self.commands.push((command, reply));
-            }
-            Request::Read(reader) => self.readers.push(reader),
-            Request::CatchUp => self.catch_up = true,
-        }
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.commands.is_empty() && self.readers.is_empty() && !self.catch_up
-    }
-
-    /// Whether what is there is enough for one batch: in number, and in what a database takes in one statement.
-    pub(super) fn is_full(&self) -> bool {
-        self.commands.len() + self.readers.len() >= COMMANDS || self.bytes >= BYTES
-    }
-}
 
 impl Sequencer {
     /// Carries out a batch: to a commit, or to a refusal of everything in it.
@@ -115,9 +66,7 @@ impl Sequencer {
                     let attendances = self.attend(&work, &decisions);
                     self.replica.took(batch);
                     // A session that has just come here brings waits that nobody attends to; these are attended to.
-                    for attendance in attendances.iter().flatten() {
-                        self.replica.desk.lock().home.attend(attendance.claim());
-                    }
+                    self.replica.desk.attend(attendances.iter().flatten().map(Attendance::claim));
                     self.mine = true;
                     return self.answer(work, decisions, attendances);
                 }
@@ -221,12 +170,10 @@ impl Sequencer {
                 () = sleep_until(until) => return,
                 () = self.cancel.cancelled() => return,
                 request = self.requests.recv() => match request {
-                    Some(Request::Decide { command, reply }) => {
+                    Some(request) => {
                         let refusal = Refusal::Unavailable("it does not answer".to_owned());
-                        self.refuse_one(&command, reply, refusal);
+                        request.refuse(&self.replica.name, &refusal);
                     }
-                    Some(Request::Read(reader)) => reader(Err(Refusal::Unavailable("it does not answer".to_owned()))),
-                    Some(Request::CatchUp) => {}
                     None => return,
                 },
             }
@@ -236,30 +183,33 @@ impl Sequencer {
     /// Attends to new claims on behalf of their callers. Before the events are told of: a later command of the same batch may
     /// have granted or ended what an earlier one asked for.
     fn attend(&self, work: &Work, decisions: &[Decision]) -> Vec<Option<Attendance>> {
-        let attended = |((command, reply), (outcome, before)): (&(Command, Option<Reply>), &Decision)| {
-            if reply.is_none() || !matches!(command, Command::Acquire { .. }) {
+        let mut desk = self.replica.desk.lock();
+        let mut attended = |((command, asker), (outcome, before)): (&(Command, Asker), &Decision)| {
+            if !asker.is_caller() || !matches!(command, Command::Acquire { .. }) {
                 return None;
             }
             match outcome {
-                Ok(Outcome::Waiting { claim, .. }) => Some(self.replica.desk.await_grant(claim.id)),
+                Ok(Outcome::Waiting { claim, .. }) => Some(desk.await_grant(&self.replica.desk, claim.id)),
                 // A hold from before is known to its holder, unless nobody was there when it was granted.
-                Ok(Outcome::Held { claim, .. }) => self.replica.desk.receive(claim.id, claim.token() > Some(*before)),
+                Ok(Outcome::Held { claim, .. }) => {
+                    desk.receive(&self.replica.desk, claim.id, claim.token() > Some(*before))
+                }
                 _ => None,
             }
         };
-        work.commands.iter().zip(decisions).map(attended).collect()
+        work.commands.iter().zip(decisions).map(&mut attended).collect()
     }
 
     fn answer(&mut self, work: Work, decisions: Vec<Decision>, attendances: Vec<Option<Attendance>>) {
+        let Work { commands, readers, mut tellings, .. } = work;
         let revision = self.replica.table.revision();
         let decided = decisions.into_iter().zip(attendances);
-        for ((_, reply), ((outcome, _), attendance)) in work.commands.into_iter().zip(decided) {
-            let Some(reply) = reply else { continue };
-            let answer = outcome.map_err(Refusal::Rejected);
-            // A caller that has gone is noticed by the attendance, which is dropped with the answer.
-            let _ = reply.send(answer.map(|outcome| Decided { outcome, revision, attendance }));
+        for ((_, asker), ((outcome, _), attendance)) in commands.into_iter().zip(decided) {
+            let told = outcome.map_err(Refusal::Rejected);
+            tellings.tell(asker, told.map(|outcome| Decided { outcome, revision, attendance }));
         }
-        for reader in work.readers {
+        tellings.send(&self.replica.name);
+        for reader in readers {
             reader(Ok(&self.replica.table));
         }
     }
@@ -269,21 +219,16 @@ impl Sequencer {
             StoreError::OutcomeUnknown(_) => Refusal::OutcomeUnknown,
             error => Refusal::Unavailable(error.to_string()),
         };
-        for (command, reply) in work.commands {
-            self.refuse_one(&command, reply, refusal.clone());
-        }
-        for reader in work.readers {
-            reader(Err(refusal.clone()));
-        }
-    }
-
-    fn refuse_one(&mut self, command: &Command, reply: Option<Reply>, refusal: Refusal) {
-        match reply {
-            Some(reply) => {
-                // A caller that has gone needs no answer.
-                let _ = reply.send(Err(refusal));
+        let Work { commands, readers, mut tellings, .. } = work;
+        for (command, asker) in commands {
+            match asker {
+                Asker::Home => self.again(&command),
+                asker => tellings.tell(asker, Err(refusal.clone())),
             }
-            None => self.again(command),
+        }
+        tellings.send(&self.replica.name);
+        for reader in readers {
+            reader(Err(refusal.clone()));
         }
     }
 }

@@ -80,24 +80,31 @@ impl SharedDesk {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Attends to a claim that waits, on behalf of a caller, until the attendance is dropped.
-    pub(crate) fn await_grant(&self, claim: Revision) -> Attendance {
-        let mut desk = self.lock();
-        desk.home.attend(claim);
-        desk.callers.await_grant(self.clone(), claim)
-    }
-
-    /// Attends to a claim that is held, on behalf of a caller that is being told so: if it has been granted just now, or if
-    /// nobody has been told of the grant so far.
-    pub(crate) fn receive(&self, claim: Revision, just_now: bool) -> Option<Attendance> {
-        let mut desk = self.lock();
-        let unknown = just_now || desk.home.is_unattended(claim) || desk.callers.attend_to(claim);
-        desk.home.attend(claim);
-        unknown.then(|| desk.callers.receive(self.clone(), claim))
+    /// Somebody is there for these claims.
+    pub(crate) fn attend(&self, claims: impl Iterator<Item = Revision>) {
+        let mut claims = claims.peekable();
+        if claims.peek().is_some() {
+            let mut desk = self.lock();
+            claims.for_each(|claim| desk.home.attend(claim));
+        }
     }
 }
 
 impl Desk {
+    /// Attends to a claim that waits, on behalf of a caller, until the attendance is dropped. `shared` is this desk.
+    pub(crate) fn await_grant(&mut self, shared: &SharedDesk, claim: Revision) -> Attendance {
+        self.home.attend(claim);
+        self.callers.await_grant(shared.clone(), claim)
+    }
+
+    /// Attends to a claim that is held, on behalf of a caller that is being told so: if it has been granted just now, or if
+    /// nobody has been told of the grant so far. `shared` is this desk.
+    pub(crate) fn receive(&mut self, shared: &SharedDesk, claim: Revision, just_now: bool) -> Option<Attendance> {
+        let unknown = just_now || self.home.is_unattended(claim) || self.callers.attend_to(claim);
+        self.home.attend(claim);
+        unknown.then(|| self.callers.receive(shared.clone(), claim))
+    }
+
     /// Registers where a stream takes notices.
     pub(crate) fn open_stream(&mut self, stream: StreamId, notices: Notices) {
         self.streams.insert(stream, Some(notices));

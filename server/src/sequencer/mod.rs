@@ -10,6 +10,7 @@ mod desk;
 mod replica;
 mod rows;
 mod run;
+mod work;
 
 use std::sync::Arc;
 
@@ -58,13 +59,38 @@ pub struct Decided {
     pub attendance: Option<Attendance>,
 }
 
-type Reply = oneshot::Sender<Result<Decided, Refusal>>;
+/// What came of a command.
+pub type Told = Result<Decided, Refusal>;
+
+/// What a stream knows a command by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tag {
+    /// The client's number, which may be used again once the command is answered.
+    pub id: u64,
+    /// The stream's own number, which is not.
+    pub count: u64,
+}
+
+/// What came of a stream's commands in one batch.
+pub struct Decisions {
+    /// The namespace.
+    pub namespace: Text,
+    /// What came of each.
+    pub told: Vec<(Tag, Told)>,
+}
+
+/// Where a stream takes the decisions on its commands. Unbounded, since a stream bounds what it has under way.
+pub type Outcomes = mpsc::UnboundedSender<Decisions>;
+
+type Reply = oneshot::Sender<Told>;
 type Reader = Box<dyn FnOnce(Result<&Table, Refusal>) + Send>;
 
 /// What a sequencer is asked.
 enum Request {
-    /// Decide this and make it durable. Without a reply: due by itself, and repeated until it is done.
-    Decide { command: Command, reply: Option<Reply> },
+    /// Decide this and make it durable.
+    Decide { command: Command, reply: Reply },
+    /// The same with each of these.
+    DecideAll { commands: Vec<(Tag, Command)>, outcomes: Outcomes },
     /// Show the table as it is at the log's head.
     Read(Reader),
     /// Another server may have appended.
@@ -113,9 +139,18 @@ impl Namespace {
     /// A [`Refusal`]; then nothing was changed.
     pub async fn decide(&self, command: Command) -> Result<Decided, Refusal> {
         let (reply, answer) = oneshot::channel();
-        let request = Request::Decide { command, reply: Some(reply) };
+        let request = Request::Decide { command, reply };
         self.requests.send(request).await.map_err(|_| Refusal::Draining)?;
         answer.await.map_err(|_| Refusal::Draining)?
+    }
+
+    /// Decides commands, in this order, and tells what came of each. They take effect even if nobody takes the outcomes.
+    ///
+    /// # Errors
+    /// A [`Refusal`] of all of them; then nothing was changed.
+    pub async fn decide_all(&self, commands: Vec<(Tag, Command)>, outcomes: &Outcomes) -> Result<(), Refusal> {
+        let request = Request::DecideAll { commands, outcomes: outcomes.clone() };
+        self.requests.send(request).await.map_err(|_| Refusal::Draining)
     }
 
     /// Reads the table as it is at the log's head, not earlier than the call.
@@ -163,6 +198,39 @@ impl Namespace {
     pub fn keep_alive(&self, session: &str, stream: StreamId) -> Result<Result<std::time::Duration, NotKept>, Refusal> {
         let now = self.lease.tick().ok_or(Refusal::LeaseLost)?;
         Ok(self.desk.lock().home.keep_alive(session, stream, now))
+    }
+
+    /// Renews sessions on the stream that they are attached to, as [`Self::keep_alive`] does each.
+    ///
+    /// # Errors
+    /// If this server may not answer renewals.
+    pub fn keep_all_alive<'a>(
+        &self,
+        sessions: impl IntoIterator<Item = &'a Text>,
+        stream: StreamId,
+    ) -> Result<Vec<Result<std::time::Duration, NotKept>>, Refusal> {
+        let now = self.lease.tick().ok_or(Refusal::LeaseLost)?;
+        let mut desk = self.desk.lock();
+        Ok(sessions.into_iter().map(|session| desk.home.keep_alive(session, stream, now)).collect())
+    }
+
+    /// Attaches those of these sessions to a stream that are not attached to it yet, as [`Self::attach`] does each. If that
+    /// fails, the session has moved on since, and whoever moved it goes on with it.
+    pub fn attach_all<'a>(&self, sessions: impl IntoIterator<Item = &'a Text>, stream: StreamId) {
+        let mut desk = self.desk.lock();
+        for session in sessions {
+            if desk.home.stream_of(session) != Some(stream) {
+                let _ = desk.attach(session, stream);
+            }
+        }
+    }
+
+    /// What was granted has been handed over, as [`Attendance::satisfied`] says of each.
+    pub fn satisfied(&self, attendances: Vec<Attendance>) {
+        let mut desk = self.desk.lock();
+        let settled: Vec<Attendance> = attendances.into_iter().map(|attendance| attendance.settle(&mut desk)).collect();
+        drop(desk);
+        drop(settled);
     }
 
     /// Attaches a session to a stream, which renews it, and tells the stream that it was attached to before.

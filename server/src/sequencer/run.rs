@@ -10,9 +10,9 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::batch::Work;
 use super::desk::SharedDesk;
 use super::replica::Replica;
+use super::work::Work;
 use super::{Namespace, Request};
 use crate::hub::Hub;
 use crate::lease::Lease;
@@ -110,7 +110,7 @@ impl Sequencer {
         };
         let mut work = Work::default();
         for command in self.due() {
-            work.push(Request::Decide { command, reply: None });
+            work.push_due(command);
         }
         if let Some(first) = first {
             work.push(first);

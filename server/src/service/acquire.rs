@@ -20,7 +20,7 @@ use crate::sequencer::{Attendance, Decided, Namespace, Refusal, WaitEnd};
 const RENEWALS: u32 = 3;
 
 /// An Acquire that has passed its bounds.
-struct Asked {
+pub(super) struct Acquiring {
     session: Text,
     opening: Option<Opening>,
     names: Vec<Text>,
@@ -29,10 +29,54 @@ struct Asked {
     priority: i32,
     metadata: tenure_core::Metadata,
     min_hold: Duration,
+    /// Until when it may wait. `None`: for ever.
+    deadline: Option<Instant>,
+    /// Whether the answer says only what the caller does not know.
+    brief: bool,
 }
 
-impl Asked {
-    fn command(&self, home: tenure_core::ServerId) -> Command {
+/// How an Acquire stands after it was decided.
+pub(super) enum Standing {
+    /// It is answered; if something was granted, this is to be told that the answer was handed over.
+    Answered(AcquireResponse, Option<Attendance>),
+    /// The claim waits.
+    Waits(Decided),
+}
+
+impl Acquiring {
+    pub(super) fn session(&self) -> &Text {
+        &self.session
+    }
+
+    /// What to say right away, if there is something.
+    pub(super) fn standing(&self, decided: Decided) -> Result<Standing, Problem> {
+        let Decided { outcome, revision, attendance } = decided;
+        match outcome {
+            Outcome::Held { claim, ttl } => {
+                Ok(Standing::Answered(self.held(&claim, Some(ttl), revision.0), attendance))
+            }
+            Outcome::Busy { blocker, ttl } => {
+                Ok(Standing::Answered(busy(&self.session, &blocker, ttl, revision.0), attendance))
+            }
+            Outcome::Waiting { .. } => Ok(Standing::Waits(Decided { outcome, revision, attendance })),
+            _ => Err(Problem::Refused(Refusal::OutcomeUnknown)),
+        }
+    }
+
+    fn held(&self, claim: &Claim, ttl: Option<Duration>, revision: u64) -> AcquireResponse {
+        let token = claim.token().map_or(0, |token| token.0);
+        AcquireResponse {
+            acquired: true,
+            token,
+            session_id: if self.brief { String::new() } else { self.session.to_string() },
+            ttl: ttl.map(convert::duration),
+            claim: (!self.brief).then(|| Box::new(convert::claim(claim))),
+            holder: None,
+            revision: revision.max(token),
+        }
+    }
+
+    pub(super) fn command(&self, home: tenure_core::ServerId) -> Command {
         Command::Acquire {
             session: self.session.clone(),
             opening: self.opening.clone(),
@@ -66,61 +110,72 @@ impl Api {
         via: Via,
         cancel: &CancellationToken,
     ) -> Result<AcquireResponse, Problem> {
-        let wait = bounds::wait(request.wait)?;
-        let deadline = match wait {
-            Wait::For(wait) => Some(Instant::now() + wait),
-            // Of a claim that waits already.
-            Wait::Try => Some(Instant::now()),
-            Wait::Forever => None,
-        };
         let namespace = self.namespace(&request.namespace).await?;
-        let asked = self.asked(request, wait)?;
-        self.check_presence(&namespace, &asked, via).await?;
+        let acquiring = self.acquiring(request, via)?;
+        self.check_presence(&namespace, &acquiring, via).await?;
+        let decided = self.decide_acquire(&namespace, &acquiring, via).await?;
+        self.conclude(&namespace, &acquiring, decided, via, cancel).await
+    }
+
+    async fn decide_acquire(&self, namespace: &Namespace, acquiring: &Acquiring, via: Via) -> Result<Decided, Problem> {
+        let command = acquiring.command(self.node()?.id());
+        let decided = in_time(async { Ok(namespace.decide(command).await?) }).await?;
+        if let Via::Stream(stream) = via
+            && decided_session(&decided.outcome)
+        {
+            // Fails if the session has moved on since: then whoever moved it goes on with it.
+            let _ = namespace.attach(&acquiring.session, stream);
+        }
+        Ok(decided)
+    }
+
+    /// Goes on with an Acquire that was decided: waits, if that is what it has come to, and asks again where need be.
+    pub(super) async fn conclude(
+        &self,
+        namespace: &Namespace,
+        acquiring: &Acquiring,
+        mut decided: Decided,
+        via: Via,
+        cancel: &CancellationToken,
+    ) -> Result<AcquireResponse, Problem> {
         loop {
-            let home = self.node()?.id();
-            let command = asked.command(home);
-            let decided = in_time(async { Ok(namespace.decide(command).await?) }).await?;
-            if let Via::Stream(stream) = via
-                && decided_session(&decided.outcome)
-            {
-                // Fails if the session has moved on since: then whoever moved it goes on with it.
-                let _ = namespace.attach(&asked.session, stream);
-            }
-            let Decided { outcome, revision, attendance } = decided;
-            match (outcome, attendance) {
-                (Outcome::Waiting { claim, ttl, .. }, Some(mut attendance)) => {
-                    let caller = Caller { namespace: &namespace, session: &asked.session, home, via };
-                    match caller.wait_for(&mut attendance, ttl, deadline, cancel).await {
-                        End::Told(WaitEnd::Granted(claim)) => {
-                            attendance.satisfied();
-                            return Ok(held(&asked.session, &claim, None, revision.0));
-                        }
-                        End::Told(WaitEnd::Ended(reason)) => {
-                            attendance.satisfied();
-                            return Err(caller.ended(reason));
-                        }
-                        End::Over => {
-                            if let Some(answer) = caller.end_wait(claim.id, attendance).await? {
-                                return Ok(answer);
-                            }
-                        }
-                        End::GivenUp => {}
-                        End::NodeEnded => return Err(Refusal::Draining.into()),
+            let (claim, ttl, revision, mut attendance) = match acquiring.standing(decided)? {
+                Standing::Answered(answer, attendance) => {
+                    attendance.into_iter().for_each(Attendance::satisfied);
+                    return Ok(answer);
+                }
+                Standing::Waits(Decided {
+                    outcome: Outcome::Waiting { claim, ttl, .. },
+                    revision,
+                    attendance: Some(attendance),
+                }) => (claim, ttl, revision, attendance),
+                Standing::Waits(_) => return Err(Problem::Refused(Refusal::OutcomeUnknown)),
+            };
+            let caller = Caller { namespace, acquiring, home: self.node()?.id(), via };
+            match caller.wait_for(&mut attendance, ttl, acquiring.deadline, cancel).await {
+                End::Told(WaitEnd::Granted(claim)) => {
+                    attendance.satisfied();
+                    return Ok(acquiring.held(&claim, None, revision.0));
+                }
+                End::Told(WaitEnd::Ended(reason)) => {
+                    attendance.satisfied();
+                    return Err(caller.ended(reason));
+                }
+                End::Over => {
+                    if let Some(answer) = caller.end_wait(claim.id, attendance).await? {
+                        return Ok(answer);
                     }
                 }
-                (Outcome::Held { claim, ttl }, attendance) => {
-                    if let Some(attendance) = attendance {
-                        attendance.satisfied();
-                    }
-                    return Ok(held(&asked.session, &claim, Some(ttl), revision.0));
-                }
-                (Outcome::Busy { blocker, ttl }, _) => return Ok(busy(&asked.session, &blocker, ttl, revision.0)),
-                _ => return Err(Problem::Refused(Refusal::OutcomeUnknown)),
+                End::GivenUp => {}
+                End::NodeEnded => return Err(Refusal::Draining.into()),
             }
+            decided = self.decide_acquire(namespace, acquiring, via).await?;
         }
     }
 
-    fn asked(&self, request: AcquireRequest, wait: Wait) -> Result<Asked, Problem> {
+    /// An Acquire with its bounds checked. Its wait counts from now.
+    pub(super) fn acquiring(&self, request: AcquireRequest, via: Via) -> Result<Acquiring, Problem> {
+        let wait = bounds::wait(request.wait)?;
         let ttl = bounds::ttl(request.ttl, self.ttl())?;
         let session = if request.session_id.is_empty() {
             if ttl.is_none() {
@@ -134,7 +189,8 @@ impl Api {
         let disconnect_grace = bounds::disconnect_grace(request.disconnect_grace, ttl)?;
         let metadata = tenure_core::Metadata::default();
         let opening = ttl.map(|ttl| Opening { ttl, disconnect_grace, owner, metadata });
-        Ok(Asked {
+        let brief = matches!(via, Via::Stream(_)) && opening.is_none();
+        Ok(Acquiring {
             session,
             opening,
             names: bounds::names(&request.names)?,
@@ -143,31 +199,38 @@ impl Api {
             priority: bounds::priority(request.priority)?,
             metadata: bounds::metadata(request.metadata)?,
             min_hold: bounds::min_hold(request.min_hold)?,
+            deadline: match wait {
+                Wait::For(wait) => Some(Instant::now() + wait),
+                // Of a claim that waits already.
+                Wait::Try => Some(Instant::now()),
+                Wait::Forever => None,
+            },
+            brief,
         })
     }
 
     /// Renews the session if its home is here, so that nothing is granted to one whose time is up; on a stream, it must be
     /// attached to that stream unless this opens it.
-    async fn check_presence(&self, namespace: &Namespace, asked: &Asked, via: Via) -> Result<(), Problem> {
+    async fn check_presence(&self, namespace: &Namespace, acquiring: &Acquiring, via: Via) -> Result<(), Problem> {
         match via {
-            Via::Stream(stream) if asked.opening.is_none() => match keep(namespace, &asked.session, stream) {
+            Via::Stream(stream) if acquiring.opening.is_none() => match keep(namespace, &acquiring.session, stream) {
                 Ok(_) | Err(Problem::Refused(Refusal::LeaseLost)) => Ok(()),
                 Err(problem) => Err(problem),
             },
-            _ => self.note_presence(namespace, &asked.session, via).await,
+            _ => self.note_presence(namespace, &acquiring.session, via).await,
         }
     }
 }
 
 /// Whether the session is open after this outcome.
-fn decided_session(outcome: &Outcome) -> bool {
+pub(super) fn decided_session(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Held { .. } | Outcome::Waiting { .. } | Outcome::Busy { ttl: Some(_), .. })
 }
 
 /// Who waits for a claim.
 struct Caller<'a> {
     namespace: &'a Namespace,
-    session: &'a Text,
+    acquiring: &'a Acquiring,
     home: ServerId,
     via: Via,
 }
@@ -201,8 +264,8 @@ impl Caller<'_> {
 
     /// Renews the session. If somebody has renewed it elsewhere, it comes back to where its caller is.
     fn stay(&self) {
-        if let Ok(None) = self.namespace.renew(self.session) {
-            let command = Command::AttachSession { session: self.session.clone(), home: self.home };
+        if let Ok(None) = self.namespace.renew(&self.acquiring.session) {
+            let command = Command::AttachSession { session: self.acquiring.session.clone(), home: self.home };
             let namespace = self.namespace.clone();
             // If that cannot be done, what becomes of the claim tells why.
             tokio::spawn(async move { namespace.decide(command).await.map(drop) });
@@ -221,9 +284,9 @@ impl Caller<'_> {
             in_time(async { Ok(read.await?) }).await?
         };
         let answer = match outcome {
-            Outcome::Held { claim, .. } => held(self.session, &claim, None, revision.0),
-            Outcome::Busy { blocker, ttl } => busy(self.session, &blocker, ttl, revision.0),
-            Outcome::Waiting { blocker, ttl, .. } => busy(self.session, &blocker, Some(ttl), revision.0),
+            Outcome::Held { claim, .. } => self.acquiring.held(&claim, None, revision.0),
+            Outcome::Busy { blocker, ttl } => busy(&self.acquiring.session, &blocker, ttl, revision.0),
+            Outcome::Waiting { blocker, ttl, .. } => busy(&self.acquiring.session, &blocker, Some(ttl), revision.0),
             _ => match in_time(async { Ok(attendance.wait().await) }).await? {
                 Some(WaitEnd::Ended(reason)) => return Err(self.ended(reason)),
                 Some(WaitEnd::Granted(_)) => return Err(self.ended(EndReason::Released)),
@@ -235,7 +298,7 @@ impl Caller<'_> {
     }
 
     fn ended(&self, reason: EndReason) -> Problem {
-        Problem::ClaimEnded { session: self.session.clone(), reason }
+        Problem::ClaimEnded { session: self.acquiring.session.clone(), reason }
     }
 }
 
@@ -253,19 +316,6 @@ fn standing(table: &Table, claim: Revision) -> Outcome {
     }
 }
 
-fn held(session: &Text, claim: &Claim, ttl: Option<Duration>, revision: u64) -> AcquireResponse {
-    let token = claim.token().map_or(0, |token| token.0);
-    AcquireResponse {
-        acquired: true,
-        token,
-        session_id: session.to_string(),
-        ttl: ttl.map(convert::duration),
-        claim: Some(convert::claim(claim)),
-        holder: None,
-        revision: revision.max(token),
-    }
-}
-
 fn busy(session: &Text, blocker: &Claim, ttl: Option<Duration>, revision: u64) -> AcquireResponse {
     AcquireResponse {
         acquired: false,
@@ -273,7 +323,7 @@ fn busy(session: &Text, blocker: &Claim, ttl: Option<Duration>, revision: u64) -
         session_id: session.to_string(),
         ttl: ttl.map(convert::duration),
         claim: None,
-        holder: Some(convert::claim(blocker)),
+        holder: Some(Box::new(convert::claim(blocker))),
         revision,
     }
 }

@@ -1,7 +1,7 @@
 //! The bounds of every field that callers send. What is out of bounds is refused with the field's name and the bound.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use tenure_core::{AskedMode, Assignments, LockSettings, Metadata, Preempt, Revision, Text};
@@ -126,6 +126,10 @@ pub(crate) fn operator(value: &str) -> Result<Text, Problem> {
 }
 
 pub(crate) fn metadata(values: BTreeMap<String, String>) -> Result<Metadata, Problem> {
+    static NO_LABELS: LazyLock<Metadata> = LazyLock::new(Metadata::default);
+    if values.is_empty() {
+        return Ok(NO_LABELS.clone());
+    }
     let bytes: usize = values.iter().map(|(key, value)| key.len() + value.len()).sum();
     if bytes > METADATA_BYTES {
         let bound = format!("at most {METADATA_BYTES} bytes, keys and values together, not {bytes}");

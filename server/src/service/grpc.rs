@@ -6,7 +6,6 @@ use tenure_proto::v1;
 use tenure_proto::v1::group_service_server::{GroupService, GroupServiceServer};
 use tenure_proto::v1::lock_service_server::{LockService, LockServiceServer};
 use tenure_proto::v1::session_service_server::{SessionService, SessionServiceServer};
-use tenure_proto::v1::watch_service_server::{WatchService, WatchServiceServer};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt};
@@ -15,6 +14,7 @@ use tonic::{Request, Response, Status, Streaming};
 
 use super::problem::Problem;
 use super::stream::Streams;
+use super::watch::WatchCalls;
 use super::{Api, Via};
 use crate::sequencer::Refusal;
 
@@ -35,7 +35,7 @@ impl Api {
             .add_service(LockServiceServer::new(self.clone()).max_decoding_message_size(MAX_MESSAGE))
             .add_service(SessionServiceServer::new(self.clone()).max_decoding_message_size(MAX_MESSAGE))
             .add_service(GroupServiceServer::new(self.clone()).max_decoding_message_size(MAX_MESSAGE))
-            .add_service(WatchServiceServer::new(self.clone()).max_decoding_message_size(MAX_MESSAGE))
+            .add_service(WatchCalls::new(self.clone()))
             .add_service(Streams::server(self.clone()));
         routes.routes()
     }
@@ -213,33 +213,6 @@ impl GroupService for Api {
         request: Request<v1::ListGroupsRequest>,
     ) -> Result<Response<v1::ListGroupsResponse>, Status> {
         Ok(Response::new(Self::list_groups(self, request.into_inner()).await?))
-    }
-}
-
-#[tonic::async_trait]
-impl WatchService for Api {
-    type WatchStream = Answers<v1::WatchResponse>;
-
-    async fn watch(&self, request: Request<v1::WatchRequest>) -> Result<Response<Self::WatchStream>, Status> {
-        let watch = Self::watch(self, request.into_inner()).await?;
-        let (sender, answers) = mpsc::channel(ANSWERS);
-        let (told, mut tellings) = mpsc::channel(1);
-        let api = self.clone();
-        tokio::spawn(async move {
-            let relay = async {
-                while let Some(telling) = tellings.recv().await {
-                    if sender.send(Ok(telling)).await.is_err() {
-                        return;
-                    }
-                }
-            };
-            let tell_all = async { tokio::join!(watch.run(told), relay) };
-            tokio::select! {
-                () = sender.closed() => {}
-                () = until_draining(api.draining(), &sender, async { tell_all.await; }) => {}
-            }
-        });
-        Ok(Response::new(Box::pin(ReceiverStream::new(answers))))
     }
 }
 

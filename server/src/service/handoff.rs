@@ -111,7 +111,7 @@ async fn handed(namespace: &Namespace, holder: &Claim, deadline: Instant) -> Res
     let mut cursor = started;
     loop {
         head.mark_unchanged();
-        let Some(since) = namespace.hub().after(cursor, &BTreeSet::new()) else {
+        let Some(since) = namespace.hub().after(cursor, &BTreeSet::new(), usize::MAX) else {
             return ended_unseen(namespace, holder).await;
         };
         for batch in since.batches {

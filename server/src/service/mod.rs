@@ -15,7 +15,6 @@ mod problem;
 mod sessions;
 mod stream;
 mod watch;
-mod watch_groups;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -203,7 +203,7 @@ pub(super) fn keep(namespace: &Namespace, session: &Text, stream: StreamId) -> R
     namespace.keep_alive(session, stream)?.map_err(|why| not_kept(session, why))
 }
 
-fn not_kept(session: &Text, why: NotKept) -> Problem {
+pub(super) fn not_kept(session: &Text, why: NotKept) -> Problem {
     match why {
         NotKept::Over(reason) => Refusal::over(session, reason).into(),
         NotKept::Elsewhere | NotKept::NotAttached => Problem::NotAttached { session: session.clone() },

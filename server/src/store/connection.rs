@@ -98,6 +98,8 @@ pub(super) struct Append<'a> {
 pub(super) struct Statements {
     /// What makes the tables.
     pub(super) scripts: &'static [Migration],
+    /// What makes them faster where the database can do that. Whether it can does not matter.
+    pub(super) tune_tables: Option<&'static str>,
     /// Begins a transaction that writes.
     pub(super) begin: &'static str,
     /// Begins a transaction that reads, all of it as of one moment. Statements separated by `;`.

@@ -77,7 +77,13 @@ async fn run(connection: &mut dyn Connection) -> Result<(), Failure> {
         let args = [Arg::Int(migration.number), Arg::Text(migration.name)];
         connection.execute(sql.record_migration, &args).await?;
     }
-    connection.script("COMMIT").await
+    connection.script("COMMIT").await?;
+    if let Some(tuning) = sql.tune_tables
+        && let Err(failure) = connection.script(tuning).await
+    {
+        tracing::info!(reason = failure.reason(), "this database stores the log as it does by default");
+    }
+    Ok(())
 }
 
 /// Brings the tables and views of a database up to date. Does nothing if they are; several servers may do it at once.

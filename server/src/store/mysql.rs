@@ -83,6 +83,7 @@ macro_rules! statements {
     ($identity:expr) => {
         Statements {
             scripts: migrations::MYSQL,
+            tune_tables: None,
             begin: "START TRANSACTION",
             begin_snapshot: "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; \
                 START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",

@@ -22,6 +22,7 @@ const INSERT_BATCH: &str = "INSERT INTO batches (namespace, previous, revision, 
 
 static STATEMENTS: Statements = Statements {
     scripts: migrations::SQLITE,
+    tune_tables: None,
     begin: "BEGIN IMMEDIATE",
     begin_snapshot: "BEGIN",
     read: "SELECT n.revision, n.rows_revision, 1, CAST(unixepoch('subsec') * 1000 AS INTEGER), \

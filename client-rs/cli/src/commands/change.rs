@@ -94,7 +94,7 @@ fn describe_answer(request: &AcquireRequest, response: &AcquireResponse) -> Stri
             None => String::new(),
             ttl => format!(", for {} unless renewed", duration(ttl)),
         };
-        let mode = response.claim.as_ref().map(in_mode).unwrap_or_default();
+        let mode = response.claim.as_deref().map(in_mode).unwrap_or_default();
         let token = response.token;
         return format!("{names}: acquired, token {token}{mode}, session {session}{time}");
     }

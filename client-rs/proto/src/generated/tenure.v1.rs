@@ -2420,19 +2420,20 @@ pub struct AcquireResponse {
     /// The fencing token of the hold, to be sent along with every write that the lock protects. 0 if not acquired.
     #[prost(uint64, tag = "2")]
     pub token: u64,
-    /// The session that asked, with its id if that was drawn by the server.
+    /// The session that asked, with its id if that was drawn by the server. On a client's stream empty unless the command had a
+    /// ttl: there the command's id tells what is answered.
     #[prost(string, tag = "3")]
     pub session_id: ::prost::alloc::string::String,
     /// The session lives at least this long, counted from when the request was sent. Unset if there was a wait (renew to know),
     /// and if the session is not open.
     #[prost(message, optional, tag = "4")]
     pub ttl: ::core::option::Option<::prost_types::Duration>,
-    /// The claim that is there. Unset if the wait is over without a grant.
-    #[prost(message, optional, tag = "5")]
-    pub claim: ::core::option::Option<Claim>,
+    /// The claim that is there. Unset if the wait is over without a grant; and on a client's stream where session_id is empty.
+    #[prost(message, optional, boxed, tag = "5")]
+    pub claim: ::core::option::Option<::prost::alloc::boxed::Box<Claim>>,
     /// If not acquired: who holds (or waits ahead for) the first of the names that was not free.
-    #[prost(message, optional, tag = "6")]
-    pub holder: ::core::option::Option<Claim>,
+    #[prost(message, optional, boxed, tag = "6")]
+    pub holder: ::core::option::Option<::prost::alloc::boxed::Box<Claim>>,
     /// The namespace's revision when this was so.
     #[prost(uint64, tag = "7")]
     pub revision: u64,

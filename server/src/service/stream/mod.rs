@@ -1,25 +1,33 @@
 //! The clients' stream: commands, answers, keep-alives and events together.
 
-use std::collections::HashMap;
+mod direct;
+mod notice;
+mod task;
+
 use std::pin::Pin;
 use std::time::Duration;
 
+use foldhash::HashMap;
 use tenure_core::StreamId;
 use tenure_proto::v1;
 use tenure_proto::v1::answer::Kind as Answered;
 use tenure_proto::v1::client_service_server::{ClientService, ClientServiceServer};
 use tenure_proto::v1::command::Kind as Commanded;
 use tokio::sync::mpsc;
+use tokio::time::{Instant, MissedTickBehavior};
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt};
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
+use self::direct::{Direct, Round};
+use self::notice::notice_of;
+use self::task::{Job, Task, send};
 use super::grpc::MAX_MESSAGE;
 use super::problem::Problem;
 use super::{Api, Via, bounds, convert};
 use crate::node::Node;
-use crate::sequencer::{Namespace, Notice, Refusal, StreamEnd};
+use crate::sequencer::{Decisions, Namespace, Notice, Outcomes, Refusal, StreamEnd};
 
 /// How many answers wait for the reader before commands are held back.
 const ANSWERS: usize = 256;
@@ -32,6 +40,9 @@ const COMMANDS: usize = 1_000;
 
 /// The most commands under way on one stream, waiting ones and watches included.
 const UNDER_WAY: usize = 10_000;
+
+/// How often is looked whether a command has been under way for too long.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// How long a draining server still takes renewals.
 const GRACE: Duration = Duration::from_secs(5);
@@ -72,10 +83,23 @@ struct Connection {
     told: mpsc::Receiver<Notice>,
     /// The namespaces in which notices are taken.
     namespaces: HashMap<String, Namespace>,
-    /// What is under way, and how to end it at the client's word. When the stream ends, nothing is cancelled: the client may
-    /// come back for it on another one.
-    under_way: HashMap<u64, CancellationToken>,
+    /// What is under way, by the client's numbers. When the stream ends, nothing is cancelled: the client may come back for it
+    /// on another one.
+    under_way: HashMap<u64, Doing>,
     done: (mpsc::Sender<u64>, mpsc::Receiver<u64>),
+    outcomes: (Outcomes, mpsc::UnboundedReceiver<Decisions>),
+    /// How many commands have been handed to sequencers.
+    count: u64,
+    /// When the last message came.
+    received: Instant,
+}
+
+/// How a command is under way.
+enum Doing {
+    /// In a task, which this ends at the client's word.
+    Task(CancellationToken),
+    /// Handed to the sequencer.
+    Direct(Direct),
 }
 
 impl Connection {
@@ -88,17 +112,24 @@ impl Connection {
             responses,
             notices,
             told,
-            namespaces: HashMap::new(),
-            under_way: HashMap::new(),
+            namespaces: HashMap::default(),
+            under_way: HashMap::default(),
             done: mpsc::channel(UNDER_WAY),
+            outcomes: mpsc::unbounded_channel(),
+            count: 0,
+            received: Instant::now(),
         }
     }
 
     async fn run(mut self, mut requests: Streaming<v1::StreamRequest>) {
         let draining = self.api.draining().clone();
         let responses = self.responses.clone();
+        let mut look = tokio::time::interval(LOOK);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (status, end) = loop {
             tokio::select! {
+                // Outcomes before notices, which may be about them.
+                biased;
                 () = responses.closed() => break (None, StreamEnd::Disconnect),
                 () = self.node_ended.cancelled() => {
                     break (Some(Status::from(Problem::Refused(Refusal::Draining))), StreamEnd::Closed);
@@ -107,8 +138,18 @@ impl Connection {
                 Some(done) = self.done.1.recv() => {
                     self.under_way.remove(&done);
                 }
+                Some(decided) = self.outcomes.1.recv() => {
+                    if !self.tell(decided).await {
+                        break (None, StreamEnd::Disconnect);
+                    }
+                }
                 Some(notice) = self.told.recv() => {
                     if !self.send(0, notice_of(notice)).await {
+                        break (None, StreamEnd::Disconnect);
+                    }
+                }
+                now = look.tick() => {
+                    if !self.refuse_overdue(now).await {
                         break (None, StreamEnd::Disconnect);
                     }
                 }
@@ -147,6 +188,7 @@ impl Connection {
             tokio::select! {
                 () = tokio::time::sleep_until(until) => break,
                 () = self.node_ended.cancelled() => break,
+                Some(decided) = self.outcomes.1.recv() => open = self.tell(decided).await,
                 Some(notice) = self.told.recv() => open = self.send(0, notice_of(notice)).await,
                 request = requests.next() => match request {
                     Some(Ok(request)) => open = self.take(request).await.is_ok(),
@@ -167,13 +209,15 @@ impl Connection {
             let bound = format!("1 to {COMMANDS} commands, not {}", request.commands.len());
             return Err(Problem::field("commands", bound));
         }
+        self.received = Instant::now();
+        let mut round = Round::default();
         for command in request.commands {
-            self.command(command).await?;
+            self.command(command, &mut round).await?;
         }
-        Ok(())
+        self.submit(round).await
     }
 
-    async fn command(&mut self, command: v1::Command) -> Result<(), Problem> {
+    async fn command(&mut self, command: v1::Command, round: &mut Round) -> Result<(), Problem> {
         let id = command.id;
         if id == 0 || self.under_way.contains_key(&id) {
             return Err(Problem::field("commands.id", "not 0, and no id twice at once"));
@@ -182,8 +226,10 @@ impl Connection {
             return self.refuse(id, &Problem::field("commands.kind", "one of the kinds that this server knows")).await;
         };
         if let Commanded::Cancel(cancel) = &kind {
-            if let Some(command) = self.under_way.remove(&cancel.command_id) {
-                command.cancel();
+            match self.under_way.get_mut(&cancel.command_id) {
+                Some(Doing::Task(command)) => command.cancel(),
+                Some(Doing::Direct(command)) => command.cancel(),
+                None => {}
             }
             self.send(id, Answered::Cancelled(v1::CancelledCommand {})).await;
             return Ok(());
@@ -193,46 +239,66 @@ impl Connection {
                 Problem::LimitReached { limit: "commands under way on one stream", bound: UNDER_WAY.to_string() };
             return self.refuse(id, &problem).await;
         }
-        if let Err(problem) = self.listen(&kind).await {
-            return self.refuse(id, &problem).await;
+        let added = match kind {
+            Commanded::Acquire(request) if request.ttl.is_none() => self.add_acquire(round, id, request).await,
+            Commanded::Release(request) => self.add_release(round, id, request).await,
+            Commanded::KeepAlive(request) => {
+                // From memory, so it is answered before anything that came later.
+                match self.api.keep_alive(request, Via::Stream(self.id)).await {
+                    Ok(answer) => {
+                        self.send(id, Answered::KeepAlive(answer)).await;
+                        Ok(())
+                    }
+                    Err(problem) => Err(problem),
+                }
+            }
+            kind => self.listen_for(&kind).await.map(|()| {
+                let cancel = self.begin_task(id);
+                self.spawn(id, cancel, Job::Command(kind));
+            }),
+        };
+        match added {
+            Ok(()) => Ok(()),
+            Err(problem) => self.refuse(id, &problem).await,
         }
-        if let Commanded::KeepAlive(request) = kind {
-            // From memory, so it is answered before anything that came later.
-            match self.api.keep_alive(request, Via::Stream(self.id)).await {
-                Ok(answer) => self.send(id, Answered::KeepAlive(answer)).await,
-                Err(problem) => return self.refuse(id, &problem).await,
-            };
-            return Ok(());
-        }
+    }
+
+    fn begin_task(&mut self, id: u64) -> CancellationToken {
         let cancel = CancellationToken::new();
-        self.under_way.insert(id, cancel.clone());
-        let task =
-            Task { api: self.api.clone(), via: Via::Stream(self.id), id, responses: self.responses.clone(), cancel };
+        self.under_way.insert(id, Doing::Task(cancel.clone()));
+        cancel
+    }
+
+    fn spawn(&self, id: u64, cancel: CancellationToken, job: Job) {
+        let task = Task { api: self.api.clone(), stream: self.id, id, responses: self.responses.clone(), cancel };
         let done = self.done.0.clone();
         tokio::spawn(async move {
-            task.run(kind).await;
+            task.run(job).await;
             // If the stream has ended, nobody counts any more.
             let _ = done.send(id).await;
         });
-        Ok(())
     }
 
-    /// Takes notices in the namespace of a command.
-    async fn listen(&mut self, kind: &Commanded) -> Result<(), Problem> {
-        let name = match kind {
+    /// Takes notices in the namespace of a command that attaches a session.
+    async fn listen_for(&mut self, kind: &Commanded) -> Result<(), Problem> {
+        let namespace = match kind {
             Commanded::OpenSession(request) => &request.namespace,
             Commanded::AttachSession(request) => &request.namespace,
             Commanded::Acquire(request) => &request.namespace,
             Commanded::JoinGroup(request) => &request.namespace,
             _ => return Ok(()),
         };
-        let name = bounds::namespace(name)?;
+        self.listen(bounds::namespace(namespace)?).await.map(drop)
+    }
+
+    /// Takes notices in a namespace.
+    async fn listen(&mut self, name: &str) -> Result<&Namespace, Problem> {
         if !self.namespaces.contains_key(name) {
             let namespace = self.api.namespace(name).await?;
             namespace.open_stream(self.id, self.notices.clone());
             self.namespaces.insert(name.to_owned(), namespace);
         }
-        Ok(())
+        self.namespaces.get(name).ok_or(Problem::Refused(Refusal::Draining))
     }
 
     async fn send(&self, id: u64, kind: Answered) -> bool {
@@ -242,106 +308,5 @@ impl Connection {
     async fn refuse(&self, id: u64, problem: &Problem) -> Result<(), Problem> {
         self.send(id, Answered::Refusal(problem.to_refusal())).await;
         Ok(())
-    }
-}
-
-/// A command that is under way.
-struct Task {
-    api: Api,
-    via: Via,
-    id: u64,
-    responses: Responses,
-    cancel: CancellationToken,
-}
-
-impl Task {
-    async fn run(self, kind: Commanded) {
-        let api = &self.api;
-        let answer = match kind {
-            Commanded::OpenSession(request) => api.open_session(request, self.via).await.map(Answered::OpenSession),
-            Commanded::AttachSession(request) => {
-                api.attach_session(request, self.via).await.map(Answered::AttachedSession)
-            }
-            Commanded::CloseSession(request) => api.close_session(request).await.map(Answered::CloseSession),
-            Commanded::Acquire(request) => {
-                let acquire = api.acquire(request, self.via, &self.cancel);
-                tokio::select! {
-                    answer = acquire => answer.map(Answered::Acquire),
-                    // Dropped while it waits: the place in the queue is kept for a while.
-                    () = self.responses.closed() => return,
-                }
-            }
-            Commanded::Release(request) => api.release(request).await.map(Answered::Release),
-            Commanded::CancelAcquire(request) => api.cancel_acquire(request).await.map(Answered::CancelAcquire),
-            Commanded::Watch(request) => match api.watch(request).await {
-                Ok(watch) => return self.relay(watch).await,
-                Err(problem) => Err(problem),
-            },
-            Commanded::Transfer(request) => tokio::select! {
-                answer = api.transfer(request) => answer.map(Answered::Transfer),
-                () = self.responses.closed() => return,
-            },
-            Commanded::UpdateClaim(request) => api.update_claim(request).await.map(Answered::UpdateClaim),
-            Commanded::GetLock(request) => api.get_lock(request).await.map(Answered::GetLock),
-            Commanded::GetSession(request) => api.get_session(request).await.map(Answered::GetSession),
-            Commanded::JoinGroup(request) => api.join_group(request, self.via).await.map(Answered::JoinGroup),
-            Commanded::LeaveGroup(request) => api.leave_group(request).await.map(Answered::LeaveGroup),
-            Commanded::ConfigureGroup(request) => api.configure_group(request).await.map(Answered::ConfigureGroup),
-            Commanded::Assign(request) => api.assign_group(request).await.map(Answered::Assign),
-            Commanded::GetGroup(request) => api.get_group(request).await.map(Answered::GetGroup),
-            // Answered by the connection itself.
-            Commanded::KeepAlive(_) | Commanded::Cancel(_) => return,
-        };
-        let answer = answer.unwrap_or_else(|problem| Answered::Refusal(problem.to_refusal()));
-        send(&self.responses, self.id, answer).await;
-    }
-
-    async fn relay(&self, watch: super::watch::Watch) {
-        let (told, mut tellings) = mpsc::channel(1);
-        let relay = async {
-            while let Some(telling) = tellings.recv().await {
-                if !send(&self.responses, self.id, Answered::Watch(telling)).await {
-                    return;
-                }
-            }
-        };
-        tokio::select! {
-            () = self.cancel.cancelled() => {}
-            () = self.responses.closed() => {}
-            _ = async { tokio::join!(watch.run(told), relay) } => {}
-        }
-    }
-}
-
-async fn send(responses: &Responses, id: u64, kind: Answered) -> bool {
-    let answer = v1::Answer { id, kind: Some(kind) };
-    responses.send(Ok(v1::StreamResponse { answers: vec![answer] })).await.is_ok()
-}
-
-fn notice_of(notice: Notice) -> Answered {
-    match notice {
-        Notice::SessionEnded { session, reason } => Answered::SessionEnded(v1::SessionEnded {
-            session_id: session.to_string(),
-            reason: convert::end_reason(reason).into(),
-        }),
-        Notice::HoldEnded { claim, reason, eviction } => Answered::HoldEnded(v1::HoldEnded {
-            session_id: claim.spec.session.to_string(),
-            names: claim.spec.names.iter().map(ToString::to_string).collect(),
-            token: claim.token().map_or(0, |token| token.0),
-            reason: convert::end_reason(reason).into(),
-            operator: eviction.as_ref().map(|eviction| eviction.operator.to_string()).unwrap_or_default(),
-            note: eviction.map(|eviction| eviction.note.to_string()).unwrap_or_default(),
-        }),
-        Notice::TransferRequested { claim, by } => Answered::TransferRequested(v1::TransferRequested {
-            session_id: claim.spec.session.to_string(),
-            names: claim.spec.names.iter().map(ToString::to_string).collect(),
-            token: claim.token().map_or(0, |token| token.0),
-            drain: claim.transfer.map(|transfer| convert::duration(transfer.drain)),
-            operator: by.as_ref().map(|by| by.operator.to_string()).unwrap_or_default(),
-            note: by.map(|by| by.note.to_string()).unwrap_or_default(),
-        }),
-        Notice::SessionMoved { session } => {
-            Answered::SessionMoved(v1::SessionMoved { session_id: session.to_string() })
-        }
     }
 }

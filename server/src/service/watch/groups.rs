@@ -1,34 +1,16 @@
 //! What a watch tells of groups.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
 use prost::Message;
 use tenure_core::{Event, GroupChange, Lead, Recorded, Revision};
 use tenure_proto::v1;
 
-use super::convert;
+use crate::service::convert;
 use crate::store::Batch;
 
 /// A message gets no more groups when they take this many bytes: what any client takes in one message.
 const PART_BYTES: usize = 1024 * 1024;
-
-/// The groups whose last change is in each batch, by the batch's revision.
-pub(super) fn last_changes(batches: &[Arc<Batch>]) -> BTreeMap<Revision, BTreeSet<String>> {
-    let mut last: BTreeMap<&str, Revision> = BTreeMap::new();
-    for batch in batches {
-        for recorded in &batch.events {
-            if let Event::Group { group, .. } = &recorded.event {
-                last.insert(group, batch.revision());
-            }
-        }
-    }
-    let mut changes: BTreeMap<Revision, BTreeSet<String>> = BTreeMap::new();
-    for (group, revision) in last {
-        changes.entry(revision).or_default().insert(group.to_owned());
-    }
-    changes
-}
 
 /// The events of a batch, after a revision, of these groups.
 pub(super) fn events(batch: &Batch, after: Revision, groups: &BTreeSet<String>) -> Vec<v1::GroupEvent> {

@@ -1,0 +1,217 @@
+//! The fan-out: finds out whom what happened concerns, has it put into words once, and wakes the readers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::task::AtomicWaker;
+use tenure_core::{Event, Group, Revision};
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::Hub;
+use super::filter::Filter;
+use super::index::{Found, Index};
+use super::log::Position;
+use super::selection::Message;
+use crate::store::Batch;
+
+/// Who watches something that nothing happens to is told this often how far that is.
+const PROGRESS: Duration = Duration::from_secs(10);
+
+/// How often it is looked who is to be told that, and whether anybody still watches.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// So many readers are woken before everybody else has a turn: what they do with it takes about a tenth of a millisecond.
+const WOKEN: usize = 64;
+
+/// The words for what happened.
+pub trait Wording: Send + Sync {
+    /// A batch, for those who watch this. `groups` are those whose last known change is in the batch, as they are after it.
+    /// `None` if it does not concern them.
+    fn events(&self, filter: &Filter, batch: &Batch, groups: &Groups) -> Option<Bytes>;
+
+    /// That all up to a revision has been told.
+    fn progress(&self, revision: Revision) -> Bytes;
+}
+
+/// Groups by name, those that are gone included.
+pub type Groups = BTreeMap<String, Option<Arc<Group>>>;
+
+/// What the readers of a namespace wait for.
+pub struct FanOut {
+    hub: Arc<Hub>,
+    examined: Position,
+    /// Readers woken since everybody else had a turn.
+    woken: usize,
+}
+
+impl FanOut {
+    /// The fan-out of a hub that has none.
+    pub(super) fn attend(hub: &Arc<Hub>, index: &mut Index) -> Option<Self> {
+        if index.is_attended {
+            return None;
+        }
+        index.is_attended = true;
+        index.examined = hub.log().position();
+        Some(Self { hub: hub.clone(), examined: index.examined, woken: 0 })
+    }
+
+    /// Tells what happens, until nobody watches any more or nothing more can happen.
+    pub async fn run(
+        mut self,
+        wording: &dyn Wording,
+        draining: impl Future<Output = ()> + Send,
+        ended: impl Future<Output = ()> + Send,
+    ) {
+        let mut end = End(Some(self.hub.clone()));
+        let (mut draining, mut ended) = (std::pin::pin!(draining), std::pin::pin!(ended));
+        let mut head = self.hub.head();
+        let mut look = interval(LOOK);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            head.mark_unchanged();
+            let concerned = self.examine(wording);
+            self.wake(concerned).await;
+            tokio::select! {
+                changed = head.changed() => if changed.is_err() { return },
+                () = &mut draining, if !self.hub.is_draining() => {
+                    self.hub.draining.store(true, Ordering::Release);
+                    let all = all(&self.hub.index());
+                    self.wake(all).await;
+                }
+                () = &mut ended => return,
+                _ = look.tick() => {
+                    if self.dismiss() {
+                        end.0 = None;
+                        return;
+                    }
+                    let quiet = self.mark_progress(wording);
+                    self.wake(quiet).await;
+                }
+            }
+        }
+    }
+
+    /// Looks at what has happened; returns the selections that have something new.
+    fn examine(&mut self, wording: &dyn Wording) -> Found {
+        let (since, position) = {
+            let log = self.hub.log();
+            (log.news(self.examined), log.position())
+        };
+        let Some(since) = since.filter(|since| !since.batches.iter().any(|batch| loses_history(batch))) else {
+            return self.restart(position);
+        };
+        let mut last = last_changes(&since.batches, &since.groups);
+        let mut concerned = Found::new();
+        for batch in since.batches {
+            self.examined.revision = batch.revision();
+            let found = {
+                let mut index = self.hub.index();
+                index.examined = self.examined;
+                index.concerned(&batch)
+            };
+            let groups = last.remove(&batch.revision()).unwrap_or_default();
+            for (id, selection) in found {
+                if let Some(bytes) = wording.events(selection.filter(), &batch, &groups) {
+                    selection.push(Message { revision: batch.revision(), is_mark: false, bytes });
+                    concerned.insert(id, selection);
+                }
+            }
+        }
+        concerned
+    }
+
+    /// What the readers were told may be void, or something is missing: each of them has to look for itself.
+    fn restart(&mut self, position: Position) -> Found {
+        self.examined = position;
+        let mut index = self.hub.index();
+        index.examined = position;
+        let all = all(&index);
+        for selection in all.values() {
+            selection.restart(position.revision);
+        }
+        all
+    }
+
+    fn mark_progress(&self, wording: &dyn Wording) -> Found {
+        let revision = self.examined.revision;
+        let mut quiet = all(&self.hub.index());
+        quiet.retain(|_, selection| selection.is_quiet_for(PROGRESS));
+        if !quiet.is_empty() {
+            let bytes = wording.progress(revision);
+            for selection in quiet.values() {
+                selection.push(Message { revision, is_mark: true, bytes: bytes.clone() });
+            }
+        }
+        quiet
+    }
+
+    /// Ends if nobody watches.
+    fn dismiss(&self) -> bool {
+        let mut index = self.hub.index();
+        if index.is_empty() {
+            index.is_attended = false;
+        }
+        !index.is_attended
+    }
+
+    async fn wake(&mut self, selections: Found) {
+        for selection in selections.into_values() {
+            let mut place = None;
+            loop {
+                let readers = selection.readers_after(place, WOKEN - self.woken);
+                let Some((last, _)) = readers.last() else { break };
+                place = Some(*last);
+                self.woken += readers.len();
+                for (_, reader) in &readers {
+                    AtomicWaker::wake(reader);
+                }
+                if self.woken >= WOKEN {
+                    self.woken = 0;
+                    tokio::task::yield_now().await;
+                }
+            }
+        }
+    }
+}
+
+/// Leaves nobody waiting for what will not come.
+struct End(Option<Arc<Hub>>);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        let Some(hub) = &self.0 else { return };
+        hub.over.store(true, Ordering::Release);
+        let all = all(&hub.index());
+        for (_, reader) in all.values().flat_map(|selection| selection.readers_after(None, usize::MAX)) {
+            reader.wake();
+        }
+    }
+}
+
+fn all(index: &Index) -> Found {
+    index.all().map(|selection| (selection.id(), selection.clone())).collect()
+}
+
+fn loses_history(batch: &Batch) -> bool {
+    batch.events.iter().any(|recorded| matches!(recorded.event, Event::HistoryLost { .. }))
+}
+
+/// The groups whose last change is in each batch, by the batch's revision, as they are known to be after it.
+pub fn last_changes(batches: &[Arc<Batch>], known: &Groups) -> BTreeMap<Revision, Groups> {
+    let mut told: BTreeSet<&str> = BTreeSet::new();
+    let mut changes: BTreeMap<Revision, Groups> = BTreeMap::new();
+    for batch in batches.iter().rev() {
+        for recorded in &batch.events {
+            if let Event::Group { group, .. } = &recorded.event
+                && told.insert(group)
+                && let Some(state) = known.get(&**group)
+            {
+                changes.entry(batch.revision()).or_default().insert(group.to_string(), state.clone());
+            }
+        }
+    }
+    changes
+}

@@ -1,0 +1,110 @@
+//! The newest committed batches, in memory.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+
+use tenure_core::{Event, Group, Revision, Table, Text};
+
+use crate::store::Batch;
+
+/// How many events are kept in memory. A watcher that is further behind reads from the store, so memory stays bounded.
+const EVENTS: usize = 16_384;
+
+#[derive(Default)]
+pub(super) struct Log {
+    /// All batches after this revision are in `batches`.
+    start: Revision,
+    batches: VecDeque<Arc<Batch>>,
+    events: usize,
+    /// Every group, as it is after the last of the batches.
+    groups: HashMap<Text, Arc<Group>>,
+    /// How often it began anew.
+    beginnings: u64,
+}
+
+/// How far somebody has read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Position {
+    pub(super) revision: Revision,
+    beginnings: u64,
+}
+
+/// What has happened after some revision.
+#[derive(Debug, Default)]
+pub struct Since {
+    /// The batches: whole ones, also if the revision is inside the first.
+    pub batches: Vec<Arc<Batch>>,
+    /// Groups as they are after the last of the batches, if that is known.
+    pub groups: BTreeMap<String, Option<Arc<Group>>>,
+}
+
+impl Log {
+    pub(super) fn anew(&mut self, table: &Table) {
+        let groups = table.groups_after("", None).map(|group| (group.name.clone(), group.clone())).collect();
+        *self = Self { start: table.revision(), groups, beginnings: self.beginnings + 1, ..Self::default() };
+    }
+
+    /// Adds a batch that follows the one before. `table` shows the state after it.
+    pub(super) fn push(&mut self, batch: Arc<Batch>, table: &Table) {
+        for recorded in &batch.events {
+            if let Event::Group { group, .. } = &recorded.event {
+                match table.group(group) {
+                    Some(found) => self.groups.insert(group.clone(), found.clone()),
+                    None => self.groups.remove(group),
+                };
+            }
+        }
+        self.events += batch.events.len();
+        self.batches.push_back(batch);
+        while self.events > EVENTS && self.batches.len() > 1 {
+            if let Some(oldest) = self.batches.pop_front() {
+                self.events -= oldest.events.len();
+                self.start = oldest.revision();
+            }
+        }
+    }
+
+    /// Its end.
+    pub(super) fn position(&self) -> Position {
+        let revision = self.batches.back().map_or(self.start, |last| last.revision());
+        Position { revision, beginnings: self.beginnings }
+    }
+
+    /// What has happened after a revision: about so many events, and these groups if that is all. `None` if some of it is
+    /// no longer in memory.
+    pub(super) fn after(&self, revision: Revision, groups: &BTreeSet<String>, events: usize) -> Option<Since> {
+        if revision < self.start {
+            return None;
+        }
+        let first = self.batches.partition_point(|batch| batch.revision() <= revision);
+        let mut taken = 0;
+        let within = |batch: &&Arc<Batch>| {
+            let more = taken < events;
+            taken += batch.events.len();
+            more
+        };
+        let batches: Vec<Arc<Batch>> = self.batches.range(first..).take_while(within).cloned().collect();
+        let is_all = first + batches.len() == self.batches.len();
+        let groups = groups.iter().filter(|_| is_all).map(|name| self.group(name)).collect();
+        Some(Since { batches, groups })
+    }
+
+    /// What has happened after a position, with all groups that it happened to. `None` if the log began anew since, or some
+    /// of it is no longer in memory.
+    pub(super) fn news(&self, after: Position) -> Option<Since> {
+        if after.beginnings != self.beginnings {
+            return None;
+        }
+        let mut since = self.after(after.revision, &BTreeSet::new(), usize::MAX)?;
+        for recorded in since.batches.iter().flat_map(|batch| &batch.events) {
+            if let Event::Group { group, .. } = &recorded.event {
+                since.groups.extend([self.group(group)]);
+            }
+        }
+        Some(since)
+    }
+
+    fn group(&self, name: &str) -> (String, Option<Arc<Group>>) {
+        (name.to_owned(), self.groups.get(name).cloned())
+    }
+}

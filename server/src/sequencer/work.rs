@@ -1,0 +1,129 @@
+//! Work: what is carried out in one batch, and who is told what came of it.
+
+use tenure_core::{Command, Text};
+
+use super::{Decisions, Outcomes, Reader, Refusal, Reply, Request, Tag, Told};
+
+/// The most commands in one batch, but for the last request that is taken into it.
+const COMMANDS: usize = 4_096;
+
+/// The most that the commands of one batch attach, in bytes: well below what databases take in one statement.
+const BYTES: usize = 2 * 1024 * 1024;
+
+/// Who asked for a command.
+pub(super) enum Asker {
+    /// The home: it was due by itself.
+    Home,
+    /// A call.
+    Call(Reply),
+    /// A stream, by its place in the work.
+    Stream(usize, Tag),
+}
+
+impl Asker {
+    /// Whether somebody is there to receive what is granted.
+    pub(super) fn is_caller(&self) -> bool {
+        !matches!(self, Self::Home)
+    }
+}
+
+/// What to do in one batch.
+#[derive(Default)]
+pub(super) struct Work {
+    pub(super) commands: Vec<(Command, Asker)>,
+    pub(super) readers: Vec<Reader>,
+    pub(super) tellings: Tellings,
+    catch_up: bool,
+    /// What the commands attach, in bytes.
+    bytes: usize,
+}
+
+/// What the streams are told when the batch is done: all at once.
+#[derive(Default)]
+pub(super) struct Tellings(Vec<(Outcomes, Vec<(Tag, Told)>)>);
+
+impl Tellings {
+    /// Tells whoever asked for a command what came of it. One that has gone is noticed by what it is to be told, which
+    /// is dropped.
+    pub(super) fn tell(&mut self, asker: Asker, told: Told) {
+        match asker {
+            Asker::Home => {}
+            Asker::Call(reply) => {
+                let _ = reply.send(told);
+            }
+            Asker::Stream(place, tag) => self.0[place].1.push((tag, told)),
+        }
+    }
+
+    /// Tells the streams.
+    pub(super) fn send(self, namespace: &Text) {
+        for (outcomes, told) in self.0 {
+            let _ = outcomes.send(Decisions { namespace: namespace.clone(), told });
+        }
+    }
+}
+
+impl Work {
+    pub(super) fn push(&mut self, request: Request) {
+        match request {
+            Request::Decide { command, reply } => self.add(command, Asker::Call(reply)),
+            Request::DecideAll { commands, outcomes } => {
+                let place = self.tellings.0.len();
+                self.tellings.0.push((outcomes, Vec::with_capacity(commands.len())));
+                for (tag, command) in commands {
+                    self.add(command, Asker::Stream(place, tag));
+                }
+            }
+            Request::Read(reader) => self.readers.push(reader),
+            Request::CatchUp => self.catch_up = true,
+        }
+    }
+
+    /// Adds what is due by itself.
+    pub(super) fn push_due(&mut self, command: Command) {
+        self.add(command, Asker::Home);
+    }
+
+    fn add(&mut self, command: Command, asker: Asker) {
+        self.bytes += attached_bytes(&command);
+        self.commands.push((command, asker));
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.commands.is_empty() && self.readers.is_empty() && !self.catch_up
+    }
+
+    /// Whether what is there is enough for one batch: in number, and in what a database takes in one statement.
+    pub(super) fn is_full(&self) -> bool {
+        self.commands.len() + self.readers.len() >= COMMANDS || self.bytes >= BYTES
+    }
+}
+
+impl Request {
+    /// Turns away whoever asked.
+    pub(super) fn refuse(self, namespace: &Text, refusal: &Refusal) {
+        match self {
+            // A caller that has gone needs no answer.
+            Self::Decide { reply, .. } => drop(reply.send(Err(refusal.clone()))),
+            Self::DecideAll { commands, outcomes } => {
+                let told = commands.into_iter().map(|(tag, _)| (tag, Err(refusal.clone())));
+                let decisions = Decisions { namespace: namespace.clone(), told: told.collect() };
+                drop(outcomes.send(decisions));
+            }
+            Self::Read(reader) => reader(Err(refusal.clone())),
+            Self::CatchUp => {}
+        }
+    }
+}
+
+fn attached_bytes(command: &Command) -> usize {
+    let (metadata, opening) = match command {
+        Command::Group(command) => return command.bytes(),
+        Command::Acquire { metadata, opening, .. } => (Some(metadata), opening.as_ref()),
+        Command::UpdateClaim { metadata, .. } => (Some(metadata), None),
+        Command::OpenSession { opening, .. } => (None, Some(opening)),
+        _ => (None, None),
+    };
+    let both = metadata.into_iter().chain(opening.map(|opening| &opening.metadata));
+    both.flat_map(|labels| labels.iter()).map(|(key, value)| key.len() + value.len()).sum()
+}

@@ -1,0 +1,203 @@
+//! What a stream carries out itself, without a task for each: acquires in sessions that are attached to it, and releases.
+//! Those of one message go to the sequencer together, and what comes of those of one batch goes back together.
+
+use tenure_core::{Command, Text};
+use tenure_proto::v1;
+use tenure_proto::v1::answer::Kind as Answered;
+use tokio::time::Instant;
+
+use super::task::{Job, Waiting, send_all};
+use super::{Connection, Doing};
+use crate::sequencer::{Decisions, Refusal, Tag, Told};
+use crate::service::acquire::{Acquiring, Standing, decided_session};
+use crate::service::problem::Problem;
+use crate::service::sessions::not_kept;
+use crate::service::{CALL, Via, bounds};
+
+/// Commands of one message, all in one namespace.
+#[derive(Default)]
+pub(super) struct Round {
+    namespace: Option<Text>,
+    acquires: Vec<(Tag, Box<Acquiring>)>,
+    commands: Vec<(Tag, Command)>,
+}
+
+/// A command that has been handed to the sequencer.
+pub(super) struct Direct {
+    count: u64,
+    since: Instant,
+    /// The client does not want to wait for it.
+    cancelled: bool,
+    /// If it is an Acquire.
+    acquiring: Option<Box<Acquiring>>,
+}
+
+impl Direct {
+    pub(super) fn cancel(&mut self) {
+        self.cancelled = true;
+    }
+
+    /// Whether it has been under way for longer than anybody is to wait.
+    pub(super) fn is_overdue(&self, now: Instant) -> bool {
+        now > self.since + CALL
+    }
+}
+
+impl Connection {
+    /// Adds an Acquire to the round.
+    pub(super) async fn add_acquire(
+        &mut self,
+        round: &mut Round,
+        id: u64,
+        request: v1::AcquireRequest,
+    ) -> Result<(), Problem> {
+        self.turn_to(round, bounds::namespace(&request.namespace)?).await?;
+        let acquiring = Box::new(self.api.acquiring(request, Via::Stream(self.id))?);
+        let tag = self.tag(id);
+        round.acquires.push((tag, acquiring));
+        Ok(())
+    }
+
+    /// Adds a release to the round.
+    pub(super) async fn add_release(
+        &mut self,
+        round: &mut Round,
+        id: u64,
+        request: v1::ReleaseRequest,
+    ) -> Result<(), Problem> {
+        self.turn_to(round, bounds::namespace(&request.namespace)?).await?;
+        let command = Command::Release {
+            session: bounds::session_id("session_id", &request.session_id)?,
+            name: bounds::name("name", &request.name)?,
+            token: bounds::token(request.token)?,
+        };
+        let tag = self.tag(id);
+        round.commands.push((tag, command));
+        self.begin(tag, None);
+        Ok(())
+    }
+
+    /// Makes sure that the round is for this namespace.
+    async fn turn_to(&mut self, round: &mut Round, namespace: &str) -> Result<(), Problem> {
+        if round.namespace.as_deref() == Some(namespace) {
+            return Ok(());
+        }
+        let next = self.listen(namespace).await?.name().clone();
+        let before = std::mem::take(round);
+        round.namespace = Some(next);
+        self.submit(before).await
+    }
+
+    fn tag(&mut self, id: u64) -> Tag {
+        self.count += 1;
+        Tag { id, count: self.count }
+    }
+
+    fn begin(&mut self, tag: Tag, acquiring: Option<Box<Acquiring>>) {
+        let direct = Direct { count: tag.count, since: self.received, cancelled: false, acquiring };
+        self.under_way.insert(tag.id, Doing::Direct(direct));
+    }
+
+    /// Hands a round to the sequencer.
+    ///
+    /// # Errors
+    /// If this server goes on no longer.
+    pub(super) async fn submit(&mut self, round: Round) -> Result<(), Problem> {
+        let Round { namespace, acquires, mut commands } = round;
+        let Some(namespace) = namespace.and_then(|name| self.namespaces.get(&*name)).cloned() else { return Ok(()) };
+        if !acquires.is_empty() {
+            let home = self.api.node()?.id();
+            // Nothing is granted to a session whose time is up. Without the lease that is for the sequencer to say.
+            let sessions = acquires.iter().map(|(_, acquiring)| acquiring.session());
+            let kept = namespace.keep_all_alive(sessions, self.id).unwrap_or_default();
+            let mut refused = Vec::new();
+            for (place, (tag, acquiring)) in acquires.into_iter().enumerate() {
+                if let Some(Err(why)) = kept.get(place) {
+                    refused.push(refusal(tag.id, &not_kept(acquiring.session(), *why)));
+                } else {
+                    commands.push((tag, acquiring.command(home)));
+                    self.begin(tag, Some(acquiring));
+                }
+            }
+            if !refused.is_empty() {
+                send_all(&self.responses, refused).await;
+            }
+        }
+        if commands.is_empty() { Ok(()) } else { Ok(namespace.decide_all(commands, &self.outcomes.0).await?) }
+    }
+
+    /// Answers what the sequencer has decided. False: nobody reads the answers any more.
+    pub(super) async fn tell(&mut self, decided: Decisions) -> bool {
+        let Some(namespace) = self.namespaces.get(&*decided.namespace).cloned() else { return true };
+        let told: Vec<(u64, Direct, Told)> =
+            decided.told.into_iter().filter_map(|(tag, told)| Some((tag.id, self.finished(tag)?, told))).collect();
+        let open = told.iter().filter_map(|(_, direct, told)| {
+            let is_open = told.as_ref().is_ok_and(|decided| decided_session(&decided.outcome));
+            direct.acquiring.as_ref().filter(|_| is_open).map(|acquiring| acquiring.session())
+        });
+        namespace.attach_all(open, self.id);
+        let mut answers = Vec::with_capacity(told.len());
+        let mut granted = Vec::new();
+        for (id, direct, told) in told {
+            match (told, direct.acquiring) {
+                (Err(why), _) => answers.push(refusal(id, &Problem::Refused(why))),
+                (Ok(decided), None) => {
+                    answers.push(answer(id, Answered::Release(v1::ReleaseResponse { revision: decided.revision.0 })));
+                }
+                (Ok(decided), Some(acquiring)) => match acquiring.standing(decided) {
+                    Ok(Standing::Answered(response, attendance)) => {
+                        answers.push(answer(id, Answered::Acquire(response)));
+                        granted.extend(attendance);
+                    }
+                    Ok(Standing::Waits(decided)) => {
+                        let cancel = self.begin_task(id);
+                        if direct.cancelled {
+                            cancel.cancel();
+                        }
+                        let waiting = Waiting { namespace: namespace.clone(), acquiring, decided };
+                        self.spawn(id, cancel, Job::Wait(waiting));
+                    }
+                    Err(problem) => answers.push(refusal(id, &problem)),
+                },
+            }
+        }
+        if !answers.is_empty() && !send_all(&self.responses, answers).await {
+            return false;
+        }
+        namespace.satisfied(granted);
+        true
+    }
+
+    /// The command that this tag was given to; none if it was answered already, as overdue: what was granted by it is undone.
+    fn finished(&mut self, tag: Tag) -> Option<Direct> {
+        let is_this = |doing: &Doing| matches!(doing, Doing::Direct(direct) if direct.count == tag.count);
+        self.under_way.get(&tag.id).filter(|doing| is_this(doing))?;
+        match self.under_way.remove(&tag.id) {
+            Some(Doing::Direct(direct)) => Some(direct),
+            _ => None,
+        }
+    }
+
+    /// No command hangs: past its time it is answered with a named error. False: nobody reads the answers any more.
+    pub(super) async fn refuse_overdue(&mut self, now: Instant) -> bool {
+        let is_overdue = |doing: &Doing| matches!(doing, Doing::Direct(direct) if direct.is_overdue(now));
+        let overdue: Vec<u64> =
+            self.under_way.iter().filter(|(_, doing)| is_overdue(doing)).map(|(id, _)| *id).collect();
+        if overdue.is_empty() {
+            return true;
+        }
+        for id in &overdue {
+            self.under_way.remove(id);
+        }
+        let problem = Problem::Refused(Refusal::OutcomeUnknown);
+        send_all(&self.responses, overdue.into_iter().map(|id| refusal(id, &problem)).collect()).await
+    }
+}
+
+fn answer(id: u64, kind: Answered) -> v1::Answer {
+    v1::Answer { id, kind: Some(kind) }
+}
+
+fn refusal(id: u64, problem: &Problem) -> v1::Answer {
+    answer(id, Answered::Refusal(problem.to_refusal()))
+}

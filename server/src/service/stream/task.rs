@@ -1,0 +1,124 @@
+//! Commands that have a task of their own, since they may wait.
+
+use prost::Message;
+use tenure_core::StreamId;
+use tenure_proto::v1;
+use tenure_proto::v1::answer::Kind as Answered;
+use tenure_proto::v1::command::Kind as Commanded;
+use tokio_stream::StreamExt;
+use tokio_util::sync::CancellationToken;
+
+use super::Responses;
+use crate::sequencer::{Decided, Namespace};
+use crate::service::acquire::Acquiring;
+use crate::service::watch::{Watch, messages};
+use crate::service::{Api, Via};
+
+/// What a task has to do.
+pub(super) enum Job {
+    /// All of a command.
+    Command(Commanded),
+    /// To wait for an Acquire that has been decided.
+    Wait(Waiting),
+}
+
+/// An Acquire that waits.
+pub(super) struct Waiting {
+    pub(super) namespace: Namespace,
+    pub(super) acquiring: Box<Acquiring>,
+    pub(super) decided: Decided,
+}
+
+/// A command that is under way.
+pub(super) struct Task {
+    pub(super) api: Api,
+    pub(super) stream: StreamId,
+    pub(super) id: u64,
+    pub(super) responses: Responses,
+    pub(super) cancel: CancellationToken,
+}
+
+impl Task {
+    pub(super) async fn run(self, job: Job) {
+        match job {
+            Job::Command(command) => self.carry_out(command).await,
+            Job::Wait(waiting) => self.wait(waiting).await,
+        }
+    }
+
+    async fn carry_out(self, kind: Commanded) {
+        let (api, via) = (&self.api, Via::Stream(self.stream));
+        let answer = match kind {
+            Commanded::OpenSession(request) => api.open_session(request, via).await.map(Answered::OpenSession),
+            Commanded::AttachSession(request) => api.attach_session(request, via).await.map(Answered::AttachedSession),
+            Commanded::CloseSession(request) => api.close_session(request).await.map(Answered::CloseSession),
+            Commanded::Acquire(request) => {
+                let acquire = api.acquire(request, via, &self.cancel);
+                tokio::select! {
+                    answer = acquire => answer.map(Answered::Acquire),
+                    // Dropped while it waits: the place in the queue is kept for a while.
+                    () = self.responses.closed() => return,
+                }
+            }
+            Commanded::CancelAcquire(request) => api.cancel_acquire(request).await.map(Answered::CancelAcquire),
+            Commanded::Watch(request) => match api.watch(request, self.stream.0).await {
+                Ok(watch) => return self.relay(watch).await,
+                Err(problem) => Err(problem),
+            },
+            Commanded::Transfer(request) => tokio::select! {
+                answer = api.transfer(request) => answer.map(Answered::Transfer),
+                () = self.responses.closed() => return,
+            },
+            Commanded::UpdateClaim(request) => api.update_claim(request).await.map(Answered::UpdateClaim),
+            Commanded::GetLock(request) => api.get_lock(request).await.map(Answered::GetLock),
+            Commanded::GetSession(request) => api.get_session(request).await.map(Answered::GetSession),
+            Commanded::JoinGroup(request) => api.join_group(request, via).await.map(Answered::JoinGroup),
+            Commanded::LeaveGroup(request) => api.leave_group(request).await.map(Answered::LeaveGroup),
+            Commanded::ConfigureGroup(request) => api.configure_group(request).await.map(Answered::ConfigureGroup),
+            Commanded::Assign(request) => api.assign_group(request).await.map(Answered::Assign),
+            Commanded::GetGroup(request) => api.get_group(request).await.map(Answered::GetGroup),
+            // Carried out by the connection itself.
+            Commanded::KeepAlive(_) | Commanded::Cancel(_) | Commanded::Release(_) => return,
+        };
+        let answer = answer.unwrap_or_else(|problem| Answered::Refusal(problem.to_refusal()));
+        send(&self.responses, self.id, answer).await;
+    }
+
+    /// Goes on with an Acquire that the connection has begun.
+    async fn wait(self, waiting: Waiting) {
+        let Waiting { namespace, acquiring, decided } = waiting;
+        let answer = tokio::select! {
+            answer = self.api.conclude(&namespace, &acquiring, decided, Via::Stream(self.stream), &self.cancel) => answer,
+            // Dropped while it waits: the place in the queue is kept for a while.
+            () = self.responses.closed() => return,
+        };
+        let answer = answer.map_or_else(|problem| Answered::Refusal(problem.to_refusal()), Answered::Acquire);
+        send(&self.responses, self.id, answer).await;
+    }
+
+    async fn relay(&self, mut watch: Watch) {
+        let relay = async {
+            while let Some(wire) = watch.next().await {
+                for message in messages(wire) {
+                    let Ok(telling) = v1::WatchResponse::decode(message) else { return };
+                    if !send(&self.responses, self.id, Answered::Watch(telling)).await {
+                        return;
+                    }
+                }
+            }
+        };
+        tokio::select! {
+            () = self.cancel.cancelled() => {}
+            () = self.responses.closed() => {}
+            () = relay => {}
+        }
+    }
+}
+
+pub(super) async fn send(responses: &Responses, id: u64, kind: Answered) -> bool {
+    send_all(responses, vec![v1::Answer { id, kind: Some(kind) }]).await
+}
+
+pub(super) async fn send_all(responses: &Responses, answers: Vec<v1::Answer>) -> bool {
+    responses.send(Ok(v1::StreamResponse { answers })).await.is_ok()
+}

@@ -1,0 +1,103 @@
+//! The plain call. What is told is encoded already, so this is served below the generated code.
+
+use std::convert::Infallible;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Request, Response, header};
+use http_body::Frame;
+use tenure_proto::codec::Codec;
+use tenure_proto::v1;
+use tokio_stream::Stream;
+use tonic::Status;
+use tonic::body::Body;
+use tonic::codec::{Codec as _, Streaming};
+use tonic::server::NamedService;
+use tonic::transport::server::TcpConnectInfo;
+
+use super::Watch;
+use crate::sequencer::Refusal;
+use crate::service::Api;
+use crate::service::grpc::MAX_MESSAGE;
+use crate::service::problem::Problem;
+
+const METHOD: &str = "/tenure.v1.WatchService/Watch";
+
+/// The service of plain watches.
+#[derive(Clone)]
+pub(in crate::service) struct WatchCalls(Api);
+
+impl WatchCalls {
+    pub(in crate::service) fn new(api: Api) -> Self {
+        Self(api)
+    }
+}
+
+impl NamedService for WatchCalls {
+    const NAME: &'static str = "tenure.v1.WatchService";
+}
+
+impl tower::Service<Request<Body>> for WatchCalls {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let api = self.0.clone();
+        Box::pin(async move { Ok(begin(&api, request).await.map_or_else(Status::into_http, respond)) })
+    }
+}
+
+async fn begin(api: &Api, request: Request<Body>) -> Result<Watch, Status> {
+    if request.uri().path() != METHOD {
+        return Err(Status::unimplemented(""));
+    }
+    if let Some(encoding) = request.headers().get("grpc-encoding").filter(|encoding| *encoding != "identity") {
+        return Err(Status::unimplemented(format!("no encoding but identity is supported, not {encoding:?}")));
+    }
+    let connection = request.extensions().get::<TcpConnectInfo>().and_then(TcpConnectInfo::remote_addr);
+    let connection = BuildHasherDefault::<DefaultHasher>::default().hash_one(connection);
+    let decoder = Codec::<v1::WatchResponse, v1::WatchRequest>::default().decoder();
+    let mut requests = Streaming::new_request(decoder, request.into_body(), None, Some(MAX_MESSAGE));
+    let request = requests.message().await?.ok_or_else(|| Status::internal("Missing request message."))?;
+    Ok(api.watch(request, connection).await?)
+}
+
+fn respond(watch: Watch) -> Response<Body> {
+    let mut response = Response::new(Body::new(Telling(Some(watch))));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+    response
+}
+
+/// What a watch tells, until it has ended.
+struct Telling(Option<Watch>);
+
+impl http_body::Body for Telling {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let Some(watch) = &mut self.0 else { return Poll::Ready(None) };
+        let status = match Pin::new(&mut *watch).poll_next(context) {
+            // With the advice to resume elsewhere.
+            _ if watch.is_draining() => Problem::Refused(Refusal::Draining).into(),
+            Poll::Ready(Some(message)) => return Poll::Ready(Some(Ok(Frame::data(message)))),
+            Poll::Ready(None) => Status::ok(""),
+            Poll::Pending => return Poll::Pending,
+        };
+        self.0 = None;
+        let mut trailers = HeaderMap::new();
+        status.add_header(&mut trailers)?;
+        Poll::Ready(Some(Ok(Frame::trailers(trailers))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_none()
+    }
+}

@@ -1,0 +1,171 @@
+//! What a watch tells of locks.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use tenure_core::{
+    Claim, ClaimSpec, ClaimState, EndReason, Event, Eviction, LockSettings, Recorded, Revision, Text, Transfer,
+};
+use tenure_proto::v1;
+
+use crate::hub::Filter;
+use crate::service::convert;
+use crate::store::Batch;
+
+/// The events of a batch, after a revision, of these locks.
+pub(super) fn events(batch: &Batch, after: Revision, filter: &Filter) -> Vec<v1::Event> {
+    let telling = Telling { batch, filter };
+    let later = |recorded: &&Recorded| recorded.revision > after;
+    batch.events.iter().filter(later).flat_map(|recorded| telling.lock_events(recorded)).collect()
+}
+
+struct Telling<'a> {
+    batch: &'a Batch,
+    filter: &'a Filter,
+}
+
+impl Telling<'_> {
+    /// What an event means for each watched lock.
+    fn lock_events(&self, recorded: &Recorded) -> Vec<v1::Event> {
+        let revision = recorded.revision;
+        let held = |claim: &Revision, token: &Revision, spec: &Arc<ClaimSpec>| {
+            Claim::new(*claim, spec.clone(), ClaimState::Held { token: *token })
+        };
+        let mut event = LockEvent::default();
+        match &recorded.event {
+            Event::ClaimQueued(spec) => {
+                event.kind = v1::EventType::Queued;
+                event.claim = Some(Claim::new(revision, spec.clone(), ClaimState::Waiting));
+            }
+            Event::ClaimGranted { claim, spec } => {
+                event.kind = v1::EventType::Granted;
+                event.claim = Some(held(claim, &revision, spec));
+            }
+            Event::ClaimLingering { claim, token, spec, reason, home, still_held, .. } => {
+                event.still_held = still_held;
+                event.kind = v1::EventType::Lingering;
+                let state = ClaimState::Lingering { token: *token, home: *home };
+                event.claim = Some(Claim::new(*claim, spec.clone(), state));
+                event.reason = Some(*reason);
+            }
+            Event::ClaimEnded { claim, token, spec, reason, eviction, still_held, .. } => {
+                event.still_held = still_held;
+                event.kind = v1::EventType::Ended;
+                let state = token.map_or(ClaimState::Waiting, |token| ClaimState::Held { token });
+                event.claim = Some(Claim::new(*claim, spec.clone(), state));
+                event.reason = Some(*reason);
+                event.by = eviction.as_ref();
+            }
+            Event::ClaimUpdated { claim, token, spec } => {
+                event.kind = v1::EventType::Updated;
+                event.claim = Some(held(claim, token, spec));
+            }
+            Event::TransferStarted { claim, token, spec, to, to_session, drain, by } => {
+                event.to_session = to_session.as_ref();
+                event.kind = v1::EventType::TransferStarted;
+                let transfer = Some(Transfer { to: *to, started: revision, drain: *drain });
+                event.claim = Some(Claim { transfer, ..held(claim, token, spec) });
+                event.by = by.as_ref();
+            }
+            Event::TransferCancelled { claim, token, spec } => {
+                event.kind = v1::EventType::TransferCancelled;
+                event.claim = Some(held(claim, token, spec));
+            }
+            Event::ClaimTransferred { from, from_token, from_spec, still_held, claim, spec, .. } => {
+                let (from, to) = (held(from, from_token, from_spec), held(claim, &revision, spec));
+                return self.transfer_events(revision, &from, &to, still_held);
+            }
+            Event::LockConfigured { name, settings, by } => {
+                event.kind = v1::EventType::Configured;
+                event.by = Some(by);
+                event.settings = Some(settings).filter(|settings| !settings.is_default());
+                return self.tell_of(name, revision, &event).into_iter().collect();
+            }
+            Event::SessionOpened(_)
+            | Event::SessionAttached { .. }
+            | Event::SessionEnded { .. }
+            | Event::Group { .. }
+            | Event::ServerAdopted { .. }
+            | Event::HistoryLost { .. } => return Vec::new(),
+        }
+        let names = event.claim.as_ref().map(|claim| claim.spec.names.clone()).unwrap_or_default();
+        names.iter().filter_map(|name| self.tell_of(name, revision, &event)).collect()
+    }
+
+    /// A handoff, for each watched lock: of one that both claims are about it is one event.
+    fn transfer_events(&self, revision: Revision, from: &Claim, to: &Claim, still_held: &[Text]) -> Vec<v1::Event> {
+        let reason = Some(EndReason::Transferred);
+        let names: BTreeSet<&Text> = from.spec.names.iter().chain(&to.spec.names).collect();
+        let event_of = |name: &Text| match (from.spec.names.contains(name), to.spec.names.contains(name)) {
+            (true, true) => {
+                let (claim, previous) = (Some(to.clone()), Some(from.clone()));
+                LockEvent { kind: v1::EventType::Transferred, claim, previous, reason, ..LockEvent::default() }
+            }
+            (true, false) => LockEvent {
+                kind: v1::EventType::Ended,
+                claim: Some(from.clone()),
+                reason,
+                still_held,
+                ..LockEvent::default()
+            },
+            _ => LockEvent { kind: v1::EventType::Granted, claim: Some(to.clone()), ..LockEvent::default() },
+        };
+        names.into_iter().filter_map(|name| self.tell_of(name, revision, &event_of(name))).collect()
+    }
+
+    /// An event as it is told of one lock, if that is watched.
+    fn tell_of(&self, name: &Text, revision: Revision, event: &LockEvent<'_>) -> Option<v1::Event> {
+        if !self.filter.matches(name) {
+            return None;
+        }
+        let ended = matches!(event.kind, v1::EventType::Ended | v1::EventType::Lingering);
+        let over = ended && event.claim.as_ref().is_some_and(|claim| claim.token().is_some());
+        Some(v1::Event {
+            revision: revision.0,
+            name: name.to_string(),
+            r#type: event.kind.into(),
+            claim: event.claim.as_ref().map(|claim| event.convert(claim)),
+            end_reason: event.reason.map_or(v1::EndReason::Unspecified, convert::end_reason).into(),
+            operator: event.by.map(|by| by.operator.to_string()).unwrap_or_default(),
+            note: event.by.map(|by| by.note.to_string()).unwrap_or_default(),
+            vacant: over && !event.still_held.contains(name) && !held_after(name, revision, self.batch),
+            time: Some(convert::timestamp(self.batch.at_ms)),
+            previous: event.previous.as_ref().map(convert::claim),
+            settings: event.settings.map(convert::settings),
+        })
+    }
+}
+
+/// What happened, in the words of the core.
+#[derive(Default)]
+struct LockEvent<'a> {
+    kind: v1::EventType,
+    claim: Option<Claim>,
+    previous: Option<Claim>,
+    reason: Option<EndReason>,
+    by: Option<&'a Eviction>,
+    settings: Option<&'a LockSettings>,
+    still_held: &'a [Text],
+    /// To whom the hold is to be handed over.
+    to_session: Option<&'a Text>,
+}
+
+impl LockEvent<'_> {
+    fn convert(&self, claim: &Claim) -> v1::Claim {
+        let mut converted = convert::claim(claim);
+        if let (Some(transfer), Some(to)) = (&mut converted.transfer, self.to_session) {
+            transfer.to_session_id = to.to_string();
+        }
+        converted
+    }
+}
+
+/// Whether the rest of the batch grants the lock to somebody.
+fn held_after(name: &str, after: Revision, batch: &Batch) -> bool {
+    batch.events.iter().filter(|recorded| recorded.revision > after).any(|recorded| match &recorded.event {
+        Event::ClaimGranted { spec, .. } | Event::ClaimTransferred { spec, .. } => {
+            spec.names.iter().any(|granted| &**granted == name)
+        }
+        _ => false,
+    })
+}
