@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use crate::cpu::{Meter, Processes, Usage};
@@ -87,7 +88,8 @@ const WARMING_UP: u8 = 0;
 const COUNTING: u8 = 1;
 const OVER: u8 = 2;
 
-/// Lets the users work at once and measures their turns. Gives the users back.
+/// Lets the users work at once and measures their turns: for as long as asked, and until one turn at least has ended. Gives the
+/// users back.
 ///
 /// # Errors
 /// As a user's turn fails.
@@ -97,14 +99,17 @@ pub async fn closed_loop<U: User>(
     users: Vec<U>,
 ) -> anyhow::Result<(Figures, Vec<U>)> {
     let phase = Arc::new(AtomicU8::new(WARMING_UP));
+    let first = Arc::new(Notify::new());
     let mut tasks = JoinSet::new();
     for user in users {
-        tasks.spawn(work(user, Arc::clone(&phase)));
+        tasks.spawn(work(user, Arc::clone(&phase), Arc::clone(&first)));
     }
     tokio::time::sleep(load.warm_up).await;
     let (meter, start) = (Meter::start(processes), Instant::now());
     phase.store(COUNTING, Ordering::Relaxed);
     tokio::time::sleep(load.time).await;
+    // A failure is told in the end.
+    let _ = tokio::time::timeout(PATIENCE, first.notified()).await;
     phase.store(OVER, Ordering::Relaxed);
     let (wall, usage) = (start.elapsed(), meter.usage());
     let ended = tokio::time::timeout(PATIENCE, tasks.join_all()).await.context("a turn does not end")?;
@@ -133,16 +138,24 @@ pub async fn closed_loop<U: User>(
     Ok((figures, users))
 }
 
-/// One user's work. Turns that end while it counts are told.
-async fn work<U: User>(mut user: U, phase: Arc<AtomicU8>) -> anyhow::Result<(U, Vec<Duration>)> {
+/// One user's work. Turns that end while it counts are told, and that the first one has ended, or that none will.
+async fn work<U: User>(mut user: U, phase: Arc<AtomicU8>, first: Arc<Notify>) -> anyhow::Result<(U, Vec<Duration>)> {
     let mut times = Vec::new();
     loop {
         let start = Instant::now();
-        user.turn().await?;
+        if let Err(error) = user.turn().await {
+            first.notify_one();
+            return Err(error);
+        }
         let took = start.elapsed();
         match phase.load(Ordering::Relaxed) {
             WARMING_UP => {}
-            COUNTING => times.push(took),
+            COUNTING => {
+                if times.is_empty() {
+                    first.notify_one();
+                }
+                times.push(took);
+            }
             _ => return Ok((user, times)),
         }
     }
@@ -151,6 +164,42 @@ async fn work<U: User>(mut user: U, phase: Arc<AtomicU8>) -> anyhow::Result<(U, 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Takes longer than what is asked for.
+    struct Slow;
+
+    impl User for Slow {
+        async fn turn(&mut self) -> anyhow::Result<()> {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            Ok(())
+        }
+    }
+
+    struct Broken;
+
+    impl User for Broken {
+        async fn turn(&mut self) -> anyhow::Result<()> {
+            bail!("broken")
+        }
+    }
+
+    fn load() -> Load {
+        let time = Duration::from_millis(1);
+        Load { number: 1, level: 1, warm_up: time, time, quick: true }
+    }
+
+    #[tokio::test]
+    async fn waits_for_one_turn_at_least() {
+        let (figures, users) = closed_loop(&load(), &Processes::default(), vec![Slow, Slow]).await.expect("figures");
+        assert!(figures.rate.is_some_and(|rate| rate > 0.0) && figures.latency.is_some_and(|of| of.p50 >= 50.0));
+        assert_eq!(users.len(), 2);
+    }
+
+    #[tokio::test]
+    async fn tells_of_a_turn_that_fails() {
+        let error = closed_loop(&load(), &Processes::default(), vec![Broken]).await.map(drop).expect_err("a failure");
+        assert_eq!(error.to_string(), "broken");
+    }
 
     #[test]
     fn sums_up_by_rank() {

@@ -4,6 +4,8 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context;
+
 use crate::arguments::Settings;
 use crate::lab::Lab;
 use crate::measure::{Figures, Load};
@@ -12,6 +14,9 @@ use crate::work::{Candidate, Levels, Subject, Work};
 
 /// Between two measurements: what the last target still writes must not meet the next one.
 const SETTLING: Duration = Duration::from_millis(200);
+
+/// How long a measurement may take, with all that it has to set up and to clear away.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A client with a smaller share of the average turns than this is told of.
 const STARVED: f64 = 0.5;
@@ -79,7 +84,7 @@ async fn turn(
         Some(subject) => subject,
         none => none.insert(candidate.start(lab).await?),
     };
-    subject.measure(load).await
+    tokio::time::timeout(PATIENCE, subject.measure(load)).await.context("it does not end")?
 }
 
 /// One line a measurement.

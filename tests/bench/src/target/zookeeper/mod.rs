@@ -9,6 +9,7 @@ mod wire;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::Context;
 use tenure_harness::{Served, find};
@@ -23,6 +24,9 @@ const MAIN: &str = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
 
 /// What its own start script gives the Java heap, in MB.
 const HEAP: u32 = 1000;
+
+/// How long a server that serves may take to open a session and to end it.
+const OPENING: Duration = Duration::from_secs(1);
 
 /// One server.
 #[derive(Debug)]
@@ -62,10 +66,8 @@ impl ZooKeeper {
     }
 }
 
-/// It listens before it serves.
+/// It listens before it serves, and what it accepts then may stay without an answer.
 async fn opens_sessions(port: u16) -> bool {
-    match Connection::open(port).await {
-        Ok(connection) => connection.close().await.is_ok(),
-        Err(_) => false,
-    }
+    let session = async { Connection::open(port).await?.close().await };
+    matches!(tokio::time::timeout(OPENING, session).await, Ok(Ok(())))
 }
