@@ -103,7 +103,7 @@ fn hand_over(bencher: Bencher, waiters: usize) {
     let mut table = queue(waiters);
     let lock: Text = "the/one/lock".into();
     bencher.counter(ItemsCount::new(2usize)).bench_local(|| {
-        let claim = table.lock(&lock).and_then(|lock| table.claim(*lock.holders.first()?)).expect("held").clone();
+        let claim = table.lock(&lock).and_then(|lock| table.claim(*lock.holders().first()?)).expect("held").clone();
         let session = &claim.spec.session;
         ask(&mut table, release(session, &lock, claim.token().expect("held")));
         ask(&mut table, acquire(session, lock.clone()))
@@ -209,9 +209,9 @@ fn restore(bencher: Bencher, locks: usize) {
 #[divan::bench(args = [1_000, 1_000_000])]
 fn list_a_page(bencher: Bencher, locks: usize) {
     let table = held(locks);
-    bencher.counter(ItemsCount::new(100usize)).bench_local(|| {
-        table.locks_after(black_box("orders/42/"), Some("orders/42/customer-1")).take(100).count()
-    });
+    bencher
+        .counter(ItemsCount::new(100usize))
+        .bench_local(|| table.locks_after(black_box("orders/42/"), Some("orders/42/customer-1")).take(100).count());
 }
 
 /// The end of a session with many locks.

@@ -41,7 +41,7 @@ pub fn acquire(session: &Text, name: Text) -> Command {
         session: Text::from(&**session),
         opening: None,
         home: ME,
-        names: vec![name],
+        names: vec![name].into(),
         mode: AskedMode::Exclusive,
         queue: true,
         priority: 0,
