@@ -1,4 +1,5 @@
-//! Plain calls whose answers are lost, or whose callers give up: over gRPC, on a database in memory.
+//! Plain calls whose answers are lost, or whose callers give up, and streams with many commands in a message: over gRPC, on a
+//! database in memory.
 
 #[path = "calls/answers.rs"]
 mod answers;
@@ -6,5 +7,9 @@ mod answers;
 mod cluster;
 #[path = "calls/leaving.rs"]
 mod leaving;
+#[path = "calls/messages.rs"]
+mod messages;
+#[path = "calls/talk.rs"]
+mod talk;
 #[path = "calls/waits.rs"]
 mod waits;

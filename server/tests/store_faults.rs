@@ -108,7 +108,7 @@ async fn lost_history_makes_the_revision_jump_past_all_that_was_handed_out() {
         assert!(next > lost, "a token never repeats: {next} after {lost}");
         assert_eq!(server.holder("b").await, None, "what was lost is gone");
         assert_eq!(server.holder("a").await, Some(("ann".to_owned(), kept)));
-        let told = hub.after(kept, &BTreeSet::new()).expect("in memory");
+        let told = hub.after(kept, &BTreeSet::new(), 1_000).expect("in memory");
         let loss = told
             .batches
             .iter()

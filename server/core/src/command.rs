@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::event::{EndReason, Eviction};
 use crate::group::{GroupCommand, GroupOutcome};
 use crate::model::{Claim, LockSettings, Metadata, Mode, Revision, ServerId, Session, Text};
+use crate::names::Names;
 
 /// How to open a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,7 +109,7 @@ pub enum Command {
         /// The session's home from now on.
         home: ServerId,
         /// The locks: at least one, sorted, no name twice.
-        names: Vec<Text>,
+        names: Names,
         /// With whom they may be shared.
         mode: AskedMode,
         /// Whether to join the queue if they are not free.
@@ -125,7 +126,7 @@ pub enum Command {
         /// The session that asked.
         session: Text,
         /// The locks it asked for, sorted.
-        names: Vec<Text>,
+        names: Names,
     },
     /// Ends a wait that has lasted long enough. Does nothing if the claim was granted meanwhile, or if this is not the
     /// session's home any more: then somebody has come back for it elsewhere.

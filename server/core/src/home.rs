@@ -2,22 +2,28 @@
 
 mod handoff;
 mod kept;
+mod nanos;
 mod renewals;
 mod streams;
+#[cfg(test)]
+mod tests;
+mod timers;
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem::replace;
 use std::time::Duration;
 
+use crate::by_revision::ByRevision;
 use crate::command::Command;
 use crate::event::{EndReason, Event, Recorded};
+use crate::map::Map;
 use crate::model::{ClaimState, Revision, ServerId, Session, Text};
-use crate::pauses::Pauses;
 use crate::table::Table;
 use handoff::Handoffs;
-use kept::{Bond, Kept};
+use kept::Kept;
+pub(crate) use nanos::Nanos;
 pub use renewals::Renewals;
-use renewals::is_held;
+use timers::{Timer, Timers};
 
 /// A moment on the server's service clock: how long it has been able to take renewals. Only differences count.
 pub type Tick = Duration;
@@ -45,28 +51,17 @@ pub struct Home {
     reattach: Duration,
     /// No session counts from earlier than this.
     floor: Tick,
-    kept: HashMap<Text, Kept>,
+    kept: Map<Text, Kept>,
     /// The sessions with a disconnect grace, by the stream that they are attached to.
     graced: BTreeMap<StreamId, BTreeSet<Text>>,
     /// Since when the claims that sessions hold are known here: their grant, or the move of their session to this home.
-    held: HashMap<Revision, Tick>,
+    held: ByRevision<Nanos>,
     /// When claims that linger here may go.
-    lingering: HashMap<Revision, Tick>,
+    lingering: Map<Revision, Nanos>,
     /// When claims that nobody attends to are given up.
-    unattended: HashMap<Revision, Tick>,
+    unattended: Map<Revision, Nanos>,
     handoffs: Handoffs,
-    timers: BinaryHeap<Reverse<(Tick, Timer)>>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Timer {
-    Session(Text),
-    Lingering(Revision),
-    Unattended(Revision),
-    /// A holder is to have confirmed.
-    Transfer(Revision),
-    /// A waiter is to have settled.
-    Preempt(Revision),
+    timers: Timers,
 }
 
 impl Home {
@@ -77,13 +72,13 @@ impl Home {
             me,
             reattach,
             floor: Tick::ZERO,
-            kept: HashMap::new(),
+            kept: Map::default(),
             graced: BTreeMap::new(),
-            held: HashMap::new(),
-            lingering: HashMap::new(),
-            unattended: HashMap::new(),
+            held: ByRevision::default(),
+            lingering: Map::default(),
+            unattended: Map::default(),
             handoffs: Handoffs::default(),
-            timers: BinaryHeap::new(),
+            timers: Timers::default(),
         }
     }
 
@@ -107,8 +102,11 @@ impl Home {
                     self.keep(session, *opened, *ttl, *disconnect_grace, now);
                     if let Some(session) = table.session(session).filter(|_| comes) {
                         self.watch_over_waits(session, table, now);
-                        for claim in session.claim_ids().into_iter().filter_map(|id| table.claim(id)) {
-                            self.hold(claim, now);
+                        for claim in session.claims.iter().filter_map(|id| table.claim(*id)) {
+                            if claim.token().is_some() {
+                                self.hold(claim.id, &claim.spec.session, now);
+                            }
+                            self.count_for(claim, table, now);
                         }
                     }
                 }
@@ -118,25 +116,23 @@ impl Home {
             {
                 self.forget(session);
             }
-            Event::ClaimGranted { claim, spec } if self.kept.contains_key(&spec.session) => {
-                self.held.insert(*claim, now);
-            }
+            Event::ClaimGranted { claim, spec } => self.hold(*claim, &spec.session, now),
             Event::ClaimTransferred { from, claim, spec, .. } => {
                 self.held.remove(from);
-                if self.kept.contains_key(&spec.session) {
-                    self.held.insert(*claim, now);
-                }
+                self.hold(*claim, &spec.session, now);
             }
             Event::ClaimLingering { claim, spec, home, .. } => {
                 let since = self.held.remove(claim);
                 if *home == self.me {
-                    self.linger(*claim, since.unwrap_or(now) + spec.min_hold);
+                    self.linger(*claim, since.unwrap_or(now.into()) + spec.min_hold.into());
                 }
             }
             Event::ClaimEnded { claim, .. } => {
                 self.held.remove(claim);
-                self.lingering.remove(claim);
-                self.unattended.remove(claim);
+                self.stop_waiting_for(*claim);
+                if let Some(at) = self.lingering.swap_remove(claim) {
+                    self.timers.unset(at, Timer::Lingering(*claim));
+                }
             }
             Event::ServerAdopted { .. } => self.rebuild(table, now),
             _ => {}
@@ -147,16 +143,13 @@ impl Home {
     /// Takes over whatever the table says has this home: with a fresh TTL what was not kept here before. Forgets the rest.
     pub fn rebuild(&mut self, table: &Table, now: Tick) {
         let me = self.me;
-        self.kept.retain(|id, kept| {
-            table.session(id).is_some_and(|session| session.spec.home == me && session.opened == kept.opened)
-        });
-        self.graced.retain(|_, sessions| {
-            sessions.retain(|id| self.kept.contains_key(id));
-            !sessions.is_empty()
-        });
+        let at_home = |session: &Session, kept: &Kept| session.spec.home == me && session.opened == kept.opened;
+        let gone = |(id, kept): &(&Text, &Kept)| !table.session(id).is_some_and(|session| at_home(session, kept));
+        let gone: Vec<Text> = self.kept.iter().filter(gone).map(|(id, _)| id.clone()).collect();
+        gone.iter().for_each(|id| self.forget(id));
         for session in table.sessions_after(Revision(0)).filter(|session| session.spec.home == me) {
             let (ttl, grace) = (session.spec.ttl, session.spec.disconnect_grace);
-            let before = self.kept.get(&session.spec.id).map(|kept| (kept.ttl, kept.disconnect_grace));
+            let before = self.kept.get(&session.spec.id).map(|kept| (kept.ttl(), kept.disconnect_grace()));
             if before != Some((ttl, grace)) {
                 self.keep(&session.spec.id, session.opened, ttl, grace, now);
             }
@@ -166,17 +159,19 @@ impl Home {
         }
         self.unattended.retain(|claim, _| table.claim(*claim).is_some());
         self.lingering.retain(|claim, _| table.claim(*claim).is_some());
+        let held = std::mem::take(&mut self.held);
         for claim in table.claims() {
-            if let ClaimState::Lingering { home, .. } = claim.state
-                && home == me
-                && !self.lingering.contains_key(&claim.id)
-            {
-                let since = self.held.get(&claim.id).copied().unwrap_or(now);
-                self.linger(claim.id, since + claim.spec.min_hold);
+            let since = held.get(&claim.id).copied().unwrap_or(now.into());
+            match claim.state {
+                ClaimState::Waiting => {}
+                ClaimState::Held { .. } => self.hold(claim.id, &claim.spec.session, since.into()),
+                ClaimState::Lingering { home, .. } => {
+                    if home == me && !self.lingering.contains_key(&claim.id) {
+                        self.linger(claim.id, since + claim.spec.min_hold.into());
+                    }
+                }
             }
-            self.hold(claim, now);
         }
-        self.held.retain(|claim, _| table.claim(*claim).is_some_and(is_held));
         self.rebuild_handoffs(table, now);
     }
 
@@ -193,13 +188,8 @@ impl Home {
     pub fn renew(&mut self, session: &str, now: Tick) -> Result<Duration, NotKept> {
         let kept = self.kept.get_mut(session).ok_or(NotKept::Elsewhere)?;
         kept.check(self.floor, now)?;
-        kept.renew(now);
-        kept.called = now + kept.ttl;
-        if let Bond::Broken { .. } = kept.bond {
-            // Its client has come back, if not by a stream.
-            kept.bond = Bond::None;
-        }
-        Ok(kept.ttl)
+        kept.call(now);
+        Ok(kept.ttl())
     }
 
     /// Renews a session on the stream that it is attached to: it lives for a full TTL from now while the stream does, and for
@@ -214,13 +204,14 @@ impl Home {
         }
         kept.check(self.floor, now)?;
         kept.renew(now);
-        Ok(kept.ttl)
+        Ok(kept.ttl())
     }
 
     /// How long a session that is kept here lives on at least.
     #[must_use]
     pub fn remaining(&self, session: &str, now: Tick) -> Option<Duration> {
-        self.kept.get(session).map(|kept| kept.deadline(self.floor).saturating_sub(now))
+        let kept = self.kept.get(session)?;
+        Some(Tick::from(kept.deadline(self.floor)).saturating_sub(now))
     }
 
     /// How many sessions are kept here.
@@ -237,7 +228,7 @@ impl Home {
 
     /// Somebody is there to receive the grant of this claim.
     pub fn attend(&mut self, claim: Revision) {
-        if self.unattended.remove(&claim).is_some() {
+        if self.stop_waiting_for(claim) {
             self.attend_settled(claim);
         }
     }
@@ -245,9 +236,10 @@ impl Home {
     /// Nobody is there any more to receive the grant of this claim: it is given up, even if granted meanwhile, unless
     /// somebody comes back for it soon.
     pub fn leave(&mut self, claim: Revision, now: Tick) {
-        let at = now + self.reattach;
+        self.stop_waiting_for(claim);
+        let at = (now + self.reattach).into();
         self.unattended.insert(claim, at);
-        self.timers.push(Reverse((at, Timer::Unattended(claim))));
+        self.timers.set(at, Timer::Unattended(claim));
     }
 
     /// The server was not able to take renewals until now, so every session lives for a full TTL from now, or for its full
@@ -255,52 +247,49 @@ impl Home {
     pub fn refresh(&mut self, now: Tick) {
         self.floor = now;
         for kept in self.kept.values_mut() {
-            kept.over = None;
+            kept.refresh();
         }
     }
 
     /// When [`Self::due`] is to be called next.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Tick> {
-        self.timers.peek().map(|Reverse((at, _))| *at)
+        self.timers.next().map(Tick::from)
     }
 
     /// What has to be asked of the table now that it is `now`. Each command is to be carried out or handed to
     /// [`Self::again`].
     pub fn due(&mut self, now: Tick) -> Vec<Command> {
         let mut commands = Vec::new();
-        while self.next_deadline().is_some_and(|at| at <= now) {
-            let Some(Reverse((at, timer))) = self.timers.pop() else { break };
+        while let Some((at, timer)) = self.timers.ring(now.into()) {
+            if !self.counts(at, &timer) {
+                continue;
+            }
             commands.extend(match timer {
-                Timer::Session(session) => self.session_due(session, at, now),
-                Timer::Lingering(claim) => {
-                    let due = self.lingering.get(&claim) == Some(&at);
-                    due.then_some(Command::EndLingering { claim, home: self.me })
-                }
+                Timer::Session(session) => self.session_due(session, now),
+                Timer::Lingering(claim) => Some(Command::EndLingering { claim, home: self.me }),
                 Timer::Unattended(claim) => {
-                    let due = self.unattended.get(&claim) == Some(&at);
-                    if due {
-                        self.unattended.remove(&claim);
-                    }
-                    due.then_some(Command::Abandon { claim, home: self.me })
+                    self.unattended.swap_remove(&claim);
+                    Some(Command::Abandon { claim, home: self.me })
                 }
-                Timer::Transfer(claim) => self.transfer_due(claim, at),
-                Timer::Preempt(claim) => self.preempt_due(claim, at),
+                Timer::Transfer(claim) => self.transfer_due(claim),
+                Timer::Preempt(claim) => self.preempt_due(claim),
             });
         }
         commands
     }
 
-    fn session_due(&mut self, session: Text, at: Tick, now: Tick) -> Option<Command> {
+    fn session_due(&mut self, session: Text, now: Tick) -> Option<Command> {
         let floor = self.floor;
-        let kept = self.kept.get_mut(&session).filter(|kept| kept.timer == at)?;
+        let kept = self.kept.get_mut(&session)?;
         match kept.check(floor, now) {
             Err(NotKept::Over(reason)) => {
                 Some(Command::EndSession { session, opened: kept.opened, home: self.me, reason })
             }
             _ => {
                 kept.timer = kept.deadline(floor);
-                self.timers.push(Reverse((kept.timer, Timer::Session(session))));
+                let at = kept.timer;
+                self.timers.set(at, Timer::Session(session));
                 None
             }
         }
@@ -308,6 +297,7 @@ impl Home {
 
     /// A command of [`Self::due`] could not be carried out: it is due again at `at`.
     pub fn again(&mut self, command: &Command, at: Tick) {
+        let at = Nanos::from(at);
         let timer = match command {
             Command::EndSession { session, opened, .. } => {
                 let Some(kept) = self.kept.get_mut(session).filter(|kept| kept.opened == *opened) else { return };
@@ -330,29 +320,47 @@ impl Home {
             Command::Preempt { claim, .. } => Timer::Preempt(*claim),
             _ => return,
         };
-        self.timers.push(Reverse((at, timer)));
+        self.timers.set(at, timer);
+    }
+
+    /// Whether a timer that rings is one that still matters.
+    fn counts(&self, at: Nanos, timer: &Timer) -> bool {
+        match timer {
+            Timer::Session(session) => self.kept.get(session).is_some_and(|kept| kept.timer == at),
+            Timer::Lingering(claim) => self.lingering.get(claim) == Some(&at),
+            Timer::Unattended(claim) => self.unattended.get(claim) == Some(&at),
+            Timer::Transfer(claim) => self.handoffs.drains.get(claim).is_some_and(|(_, due)| *due == at),
+            Timer::Preempt(claim) => self.handoffs.settled.get(claim).is_some_and(|settled| *settled <= at),
+        }
     }
 
     fn keep(&mut self, session: &Text, opened: Revision, ttl: Duration, disconnect_grace: Option<Duration>, now: Tick) {
-        let before = self.kept.remove(session).filter(|kept| kept.opened == opened);
-        let promised = before.as_ref().map_or(Tick::ZERO, |kept| kept.expiry(self.floor));
-        let called = before.as_ref().map_or(Tick::ZERO, |kept| kept.called);
-        let bond = before.as_ref().map_or(Bond::None, |kept| kept.bond);
-        let mut pauses = Pauses::default();
-        if let Some(before) = before {
-            pauses = before.pauses;
-            pauses.ended(now, now.saturating_sub(before.renewed));
+        match self.kept.get_mut(session).filter(|kept| kept.opened == opened) {
+            Some(kept) => kept.change(ttl, disconnect_grace, self.floor, now),
+            None => {
+                self.forget(session);
+                self.kept.insert(session.clone(), Kept::new(opened, ttl, disconnect_grace, now));
+            }
         }
-        let (renewed, over, timer) = (now, None, Tick::ZERO);
-        let mut kept = Kept { opened, ttl, disconnect_grace, renewed, promised, called, bond, over, pauses, timer };
-        kept.timer = kept.deadline(self.floor);
-        self.timers.push(Reverse((kept.timer, Timer::Session(session.clone()))));
-        self.kept.insert(session.clone(), kept);
+        self.wake(session, now);
+    }
+
+    /// Makes sure that a timer rings when the session's time is up. One that rings earlier does: the time is looked at then.
+    fn wake(&mut self, session: &Text, now: Tick) {
+        let Some(kept) = self.kept.get_mut(session) else { return };
+        let deadline = kept.deadline(self.floor);
+        if kept.timer <= now.into() || deadline < kept.timer {
+            let timer = Timer::Session(session.clone());
+            self.timers.unset(replace(&mut kept.timer, deadline), timer.clone());
+            self.timers.set(deadline, timer);
+        }
     }
 
     /// The session is not kept here any more.
     fn forget(&mut self, session: &Text) {
-        if let Some(stream) = self.kept.remove(session).and_then(|kept| kept.stream()) {
+        let Some(kept) = self.kept.swap_remove(session) else { return };
+        self.timers.unset(kept.timer, Timer::Session(session.clone()));
+        if let Some(stream) = kept.stream() {
             self.leave_stream(session, stream);
         }
     }
@@ -360,17 +368,24 @@ impl Home {
     /// The waits of a session that has just come here are given up unless somebody asks for them here. What it holds is its
     /// own, whatever was thought here before: it may have heard of the grant elsewhere.
     fn watch_over_waits(&mut self, session: &Session, table: &Table, now: Tick) {
-        for claim in session.claim_ids().into_iter().filter_map(|id| table.claim(id)) {
+        for claim in session.claims.iter().filter_map(|id| table.claim(*id)) {
             if claim.state == ClaimState::Waiting {
                 self.leave(claim.id, now);
             } else {
-                self.unattended.remove(&claim.id);
+                self.stop_waiting_for(claim.id);
             }
         }
     }
 
-    fn linger(&mut self, claim: Revision, at: Tick) {
+    /// Somebody attends to a claim, or there is nothing more to attend to. Says whether nobody did before.
+    fn stop_waiting_for(&mut self, claim: Revision) -> bool {
+        let Some(at) = self.unattended.swap_remove(&claim) else { return false };
+        self.timers.unset(at, Timer::Unattended(claim));
+        true
+    }
+
+    fn linger(&mut self, claim: Revision, at: Nanos) {
         self.lingering.insert(claim, at);
-        self.timers.push(Reverse((at, Timer::Lingering(claim))));
+        self.timers.set(at, Timer::Lingering(claim));
     }
 }

@@ -5,28 +5,34 @@
 //!   they are known to be committed), [`Table::apply`] takes over events that others have committed. It holds no time.
 //! - [`Home`] keeps the timers of the sessions that one server takes renewals for. Time is an argument.
 
+mod by_revision;
 mod command;
 mod event;
+mod few;
 mod group;
 mod home;
+mod lock;
+mod map;
 mod memory;
-
 mod model;
+mod names;
 mod pauses;
 mod rejection;
 mod table;
 
 pub use command::{AskedMode, Command, Handoff, Opening, Outcome};
 pub use event::{EndReason, Event, Eviction, Recorded};
-
+pub use few::Few;
 pub use group::{
     ATTACHED_BYTES, Assigned, Assignments, Basis, Config, GROUPS, Group, GroupChange, GroupCommand, GroupOutcome, Lead,
     MEMBERS, MEMBERSHIPS, Member, MemberSpec,
 };
 pub use home::{Home, NotKept, Renewals, StreamId, Tick};
+pub use lock::Lock;
 pub use model::{
-    Claim, ClaimSpec, ClaimState, Lock, LockSettings, Metadata, Mode, Preempt, Rank, Revision, ServerId, Session,
-    SessionSpec, Text, Transfer,
+    Claim, ClaimSpec, ClaimState, LockSettings, Metadata, Mode, Preempt, Rank, Revision, ServerId, Session,
+    SessionSpec, Text, Transfer, no_labels,
 };
+pub use names::Names;
 pub use rejection::{Obstacle, Rejection};
 pub use table::Table;

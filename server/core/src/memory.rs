@@ -1,8 +1,9 @@
 //! What a table remembers of the recent past, so that a late or repeated request gets the answer that explains it.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use crate::event::EndReason;
+use crate::map::Map;
 use crate::model::{Claim, Revision, Text};
 
 /// How many ended sessions are remembered.
@@ -21,7 +22,7 @@ const HANDOFFS: usize = 1_000;
 /// whether a repeated release, handoff or leave is one.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
-    sessions: HashMap<Text, Past>,
+    sessions: Map<Text, Past>,
     ended: VecDeque<(Text, u64)>,
     count: u64,
     older_holds: Recent<(Text, EndReason)>,
@@ -40,25 +41,26 @@ struct Past {
 /// What is known of holds, by their tokens; of the oldest ones nothing any more.
 #[derive(Debug)]
 struct Recent<T> {
-    known: HashMap<Revision, T>,
-    order: VecDeque<Revision>,
+    known: Map<Revision, T>,
+    /// The place of the oldest one, once there are as many as there may be.
+    oldest: usize,
 }
 
 impl<T> Default for Recent<T> {
     fn default() -> Self {
-        Self { known: HashMap::new(), order: VecDeque::new() }
+        Self { known: Map::default(), oldest: 0 }
     }
 }
 
 impl<T> Recent<T> {
     fn remember(&mut self, token: Revision, what: T, most: usize) {
-        if self.known.insert(token, what).is_none() {
-            self.order.push_back(token);
-        }
-        if self.order.len() > most
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.known.remove(&oldest);
+        if self.known.len() < most {
+            self.known.insert(token, what);
+        } else if let Some(known) = self.known.get_mut(&token) {
+            *known = what;
+        } else if self.known.replace_index(self.oldest, token).is_ok() {
+            self.known[self.oldest] = what;
+            self.oldest = (self.oldest + 1) % most;
         }
     }
 }
@@ -72,25 +74,30 @@ impl Memory {
 
     pub(crate) fn session_ended(&mut self, id: &Text, reason: EndReason) {
         self.count += 1;
-        self.sessions.entry(id.clone()).or_default().end = Some((reason, self.count));
+        self.past(id).end = Some((reason, self.count));
         self.ended.push_back((id.clone(), self.count));
         if self.ended.len() > SESSIONS
             && let Some((oldest, count)) = self.ended.pop_front()
             && self.sessions.get(&oldest).is_some_and(|past| past.end.is_some_and(|(_, end)| end == count))
         {
-            self.sessions.remove(&oldest);
+            self.sessions.swap_remove(&oldest);
         }
     }
 
     pub(crate) fn claim_ended(&mut self, session: &Text, token: Revision, reason: EndReason) {
-        let holds = &mut self.sessions.entry(session.clone()).or_default().holds;
-        // It may have been decided before, and undone because another end was committed first.
-        holds.retain(|(known, _)| *known != token);
+        let holds = &mut self.past(session).holds;
+        let older = if holds.len() < HOLDS { None } else { holds.pop_front() };
+        // It may be there, decided before and undone because another end was committed first: what comes later counts.
         holds.push_back((token, reason));
-        if holds.len() > HOLDS
-            && let Some((token, reason)) = holds.pop_front()
-        {
+        if let Some((token, reason)) = older {
             self.older_holds.remember(token, (session.clone(), reason), OLDER_HOLDS);
+        }
+    }
+
+    fn past(&mut self, session: &Text) -> &mut Past {
+        match self.sessions.get_index_of(session) {
+            Some(place) => &mut self.sessions[place],
+            None => self.sessions.entry(session.clone()).or_default(),
         }
     }
 
@@ -101,7 +108,7 @@ impl Memory {
     }
 
     pub(crate) fn left(&mut self, session: &Text, group: &Text, number: Revision) {
-        let left = &mut self.sessions.entry(session.clone()).or_default().left;
+        let left = &mut self.past(session).left;
         if left.len() == HOLDS {
             left.pop_front();
         }
@@ -122,7 +129,7 @@ impl Memory {
     /// Why the session's hold with this token ended, if it has and that is remembered.
     pub(crate) fn end_of_hold(&self, session: &str, token: Revision) -> Option<EndReason> {
         let holds = self.sessions.get(session).map(|past| &past.holds);
-        let recent = holds.into_iter().flatten().find(|(known, _)| *known == token).map(|(_, reason)| *reason);
+        let recent = holds.into_iter().flatten().rev().find(|(known, _)| *known == token).map(|(_, reason)| *reason);
         let older = || self.older_holds.known.get(&token).filter(|(other, _)| **other == *session);
         recent.or_else(|| older().map(|(_, reason)| *reason))
     }
@@ -154,7 +161,6 @@ mod tests {
         assert_eq!(memory.end_of_hold("busy", Revision(4)), Some(EndReason::Evicted));
         assert_eq!(memory.end_of_hold("quiet", Revision(4)), None, "another's");
         assert_eq!(memory.end_of_hold("busy", Revision(2)), None, "there is an end to it");
-        assert_eq!(memory.older_holds.order.len(), OLDER_HOLDS);
         assert_eq!(memory.older_holds.known.len(), OLDER_HOLDS);
     }
 }

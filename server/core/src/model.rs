@@ -1,16 +1,26 @@
 //! The nouns of a namespace: sessions, locks, claims.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
+
+use crate::few::Few;
+use crate::names::Names;
 
 /// Text that many places share: names, ids, labels.
 pub type Text = Arc<str>;
 
 /// Labels that a client attached to a session or claim.
 pub type Metadata = Arc<BTreeMap<String, String>>;
+
+/// No labels: the same for all who have none, of whom there are many.
+#[must_use]
+pub fn no_labels() -> Metadata {
+    static NONE: LazyLock<Metadata> = LazyLock::new(Metadata::default);
+    NONE.clone()
+}
 
 /// The counter of a namespace: each event has the next one. 0 is the namespace before its first event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -67,16 +77,8 @@ pub struct Session {
     pub spec: SessionSpec,
     /// The revision of the event that opened it.
     pub opened: Revision,
-    /// The claim it has on each name.
-    pub claims: BTreeMap<Text, Revision>,
-}
-
-impl Session {
     /// The ids of its claims, in the order in which they were asked for.
-    #[must_use]
-    pub fn claim_ids(&self) -> BTreeSet<Revision> {
-        self.claims.values().copied().collect()
-    }
+    pub claims: Few<Revision>,
 }
 
 /// What a claim is made with.
@@ -89,7 +91,7 @@ pub struct ClaimSpec {
     /// The owner label of that session.
     pub owner: Text,
     /// The locks claimed: at least one, sorted, no name twice.
-    pub names: Vec<Text>,
+    pub names: Names,
     /// How they are claimed: each in the same mode.
     pub mode: Mode,
     /// Higher goes first among waiters.
@@ -194,7 +196,7 @@ pub struct Claim {
     /// Where it stands.
     pub state: ClaimState,
     /// The handoff that its holder has been asked for. Only while held.
-    pub transfer: Option<Transfer>,
+    pub transfer: Option<Box<Transfer>>,
 }
 
 impl Claim {
@@ -213,6 +215,12 @@ impl Claim {
         }
     }
 
+    /// Whether it is over, but for its minimum hold.
+    #[must_use]
+    pub fn lingers(&self) -> bool {
+        matches!(self.state, ClaimState::Lingering { .. })
+    }
+
     /// Its place among waiters.
     #[must_use]
     pub fn rank(&self) -> Rank {
@@ -223,14 +231,3 @@ impl Claim {
 /// The order in which waiters are served: higher priority first, then the earlier claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank(pub Reverse<i32>, pub Revision);
-
-/// A name that is held or waited for. An idle one is not kept.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Lock {
-    /// The claims that hold it or linger on it: several only if they are all shared, or all to permits.
-    pub holders: BTreeSet<Revision>,
-    /// How many permits they have.
-    pub permits: u64,
-    /// The claims that wait for it, in the order in which they will be served.
-    pub waiters: BTreeSet<Rank>,
-}

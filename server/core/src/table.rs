@@ -6,29 +6,34 @@ mod deadlock;
 mod decide;
 mod groups;
 mod journal;
+mod locks;
 mod serve;
 mod settings;
 mod transfer;
 
-use std::collections::{BTreeMap, HashMap};
-use std::ops::Bound;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::by_revision::ByRevision;
+use crate::few::Few;
 use crate::group::Group;
+use crate::lock::Lock;
+use crate::map::Map;
 use crate::memory::Memory;
-use crate::model::{Claim, ClaimState, Lock, LockSettings, Revision, ServerId, Session, Text};
+use crate::model::{Claim, ClaimSpec, ClaimState, LockSettings, Revision, ServerId, Session, SessionSpec, Text};
 use crate::rejection::Rejection;
 use groups::Memberships;
 use journal::Undo;
+use locks::Locks;
 
 /// The state of one namespace: its open sessions, their claims, the locks that those are about, and its groups.
 #[derive(Debug, Default)]
 pub struct Table {
     revision: Revision,
-    sessions: HashMap<Text, Session>,
-    opened: BTreeMap<Revision, Text>,
-    claims: BTreeMap<Revision, Claim>,
-    locks: BTreeMap<Text, Lock>,
+    sessions: Map<Text, Session>,
+    opened: ByRevision<Text>,
+    claims: ByRevision<Claim>,
+    locks: Locks,
     /// What operators have set, where that is not the default.
     settings: BTreeMap<Text, LockSettings>,
     groups: BTreeMap<Text, Arc<Group>>,
@@ -65,9 +70,10 @@ impl Table {
         groups: Vec<Arc<Group>>,
     ) -> Self {
         let settings = settings.into_iter().collect();
-        let mut table = Self { revision, settings, ..Self::default() };
+        let locks = Locks::idle(claims.iter().flat_map(|claim| &claim.spec.names).cloned().collect());
+        let mut table = Self { revision, settings, locks, ..Self::default() };
         for session in sessions {
-            table.admit(Session { claims: BTreeMap::new(), ..session });
+            table.admit(Session { claims: Few::default(), ..session });
         }
         for claim in claims {
             table.enter(claim);
@@ -109,8 +115,7 @@ impl Table {
 
     /// The open sessions that were opened after a revision, oldest first.
     pub fn sessions_after(&self, opened: Revision) -> impl Iterator<Item = &Session> {
-        let later = self.opened.range((Bound::Excluded(opened), Bound::Unbounded));
-        later.filter_map(|(_, id)| self.sessions.get(id))
+        self.opened.after(opened).filter_map(|id| self.sessions.get(id))
     }
 
     /// The claim of this id.
@@ -121,12 +126,12 @@ impl Table {
 
     /// All claims in the order in which they were made.
     pub fn claims(&self) -> impl Iterator<Item = &Claim> {
-        self.claims.values()
+        self.claims.iter()
     }
 
     /// The claims that were made after a revision, in order.
     pub fn claims_after(&self, id: Revision) -> impl Iterator<Item = &Claim> {
-        self.claims.range((Bound::Excluded(id), Bound::Unbounded)).map(|(_, claim)| claim)
+        self.claims.after(id)
     }
 
     /// A lock, unless it is idle.
@@ -141,11 +146,7 @@ impl Table {
         prefix: &'a str,
         after: Option<&str>,
     ) -> impl Iterator<Item = (&'a Text, &'a Lock)> + use<'a> {
-        let start = match after {
-            Some(after) if after >= prefix => Bound::Excluded(after),
-            _ => Bound::Included(prefix),
-        };
-        self.locks.range::<str, _>((start, Bound::Unbounded)).take_while(move |(name, _)| name.starts_with(prefix))
+        self.locks.after(prefix, after)
     }
 
     /// The servers that are the home of something: an open session, or a minimum hold to be counted.
@@ -153,10 +154,15 @@ impl Table {
         self.homes.keys().copied()
     }
 
+    /// The claim that a session has on a name.
+    fn claim_on(&self, session: &Session, name: &str) -> Option<&Claim> {
+        let claim = self.claims.get(&self.locks.get(name)?.claim_of(session.opened)?)?;
+        (claim.spec.opened == session.opened && !claim.lingers()).then_some(claim)
+    }
+
     /// The claim with which a session claims exactly these names.
     fn claim_of(&self, session: &Session, names: &[Text]) -> Option<&Claim> {
-        let claim = self.claims.get(session.claims.get(names.first()?)?)?;
-        (claim.spec.names == names).then_some(claim)
+        self.claim_on(session, names.first()?).filter(|claim| *claim.spec.names == *names)
     }
 
     /// Puts a session into the table.
@@ -168,7 +174,7 @@ impl Table {
 
     /// The reverse of [`Self::admit`].
     fn dismiss(&mut self, id: &str) -> Option<Session> {
-        let session = self.sessions.remove(id)?;
+        let session = self.sessions.swap_remove(id)?;
         self.opened.remove(&session.opened);
         self.move_home(Some(session.spec.home), None);
         Some(session)
@@ -190,26 +196,13 @@ impl Table {
     }
 
     /// Puts a claim where it belongs: into its session, and into its locks.
-    fn enter(&mut self, claim: Claim) {
-        let rank = claim.rank();
-        for name in &claim.spec.names {
-            let lock = self.locks.entry(name.clone()).or_default();
-            match claim.state {
-                ClaimState::Waiting => {
-                    lock.waiters.insert(rank);
-                }
-                ClaimState::Held { .. } | ClaimState::Lingering { .. } => {
-                    lock.holders.insert(claim.id);
-                    lock.permits += u64::from(claim.spec.mode.permits());
-                }
-            }
-        }
+    fn enter(&mut self, mut claim: Claim) {
+        self.locks.enter(&claim, |id| self.claims.get(&id));
         if let ClaimState::Lingering { home, .. } = claim.state {
             self.move_home(None, Some(home));
         } else if let Some(session) = self.sessions.get_mut(&claim.spec.session) {
-            for name in &claim.spec.names {
-                session.claims.insert(name.clone(), claim.id);
-            }
+            session.claims.insert(claim.id);
+            share_texts(&mut claim.spec, &session.spec);
         }
         self.claims.insert(claim.id, claim);
     }
@@ -217,31 +210,24 @@ impl Table {
     /// The reverse of [`Self::enter`].
     fn leave(&mut self, id: Revision) -> Option<Claim> {
         let claim = self.claims.remove(&id)?;
-        let rank = claim.rank();
-        for name in &claim.spec.names {
-            if let Some(lock) = self.locks.get_mut(name) {
-                match claim.state {
-                    ClaimState::Waiting => {
-                        lock.waiters.remove(&rank);
-                    }
-                    ClaimState::Held { .. } | ClaimState::Lingering { .. } => {
-                        lock.holders.remove(&id);
-                        lock.permits -= u64::from(claim.spec.mode.permits());
-                    }
-                }
-                if lock.holders.is_empty() && lock.waiters.is_empty() {
-                    self.locks.remove(name);
-                }
-            }
-        }
+        self.locks.leave(&claim);
         if let ClaimState::Lingering { home, .. } = claim.state {
             self.move_home(Some(home), None);
         } else if let Some(session) = self.sessions.get_mut(&claim.spec.session) {
-            for name in &claim.spec.names {
-                session.claims.remove(name);
-            }
+            session.claims.remove(&id);
         }
         Some(claim)
+    }
+}
+
+/// Lets a claim that was read from somewhere have its texts in common with its session, as those that are made here do.
+fn share_texts(claim: &mut Arc<ClaimSpec>, session: &SessionSpec) {
+    if !Arc::ptr_eq(&claim.session, &session.id) {
+        let claim = Arc::make_mut(claim);
+        claim.session = session.id.clone();
+        if claim.owner == session.owner {
+            claim.owner = session.owner.clone();
+        }
     }
 }
 

@@ -48,7 +48,7 @@ impl Lab {
             session: session.into(),
             opening: Some(opening),
             home: ME,
-            names: vec!["a".into()],
+            names: vec!["a".into()].into(),
             mode: AskedMode::Exclusive,
             queue: true,
             priority,

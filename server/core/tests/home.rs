@@ -61,7 +61,7 @@ impl Lab {
             session: session.into(),
             opening: None,
             home: self.table.session(session).expect("open").spec.home,
-            names: vec!["a".into()],
+            names: vec!["a".into()].into(),
             mode: tenure_core::AskedMode::Exclusive,
             queue: true,
             priority: 0,
@@ -257,7 +257,7 @@ fn the_end_of_a_hold_tells_how_late_the_renewals_were_during_it() {
     lab.home.renew("ann", at(11)).expect("open");
     lab.home.renew("ann", at(15)).expect("open");
     lab.home.renew("ann", at(16)).expect("open");
-    let claim = *lab.table.session("ann").expect("open").claim_ids().first().expect("held");
+    let claim = *lab.table.session("ann").expect("open").claims.first().expect("held");
     let renewals = lab.home.renewals(claim, "ann", Revision(1), at(17)).expect("kept here");
     assert_eq!((renewals.since_last, renewals.longest_pause), (at(1), at(4)));
     assert_eq!(told(&mut lab, close("ann"), at(17)), [Some(at(4))], "not the nine seconds before the grant");

@@ -9,8 +9,8 @@ use std::time::Duration;
 use naive::Naive;
 use proptest::prelude::*;
 use tenure_core::{
-    AskedMode, Claim, ClaimState, Command, EndReason, Event, Eviction, Handoff, LockSettings, Mode, Opening, Outcome,
-    Preempt, Recorded, Revision, ServerId, Session, Table, Text,
+    AskedMode, Claim, ClaimState, Command, EndReason, Event, Eviction, Handoff, LockSettings, Mode, Names, Opening,
+    Outcome, Preempt, Recorded, Revision, ServerId, Session, Table, Text,
 };
 
 fn text(value: &str) -> Text {
@@ -151,7 +151,7 @@ fn name(name: u8) -> Text {
 }
 
 /// The names whose bits are set.
-fn names(bits: u8) -> Vec<Text> {
+fn names(bits: u8) -> Names {
     (0..3).filter(|bit| bits & (1 << bit) != 0).map(name).collect()
 }
 
@@ -227,7 +227,7 @@ fn command(step: &Step, table: &Table) -> Command {
         Step::Preempt { claim, home } => Command::Preempt { claim: pick(table, claim), home: ServerId(home) },
         Step::EndTransfer { claim, home } => {
             let claim = pick(table, claim);
-            let pending = table.claim(claim).and_then(|claim| claim.transfer);
+            let pending = table.claim(claim).and_then(|claim| claim.transfer.as_deref());
             let started = pending.map_or(Revision(0), |transfer| transfer.started);
             Command::EndTransfer { claim, started, home: ServerId(home) }
         }
@@ -263,8 +263,8 @@ fn check_table(table: &Table) {
         for name in &claim.spec.names {
             let lock = table.lock(name).expect("a claimed lock is kept");
             match claim.state {
-                ClaimState::Waiting => assert!(lock.waiters.contains(&claim.rank())),
-                ClaimState::Held { .. } | ClaimState::Lingering { .. } => assert!(lock.holders.contains(&claim.id)),
+                ClaimState::Waiting => assert!(lock.waiters().contains(&claim.rank())),
+                ClaimState::Held { .. } | ClaimState::Lingering { .. } => assert!(lock.holders().contains(&claim.id)),
             }
         }
         if !matches!(claim.state, ClaimState::Lingering { .. }) {
@@ -274,8 +274,8 @@ fn check_table(table: &Table) {
         assert!(claim.transfer.is_none() || matches!(claim.state, ClaimState::Held { .. }));
     }
     for (_, lock) in table.locks_after("", None) {
-        let holders: Vec<&Claim> = lock.holders.iter().filter_map(|holder| table.claim(*holder)).collect();
-        assert_eq!(lock.permits, holders.iter().map(|holder| u64::from(holder.spec.mode.permits())).sum::<u64>());
+        let holders: Vec<&Claim> = lock.holders().iter().filter_map(|holder| table.claim(*holder)).collect();
+        assert_eq!(lock.permits(), holders.iter().map(|holder| u64::from(holder.spec.mode.permits())).sum::<u64>());
         if holders.iter().any(|holder| holder.spec.mode == Mode::Exclusive) {
             assert_eq!(holders.len(), 1, "an exclusive hold is alone");
         }

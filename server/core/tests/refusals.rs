@@ -35,7 +35,7 @@ impl Lab {
             session: session.into(),
             opening: Some(opening),
             home: HOME,
-            names: vec![name.into()],
+            names: vec![name.into()].into(),
             mode: tenure_core::AskedMode::Exclusive,
             queue,
             priority: 0,
@@ -80,7 +80,7 @@ fn a_late_release_does_not_end_a_later_hold() {
     let second = lab.hold("ann", "a");
     assert!(second > first);
     assert_eq!(lab.release("ann", "a", first), Ok(Outcome::Done), "it had been released");
-    assert_eq!(lab.table.lock("a").and_then(|lock| lock.holders.first().copied()), Some(second), "and that is all");
+    assert_eq!(lab.table.lock("a").and_then(|lock| lock.holders().first().copied()), Some(second), "and that is all");
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn a_minimum_hold_outlasts_the_release_and_the_session() {
     let elsewhere = Command::EndLingering { claim: claim.id, home: ServerId(7) };
     lab.ask(elsewhere).expect("without effect");
     assert_eq!(
-        lab.table.lock("a").and_then(|lock| lock.holders.first().copied()),
+        lab.table.lock("a").and_then(|lock| lock.holders().first().copied()),
         Some(claim.id),
         "only its home ends it"
     );
@@ -179,7 +179,7 @@ fn a_claim_must_be_asked_for_again_with_the_same_names() {
         session: "ann".into(),
         opening: None,
         home: HOME,
-        names: vec!["a".into(), "b".into()],
+        names: vec!["a".into(), "b".into()].into(),
         mode: tenure_core::AskedMode::Exclusive,
         queue: true,
         priority: 0,

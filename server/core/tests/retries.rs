@@ -57,7 +57,7 @@ fn acquire(session: &str, name: &str, home: ServerId) -> Command {
             metadata: Arc::default(),
         }),
         home,
-        names: vec![name.into()],
+        names: vec![name.into()].into(),
         mode: AskedMode::Exclusive,
         queue: true,
         priority: 0,
@@ -162,7 +162,7 @@ fn giving_up_can_be_repeated() {
     lab.acquire("ann", "a");
     lab.acquire("bob", "a");
     for session in ["bob", "ann"] {
-        let cancel = Command::CancelAcquire { session: session.into(), names: vec!["a".into()] };
+        let cancel = Command::CancelAcquire { session: session.into(), names: vec!["a".into()].into() };
         assert_eq!(lab.ask(cancel.clone()), Ok(Outcome::Done));
         assert_eq!(lab.again(&cancel), Ok(Outcome::Done));
     }

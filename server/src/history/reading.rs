@@ -95,7 +95,7 @@ async fn look_up(store: &dyn Store, namespace: &str, page: &mut Assembly, size: 
 /// The claims that hold a lock now, the newest first.
 fn holders(table: &Table, name: &str) -> Vec<Claim> {
     let held = |claim: &&Claim| matches!(claim.state, ClaimState::Held { .. });
-    let holders = table.lock(name).into_iter().flat_map(|lock| lock.holders.iter().rev());
+    let holders = table.lock(name).into_iter().flat_map(|lock| lock.holders().iter().rev());
     holders.filter_map(|id| table.claim(*id)).filter(held).take(LASTING).cloned().collect()
 }
 

@@ -190,7 +190,7 @@ impl Desk {
                 self.tell_hold_ended(ended, EndReason::Transferred, None);
             }
             Event::TransferStarted { claim, token, spec, to, drain, by, .. } => {
-                let transfer = Some(Transfer { to: *to, started: recorded.revision, drain: *drain });
+                let transfer = Some(Box::new(Transfer { to: *to, started: recorded.revision, drain: *drain }));
                 let claim = Claim { transfer, ..Claim::new(*claim, spec.clone(), ClaimState::Held { token: *token }) };
                 let stream = self.home.stream_of(&spec.session);
                 self.tell(stream, Notice::TransferRequested { claim, by: by.clone() });

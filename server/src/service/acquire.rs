@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tenure_core::{
-    AskedMode, Claim, ClaimState, Command, EndReason, Opening, Outcome, Revision, ServerId, Table, Text,
+    AskedMode, Claim, ClaimState, Command, EndReason, Names, Opening, Outcome, Revision, ServerId, Table, Text,
 };
 use tenure_proto::v1::{AcquireRequest, AcquireResponse};
 use tokio::time::{Instant, sleep_until};
@@ -23,7 +23,7 @@ const RENEWALS: u32 = 3;
 pub(super) struct Acquiring {
     session: Text,
     opening: Option<Opening>,
-    names: Vec<Text>,
+    names: Names,
     mode: AskedMode,
     queue: bool,
     priority: i32,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use tenure_core::{AskedMode, Assignments, LockSettings, Metadata, Preempt, Revision, Text};
+use tenure_core::{AskedMode, Assignments, LockSettings, Metadata, Names, Preempt, Revision, Text};
 use tenure_proto::v1;
 
 use super::problem::Problem;
@@ -87,7 +87,7 @@ pub(crate) fn name(field: &str, value: &str) -> Result<Text, Problem> {
 }
 
 /// The names of one claim, sorted.
-pub(crate) fn names(values: &[String]) -> Result<Vec<Text>, Problem> {
+pub(crate) fn names(values: &[String]) -> Result<Names, Problem> {
     if values.is_empty() || values.len() > NAMES {
         return Err(Problem::field("names", format!("1 to {NAMES} names, not {}", values.len())));
     }
@@ -99,7 +99,7 @@ pub(crate) fn names(values: &[String]) -> Result<Vec<Text>, Problem> {
     names.sort_unstable();
     match names.windows(2).find(|pair| pair[0] == pair[1]) {
         Some(pair) => Err(Problem::field("names", format!("no name twice, as \"{}\" is", pair[0]))),
-        None => Ok(names),
+        None => Ok(names.into()),
     }
 }
 

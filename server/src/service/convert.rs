@@ -49,7 +49,7 @@ pub(crate) fn claim(claim: &Claim) -> v1::Claim {
             Mode::Permits { limit, .. } => limit,
             Mode::Exclusive | Mode::Shared => 0,
         },
-        transfer: claim.transfer.map(|transfer| v1::PendingTransfer {
+        transfer: claim.transfer.as_ref().map(|transfer| v1::PendingTransfer {
             to_session_id: String::new(),
             drain: Some(duration(transfer.drain)),
         }),
@@ -61,7 +61,9 @@ pub(crate) fn claim(claim: &Claim) -> v1::Claim {
 pub(crate) fn claim_in(found: &Claim, table: &Table) -> v1::Claim {
     let mut converted = claim(found);
     let session_of = |id| table.claim(id).map(|claim| claim.spec.session.to_string());
-    if let (Some(transfer), Some(to)) = (&mut converted.transfer, found.transfer.and_then(|transfer| transfer.to)) {
+    if let (Some(transfer), Some(to)) =
+        (&mut converted.transfer, found.transfer.as_ref().and_then(|transfer| transfer.to))
+    {
         transfer.to_session_id = session_of(to).unwrap_or_default();
     }
     if let Some(circle) = table.deadlock(found.id) {
@@ -83,7 +85,7 @@ pub(crate) fn settings(settings: &LockSettings) -> v1::LockSettings {
 
 /// A session as the table has it.
 pub(crate) fn session(found: &Session, table: &Table) -> v1::Session {
-    let claims = found.claim_ids().into_iter().filter_map(|id| table.claim(id)).map(|claim| claim_in(claim, table));
+    let claims = found.claims.iter().filter_map(|id| table.claim(*id)).map(|claim| claim_in(claim, table));
     session_with(found, claims)
 }
 
@@ -106,16 +108,16 @@ pub(crate) fn session_with(session: &Session, claims: impl Iterator<Item = v1::C
 /// A lock as the table has it; an idle one if it has none.
 pub(crate) fn lock(name: &str, lock: Option<&Lock>, table: &Table) -> v1::Lock {
     let convert = |id| table.claim(id).map(|claim| claim_in(claim, table));
-    let holders = lock.into_iter().flat_map(|lock| &lock.holders);
-    let waiters = lock.into_iter().flat_map(|lock| &lock.waiters);
+    let holders = lock.into_iter().flat_map(|lock| lock.holders().iter());
+    let waiters = lock.into_iter().flat_map(|lock| lock.waiters());
     v1::Lock {
         name: name.to_owned(),
         holders: holders.take(LISTED).filter_map(|id| convert(*id)).collect(),
         waiters: waiters.take(LISTED).filter_map(|rank| convert(rank.1)).collect(),
-        waiter_count: lock.map_or(0, |lock| lock.waiters.len() as u64),
+        waiter_count: lock.map_or(0, |lock| lock.waiters().len() as u64),
         limit: table.limit(name).unwrap_or_default(),
         settings: table.settings(name).map(settings),
-        holder_count: lock.map_or(0, |lock| lock.holders.len() as u64),
+        holder_count: lock.map_or(0, |lock| lock.holders().len() as u64),
     }
 }
 

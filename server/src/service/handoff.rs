@@ -42,7 +42,7 @@ impl Api {
         match decided.outcome {
             Outcome::Transferred { from, to } => Ok(response(&from, &to, decided.revision)),
             Outcome::Transferring { claim } => {
-                let drain = claim.transfer.map_or(drain, |transfer| transfer.drain);
+                let drain = claim.transfer.as_ref().map_or(drain, |transfer| transfer.drain);
                 match handed(&namespace, &claim, Instant::now() + drain + PATIENCE).await? {
                     Handed::To(to, revision) => Ok(response(&claim, &to, revision)),
                     Handed::NotConfirmed => {
@@ -107,7 +107,7 @@ fn response(from: &Claim, to: &Claim, revision: Revision) -> v1::TransferRespons
 /// Waits until the hold has been handed over, or will not be. What happens is read from the log, so nothing is missed.
 async fn handed(namespace: &Namespace, holder: &Claim, deadline: Instant) -> Result<Handed, Problem> {
     let mut head = namespace.hub().head();
-    let started = holder.transfer.map(|transfer| transfer.started).unwrap_or_default();
+    let started = holder.transfer.as_ref().map(|transfer| transfer.started).unwrap_or_default();
     let mut cursor = started;
     loop {
         head.mark_unchanged();
@@ -157,7 +157,7 @@ async fn ended_unseen(namespace: &Namespace, holder: &Claim) -> Result<Handed, P
     let read = namespace.read(move |table: &Table| {
         let gone = table.claim(id).is_none();
         let lock = table.lock(&name)?;
-        let next = table.claim(*lock.holders.first()?)?.clone();
+        let next = table.claim(*lock.holders().first()?)?.clone();
         (gone && matches!(next.state, ClaimState::Held { .. })).then(|| (next, table.revision()))
     });
     match in_time(async { Ok(read.await?) }).await? {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
-use tenure_core::{Revision, ServerId, Text};
+use tenure_core::{Few, Revision, ServerId, Text};
 use tokio::sync::{broadcast, watch};
 use tokio::task::yield_now;
 
@@ -203,7 +203,7 @@ fn replay(rows: &mut Rows, changes: &RowChanges) {
     sessions.retain(|opened, _| !changes.ended_sessions.contains(opened));
     for session in &changes.sessions {
         let mut session = session.clone();
-        session.claims.clear();
+        session.claims = Few::default();
         sessions.insert(session.opened, session);
     }
     let mut claims: BTreeMap<_, _> = rows.claims.drain(..).map(|claim| (claim.id, claim)).collect();

@@ -139,9 +139,9 @@ fn claim_rows<'a>(claim: &'a Claim, metadata: &'a str) -> impl Iterator<Item = C
         permit_limit: counted.map(|(_, limit)| limit),
         min_hold_ms: millis(spec.min_hold),
         home,
-        transfer_to: claim.transfer.and_then(|transfer| Some(transfer.to?.0)),
-        transfer_started: claim.transfer.map(|transfer| transfer.started.0),
-        drain_ms: claim.transfer.map(|transfer| millis(transfer.drain)),
+        transfer_to: claim.transfer.as_ref().and_then(|transfer| Some(transfer.to?.0)),
+        transfer_started: claim.transfer.as_ref().map(|transfer| transfer.started.0),
+        drain_ms: claim.transfer.as_ref().map(|transfer| millis(transfer.drain)),
         metadata,
     })
 }
@@ -195,7 +195,7 @@ pub(super) fn add_claim(claims: &mut Vec<Claim>, row: &Row) -> Result<(), Failur
     let name = text(row, 2)?;
     if let Some(last) = claims.last_mut().filter(|last| last.id == id) {
         // The claim is not shared yet, so nothing is copied.
-        Arc::make_mut(&mut last.spec).names.push(name);
+        Arc::make_mut(&mut last.spec).names.extend([name]);
         return Ok(());
     }
     let state = match row.text(3)? {
@@ -208,7 +208,7 @@ pub(super) fn add_claim(claims: &mut Vec<Claim>, row: &Row) -> Result<(), Failur
         session: text(row, 5)?,
         opened: Revision(number(row, 6)?),
         owner: text(row, 7)?,
-        names: vec![name],
+        names: name.into(),
         priority: i32::try_from(row.int(8)?).map_err(|error| Failure::Refused(error.to_string()))?,
         min_hold: Duration::from_millis(number(row, 9)?),
         metadata: decode_metadata(row.text(17)?).map_err(unreadable)?,
@@ -216,11 +216,11 @@ pub(super) fn add_claim(claims: &mut Vec<Claim>, row: &Row) -> Result<(), Failur
     };
     let transfer = match optional(row, 15)? {
         None => None,
-        Some(started) => Some(Transfer {
+        Some(started) => Some(Box::new(Transfer {
             to: optional(row, 14)?.map(Revision),
             started: Revision(started),
             drain: Duration::from_millis(number(row, 16)?),
-        }),
+        })),
     };
     claims.push(Claim { transfer, ..Claim::new(id, Arc::new(spec), state) });
     Ok(())

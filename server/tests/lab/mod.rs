@@ -98,7 +98,7 @@ impl Server {
             session: session.into(),
             opening,
             home: self.node.id(),
-            names: vec![name.into()],
+            names: Text::from(name).into(),
             mode: AskedMode::Exclusive,
             queue: true,
             priority: 0,
@@ -133,7 +133,7 @@ impl Server {
         let name = name.to_owned();
         let read = self.namespace().await;
         let read = read.read(move |table| {
-            let claim = table.claim(*table.lock(&name)?.holders.first()?)?;
+            let claim = table.claim(*table.lock(&name)?.holders().first()?)?;
             Some((claim.spec.session.to_string(), claim.token()?))
         });
         within(Duration::from_secs(30), read).await.expect("readable")

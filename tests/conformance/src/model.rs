@@ -8,8 +8,8 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use tenure_core::{
-    Basis, Claim, ClaimSpec, ClaimState, EndReason, Event, Eviction, Group, GroupChange, Lead, LockSettings, Recorded,
-    Revision, ServerId, Session, Text, Transfer,
+    Basis, Claim, ClaimSpec, ClaimState, EndReason, Event, Eviction, Few, Group, GroupChange, Lead, LockSettings,
+    Recorded, Revision, ServerId, Session, Text, Transfer,
 };
 use tenure_server::store::{Batch, RowChanges};
 
@@ -30,7 +30,7 @@ impl Model {
         self.revision = recorded.revision.0;
         match &recorded.event {
             Event::SessionOpened(spec) => {
-                let session = Session { spec: (**spec).clone(), opened: recorded.revision, claims: BTreeMap::new() };
+                let session = Session { spec: (**spec).clone(), opened: recorded.revision, claims: Few::default() };
                 self.sessions.insert(recorded.revision, session);
             }
             Event::SessionAttached { opened, home, ttl, disconnect_grace, .. } => {
@@ -59,7 +59,7 @@ impl Model {
             }
             Event::TransferStarted { claim, to, drain, .. } => {
                 let transfer = Transfer { to: *to, started: recorded.revision, drain: *drain };
-                self.claims.get_mut(claim).expect("asked for while held").transfer = Some(transfer);
+                self.claims.get_mut(claim).expect("asked for while held").transfer = Some(Box::new(transfer));
             }
             Event::TransferCancelled { claim, .. } => {
                 self.claims.get_mut(claim).expect("cancelled while held").transfer = None;

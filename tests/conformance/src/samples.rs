@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::{
-    Assigned, Basis, Claim, ClaimSpec, ClaimState, Config, EndReason, Event, Eviction, Group, GroupChange, Lead,
+    Assigned, Basis, Claim, ClaimSpec, ClaimState, Config, EndReason, Event, Eviction, Few, Group, GroupChange, Lead,
     LockSettings, Member, MemberSpec, Mode, Preempt, Recorded, Revision, ServerId, Session, SessionSpec, Text,
     Transfer,
 };
@@ -61,7 +61,7 @@ pub(crate) fn session(opened: u64, id: &str) -> Session {
         metadata: Arc::new(BTreeMap::from([("key \"k\"".to_owned(), format!("värde {id}\\\n\t'"))])),
         home: ServerId(opened % 3 + 1),
     };
-    Session { spec, opened: Revision(opened), claims: BTreeMap::new() }
+    Session { spec, opened: Revision(opened), claims: Few::default() }
 }
 
 /// What a claim is made with.
@@ -72,7 +72,7 @@ pub(crate) fn claim_spec(session: &Session, names: &[&str]) -> Arc<ClaimSpec> {
         session: session.spec.id.clone(),
         opened: session.opened,
         owner: session.spec.owner.clone(),
-        names,
+        names: names.into(),
         mode: mode(session.opened.0),
         priority: i32::try_from(session.opened.0 % 5).unwrap_or_default() - 2,
         metadata: session.spec.metadata.clone(),
@@ -101,7 +101,7 @@ pub(crate) fn settings(number: u64) -> LockSettings {
 /// A claim that its holder was asked to hand over.
 pub(crate) fn handing_over(claim: &Claim, to: Option<Revision>) -> Claim {
     let transfer = Transfer { to, started: Revision(claim.id.0 + 7), drain: Duration::from_millis(1500) };
-    Claim { transfer: Some(transfer), ..claim.clone() }
+    Claim { transfer: Some(Box::new(transfer)), ..claim.clone() }
 }
 
 /// An operator.
@@ -235,7 +235,7 @@ pub(crate) fn every_event() -> Vec<Event> {
         disconnect_grace: Some(Duration::from_secs(86_400)),
     });
     for reason in EndReason::ALL {
-        let (eviction, still_held) = (Some(operator()), spec.names.clone());
+        let (eviction, still_held) = (Some(operator()), spec.names.to_vec());
         let (home, spec, longest_pause) = (ServerId(9), spec.clone(), Some(Duration::from_millis(1_234)));
         let lingering =
             Event::ClaimLingering { claim, token, spec: spec.clone(), reason, home, still_held, longest_pause };
@@ -256,7 +256,7 @@ pub(crate) fn every_event() -> Vec<Event> {
         events.push(Event::TransferStarted { claim, token, spec: spec.clone(), to, to_session, drain, by });
     }
     events.push(Event::TransferCancelled { claim, token, spec: spec.clone() });
-    for still_held in [Vec::new(), spec.names.clone()] {
+    for still_held in [Vec::new(), spec.names.to_vec()] {
         let (from, from_token, from_spec) = (claim, token, spec.clone());
         let longest_pause = (!still_held.is_empty()).then_some(Duration::from_secs(7));
         let (claim, spec) = (Revision(3), claim_spec(&session(5, "next"), &all));

@@ -1,12 +1,11 @@
 //! The home's part in planned handoffs: how long a holder may go on, and when a better waiter may ask for the lock.
 
-use std::cmp::Reverse;
-use std::collections::HashMap;
 use std::time::Duration;
 
-use super::{Home, Tick, Timer};
+use super::{Home, Nanos, Tick, Timer};
 use crate::command::Command;
 use crate::event::{Event, Recorded};
+use crate::map::Map;
 use crate::model::{Claim, ClaimState, Revision, Text, Transfer};
 use crate::table::Table;
 
@@ -16,25 +15,19 @@ const TRY_AGAIN: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub(super) struct Handoffs {
     /// Until when holders that were asked to hand over may go on, and by which event they were asked.
-    pub(super) drains: HashMap<Revision, (Revision, Tick)>,
+    pub(super) drains: Map<Revision, (Revision, Nanos)>,
     /// When waiters have settled on locks that allow preemption.
-    settled: HashMap<Revision, Tick>,
+    pub(super) settled: Map<Revision, Nanos>,
 }
 
 impl Home {
     pub(super) fn observe_handoffs(&mut self, recorded: &Recorded, table: &Table, now: Tick) {
         match &recorded.event {
-            Event::SessionAttached { session, home, .. } if *home == self.me => {
-                let claims = table.session(session).map(|session| session.claim_ids()).unwrap_or_default();
-                for claim in claims.into_iter().filter_map(|claim| table.claim(claim)) {
-                    self.count_for(claim, table, now);
-                }
-            }
             Event::TransferStarted { claim, spec, drain, .. } if self.kept.contains_key(&spec.session) => {
                 self.drain(*claim, recorded.revision, *drain, now);
             }
             Event::TransferCancelled { claim, spec, .. } => {
-                self.handoffs.drains.remove(claim);
+                self.handoffs.drains.swap_remove(claim);
                 for name in &spec.names {
                     self.settle_again(name, table, now);
                 }
@@ -47,21 +40,21 @@ impl Home {
                 self.consider_all(&spec.names, table, now);
             }
             Event::ClaimGranted { claim, spec } => {
-                self.handoffs.settled.remove(claim);
+                self.handoffs.settled.swap_remove(claim);
                 self.consider_all(&spec.names, table, now);
             }
             Event::ClaimLingering { claim, spec, .. } | Event::ClaimEnded { claim, spec, .. } => {
-                self.handoffs.settled.remove(claim);
-                self.handoffs.drains.remove(claim);
+                self.handoffs.settled.swap_remove(claim);
+                self.handoffs.drains.swap_remove(claim);
                 self.consider_all(&spec.names, table, now);
             }
             Event::ClaimTransferred { from, claim, spec, .. } => {
-                self.handoffs.drains.remove(from);
-                self.handoffs.settled.remove(claim);
+                self.handoffs.drains.swap_remove(from);
+                self.handoffs.settled.swap_remove(claim);
                 self.consider_all(&spec.names, table, now);
             }
             Event::LockConfigured { name, .. } => {
-                let waiters = table.lock(name).into_iter().flat_map(|lock| &lock.waiters);
+                let waiters = table.lock(name).into_iter().flat_map(|lock| lock.waiters());
                 for claim in waiters.filter_map(|rank| table.claim(rank.1)) {
                     self.count_for(claim, table, now);
                 }
@@ -83,29 +76,30 @@ impl Home {
     }
 
     /// Begins to count what there is to count for a claim of a session that is kept here, unless it is counted already.
-    fn count_for(&mut self, claim: &Claim, table: &Table, now: Tick) {
+    pub(super) fn count_for(&mut self, claim: &Claim, table: &Table, now: Tick) {
         if !self.kept.contains_key(&claim.spec.session) {
             return;
         }
-        match (claim.state, claim.transfer) {
+        match (claim.state, claim.transfer.as_deref()) {
             (ClaimState::Waiting, _) => {
                 let settings = claim.spec.names.iter().find_map(|name| table.settings(name)?.preempt);
                 if let Some(preempt) = settings {
-                    self.handoffs.settled.entry(claim.id).or_insert(now + preempt.settling);
+                    self.handoffs.settled.entry(claim.id).or_insert((now + preempt.settling).into());
                 }
             }
             (_, Some(Transfer { started, drain, .. }))
-                if self.handoffs.drains.get(&claim.id).is_none_or(|(known, _)| *known != started) =>
+                if self.handoffs.drains.get(&claim.id).is_none_or(|(known, _)| known != started) =>
             {
-                self.drain(claim.id, started, drain, now);
+                self.drain(claim.id, *started, *drain, now);
             }
             _ => {}
         }
     }
 
     fn drain(&mut self, claim: Revision, started: Revision, drain: Duration, now: Tick) {
-        self.handoffs.drains.insert(claim, (started, now + drain));
-        self.timers.push(Reverse((now + drain, Timer::Transfer(claim))));
+        let at = (now + drain).into();
+        self.handoffs.drains.insert(claim, (started, at));
+        self.timers.set(at, Timer::Transfer(claim));
     }
 
     fn consider_all(&mut self, names: &[Text], table: &Table, now: Tick) {
@@ -117,39 +111,38 @@ impl Home {
     /// Sets the timer of the first waiter of a lock, if it may preempt the holder and is kept here.
     fn consider(&mut self, name: &str, table: &Table, now: Tick) {
         let Some(preempt) = table.settings(name).and_then(|settings| settings.preempt) else { return };
-        let first = table.lock(name).and_then(|lock| table.claim(lock.waiters.first()?.1));
+        let first = table.lock(name).and_then(|lock| table.claim(lock.waiters().first()?.1));
         let Some(first) = first.filter(|first| self.kept.contains_key(&first.spec.session)) else { return };
         if table.preemptible(first).is_some() {
-            let settled = *self.handoffs.settled.entry(first.id).or_insert(now + preempt.settling);
-            self.timers.push(Reverse((settled, Timer::Preempt(first.id))));
+            let settled = *self.handoffs.settled.entry(first.id).or_insert((now + preempt.settling).into());
+            self.timers.set(settled, Timer::Preempt(first.id));
         }
     }
 
     /// The holder did not confirm: whoever is to preempt it has to settle anew.
     fn settle_again(&mut self, name: &str, table: &Table, now: Tick) {
         let Some(preempt) = table.settings(name).and_then(|settings| settings.preempt) else { return };
-        let first = table.lock(name).and_then(|lock| lock.waiters.first());
+        let first = table.lock(name).and_then(|lock| lock.waiters().first());
         if let Some(settled) = first.and_then(|first| self.handoffs.settled.get_mut(&first.1)) {
-            *settled = now + preempt.settling.max(TRY_AGAIN);
+            *settled = (now + preempt.settling.max(TRY_AGAIN)).into();
         }
     }
 
     /// Somebody has come back for a waiter, who may have settled meanwhile.
     pub(super) fn attend_settled(&mut self, claim: Revision) {
         if let Some(settled) = self.handoffs.settled.get(&claim) {
-            self.timers.push(Reverse((*settled, Timer::Preempt(claim))));
+            self.timers.set(*settled, Timer::Preempt(claim));
         }
     }
 
-    pub(super) fn transfer_due(&mut self, claim: Revision, at: Tick) -> Option<Command> {
-        let (started, _) = self.handoffs.drains.get(&claim).copied().filter(|(_, due)| *due == at)?;
+    pub(super) fn transfer_due(&self, claim: Revision) -> Option<Command> {
+        let (started, _) = *self.handoffs.drains.get(&claim)?;
         Some(Command::EndTransfer { claim, started, home: self.me })
     }
 
     /// A waiter whose caller is not there just now is not handed a lock that somebody makes good use of.
-    pub(super) fn preempt_due(&mut self, claim: Revision, at: Tick) -> Option<Command> {
-        let settled = self.handoffs.settled.get(&claim).is_some_and(|settled| *settled <= at);
+    pub(super) fn preempt_due(&self, claim: Revision) -> Option<Command> {
         let attended = !self.unattended.contains_key(&claim);
-        (settled && attended).then_some(Command::Preempt { claim, home: self.me })
+        attended.then_some(Command::Preempt { claim, home: self.me })
     }
 }

@@ -1,7 +1,8 @@
-//! A session as its home keeps it: until when it lives.
+//! A session as its home keeps it: until when it lives. There may be very many, so each takes little.
 
 use std::time::Duration;
 
+use super::nanos::Nanos;
 use super::{NotKept, StreamId, Tick};
 use crate::event::EndReason;
 use crate::model::Revision;
@@ -11,34 +12,72 @@ use crate::pauses::Pauses;
 #[derive(Debug)]
 pub(super) struct Kept {
     pub(super) opened: Revision,
-    pub(super) ttl: Duration,
+    ttl: Nanos,
     /// For the streams that it is attached to from now on.
-    pub(super) disconnect_grace: Option<Duration>,
-    pub(super) renewed: Tick,
+    disconnect_grace: Option<Nanos>,
+    renewed: Nanos,
     /// What was promised before its TTL was changed: the new one does not end it earlier.
-    pub(super) promised: Tick,
+    promised: Nanos,
     /// What callers without a stream were promised: whatever becomes of its stream, it lives at least until then.
-    pub(super) called: Tick,
-    pub(super) bond: Bond,
+    called: Nanos,
+    bond: Bond,
     /// Why it is over, once its time was up. From then on nothing renews it.
-    pub(super) over: Option<EndReason>,
+    over: Option<EndReason>,
     pub(super) pauses: Pauses,
-    /// The one timer of this session that counts.
-    pub(super) timer: Tick,
+    /// The one timer of this session that counts: when it rings, or rang.
+    pub(super) timer: Nanos,
 }
 
 /// What ties a session to its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Bond {
+enum Bond {
     /// No stream of it was seen here: only the TTL counts.
     None,
     /// A stream, and the grace that was in force when it was attached: its client counts on that one.
-    Attached { stream: StreamId, grace: Option<Duration> },
+    Attached { stream: StreamId, grace: Option<Nanos> },
     /// Its stream has broken.
-    Broken { since: Tick, grace: Duration },
+    Broken { since: Nanos, grace: Nanos },
 }
 
 impl Kept {
+    /// A session that has come here `now`.
+    pub(super) fn new(opened: Revision, ttl: Duration, disconnect_grace: Option<Duration>, now: Tick) -> Self {
+        Self {
+            opened,
+            ttl: ttl.into(),
+            disconnect_grace: disconnect_grace.map(Nanos::from),
+            renewed: now.into(),
+            promised: Nanos::default(),
+            called: Nanos::default(),
+            bond: Bond::None,
+            over: None,
+            pauses: Pauses::default(),
+            timer: Nanos::default(),
+        }
+    }
+
+    /// It is attached anew, with this TTL and disconnect grace from now on.
+    pub(super) fn change(&mut self, ttl: Duration, disconnect_grace: Option<Duration>, floor: Tick, now: Tick) {
+        self.promised = self.expiry(floor.into());
+        self.renew(now);
+        self.ttl = ttl.into();
+        self.disconnect_grace = disconnect_grace.map(Nanos::from);
+        self.over = None;
+    }
+
+    pub(super) fn ttl(&self) -> Duration {
+        self.ttl.into()
+    }
+
+    pub(super) fn disconnect_grace(&self) -> Option<Duration> {
+        self.disconnect_grace.map(Duration::from)
+    }
+
+    /// When it was renewed last.
+    pub(super) fn renewed(&self) -> Tick {
+        self.renewed.into()
+    }
+
     /// The stream that it is attached to.
     pub(super) fn stream(&self) -> Option<StreamId> {
         match self.bond {
@@ -47,19 +86,50 @@ impl Kept {
         }
     }
 
+    /// Attaches it to a stream. Returns whether that has a disconnect grace.
+    pub(super) fn attach(&mut self, stream: StreamId) -> bool {
+        let grace = self.disconnect_grace;
+        self.bond = Bond::Attached { stream, grace };
+        grace.is_some()
+    }
+
+    /// Begins its disconnect grace, if the stream has broken that it was attached to, or was to be. Says whether it has.
+    pub(super) fn disconnect(&mut self, stream: Option<StreamId>, now: Tick) -> bool {
+        let grace = match self.bond {
+            Bond::Attached { stream: at, grace } if stream == Some(at) => grace,
+            Bond::None if stream.is_none() => self.disconnect_grace,
+            _ => None,
+        };
+        if let Some(grace) = grace {
+            self.bond = Bond::Broken { since: now.into(), grace };
+        }
+        grace.is_some()
+    }
+
     /// It is renewed.
     pub(super) fn renew(&mut self, now: Tick) {
-        self.pauses.ended(now, now.saturating_sub(self.renewed));
+        let now = Nanos::from(now);
+        self.pauses.ended(now, now - self.renewed);
         self.renewed = now;
     }
 
+    /// It is renewed by a caller without a stream. If its stream has broken, its client has come back, if not by a stream.
+    pub(super) fn call(&mut self, now: Tick) {
+        self.renew(now);
+        self.called = self.renewed + self.ttl;
+        if let Bond::Broken { .. } = self.bond {
+            self.bond = Bond::None;
+        }
+    }
+
     /// When its TTL ends. Nothing counts from earlier than `floor`.
-    pub(super) fn expiry(&self, floor: Tick) -> Tick {
+    fn expiry(&self, floor: Nanos) -> Nanos {
         (self.renewed.max(floor) + self.ttl).max(self.promised)
     }
 
     /// When its time is up.
-    pub(super) fn deadline(&self, floor: Tick) -> Tick {
+    pub(super) fn deadline(&self, floor: Tick) -> Nanos {
+        let floor = Nanos::from(floor);
         let expiry = self.expiry(floor);
         match self.bond {
             Bond::Broken { since, grace } => expiry.min(since.max(floor) + grace).max(self.called),
@@ -70,10 +140,15 @@ impl Kept {
     /// Looks whether its time is up, and if so makes that final.
     pub(super) fn check(&mut self, floor: Tick, now: Tick) -> Result<(), NotKept> {
         let deadline = self.deadline(floor);
-        if deadline <= now {
-            let early = deadline < self.expiry(floor);
+        if deadline <= now.into() {
+            let early = deadline < self.expiry(floor.into());
             self.over.get_or_insert(if early { EndReason::Disconnected } else { EndReason::Expired });
         }
         self.over.map_or(Ok(()), |reason| Err(NotKept::Over(reason)))
+    }
+
+    /// That its time was up counts no longer.
+    pub(super) fn refresh(&mut self) {
+        self.over = None;
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{Home, Tick};
 use crate::event::{Event, Recorded};
-use crate::model::{Claim, ClaimState, Revision};
+use crate::model::Revision;
 
 /// How a session's renewals came during a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,8 +22,9 @@ impl Home {
     pub fn renewals(&self, claim: Revision, session: &str, opened: Revision, now: Tick) -> Option<Renewals> {
         let kept = self.kept.get(session).filter(|kept| kept.opened == opened)?;
         let since = *self.held.get(&claim)?;
-        let since_last = now.saturating_sub(kept.renewed);
-        Some(Renewals { since_last, longest_pause: kept.pauses.longest_since(since, since_last) })
+        let since_last = now.saturating_sub(kept.renewed());
+        let longest_pause = kept.pauses.longest_since(since, since_last.into()).into();
+        Some(Renewals { since_last, longest_pause })
     }
 
     /// Writes into decided events in which holds end how late the renewals were, where this is the home that knows: the
@@ -50,14 +51,10 @@ impl Home {
         }
     }
 
-    /// Takes note of a claim that is held by a session that is kept here.
-    pub(super) fn hold(&mut self, claim: &Claim, now: Tick) {
-        if is_held(claim) && self.kept.contains_key(&claim.spec.session) {
-            self.held.entry(claim.id).or_insert(now);
+    /// Takes note of a claim that is held, if the session is kept here.
+    pub(super) fn hold(&mut self, claim: Revision, session: &str, now: Tick) {
+        if self.kept.contains_key(session) && self.held.get(&claim).is_none() {
+            self.held.insert(claim, now.into());
         }
     }
-}
-
-pub(super) fn is_held(claim: &Claim) -> bool {
-    matches!(claim.state, ClaimState::Held { .. })
 }

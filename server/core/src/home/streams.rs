@@ -1,10 +1,6 @@
 //! Streams: to which one each session is attached, and what their ends mean.
 
-use std::cmp::Reverse;
-use std::time::Duration;
-
-use super::kept::Bond;
-use super::{Home, NotKept, StreamId, Tick, Timer};
+use super::{Home, NotKept, StreamId, Tick};
 use crate::model::Text;
 
 impl Home {
@@ -18,12 +14,11 @@ impl Home {
         kept.check(self.floor, now)?;
         kept.renew(now);
         let before = kept.stream().filter(|before| *before != stream);
-        let grace = kept.disconnect_grace;
-        kept.bond = Bond::Attached { stream, grace };
+        let graced = kept.attach(stream);
         if let Some(before) = before {
             self.leave_stream(session, before);
         }
-        if grace.is_some() {
+        if graced {
             self.graced.entry(stream).or_default().insert(session.clone());
         }
         Ok(before)
@@ -33,31 +28,18 @@ impl Home {
     /// after their disconnect grace, unless they are attached to another one before.
     pub fn disconnected(&mut self, stream: StreamId, now: Tick) {
         for session in self.graced.remove(&stream).unwrap_or_default() {
-            if let Some(Bond::Attached { stream: at, grace: Some(grace) }) =
-                self.kept.get(&session).map(|kept| kept.bond)
-                && at == stream
-            {
-                self.begin_grace(session, grace, now);
-            }
+            self.disconnect(&session, Some(stream), now);
         }
     }
 
     /// The stream that a session was to be attached to has ended before it was.
     pub fn attached_in_vain(&mut self, session: &Text, now: Tick) {
-        if let Some(kept) = self.kept.get(session)
-            && let (Bond::None, Some(grace)) = (kept.bond, kept.disconnect_grace)
-        {
-            self.begin_grace(session.clone(), grace, now);
-        }
+        self.disconnect(session, None, now);
     }
 
-    fn begin_grace(&mut self, session: Text, grace: Duration, now: Tick) {
-        let Some(kept) = self.kept.get_mut(&session) else { return };
-        kept.bond = Bond::Broken { since: now, grace };
-        let deadline = kept.deadline(self.floor);
-        if kept.timer != deadline {
-            kept.timer = deadline;
-            self.timers.push(Reverse((deadline, Timer::Session(session))));
+    fn disconnect(&mut self, session: &Text, stream: Option<StreamId>, now: Tick) {
+        if self.kept.get_mut(session).is_some_and(|kept| kept.disconnect(stream, now)) {
+            self.wake(session, now);
         }
     }
 

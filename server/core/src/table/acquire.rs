@@ -5,19 +5,31 @@ use std::time::Duration;
 
 use crate::command::{AskedMode, Opening, Outcome};
 use crate::event::Event;
-use crate::model::{Claim, ClaimSpec, ClaimState, Metadata, Mode, Rank, ServerId, Text};
+use crate::model::{Claim, ClaimSpec, ClaimState, Metadata, Mode, Rank, ServerId, Session, Text, no_labels};
+use crate::names::Names;
 use crate::rejection::Rejection;
 use crate::table::Table;
-use crate::table::decide::{Decision, Events};
+use crate::table::decide::{Decision, Events, attachment};
 
 /// What Acquire asks for, without who asks.
 pub(super) struct Request {
-    pub(super) names: Vec<Text>,
+    pub(super) names: Names,
     pub(super) mode: AskedMode,
     pub(super) queue: bool,
     pub(super) priority: i32,
     pub(super) metadata: Metadata,
     pub(super) min_hold: Duration,
+}
+
+impl Request {
+    /// What the claim of this session is made with. Texts that it has in common with others are those of the others.
+    fn of(self, session: &Session, mode: Mode) -> ClaimSpec {
+        let Session { spec, opened, .. } = session;
+        let Self { names, priority, metadata, min_hold, .. } = self;
+        let (session, owner) = (spec.id.clone(), spec.owner.clone());
+        let metadata = if metadata.is_empty() { no_labels() } else { metadata };
+        ClaimSpec { session, opened: *opened, owner, names, mode, priority, metadata, min_hold }
+    }
 }
 
 impl Table {
@@ -30,7 +42,7 @@ impl Table {
         decided: &mut Events,
     ) -> Decision {
         let rank = Rank::of_new(request.priority);
-        match (self.sessions.get(session), opening) {
+        let (own, mode) = match (self.sessions.get(session), opening) {
             (None, None) => return self.open_session(session),
             (None, Some(opening)) => {
                 let mode = self.mode(&request)?;
@@ -38,42 +50,51 @@ impl Table {
                     && let Some(blocker) = self.blocker(&request.names, mode, rank)
                 {
                     // Trying once in vain leaves no trace, not even a session.
-                    return Ok(Outcome::Busy { blocker, ttl: None });
+                    return Ok(Outcome::Busy { blocker: blocker.clone(), ttl: None });
                 }
                 self.open(session, opening, home, decided);
+                (None, mode)
             }
             (Some(found), opening) => {
-                let same = self.claim_of(found, &request.names).is_some_and(|claim| request.mode.is(claim.spec.mode));
-                if !same {
-                    if let Some(name) = request.names.iter().find(|name| found.claims.contains_key(*name)) {
-                        return Err(Rejection::ClaimOverlap { name: name.clone(), session: session.clone() });
-                    }
-                    self.mode(&request)?;
+                let own = self.own_claim(found, &request)?.cloned();
+                let mode = own.as_ref().map_or_else(|| self.mode(&request), |own| Ok(own.spec.mode))?;
+                if let Some(attached) = attachment(found, home, opening.as_ref()) {
+                    self.emit(attached, decided);
                 }
-                self.attach_session(session, home, opening.as_ref(), decided)?;
+                (own, mode)
             }
-        }
+        };
         let found = self.find_session(session)?;
         let ttl = found.spec.ttl;
-        if let Some(claim) = self.claim_of(found, &request.names) {
-            return Ok(self.standing(claim.clone(), ttl));
+        if let Some(own) = own {
+            return Ok(self.standing(own, ttl));
         }
-        let mode = self.mode(&request)?;
-        let blocker = self.blocker(&request.names, mode, rank);
+        let blocker = self.blocker(&request.names, mode, rank).cloned();
         if let (Some(blocker), false) = (&blocker, request.queue) {
             return Ok(Outcome::Busy { blocker: blocker.clone(), ttl: Some(ttl) });
         }
-        let Request { names, priority, metadata, min_hold, .. } = request;
-        let (opened, owner) = (found.opened, found.spec.owner.clone());
-        let spec = ClaimSpec { session: session.clone(), opened, owner, names, mode, priority, metadata, min_hold };
-        let (id, spec) = (self.revision.next(), Arc::new(spec));
-        if blocker.is_some() {
-            self.emit(Event::ClaimQueued(spec.clone()), decided);
-        } else {
-            self.emit(Event::ClaimGranted { claim: id, spec: spec.clone() }, decided);
+        let spec = Arc::new(request.of(found, mode));
+        let id = self.revision.next();
+        match blocker {
+            None => {
+                self.emit(Event::ClaimGranted { claim: id, spec: spec.clone() }, decided);
+                Ok(Outcome::Held { claim: Claim::new(id, spec, ClaimState::Held { token: id }), ttl })
+            }
+            Some(blocker) => {
+                self.emit(Event::ClaimQueued(spec.clone()), decided);
+                Ok(Outcome::Waiting { claim: Claim::new(id, spec, ClaimState::Waiting), blocker, ttl })
+            }
         }
-        let state = blocker.as_ref().map_or(ClaimState::Held { token: id }, |_| ClaimState::Waiting);
-        Ok(self.standing(Claim::new(id, spec, state), ttl))
+    }
+
+    /// The claim that the session has already, if it is what it asks for.
+    fn own_claim(&self, session: &Session, request: &Request) -> Result<Option<&Claim>, Rejection> {
+        let own = request.names.iter().find_map(|name| Some((name, self.claim_on(session, name)?)));
+        let Some((name, claim)) = own else { return Ok(None) };
+        if claim.spec.names == request.names && request.mode.is(claim.spec.mode) {
+            return Ok(Some(claim));
+        }
+        Err(Rejection::ClaimOverlap { name: name.clone(), session: session.spec.id.clone() })
     }
 
     /// The mode that is asked for, once it agrees with what the locks have.
@@ -105,7 +126,7 @@ impl Table {
         match claim.state {
             ClaimState::Waiting => {
                 let spec = &claim.spec;
-                let blocker = self.blocker(&spec.names, spec.mode, claim.rank()).unwrap_or_else(|| claim.clone());
+                let blocker = self.blocker(&spec.names, spec.mode, claim.rank()).unwrap_or(&claim).clone();
                 Outcome::Waiting { claim, blocker, ttl }
             }
             ClaimState::Held { .. } | ClaimState::Lingering { .. } => Outcome::Held { claim, ttl },

@@ -1,9 +1,9 @@
 //! Applying events: the only way in which a table changes.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::event::{EndReason, Event, Recorded};
+use crate::few::Few;
 use crate::group::GroupChange;
 use crate::model::{Claim, ClaimState, Revision, ServerId, Session, SessionSpec, Text, Transfer};
 use crate::table::journal::Undo;
@@ -33,13 +33,15 @@ impl Table {
     }
 
     fn change(&mut self, revision: Revision, event: &Event) {
-        self.note(Undo::Revision(self.revision));
+        if self.journal.is_empty() {
+            self.note(Undo::Revision(self.revision));
+        }
         self.revision = revision;
         self.remember(revision, event);
         match event {
             Event::SessionOpened(spec) => {
                 self.note(Undo::SessionInserted(spec.id.clone()));
-                let session = Session { spec: (**spec).clone(), opened: revision, claims: BTreeMap::new() };
+                let session = Session { spec: (**spec).clone(), opened: revision, claims: Few::default() };
                 self.admit(session);
             }
             Event::SessionAttached { session, home, ttl, disconnect_grace, .. } => {
@@ -54,7 +56,9 @@ impl Table {
                 self.put(Claim::new(revision, spec.clone(), ClaimState::Waiting));
             }
             Event::ClaimGranted { claim, spec } => {
-                self.take(*claim);
+                if *claim != revision {
+                    self.take(*claim);
+                }
                 self.put(Claim::new(*claim, spec.clone(), ClaimState::Held { token: revision }));
             }
             Event::ClaimLingering { claim, token, spec, home, .. } => {
@@ -68,7 +72,7 @@ impl Table {
                 self.alter(*claim, |found| Claim { spec, ..found });
             }
             Event::TransferStarted { claim, to, drain, .. } => {
-                let transfer = Some(Transfer { to: *to, started: revision, drain: *drain });
+                let transfer = Some(Box::new(Transfer { to: *to, started: revision, drain: *drain }));
                 self.alter(*claim, |found| Claim { transfer, ..found });
             }
             Event::TransferCancelled { claim, .. } => self.alter(*claim, |found| Claim { transfer: None, ..found }),
@@ -128,7 +132,7 @@ impl Table {
         for orphan in orphans {
             self.attach(&orphan.id, by, orphan.ttl, orphan.disconnect_grace);
         }
-        let lingering: Vec<Claim> = self.claims.values().filter(|claim| lingers_at(claim, dead)).cloned().collect();
+        let lingering: Vec<Claim> = self.claims.iter().filter(|claim| lingers_at(claim, dead)).cloned().collect();
         for claim in lingering {
             self.take(claim.id);
             if let ClaimState::Lingering { token, .. } = claim.state {
@@ -146,8 +150,8 @@ impl Table {
             }
             Event::ClaimEnded { claim, token: Some(token), spec, reason, .. } => {
                 // The end of lingering adds nothing to what was remembered when the hold ended.
-                let lingers = |claim: &Claim| matches!(claim.state, ClaimState::Lingering { .. });
-                if !self.claims.get(claim).is_some_and(lingers) {
+                let lingers = !spec.min_hold.is_zero() && self.claims.get(claim).is_some_and(Claim::lingers);
+                if !lingers {
                     self.memory.claim_ended(&spec.session, *token, *reason);
                 }
             }

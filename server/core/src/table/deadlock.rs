@@ -26,9 +26,9 @@ impl Table {
         let mut found = BTreeSet::new();
         for name in &claim.spec.names {
             let Some(lock) = self.locks.get(name) else { continue };
-            match lock.waiters.range(..rank).next_back() {
+            match lock.waiters().range(..rank).next_back() {
                 Some(before) => drop(found.insert(before.1)),
-                None if self.obstacle(name, claim.spec.mode, None).is_some() => found.extend(&lock.holders),
+                None if self.obstacle(name, claim.spec.mode, None).is_some() => found.extend(lock.holders().iter()),
                 None => {}
             }
         }
@@ -42,7 +42,7 @@ impl Table {
     pub fn deadlock(&self, claim: Revision) -> Option<Vec<Revision>> {
         let found = self.claims.get(&claim).filter(|found| found.state == ClaimState::Waiting)?;
         // Nobody can wait for a session that holds nothing; so most claims need no search.
-        self.sessions.get(&found.spec.session)?.claims.values().find(|other| self.is_held(**other))?;
+        self.sessions.get(&found.spec.session)?.claims.iter().find(|other| self.is_held(**other))?;
         // Breadth first, so the circle is a shortest one.
         let mut came_from: BTreeMap<Revision, Revision> = BTreeMap::new();
         let mut reached = VecDeque::from([claim]);
@@ -81,7 +81,7 @@ impl Table {
                 // Whoever is in its way itself, too: a circle through these is shorter, and each in it can break it.
                 let holders = |name: &Text| {
                     self.obstacle(name, claim.spec.mode, None)?;
-                    self.locks.get(name).map(|lock| &lock.holders)
+                    self.locks.get(name).map(|lock| lock.holders().iter())
                 };
                 let mut successors = self.waits_for(claim);
                 successors.extend(claim.spec.names.iter().filter_map(holders).flatten());
@@ -93,7 +93,7 @@ impl Table {
     }
 
     fn waits_of(&self, session: &Text) -> BTreeSet<Revision> {
-        let claims = self.sessions.get(session).into_iter().flat_map(|session| session.claims.values());
+        let claims = self.sessions.get(session).into_iter().flat_map(|session| session.claims.iter());
         let waits = |id: &&Revision| self.claims.get(id).is_some_and(|claim| claim.state == ClaimState::Waiting);
         claims.filter(waits).copied().collect()
     }

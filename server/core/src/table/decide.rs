@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::command::{Command, Opening, Outcome};
 use crate::event::{EndReason, Event, Eviction, Recorded};
-use crate::model::{Claim, ClaimSpec, ClaimState, Metadata, Revision, ServerId, SessionSpec, Text};
+use crate::model::{Claim, ClaimSpec, ClaimState, Metadata, Revision, ServerId, Session, SessionSpec, Text};
 use crate::rejection::Rejection;
 use crate::table::acquire::Request;
 use crate::table::{Table, lingers_at};
@@ -94,7 +94,7 @@ impl Table {
 
     pub(super) fn open_session(&self, session: &Text) -> Decision {
         let session = self.find_session(session)?.clone();
-        let claims = session.claim_ids().into_iter().filter_map(|id| self.claims.get(&id).cloned()).collect();
+        let claims = session.claims.iter().filter_map(|id| self.claims.get(id).cloned()).collect();
         Ok(Outcome::Open { session, claims })
     }
 
@@ -105,13 +105,8 @@ impl Table {
         opening: Option<&Opening>,
         decided: &mut Events,
     ) -> Result<(), Rejection> {
-        let found = self.find_session(session)?;
-        let opened = found.opened;
-        let before = (found.spec.ttl, found.spec.disconnect_grace);
-        let (ttl, disconnect_grace) = opening.map_or(before, |opening| (opening.ttl, opening.disconnect_grace));
-        if found.spec.home != home || (ttl, disconnect_grace) != before {
-            let session = session.clone();
-            self.emit(Event::SessionAttached { session, opened, home, ttl, disconnect_grace }, decided);
+        if let Some(attached) = attachment(self.find_session(session)?, home, opening) {
+            self.emit(attached, decided);
         }
         Ok(())
     }
@@ -119,27 +114,29 @@ impl Table {
     fn end_session(&mut self, session: &Text, reason: EndReason, decided: &mut Events) {
         let Some(found) = self.sessions.get(session) else { return };
         let opened = found.opened;
+        let claims: Vec<Claim> = found.claims.iter().filter_map(|id| self.claims.get(id).cloned()).collect();
         let mut freed = Vec::new();
-        for claim in found.claim_ids() {
-            freed.extend(self.end_or_linger(claim, reason, decided));
+        for claim in &claims {
+            if self.end_or_linger(claim, reason, decided) {
+                freed.push(&claim.spec);
+            }
         }
         self.leave_groups(session, reason, decided);
         self.emit(Event::SessionEnded { session: session.clone(), opened, reason }, decided);
-        self.serve(freed, decided);
+        self.serve(freed.into_iter().flat_map(|spec| &spec.names), decided);
     }
 
     fn cancel(&mut self, session: &Text, names: &[Text], decided: &mut Events) -> Decision {
         let found = self.find_session(session)?;
-        if let Some(claim) = self.claim_of(found, names) {
-            let freed = self.end_or_linger(claim.id, EndReason::Released, decided);
-            self.serve(freed, decided);
+        if let Some(claim) = self.claim_of(found, names).cloned() {
+            self.give_back(&claim, decided);
         }
         Ok(Outcome::Done)
     }
 
     fn end_wait(&mut self, claim: Revision, home: ServerId, decided: &mut Events) -> Outcome {
         let Some(found) = self.claims.get(&claim).cloned() else { return Outcome::Done };
-        if matches!(found.state, ClaimState::Lingering { .. }) {
+        if found.lingers() {
             return Outcome::Done;
         }
         let session = self.sessions.get(&found.spec.session).map(|session| &session.spec);
@@ -156,7 +153,7 @@ impl Table {
     fn abandon(&mut self, claim: Revision, home: ServerId, decided: &mut Events) {
         let Some(found) = self.claims.get(&claim) else { return };
         let at_home = self.sessions.get(&found.spec.session).is_some_and(|session| session.spec.home == home);
-        if at_home && !matches!(found.state, ClaimState::Lingering { .. }) {
+        if at_home && !found.lingers() {
             self.end_claim(claim, EndReason::Disconnected, None, decided);
         }
     }
@@ -171,11 +168,8 @@ impl Table {
             Err(rejection) => return Err(rejection),
         };
         match claim.transfer {
-            Some(transfer) => drop(self.hand_over(&claim, transfer.to, decided)),
-            None => {
-                let freed = self.end_or_linger(claim.id, EndReason::Released, decided);
-                self.serve(freed, decided);
-            }
+            Some(ref transfer) => drop(self.hand_over(&claim, transfer.to, decided)),
+            None => self.give_back(&claim, decided),
         }
         Ok(Outcome::Done)
     }
@@ -203,7 +197,7 @@ impl Table {
             return Err(Rejection::TokenFromFuture { token, revision: self.revision });
         }
         let found = self.sessions.get(session);
-        let claim = found.and_then(|found| self.claims.get(found.claims.get(name)?));
+        let claim = found.and_then(|found| self.claim_on(found, name));
         if let Some(claim) = claim.filter(|claim| claim.state == ClaimState::Held { token }) {
             return Ok(claim);
         }
@@ -225,13 +219,23 @@ impl Table {
     }
 
     fn evict(&mut self, name: &Text, token: Option<Revision>, eviction: Eviction, decided: &mut Events) -> Outcome {
-        let holders = self.locks.get(name).map(|lock| lock.holders.clone()).unwrap_or_default();
+        let holders = self.locks.get(name).into_iter().flat_map(|lock| lock.holders().iter());
         let meant = |holder: &&Claim| token.is_none_or(|token| holder.token() == Some(token));
-        let meant: Vec<Claim> =
-            holders.iter().filter_map(|holder| self.claims.get(holder)).filter(meant).cloned().collect();
+        let meant: Vec<Claim> = holders.filter_map(|holder| self.claims.get(holder)).filter(meant).cloned().collect();
         for holder in &meant {
             self.end_claim(holder.id, EndReason::Evicted, Some(eviction.clone()), decided);
         }
         Outcome::Evicted(meant)
     }
+}
+
+/// The event that gives a session this home, TTL and disconnect grace, unless it has them.
+pub(super) fn attachment(found: &Session, home: ServerId, opening: Option<&Opening>) -> Option<Event> {
+    let before = (found.spec.ttl, found.spec.disconnect_grace);
+    let (ttl, disconnect_grace) = opening.map_or(before, |opening| (opening.ttl, opening.disconnect_grace));
+    if found.spec.home == home && (ttl, disconnect_grace) == before {
+        return None;
+    }
+    let (session, opened) = (found.spec.id.clone(), found.opened);
+    Some(Event::SessionAttached { session, opened, home, ttl, disconnect_grace })
 }

@@ -1,6 +1,6 @@
 //! Groups in the table: what commands do to them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use crate::group::{
     ATTACHED_BYTES, Assignments, Basis, GROUPS, Group, GroupChange, GroupCommand, GroupOutcome, Lead, MEMBERS,
     MEMBERSHIPS, MemberSpec, bytes_of,
 };
+use crate::map::Map;
 use crate::model::{Metadata, Revision, ServerId, Text};
 use crate::rejection::Rejection;
 use crate::table::Table;
@@ -259,7 +260,7 @@ impl Table {
             None => groups.remove(name),
         };
         if groups.is_empty() {
-            self.memberships.remove(session);
+            self.memberships.swap_remove(session);
         }
         before
     }
@@ -274,4 +275,4 @@ impl Table {
 }
 
 /// The memberships of each session: groups and numbers.
-pub(super) type Memberships = HashMap<Text, BTreeMap<Text, Revision>>;
+pub(super) type Memberships = Map<Text, BTreeMap<Text, Revision>>;

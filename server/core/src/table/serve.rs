@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::event::{EndReason, Event, Eviction};
-use crate::model::{Claim, ClaimState, Lock, Mode, Rank, Revision, Text};
+use crate::lock::Lock;
+use crate::model::{Claim, ClaimState, Mode, Rank, Revision, Text};
 use crate::table::Table;
 use crate::table::decide::Events;
 
@@ -15,30 +16,31 @@ impl Table {
         if let Some(limit) = self.settings.get(name).and_then(|settings| settings.limit) {
             return Some(limit);
         }
-        let lock = self.locks.get(name)?;
-        let ids = lock.holders.iter().copied().chain(lock.waiters.iter().map(|rank| rank.1));
-        ids.filter_map(|id| self.claims.get(&id)).find_map(|claim| match claim.spec.mode {
+        match self.claims.get(&self.locks.get(name)?.first_counted()?)?.spec.mode {
             Mode::Permits { limit, .. } => Some(limit),
             Mode::Exclusive | Mode::Shared => None,
-        })
+        }
     }
 
     /// The first of the claims that hold a lock or linger on it.
     pub(super) fn holder_of(&self, name: &str) -> Option<&Claim> {
-        self.claims.get(self.locks.get(name)?.holders.first()?)
+        self.claims.get(self.locks.get(name)?.holders().first()?)
     }
 
     /// The claim that holds a lock in such a way that no claim of this mode can hold it beside, `except` aside.
     pub(super) fn obstacle(&self, name: &str, mode: Mode, except: Option<Revision>) -> Option<&Claim> {
-        let lock = self.locks.get(name)?;
-        let holder = self.claims.get(lock.holders.iter().find(|holder| Some(**holder) != except)?)?;
+        self.obstacle_in(self.locks.get(name)?, name, mode, except)
+    }
+
+    fn obstacle_in(&self, lock: &Lock, name: &str, mode: Mode, except: Option<Revision>) -> Option<&Claim> {
+        let holder = self.claims.get(lock.holders().iter().find(|holder| Some(**holder) != except)?)?;
         let beside = match (mode, holder.spec.mode) {
             (Mode::Shared, Mode::Shared) => true,
             (Mode::Permits { permits, .. }, Mode::Permits { .. }) => {
-                let spared = except.filter(|except| lock.holders.contains(except));
+                let spared = except.filter(|except| lock.holders().contains(except));
                 let spared =
                     spared.and_then(|except| self.claims.get(&except)).map_or(0, |claim| claim.spec.mode.permits());
-                let out = lock.permits - u64::from(spared) + u64::from(permits);
+                let out = lock.permits() - u64::from(spared) + u64::from(permits);
                 self.limit(name).is_some_and(|limit| out <= u64::from(limit))
             }
             _ => false,
@@ -48,15 +50,15 @@ impl Table {
 
     /// The claim that keeps one of this mode and rank from being granted these names: a holder, or a waiter that goes first.
     /// Nobody overtakes in a queue, not even one who could be granted at once: so writers are not starved by readers.
-    pub(super) fn blocker(&self, names: &[Text], mode: Mode, rank: Rank) -> Option<Claim> {
+    pub(super) fn blocker(&self, names: &[Text], mode: Mode, rank: Rank) -> Option<&Claim> {
         let ahead = |lock: &Lock| {
-            let first = lock.waiters.first().filter(|first| **first < rank)?;
+            let first = lock.waiters().first().filter(|first| **first < rank)?;
             self.claims.get(&first.1)
         };
-        names
-            .iter()
-            .find_map(|name| self.obstacle(name, mode, None).or_else(|| self.locks.get(name).and_then(ahead)))
-            .cloned()
+        names.iter().find_map(|name| {
+            let lock = self.locks.get(name)?;
+            self.obstacle_in(lock, name, mode, None).or_else(|| ahead(lock))
+        })
     }
 
     /// Those of a held claim's names that others go on holding when it ends.
@@ -68,7 +70,7 @@ impl Table {
             let other = self.claims.get(id).filter(|other| other.id != claim.id);
             other.is_some_and(|other| matches!(other.state, ClaimState::Held { .. }))
         };
-        let by_others = |name: &&Text| self.locks.get(*name).is_some_and(|lock| lock.holders.iter().any(held));
+        let by_others = |name: &&Text| self.locks.get(name).is_some_and(|lock| lock.holders().iter().any(held));
         claim.spec.names.iter().filter(by_others).cloned().collect()
     }
 
@@ -81,46 +83,46 @@ impl Table {
         decided: &mut Events,
     ) {
         let Some(claim) = self.claims.get(&id) else { return };
-        let (token, spec) = (claim.token(), claim.spec.clone());
-        let (freed, still_held) = (spec.names.clone(), self.still_held(claim));
+        let (token, freed, still_held) = (claim.token(), claim.spec.clone(), self.still_held(claim));
+        let spec = freed.clone();
         self.emit(
             Event::ClaimEnded { claim: id, token, spec, reason, eviction, still_held, longest_pause: None },
             decided,
         );
-        self.serve(freed, decided);
+        self.serve(&freed.names, decided);
     }
 
-    /// Ends a claim, or lets it linger if it is held with a minimum. Returns the names that others may be granted now.
-    pub(super) fn end_or_linger(&mut self, id: Revision, reason: EndReason, decided: &mut Events) -> Vec<Text> {
-        let Some(claim) = self.claims.get(&id) else { return Vec::new() };
-        let (spec, still_held) = (claim.spec.clone(), self.still_held(claim));
-        let home = self.sessions.get(&spec.session).map(|session| session.spec.home);
-        match (claim.state, home) {
-            (ClaimState::Held { token }, Some(home)) if !spec.min_hold.is_zero() => {
-                self.emit(
-                    Event::ClaimLingering { claim: id, token, spec, reason, home, still_held, longest_pause: None },
-                    decided,
-                );
-                Vec::new()
-            }
-            _ => {
-                let (token, freed) = (claim.token(), spec.names.clone());
-                let eviction = None;
-                self.emit(
-                    Event::ClaimEnded { claim: id, token, spec, reason, eviction, still_held, longest_pause: None },
-                    decided,
-                );
-                freed
-            }
+    /// Ends a claim on behalf of its session, and serves those who waited for its locks.
+    pub(super) fn give_back(&mut self, claim: &Claim, decided: &mut Events) {
+        if self.end_or_linger(claim, EndReason::Released, decided) {
+            self.serve(&claim.spec.names, decided);
         }
+    }
+
+    /// Ends a claim, or lets it linger if it is held with a minimum. Says whether others may be granted its locks now.
+    pub(super) fn end_or_linger(&mut self, claim: &Claim, reason: EndReason, decided: &mut Events) -> bool {
+        let (id, spec, still_held, longest_pause) = (claim.id, claim.spec.clone(), self.still_held(claim), None);
+        if let ClaimState::Held { token } = claim.state
+            && !spec.min_hold.is_zero()
+            && let Some(home) = self.sessions.get(&spec.session).map(|session| session.spec.home)
+        {
+            let lingering = Event::ClaimLingering { claim: id, token, spec, reason, home, still_held, longest_pause };
+            self.emit(lingering, decided);
+            return false;
+        }
+        let (token, eviction) = (claim.token(), None);
+        let ended = Event::ClaimEnded { claim: id, token, spec, reason, eviction, still_held, longest_pause };
+        self.emit(ended, decided);
+        true
     }
 
     /// Grants names in whose queues something has changed to those who are first in all their queues, until nobody is left
     /// who can be. Each grant makes others first, in every queue that the claim leaves.
-    pub(super) fn serve(&mut self, changed: impl IntoIterator<Item = Text>, decided: &mut Events) {
-        let mut changed: BTreeSet<Text> = changed.into_iter().collect();
+    pub(super) fn serve<'a>(&mut self, changed: impl IntoIterator<Item = &'a Text>, decided: &mut Events) {
+        let awaited = |name: &&Text| self.locks.get(name).is_some_and(|lock| !lock.waiters().is_empty());
+        let mut changed: BTreeSet<Text> = changed.into_iter().filter(awaited).cloned().collect();
         while let Some(name) = changed.pop_first() {
-            let Some(first) = self.locks.get(&name).and_then(|lock| lock.waiters.first()).copied() else { continue };
+            let Some(first) = self.locks.get(&name).and_then(|lock| lock.waiters().first()).copied() else { continue };
             let Some(claim) = self.claims.get(&first.1) else { continue };
             let spec = claim.spec.clone();
             if self.blocker(&spec.names, spec.mode, first).is_none() {

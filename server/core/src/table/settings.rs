@@ -27,14 +27,14 @@ impl Table {
         for claim in self.hopeless(&name) {
             self.end_claim(claim, EndReason::Evicted, Some(by.clone()), decided);
         }
-        self.serve([name], decided);
+        self.serve([&name], decided);
     }
 
     /// The waiters that ask for more permits than there are.
     fn hopeless(&self, name: &str) -> Vec<Revision> {
         let (Some(lock), Some(limit)) = (self.locks.get(name), self.limit(name)) else { return Vec::new() };
         let too_many = |claim: &&Claim| claim.spec.mode.permits() > limit;
-        let waiters = lock.waiters.iter().filter_map(|rank| self.claims.get(&rank.1));
+        let waiters = lock.waiters().iter().filter_map(|rank| self.claims.get(&rank.1));
         waiters.filter(too_many).map(|claim| claim.id).collect()
     }
 

@@ -1,8 +1,9 @@
 //! Planned handoffs: to a waiter that the caller names, or the best one, or a better one that preempts.
 
 use crate::command::{Handoff, Outcome};
-use crate::event::{EndReason, Event};
-use crate::model::{Claim, ClaimState, Lock, Mode, Rank, Revision, ServerId, Text, Transfer};
+use crate::event::Event;
+use crate::lock::Lock;
+use crate::model::{Claim, ClaimState, Mode, Rank, Revision, ServerId, Text, Transfer};
 use crate::rejection::{Obstacle, Rejection};
 use crate::table::Table;
 use crate::table::decide::{Decision, Events};
@@ -41,7 +42,7 @@ impl Table {
                 let to = self.hand_over(&holder, named, decided).ok_or_else(|| impossible(Obstacle::NobodyWaits))?;
                 Ok(Outcome::Transferred { from: holder, to })
             }
-            Handoff::ByOperator { by, drain } => match (holder.transfer, holder.token()) {
+            Handoff::ByOperator { by, drain } => match (&holder.transfer, holder.token()) {
                 (Some(pending), _) if pending.to == named => Ok(Outcome::Transferring { claim: holder }),
                 (Some(_), Some(token)) => Err(Rejection::TransferPending { name, token }),
                 (_, token) => {
@@ -50,7 +51,7 @@ impl Table {
                     let event =
                         Event::TransferStarted { claim, token, spec, to: named, to_session: to, drain, by: Some(by) };
                     let started = self.emit(event, decided);
-                    let transfer = Some(Transfer { to: named, started, drain });
+                    let transfer = Some(Box::new(Transfer { to: named, started, drain }));
                     Ok(Outcome::Transferring { claim: Claim { transfer, ..holder } })
                 }
             },
@@ -72,7 +73,7 @@ impl Table {
     fn only_holder(&self, name: &str, token: Option<Revision>) -> Result<&Claim, Obstacle> {
         let held = |claim: &&Claim| matches!(claim.state, ClaimState::Held { .. });
         let meant = |claim: &&Claim| token.is_none_or(|token| claim.token() == Some(token));
-        let holders = self.locks.get(name).into_iter().flat_map(|lock| &lock.holders);
+        let holders = self.locks.get(name).into_iter().flat_map(|lock| lock.holders().iter());
         let mut holders = holders.filter_map(|id| self.claims.get(id)).filter(held).filter(meant);
         let first = holders.next().ok_or(Obstacle::NotHeld)?;
         if holders.next().is_some() { Err(Obstacle::SeveralHolders) } else { Ok(first) }
@@ -80,7 +81,7 @@ impl Table {
 
     /// The claim with which a session waits for a lock.
     fn waiting(&self, session: &str, name: &str) -> Option<&Claim> {
-        let claim = self.claims.get(self.sessions.get(session)?.claims.get(name)?)?;
+        let claim = self.claim_on(self.sessions.get(session)?, name)?;
         (claim.state == ClaimState::Waiting).then_some(claim)
     }
 
@@ -91,8 +92,8 @@ impl Table {
 
     /// Who would be served first if the holder went.
     fn best_after(&self, holder: &Claim) -> Option<&Claim> {
-        let first_in = |lock: &Lock, rank: Rank| lock.waiters.first().is_none_or(|first| *first >= rank);
-        let firsts = holder.spec.names.iter().filter_map(|name| self.locks.get(name)?.waiters.first());
+        let first_in = |lock: &Lock, rank: Rank| lock.waiters().first().is_none_or(|first| *first >= rank);
+        let firsts = holder.spec.names.iter().filter_map(|name| self.locks.get(name)?.waiters().first());
         let firsts = firsts.filter_map(|rank| self.claims.get(&rank.1));
         let free = |next: &&Claim| {
             let rank = next.rank();
@@ -109,12 +110,10 @@ impl Table {
         let named = named.filter(|next| next.state == ClaimState::Waiting && self.can_follow(next, holder));
         let next = named.or_else(|| self.best_after(holder)).cloned();
         let (Some(next), Some(from_token)) = (next, holder.token()) else {
-            let freed = self.end_or_linger(holder.id, EndReason::Released, decided);
-            self.serve(freed, decided);
+            self.give_back(holder, decided);
             return None;
         };
         let (from_spec, spec) = (holder.spec.clone(), next.spec.clone());
-        let changed: Vec<Text> = from_spec.names.iter().chain(&spec.names).cloned().collect();
         let still_held = self.still_held(holder);
         let event = Event::ClaimTransferred {
             from: holder.id,
@@ -126,7 +125,7 @@ impl Table {
             spec,
         };
         let token = self.emit(event, decided);
-        self.serve(changed, decided);
+        self.serve(holder.spec.names.iter().chain(&next.spec.names), decided);
         Some(Claim { state: ClaimState::Held { token }, ..next })
     }
 
@@ -144,12 +143,12 @@ impl Table {
 
     /// The hold that a waiter may preempt now, and for how long its holder may then go on.
     pub(crate) fn preemptible(&self, next: &Claim) -> Option<(&Claim, std::time::Duration)> {
-        let [name] = next.spec.names.as_slice() else { return None };
+        let [name] = &*next.spec.names else { return None };
         let preempt = self.settings.get(name)?.preempt?;
         let lock = self.locks.get(name)?;
-        let holder = self.claims.get(lock.holders.first()?)?;
+        let holder = self.claims.get(lock.holders().first()?)?;
         let both_alone = next.spec.mode == Mode::Exclusive && holder.spec.mode == Mode::Exclusive;
-        let better = lock.waiters.first() == Some(&next.rank()) && next.spec.priority > holder.spec.priority;
+        let better = lock.waiters().first() == Some(&next.rank()) && next.spec.priority > holder.spec.priority;
         let can = matches!(holder.state, ClaimState::Held { .. })
             && holder.transfer.is_none()
             && holder.spec.min_hold.is_zero()
@@ -160,7 +159,7 @@ impl Table {
     pub(super) fn end_transfer(&mut self, claim: Revision, started: Revision, home: ServerId, decided: &mut Events) {
         let Some(holder) = self.claims.get(&claim) else { return };
         let at_home = self.sessions.get(&holder.spec.session).is_some_and(|session| session.spec.home == home);
-        let pending = holder.transfer.is_some_and(|transfer| transfer.started == started);
+        let pending = holder.transfer.as_ref().is_some_and(|transfer| transfer.started == started);
         if let (true, true, Some(token)) = (at_home, pending, holder.token()) {
             let spec = holder.spec.clone();
             self.emit(Event::TransferCancelled { claim, token, spec }, decided);

@@ -523,7 +523,7 @@ fn gather(holds: impl Iterator<Item = (String, String)>) -> Holders {
 }
 
 pub fn pending_of(table: &Table) -> BTreeMap<u64, u64> {
-    let claims = table.claims().filter_map(|claim| Some((claim.id.0, claim.transfer?)));
+    let claims = table.claims().filter_map(|claim| Some((claim.id.0, claim.transfer.as_deref()?)));
     claims.map(|(id, transfer)| (id, transfer.to.map_or(0, |to| to.0))).collect()
 }
 
@@ -538,7 +538,7 @@ fn same_mode(asked: AskedMode, mode: Mode) -> bool {
 pub fn waiters_of(table: &Table) -> Waiters {
     let mut waiters = Waiters::new();
     for (name, lock) in table.locks_after("", None) {
-        for rank in &lock.waiters {
+        for rank in lock.waiters() {
             let claim = table.claim(rank.1).expect("a waiter is a claim");
             waiters.entry(name.to_string()).or_default().push(claim.spec.session.to_string());
         }

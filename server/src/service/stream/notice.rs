@@ -25,7 +25,7 @@ pub(super) fn notice_of(notice: Notice) -> Answered {
             session_id: claim.spec.session.to_string(),
             names: claim.spec.names.iter().map(ToString::to_string).collect(),
             token: claim.token().map_or(0, |token| token.0),
-            drain: claim.transfer.map(|transfer| convert::duration(transfer.drain)),
+            drain: claim.transfer.as_ref().map(|transfer| convert::duration(transfer.drain)),
             operator: by.as_ref().map(|by| by.operator.to_string()).unwrap_or_default(),
             note: by.map(|by| by.note.to_string()).unwrap_or_default(),
         }),

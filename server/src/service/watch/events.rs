@@ -63,7 +63,7 @@ impl Telling<'_> {
             Event::TransferStarted { claim, token, spec, to, to_session, drain, by } => {
                 event.to_session = to_session.as_ref();
                 event.kind = v1::EventType::TransferStarted;
-                let transfer = Some(Transfer { to: *to, started: revision, drain: *drain });
+                let transfer = Some(Box::new(Transfer { to: *to, started: revision, drain: *drain }));
                 event.claim = Some(Claim { transfer, ..held(claim, token, spec) });
                 event.by = by.as_ref();
             }

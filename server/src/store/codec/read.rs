@@ -14,7 +14,7 @@ fn claim_spec(line: &mut Line<'_>) -> Result<Arc<ClaimSpec>, CodecError> {
         session: text(line.session.take(), "session")?,
         opened: Revision(need(line.opened, "opened")?),
         owner: text(line.owner.take(), "owner")?,
-        names: texts(&line.names),
+        names: texts(&line.names).into(),
         mode: mode(line.mode.as_deref().unwrap_or("exclusive"), line.permits, line.permit_limit)?,
         priority: line.priority,
         metadata: Arc::new(std::mem::take(&mut line.metadata).into_owned()),

@@ -1,0 +1,95 @@
+//! Tables to measure on, and the commands that are asked of them.
+
+#![allow(dead_code, reason = "each benchmark needs some of it")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_core::{AskedMode, Command, Opening, Outcome, Recorded, Revision, ServerId, Table, Text};
+
+/// The server that asks.
+pub const ME: ServerId = ServerId(1);
+
+/// How many locks a session holds in the tables that are measured.
+pub const LOCKS_OF_A_SESSION: usize = 1_000;
+
+const TTL: Duration = Duration::from_secs(30);
+
+/// A name as programs give them: 27 bytes, of which the first ones are much the same for all. Neighbours in number are not
+/// neighbours in order.
+pub fn name(number: usize) -> Text {
+    let scattered = (number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+    Text::from(format!("orders/{:02}/customer-{scattered:010}", number % 100))
+}
+
+/// The id of a session, as long as those that the service gives.
+pub fn session_id(number: usize) -> Text {
+    Text::from(format!("0199f3a2-7c41-7d3e-8b51-{number:012x}"))
+}
+
+pub fn opening() -> Opening {
+    Opening { ttl: TTL, disconnect_grace: None, owner: "worker-17.example".into(), metadata: Arc::default() }
+}
+
+pub fn open(session: &Text) -> Command {
+    Command::OpenSession { session: session.clone(), opening: opening(), home: ME }
+}
+
+pub fn acquire(session: &Text, name: Text) -> Command {
+    Command::Acquire {
+        // As it arrives from a call: a text of its own.
+        session: Text::from(&**session),
+        opening: None,
+        home: ME,
+        names: vec![name].into(),
+        mode: AskedMode::Exclusive,
+        queue: true,
+        priority: 0,
+        metadata: Arc::default(),
+        min_hold: Duration::ZERO,
+    }
+}
+
+pub fn release(session: &Text, name: &Text, token: Revision) -> Command {
+    Command::Release { session: Text::from(&**session), name: Text::from(&**name), token }
+}
+
+/// Decides a command that is not rejected.
+pub fn decide(table: &mut Table, command: Command, events: &mut Vec<Recorded>) -> Outcome {
+    table.decide(command, events).expect("allowed")
+}
+
+/// Decides a command and makes it final.
+pub fn ask(table: &mut Table, command: Command) -> Outcome {
+    let mut events = Vec::new();
+    let outcome = decide(table, command, &mut events);
+    table.commit();
+    outcome
+}
+
+/// A table in which sessions hold so many locks, each so many.
+pub fn held_by(locks: usize, of_each: usize) -> Table {
+    let mut table = Table::default();
+    for number in 0..locks {
+        let session = session_id(number / of_each);
+        if number.is_multiple_of(of_each) {
+            ask(&mut table, open(&session));
+        }
+        ask(&mut table, acquire(&session, name(number)));
+    }
+    table
+}
+
+/// A table in which so many locks are held.
+pub fn held(locks: usize) -> Table {
+    held_by(locks, LOCKS_OF_A_SESSION)
+}
+
+/// A table with one held lock, and its waiters: sessions after the first, in order.
+pub fn queue(waiters: usize) -> Table {
+    let mut table = held_by(waiters + 1, 1);
+    for number in 0..=waiters {
+        ask(&mut table, acquire(&session_id(number), "the/one/lock".into()));
+    }
+    table
+}

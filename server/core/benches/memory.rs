@@ -1,0 +1,88 @@
+//! What locks and sessions take in memory: of the process, as the system counts it.
+//!
+//! Each case is measured in a process of its own, so that nobody uses again what another has given back.
+
+mod lab;
+
+use std::process::Command;
+use std::time::Duration;
+
+use lab::{ME, held_by, name, opening, session_id};
+use tenure_core::{
+    Claim, ClaimSpec, ClaimState, Few, Home, Mode, Opening, Revision, Session, SessionSpec, StreamId, Table,
+};
+
+const TTL: Duration = Duration::from_secs(30);
+
+/// Sessions, and how many locks each of them holds.
+const CASES: [(usize, usize); 3] = [(1_000, 1_000), (1, 1_000_000), (100_000, 1)];
+
+fn main() {
+    let mut args = std::env::args().skip_while(|arg| arg != "--case").skip(1);
+    if let Some(case) = args.next().and_then(|case| case.parse::<usize>().ok()) {
+        return measure(CASES[case / 2].0, CASES[case / 2].1, case % 2 == 1);
+    }
+    println!("{:>9} {:>9} {:>24} {:>14} {:>14}", "sessions", "locks", "", "table", "with the home");
+    let me = std::env::current_exe().expect("a path");
+    for case in 0..2 * CASES.len() {
+        let done = Command::new(&me).args(["--case", &case.to_string()]).status().expect("started");
+        assert!(done.success(), "{done}");
+    }
+}
+
+/// How many bytes of memory this process takes.
+fn resident() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").expect("a system that tells");
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("told");
+    let kilobytes = line.split_whitespace().nth(1).and_then(|number| number.parse::<usize>().ok());
+    kilobytes.expect("a number") * 1_024
+}
+
+fn measure(sessions: usize, of_each: usize, restored: bool) {
+    let before = resident();
+    let table = if restored { restore(sessions, of_each) } else { held_by(sessions * of_each, of_each) };
+    let with_table = resident();
+    let mut home = Home::new(ME, Duration::from_secs(5));
+    home.rebuild(&table, TTL);
+    live(&mut home, sessions);
+    let with_home = resident();
+    let of_each = |bytes: usize| format!("{} bytes", bytes / (sessions * of_each));
+    let how = if restored { "restored, of each lock" } else { "grown, of each lock" };
+    let (table_only, both) = (of_each(with_table - before), of_each(with_home - before));
+    println!("{sessions:>9} {:>9} {how:>24} {table_only:>14} {both:>14}", table.claims().count());
+}
+
+/// A table as it comes from a store, which gives every session and every claim texts of their own.
+fn restore(sessions: usize, of_each: usize) -> Table {
+    let session = |number: usize| {
+        let Opening { ttl, disconnect_grace, owner, metadata } = opening();
+        let spec = SessionSpec { id: session_id(number), ttl, disconnect_grace, owner, metadata, home: ME };
+        Session { spec, opened: Revision((number * (of_each + 1) + 1) as u64), claims: Few::default() }
+    };
+    let claim = |number: usize| {
+        let Session { spec, opened, .. } = session(number / of_each);
+        let id = Revision(opened.0 + 1 + (number % of_each) as u64);
+        let (names, owner, mode, metadata) = (name(number).into(), spec.owner, Mode::Exclusive, spec.metadata);
+        let (session, min_hold) = (spec.id, Duration::ZERO);
+        let spec = ClaimSpec { session, opened, owner, names, mode, priority: 0, metadata, min_hold };
+        Claim::new(id, spec.into(), ClaimState::Held { token: id })
+    };
+    let claims: Vec<Claim> = (0..sessions * of_each).map(claim).collect();
+    let sessions: Vec<Session> = (0..sessions).map(session).collect();
+    let revision = claims.last().map_or(Revision(0), |last| last.id);
+    Table::restore(revision, sessions, claims, Vec::new(), Vec::new())
+}
+
+/// Some minutes of keep-alives.
+fn live(home: &mut Home, sessions: usize) {
+    for number in 0..sessions {
+        home.attach(&session_id(number), StreamId(number as u64 / 100), TTL).expect("kept");
+    }
+    for renewal in 1..30 {
+        let now = TTL + TTL / 3 * renewal + Duration::from_millis(u64::from(renewal) * 7 % 50);
+        for number in 0..sessions {
+            home.keep_alive(&session_id(number), StreamId(number as u64 / 100), now).expect("kept");
+        }
+        assert_eq!(home.due(now), []);
+    }
+}

@@ -1,0 +1,172 @@
+//! A map by revision. What comes in is nearly always the newest, and often it is among the first to go.
+
+use std::collections::BTreeMap;
+use std::mem::replace;
+
+use crate::model::Revision;
+
+/// How many entries fit into a block.
+const BLOCK: usize = 64;
+
+type Block<T> = Vec<(Revision, T)>;
+
+/// A sorted map in blocks, which are filled one after the other, and to the end. (A `BTreeMap` that grows at its end leaves half
+/// of each node empty, and the way to the newest entries is as long as to the oldest.)
+#[derive(Debug)]
+pub(crate) struct ByRevision<T> {
+    /// Each by the revision from which on entries are its own. Seldom one is empty.
+    blocks: BTreeMap<Revision, Block<T>>,
+    newest: Block<T>,
+    /// From here on entries belong to `newest`.
+    from: Revision,
+}
+
+impl<T> Default for ByRevision<T> {
+    fn default() -> Self {
+        Self { blocks: BTreeMap::new(), newest: Vec::new(), from: Revision(0) }
+    }
+}
+
+impl<T: PartialEq> PartialEq for ByRevision<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl<T> ByRevision<T> {
+    pub(crate) fn get(&self, revision: &Revision) -> Option<&T> {
+        let block = if *revision < self.from { self.blocks.range(..=revision).next_back()?.1 } else { &self.newest };
+        place(block, revision).ok().map(|place| &block[place].1)
+    }
+
+    /// All in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.after(Revision(0))
+    }
+
+    /// Those after a revision, in order.
+    pub(crate) fn after(&self, revision: Revision) -> impl Iterator<Item = &T> {
+        let first = self.blocks.range(..=revision).next_back().map_or(Revision(0), |(from, _)| *from);
+        let entries = self.blocks.range(first..).flat_map(|(_, block)| block).chain(&self.newest);
+        entries.skip_while(move |(at, _)| *at <= revision).map(|(_, value)| value)
+    }
+
+    /// Puts in what is not there.
+    pub(crate) fn insert(&mut self, revision: Revision, value: T) {
+        let block = match revision < self.from {
+            true => match self.blocks.range_mut(..=revision).next_back() {
+                Some((_, block)) => block,
+                None => self.blocks.entry(revision).or_default(),
+            },
+            false => &mut self.newest,
+        };
+        let place = place(block, &revision).unwrap_or_else(|place| place);
+        if block.len() < BLOCK {
+            return block.insert(place, (revision, value));
+        }
+        if revision < self.from {
+            let rest = block.split_off(BLOCK / 2);
+            self.blocks.insert(rest[0].0, rest);
+        } else {
+            let mut rest = Vec::with_capacity(BLOCK);
+            rest.extend(block.drain(place..));
+            let from = rest.first().map_or(revision, |(first, _)| *first);
+            let full = replace(&mut self.newest, rest);
+            self.blocks.insert(replace(&mut self.from, from), full);
+        }
+        self.insert(revision, value);
+    }
+
+    /// Takes out what is there.
+    pub(crate) fn remove(&mut self, revision: &Revision) -> Option<T> {
+        if *revision >= self.from {
+            let place = place(&self.newest, revision).ok()?;
+            return Some(self.newest.remove(place).1);
+        }
+        let (from, block) = self.blocks.range_mut(..=revision).next_back()?;
+        let (from, place) = (*from, place(block, revision).ok()?);
+        let (_, value) = block.remove(place);
+        if block.is_empty() {
+            self.blocks.remove(&from);
+        } else if block.len() < block.capacity() / 4 {
+            block.shrink_to(block.len() * 2);
+        }
+        Some(value)
+    }
+}
+
+/// Where an entry is in a block, or is to be put.
+fn place<T>(block: &[(Revision, T)], revision: &Revision) -> Result<usize, usize> {
+    block.binary_search_by_key(revision, |(at, _)| *at)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        /// So many come, one after the other.
+        Come(u64),
+        /// The newest goes; so many from the end.
+        GoNew(usize),
+        /// Any one goes, and comes back if that is undone.
+        Go { place: usize, undone: bool },
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            2 => (1u64..100).prop_map(Step::Come),
+            2 => (0usize..5).prop_map(Step::GoNew),
+            8 => (any::<usize>(), prop::bool::weighted(0.3)).prop_map(|(place, undone)| Step::Go { place, undone }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn is_a_sorted_map(steps in prop::collection::vec(step(), 1..100)) {
+            let (mut map, mut plain, mut next) = (ByRevision::default(), BTreeMap::new(), 0);
+            for step in steps {
+                let mut go = None;
+                match step {
+                    Step::Come(many) => for _ in 0..many {
+                        // Not every event makes an entry.
+                        next += 1 + next % 3;
+                        map.insert(Revision(next), next);
+                        plain.insert(Revision(next), next);
+                    },
+                    Step::GoNew(place) => go = plain.keys().rev().nth(place).map(|revision| (*revision, false)),
+                    Step::Go { place, undone } if !plain.is_empty() => {
+                        go = plain.keys().nth(place % plain.len()).map(|revision| (*revision, undone));
+                    }
+                    Step::Go { .. } => {}
+                }
+                if let Some((revision, undone)) = go {
+                    prop_assert_eq!(map.remove(&revision), plain.remove(&revision));
+                    prop_assert_eq!(map.get(&revision), None);
+                    prop_assert_eq!(map.remove(&revision), None);
+                    if undone {
+                        map.insert(revision, revision.0);
+                        plain.insert(revision, revision.0);
+                    }
+                    let later = plain.range(revision..).map(|(_, value)| value).filter(|value| **value > revision.0);
+                    prop_assert!(map.after(revision).eq(later));
+                }
+                prop_assert!(map.iter().eq(plain.values()));
+                prop_assert!(plain.iter().all(|(revision, value)| map.get(revision) == Some(value)));
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_left_of_what_has_gone() {
+        let mut map = ByRevision::default();
+        (1..=10_000).for_each(|number| map.insert(Revision(number), number));
+        let gone = |number: &u64| !number.is_multiple_of(BLOCK as u64);
+        (1..=10_000).filter(gone).for_each(|number| assert_eq!(map.remove(&Revision(number)), Some(number)));
+        let room: usize = map.blocks.values().map(Vec::capacity).sum();
+        assert!(room <= 8 * 10_000 / BLOCK, "{room}");
+    }
+}

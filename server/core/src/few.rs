@@ -1,0 +1,179 @@
+//! A sorted set of which there are very many, each with few elements as a rule.
+
+use std::collections::BTreeSet;
+use std::slice;
+
+/// Up to so many elements are in one row: to move them all costs less than to find a place in a tree.
+const ROW: usize = 1_024;
+
+/// A sorted set that takes no memory of its own until it has a second element, and little then.
+#[derive(Clone, Debug)]
+pub struct Few<T>(Inner<T>);
+
+#[derive(Clone, Debug)]
+#[expect(clippy::box_collection, reason = "most have neither, and are to be small")]
+enum Inner<T> {
+    None,
+    One(T),
+    Row(Box<Vec<T>>),
+    /// More than fit into a row, at some time.
+    Tree(Box<BTreeSet<T>>),
+}
+
+impl<T> Default for Few<T> {
+    fn default() -> Self {
+        Self(Inner::None)
+    }
+}
+
+impl<T: Ord> PartialEq for Few<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl<T: Ord> Eq for Few<T> {}
+
+impl<T: Ord> Few<T> {
+    /// The elements in order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
+        let (row, tree) = match &self.0 {
+            Inner::None => (&[][..], None),
+            Inner::One(one) => (slice::from_ref(one), None),
+            Inner::Row(row) => (&row[..], None),
+            Inner::Tree(tree) => (&[][..], Some(tree.iter())),
+        };
+        row.iter().chain(tree.into_iter().flatten())
+    }
+
+    /// How many elements there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match &self.0 {
+            Inner::None => 0,
+            Inner::One(_) => 1,
+            Inner::Row(row) => row.len(),
+            Inner::Tree(tree) => tree.len(),
+        }
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The smallest element.
+    #[must_use]
+    pub fn first(&self) -> Option<&T> {
+        self.iter().next()
+    }
+
+    /// Whether this element is there.
+    #[must_use]
+    pub fn contains(&self, element: &T) -> bool {
+        match &self.0 {
+            Inner::None => false,
+            Inner::One(one) => one == element,
+            Inner::Row(row) => row.binary_search(element).is_ok(),
+            Inner::Tree(tree) => tree.contains(element),
+        }
+    }
+
+    /// Adds an element, unless it is there.
+    pub(crate) fn insert(&mut self, element: T) {
+        match &mut self.0 {
+            Inner::None => self.0 = Inner::One(element),
+            Inner::One(_) => {
+                let Inner::One(one) = std::mem::replace(&mut self.0, Inner::Row(Box::default())) else { return };
+                self.insert(one);
+                self.insert(element);
+            }
+            Inner::Row(row) => {
+                // Most come in order.
+                let place = if row.last() < Some(&element) { Err(row.len()) } else { row.binary_search(&element) };
+                if let Err(place) = place {
+                    row.insert(place, element);
+                    if row.len() > ROW {
+                        self.0 = Inner::Tree(Box::new(row.drain(..).collect()));
+                    }
+                }
+            }
+            Inner::Tree(tree) => {
+                tree.insert(element);
+            }
+        }
+    }
+
+    /// Takes an element away, if it is there.
+    pub(crate) fn remove(&mut self, element: &T) {
+        match &mut self.0 {
+            Inner::None => {}
+            Inner::One(one) if one != element => {}
+            Inner::One(_) => self.0 = Inner::None,
+            Inner::Row(row) => {
+                // Many go soon after they came.
+                let place = if row.last() == Some(element) { Ok(row.len() - 1) } else { row.binary_search(element) };
+                if let Ok(place) = place {
+                    row.remove(place);
+                    if row.len() < row.capacity() / 4 {
+                        row.shrink_to(row.len() * 2);
+                    }
+                    if row.is_empty() {
+                        self.0 = Inner::None;
+                    }
+                }
+            }
+            Inner::Tree(tree) => {
+                tree.remove(element);
+                if tree.is_empty() {
+                    self.0 = Inner::None;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Adds and takes away, and compares with a plain set.
+    fn is_a_sorted_set(steps: Vec<(bool, u16)>) -> Result<(), TestCaseError> {
+        let (mut few, mut set) = (Few::default(), BTreeSet::new());
+        for (number, (add, element)) in steps.into_iter().enumerate() {
+            if add {
+                few.insert(element);
+                set.insert(element);
+            } else {
+                few.remove(&element);
+                set.remove(&element);
+            }
+            if set.len() < 10 || number % 100 == 0 {
+                prop_assert!(few.iter().eq(set.iter()) && few.iter().rev().eq(set.iter().rev()));
+            }
+            prop_assert_eq!((few.len(), few.is_empty(), few.first()), (set.len(), set.is_empty(), set.first()));
+            prop_assert_eq!(few.contains(&element), add);
+            prop_assert!(!few.contains(&u16::MAX));
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn of_a_few(steps in prop::collection::vec((any::<bool>(), 0u16..6), 0..40)) {
+            is_a_sorted_set(steps)?;
+        }
+    }
+
+    #[test]
+    fn of_many() {
+        let many = 2 * ROW as u16;
+        let scattered = |number: u16| number.wrapping_mul(40_503) % 32_768;
+        let come = (0..many).map(|number| (true, scattered(number)));
+        let go = (0..many).map(|number| (false, scattered(number)));
+        is_a_sorted_set(come.chain(go).collect()).expect("it is one");
+    }
+}

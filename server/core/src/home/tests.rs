@@ -1,0 +1,64 @@
+//! What cannot be seen from outside: that nothing is left behind.
+
+use super::*;
+use crate::command::{AskedMode, Opening};
+use crate::model::no_labels;
+
+const ME: ServerId = ServerId(1);
+
+fn ask(table: &mut Table, home: &mut Home, command: Command, now: Tick) {
+    let mut events = Vec::new();
+    table.decide(command, &mut events).expect("allowed");
+    table.commit();
+    events.iter().for_each(|recorded| home.observe(recorded, table, now));
+}
+
+fn open(session: &str, ttl: Duration) -> Command {
+    let (owner, metadata) = (Text::from(""), no_labels());
+    let opening = Opening { ttl, disconnect_grace: Some(ttl / 2), owner, metadata };
+    Command::OpenSession { session: session.into(), opening, home: ME }
+}
+
+#[test]
+fn however_often_a_session_changes_and_is_renewed_it_has_one_timer() {
+    let (mut table, mut home) = (Table::default(), Home::new(ME, Duration::from_secs(5)));
+    for step in 0..100u64 {
+        let now = Duration::from_millis(step);
+        let ttl = Duration::from_secs(if step % 2 == 0 { 10 } else { 86_400 });
+        ask(&mut table, &mut home, open("ann", ttl), now);
+        home.attach(&"ann".into(), StreamId(step), now).expect("kept");
+        home.keep_alive("ann", StreamId(step), now).expect("kept");
+        home.disconnected(StreamId(step), now);
+        home.renew("ann", now).expect("kept");
+        assert_eq!(home.timers.len(), 1);
+    }
+}
+
+#[test]
+fn of_what_is_over_no_timer_is_left() {
+    let (mut table, mut home) = (Table::default(), Home::new(ME, Duration::from_secs(5)));
+    for step in 0..100u64 {
+        let now = Duration::from_millis(step);
+        ask(&mut table, &mut home, open("ann", Duration::from_secs(10)), now);
+        let acquire = Command::Acquire {
+            session: "ann".into(),
+            opening: None,
+            home: ME,
+            names: vec!["a".into()].into(),
+            mode: AskedMode::Exclusive,
+            queue: true,
+            priority: 0,
+            metadata: no_labels(),
+            min_hold: Duration::from_millis(step % 2),
+        };
+        ask(&mut table, &mut home, acquire, now);
+        let claim = table.claims().next().expect("made").id;
+        home.leave(claim, now);
+        home.leave(claim, now + Duration::from_millis(1));
+        home.attend(claim);
+        home.leave(claim, now);
+        ask(&mut table, &mut home, Command::CloseSession { session: "ann".into() }, now);
+        ask(&mut table, &mut home, Command::EndLingering { claim, home: ME }, now);
+        assert_eq!((home.timers.len(), home.kept.len(), home.held.iter().count()), (0, 0, 0));
+    }
+}

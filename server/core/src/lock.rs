@@ -1,0 +1,146 @@
+//! A lock: who holds it, and who waits for it.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::few::Few;
+use crate::model::{Claim, ClaimState, Rank, Revision};
+
+/// A name that is held or waited for. An idle one is not kept.
+#[derive(Clone, Debug, Default)]
+pub struct Lock {
+    holders: Few<Revision>,
+    /// What there is beside one holder that has it for itself. Kept until the lock is idle.
+    crowd: Option<Box<Crowd>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Crowd {
+    permits: u64,
+    waiters: BTreeSet<Rank>,
+    /// Which claim is whose: by the revision that opened the session. So nobody's claim is searched for among all.
+    claims: BTreeMap<Revision, Revision>,
+    /// The claims to permits: those that wait (true) behind those that hold or linger.
+    counted: BTreeSet<(bool, Rank)>,
+}
+
+/// The waiters of a lock that has none.
+static NOBODY: BTreeSet<Rank> = BTreeSet::new();
+
+/// The crowd counts for what it says, not for being there.
+impl PartialEq for Lock {
+    fn eq(&self, other: &Self) -> bool {
+        self.holders == other.holders && self.permits() == other.permits() && self.waiters() == other.waiters()
+    }
+}
+
+impl Eq for Lock {}
+
+impl Lock {
+    /// The claims that hold it or linger on it: several only if they are all shared, or all to permits.
+    #[must_use]
+    pub fn holders(&self) -> &Few<Revision> {
+        &self.holders
+    }
+
+    /// How many permits they have.
+    #[must_use]
+    pub fn permits(&self) -> u64 {
+        self.crowd.as_ref().map_or(0, |crowd| crowd.permits)
+    }
+
+    /// The claims that wait for it, in the order in which they will be served.
+    #[must_use]
+    pub fn waiters(&self) -> &BTreeSet<Rank> {
+        self.crowd.as_ref().map_or(&NOBODY, |crowd| &crowd.waiters)
+    }
+
+    /// Whether nobody has anything to do with it any more.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.holders.is_empty() && self.waiters().is_empty()
+    }
+
+    /// The one claim here that can be that of the session which was opened at this revision.
+    pub(crate) fn claim_of(&self, opened: Revision) -> Option<Revision> {
+        match &self.crowd {
+            Some(crowd) => crowd.claims.get(&opened).copied(),
+            None => self.holders.first().copied(),
+        }
+    }
+
+    /// The first of the claims to permits: of the holders, or else of the waiters.
+    pub(crate) fn first_counted(&self) -> Option<Revision> {
+        let (_, rank) = self.crowd.as_ref()?.counted.first()?;
+        Some(rank.1)
+    }
+
+    /// Puts a claim where it belongs. `find` finds a claim that is here already.
+    pub(crate) fn enter<'a>(&mut self, claim: &Claim, find: impl FnOnce(Revision) -> Option<&'a Claim>) {
+        let holds = claim.state != ClaimState::Waiting;
+        let alone = holds && self.holders.is_empty() && claim.spec.mode.permits() == 0;
+        if self.crowd.is_some() || !alone {
+            let holder = self.holders.first().copied();
+            let crowd = self.crowd.get_or_insert_with(|| Box::new(Crowd::around(holder.and_then(find))));
+            crowd.enter(claim);
+        }
+        if holds {
+            self.holders.insert(claim.id);
+        }
+    }
+
+    /// The reverse of [`Self::enter`].
+    pub(crate) fn leave(&mut self, claim: &Claim) {
+        if let Some(crowd) = &mut self.crowd {
+            crowd.leave(claim);
+        }
+        if claim.state != ClaimState::Waiting {
+            self.holders.remove(&claim.id);
+        }
+    }
+}
+
+impl Crowd {
+    fn around(holder: Option<&Claim>) -> Self {
+        let mut crowd = Self::default();
+        if let Some(holder) = holder {
+            crowd.enter(holder);
+        }
+        crowd
+    }
+
+    fn enter(&mut self, claim: &Claim) {
+        if claim.state == ClaimState::Waiting {
+            self.waiters.insert(claim.rank());
+        } else {
+            self.permits += u64::from(claim.spec.mode.permits());
+        }
+        if claim.spec.mode.permits() > 0 {
+            self.counted.insert(counted(claim));
+        }
+        if !claim.lingers() {
+            self.claims.insert(claim.spec.opened, claim.id);
+        }
+    }
+
+    fn leave(&mut self, claim: &Claim) {
+        if claim.state == ClaimState::Waiting {
+            self.waiters.remove(&claim.rank());
+        } else {
+            self.permits -= u64::from(claim.spec.mode.permits());
+        }
+        if claim.spec.mode.permits() > 0 {
+            self.counted.remove(&counted(claim));
+        }
+        if !claim.lingers() {
+            self.claims.remove(&claim.spec.opened);
+        }
+    }
+}
+
+/// The place of a claim to permits: holders by their ids alone.
+fn counted(claim: &Claim) -> (bool, Rank) {
+    match claim.state {
+        ClaimState::Waiting => (true, claim.rank()),
+        ClaimState::Held { .. } | ClaimState::Lingering { .. } => (false, Rank(Reverse(0), claim.id)),
+    }
+}

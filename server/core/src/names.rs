@@ -1,0 +1,111 @@
+//! The names of a claim.
+
+use std::fmt;
+use std::ops::Deref;
+
+use crate::model::Text;
+
+/// Names of locks: nearly always one, which takes no memory of its own beside its text.
+#[derive(Clone)]
+pub struct Names(Inner);
+
+#[derive(Clone)]
+#[expect(clippy::box_collection, reason = "a thin pointer leaves the whole as small as one text")]
+enum Inner {
+    One(Text),
+    /// None, or at least two.
+    Several(Box<Vec<Text>>),
+}
+
+const _: () = assert!(size_of::<Names>() == size_of::<Text>());
+
+impl Default for Names {
+    fn default() -> Self {
+        Self::from(Vec::new())
+    }
+}
+
+impl Deref for Names {
+    type Target = [Text];
+
+    fn deref(&self) -> &[Text] {
+        match &self.0 {
+            Inner::One(name) => std::slice::from_ref(name),
+            Inner::Several(names) => names,
+        }
+    }
+}
+
+impl From<Vec<Text>> for Names {
+    fn from(mut names: Vec<Text>) -> Self {
+        match names.pop() {
+            Some(name) if names.is_empty() => Self(Inner::One(name)),
+            last => {
+                names.extend(last);
+                Self(Inner::Several(Box::new(names)))
+            }
+        }
+    }
+}
+
+impl From<Text> for Names {
+    fn from(name: Text) -> Self {
+        Self(Inner::One(name))
+    }
+}
+
+impl Extend<Text> for Names {
+    fn extend<I: IntoIterator<Item = Text>>(&mut self, names: I) {
+        let before = std::mem::take(self);
+        *self = before.iter().cloned().chain(names).collect();
+    }
+}
+
+impl FromIterator<Text> for Names {
+    fn from_iter<I: IntoIterator<Item = Text>>(names: I) -> Self {
+        let mut names = names.into_iter();
+        match (names.next(), names.next()) {
+            (Some(name), None) => Self::from(name),
+            (first, second) => first.into_iter().chain(second).chain(names).collect::<Vec<Text>>().into(),
+        }
+    }
+}
+
+impl<'a> IntoIterator for &'a Names {
+    type Item = &'a Text;
+    type IntoIter = std::slice::Iter<'a, Text>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl PartialEq for Names {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Names {}
+
+impl fmt::Debug for Names {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(formatter)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn are_what_they_were_made_of() {
+        for all in [vec![], vec!["a"], vec!["a", "b"], vec!["a", "b", "c"]] {
+            let texts: Vec<Text> = all.iter().map(|name| Text::from(*name)).collect();
+            let (made, collected) = (Names::from(texts.clone()), texts.iter().cloned().collect::<Names>());
+            assert_eq!(*made, *texts);
+            assert_eq!(made, collected);
+            assert!(made.into_iter().eq(&texts));
+        }
+    }
+}

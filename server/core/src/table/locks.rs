@@ -1,0 +1,156 @@
+//! The locks of a table: found by name, and listed in the order of their names.
+
+use std::collections::BTreeSet;
+use std::iter::from_fn;
+use std::ops::Bound;
+
+use indexmap::map::Entry;
+
+use crate::lock::Lock;
+use crate::map::{Map, Set};
+use crate::model::{Claim, Revision, Text};
+
+/// How many names have no place in the order. Most locks are idle again before their turn comes, and never take one: to find
+/// it among a million names costs more than all the rest of a grant.
+const UNSORTED: usize = 1_024;
+
+/// The locks that are not idle.
+#[derive(Debug, Default)]
+pub(super) struct Locks {
+    by_name: Map<Text, Lock>,
+    /// The names in byte order, but for the `unsorted` ones.
+    sorted: BTreeSet<Text>,
+    unsorted: Set<Text>,
+    /// Whose turn to be sorted it was last, as a place among the unsorted.
+    turn: usize,
+}
+
+/// What is sorted already makes no difference.
+impl PartialEq for Locks {
+    fn eq(&self, other: &Self) -> bool {
+        self.by_name == other.by_name
+    }
+}
+
+impl Locks {
+    /// Locks of these names, idle so far.
+    pub(super) fn idle(names: BTreeSet<Text>) -> Self {
+        let by_name = names.iter().map(|name| (name.clone(), Lock::default())).collect();
+        Self { by_name, sorted: names, ..Self::default() }
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&Lock> {
+        self.by_name.get(name)
+    }
+
+    /// Puts a claim into its locks. `find` finds a claim that is in one already.
+    pub(super) fn enter<'a>(&mut self, claim: &Claim, find: impl Fn(Revision) -> Option<&'a Claim>) {
+        for name in &claim.spec.names {
+            let lock = match self.by_name.entry(name.clone()) {
+                Entry::Occupied(found) => found.into_mut(),
+                Entry::Vacant(place) => {
+                    self.unsorted.insert(name.clone());
+                    place.insert(Lock::default())
+                }
+            };
+            lock.enter(claim, &find);
+            if self.unsorted.len() > UNSORTED {
+                self.turn = (self.turn + 1) % UNSORTED;
+                self.sorted.extend(self.unsorted.swap_remove_index(self.turn));
+            }
+        }
+    }
+
+    /// The reverse of [`Self::enter`].
+    pub(super) fn leave(&mut self, claim: &Claim) {
+        for name in &claim.spec.names {
+            let Some((place, _, lock)) = self.by_name.get_full_mut(name) else { continue };
+            lock.leave(claim);
+            if lock.is_idle() {
+                self.by_name.swap_remove_index(place);
+                if !self.unsorted.swap_remove(name) {
+                    self.sorted.remove(name);
+                }
+            }
+        }
+    }
+
+    /// The locks whose name starts with `prefix`, after the name `after`, in byte order.
+    pub(super) fn after<'a>(
+        &'a self,
+        prefix: &'a str,
+        after: Option<&str>,
+    ) -> impl Iterator<Item = (&'a Text, &'a Lock)> + use<'a> {
+        let after = after.filter(|after| *after >= prefix);
+        let start = after.map_or(Bound::Included(prefix), Bound::Excluded);
+        let sorted = self.sorted.range::<str, _>((start, Bound::Unbounded));
+        let mut sorted = sorted.take_while(move |name| name.starts_with(prefix)).peekable();
+        let wanted = |name: &&Text| name.starts_with(prefix) && after.is_none_or(|after| &***name > after);
+        let mut unsorted: Vec<&Text> = self.unsorted.iter().filter(wanted).collect();
+        unsorted.sort_unstable();
+        let mut unsorted = unsorted.into_iter().peekable();
+        let names = from_fn(move || match (sorted.peek(), unsorted.peek()) {
+            (Some(one), Some(other)) if one < other => sorted.next(),
+            (Some(_), None) => sorted.next(),
+            _ => unsorted.next(),
+        });
+        names.filter_map(|name| self.by_name.get_key_value(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::model::{ClaimSpec, ClaimState, Mode, no_labels};
+
+    /// A hold of one lock.
+    fn hold(name: &Text) -> Claim {
+        let (names, owner, mode, metadata) = (name.clone().into(), Text::from(""), Mode::Exclusive, no_labels());
+        let (session, opened, min_hold) = (Text::from("ann"), Revision(1), Duration::ZERO);
+        let spec = ClaimSpec { session, opened, owner, names, mode, priority: 0, metadata, min_hold };
+        Claim::new(Revision(2), Arc::new(spec), ClaimState::Held { token: Revision(2) })
+    }
+
+    fn listed<'a>(locks: &'a Locks, prefix: &'a str, after: Option<&str>) -> Vec<&'a str> {
+        locks.after(prefix, after).map(|(name, _)| &**name).collect()
+    }
+
+    /// Names in an order that is not theirs.
+    fn names() -> impl Iterator<Item = Text> {
+        (0..3 * UNSORTED).map(|number| Text::from(format!("{:05}", number * 7_919 % 100_000)))
+    }
+
+    #[test]
+    fn are_listed_in_order_whether_they_are_sorted_or_not() {
+        let mut locks = Locks::default();
+        let mut expected = BTreeSet::new();
+        for (number, name) in names().enumerate() {
+            locks.enter(&hold(&name), |_| None);
+            expected.insert(name.clone());
+            if number % 3 == 0 {
+                // One that was there for long, or the newest one.
+                let gone = if number % 2 == 0 { expected.first().cloned().unwrap_or(name) } else { name };
+                locks.leave(&hold(&gone));
+                expected.remove(&gone);
+            }
+        }
+        assert!(locks.unsorted.len() <= UNSORTED && !locks.sorted.is_empty());
+        assert!(listed(&locks, "", None).into_iter().eq(expected.iter().map(|name| &**name)));
+        let some = |name: &&str| name.starts_with("04") && *name > "04500";
+        let expected: Vec<&str> = expected.iter().map(|name| &**name).filter(some).collect();
+        assert_eq!(listed(&locks, "04", Some("04500")), expected);
+    }
+
+    #[test]
+    fn those_that_come_and_go_are_never_sorted() {
+        let mut locks = Locks::default();
+        for name in names() {
+            locks.enter(&hold(&name), |_| None);
+            locks.leave(&hold(&name));
+        }
+        assert_eq!((locks.by_name.len(), locks.unsorted.len(), locks.sorted.len()), (0, 0, 0));
+    }
+}
