@@ -47,7 +47,7 @@ impl Engine {
                 self.opened(&id, answer.session.unwrap_or_default(), sent.at, now);
             }
             (What::Open(id), Kind::Refusal(refusal)) => self.open_refused(&id, refusal.into(), now),
-            (What::Attach(id), Kind::AttachedSession(answer)) => self.attached(&id, answer, sent.at, now),
+            (What::Attach(id), Kind::AttachedSession(answer)) => self.attached(&id, *answer, sent.at, now),
             (What::Attach(id), Kind::Refusal(refusal)) => self.attach_refused(&id, &refusal.into(), now),
             (What::KeepAlive, Kind::KeepAlive(answer)) => self.kept(answer, sent.at, now),
             (What::KeepAlive, Kind::Refusal(refusal)) => {
@@ -82,8 +82,8 @@ impl Engine {
                     LostReason::Ended { reason: EndReason::from_proto(ended.reason), operator: None, note: None };
                 self.session_ended(&ended.session_id.into(), &reason, now);
             }
-            Kind::HoldEnded(ended) => self.hold_ended(ended, now),
-            Kind::TransferRequested(request) => self.transfer_requested(request, now),
+            Kind::HoldEnded(ended) => self.hold_ended(*ended, now),
+            Kind::TransferRequested(request) => self.transfer_requested(*request, now),
             Kind::SessionMoved(moved) => {
                 let id: Arc<str> = moved.session_id.into();
                 tracing::info!(session = %id, "the session was moved, and is attached again");

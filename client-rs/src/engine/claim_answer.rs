@@ -138,7 +138,7 @@ impl Engine {
             .iter()
             .find(|(_, claim)| matches!(&claim.stage, ClaimStage::Held(hold) if hold.token == ended.token));
         let Some(key) = found.map(|(key, _)| *key) else {
-            live.keep_notice(&ended.names.clone(), Kind::HoldEnded(ended));
+            live.keep_notice(&ended.names.clone(), Kind::HoldEnded(Box::new(ended)));
             return;
         };
         let text = |text: String| (!text.is_empty()).then_some(text);
@@ -161,7 +161,7 @@ impl Engine {
             tracing::info!(session = request.session_id, token = hold.token, "asked to hand over");
             hold.hand_over(TransferRequest::received(request, now));
         } else {
-            live.keep_notice(&request.names.clone(), Kind::TransferRequested(request));
+            live.keep_notice(&request.names.clone(), Kind::TransferRequested(Box::new(request)));
         }
     }
 

@@ -94,7 +94,7 @@ impl Bench {
         self.engine.request(request, self.now);
         let (command, kind) = self.said_once();
         assert!(matches!(kind, Commanded::OpenSession(request) if request.disconnect_grace == grace));
-        self.hear(command, Answered::OpenSession(v1::OpenSessionResponse { session: Some(granted) }));
+        self.hear(command, Answered::OpenSession(Box::new(v1::OpenSessionResponse { session: Some(granted) })));
         answer.try_recv().unwrap().unwrap()
     }
 
@@ -140,7 +140,7 @@ fn session(id: &str, tokens: &[u64]) -> v1::Session {
 }
 
 fn attached(id: &str, tokens: &[u64], revision: u64) -> Answered {
-    Answered::AttachedSession(v1::AttachedSession { session: Some(session(id, tokens)), revision })
+    Answered::AttachedSession(Box::new(v1::AttachedSession { session: Some(session(id, tokens)), revision }))
 }
 
 fn acquired(token: u64) -> Answered {

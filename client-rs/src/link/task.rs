@@ -8,6 +8,7 @@ use futures::FutureExt;
 use rand::RngExt;
 use tenure_proto::v1::{StreamRequest, StreamResponse};
 use tokio::sync::mpsc;
+use tokio::task::yield_now;
 use tokio::time::sleep;
 use tonic::transport::Endpoint;
 use tonic::{Status, Streaming};
@@ -94,9 +95,11 @@ pub(crate) async fn run(endpoints: Vec<Endpoint>, options: ClientOptions, inbox:
         tokio::select! {
             request = requests.recv(), if has_handles && task.engine.has_room() => match request {
                 Some(request) => {
+                    // Those who were answered by the same message ask for the next thing at the same time: what they ask
+                    // for goes out in the same message too.
+                    yield_now().await;
                     let now = clock::now();
                     task.engine.request(request, now);
-                    // What has gathered meanwhile goes out in the same message.
                     while task.engine.has_room() && let Ok(request) = requests.try_recv() {
                         task.engine.request(request, now);
                     }

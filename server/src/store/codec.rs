@@ -6,6 +6,7 @@
 
 mod groups;
 mod line;
+mod object;
 mod read;
 mod words;
 mod write;
@@ -15,7 +16,12 @@ use std::sync::Arc;
 use tenure_core::{Event, Metadata, Recorded};
 
 use line::Line;
+use object::{write_list, write_text};
 pub(crate) use words::{counted, millis, mode, mode_name, settings};
+use write::write_lines;
+
+/// How long most lines are, in bytes.
+const USUAL_LINE: usize = 256;
 
 /// What is stored cannot be read: damaged, or written by a newer version.
 #[derive(Debug, thiserror::Error)]
@@ -37,9 +43,10 @@ pub(crate) enum CodecError {
 }
 
 /// The events of a batch as JSON.
-pub(crate) fn encode_events(events: &[Recorded]) -> Result<String, CodecError> {
-    let lines: Vec<Line<'_>> = events.iter().flat_map(write::lines).collect();
-    Ok(serde_json::to_string(&lines)?)
+pub(crate) fn encode_events(events: &[Recorded]) -> String {
+    let mut json = String::with_capacity(events.len() * USUAL_LINE);
+    write_list(&mut json, events, write_lines);
+    json
 }
 
 /// The events of a batch from JSON.
@@ -80,8 +87,10 @@ fn join_transfer(first: &mut Recorded, second: Event) -> Result<(), CodecError> 
 }
 
 /// How a name stands in the JSON of the events that are about it.
-pub(crate) fn encode_name(name: &str) -> Result<String, CodecError> {
-    Ok(serde_json::to_string(name)?)
+pub(crate) fn encode_name(name: &str) -> String {
+    let mut json = String::new();
+    write_text(&mut json, name);
+    json
 }
 
 /// Labels as a JSON object.
@@ -115,7 +124,7 @@ mod tests {
     #[test]
     fn the_form_is_flat_and_leaves_out_what_is_empty() {
         let event = Event::ServerAdopted { dead: ServerId(7), by: ServerId(8) };
-        let json = encode_events(&[Recorded { revision: Revision(3), event }]).unwrap();
+        let json = encode_events(&[Recorded { revision: Revision(3), event }]);
         assert_eq!(json, r#"[{"revision":3,"event":"server_adopted","dead":7,"by":8}]"#);
     }
 }

@@ -284,7 +284,7 @@ impl Store for SqlStore {
             server: batch.server.0.cast_signed(),
             number: batch.number.cast_signed(),
             at_ms: batch.at_ms,
-            events: &encode_events(&batch.events).map_err(unreadable)?,
+            events: &encode_events(&batch.events),
             notify,
         };
         // A transaction that the database gave up for the sake of others has not lost the race for the revision: the head
@@ -329,7 +329,7 @@ impl Store for SqlStore {
     }
 
     async fn search(&self, namespace: &str, name: &str, until: Revision, limit: usize) -> Result<Found, StoreError> {
-        let json = encode_name(name).map_err(unreadable)?;
+        let json = encode_name(name);
         let mut connection = self.readers.take().await.map_err(unavailable)?;
         let sql = connection.sql().map_err(unavailable)?;
         let args = [Arg::Text(namespace), int(until.0.min(Revision::MAX.0))];

@@ -42,6 +42,18 @@ pub fn write(folder: &Path) -> anyhow::Result<()> {
         // Large, and mostly absent on a stream, whose answers lie side by side in memory.
         .boxed(".tenure.v1.AcquireResponse.claim")
         .boxed(".tenure.v1.AcquireResponse.holder")
+        .boxed(".tenure.v1.Answer.kind.open_session")
+        .boxed(".tenure.v1.Answer.kind.attached_session")
+        .boxed(".tenure.v1.Answer.kind.get_lock")
+        .boxed(".tenure.v1.Answer.kind.get_session")
+        .boxed(".tenure.v1.Answer.kind.hold_ended")
+        .boxed(".tenure.v1.Answer.kind.transfer")
+        .boxed(".tenure.v1.Answer.kind.transfer_requested")
+        .boxed(".tenure.v1.Answer.kind.update_claim")
+        .boxed(".tenure.v1.Answer.kind.join_group")
+        .boxed(".tenure.v1.Answer.kind.configure_group")
+        .boxed(".tenure.v1.Answer.kind.assign")
+        .boxed(".tenure.v1.Answer.kind.get_group")
         .codec_path("crate::codec::Codec")
         .compile_fds(descriptors.clone())
         .context("generating Rust code")?;

@@ -4517,10 +4517,10 @@ pub mod answer {
         Refusal(super::Refusal),
         /// Answers open_session.
         #[prost(message, tag = "3")]
-        OpenSession(super::OpenSessionResponse),
+        OpenSession(::prost::alloc::boxed::Box<super::OpenSessionResponse>),
         /// Answers attach_session.
         #[prost(message, tag = "4")]
-        AttachedSession(super::AttachedSession),
+        AttachedSession(::prost::alloc::boxed::Box<super::AttachedSession>),
         /// Answers keep_alive.
         #[prost(message, tag = "5")]
         KeepAlive(super::KeepAliveResponse),
@@ -4544,16 +4544,16 @@ pub mod answer {
         Cancelled(super::CancelledCommand),
         /// Answers get_lock.
         #[prost(message, tag = "12")]
-        GetLock(super::GetLockResponse),
+        GetLock(::prost::alloc::boxed::Box<super::GetLockResponse>),
         /// Answers get_session.
         #[prost(message, tag = "13")]
-        GetSession(super::GetSessionResponse),
+        GetSession(::prost::alloc::boxed::Box<super::GetSessionResponse>),
         /// Notice: an attached session has ended.
         #[prost(message, tag = "14")]
         SessionEnded(super::SessionEnded),
         /// Notice: a hold of an attached session has ended, and not because that session released it.
         #[prost(message, tag = "15")]
-        HoldEnded(super::HoldEnded),
+        HoldEnded(::prost::alloc::boxed::Box<super::HoldEnded>),
         /// Notice: an attached session has moved to another stream. Answers on this one no longer count for it.
         #[prost(message, tag = "16")]
         SessionMoved(super::SessionMoved),
@@ -4562,28 +4562,28 @@ pub mod answer {
         GoingAway(super::GoingAway),
         /// Answers transfer: once, when it is done.
         #[prost(message, tag = "18")]
-        Transfer(super::TransferResponse),
+        Transfer(::prost::alloc::boxed::Box<super::TransferResponse>),
         /// Answers update_claim.
         #[prost(message, tag = "19")]
-        UpdateClaim(super::UpdateClaimResponse),
+        UpdateClaim(::prost::alloc::boxed::Box<super::UpdateClaimResponse>),
         /// Notice: the holder is asked to hand over.
         #[prost(message, tag = "20")]
-        TransferRequested(super::TransferRequested),
+        TransferRequested(::prost::alloc::boxed::Box<super::TransferRequested>),
         /// Answers join_group.
         #[prost(message, tag = "21")]
-        JoinGroup(super::JoinGroupResponse),
+        JoinGroup(::prost::alloc::boxed::Box<super::JoinGroupResponse>),
         /// Answers leave_group.
         #[prost(message, tag = "22")]
         LeaveGroup(super::LeaveGroupResponse),
         /// Answers configure_group.
         #[prost(message, tag = "23")]
-        ConfigureGroup(super::ConfigureGroupResponse),
+        ConfigureGroup(::prost::alloc::boxed::Box<super::ConfigureGroupResponse>),
         /// Answers assign.
         #[prost(message, tag = "24")]
-        Assign(super::AssignGroupResponse),
+        Assign(::prost::alloc::boxed::Box<super::AssignGroupResponse>),
         /// Answers get_group.
         #[prost(message, tag = "25")]
-        GetGroup(super::GetGroupResponse),
+        GetGroup(::prost::alloc::boxed::Box<super::GetGroupResponse>),
     }
 }
 /// A session that was attached.

@@ -33,7 +33,7 @@ fn graced(id: &str, tokens: &[u64]) -> v1::Session {
 }
 
 fn attached(id: &str, tokens: &[u64]) -> Answered {
-    Answered::AttachedSession(v1::AttachedSession { session: Some(graced(id, tokens)), revision: 9 })
+    Answered::AttachedSession(Box::new(v1::AttachedSession { session: Some(graced(id, tokens)), revision: 9 }))
 }
 
 #[test]

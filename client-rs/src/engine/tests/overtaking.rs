@@ -4,14 +4,14 @@ use super::*;
 use crate::model::EndReason;
 
 fn evicted(token: u64) -> Answered {
-    Answered::HoldEnded(v1::HoldEnded {
+    Answered::HoldEnded(Box::new(v1::HoldEnded {
         session_id: "a".into(),
         names: vec!["job".to_owned()],
         token,
         reason: v1::EndReason::Evicted.into(),
         operator: "ops".into(),
         ..Default::default()
-    })
+    }))
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn a_handoff_may_be_asked_for_before_the_grant_is_told() {
         drain: Some(to_wire(TTL)),
         ..Default::default()
     };
-    bench.hear(0, Answered::TransferRequested(request));
+    bench.hear(0, Answered::TransferRequested(Box::new(request)));
     bench.hear(command, acquired(3));
     let guard = answer.try_recv().unwrap().unwrap().acquired().unwrap();
     assert!(guard.is_valid());

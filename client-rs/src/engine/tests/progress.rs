@@ -159,7 +159,7 @@ fn a_hold_that_the_server_ended_needs_no_progress() {
     let session = bench.session("a");
     let guard = hold_depending(&mut bench, &session, 7);
     let ended = v1::HoldEnded { session_id: "a".into(), token: 7, ..Default::default() };
-    bench.hear(0, Answered::HoldEnded(ended));
+    bench.hear(0, Answered::HoldEnded(Box::new(ended)));
     assert!(guard.lost_reason().is_some());
     assert!(pass_renewing(&mut bench, 3_000 * MS) > 6);
 }

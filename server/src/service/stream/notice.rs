@@ -13,22 +13,22 @@ pub(super) fn notice_of(notice: Notice) -> Answered {
             session_id: session.to_string(),
             reason: convert::end_reason(reason).into(),
         }),
-        Notice::HoldEnded { claim, reason, eviction } => Answered::HoldEnded(v1::HoldEnded {
+        Notice::HoldEnded { claim, reason, eviction } => Answered::HoldEnded(Box::new(v1::HoldEnded {
             session_id: claim.spec.session.to_string(),
             names: claim.spec.names.iter().map(ToString::to_string).collect(),
             token: claim.token().map_or(0, |token| token.0),
             reason: convert::end_reason(reason).into(),
             operator: eviction.as_ref().map(|eviction| eviction.operator.to_string()).unwrap_or_default(),
             note: eviction.map(|eviction| eviction.note.to_string()).unwrap_or_default(),
-        }),
-        Notice::TransferRequested { claim, by } => Answered::TransferRequested(v1::TransferRequested {
+        })),
+        Notice::TransferRequested { claim, by } => Answered::TransferRequested(Box::new(v1::TransferRequested {
             session_id: claim.spec.session.to_string(),
             names: claim.spec.names.iter().map(ToString::to_string).collect(),
             token: claim.token().map_or(0, |token| token.0),
             drain: claim.transfer.as_ref().map(|transfer| convert::duration(transfer.drain)),
             operator: by.as_ref().map(|by| by.operator.to_string()).unwrap_or_default(),
             note: by.map(|by| by.note.to_string()).unwrap_or_default(),
-        }),
+        })),
         Notice::SessionMoved { session } => {
             Answered::SessionMoved(v1::SessionMoved { session_id: session.to_string() })
         }

@@ -49,8 +49,12 @@ impl Task {
     async fn carry_out(self, kind: Commanded) {
         let (api, via) = (&self.api, Via::Stream(self.stream));
         let answer = match kind {
-            Commanded::OpenSession(request) => api.open_session(request, via).await.map(Answered::OpenSession),
-            Commanded::AttachSession(request) => api.attach_session(request, via).await.map(Answered::AttachedSession),
+            Commanded::OpenSession(request) => {
+                api.open_session(request, via).await.map(Box::new).map(Answered::OpenSession)
+            }
+            Commanded::AttachSession(request) => {
+                api.attach_session(request, via).await.map(Box::new).map(Answered::AttachedSession)
+            }
             Commanded::CloseSession(request) => api.close_session(request).await.map(Answered::CloseSession),
             Commanded::Acquire(request) => {
                 let acquire = api.acquire(request, via, &self.cancel);
@@ -66,17 +70,19 @@ impl Task {
                 Err(problem) => Err(problem),
             },
             Commanded::Transfer(request) => tokio::select! {
-                answer = api.transfer(request) => answer.map(Answered::Transfer),
+                answer = api.transfer(request) => answer.map(Box::new).map(Answered::Transfer),
                 () = self.responses.closed() => return,
             },
-            Commanded::UpdateClaim(request) => api.update_claim(request).await.map(Answered::UpdateClaim),
-            Commanded::GetLock(request) => api.get_lock(request).await.map(Answered::GetLock),
-            Commanded::GetSession(request) => api.get_session(request).await.map(Answered::GetSession),
-            Commanded::JoinGroup(request) => api.join_group(request, via).await.map(Answered::JoinGroup),
+            Commanded::UpdateClaim(request) => api.update_claim(request).await.map(Box::new).map(Answered::UpdateClaim),
+            Commanded::GetLock(request) => api.get_lock(request).await.map(Box::new).map(Answered::GetLock),
+            Commanded::GetSession(request) => api.get_session(request).await.map(Box::new).map(Answered::GetSession),
+            Commanded::JoinGroup(request) => api.join_group(request, via).await.map(Box::new).map(Answered::JoinGroup),
             Commanded::LeaveGroup(request) => api.leave_group(request).await.map(Answered::LeaveGroup),
-            Commanded::ConfigureGroup(request) => api.configure_group(request).await.map(Answered::ConfigureGroup),
-            Commanded::Assign(request) => api.assign_group(request).await.map(Answered::Assign),
-            Commanded::GetGroup(request) => api.get_group(request).await.map(Answered::GetGroup),
+            Commanded::ConfigureGroup(request) => {
+                api.configure_group(request).await.map(Box::new).map(Answered::ConfigureGroup)
+            }
+            Commanded::Assign(request) => api.assign_group(request).await.map(Box::new).map(Answered::Assign),
+            Commanded::GetGroup(request) => api.get_group(request).await.map(Box::new).map(Answered::GetGroup),
             // Carried out by the connection itself.
             Commanded::KeepAlive(_) | Commanded::Cancel(_) | Commanded::Release(_) => return,
         };

@@ -3,68 +3,68 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use tenure_core::{Basis, Event, GroupChange, Lead, MemberSpec, Revision, Text};
 
 use super::CodecError;
 use super::line::Line;
+use super::object::Object;
 use super::words::{need, reason, text};
 
 /// What is assigned to one member.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 pub(super) struct AssignmentLine<'a> {
     member: u64,
     #[serde(borrow)]
     assignment: Cow<'a, str>,
 }
 
-/// The line of an event of a group.
-pub(super) fn line<'a>(revision: Revision, id: Revision, group: &'a Text, change: &'a GroupChange) -> Line<'a> {
-    let line = match change {
-        GroupChange::Joined { spec, lead } => Line {
-            event: "group_joined".into(),
-            member: Some(revision.0),
-            session: Some((&*spec.session).into()),
-            opened: Some(spec.opened.0),
-            owner: Some((&*spec.owner).into()),
-            metadata: Cow::Borrowed(&spec.metadata),
-            ..of_lead(Some(*lead))
-        },
-        GroupChange::Left { member, session, opened, owner, reason, lead } => Line {
-            event: "group_left".into(),
-            member: Some(member.0),
-            session: Some((&**session).into()),
-            opened: Some(opened.0),
-            owner: Some((&**owner).into()),
-            reason: Some(reason.as_str().into()),
-            ..of_lead(*lead)
-        },
-        GroupChange::Configured { config } => Line {
-            event: "group_configured".into(),
-            config: config.as_ref().map(|config| (&**config).into()),
-            ..Line::default()
-        },
-        GroupChange::Assigned { lead, basis, assignments } => Line {
-            event: "group_assigned".into(),
-            membership: Some(basis.membership.0),
-            config_revision: Some(basis.config.0),
-            assignments: assignments
-                .iter()
-                .map(|(member, assignment)| AssignmentLine { member: member.0, assignment: (&**assignment).into() })
-                .collect(),
-            ..of_lead(Some(*lead))
-        },
-    };
-    Line { group_id: Some(id.0), group: Some((&**group).into()), ..line }
+/// What a line calls a change of a group.
+pub(super) fn name(change: &GroupChange) -> &'static str {
+    match change {
+        GroupChange::Joined { .. } => "group_joined",
+        GroupChange::Left { .. } => "group_left",
+        GroupChange::Configured { .. } => "group_configured",
+        GroupChange::Assigned { .. } => "group_assigned",
+    }
+}
+
+/// Writes what changed in a group, at this revision.
+pub(super) fn write(line: &mut Object<'_>, revision: Revision, change: &GroupChange) {
+    match change {
+        GroupChange::Joined { spec, lead } => {
+            line.number("member", revision.0).text("session", &spec.session).number("opened", spec.opened.0);
+            line.text("owner", &spec.owner).labels("metadata", &spec.metadata);
+            write_lead(line, *lead);
+        }
+        GroupChange::Left { member, session, opened, owner, reason, lead } => {
+            line.number("member", member.0).text("session", session).number("opened", opened.0);
+            line.text("owner", owner).text("reason", reason.as_str());
+            lead.map(|lead| write_lead(line, lead));
+        }
+        GroupChange::Configured { config } => {
+            if let Some(config) = config {
+                line.text("config", config);
+            }
+        }
+        GroupChange::Assigned { lead, basis, assignments } => {
+            line.number("membership", basis.membership.0).number("config_revision", basis.config.0);
+            line.list("assignments", assignments.iter(), |(member, assignment), out| {
+                let mut line = Object::begin(out);
+                line.number("member", member.0).text("assignment", assignment);
+                line.end();
+            });
+            write_lead(line, *lead);
+        }
+    }
 }
 
 /// Who leads from now on, and by which token.
-fn of_lead(lead: Option<Lead>) -> Line<'static> {
-    let (leader, token) = (lead.map(|lead| lead.member.0), lead.map(|lead| lead.token.0));
-    Line { leader, token, ..Line::default() }
+fn write_lead(line: &mut Object<'_>, lead: Lead) {
+    line.number("leader", lead.member.0).number("token", lead.token.0);
 }
 
-/// The event of a line that [`line`] made.
+/// The event of a line that [`write`] wrote.
 pub(super) fn event(line: Line<'_>) -> Result<Event, CodecError> {
     let lead = match (line.leader, line.token) {
         (Some(member), Some(token)) => Some(Lead { member: Revision(member), token: Revision(token) }),

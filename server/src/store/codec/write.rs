@@ -1,153 +1,148 @@
 //! From events to lines.
 
-use std::borrow::Cow;
-
-use tenure_core::{ClaimSpec, EndReason, Event, Recorded, Revision, SessionSpec, Text};
+use tenure_core::{ClaimSpec, EndReason, Event, Eviction, Recorded, Revision, SessionSpec};
 
 use super::groups;
-use super::line::Line;
+use super::object::Object;
 use super::words::{counted, millis, mode_word};
 
-/// An event as lines: a handoff is two with the same revision, the end of one claim and the grant of another, so that
-/// whoever reads lines has nothing more to know.
-pub(super) fn lines(recorded: &Recorded) -> Vec<Line<'_>> {
-    let Event::ClaimTransferred { from, from_token, from_spec, still_held, longest_pause, claim, spec } =
-        &recorded.event
-    else {
-        return vec![Line::from(recorded)];
-    };
-    let ended = Line {
-        revision: recorded.revision.0,
-        token: Some(from_token.0),
-        reason: Some(EndReason::Transferred.as_str().into()),
-        still_held: borrowed(still_held),
-        longest_pause_ms: longest_pause.map(millis),
-        ..Line::of_claim("claim_ended", *from, from_spec)
-    };
-    let granted = Line {
-        revision: recorded.revision.0,
-        token: Some(recorded.revision.0),
-        ..Line::of_claim("claim_granted", *claim, spec)
-    };
-    vec![ended, granted]
+/// Writes an event as lines, with commas between: a handoff is two with the same revision, the end of one claim and the grant
+/// of another, so that whoever reads lines has nothing more to know.
+pub(super) fn write_lines(recorded: &Recorded, out: &mut String) {
+    if let Event::ClaimTransferred { from, from_token, from_spec, still_held, longest_pause, .. } = &recorded.event {
+        let mut line = begin(recorded.revision, "claim_ended", out);
+        line.number("claim", from.0).number("token", from_token.0).text("reason", EndReason::Transferred.as_str());
+        line.texts("still_held", still_held).optional("longest_pause_ms", longest_pause.map(millis));
+        claim_spec(&mut line, from_spec);
+        line.end();
+        out.push(',');
+    }
+    write_line(recorded, out);
 }
 
-impl<'a> Line<'a> {
-    fn of_session(event: &'static str, spec: &'a SessionSpec) -> Self {
-        Self {
-            event: event.into(),
-            session: Some((&*spec.id).into()),
-            owner: Some((&*spec.owner).into()),
-            ttl_ms: Some(millis(spec.ttl)),
-            disconnect_grace_ms: spec.disconnect_grace.map(millis),
-            home: Some(spec.home.0),
-            metadata: Cow::Borrowed(&spec.metadata),
-            ..Self::default()
+fn write_line(recorded: &Recorded, out: &mut String) {
+    let Recorded { revision, event } = recorded;
+    let mut line = begin(*revision, name(event), out);
+    match event {
+        Event::SessionOpened(spec) => {
+            line.number("opened", revision.0);
+            session_spec(&mut line, spec);
+        }
+        Event::SessionAttached { session, opened, home, ttl, disconnect_grace } => {
+            line.text("session", session).number("opened", opened.0).number("home", home.0);
+            line.number("ttl_ms", millis(*ttl)).optional("disconnect_grace_ms", disconnect_grace.map(millis));
+        }
+        Event::SessionEnded { session, opened, reason } => {
+            line.text("session", session).number("opened", opened.0).text("reason", reason.as_str());
+        }
+        Event::ClaimQueued(spec) => {
+            line.number("claim", revision.0);
+            claim_spec(&mut line, spec);
+        }
+        // The end of the other hold has a line of its own.
+        Event::ClaimGranted { claim, spec } | Event::ClaimTransferred { claim, spec, .. } => {
+            line.number("claim", claim.0).number("token", revision.0);
+            claim_spec(&mut line, spec);
+        }
+        Event::ClaimLingering { claim, token, spec, reason, home, still_held, longest_pause } => {
+            line.number("claim", claim.0).number("token", token.0).text("reason", reason.as_str());
+            line.number("home", home.0).texts("still_held", still_held);
+            line.optional("longest_pause_ms", longest_pause.map(millis));
+            claim_spec(&mut line, spec);
+        }
+        Event::ClaimEnded { claim, token, spec, reason, eviction, still_held, longest_pause } => {
+            line.number("claim", claim.0).optional("token", token.map(|token| token.0));
+            line.text("reason", reason.as_str()).texts("still_held", still_held);
+            line.optional("longest_pause_ms", longest_pause.map(millis));
+            operator(&mut line, eviction.as_ref());
+            claim_spec(&mut line, spec);
+        }
+        Event::ClaimUpdated { claim, token, spec } | Event::TransferCancelled { claim, token, spec } => {
+            line.number("claim", claim.0).number("token", token.0);
+            claim_spec(&mut line, spec);
+        }
+        Event::TransferStarted { claim, token, spec, to, to_session, drain, by } => {
+            line.number("claim", claim.0).number("token", token.0).optional("transfer_to", to.map(|to| to.0));
+            if let Some(to_session) = to_session {
+                line.text("to_session", to_session);
+            }
+            line.number("drain_ms", millis(*drain));
+            operator(&mut line, by.as_ref());
+            claim_spec(&mut line, spec);
+        }
+        Event::LockConfigured { name, settings, by } => {
+            line.texts("names", std::slice::from_ref(name)).optional("permit_limit", settings.limit);
+            line.optional("settling_ms", settings.preempt.map(|preempt| millis(preempt.settling)));
+            line.optional("drain_ms", settings.preempt.map(|preempt| millis(preempt.drain)));
+            operator(&mut line, Some(by));
+        }
+        Event::Group { id, group, change } => {
+            line.number("group_id", id.0).text("group", group);
+            groups::write(&mut line, *revision, change);
+        }
+        Event::ServerAdopted { dead, by } => {
+            line.number("dead", dead.0).number("by", by.0);
+        }
+        Event::HistoryLost { after } => {
+            line.number("after", after.0);
         }
     }
+    line.end();
+}
 
-    fn of_claim(event: &'static str, claim: Revision, spec: &'a ClaimSpec) -> Self {
-        Self {
-            event: event.into(),
-            claim: Some(claim.0),
-            session: Some((&*spec.session).into()),
-            opened: Some(spec.opened.0),
-            owner: Some((&*spec.owner).into()),
-            names: borrowed(&spec.names),
-            priority: spec.priority,
-            mode: mode_word(spec.mode).map(Cow::Borrowed),
-            permits: counted(spec.mode).map(|(permits, _)| permits),
-            permit_limit: counted(spec.mode).map(|(_, limit)| limit),
-            min_hold_ms: millis(spec.min_hold),
-            metadata: Cow::Borrowed(&spec.metadata),
-            ..Self::default()
-        }
+/// Begins a line. Which kind of event it is stands near its beginning, where a search looks for it.
+fn begin<'o>(revision: Revision, event: &'static str, out: &'o mut String) -> Object<'o> {
+    let mut line = Object::begin(out);
+    line.number("revision", revision.0).text("event", event);
+    line
+}
+
+fn name(event: &Event) -> &'static str {
+    match event {
+        Event::SessionOpened(_) => "session_opened",
+        Event::SessionAttached { .. } => "session_attached",
+        Event::SessionEnded { .. } => "session_ended",
+        Event::ClaimQueued(_) => "claim_queued",
+        Event::ClaimGranted { .. } | Event::ClaimTransferred { .. } => "claim_granted",
+        Event::ClaimLingering { .. } => "claim_lingering",
+        Event::ClaimEnded { .. } => "claim_ended",
+        Event::ClaimUpdated { .. } => "claim_updated",
+        Event::TransferStarted { .. } => "transfer_started",
+        Event::TransferCancelled { .. } => "transfer_cancelled",
+        Event::LockConfigured { .. } => "lock_configured",
+        Event::Group { change, .. } => groups::name(change),
+        Event::ServerAdopted { .. } => "server_adopted",
+        Event::HistoryLost { .. } => "history_lost",
     }
 }
 
-impl<'a> From<&'a Recorded> for Line<'a> {
-    fn from(recorded: &'a Recorded) -> Self {
-        let line = match &recorded.event {
-            Event::SessionOpened(spec) => {
-                Line { opened: Some(recorded.revision.0), ..Line::of_session("session_opened", spec) }
-            }
-            Event::SessionAttached { session, opened, home, ttl, disconnect_grace } => Line {
-                event: "session_attached".into(),
-                session: Some((&**session).into()),
-                opened: Some(opened.0),
-                home: Some(home.0),
-                ttl_ms: Some(millis(*ttl)),
-                disconnect_grace_ms: disconnect_grace.map(millis),
-                ..Line::default()
-            },
-            Event::SessionEnded { session, opened, reason } => Line {
-                event: "session_ended".into(),
-                session: Some((&**session).into()),
-                opened: Some(opened.0),
-                reason: Some(reason.as_str().into()),
-                ..Line::default()
-            },
-            Event::ClaimQueued(spec) => Line::of_claim("claim_queued", recorded.revision, spec),
-            Event::ClaimGranted { claim, spec } => {
-                Line { token: Some(recorded.revision.0), ..Line::of_claim("claim_granted", *claim, spec) }
-            }
-            Event::ClaimLingering { claim, token, spec, reason, home, still_held, longest_pause } => Line {
-                token: Some(token.0),
-                reason: Some(reason.as_str().into()),
-                home: Some(home.0),
-                still_held: borrowed(still_held),
-                longest_pause_ms: longest_pause.map(millis),
-                ..Line::of_claim("claim_lingering", *claim, spec)
-            },
-            Event::ClaimEnded { claim, token, spec, reason, eviction, still_held, longest_pause } => Line {
-                token: token.map(|token| token.0),
-                reason: Some(reason.as_str().into()),
-                longest_pause_ms: longest_pause.map(millis),
-                operator: eviction.as_ref().map(|eviction| (&*eviction.operator).into()),
-                note: eviction.as_ref().map(|eviction| (&*eviction.note).into()),
-                still_held: borrowed(still_held),
-                ..Line::of_claim("claim_ended", *claim, spec)
-            },
-            Event::ClaimUpdated { claim, token, spec } => {
-                Line { token: Some(token.0), ..Line::of_claim("claim_updated", *claim, spec) }
-            }
-            Event::TransferStarted { claim, token, spec, to, to_session, drain, by } => Line {
-                token: Some(token.0),
-                transfer_to: to.map(|to| to.0),
-                to_session: to_session.as_deref().map(Cow::Borrowed),
-                drain_ms: Some(millis(*drain)),
-                operator: by.as_ref().map(|by| (&*by.operator).into()),
-                note: by.as_ref().map(|by| (&*by.note).into()),
-                ..Line::of_claim("transfer_started", *claim, spec)
-            },
-            Event::TransferCancelled { claim, token, spec } => {
-                Line { token: Some(token.0), ..Line::of_claim("transfer_cancelled", *claim, spec) }
-            }
-            Event::ClaimTransferred { claim, spec, .. } => {
-                Line { token: Some(recorded.revision.0), ..Line::of_claim("claim_granted", *claim, spec) }
-            }
-            Event::LockConfigured { name, settings, by } => Line {
-                event: "lock_configured".into(),
-                names: vec![(&**name).into()],
-                permit_limit: settings.limit,
-                settling_ms: settings.preempt.map(|preempt| millis(preempt.settling)),
-                drain_ms: settings.preempt.map(|preempt| millis(preempt.drain)),
-                operator: Some((&*by.operator).into()),
-                note: Some((&*by.note).into()),
-                ..Line::default()
-            },
-            Event::Group { id, group, change } => groups::line(recorded.revision, *id, group, change),
-            Event::ServerAdopted { dead, by } => {
-                Line { event: "server_adopted".into(), dead: Some(dead.0), by: Some(by.0), ..Line::default() }
-            }
-            Event::HistoryLost { after } => {
-                Line { event: "history_lost".into(), after: Some(after.0), ..Line::default() }
-            }
-        };
-        Line { revision: recorded.revision.0, ..line }
-    }
+fn session_spec(line: &mut Object<'_>, spec: &SessionSpec) {
+    line.text("session", &spec.id).text("owner", &spec.owner).number("ttl_ms", millis(spec.ttl));
+    line.optional("disconnect_grace_ms", spec.disconnect_grace.map(millis)).number("home", spec.home.0);
+    line.labels("metadata", &spec.metadata);
 }
 
-fn borrowed(names: &[Text]) -> Vec<Cow<'_, str>> {
-    names.iter().map(|name| Cow::Borrowed(&**name)).collect()
+fn claim_spec(line: &mut Object<'_>, spec: &ClaimSpec) {
+    line.text("session", &spec.session).number("opened", spec.opened.0).text("owner", &spec.owner);
+    line.texts("names", &spec.names);
+    if spec.priority != 0 {
+        line.number("priority", spec.priority);
+    }
+    if let Some(mode) = mode_word(spec.mode) {
+        line.text("mode", mode);
+    }
+    if let Some((permits, limit)) = counted(spec.mode) {
+        line.number("permits", permits).number("permit_limit", limit);
+    }
+    let min_hold = millis(spec.min_hold);
+    if min_hold != 0 {
+        line.number("min_hold_ms", min_hold);
+    }
+    line.labels("metadata", &spec.metadata);
+}
+
+fn operator(line: &mut Object<'_>, by: Option<&Eviction>) {
+    if let Some(by) = by {
+        line.text("operator", &by.operator).text("note", &by.note);
+    }
 }
