@@ -71,7 +71,8 @@ fn run() -> anyhow::Result<()> {
         return Ok(());
     }
     logging::start(&config.log)?;
-    let runtime = tokio::runtime::Runtime::new().context("starting the runtime")?;
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(config.worker_threads).enable_all().build().context("starting the runtime")?;
     runtime.block_on(async {
         match task {
             Task::Serve => serve(config).await,

@@ -12,7 +12,7 @@ use tenure_server::config::{Config, ConfigError, Layer, LogFormat, Surroundings,
 
 /// Settings from flags, with nothing around.
 fn from_flags(flags: &[&str]) -> Result<Config, ConfigError> {
-    load(layer(flags).unwrap(), &Surroundings { variables: Vec::new(), host: "host".into() })
+    load(layer(flags).unwrap(), &surroundings(&[]))
 }
 
 /// The flags' own layer; clap's refusal as text.
@@ -30,7 +30,7 @@ fn refusal(flags: &[&str]) -> String {
 
 fn surroundings(variables: &[(&str, &str)]) -> Surroundings {
     let variables = variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))).collect();
-    Surroundings { variables, host: "host".into() }
+    Surroundings { variables, host: "host".into(), processors: 5 }
 }
 
 fn file_in(folder: &Path, text: &str) -> String {
@@ -48,6 +48,15 @@ fn each_setting_has_one_name() {
         let variable = format!("TENURE_{}", name.to_uppercase());
         assert_eq!(argument.get_env().unwrap().to_str().unwrap(), variable);
     }
+}
+
+#[test]
+fn half_of_the_processors_work_and_one_at_least() {
+    for (processors, expected) in [(0, 1), (1, 1), (2, 1), (3, 2), (8, 4)] {
+        let around = Surroundings { processors, ..surroundings(&[]) };
+        assert_eq!(load(Layer::default(), &around).unwrap().worker_threads, expected, "of {processors}");
+    }
+    assert_eq!(from_flags(&["--worker-threads=7"]).unwrap().worker_threads, 7);
 }
 
 #[test]
@@ -135,6 +144,7 @@ fn what_is_out_of_bounds_is_refused_by_name() {
         ("--server-lease=61s", "server_lease is 61s: it must be 2s to 1m"),
         ("--drain-timeout=11m", "drain_timeout is 11m: it must be 0s to 10m"),
         ("--max-namespaces=0", "max_namespaces is 0: it must be 1 to 100000"),
+        ("--worker-threads=0", "worker_threads is 0: it must be 1 to 1000"),
         ("--store-max-connections=0", "store_max_connections is 0: it must be 1 to 1000"),
         ("--store-connect-timeout=0s", "store_connect_timeout is 0s: it must be 100ms to 1m"),
         ("--store-poll-interval=0ms", "store_poll_interval is 0s: it must be 1ms to 10s"),

@@ -138,7 +138,8 @@ impl Engine {
             Wait::Forever => None,
         };
         let give_up = wait_until.map(|until| until.after(session.remote().call_timeout()));
-        let ends = wait_until.into_iter().chain(give_up);
+        // Who tries once does not wait in the local queue.
+        let ends = wait_until.filter(|until| *until > asked).into_iter().chain(give_up);
         let give_ups = ends.map(|at| self.timers.set(at, Timer::ClaimGiveUp(Arc::clone(&id), key))).collect();
         live.turns.join(key, &spec.names);
         let acquiring = Acquiring { session, wait_until, give_up, reply };

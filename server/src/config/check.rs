@@ -67,6 +67,13 @@ pub(super) fn check(layer: Layer, surroundings: &Surroundings) -> Result<Config,
         history_retention: span("history_retention", layer.history_retention, DAY, Duration::ZERO, 3650 * DAY)?,
         drain_timeout: span("drain_timeout", layer.drain_timeout, 10 * SECOND, Duration::ZERO, 10 * MINUTE)?,
         max_namespaces: number("max_namespaces", layer.max_namespaces, 100, 1, 100_000)?,
+        worker_threads: number(
+            "worker_threads",
+            layer.worker_threads,
+            surroundings.processors.div_ceil(2).max(1),
+            1,
+            1000,
+        )?,
         log: LogConfig { format: layer.log_format.unwrap_or(LogFormat::Text), level },
     })
 }

@@ -77,6 +77,9 @@ pub struct Layer {
     /// The most namespaces that this server serves [default: 100]
     #[arg(long, env = "TENURE_MAX_NAMESPACES", value_name = "NUMBER")]
     pub max_namespaces: Option<usize>,
+    /// How many threads carry out what is asked [default: half of the processors, one at least]
+    #[arg(long, env = "TENURE_WORKER_THREADS", value_name = "NUMBER")]
+    pub worker_threads: Option<usize>,
     /// How log records are written [default: text]
     #[arg(long, env = "TENURE_LOG_FORMAT", value_name = "FORMAT")]
     pub log_format: Option<LogFormat>,
@@ -124,6 +127,7 @@ impl Layer {
             history_retention: self.history_retention.or(below.history_retention),
             drain_timeout: self.drain_timeout.or(below.drain_timeout),
             max_namespaces: self.max_namespaces.or(below.max_namespaces),
+            worker_threads: self.worker_threads.or(below.worker_threads),
             log_format: self.log_format.or(below.log_format),
             log_level: self.log_level.or(below.log_level),
         }

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
 use super::check::check;
@@ -14,6 +15,8 @@ pub struct Surroundings {
     pub variables: Vec<(OsString, OsString)>,
     /// The host's name.
     pub host: String,
+    /// How many processors there are for this process.
+    pub processors: usize,
 }
 
 impl Surroundings {
@@ -21,7 +24,8 @@ impl Surroundings {
     #[must_use]
     pub fn of_this_process() -> Self {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        Self { variables: std::env::vars_os().collect(), host }
+        let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+        Self { variables: std::env::vars_os().collect(), host, processors }
     }
 
     /// The value of a variable that is set and not empty.

@@ -50,6 +50,10 @@ pub struct Config {
     pub drain_timeout: Duration,
     /// How many namespaces this server serves at the most. 1 to 100000.
     pub max_namespaces: usize,
+    /// How many threads carry out what is asked. 1 to 1000. Default: half of the processors, one at least: one thread fills a
+    /// database, which wants the other half if it is on the same machine, and threads that wake each other in vain cost
+    /// more than they bring. Many clients that use plain calls are better off with more.
+    pub worker_threads: usize,
     /// What is logged, how.
     pub log: LogConfig,
 }

@@ -30,6 +30,7 @@ impl fmt::Display for Config {
         text("log_format", self.log.format.as_str().to_string())?;
         text("log_level", self.log.level.clone())?;
         writeln!(formatter, "max_namespaces = {}", self.max_namespaces)?;
+        writeln!(formatter, "worker_threads = {}", self.worker_threads)?;
         writeln!(formatter, "store_max_connections = {}", self.store.max_connections)?;
         writeln!(formatter, "store_allow_unsafe_durability = {}", self.store.allow_unsafe_durability)?;
         writeln!(formatter, "store_prepared_statements = {}", self.store.prepared_statements)?;

@@ -108,6 +108,10 @@ impl Sequencer {
             request = self.requests.recv() => Some(request?),
             () = tokio::time::sleep_until(until) => None,
         };
+        if first.is_some() {
+            // Others may be about to ask, who were answered by the same batch.
+            tokio::task::yield_now().await;
+        }
         let mut work = Work::default();
         for command in self.due() {
             work.push_due(command);

@@ -6,6 +6,11 @@ use clap::Parser;
 use tenure_bench::arguments::{Arguments, Part};
 use tenure_bench::bench;
 use tenure_bench::target::empty;
+use tikv_jemallocator::Jemalloc;
+
+/// What many small pieces cost is to be that of the work, whatever client library it is done with.
+#[global_allocator]
+static ALLOCATOR: Jemalloc = Jemalloc;
 
 #[tokio::main]
 async fn main() -> ExitCode {
