@@ -5,8 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteRow, SqliteSynchronous};
-use sqlx::{ConnectOptions, Executor, Row as _, TypeInfo, ValueRef};
+use futures::TryStreamExt;
+use sqlx::query::Query;
+use sqlx::sqlite::{
+    Sqlite, SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteRow, SqliteSynchronous,
+};
+use sqlx::{ConnectOptions, Either, Executor, Row as _, TypeInfo, ValueRef};
 use tokio::time::timeout;
 
 use super::connection::{Append, Arg, Cell, Connection, Connector, Failure, HeadMove, Row, Statements};
@@ -14,11 +18,26 @@ use super::migrations;
 use super::options::{OpenError, StoreOptions};
 
 /// The file is the database: one that was put back from a copy shows it by its revision only.
-const CREATE_HEAD: &str = "INSERT INTO namespaces (revision, rows_revision, name, database_identity) \
-    VALUES (?, 0, ?, 'file') ON CONFLICT DO NOTHING";
-const ADVANCE_HEAD: &str = "UPDATE namespaces SET revision = ? WHERE name = ? AND revision = ?";
-const INSERT_BATCH: &str = "INSERT INTO batches (namespace, previous, revision, server, number, at_ms, events) \
-    VALUES (?, ?, ?, ?, ?, ?, ?)";
+/// The head's change, then (namespace, previous, revision, server, number, at_ms, events).
+macro_rules! append {
+    ($head:expr) => {
+        concat!(
+            "BEGIN IMMEDIATE; ",
+            $head,
+            "; INSERT INTO batches (namespace, previous, revision, server, number, at_ms, events) \
+            SELECT ?, ?, ?, ?, ?, ?, ? WHERE changes() = 1; COMMIT"
+        )
+    };
+}
+
+/// (revision, namespace)
+const CREATE: &str = append!(
+    "INSERT INTO namespaces (revision, rows_revision, name, database_identity) \
+    VALUES (?, 0, ?, 'file') ON CONFLICT DO NOTHING"
+);
+
+/// (revision, namespace, previous)
+const ADVANCE: &str = append!("UPDATE namespaces SET revision = ? WHERE name = ? AND revision = ?");
 
 static STATEMENTS: Statements = Statements {
     scripts: migrations::SQLITE,
@@ -160,14 +179,13 @@ struct SqliteDatabase {
     _lock: Arc<File>,
 }
 
-impl SqliteDatabase {
-    async fn run(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64, sqlx::Error> {
-        let query = args.iter().fold(sqlx::query(sql), |query, arg| match arg {
-            Arg::Int(value) => query.bind(*value),
-            Arg::Text(value) => query.bind(*value),
-        });
-        Ok(query.execute(&mut self.inner).await?.rows_affected())
-    }
+type Prepared<'q> = Query<'q, Sqlite, SqliteArguments<'q>>;
+
+fn prepared<'q>(sql: &'static str, args: &[Arg<'q>]) -> Prepared<'q> {
+    args.iter().fold(sqlx::query(sql), |query, arg| match arg {
+        Arg::Int(value) => query.bind(*value),
+        Arg::Text(value) => query.bind(*value),
+    })
 }
 
 #[async_trait]
@@ -177,15 +195,12 @@ impl Connection for SqliteDatabase {
     }
 
     async fn execute(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64, Failure> {
-        self.run(sql, args).await.map_err(failure)
+        let done = prepared(sql, args).execute(&mut self.inner).await;
+        done.map(|done| done.rows_affected()).map_err(failure)
     }
 
     async fn fetch(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row>, Failure> {
-        let query = args.iter().fold(sqlx::query(sql), |query, arg| match arg {
-            Arg::Int(value) => query.bind(*value),
-            Arg::Text(value) => query.bind(*value),
-        });
-        let rows = query.fetch_all(&mut self.inner).await.map_err(failure)?;
+        let rows = prepared(sql, args).fetch_all(&mut self.inner).await.map_err(failure)?;
         rows.iter().map(row).collect::<Result<_, _>>().map_err(failure)
     }
 
@@ -193,26 +208,35 @@ impl Connection for SqliteDatabase {
         self.inner.execute(sql).await.map(drop).map_err(failure)
     }
 
+    /// Four statements at one go, since each goes to another thread and back. A transaction that an error leaves open ends with
+    /// its connection.
     async fn append(&mut self, append: &Append<'_>) -> Result<bool, Failure> {
-        self.run(STATEMENTS.begin, &[]).await.map_err(failure)?;
         let namespace = Arg::Text(append.namespace);
         let (previous, revision) = (Arg::Int(append.previous), Arg::Int(append.revision));
-        let moved = match append.head {
-            HeadMove::Create => self.run(CREATE_HEAD, &[revision, namespace]).await,
-            HeadMove::Advance | HeadMove::Adopt => self.run(ADVANCE_HEAD, &[revision, namespace, previous]).await,
-        };
-        if moved.map_err(failure)? == 0 {
-            self.run("ROLLBACK", &[]).await.map_err(failure)?;
-            return Ok(false);
-        }
         let (server, number) = (Arg::Int(append.server), Arg::Int(append.number));
-        let args = [namespace, previous, revision, server, number, Arg::Int(append.at_ms), Arg::Text(append.events)];
-        self.run(INSERT_BATCH, &args).await.map_err(failure)?;
-        match self.run("COMMIT", &[]).await {
-            Ok(_) => Ok(true),
-            Err(error) if is_busy(&error) => Err(failure(error)),
+        let batch = [namespace, previous, revision, server, number, Arg::Int(append.at_ms), Arg::Text(append.events)];
+        let query = match append.head {
+            HeadMove::Create => prepared(CREATE, &[&[revision, namespace][..], &batch].concat()),
+            HeadMove::Advance | HeadMove::Adopt => {
+                prepared(ADVANCE, &[&[revision, namespace, previous][..], &batch].concat())
+            }
+        };
+        let mut answers = self.inner.fetch_many(query);
+        let mut met = Vec::with_capacity(4);
+        let ended = loop {
+            match answers.try_next().await {
+                Ok(Some(Either::Left(done))) => met.push(done.rows_affected()),
+                Ok(Some(Either::Right(_))) => {}
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        match (ended, met.as_slice()) {
+            (Ok(()), [_, moved, _, _]) => Ok(*moved == 1),
+            (Ok(()), _) => Err(Failure::Lost(format!("4 answers expected, not {}", met.len()))),
             // The disk failed at some point of the commit: only reading the file again tells at which.
-            Err(error) => Err(Failure::Lost(error.to_string())),
+            (Err(error), [_, _, _]) if !is_busy(&error) => Err(Failure::Lost(error.to_string())),
+            (Err(error), _) => Err(failure(error)),
         }
     }
 }
