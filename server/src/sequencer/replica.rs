@@ -59,8 +59,12 @@ impl Replica {
         let rows = self.store.load(&self.name).await?;
         self.seen = self.seen.max(self.table.revision());
         self.rows = RowsBehind::at(rows.revision);
-        self.table = Table::restore(rows.revision, rows.sessions, rows.claims, rows.settings, rows.groups);
-        self.recall(rows.revision).await?;
+        let revision = rows.revision;
+        // A million claims take seconds, in which others want to be renewed.
+        let restore = move || Table::restore(rows.revision, rows.sessions, rows.claims, rows.settings, rows.groups);
+        let restored = tokio::task::spawn_blocking(restore).await;
+        self.table = restored.map_err(|error| StoreError::Unavailable(error.to_string()))?;
+        self.recall(revision).await?;
         self.hub.reset(&self.table);
         self.desk.lock().reconcile(&self.table);
         Ok(())
