@@ -25,7 +25,7 @@ pub struct LockRequest {
 
 #[derive(Clone, Debug)]
 enum Place {
-    Own(Client, SessionOptions),
+    Own(Box<(Client, SessionOptions)>),
     Given(Session),
 }
 
@@ -68,7 +68,7 @@ pub enum Ran<T> {
 
 impl LockRequest {
     pub(crate) fn in_own_session(client: Client, names: Vec<String>) -> Self {
-        Self { place: Place::Own(client, SessionOptions::default()), spec: AcquireSpec::new(names) }
+        Self { place: Place::Own(Box::new((client, SessionOptions::default()))), spec: AcquireSpec::new(names) }
     }
 
     pub(crate) fn in_session(session: Session, names: Vec<String>) -> Self {
@@ -77,16 +77,16 @@ impl LockRequest {
 
     /// The options of the session that is opened for this request. No effect on a request in a session that is there already.
     pub fn session(mut self, options: SessionOptions) -> Self {
-        if let Place::Own(_, own) = &mut self.place {
-            *own = options;
+        if let Place::Own(own) = &mut self.place {
+            own.1 = options;
         }
         self
     }
 
     /// The TTL of the session that is opened for this request. No effect on a request in a session that is there already.
     pub fn ttl(mut self, ttl: Duration) -> Self {
-        if let Place::Own(_, own) = &mut self.place {
-            own.ttl = ttl;
+        if let Place::Own(own) = &mut self.place {
+            own.1.ttl = ttl;
         }
         self
     }
@@ -94,8 +94,8 @@ impl LockRequest {
     /// The disconnect grace of the session that is opened for this request: see
     /// [`SessionOptions::disconnect_grace`]. No effect on a request in a session that is there already.
     pub fn disconnect_grace(mut self, grace: Duration) -> Self {
-        if let Place::Own(_, own) = &mut self.place {
-            own.disconnect_grace = Some(grace);
+        if let Place::Own(own) = &mut self.place {
+            own.1.disconnect_grace = Some(grace);
         }
         self
     }
@@ -103,8 +103,8 @@ impl LockRequest {
     /// The owner label of the session that is opened for this request. No effect on a request in a session that is there
     /// already.
     pub fn owner(mut self, owner: impl Into<String>) -> Self {
-        if let Place::Own(_, own) = &mut self.place {
-            own.owner = owner.into();
+        if let Place::Own(own) = &mut self.place {
+            own.1.owner = owner.into();
         }
         self
     }
@@ -197,7 +197,7 @@ impl LockRequest {
 
     async fn ask(self, wait: Wait) -> Result<Attempt> {
         let session = match self.place {
-            Place::Own(client, options) => client.session(options).await?,
+            Place::Own(own) => own.0.session(own.1).await?,
             Place::Given(session) => session,
         };
         session.remote().clone().acquire(session, self.spec, wait).await

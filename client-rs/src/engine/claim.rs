@@ -145,7 +145,7 @@ impl Engine {
         let acquiring = Acquiring { session, wait_until, give_up, reply };
         let stage = ClaimStage::Queued(acquiring);
         let claim = ClaimEntry { spec, stage, command: None, backoff: backoff(), refusal: None, early: None, give_ups };
-        live.claims.insert(key, claim);
+        live.claims.insert(key, Box::new(claim));
         self.take_turn(&id, key, now);
     }
 

@@ -128,7 +128,7 @@ impl Engine {
         }
         match request {
             Request::Open { id, options, remote, give_up, reply } => {
-                self.open(id, Opening::new(options, remote, give_up, reply), now);
+                self.open(id, Opening::new(*options, remote, give_up, reply), now);
             }
             Request::Close { session, presence, give_up, reply } => {
                 if self.sessions.get(&session).is_none_or(|live| Arc::ptr_eq(&live.presence, &presence)) {

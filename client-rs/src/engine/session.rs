@@ -40,7 +40,8 @@ pub(super) struct Live {
     look: Moment,
     refusals: u32,
     backoff: Backoff,
-    pub(super) claims: BTreeMap<ClaimKey, ClaimEntry>,
+    /// Boxed: the smallest tree has room for eleven.
+    pub(super) claims: BTreeMap<ClaimKey, Box<ClaimEntry>>,
     pub(super) turns: Turns,
 }
 

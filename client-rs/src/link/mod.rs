@@ -105,6 +105,7 @@ impl Remote {
         let options = options.checked()?;
         let id = options.id.clone().unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
         let (reply, answer) = oneshot::channel();
+        let options = Box::new(options);
         let request = Request::Open { id: id.into(), options, remote: self.clone(), give_up: self.give_up(), reply };
         self.ask(request, answer).await?.answer().await
     }

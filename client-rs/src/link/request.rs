@@ -80,7 +80,7 @@ pub(crate) enum Request {
     /// Open a session.
     Open {
         id: Arc<str>,
-        options: SessionOptions,
+        options: Box<SessionOptions>,
         remote: Remote,
         give_up: Moment,
         reply: oneshot::Sender<Result<Session>>,

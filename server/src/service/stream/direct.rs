@@ -22,6 +22,13 @@ pub(super) struct Round {
     commands: Vec<(Tag, Command)>,
 }
 
+impl Round {
+    /// One that may get this large.
+    pub(super) fn of(most: usize) -> Self {
+        Self { commands: Vec::with_capacity(most), ..Self::default() }
+    }
+}
+
 /// A command that has been handed to the sequencer.
 pub(super) struct Direct {
     count: u64,

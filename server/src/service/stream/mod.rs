@@ -210,7 +210,7 @@ impl Connection {
             return Err(Problem::field("commands", bound));
         }
         self.received = Instant::now();
-        let mut round = Round::default();
+        let mut round = Round::of(request.commands.len());
         for command in request.commands {
             self.command(command, &mut round).await?;
         }
