@@ -66,7 +66,7 @@ impl RowsBehind {
                     let lingering = table.claims().filter(|claim| matches!(claim.state, ClaimState::Lingering { .. }));
                     self.claims.extend(lingering.map(|claim| (claim.id, at)));
                 }
-                Event::HistoryLost { .. } => {}
+                Event::PassesVoided { .. } | Event::HistoryLost { .. } => {}
             }
         }
     }

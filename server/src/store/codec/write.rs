@@ -140,6 +140,7 @@ impl<'a> From<&'a Recorded> for Line<'a> {
             Event::ServerAdopted { dead, by } => {
                 Line { event: "server_adopted".into(), dead: Some(dead.0), by: Some(by.0), ..Line::default() }
             }
+            Event::PassesVoided { by } => Line { event: "passes_voided".into(), by: Some(by.0), ..Line::default() },
             Event::HistoryLost { after } => {
                 Line { event: "history_lost".into(), after: Some(after.0), ..Line::default() }
             }
