@@ -20,8 +20,10 @@ use crate::store::{Presence, Store, StoreError};
 pub struct NodeOptions {
     /// How long others wait for this server's beat to change before they adopt its sessions.
     pub lease: Duration,
-    /// Host and address, for people.
+    /// What people call it.
     pub label: String,
+    /// Where the other servers reach it, as host and port; empty if nowhere.
+    pub address: String,
     /// How long a claim is kept that nobody attends to.
     pub reattach: Duration,
     /// How often the log is looked at for what other servers appended, where the database does not tell.
@@ -172,8 +174,8 @@ impl Node {
 
     /// This server's presence with this beat.
     pub(crate) fn presence(&self, beat: u64) -> Presence {
-        let label = self.options.label.clone();
-        Presence { server: self.id, beat, lease: self.options.lease, label, dead: false }
+        let (label, address) = (self.options.label.clone(), self.options.address.clone());
+        Presence { server: self.id, beat, lease: self.options.lease, label, address, dead: false }
     }
 
     /// Whether, according to the servers table, anybody else lives.

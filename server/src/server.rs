@@ -62,6 +62,7 @@ impl From<&Config> for ServerOptions {
             node: NodeOptions {
                 lease: config.server_lease,
                 label: config.label.clone(),
+                address: config.advertise.clone(),
                 reattach: REATTACH,
                 poll_interval: config.store.poll_interval,
                 max_namespaces: config.max_namespaces,
@@ -111,10 +112,13 @@ impl Server {
         Self::start_on(options, Source::Open(store)).await
     }
 
-    async fn start_on(options: ServerOptions, source: Source) -> anyhow::Result<Self> {
+    async fn start_on(mut options: ServerOptions, source: Source) -> anyhow::Result<Self> {
         let listen = options.listen;
         let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
         let address = listener.local_addr()?;
+        if let Some(host) = options.node.address.strip_suffix(":0") {
+            options.node.address = format!("{host}:{}", address.port());
+        }
         let (draining, stop) = (CancellationToken::new(), CancellationToken::new());
         let api = Api::new(options.ttl, draining.clone());
         let (ready, readiness) = watch::channel(Readiness::not(Unready::Starting));

@@ -172,8 +172,10 @@ pub struct Presence {
     pub beat: u64,
     /// How long others wait for the beat to change before they mark the server dead.
     pub lease: Duration,
-    /// Host and address, for people.
+    /// What people call it.
     pub label: String,
+    /// Where the other servers reach it, as host and port; empty if nowhere.
+    pub address: String,
     /// Whether it was marked dead.
     pub dead: bool,
 }

@@ -54,6 +54,7 @@ impl Server {
         let options = NodeOptions {
             lease: LEASE,
             label: "lab".to_owned(),
+            address: "lab".to_owned(),
             reattach: REATTACH,
             poll_interval: Duration::from_millis(20),
             max_namespaces: 10,
