@@ -20,6 +20,7 @@ use crate::clock::BootClock;
 use crate::config::Config;
 use crate::gathering::Gathering;
 use crate::node::{Node, NodeOptions};
+use crate::peers::{Links, PeerCalls};
 use crate::poll;
 use crate::presence::Beats;
 use crate::service::{Api, TtlBounds};
@@ -124,8 +125,12 @@ impl Server {
         let (ready, readiness) = watch::channel(Readiness::not(Unready::Starting));
         let (health, health_service) = tonic_health::server::health_reporter();
         set_health(&health, ServingStatus::NotServing).await;
-        let services =
-            api.routes().add_service(health_service).add_service(reflection_v1()?).add_service(reflection_v1alpha()?);
+        let services = api
+            .routes()
+            .add_service(PeerCalls::server(api.clone()))
+            .add_service(health_service)
+            .add_service(reflection_v1()?)
+            .add_service(reflection_v1alpha()?);
         let cut = stop.clone();
         let serving = tonic::transport::Server::builder()
             .http2_keepalive_interval(Some(PING.0))
@@ -236,7 +241,8 @@ impl Life {
     /// Runs one node: until it is marked dead, or the server is to stop.
     async fn run_node(&self, store: &Arc<dyn Store>) {
         let cancel = self.stop.child_token();
-        let node = Node::new(self.options.node.clone(), store.clone(), Arc::new(BootClock), cancel);
+        let peers = Arc::new(Links::default());
+        let node = Node::new(self.options.node.clone(), store.clone(), Arc::new(BootClock), Some(peers), cancel);
         let beats = tokio::select! {
             () = self.draining.cancelled() => return,
             beats = self.register(&node) => beats,

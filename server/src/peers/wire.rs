@@ -1,0 +1,198 @@
+//! What servers tell each other, on the wire. What comes from there is checked as if a client had sent it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_core::{AskedMode, Command, Names, Opening, Revision, ServerId, Text};
+use tenure_proto::internal::command::Kind;
+use tenure_proto::internal::{self as proto};
+
+use crate::sequencer::passing::{News, Pass, Verdict};
+use crate::service::bounds;
+use crate::service::convert;
+use crate::store::{Batch, decode_events, encode_events};
+
+/// The longest batch that is told, in bytes. Followers read a longer one from the store.
+const BATCH: usize = 1024 * 1024;
+
+/// A pass; none if some command cannot be passed.
+pub(super) fn pass(pass: &Pass) -> Option<proto::Pass> {
+    let commands = pass.commands.iter().map(command).collect::<Option<_>>()?;
+    Some(proto::Pass { number: pass.number, after: pass.after.0, commands })
+}
+
+/// A pass of this server; none if it is none that a server would send.
+pub(super) fn taken(pass: proto::Pass, from: ServerId) -> Option<Pass> {
+    let commands = pass.commands.into_iter().map(|command| asked(command.kind?, from)).collect::<Option<_>>()?;
+    Some(Pass { number: pass.number, after: Revision(pass.after), commands })
+}
+
+fn command(command: &Command) -> Option<proto::Command> {
+    let kind = match command {
+        Command::Acquire { session, opening: asked, names, mode, queue, priority, metadata, min_hold, .. } => {
+            let (mode, permits, limit) = match *mode {
+                AskedMode::Exclusive => (proto::Mode::Unspecified, 0, None),
+                AskedMode::Shared => (proto::Mode::Shared, 0, None),
+                AskedMode::Permits { permits, limit } => (proto::Mode::Permits, permits, limit),
+            };
+            Kind::Acquire(proto::Acquire {
+                session: session.to_string(),
+                opening: asked.as_ref().map(opening),
+                names: texts(names),
+                mode: mode.into(),
+                permits,
+                limit,
+                queue: *queue,
+                priority: *priority,
+                metadata: (**metadata).clone(),
+                min_hold: (!min_hold.is_zero()).then(|| convert::duration(*min_hold)),
+            })
+        }
+        Command::Release { session, name, token } => {
+            Kind::Release(proto::Release { session: session.to_string(), name: name.to_string(), token: token.0 })
+        }
+        Command::CancelAcquire { session, names } => {
+            Kind::CancelAcquire(proto::CancelAcquire { session: session.to_string(), names: texts(names) })
+        }
+        Command::OpenSession { session, opening: asked, .. } => {
+            Kind::OpenSession(proto::OpenSession { session: session.to_string(), opening: Some(opening(asked)) })
+        }
+        Command::AttachSession { session, .. } => {
+            Kind::AttachSession(proto::AttachSession { session: session.to_string() })
+        }
+        Command::CloseSession { session } => Kind::CloseSession(proto::CloseSession { session: session.to_string() }),
+        Command::EndWait { claim, .. } => Kind::EndWait(claim.0),
+        _ => return None,
+    };
+    Some(proto::Command { kind: Some(kind) })
+}
+
+fn asked(kind: Kind, home: ServerId) -> Option<Command> {
+    Some(match kind {
+        Kind::Acquire(acquire) => {
+            let mode = match acquire.mode() {
+                proto::Mode::Unspecified => AskedMode::Exclusive,
+                proto::Mode::Shared => AskedMode::Shared,
+                proto::Mode::Permits => AskedMode::Permits {
+                    permits: Some(acquire.permits).filter(|permits| *permits > 0)?,
+                    limit: acquire.limit,
+                },
+            };
+            Command::Acquire {
+                session: session(&acquire.session)?,
+                opening: match acquire.opening {
+                    Some(asked) => Some(opened(asked)?),
+                    None => None,
+                },
+                home,
+                names: names(&acquire.names)?,
+                mode,
+                queue: acquire.queue,
+                priority: bounds::priority(acquire.priority).ok()?,
+                metadata: bounds::metadata(acquire.metadata).ok()?,
+                min_hold: duration(acquire.min_hold.unwrap_or_default())?,
+            }
+        }
+        Kind::Release(release) => Command::Release {
+            session: session(&release.session)?,
+            name: bounds::name("name", &release.name).ok()?,
+            token: bounds::token(release.token).ok()?,
+        },
+        Kind::CancelAcquire(cancel) => {
+            Command::CancelAcquire { session: session(&cancel.session)?, names: names(&cancel.names)? }
+        }
+        Kind::OpenSession(open) => {
+            Command::OpenSession { session: session(&open.session)?, opening: opened(open.opening?)?, home }
+        }
+        Kind::AttachSession(attach) => Command::AttachSession { session: session(&attach.session)?, home },
+        Kind::CloseSession(close) => Command::CloseSession { session: session(&close.session)? },
+        Kind::EndWait(claim) => Command::EndWait { claim: Revision(claim), home },
+    })
+}
+
+fn texts(names: &Names) -> Vec<String> {
+    names.iter().map(ToString::to_string).collect()
+}
+
+fn session(id: &str) -> Option<Text> {
+    bounds::session_id("session", id).ok()
+}
+
+fn names(names: &[String]) -> Option<Names> {
+    bounds::names(names).ok()
+}
+
+fn opening(opening: &Opening) -> proto::Opening {
+    proto::Opening {
+        ttl: Some(convert::duration(opening.ttl)),
+        disconnect_grace: opening.disconnect_grace.map(convert::duration),
+        owner: opening.owner.to_string(),
+        metadata: (*opening.metadata).clone(),
+    }
+}
+
+fn opened(opening: proto::Opening) -> Option<Opening> {
+    Some(Opening {
+        ttl: duration(opening.ttl?).filter(|ttl| !ttl.is_zero())?,
+        disconnect_grace: match opening.disconnect_grace {
+            Some(grace) => Some(duration(grace)?),
+            None => None,
+        },
+        owner: bounds::label("owner", &opening.owner).ok()?,
+        metadata: bounds::metadata(opening.metadata).ok()?,
+    })
+}
+
+fn duration(duration: prost_types::Duration) -> Option<Duration> {
+    Duration::try_from(duration).ok().filter(|duration| *duration <= bounds::LONGEST_WAIT)
+}
+
+/// What followers are told.
+pub(super) fn response(news: &News) -> proto::PassResponse {
+    let batch = news.batch.as_ref().and_then(|batch| {
+        let events = encode_events(&batch.events).ok().filter(|events| events.len() <= BATCH)?;
+        let (previous, number, at_ms) = (batch.previous.0, batch.number, batch.at_ms);
+        Some(proto::Batch { previous, number, at_ms, events })
+    });
+    proto::PassResponse { batch, verdicts: news.verdicts.iter().map(verdict).collect() }
+}
+
+fn verdict(verdict: &Verdict) -> proto::Verdict {
+    let Some(places) = &verdict.decided else {
+        return proto::Verdict { number: verdict.number, refused: true, ..proto::Verdict::default() };
+    };
+    let first = places.first().map_or(0, |first| first.0);
+    let befores = places.first().into_iter().chain(places);
+    let steps = places.iter().zip(befores).map(|(place, before)| place.0 - before.0).collect();
+    proto::Verdict { number: verdict.number, refused: false, first, steps }
+}
+
+/// What a server tells.
+pub(super) fn news(response: proto::PassResponse, from: ServerId, namespace: &Text) -> Result<News, String> {
+    let batch = response.batch.map(|batch| told_batch(batch, from, namespace)).transpose()?;
+    let verdicts = response.verdicts.into_iter().map(|told| {
+        let mut place = Revision(told.first);
+        let places = told.steps.into_iter().map(|step| {
+            place = Revision(place.0.saturating_add(step));
+            place
+        });
+        Verdict { number: told.number, decided: (!told.refused).then(|| places.collect()) }
+    });
+    Ok(News { batch, verdicts: verdicts.collect() })
+}
+
+fn told_batch(batch: proto::Batch, from: ServerId, namespace: &Text) -> Result<Arc<Batch>, String> {
+    let events = decode_events(&batch.events).map_err(|error| error.to_string())?;
+    let mut before = Revision(batch.previous);
+    for recorded in &events {
+        if before >= Revision::MAX || recorded.revision != before.next() {
+            return Err("a batch with a gap in it".to_owned());
+        }
+        before = recorded.revision;
+    }
+    if events.is_empty() {
+        return Err("a batch without events".to_owned());
+    }
+    let (namespace, previous) = (namespace.clone(), Revision(batch.previous));
+    Ok(Arc::new(Batch { namespace, previous, events, server: from, number: batch.number, at_ms: batch.at_ms }))
+}
