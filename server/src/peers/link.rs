@@ -11,11 +11,12 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tonic::Streaming;
 use tonic::transport::{Channel, Endpoint};
 
 use super::wire;
-use crate::sequencer::passing::{Heard, Linking, Peers, Word};
+use crate::sequencer::passing::{Giver, Heard, Linking, Pass, Peers, Word};
 use crate::service::MAX_MESSAGE;
 
 /// How long it may take to reach another server, and to be admitted there.
@@ -25,23 +26,33 @@ const REACHING: Duration = Duration::from_secs(2);
 const PING: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(5));
 
 /// How many messages wait to be sent.
-const MESSAGES: usize = 4;
+const MESSAGES: usize = 8;
 
 /// The connections of this server to others.
 #[derive(Debug, Default)]
 pub struct Links(Mutex<HashMap<(ServerId, String), Channel>>);
 
 impl Peers for Links {
-    fn link(&self, linking: Linking) {
+    fn link(&self, linking: Linking) -> Box<dyn Giver> {
         let channel = self.channel(linking.to, &linking.address);
+        let begin = Begin { from: linking.from.0, to: linking.to.0, namespace: linking.namespace.to_string() };
+        let (requests, to_send) = mpsc::channel(MESSAGES);
+        // There is room for the first one.
+        let _ = requests.try_send(PassRequest { kind: Some(pass_request::Kind::Begin(begin)) });
+        let open = CancellationToken::new();
+        let ended = open.clone();
         tokio::spawn(async move {
             let (heard, link) = (linking.heard.clone(), linking.link);
-            if let Err(reason) = run(linking, channel).await {
-                tracing::debug!(reason, "no link to another server");
+            tokio::select! {
+                () = ended.cancelled() => return,
+                end = run(linking, channel, to_send) => if let Err(reason) = end {
+                    tracing::debug!(reason, "no link to another server");
+                }
             }
             // If nobody listens, nobody needs to know.
             let _ = heard.send(Heard { link, word: Word::Broken }).await;
         });
+        Box::new(Sending { requests, _open: open.drop_guard() })
     }
 }
 
@@ -65,15 +76,28 @@ impl Links {
     }
 }
 
+/// The end of a link where passes are given.
+struct Sending {
+    requests: mpsc::Sender<PassRequest>,
+    _open: DropGuard,
+}
+
+impl Giver for Sending {
+    fn give(&self, pass: Pass) -> bool {
+        let Some(pass) = wire::pass(&pass) else { return false };
+        self.requests.try_send(PassRequest { kind: Some(pass_request::Kind::Pass(pass)) }).is_ok()
+    }
+}
+
 /// Runs a link to its end.
-async fn run(linking: Linking, channel: Result<Channel, tonic::transport::Error>) -> Result<(), String> {
-    let Linking { from, to, namespace, link, mut passes, heard, .. } = linking;
+async fn run(
+    linking: Linking,
+    channel: Result<Channel, tonic::transport::Error>,
+    to_send: mpsc::Receiver<PassRequest>,
+) -> Result<(), String> {
+    let Linking { to, namespace, link, heard, .. } = linking;
     let channel = channel.map_err(|error| error.to_string())?;
     let mut client = PeerServiceClient::new(channel).max_decoding_message_size(MAX_MESSAGE);
-    let (requests, to_send) = mpsc::channel(MESSAGES);
-    let begin = Begin { from: from.0, to: to.0, namespace: namespace.to_string() };
-    let begin = PassRequest { kind: Some(pass_request::Kind::Begin(begin)) };
-    requests.try_send(begin).map_err(|error| error.to_string())?;
     let admitted = async {
         let mut told = client.pass(ReceiverStream::new(to_send)).await?.into_inner();
         told.message().await.map(|first| (first.is_some(), told))
@@ -86,17 +110,7 @@ async fn run(linking: Linking, channel: Result<Channel, tonic::transport::Error>
     if !is_admitted || heard.send(opened).await.is_err() {
         return Ok(());
     }
-    let give = async {
-        while let Some(pass) = passes.recv().await {
-            let request = PassRequest { kind: Some(pass_request::Kind::Pass(wire::pass(&pass)?)) };
-            requests.send(request).await.ok()?;
-        }
-        Some(())
-    };
-    tokio::select! {
-        _ = give => Ok(()),
-        ended = relay(&mut told, to, &namespace, link, &heard) => ended,
-    }
+    relay(&mut told, to, &namespace, link, &heard).await
 }
 
 /// Hands over what is told.

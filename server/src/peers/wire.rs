@@ -18,13 +18,18 @@ const BATCH: usize = 1024 * 1024;
 /// A pass; none if some command cannot be passed.
 pub(super) fn pass(pass: &Pass) -> Option<proto::Pass> {
     let commands = pass.commands.iter().map(command).collect::<Option<_>>()?;
-    Some(proto::Pass { number: pass.number, after: pass.after.0, commands })
+    let pauses = pass.pauses.iter().map(|(claim, pause)| {
+        let nanos = u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX);
+        proto::LongestPause { claim: claim.0, nanos }
+    });
+    Some(proto::Pass { number: pass.number, after: pass.after.0, commands, pauses: pauses.collect() })
 }
 
 /// A pass of this server; none if it is none that a server would send.
 pub(super) fn taken(pass: proto::Pass, from: ServerId) -> Option<Pass> {
     let commands = pass.commands.into_iter().map(|command| asked(command.kind?, from)).collect::<Option<_>>()?;
-    Some(Pass { number: pass.number, after: Revision(pass.after), commands })
+    let pauses = pass.pauses.iter().map(|pause| (Revision(pause.claim), Duration::from_nanos(pause.nanos)));
+    Some(Pass { number: pass.number, after: Revision(pass.after), commands, pauses: pauses.collect() })
 }
 
 fn command(command: &Command) -> Option<proto::Command> {
@@ -150,11 +155,15 @@ fn duration(duration: prost_types::Duration) -> Option<Duration> {
 /// What followers are told.
 pub(super) fn response(news: &News) -> proto::PassResponse {
     let batch = news.batch.as_ref().and_then(|batch| {
-        let events = encode_events(&batch.events).ok().filter(|events| events.len() <= BATCH)?;
+        let text = || encode_events(&batch.events).unwrap_or_default();
+        let events = news.text.get_or_init(text).clone();
+        if events.is_empty() || events.len() > BATCH {
+            return None;
+        }
         let (previous, number, at_ms) = (batch.previous.0, batch.number, batch.at_ms);
         Some(proto::Batch { previous, number, at_ms, events })
     });
-    proto::PassResponse { batch, verdicts: news.verdicts.iter().map(verdict).collect() }
+    proto::PassResponse { batch, verdicts: news.verdicts.iter().map(verdict).collect(), rows: news.rows.0 }
 }
 
 fn verdict(verdict: &Verdict) -> proto::Verdict {
@@ -178,7 +187,7 @@ pub(super) fn news(response: proto::PassResponse, from: ServerId, namespace: &Te
         });
         Verdict { number: told.number, decided: (!told.refused).then(|| places.collect()) }
     });
-    Ok(News { batch, verdicts: verdicts.collect() })
+    Ok(News { batch, verdicts: verdicts.collect(), rows: Revision(response.rows), text: Arc::default() })
 }
 
 fn told_batch(batch: proto::Batch, from: ServerId, namespace: &Text) -> Result<Arc<Batch>, String> {

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tenure_core::{Command, Event, Outcome, Recorded, Rejection, Revision};
 use tokio::time::{Instant, sleep_until};
 
-use super::passing::Taken;
+use super::passing::{Taken, tell_pauses};
 use super::run::Sequencer;
 use super::work::{Asker, Work};
 use super::{Attendance, Decided, Refusal};
@@ -70,6 +70,7 @@ impl Sequencer {
                 }
             }
             self.replica.desk.lock().tell_pauses(&mut events);
+            tell_pauses(&work, &mut events);
             let batch = Arc::new(self.batch(previous, events));
             match self.append(&batch).await {
                 Appended::Committed => {
@@ -78,7 +79,7 @@ impl Sequencer {
                     self.replica.took(batch.clone());
                     self.passing.settled();
                     note_places(&mut work, &decisions);
-                    self.passing.followers.tell(Some(&batch), &work.taken);
+                    self.passing.followers.tell(Some(&batch), &work.taken, self.replica.rows.up_to());
                     work.taken.clear();
                     // A session that has just come here brings waits that nobody attends to; these are attended to.
                     self.replica.desk.attend(attendances.iter().flatten().map(Attendance::claim));
@@ -109,6 +110,7 @@ impl Sequencer {
 
     /// Follows the log to its head; if the database lost history, jumps past all that may have been handed out.
     pub(super) async fn catch_up(&mut self) -> Result<(), StoreError> {
+        let before = self.replica.table.revision();
         while let Some(loss) = self.replica.follow().await? {
             let (after, revision) = (loss.after, loss.revision);
             tracing::error!(namespace = %self.replica.name, %after, %revision, "the database may have lost history: the revision jumps");
@@ -119,6 +121,9 @@ impl Sequencer {
                 Appended::Unavailable(reason) => return Err(StoreError::Unavailable(reason)),
                 Appended::Unknown => return Err(StoreError::Unavailable("stopping".to_owned())),
             }
+        }
+        if self.replica.table.revision() != before {
+            self.passing.not_alone();
         }
         Ok(())
     }
@@ -142,7 +147,7 @@ impl Sequencer {
             Appended::Committed => {
                 self.replica.take_over(batch.clone());
                 self.passing.settled();
-                self.passing.followers.tell(Some(&batch), &[]);
+                self.passing.followers.tell(Some(&batch), &[], self.replica.rows.up_to());
                 Ok(())
             }
             Appended::Lost => self.catch_up().await,
@@ -263,7 +268,7 @@ impl Sequencer {
     pub(super) fn answer(&mut self, mut work: Work, decisions: Vec<Decision>, attendances: Vec<Option<Attendance>>) {
         if !work.taken.is_empty() {
             note_places(&mut work, &decisions);
-            self.passing.followers.tell(None, &work.taken);
+            self.passing.followers.tell(None, &work.taken, self.replica.rows.up_to());
         }
         let Work { commands, readers, mut tellings, .. } = work;
         let revision = self.replica.table.revision();
@@ -286,7 +291,7 @@ impl Sequencer {
             error => Refusal::Unavailable(error.to_string()),
         };
         work.taken.iter_mut().for_each(Taken::refuse);
-        self.passing.followers.tell(None, &work.taken);
+        self.passing.followers.tell(None, &work.taken, self.replica.rows.up_to());
         let Work { commands, readers, mut tellings, .. } = work;
         for (command, asker) in commands {
             match asker {

@@ -1,6 +1,6 @@
 //! The replica: this server's table of a namespace, and how it follows the log.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use tenure_core::{Event, Recorded, Revision, ServerId, Table, Text};
@@ -29,8 +29,10 @@ pub(super) struct Replica {
     pub(super) rows: RowsBehind,
     /// The highest revision that this server has ever seen here.
     seen: Revision,
-    /// Who wrote the last batch, and when this table came to show it.
-    pub(super) last_writer: Option<(ServerId, Instant)>,
+    /// Who wrote the last batch.
+    pub(super) last_writer: Option<ServerId>,
+    /// Those who wrote lately, and when this table came to show it.
+    pub(super) writers: BTreeMap<ServerId, Instant>,
     /// The last batch of each server among those that this table was brought to its revision by ...
     last_of: HashMap<ServerId, Revision>,
     /// ... which are all of them after this revision.
@@ -46,8 +48,8 @@ pub(super) struct Loss {
 impl Replica {
     pub(super) fn new(name: Text, store: Arc<dyn Store>, desk: SharedDesk, hub: Arc<Hub>) -> Self {
         let (table, rows, seen) = (Table::default(), RowsBehind::default(), Revision(0));
-        let (last_writer, last_of, last_of_since) = (None, HashMap::new(), Revision(0));
-        Self { name, store, table, desk, hub, rows, seen, last_writer, last_of, last_of_since }
+        let (last_writer, writers, last_of, last_of_since) = (None, BTreeMap::new(), HashMap::new(), Revision(0));
+        Self { name, store, table, desk, hub, rows, seen, last_writer, writers, last_of, last_of_since }
     }
 
     /// Takes over a committed batch that this table does not show yet.
@@ -68,7 +70,8 @@ impl Replica {
     }
 
     fn note_writer(&mut self, batch: &Batch) {
-        self.last_writer = Some((batch.server, Instant::now()));
+        self.last_writer = Some(batch.server);
+        self.writers.insert(batch.server, Instant::now());
         if self.last_of.len() >= WRITERS {
             self.last_of.clear();
             self.last_of_since = batch.previous;

@@ -106,7 +106,7 @@ impl Sequencer {
             if !work.is_empty() {
                 self.carry_out(work).await;
             }
-            self.link_to_writer();
+            self.link_to_writers();
             self.save_behind().await;
         }
         self.forsake();
@@ -130,6 +130,7 @@ impl Sequencer {
             () = tokio::time::sleep_until(until) => None,
         };
         self.lose_patience();
+        let has_room = self.has_room();
         let mut work = self.passing.owed().unwrap_or_default();
         for command in self.due() {
             work.push_due(command);
@@ -137,7 +138,7 @@ impl Sequencer {
         if let Some(first) = first {
             self.add(first, &mut work);
         }
-        while self.has_room()
+        while has_room
             && !work.is_full()
             && let Ok(request) = self.requests.try_recv()
         {
@@ -158,7 +159,7 @@ impl Sequencer {
 
     /// Whether this server appended last.
     fn is_writer(&self) -> bool {
-        self.replica.last_writer.is_some_and(|(writer, _)| writer == self.settings.me)
+        self.replica.last_writer == Some(self.settings.me)
     }
 
     fn pause(&self) -> Duration {

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use tenure_core::ServerId;
 use tenure_server::node::Node;
-use tenure_server::sequencer::passing::{Heard, Linking, Peers, Word};
-use tokio::sync::watch;
+use tenure_server::sequencer::passing::{Giver, Heard, Linking, Pass, Peers, Word};
+use tokio::sync::{mpsc, watch};
 
 #[derive(Default)]
 pub struct LabPeers {
@@ -54,8 +54,9 @@ impl LabPeers {
 }
 
 impl Peers for LabPeers {
-    fn link(&self, linking: Linking) {
-        let Linking { from, to, namespace, link, mut passes, heard, .. } = linking;
+    fn link(&self, linking: Linking) -> Box<dyn Giver> {
+        let Linking { from, to, namespace, link, heard, .. } = linking;
+        let (giver, mut passes) = mpsc::unbounded_channel();
         let node = self.nodes.lock().expect("whole").get(&to).cloned();
         let holds = self.holds.clone();
         tokio::spawn(async move {
@@ -83,5 +84,14 @@ impl Peers for LabPeers {
             }
             let _ = heard.send(Heard { link, word: Word::Broken }).await;
         });
+        Box::new(LabGiver(giver))
+    }
+}
+
+struct LabGiver(mpsc::UnboundedSender<Pass>);
+
+impl Giver for LabGiver {
+    fn give(&self, pass: Pass) -> bool {
+        self.0.send(pass).is_ok()
     }
 }

@@ -44,6 +44,19 @@ pub struct Pass {
     /// The commands, in order. Perhaps none: then only the verdict is wanted.
     #[prost(message, repeated, tag = "3")]
     pub commands: ::prost::alloc::vec::Vec<Command>,
+    /// What only the passing server knows of holds that they end.
+    #[prost(message, repeated, tag = "4")]
+    pub pauses: ::prost::alloc::vec::Vec<LongestPause>,
+}
+/// How late the renewals were during a hold.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct LongestPause {
+    /// The claim.
+    #[prost(uint64, tag = "1")]
+    pub claim: u64,
+    /// The longest time without a renewal, in ns.
+    #[prost(uint64, tag = "2")]
+    pub nanos: u64,
 }
 /// A command whose home is the server that passes it.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -192,6 +205,9 @@ pub struct PassResponse {
     /// What came of passes.
     #[prost(message, repeated, tag = "2")]
     pub verdicts: ::prost::alloc::vec::Vec<Verdict>,
+    /// Up to where the rows sum up the log, as far as that server knows.
+    #[prost(uint64, tag = "3")]
+    pub rows: u64,
 }
 /// A batch as the log has it.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

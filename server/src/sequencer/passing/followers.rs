@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tenure_core::ServerId;
+use tenure_core::{Revision, ServerId};
 use tokio::sync::mpsc;
 
 use super::{News, Taken, Verdict};
@@ -40,14 +40,15 @@ impl Followers {
     }
 
     /// Tells of a committed batch, and of what came of passes.
-    pub(in crate::sequencer) fn tell(&mut self, batch: Option<&Arc<Batch>>, taken: &[Taken]) {
+    pub(in crate::sequencer) fn tell(&mut self, batch: Option<&Arc<Batch>>, taken: &[Taken], rows: Revision) {
+        let text = Arc::default();
         self.0.retain(|follower| {
             let own = taken.iter().filter(|taken| taken.server == follower.server);
             let verdicts: Vec<Verdict> = own.map(Taken::verdict).collect();
             if batch.is_none() && verdicts.is_empty() {
                 return true;
             }
-            follower.news.try_send(News { batch: batch.cloned(), verdicts }).is_ok()
+            follower.news.try_send(News { batch: batch.cloned(), verdicts, rows, text: Arc::clone(&text) }).is_ok()
         });
     }
 }

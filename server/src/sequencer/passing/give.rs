@@ -1,11 +1,9 @@
 //! Giving: what is passed, and to whom.
 
 use tenure_core::{Command, ServerId};
-use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Given, IDLE, Link, Linking, MOST_GIVEN, PATIENCE, Pass, SETTLING};
-use crate::sequencer::passing::ALONE;
+use super::{ALONE, Given, IDLE, Link, Linking, MOST_GIVEN, PATIENCE, Pass, SETTLING};
 use crate::sequencer::run::Sequencer;
 use crate::sequencer::work::{Asker, Work};
 
@@ -39,8 +37,9 @@ impl Sequencer {
         self.passing.count += 1;
         let (number, after) = (self.passing.count, self.replica.table.revision());
         let commands = work.commands.iter().map(|(command, _)| command.clone()).collect();
+        let pass = Pass { number, after, commands, pauses: self.pauses(&work) };
         let link = self.passing.links.get(&to);
-        if link.is_none_or(|link| link.passes.try_send(Pass { number, after, commands }).is_err()) {
+        if !link.is_some_and(|link| link.giver.give(pass)) {
             return Some(work);
         }
         work.passed_after = Some(work.passed_after.map_or(after, |earlier| earlier.min(after)));
@@ -56,41 +55,49 @@ impl Sequencer {
         has_commands && work.passed_after.is_none() && work.taken.is_empty() && work.commands.iter().all(asked)
     }
 
-    /// The server that wrote last, if it can be passed to and is not this one.
+    /// The server that is to write, if that is another one and can be passed to.
     fn writer_to_pass_to(&self) -> Option<ServerId> {
-        let passing = &self.passing;
-        let (writer, at) = self.replica.last_writer.filter(|(writer, _)| *writer != self.settings.me)?;
-        let writes = !passing.given.is_empty() || at.elapsed() < IDLE;
-        let usable = writes && !passing.unsettled && passing.owed.is_none() && passing.alone < ALONE;
-        (usable && passing.links.get(&writer).is_some_and(|link| link.is_open)).then_some(writer)
+        let (passing, me) = (&self.passing, self.settings.me);
+        if passing.unsettled || passing.owed.is_some() || passing.alone >= ALONE {
+            return None;
+        }
+        let writes = |(server, at): &(&ServerId, &Instant)| {
+            at.elapsed() < IDLE || !passing.given.is_empty() && passing.given_to == **server
+        };
+        let usable = |server: &ServerId| *server == me || passing.links.get(server).is_some_and(|link| link.is_open);
+        let mut writers = self.replica.writers.iter().filter(writes).map(|(server, _)| *server);
+        writers.find(usable).filter(|server| *server != me)
     }
 
-    /// Whether the server that wrote last tells of what it commits.
+    /// Whether somebody who writes tells of what it commits.
     pub(in crate::sequencer) fn is_told(&self) -> bool {
-        let writer = self.replica.last_writer.map(|(writer, _)| writer);
-        writer.and_then(|writer| self.passing.links.get(&writer)).is_some_and(|link| link.is_open)
+        let writer = self.replica.last_writer.and_then(|writer| self.passing.links.get(&writer));
+        writer.is_some_and(|link| link.is_open)
     }
 
-    /// Links to the server that wrote last, unless there is a link or it was of no use just now.
-    pub(in crate::sequencer) fn link_to_writer(&mut self) {
+    /// Links to the others who wrote lately, unless there is a link or it was of no use just now.
+    pub(in crate::sequencer) fn link_to_writers(&mut self) {
         let Some(peers) = &self.settings.peers else { return };
-        let Some((to, _)) = self.replica.last_writer else { return };
+        let (me, passing) = (self.settings.me, &mut self.passing);
+        if self.replica.writers.keys().all(|writer| *writer == me || passing.links.contains_key(writer)) {
+            return;
+        }
         let now = Instant::now();
-        if to == self.settings.me || self.passing.links.contains_key(&to) {
-            return;
+        passing.shunned.retain(|_, until| *until > now);
+        self.replica.writers.retain(|_, at| at.elapsed() < IDLE);
+        for &to in self.replica.writers.keys().filter(|writer| **writer != me) {
+            if passing.links.contains_key(&to) || passing.shunned.contains_key(&to) {
+                continue;
+            }
+            let Some(address) = self.settings.others.address(to).filter(|address| !address.is_empty()) else {
+                continue;
+            };
+            passing.count += 1;
+            let (number, namespace) = (passing.count, self.replica.name.clone());
+            let heard = passing.words.0.clone();
+            let giver = peers.link(Linking { from: me, to, address, namespace, link: number, heard });
+            passing.links.insert(to, Link { number, giver, is_open: false });
         }
-        self.passing.shunned.retain(|_, until| *until > now);
-        if self.passing.shunned.contains_key(&to) {
-            return;
-        }
-        let Some(address) = self.settings.others.address(to).filter(|address| !address.is_empty()) else { return };
-        self.passing.count += 1;
-        let (number, namespace) = (self.passing.count, self.replica.name.clone());
-        let (passes, to_send) = mpsc::channel(MOST_GIVEN);
-        let heard = self.passing.words.0.clone();
-        let from = self.settings.me;
-        peers.link(Linking { from, to, address, namespace, link: number, passes: to_send, heard });
-        self.passing.links.insert(to, Link { number, passes, is_open: false });
     }
 
     /// All that is to be decided before this server may append: what it has passed and has no verdict on, and then this work.

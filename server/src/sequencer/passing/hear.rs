@@ -27,7 +27,10 @@ impl Sequencer {
     }
 
     async fn hear_news(&mut self, server: ServerId, news: News) {
-        let News { batch, verdicts } = news;
+        let News { batch, verdicts, rows, .. } = news;
+        if rows <= self.replica.table.revision() {
+            self.replica.rows.saved(rows);
+        }
         let mut due = Vec::new();
         let mut all_decided = true;
         if self.passing.given_to == server {

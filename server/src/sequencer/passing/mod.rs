@@ -1,12 +1,14 @@
-//! Passing: a server hands its commands to the one that wrote last, so that the two need not race for the next revision.
+//! Passing: a server hands its commands to the one that writes, so that the two need not race for the next revision.
 //!
 //! Nothing depends on it. The server that is passed to decides in its ordinary batches and appends by compare-and-set like
 //! everybody; who passes learns from the log alone what has become of its commands, and with nobody to pass to each server
 //! appends for itself.
 //!
 //! What is passed and to whom:
-//! - A server that did not write last itself passes to the one that did, if that was a short while ago and there is a link to
-//!   it. If nobody has written for a while, whoever has a command writes, and so becomes the one.
+//! - Of the servers that wrote a short while ago, the one with the lowest number is to write, and the others pass to it if they
+//!   have a link to it. By the number, since "who was last" would change with each race, and so make the next one. If nobody
+//!   has written for a while, whoever has a command writes, and so becomes the one.
+//! - A server that finds only its own commands in what another one writes for it, writes them itself.
 //! - A passed command is never passed on. Who has it decides and appends, however often others are first.
 //! - What the home's own timers ask for is not passed, nor what is rare: for these the home appends itself, after it has waited
 //!   for a moment for what it has passed.
@@ -36,11 +38,12 @@
 mod followers;
 mod give;
 mod hear;
+mod pauses;
 mod replay;
 mod take;
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tenure_core::{Command, Revision, ServerId, Text};
@@ -50,6 +53,8 @@ use tokio::time::Instant;
 use super::work::Work;
 use crate::store::Batch;
 pub(super) use followers::Followers;
+pub use pauses::LongestPauses;
+pub(super) use pauses::tell_pauses;
 pub(super) use take::Taken;
 
 /// For so long a server waits for the verdict on a pass: some appends of a slow database, and far less than a call may take.
@@ -82,6 +87,8 @@ pub struct Pass {
     pub after: Revision,
     /// The commands, in order, whose home is this server. Perhaps none: then only the verdict is wanted.
     pub commands: Vec<Command>,
+    /// What only this server knows of holds that they end.
+    pub pauses: LongestPauses,
 }
 
 /// What a server tells those who follow it.
@@ -91,6 +98,10 @@ pub struct News {
     pub batch: Option<Arc<Batch>>,
     /// What came of passes.
     pub verdicts: Vec<Verdict>,
+    /// Up to where it has seen the rows sum up the log.
+    pub rows: Revision,
+    /// The events of the batch in the form of the log, once somebody has needed that: the same for all followers.
+    pub text: Arc<OnceLock<String>>,
 }
 
 /// What came of a pass.
@@ -136,8 +147,6 @@ pub struct Linking {
     pub namespace: Text,
     /// Its number, for [`Heard`].
     pub link: u64,
-    /// The passes to be sent. The link is to end with them.
-    pub passes: mpsc::Receiver<Pass>,
     /// Where its words go: `Open` once, if it comes to that, and `Broken` at the end.
     pub heard: mpsc::Sender<Heard>,
 }
@@ -145,13 +154,19 @@ pub struct Linking {
 /// The ways to other servers.
 pub trait Peers: Send + Sync + 'static {
     /// Makes a link, in the background. Trying takes a few seconds at the most.
-    fn link(&self, linking: Linking);
+    fn link(&self, linking: Linking) -> Box<dyn Giver>;
+}
+
+/// This server's end of a link, which ends when this is dropped.
+pub trait Giver: Send + Sync + 'static {
+    /// Sends a pass, without waiting. False: it was not sent.
+    fn give(&self, pass: Pass) -> bool;
 }
 
 /// A link to another server.
 struct Link {
     number: u64,
-    passes: mpsc::Sender<Pass>,
+    giver: Box<dyn Giver>,
     is_open: bool,
 }
 
@@ -217,6 +232,10 @@ impl Passing {
     /// This server has committed a batch: whatever it had passed before is void.
     pub(super) fn settled(&mut self) {
         self.unsettled = false;
+    }
+
+    /// Others have commands as well.
+    pub(super) fn not_alone(&mut self) {
         self.alone = 0;
     }
 

@@ -2,7 +2,7 @@
 
 use tenure_core::{Command, Revision, ServerId};
 
-use super::{Pass, Verdict};
+use super::{LongestPauses, Pass, Verdict};
 use crate::sequencer::run::Sequencer;
 use crate::sequencer::work::{Asker, Work};
 use crate::store::StoreError;
@@ -12,6 +12,7 @@ pub(in crate::sequencer) struct Taken {
     pub(super) server: ServerId,
     number: u64,
     after: Revision,
+    pub(super) pauses: LongestPauses,
     refused: bool,
     /// The revision that each command was decided at.
     pub(in crate::sequencer) places: Vec<Revision>,
@@ -20,8 +21,8 @@ pub(in crate::sequencer) struct Taken {
 impl Taken {
     /// A pass of this server, and its commands.
     pub(in crate::sequencer) fn new(server: ServerId, pass: Pass) -> (Self, Vec<Command>) {
-        let Pass { number, after, commands } = pass;
-        (Self { server, number, after, refused: false, places: Vec::new() }, commands)
+        let Pass { number, after, commands, pauses } = pass;
+        (Self { server, number, after, pauses, refused: false, places: Vec::new() }, commands)
     }
 
     pub(in crate::sequencer) fn refuse(&mut self) {
