@@ -172,7 +172,7 @@ fn verdict(verdict: &Verdict) -> proto::Verdict {
     };
     let first = places.first().map_or(0, |first| first.0);
     let befores = places.first().into_iter().chain(places);
-    let steps = places.iter().zip(befores).map(|(place, before)| place.0 - before.0).collect();
+    let steps = places.iter().zip(befores).map(|(place, before)| place.0.saturating_sub(before.0)).collect();
     proto::Verdict { number: verdict.number, refused: false, first, steps }
 }
 
@@ -204,4 +204,116 @@ fn told_batch(batch: proto::Batch, from: ServerId, namespace: &Text) -> Result<A
     }
     let (namespace, previous) = (namespace.clone(), Revision(batch.previous));
     Ok(Arc::new(Batch { namespace, previous, events, server: from, number: batch.number, at_ms: batch.at_ms }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use tenure_core::{Event, Recorded};
+
+    use super::*;
+
+    const HOME: ServerId = ServerId(7);
+
+    fn commands() -> Vec<Command> {
+        let labels = || Arc::new(BTreeMap::from([("key".to_owned(), "value".to_owned())]));
+        let opening = Opening {
+            ttl: Duration::from_millis(1_500),
+            disconnect_grace: Some(Duration::from_millis(300)),
+            owner: "ann".into(),
+            metadata: labels(),
+        };
+        let acquire = |opening, names: &[&str], mode, min_hold| Command::Acquire {
+            session: "s".into(),
+            opening,
+            home: HOME,
+            names: names.iter().map(|name| Text::from(*name)).collect::<Vec<_>>().into(),
+            mode,
+            queue: true,
+            priority: -3,
+            metadata: labels(),
+            min_hold,
+        };
+        let permits = |limit| AskedMode::Permits { permits: 2, limit };
+        vec![
+            acquire(None, &["a"], AskedMode::Exclusive, Duration::ZERO),
+            acquire(Some(opening.clone()), &["a", "b"], AskedMode::Shared, Duration::from_nanos(1_000_001)),
+            acquire(None, &["a"], permits(None), Duration::ZERO),
+            acquire(None, &["a"], permits(Some(5)), Duration::ZERO),
+            Command::Release { session: "s".into(), name: "a".into(), token: Revision(9) },
+            Command::CancelAcquire { session: "s".into(), names: Text::from("a").into() },
+            Command::OpenSession { session: "s".into(), opening, home: HOME },
+            Command::AttachSession { session: "s".into(), home: HOME },
+            Command::CloseSession { session: "s".into() },
+            Command::EndWait { claim: Revision(3), home: HOME },
+        ]
+    }
+
+    #[test]
+    fn commands_arrive_as_they_were_passed() {
+        let given = Pass {
+            number: 4,
+            after: Revision(12),
+            commands: commands(),
+            pauses: vec![(Revision(9), Duration::from_nanos(1_234_567))],
+        };
+        let sent = pass(&given).expect("all of these can be passed");
+        assert_eq!(taken(sent, HOME), Some(given));
+    }
+
+    #[test]
+    fn what_no_server_would_pass_is_refused() {
+        let kinds = [
+            None,
+            Some(Kind::Acquire(proto::Acquire { session: "s".into(), ..proto::Acquire::default() })),
+            Some(Kind::Acquire(proto::Acquire {
+                session: "s".into(),
+                names: vec!["a".into()],
+                mode: proto::Mode::Permits.into(),
+                ..proto::Acquire::default()
+            })),
+            Some(Kind::Release(proto::Release { session: "s\0".into(), name: "a".into(), token: 1 })),
+            Some(Kind::OpenSession(proto::OpenSession { session: "s".into(), opening: None })),
+            Some(Kind::OpenSession(proto::OpenSession {
+                session: "s".into(),
+                opening: Some(proto::Opening {
+                    ttl: Some(prost_types::Duration { seconds: -1, nanos: 0 }),
+                    ..proto::Opening::default()
+                }),
+            })),
+        ];
+        for kind in kinds {
+            let pass = proto::Pass { commands: vec![proto::Command { kind: kind.clone() }], ..proto::Pass::default() };
+            assert_eq!(taken(pass, HOME), None, "{kind:?}");
+        }
+    }
+
+    fn told(events: Vec<Recorded>, verdicts: Vec<Verdict>) -> News {
+        let (namespace, server) = (Text::from("n"), ServerId(8));
+        let batch = Batch { namespace, previous: Revision(4), events, server, number: 2, at_ms: 3 };
+        News { batch: Some(Arc::new(batch)), verdicts, rows: Revision(1), text: Arc::default() }
+    }
+
+    fn adopted(revision: u64) -> Recorded {
+        Recorded { revision: Revision(revision), event: Event::ServerAdopted { dead: ServerId(1), by: ServerId(2) } }
+    }
+
+    #[test]
+    fn news_arrive_as_they_were_told() {
+        let verdicts = vec![
+            Verdict { number: 1, decided: Some(vec![Revision(4), Revision(4), Revision(6)]) },
+            Verdict { number: 2, decided: None },
+            Verdict { number: 3, decided: Some(Vec::new()) },
+        ];
+        let given = told(vec![adopted(5), adopted(6)], verdicts);
+        let heard = news(response(&given), ServerId(8), &"n".into()).expect("readable");
+        assert_eq!((heard.batch, heard.verdicts, heard.rows), (given.batch, given.verdicts, given.rows));
+    }
+
+    #[test]
+    fn a_batch_with_a_gap_is_none() {
+        let response = response(&told(vec![adopted(5), adopted(7)], Vec::new()));
+        assert!(news(response, ServerId(8), &"n".into()).is_err());
+    }
 }
