@@ -25,7 +25,8 @@ CREATE TABLE IF NOT EXISTS servers (
     id BIGINT NOT NULL PRIMARY KEY,
     beat BIGINT NOT NULL,      -- changes while the server lives
     lease_ms BIGINT NOT NULL,  -- how long the others wait for that
-    label TEXT NOT NULL,       -- host and address
+    label TEXT NOT NULL,       -- what people call it
+    address TEXT NOT NULL,     -- where the others reach it: host and port; empty if nowhere
     dead BOOLEAN NOT NULL
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 

@@ -25,7 +25,8 @@ CREATE TABLE IF NOT EXISTS servers (
     id bigint NOT NULL PRIMARY KEY,
     beat bigint NOT NULL,      -- changes while the server lives
     lease_ms bigint NOT NULL,  -- how long the others wait for that
-    label text NOT NULL,       -- host and address
+    label text NOT NULL,       -- what people call it
+    address text NOT NULL,     -- where the others reach it: host and port; empty if nowhere
     dead boolean NOT NULL
 );
 

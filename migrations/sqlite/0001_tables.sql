@@ -25,7 +25,8 @@ CREATE TABLE IF NOT EXISTS servers (
     id INTEGER NOT NULL PRIMARY KEY,
     beat INTEGER NOT NULL,      -- changes while the server lives
     lease_ms INTEGER NOT NULL,  -- how long the others wait for that
-    label TEXT NOT NULL,        -- host and address
+    label TEXT NOT NULL,        -- what people call it
+    address TEXT NOT NULL,      -- where the others reach it: host and port; empty if nowhere
     dead INTEGER NOT NULL
 ) STRICT;
 

@@ -11,6 +11,8 @@ pub mod hub;
 pub mod lease;
 pub mod logging;
 pub mod node;
+pub mod others;
+pub mod peers;
 pub mod poll;
 pub mod presence;
 pub mod sequencer;

@@ -1,7 +1,7 @@
 //! A node: one run of this server under one id, from its first beat until it stops or finds itself marked dead.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -12,6 +12,8 @@ use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
 use crate::lease::Lease;
+use crate::others::Others;
+use crate::sequencer::passing::Peers;
 use crate::sequencer::{self, Namespace, Refusal, Settings};
 use crate::store::{Presence, Store, StoreError};
 
@@ -20,8 +22,10 @@ use crate::store::{Presence, Store, StoreError};
 pub struct NodeOptions {
     /// How long others wait for this server's beat to change before they adopt its sessions.
     pub lease: Duration,
-    /// Host and address, for people.
+    /// What people call it.
     pub label: String,
+    /// Where the other servers reach it, as host and port; empty if nowhere.
+    pub address: String,
     /// How long a claim is kept that nobody attends to.
     pub reattach: Duration,
     /// How often the log is looked at for what other servers appended, where the database does not tell.
@@ -49,7 +53,8 @@ pub struct Node {
     options: NodeOptions,
     store: Arc<dyn Store>,
     lease: Arc<Lease>,
-    others_live: Arc<AtomicBool>,
+    others: Arc<Others>,
+    peers: Option<Arc<dyn Peers>>,
     namespaces: Mutex<HashMap<Text, Arc<OnceCell<Namespace>>>>,
     streams: AtomicU64,
     cancel: CancellationToken,
@@ -63,6 +68,7 @@ impl Node {
         options: NodeOptions,
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
+        peers: Option<Arc<dyn Peers>>,
         cancel: CancellationToken,
     ) -> Arc<Self> {
         // Never 0, and positive as a signed 64-bit number.
@@ -72,7 +78,8 @@ impl Node {
             options,
             store,
             lease: Arc::new(Lease::new(clock)),
-            others_live: Arc::new(AtomicBool::new(true)),
+            others: Arc::default(),
+            peers,
             namespaces: Mutex::default(),
             streams: AtomicU64::new(0),
             cancel,
@@ -110,10 +117,10 @@ impl Node {
         &self.cancel
     }
 
-    /// Whether other servers are known to live.
+    /// The other servers that live.
     #[must_use]
-    pub fn others_live(&self) -> bool {
-        self.others_live.load(Ordering::Relaxed)
+    pub fn others(&self) -> &Others {
+        &self.others
     }
 
     /// A number for a new stream.
@@ -152,7 +159,8 @@ impl Node {
             me: self.id,
             reattach: self.options.reattach,
             lease: self.lease.clone(),
-            others_live: self.others_live.clone(),
+            others: self.others.clone(),
+            peers: self.peers.clone(),
             cancel: self.cancel.clone(),
         };
         let (namespace, running) = sequencer::start(name.into(), self.store.clone(), settings).await?;
@@ -172,13 +180,14 @@ impl Node {
 
     /// This server's presence with this beat.
     pub(crate) fn presence(&self, beat: u64) -> Presence {
-        let label = self.options.label.clone();
-        Presence { server: self.id, beat, lease: self.options.lease, label, dead: false }
+        let (label, address) = (self.options.label.clone(), self.options.address.clone());
+        Presence { server: self.id, beat, lease: self.options.lease, label, address, dead: false }
     }
 
-    /// Whether, according to the servers table, anybody else lives.
-    pub(crate) fn note_others(&self, others_live: bool) {
-        self.others_live.store(others_live, Ordering::Relaxed);
+    /// Takes note of the other servers that live, according to the servers table.
+    pub(crate) fn note_others(&self, servers: &[Presence]) {
+        let others = servers.iter().filter(|other| other.server != self.id && !other.dead);
+        self.others.note(others.map(|other| (other.server, other.address.clone())).collect());
     }
 
     /// The lease had run out and holds again: every session lives for a full TTL from now.

@@ -1,7 +1,10 @@
 //! Following what other servers append, and dropping history that is old enough.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tenure_core::{Revision, Text};
 
 use crate::node::{Node, OpenError};
 use crate::store::StoreError;
@@ -18,11 +21,13 @@ pub async fn follow(node: Arc<Node>) {
         return;
     }
     loop {
-        let pause = if node.others_live() { node.options().poll_interval } else { ALONE };
+        let pause = if node.others().live() { node.options().poll_interval } else { ALONE };
         tokio::select! {
             () = node.store().hint() => {}
             () = tokio::time::sleep(pause) => {}
         }
+        let before: HashMap<Text, Revision> =
+            node.open_namespaces().iter().map(|open| (open.name().clone(), *open.hub().head().borrow())).collect();
         let heads = match node.store().heads().await {
             Ok(heads) => heads,
             Err(error) => {
@@ -32,13 +37,19 @@ pub async fn follow(node: Arc<Node>) {
         };
         for (name, revision) in heads {
             match node.namespace(&name).await {
-                Ok(namespace) if *namespace.hub().head().borrow() == revision => {}
-                Ok(namespace) => namespace.catch_up(),
+                // What came here meanwhile is no news, and no loss.
+                Ok(namespace) if is_known(before.get(&name), revision, *namespace.hub().head().borrow()) => {}
+                Ok(namespace) => namespace.catch_up(revision),
                 Err(OpenError::Store(error)) => tracing::debug!(%error, namespace = %name, "cannot open"),
                 Err(OpenError::TooMany(_)) => {}
             }
         }
     }
+}
+
+/// Whether a namespace was shown at this revision here while its head was being asked for.
+fn is_known(before: Option<&Revision>, head: Revision, after: Revision) -> bool {
+    head == after || head <= after && before.is_some_and(|before| head >= *before)
 }
 
 /// Drops history that is older than it is to be kept.

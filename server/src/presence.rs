@@ -126,7 +126,7 @@ impl Beats {
             node.refresh();
         }
         roll.silent = self.look_at(&roll.servers);
-        node.note_others(roll.servers.iter().any(|other| other.server != node.id() && !other.dead));
+        node.note_others(&roll.servers);
         self.roll.send_replace(roll);
         Ok(true)
     }

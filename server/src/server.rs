@@ -20,6 +20,7 @@ use crate::clock::BootClock;
 use crate::config::Config;
 use crate::gathering::Gathering;
 use crate::node::{Node, NodeOptions};
+use crate::peers::{Links, PeerCalls};
 use crate::poll;
 use crate::presence::Beats;
 use crate::service::{Api, TtlBounds};
@@ -62,6 +63,7 @@ impl From<&Config> for ServerOptions {
             node: NodeOptions {
                 lease: config.server_lease,
                 label: config.label.clone(),
+                address: config.advertise.clone(),
                 reattach: REATTACH,
                 poll_interval: config.store.poll_interval,
                 max_namespaces: config.max_namespaces,
@@ -111,17 +113,24 @@ impl Server {
         Self::start_on(options, Source::Open(store)).await
     }
 
-    async fn start_on(options: ServerOptions, source: Source) -> anyhow::Result<Self> {
+    async fn start_on(mut options: ServerOptions, source: Source) -> anyhow::Result<Self> {
         let listen = options.listen;
         let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
         let address = listener.local_addr()?;
+        if let Some(host) = options.node.address.strip_suffix(":0") {
+            options.node.address = format!("{host}:{}", address.port());
+        }
         let (draining, stop) = (CancellationToken::new(), CancellationToken::new());
         let api = Api::new(options.ttl, draining.clone());
         let (ready, readiness) = watch::channel(Readiness::not(Unready::Starting));
         let (health, health_service) = tonic_health::server::health_reporter();
         set_health(&health, ServingStatus::NotServing).await;
-        let services =
-            api.routes().add_service(health_service).add_service(reflection_v1()?).add_service(reflection_v1alpha()?);
+        let services = api
+            .routes()
+            .add_service(PeerCalls::server(api.clone()))
+            .add_service(health_service)
+            .add_service(reflection_v1()?)
+            .add_service(reflection_v1alpha()?);
         let cut = stop.clone();
         let serving = tonic::transport::Server::builder()
             .http2_keepalive_interval(Some(PING.0))
@@ -232,7 +241,8 @@ impl Life {
     /// Runs one node: until it is marked dead, or the server is to stop.
     async fn run_node(&self, store: &Arc<dyn Store>) {
         let cancel = self.stop.child_token();
-        let node = Node::new(self.options.node.clone(), store.clone(), Arc::new(BootClock), cancel);
+        let peers = Arc::new(Links::default());
+        let node = Node::new(self.options.node.clone(), store.clone(), Arc::new(BootClock), Some(peers), cancel);
         let beats = tokio::select! {
             () = self.draining.cancelled() => return,
             beats = self.register(&node) => beats,

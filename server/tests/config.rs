@@ -81,6 +81,9 @@ fn without_settings_it_is_an_embedded_database_on_this_machine() {
     assert_eq!(config.listen.to_string(), "127.0.0.1:7420");
     assert_eq!(config.admin_listen.to_string(), "127.0.0.1:7421");
     assert_eq!(config.label, "host");
+    assert_eq!(config.advertise, "127.0.0.1:7420");
+    assert_eq!(from_flags(&["--listen=0.0.0.0:7430"]).unwrap().advertise, "host:7430");
+    assert_eq!(from_flags(&["--advertise="]).unwrap().advertise, "");
     assert_eq!((config.min_ttl, config.max_ttl), (Duration::from_millis(500), Duration::from_secs(86_400)));
     assert_eq!(config.server_lease, Duration::from_secs(10));
     assert_eq!(config.log.level, "info");
@@ -149,6 +152,8 @@ fn what_is_out_of_bounds_is_refused_by_name() {
         ("--store-connect-timeout=0s", "store_connect_timeout is 0s: it must be 100ms to 1m"),
         ("--store-poll-interval=0ms", "store_poll_interval is 0s: it must be 1ms to 10s"),
         ("--label=", "label must be 1 to 255 bytes without control characters"),
+        ("--advertise=here", "advertise is \"here\": it must be host:port, or empty"),
+        ("--advertise=http://here:1", "advertise is \"http://here:1\": it must be host:port, or empty"),
         ("--log-level=tenure=loud", "log_level is \"tenure=loud\": "),
         ("--store-url=oracle://a:b@c", "store_url is \"oracle://a:***@c\": it must be sqlite:<file>, "),
     ];

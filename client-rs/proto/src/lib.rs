@@ -8,5 +8,11 @@ pub mod v1 {
     include!("generated/tenure.v1.rs");
 }
 
+/// What servers tell each other, of the package `tenure.internal.v1`: not for clients, and free to change.
+#[allow(clippy::all, clippy::pedantic, missing_docs)]
+pub mod internal {
+    include!("generated/tenure.internal.v1.rs");
+}
+
 /// The compiled contract (a `google.protobuf.FileDescriptorSet`), for server reflection.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!("generated/descriptors.binpb");

@@ -56,6 +56,7 @@ impl Cluster {
                 node: NodeOptions {
                     lease: Duration::from_secs(10),
                     label: format!("server-{number}"),
+                    address: String::new(),
                     reattach,
                     poll_interval: Duration::from_millis(20),
                     max_namespaces: 10,

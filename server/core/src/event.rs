@@ -198,6 +198,12 @@ pub enum Event {
         /// The home from now on.
         by: ServerId,
     },
+    /// A server does not wait any more for what it had passed to others: what of that was not decided before this event
+    /// never will be. Changes nothing else, and is there for the servers only.
+    PassesVoided {
+        /// The server that had passed it.
+        by: ServerId,
+    },
     /// The database lost the events after `after`, or may have: whatever was handed out there is void. This event's
     /// revision is beyond all of them.
     HistoryLost {
@@ -225,6 +231,7 @@ impl Event {
             | Self::SessionAttached { .. }
             | Self::SessionEnded { .. }
             | Self::ServerAdopted { .. }
+            | Self::PassesVoided { .. }
             | Self::HistoryLost { .. } => false,
         }
     }

@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use http::uri::Authority;
 use tracing_subscriber::EnvFilter;
 
 use super::show::redacted;
@@ -27,6 +28,12 @@ pub(super) fn check(layer: Layer, surroundings: &Surroundings) -> Result<Config,
     if label.is_empty() || label.len() > 255 || label.chars().any(char::is_control) {
         return Err(ConfigError("label must be 1 to 255 bytes without control characters".into()));
     }
+    let listen = layer.listen.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, 7420)));
+    let advertise = match layer.advertise {
+        Some(address) => checked_address(address)?,
+        None if listen.ip().is_unspecified() => format!("{}:{}", surroundings.host, listen.port()),
+        None => listen.to_string(),
+    };
     let longest = 365 * DAY;
     let max_ttl = span("max_ttl", layer.max_ttl, DAY, Duration::from_millis(100), longest)?;
     let level = layer.log_level.or_else(|| surroundings.variable("RUST_LOG")?.into_string().ok());
@@ -57,9 +64,10 @@ pub(super) fn check(layer: Layer, surroundings: &Surroundings) -> Result<Config,
             )?,
             migrate: layer.store_migrate.unwrap_or(true),
         },
-        listen: layer.listen.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, 7420))),
+        listen,
         admin_listen: layer.admin_listen.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, 7421))),
         label,
+        advertise,
         // A default above a smaller max_ttl would be a bound that nobody set.
         min_ttl: span("min_ttl", layer.min_ttl, max_ttl.min(Duration::from_millis(500)), lowest, max_ttl)?,
         max_ttl,
@@ -94,6 +102,16 @@ fn default_url(data_dir: &Path) -> Result<String, ConfigError> {
         return Err(ConfigError(format!("data_dir is {}: it must be UTF-8", data_dir.display())));
     };
     Ok(format!("sqlite:{file}"))
+}
+
+/// An address that others can be told, or none.
+fn checked_address(address: String) -> Result<String, ConfigError> {
+    let is_address = |authority: &Authority| authority.port().is_some() && !authority.as_str().contains('@');
+    match Authority::try_from(address.as_str()) {
+        _ if address.is_empty() => Ok(address),
+        Ok(authority) if is_address(&authority) && address.len() <= 255 => Ok(address),
+        _ => Err(ConfigError(format!("advertise is \"{address}\": it must be host:port, or empty"))),
+    }
 }
 
 fn check_url(url: &str) -> Result<(), ConfigError> {

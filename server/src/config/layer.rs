@@ -59,6 +59,9 @@ pub struct Layer {
     /// What people call this server [default: the host's name]
     #[arg(long, env = "TENURE_LABEL", value_name = "TEXT")]
     pub label: Option<String>,
+    /// Where other servers reach this one, HOST:PORT; empty: nowhere [default: listen, or the host's name and its port]
+    #[arg(long, env = "TENURE_ADVERTISE", value_name = "ADDRESS")]
+    pub advertise: Option<String>,
     /// The shortest TTL that a session may ask for [default: 500ms]
     #[arg(long, env = "TENURE_MIN_TTL", value_name = "DURATION")]
     pub min_ttl: Option<Span>,
@@ -121,6 +124,7 @@ impl Layer {
             listen: self.listen.or(below.listen),
             admin_listen: self.admin_listen.or(below.admin_listen),
             label: self.label.or(below.label),
+            advertise: self.advertise.or(below.advertise),
             min_ttl: self.min_ttl.or(below.min_ttl),
             max_ttl: self.max_ttl.or(below.max_ttl),
             server_lease: self.server_lease.or(below.server_lease),

@@ -38,6 +38,9 @@ pub struct Config {
     pub admin_listen: SocketAddr,
     /// What people call this server. 1 to 255 bytes without control characters. Default: the host's name.
     pub label: String,
+    /// Where the other servers reach this one, as host and port, 0 for the port of `listen`; empty if nowhere. Default:
+    /// `listen`, with the host's name if that stands for every address.
+    pub advertise: String,
     /// The shortest TTL that a session may ask for. 100 ms to `max_ttl`.
     pub min_ttl: Duration,
     /// The longest TTL that a session may ask for. `min_ttl` to 365 days.

@@ -22,6 +22,7 @@ impl fmt::Display for Config {
         text("listen", self.listen.to_string())?;
         text("admin_listen", self.admin_listen.to_string())?;
         text("label", self.label.clone())?;
+        text("advertise", self.advertise.clone())?;
         text("min_ttl", Span(self.min_ttl).to_string())?;
         text("max_ttl", Span(self.max_ttl).to_string())?;
         text("server_lease", Span(self.server_lease).to_string())?;

@@ -108,7 +108,8 @@ impl Assembly {
             | Event::SessionOpened(_)
             | Event::SessionAttached { .. }
             | Event::SessionEnded { .. }
-            | Event::ServerAdopted { .. } => {}
+            | Event::ServerAdopted { .. }
+            | Event::PassesVoided { .. } => {}
         }
     }
 

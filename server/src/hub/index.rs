@@ -111,6 +111,7 @@ impl Index {
                 | Event::SessionAttached { .. }
                 | Event::SessionEnded { .. }
                 | Event::ServerAdopted { .. }
+                | Event::PassesVoided { .. }
                 | Event::HistoryLost { .. } => {}
             }
         }

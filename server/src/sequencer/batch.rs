@@ -3,16 +3,20 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tenure_core::{Command, Outcome, Recorded, Rejection, Revision};
+use tenure_core::{Command, Event, Outcome, Recorded, Rejection, Revision};
 use tokio::time::{Instant, sleep_until};
 
+use super::passing::{Taken, tell_pauses};
 use super::run::Sequencer;
 use super::work::{Asker, Work};
 use super::{Attendance, Decided, Refusal};
-use crate::store::{Batch, StoreError};
+use crate::store::{Batch, Store, StoreError};
 
 /// Between two tries to find out what became of an append: first, and at the most.
 const RETRY: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
+
+/// For so long what another server has committed may be on its way here.
+const ON_THE_WAY: Duration = Duration::from_millis(50);
 
 /// How an append ended.
 enum Appended {
@@ -25,30 +29,37 @@ enum Appended {
 }
 
 /// What came of a command, and the revision before it.
-type Decision = (Result<Outcome, Rejection>, Revision);
+pub(super) type Decision = (Result<Outcome, Rejection>, Revision);
 
 impl Sequencer {
     /// Carries out a batch: to a commit, or to a refusal of everything in it.
-    pub(super) async fn carry_out(&mut self, work: Work) {
-        if work.commands.is_empty() && work.readers.is_empty() {
-            if let Err(error) = self.catch_up().await {
-                tracing::debug!(namespace = %self.replica.name, %error, "cannot follow the log");
-            }
-            return;
+    pub(super) async fn carry_out(&mut self, mut work: Work) {
+        if work.asks_nothing() {
+            return self.look_after_head(work.catch_up).await;
         }
+        let mut is_first = true;
         loop {
+            match self.pass(work) {
+                Some(own) => work = own,
+                None => return,
+            }
+            if std::mem::take(&mut is_first) {
+                work = self.take_back_before(work).await;
+            }
+            if let Err(error) = self.admit(&mut work).await {
+                return self.refuse(work, &error);
+            }
             let previous = self.replica.table.revision();
             let mut events = Vec::new();
-            let decisions: Vec<Decision> = work
-                .commands
-                .iter()
-                .map(|(command, _)| {
-                    let before = self.replica.table.revision();
-                    (self.replica.table.decide(command.clone(), &mut events), before)
-                })
-                .collect();
+            let decisions = self.decide_all(&work, &mut events);
             if events.is_empty() {
                 self.replica.table.commit();
+                if self.passing.unsettled {
+                    match self.void().await {
+                        Ok(()) => continue,
+                        Err(error) => return self.refuse(work, &error),
+                    }
+                }
                 match self.confirm().await {
                     Ok(()) if self.replica.table.revision() == previous => {
                         let attendances = self.attend(&work, &decisions);
@@ -59,15 +70,19 @@ impl Sequencer {
                 }
             }
             self.replica.desk.lock().tell_pauses(&mut events);
+            tell_pauses(&work, &mut events);
             let batch = Arc::new(self.batch(previous, events));
             match self.append(&batch).await {
                 Appended::Committed => {
                     self.replica.table.commit();
                     let attendances = self.attend(&work, &decisions);
-                    self.replica.took(batch);
+                    self.replica.took(batch.clone());
+                    self.passing.settled();
+                    note_places(&mut work, &decisions);
+                    self.passing.followers.tell(Some(&batch), &work.taken, self.replica.rows.up_to());
+                    work.taken.clear();
                     // A session that has just come here brings waits that nobody attends to; these are attended to.
                     self.replica.desk.attend(attendances.iter().flatten().map(Attendance::claim));
-                    self.mine = true;
                     return self.answer(work, decisions, attendances);
                 }
                 Appended::Lost => {
@@ -108,9 +123,67 @@ impl Sequencer {
             }
         }
         if self.replica.table.revision() != before {
-            self.mine = false;
+            self.passing.not_alone();
         }
         Ok(())
+    }
+
+    /// Decides all of the work on top of each other.
+    pub(super) fn decide_all(&mut self, work: &Work, events: &mut Vec<Recorded>) -> Vec<Decision> {
+        let table = &mut self.replica.table;
+        let decide = |(command, _): &(Command, Asker)| {
+            let before = table.revision();
+            (table.decide(command.clone(), events), before)
+        };
+        work.commands.iter().map(decide).collect()
+    }
+
+    /// Appends that what was passed is void, with nothing else to append.
+    async fn void(&mut self) -> Result<(), StoreError> {
+        let previous = self.replica.table.revision();
+        let event = Event::PassesVoided { by: self.settings.me };
+        let batch = Arc::new(self.batch(previous, vec![Recorded { revision: previous.next(), event }]));
+        match self.append(&batch).await {
+            Appended::Committed => {
+                self.replica.take_over(batch.clone());
+                self.passing.settled();
+                self.passing.followers.tell(Some(&batch), &[], self.replica.rows.up_to());
+                Ok(())
+            }
+            Appended::Lost => self.catch_up().await,
+            Appended::Unavailable(reason) => Err(StoreError::Unavailable(reason)),
+            Appended::Unknown => Err(StoreError::OutcomeUnknown("stopping".to_owned())),
+        }
+    }
+
+    /// Another server may have appended up to this head. If it tells of what it commits, that is on the way: then the store is
+    /// read only if it does not come.
+    async fn look_after_head(&mut self, head: Option<Revision>) {
+        let (revision, now) = (self.replica.table.revision(), Instant::now());
+        if head == Some(revision) {
+            return;
+        }
+        if let Some(head) = head.filter(|head| *head > revision && self.is_told()) {
+            let (awaited, since) = *self.awaited.get_or_insert((head, now));
+            if awaited <= revision {
+                self.awaited = Some((head, now));
+                return;
+            }
+            if now < since + ON_THE_WAY {
+                return;
+            }
+        }
+        self.awaited = None;
+        if let Err(error) = self.catch_up().await {
+            tracing::debug!(namespace = %self.replica.name, %error, "cannot follow the log");
+        }
+    }
+
+    /// This server stops: what it has passed is not waited for.
+    pub(super) fn forsake(&mut self) {
+        while let Some(work) = self.passing.forsaken() {
+            self.refuse(work, &StoreError::OutcomeUnknown("stopping".to_owned()));
+        }
     }
 
     fn batch(&mut self, previous: Revision, events: Vec<Recorded>) -> Batch {
@@ -124,7 +197,7 @@ impl Sequencer {
     /// Appends a batch, however often it takes to know what became of it.
     async fn append(&mut self, batch: &Batch) -> Appended {
         let store = self.replica.store.clone();
-        let notify = self.settings.others_live.load(std::sync::atomic::Ordering::Relaxed);
+        let notify = !self.settings.others.all(|server| self.passing.followers.include(server));
         let mut unknown = false;
         let mut pause = RETRY.0;
         loop {
@@ -132,7 +205,7 @@ impl Sequencer {
                 Ok(()) => return Appended::Committed,
                 Err(StoreError::Conflict | StoreError::Compacted(_)) if !unknown => return Appended::Lost,
                 Err(StoreError::Conflict | StoreError::Compacted(_)) => {
-                    if let Ok(found) = self.is_in_log(batch).await {
+                    if let Ok(found) = is_in_log(&*store, batch).await {
                         return if found { Appended::Committed } else { Appended::Lost };
                     }
                 }
@@ -142,6 +215,8 @@ impl Sequencer {
                         tracing::warn!(namespace = %batch.namespace, reason, "finding out whether a batch was committed");
                     }
                     unknown = true;
+                    // They need not wait for what becomes of it.
+                    self.passing.followers.let_go();
                 }
             }
             if self.cancel.is_cancelled() {
@@ -149,17 +224,6 @@ impl Sequencer {
             }
             self.turn_away_until(Instant::now() + pause).await;
             pause = (pause * 2).min(RETRY.1);
-        }
-    }
-
-    async fn is_in_log(&self, batch: &Batch) -> Result<bool, StoreError> {
-        match self.replica.store.read(&batch.namespace, batch.previous, 1).await {
-            Ok(tail) => {
-                let first = tail.batches.first();
-                Ok(first.is_some_and(|first| first.server == batch.server && first.number == batch.number))
-            }
-            Err(StoreError::Compacted(_)) => Ok(false),
-            Err(error) => Err(error),
         }
     }
 
@@ -182,7 +246,7 @@ impl Sequencer {
 
     /// Attends to new claims on behalf of their callers. Before the events are told of: a later command of the same batch may
     /// have granted or ended what an earlier one asked for.
-    fn attend(&self, work: &Work, decisions: &[Decision]) -> Vec<Option<Attendance>> {
+    pub(super) fn attend(&self, work: &Work, decisions: &[Decision]) -> Vec<Option<Attendance>> {
         let mut desk = self.replica.desk.lock();
         let mut attended = |((command, asker), (outcome, before)): (&(Command, Asker), &Decision)| {
             if !asker.is_caller() || !matches!(command, Command::Acquire { .. }) {
@@ -192,7 +256,8 @@ impl Sequencer {
                 Ok(Outcome::Waiting { claim, .. }) => Some(desk.await_grant(&self.replica.desk, claim.id)),
                 // A hold from before is known to its holder, unless nobody was there when it was granted.
                 Ok(Outcome::Held { claim, .. }) => {
-                    desk.receive(&self.replica.desk, claim.id, claim.token() > Some(*before))
+                    let before = work.passed_after.map_or(*before, |after| after.min(*before));
+                    desk.receive(&self.replica.desk, claim.id, claim.token() > Some(before))
                 }
                 _ => None,
             }
@@ -200,7 +265,11 @@ impl Sequencer {
         work.commands.iter().zip(decisions).map(&mut attended).collect()
     }
 
-    fn answer(&mut self, work: Work, decisions: Vec<Decision>, attendances: Vec<Option<Attendance>>) {
+    pub(super) fn answer(&mut self, mut work: Work, decisions: Vec<Decision>, attendances: Vec<Option<Attendance>>) {
+        if !work.taken.is_empty() {
+            note_places(&mut work, &decisions);
+            self.passing.followers.tell(None, &work.taken, self.replica.rows.up_to());
+        }
         let Work { commands, readers, mut tellings, .. } = work;
         let revision = self.replica.table.revision();
         let decided = decisions.into_iter().zip(attendances);
@@ -214,11 +283,15 @@ impl Sequencer {
         }
     }
 
-    fn refuse(&mut self, work: Work, error: &StoreError) {
+    fn refuse(&mut self, mut work: Work, error: &StoreError) {
         let refusal = match error {
             StoreError::OutcomeUnknown(_) => Refusal::OutcomeUnknown,
+            // Whoever has it may have decided it.
+            _ if work.passed_after.is_some() => Refusal::OutcomeUnknown,
             error => Refusal::Unavailable(error.to_string()),
         };
+        work.taken.iter_mut().for_each(Taken::refuse);
+        self.passing.followers.tell(None, &work.taken, self.replica.rows.up_to());
         let Work { commands, readers, mut tellings, .. } = work;
         for (command, asker) in commands {
             match asker {
@@ -230,5 +303,25 @@ impl Sequencer {
         for reader in readers {
             reader(Err(refusal.clone()));
         }
+    }
+}
+
+/// Notes in the passes at which revision each of their commands was decided.
+fn note_places(work: &mut Work, decisions: &[Decision]) {
+    for ((_, asker), (_, before)) in work.commands.iter().zip(decisions) {
+        if let Asker::Peer(place) = asker {
+            work.taken[*place].places.push(*before);
+        }
+    }
+}
+
+async fn is_in_log(store: &dyn Store, batch: &Batch) -> Result<bool, StoreError> {
+    match store.read(&batch.namespace, batch.previous, 1).await {
+        Ok(tail) => {
+            let first = tail.batches.first();
+            Ok(first.is_some_and(|first| first.server == batch.server && first.number == batch.number))
+        }
+        Err(StoreError::Compacted(_)) => Ok(false),
+        Err(error) => Err(error),
     }
 }

@@ -7,6 +7,7 @@
 mod attendance;
 mod batch;
 mod desk;
+pub mod passing;
 mod replica;
 mod rows;
 mod run;
@@ -15,7 +16,7 @@ mod work;
 use std::sync::Arc;
 
 use tenure_core::{
-    ClaimSpec, Command, EndReason, NotKept, Outcome, Rejection, Renewals, Revision, StreamId, Table, Text,
+    ClaimSpec, Command, EndReason, NotKept, Outcome, Rejection, Renewals, Revision, ServerId, StreamId, Table, Text,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -26,6 +27,7 @@ use crate::store::Store;
 pub use attendance::{Attendance, WaitEnd};
 use desk::SharedDesk;
 pub use desk::{Notice, Notices, StreamEnd};
+use passing::{News, Pass};
 pub use run::{Settings, start};
 
 /// Why a namespace does not do what it was asked.
@@ -93,8 +95,12 @@ enum Request {
     DecideAll { commands: Vec<(Tag, Command)>, outcomes: Outcomes },
     /// Show the table as it is at the log's head.
     Read(Reader),
-    /// Another server may have appended.
-    CatchUp,
+    /// Decide what another server passed.
+    Take { server: ServerId, pass: Pass },
+    /// Tell another server of all that is committed here from now on.
+    Follow { server: ServerId, reply: oneshot::Sender<mpsc::Receiver<News>> },
+    /// Another server may have appended: the head is here.
+    CatchUp(Revision),
 }
 
 /// A namespace of this server.
@@ -171,10 +177,28 @@ impl Namespace {
         answer.await.map_err(|_| Refusal::Draining)?
     }
 
-    /// Lets the sequencer look whether another server has appended.
-    pub(crate) fn catch_up(&self) {
+    /// Tells another server of all that is committed here from now on, until that is dropped or does not keep up.
+    ///
+    /// # Errors
+    /// If this server goes on no longer.
+    pub async fn follow(&self, server: ServerId) -> Result<mpsc::Receiver<News>, Refusal> {
+        let (reply, answer) = oneshot::channel();
+        self.requests.send(Request::Follow { server, reply }).await.map_err(|_| Refusal::Draining)?;
+        answer.await.map_err(|_| Refusal::Draining)
+    }
+
+    /// Decides what another server passed, if it may be. The verdict is told to it as a follower.
+    ///
+    /// # Errors
+    /// If this server goes on no longer.
+    pub async fn take(&self, server: ServerId, pass: Pass) -> Result<(), Refusal> {
+        self.requests.send(Request::Take { server, pass }).await.map_err(|_| Refusal::Draining)
+    }
+
+    /// Lets the sequencer look at what another server has appended: the head was seen at this revision.
+    pub(crate) fn catch_up(&self, head: Revision) {
         // If the queue is full, it will look anyway.
-        let _ = self.requests.try_send(Request::CatchUp);
+        let _ = self.requests.try_send(Request::CatchUp(head));
     }
 
     /// Renews a session that has its home here, without asking whether it still has: only for callers who know. It then lives

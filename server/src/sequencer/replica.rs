@@ -1,8 +1,10 @@
 //! The replica: this server's table of a namespace, and how it follows the log.
 
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use tenure_core::{Event, Recorded, Revision, Table, Text};
+use tenure_core::{Event, Recorded, Revision, ServerId, Table, Text};
+use tokio::time::Instant;
 
 use super::desk::SharedDesk;
 use super::rows::RowsBehind;
@@ -15,6 +17,9 @@ const READ: usize = 10_000;
 /// How far back before the rows history is read at start, so that refusals can be explained as before.
 const RECALL: u64 = 2_000;
 
+/// Of so many servers the last batch is known.
+const WRITERS: usize = 1_000;
+
 pub(super) struct Replica {
     pub(super) name: Text,
     pub(super) store: Arc<dyn Store>,
@@ -24,6 +29,14 @@ pub(super) struct Replica {
     pub(super) rows: RowsBehind,
     /// The highest revision that this server has ever seen here.
     seen: Revision,
+    /// Who wrote the last batch.
+    pub(super) last_writer: Option<ServerId>,
+    /// Those who wrote lately, and when this table came to show it.
+    pub(super) writers: BTreeMap<ServerId, Instant>,
+    /// The last batch of each server among those that this table was brought to its revision by ...
+    last_of: HashMap<ServerId, Revision>,
+    /// ... which are all of them after this revision.
+    last_of_since: Revision,
 }
 
 /// What is to be appended after the database lost (or may have lost) history.
@@ -35,7 +48,8 @@ pub(super) struct Loss {
 impl Replica {
     pub(super) fn new(name: Text, store: Arc<dyn Store>, desk: SharedDesk, hub: Arc<Hub>) -> Self {
         let (table, rows, seen) = (Table::default(), RowsBehind::default(), Revision(0));
-        Self { name, store, table, desk, hub, rows, seen }
+        let (last_writer, writers, last_of, last_of_since) = (None, BTreeMap::new(), HashMap::new(), Revision(0));
+        Self { name, store, table, desk, hub, rows, seen, last_writer, writers, last_of, last_of_since }
     }
 
     /// Takes over a committed batch that this table does not show yet.
@@ -49,21 +63,47 @@ impl Replica {
     /// A committed batch is shown by this table now: lets everybody know.
     pub(super) fn took(&mut self, batch: Arc<Batch>) {
         self.seen = self.seen.max(batch.revision());
+        self.note_writer(&batch);
         self.rows.touched(&batch.events, &self.table);
         self.desk.lock().observe(&batch.events, &self.table);
         self.hub.publish(batch, &self.table);
     }
 
+    fn note_writer(&mut self, batch: &Batch) {
+        self.last_writer = Some(batch.server);
+        self.writers.insert(batch.server, Instant::now());
+        if self.last_of.len() >= WRITERS {
+            self.last_of.clear();
+            self.last_of_since = batch.previous;
+        }
+        self.last_of.insert(batch.server, batch.revision());
+        for recorded in &batch.events {
+            if let Event::ServerAdopted { dead, .. } = &recorded.event {
+                self.last_of.insert(*dead, batch.revision());
+            }
+        }
+    }
+
+    /// Whether this table has come to its revision from `after` or earlier with no batch of that server, and no adoption of
+    /// what it left behind.
+    pub(super) fn has_nothing_of(&self, server: ServerId, after: Revision) -> bool {
+        let since = after >= self.last_of_since && after <= self.table.revision();
+        since && self.last_of.get(&server).is_none_or(|last| *last <= after)
+    }
+
     /// Loads the rows. The log after them is read by [`Self::follow`].
     pub(super) async fn load(&mut self) -> Result<(), StoreError> {
         let rows = self.store.load(&self.name).await?;
-        self.seen = self.seen.max(self.table.revision());
-        self.rows = RowsBehind::at(rows.revision);
         let revision = rows.revision;
         // A million claims take seconds, in which others want to be renewed.
         let restore = move || Table::restore(rows.revision, rows.sessions, rows.claims, rows.settings, rows.groups);
         let restored = tokio::task::spawn_blocking(restore).await;
-        self.table = restored.map_err(|error| StoreError::Unavailable(error.to_string()))?;
+        let restored = restored.map_err(|error| StoreError::Unavailable(error.to_string()))?;
+        self.seen = self.seen.max(self.table.revision());
+        self.rows = RowsBehind::at(revision);
+        self.table = restored;
+        self.last_of.clear();
+        self.last_of_since = revision;
         self.recall(revision).await?;
         self.hub.reset(&self.table);
         self.desk.lock().reconcile(&self.table);

@@ -24,6 +24,11 @@ impl RowsBehind {
         Self { saved, ..Self::default() }
     }
 
+    /// Up to where the rows are known to sum up the log.
+    pub(super) fn up_to(&self) -> Revision {
+        self.saved
+    }
+
     /// Whether the rows are behind the table.
     pub(super) fn behind(&self, table: &Table) -> bool {
         self.saved < table.revision()
@@ -66,7 +71,7 @@ impl RowsBehind {
                     let lingering = table.claims().filter(|claim| matches!(claim.state, ClaimState::Lingering { .. }));
                     self.claims.extend(lingering.map(|claim| (claim.id, at)));
                 }
-                Event::HistoryLost { .. } => {}
+                Event::PassesVoided { .. } | Event::HistoryLost { .. } => {}
             }
         }
     }

@@ -1,7 +1,6 @@
 //! The sequencer's loop.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use tenure_core::{Command, Revision, ServerId, Text};
@@ -11,11 +10,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::desk::SharedDesk;
+use super::passing::{Passing, Peers};
 use super::replica::Replica;
 use super::work::Work;
 use super::{Namespace, Request};
 use crate::hub::Hub;
 use crate::lease::Lease;
+use crate::others::Others;
 use crate::store::{Store, StoreError};
 
 /// How many requests may queue up before their senders are held back.
@@ -42,8 +43,10 @@ pub struct Settings {
     pub reattach: Duration,
     /// This server's lease.
     pub lease: Arc<Lease>,
-    /// Whether other servers live, who should be told of changes.
-    pub others_live: Arc<AtomicBool>,
+    /// The other servers that live, who should be told of changes.
+    pub others: Arc<Others>,
+    /// The ways to them, if there are any.
+    pub peers: Option<Arc<dyn Peers>>,
     /// Ends the sequencers.
     pub cancel: CancellationToken,
 }
@@ -55,8 +58,9 @@ pub(super) struct Sequencer {
     pub(super) cancel: CancellationToken,
     /// The number of the last batch of this server in this namespace.
     pub(super) number: u64,
-    /// Whether this server appended last.
-    pub(super) mine: bool,
+    pub(super) passing: Passing,
+    /// A head that others tell of what is appended up to, which this server is not at, and since when.
+    pub(super) awaited: Option<(Revision, Instant)>,
     /// The write of rows that is under way, and the revision it brings them to.
     saving: Option<(Revision, JoinHandle<Result<(), StoreError>>)>,
     /// Since when the rows are behind.
@@ -79,8 +83,17 @@ pub async fn start(
     let cancel = settings.cancel.clone();
     let ended = cancel.clone();
     let lease = settings.lease.clone();
-    let mut sequencer =
-        Sequencer { settings, replica, requests, cancel, number: 0, mine: false, saving: None, behind_since: None };
+    let mut sequencer = Sequencer {
+        settings,
+        replica,
+        requests,
+        cancel,
+        number: 0,
+        passing: Passing::default(),
+        awaited: None,
+        saving: None,
+        behind_since: None,
+    };
     sequencer.replica.load().await?;
     sequencer.catch_up().await?;
     let running = tokio::spawn(sequencer.run());
@@ -93,8 +106,10 @@ impl Sequencer {
             if !work.is_empty() {
                 self.carry_out(work).await;
             }
+            self.link_to_writers();
             self.save_behind().await;
         }
+        self.forsake();
         self.save_last().await;
     }
 
@@ -102,29 +117,53 @@ impl Sequencer {
     /// arrived. In this order: nobody is told that a claim is there which is given up in the same batch.
     async fn gather(&mut self) -> Option<Work> {
         let until = Instant::now() + self.pause();
+        let until = self.passing.until().map_or(until, |patience| patience.min(until));
+        let has_room = self.has_room();
         let first = tokio::select! {
             biased;
             () = self.cancel.cancelled() => return None,
-            request = self.requests.recv() => Some(request?),
+            Some(heard) = self.passing.word() => {
+                self.hear(heard).await;
+                None
+            }
+            request = self.requests.recv(), if has_room => Some(request?),
             () = tokio::time::sleep_until(until) => None,
         };
         if first.is_some() {
             // Others may be about to ask, who were answered by the same batch.
             tokio::task::yield_now().await;
         }
-        let mut work = Work::default();
+        self.lose_patience();
+        let has_room = self.has_room();
+        let mut work = self.passing.owed().unwrap_or_default();
         for command in self.due() {
             work.push_due(command);
         }
         if let Some(first) = first {
-            work.push(first);
+            self.add(first, &mut work);
         }
-        while !work.is_full()
+        while has_room
+            && !work.is_full()
             && let Ok(request) = self.requests.try_recv()
         {
-            work.push(request);
+            self.add(request, &mut work);
         }
         Some(work)
+    }
+
+    fn add(&mut self, request: Request, work: &mut Work) {
+        match request {
+            Request::Follow { server, reply } => {
+                // Who has gone does not follow.
+                let _ = reply.send(self.passing.followers.add(server));
+            }
+            request => work.push(request),
+        }
+    }
+
+    /// Whether this server appended last.
+    fn is_writer(&self) -> bool {
+        self.replica.last_writer == Some(self.settings.me)
     }
 
     fn pause(&self) -> Duration {
@@ -152,7 +191,7 @@ impl Sequencer {
         if self.saving.is_some() || !self.replica.rows.behind(&self.replica.table) {
             return;
         }
-        let wait = if self.mine { SAVE } else { SAVE_FOR_OTHERS };
+        let wait = if self.is_writer() { SAVE } else { SAVE_FOR_OTHERS };
         let now = Instant::now();
         if now < *self.behind_since.get_or_insert(now) + wait {
             return;
@@ -182,7 +221,7 @@ impl Sequencer {
     /// A server that stops leaves the rows up to date, so that the next one starts fast.
     async fn save_last(&mut self) {
         self.finish_saving().await;
-        if self.mine && self.replica.rows.behind(&self.replica.table) {
+        if self.is_writer() && self.replica.rows.behind(&self.replica.table) {
             let changes = self.replica.rows.changes(&self.replica.table);
             if let Err(error) = self.replica.store.save(&self.replica.name, &changes).await {
                 tracing::debug!(namespace = %self.replica.name, %error, "rows stay behind the log");

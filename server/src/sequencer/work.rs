@@ -1,7 +1,8 @@
 //! Work: what is carried out in one batch, and who is told what came of it.
 
-use tenure_core::{Command, Text};
+use tenure_core::{Command, Revision, Text};
 
+use super::passing::Taken;
 use super::{Decisions, Outcomes, Reader, Refusal, Reply, Request, Tag, Told};
 
 /// The most commands in one batch, but for the last request that is taken into it.
@@ -18,12 +19,14 @@ pub(super) enum Asker {
     Call(Reply),
     /// A stream, by its place in the work.
     Stream(usize, Tag),
+    /// Another server, which passed it, by the place of the pass in the work.
+    Peer(usize),
 }
 
 impl Asker {
     /// Whether somebody is there to receive what is granted.
     pub(super) fn is_caller(&self) -> bool {
-        !matches!(self, Self::Home)
+        !matches!(self, Self::Home | Self::Peer(_))
     }
 }
 
@@ -33,7 +36,12 @@ pub(super) struct Work {
     pub(super) commands: Vec<(Command, Asker)>,
     pub(super) readers: Vec<Reader>,
     pub(super) tellings: Tellings,
-    catch_up: bool,
+    /// What other servers have passed.
+    pub(super) taken: Vec<Taken>,
+    /// If this was passed to another server: the revision that this server was at, when it was for the first time.
+    pub(super) passed_after: Option<Revision>,
+    /// The head that was seen, if another server may have appended.
+    pub(super) catch_up: Option<Revision>,
     /// What the commands attach, in bytes.
     bytes: usize,
 }
@@ -47,7 +55,7 @@ impl Tellings {
     /// is dropped.
     pub(super) fn tell(&mut self, asker: Asker, told: Told) {
         match asker {
-            Asker::Home => {}
+            Asker::Home | Asker::Peer(_) => {}
             Asker::Call(reply) => {
                 let _ = reply.send(told);
             }
@@ -75,7 +83,15 @@ impl Work {
                 }
             }
             Request::Read(reader) => self.readers.push(reader),
-            Request::CatchUp => self.catch_up = true,
+            Request::Take { server, pass } => {
+                let (taken, commands) = Taken::new(server, pass);
+                self.taken.push(taken);
+                for command in commands {
+                    self.add(command, Asker::Peer(self.taken.len() - 1));
+                }
+            }
+            Request::CatchUp(head) => self.catch_up = Some(head),
+            Request::Follow { .. } => {}
         }
     }
 
@@ -84,13 +100,34 @@ impl Work {
         self.add(command, Asker::Home);
     }
 
+    /// Adds what was to be done after this.
+    pub(super) fn join(&mut self, later: Self) {
+        let (streams, passes) = (self.tellings.0.len(), self.taken.len());
+        self.tellings.0.extend(later.tellings.0);
+        self.taken.extend(later.taken);
+        self.commands.extend(later.commands.into_iter().map(|(command, asker)| match asker {
+            Asker::Stream(place, tag) => (command, Asker::Stream(place + streams, tag)),
+            Asker::Peer(place) => (command, Asker::Peer(place + passes)),
+            asker => (command, asker),
+        }));
+        self.readers.extend(later.readers);
+        self.passed_after = self.passed_after.into_iter().chain(later.passed_after).min();
+        self.catch_up = later.catch_up.or(self.catch_up);
+        self.bytes += later.bytes;
+    }
+
     fn add(&mut self, command: Command, asker: Asker) {
         self.bytes += attached_bytes(&command);
         self.commands.push((command, asker));
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.commands.is_empty() && self.readers.is_empty() && !self.catch_up
+        self.asks_nothing() && self.catch_up.is_none()
+    }
+
+    /// Whether nobody waits for anything in it.
+    pub(super) fn asks_nothing(&self) -> bool {
+        self.commands.is_empty() && self.readers.is_empty() && self.taken.is_empty()
     }
 
     /// Whether what is there is enough for one batch: in number, and in what a database takes in one statement.
@@ -111,7 +148,8 @@ impl Request {
                 drop(outcomes.send(decisions));
             }
             Self::Read(reader) => reader(Err(refusal.clone())),
-            Self::CatchUp => {}
+            // Who passed it sees that it is let go.
+            Self::Take { .. } | Self::Follow { .. } | Self::CatchUp(_) => {}
         }
     }
 }

@@ -3,8 +3,8 @@
 
 mod acquire;
 mod blocked;
-mod bounds;
-mod convert;
+pub(crate) mod bounds;
+pub(crate) mod convert;
 mod groups;
 mod grpc;
 mod handoff;
@@ -66,6 +66,11 @@ impl Api {
     fn node(&self) -> Result<Arc<Node>, Problem> {
         let starting = || Problem::Refused(Refusal::Unavailable("this server has not registered there yet".to_owned()));
         self.0.node.load_full().ok_or_else(starting)
+    }
+
+    /// The node, if there is one.
+    pub(crate) fn current_node(&self) -> Option<Arc<Node>> {
+        self.0.node.load_full()
     }
 
     fn ttl(&self) -> TtlBounds {

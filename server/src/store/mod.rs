@@ -22,6 +22,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tenure_core::{Claim, Event, Group, LockSettings, Recorded, Revision, ServerId, Session, Text};
 
+pub(crate) use codec::{decode_events, encode_events};
 pub use memory::{Fault, Hold, MemoryDatabase, MemoryStore};
 pub use migrations::{migrate, pending_migrations};
 pub use options::{OpenError, StoreOptions, open};
@@ -172,8 +173,10 @@ pub struct Presence {
     pub beat: u64,
     /// How long others wait for the beat to change before they mark the server dead.
     pub lease: Duration,
-    /// Host and address, for people.
+    /// What people call it.
     pub label: String,
+    /// Where the other servers reach it, as host and port; empty if nowhere.
+    pub address: String,
     /// Whether it was marked dead.
     pub dead: bool,
 }

@@ -166,9 +166,9 @@ macro_rules! statements {
                 FROM JSON_TABLE(?, '$[*]' COLUMNS (group_id BIGINT PATH '$.group_id', number BIGINT PATH '$.number', \
                 session LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.session', opened BIGINT PATH '$.opened', owner LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.owner', \
                 metadata LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.metadata', assignment LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.assignment')) AS r",
-            beat: "UPDATE servers SET beat = ?, lease_ms = ?, label = ? WHERE id = ? AND NOT dead",
-            register: "INSERT IGNORE INTO servers (id, beat, lease_ms, label, dead) VALUES (?, ?, ?, ?, FALSE)",
-            servers: "SELECT id, beat, lease_ms, label, CASE WHEN dead THEN 1 ELSE 0 END FROM servers ORDER BY id",
+            beat: "UPDATE servers SET beat = ?, lease_ms = ?, label = ?, address = ? WHERE id = ? AND NOT dead",
+            register: "INSERT IGNORE INTO servers (id, beat, lease_ms, label, address, dead) VALUES (?, ?, ?, ?, ?, FALSE)",
+            servers: "SELECT id, beat, lease_ms, label, address, CASE WHEN dead THEN 1 ELSE 0 END FROM servers ORDER BY id",
             mark_dead: "UPDATE servers SET dead = TRUE WHERE id = ? AND beat = ?",
             outlive: "UPDATE servers SET dead = TRUE WHERE id <> ? AND NOT dead",
             forget: "DELETE s FROM JSON_TABLE(?, '$[*]' COLUMNS (k BIGINT PATH '$')) AS j \

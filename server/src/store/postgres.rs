@@ -185,10 +185,10 @@ macro_rules! statements {
                 assignment) SELECT $1, group_id, number, session, opened, owner, metadata, assignment \
                 FROM jsonb_to_recordset($2::jsonb) AS r (group_id bigint, number bigint, session text, opened bigint, \
                 owner text, metadata text, assignment text)",
-            beat: "UPDATE servers SET beat = $1, lease_ms = $2, label = $3 WHERE id = $4 AND NOT dead",
-            register: "INSERT INTO servers (id, beat, lease_ms, label, dead) VALUES ($1, $2, $3, $4, FALSE) \
+            beat: "UPDATE servers SET beat = $1, lease_ms = $2, label = $3, address = $4 WHERE id = $5 AND NOT dead",
+            register: "INSERT INTO servers (id, beat, lease_ms, label, address, dead) VALUES ($1, $2, $3, $4, $5, FALSE) \
                 ON CONFLICT DO NOTHING",
-            servers: "SELECT id, beat, lease_ms, label, CASE WHEN dead THEN 1 ELSE 0 END FROM servers ORDER BY id",
+            servers: "SELECT id, beat, lease_ms, label, address, CASE WHEN dead THEN 1 ELSE 0 END FROM servers ORDER BY id",
             mark_dead: "UPDATE servers SET dead = TRUE WHERE id = $1 AND beat = $2",
             outlive: "UPDATE servers SET dead = TRUE WHERE id <> $1 AND NOT dead",
             forget: "DELETE FROM servers WHERE id IN \

@@ -108,7 +108,8 @@ fn presence(row: &Row) -> Result<Presence, Failure> {
         beat: row.int(1)?.cast_unsigned(),
         lease: Duration::from_millis(number(row, 2)?),
         label: row.text(3)?.to_owned(),
-        dead: row.int(4)? == 1,
+        address: row.text(4)?.to_owned(),
+        dead: row.int(5)? == 1,
     })
 }
 
@@ -388,13 +389,14 @@ impl Store for SqlStore {
         let sql = connection.sql().map_err(unavailable)?;
         let id = int(own.server.0);
         let lease = Arg::Int(i64::try_from(own.lease.as_millis()).unwrap_or(i64::MAX));
-        let label = Arg::Text(&own.label);
+        let (label, address) = (Arg::Text(&own.label), Arg::Text(&own.address));
         if self.exclusive {
             connection.execute(sql.outlive, &[id]).await.map_err(uncertain)?;
         }
-        let beaten = connection.execute(sql.beat, &[int(own.beat), lease, label, id]).await.map_err(uncertain)?;
+        let beaten =
+            connection.execute(sql.beat, &[int(own.beat), lease, label, address, id]).await.map_err(uncertain)?;
         if beaten == 0 && own.beat == FIRST_BEAT {
-            connection.execute(sql.register, &[id, int(own.beat), lease, label]).await.map_err(uncertain)?;
+            connection.execute(sql.register, &[id, int(own.beat), lease, label, address]).await.map_err(uncertain)?;
         }
         let found = connection.fetch(sql.servers, &[]).await.map_err(unavailable)?;
         found.iter().map(presence).collect::<Result<_, _>>().map_err(unavailable)

@@ -96,9 +96,9 @@ static STATEMENTS: Statements = Statements {
     insert_members: "INSERT INTO group_members (namespace, group_id, number, session, opened, owner, metadata, assignment) \
         SELECT ?, value ->> 'group_id', value ->> 'number', value ->> 'session', value ->> 'opened', value ->> 'owner', \
         value ->> 'metadata', value ->> 'assignment' FROM json_each(?)",
-    beat: "UPDATE servers SET beat = ?, lease_ms = ?, label = ? WHERE id = ? AND NOT dead",
-    register: "INSERT INTO servers (id, beat, lease_ms, label, dead) VALUES (?, ?, ?, ?, FALSE) ON CONFLICT DO NOTHING",
-    servers: "SELECT id, beat, lease_ms, label, CASE WHEN dead THEN 1 ELSE 0 END FROM servers ORDER BY id",
+    beat: "UPDATE servers SET beat = ?, lease_ms = ?, label = ?, address = ? WHERE id = ? AND NOT dead",
+    register: "INSERT INTO servers (id, beat, lease_ms, label, address, dead) VALUES (?, ?, ?, ?, ?, FALSE) ON CONFLICT DO NOTHING",
+    servers: "SELECT id, beat, lease_ms, label, address, CASE WHEN dead THEN 1 ELSE 0 END FROM servers ORDER BY id",
     mark_dead: "UPDATE servers SET dead = TRUE WHERE id = ? AND beat = ?",
     outlive: "UPDATE servers SET dead = TRUE WHERE id <> ? AND NOT dead",
     forget: "DELETE FROM servers WHERE id IN (SELECT value FROM json_each(?)) AND dead",

@@ -2,10 +2,13 @@
 
 #![allow(dead_code)]
 
+pub mod peers;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use peers::LabPeers;
 use tenure_core::{AskedMode, Command, Opening, Outcome, Revision, Text};
 use tenure_server::clock::Clock;
 use tenure_server::node::{Node, NodeOptions};
@@ -49,18 +52,28 @@ pub struct Server {
 
 impl Server {
     pub async fn start(database: &MemoryDatabase) -> Self {
+        Self::start_among(database, None).await
+    }
+
+    /// Starts it with ways to others.
+    pub async fn start_among(database: &MemoryDatabase, peers: Option<&Arc<LabPeers>>) -> Self {
         let store = database.server();
         let clock = Arc::new(LabClock { start: Instant::now(), jumps: AtomicU64::new(0) });
         let options = NodeOptions {
             lease: LEASE,
             label: "lab".to_owned(),
+            address: "lab".to_owned(),
             reattach: REATTACH,
             poll_interval: Duration::from_millis(20),
             max_namespaces: 10,
             history_retention: Duration::from_secs(3600),
         };
         let cancel = CancellationToken::new();
-        let node = Node::new(options, store.clone(), clock.clone(), cancel.clone());
+        let node =
+            Node::new(options, store.clone(), clock.clone(), peers.cloned().map(|peers| peers as _), cancel.clone());
+        if let Some(peers) = peers {
+            peers.add(&node);
+        }
         let beats = Beats::begin(node.clone()).await.expect("registered");
         node.open_all().await.expect("opened");
         node.spawn(poll::follow(node.clone()));

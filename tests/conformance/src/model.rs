@@ -84,7 +84,7 @@ impl Model {
                 let adopted = self.sessions.values_mut().filter(|session| session.spec.home == *dead);
                 adopted.for_each(|session| session.spec.home = *by);
             }
-            Event::HistoryLost { .. } => {}
+            Event::PassesVoided { .. } | Event::HistoryLost { .. } => {}
         }
     }
 

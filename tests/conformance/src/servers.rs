@@ -14,6 +14,7 @@ fn presence(server: u64, beat: u64) -> Presence {
         beat,
         lease: Duration::from_millis(10_500),
         label: format!("hôst 'one' {server} \"127.0.0.1:7420\""),
+        address: format!("sèrver-{server}:7420"),
         dead: false,
     }
 }

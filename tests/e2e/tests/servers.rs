@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tenure_e2e::{Calls, Contest, Deed, Entry, clock, tries};
@@ -17,6 +19,9 @@ const LEASE: Duration = Duration::from_secs(3);
 
 /// How much later than it is due another may work.
 const MARGIN: Duration = Duration::from_millis(50);
+
+/// How long a call may take whose server has passed it to one that does not do its part.
+const MOMENT: Duration = Duration::from_secs(2);
 
 /// How long the leader is watched that must not notice anything.
 const WATCHED: u32 = 5;
@@ -168,4 +173,55 @@ async fn the_leader_does_not_notice_that_the_database_is_away_for_a_while() {
     let next = contest.next(killed, "another works", |entry| matches!(entry.deed, Deed::Works { .. })).await;
     assert!(next.token() > leader.token());
     contest.check();
+}
+
+/// Acquires and releases a lock of its own until it is told to end. Gives the longest call.
+async fn take_turns(url: String, name: String, turns: Arc<AtomicUsize>, ended: Arc<AtomicBool>) -> Duration {
+    let calls = Calls::connect(&url).await.unwrap();
+    let mut longest = Duration::ZERO;
+    while !ended.load(Ordering::SeqCst) {
+        let start = clock();
+        let held = calls.try_lock(&name, &name, TTL * 10).await.unwrap();
+        assert!(held.acquired, "{held:?}");
+        let between = clock();
+        calls.release(&name, &name, held.token).await.unwrap();
+        longest = longest.max(between - start).max(clock() - between);
+        turns.fetch_add(1, Ordering::SeqCst);
+    }
+    longest
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_freezes_while_others_pass_to_it_costs_them_a_moment() {
+    let servers = three_servers(Postgres::shared().await.unwrap()).await;
+    // Each of them in turn, for one of them is the one that writes.
+    for frozen in 0..servers.len() {
+        let ended = Arc::new(AtomicBool::new(false));
+        let client = |(number, server): (usize, &Tenured)| {
+            let turns = Arc::new(AtomicUsize::new(0));
+            let name = format!("round-{frozen}-client-{number}");
+            (turns.clone(), tokio::spawn(take_turns(server.url(), name, turns, ended.clone())))
+        };
+        let clients: Vec<_> = servers.iter().chain(&servers).enumerate().map(client).collect();
+        let turned = async |turns: usize, of: &dyn Fn(usize) -> bool| {
+            let mine = clients.iter().enumerate().filter(|(number, _)| of(number % servers.len()));
+            let goals: Vec<_> = mine.map(|(_, (turned, _))| (turned, turned.load(Ordering::SeqCst) + turns)).collect();
+            wait_until(Duration::from_secs(30), "all have had their turns", async || {
+                goals.iter().all(|(turned, goal)| turned.load(Ordering::SeqCst) >= *goal)
+            })
+            .await;
+        };
+        turned(50, &|_| true).await;
+        servers[frozen].pause().unwrap();
+        turned(50, &|server| server != frozen).await;
+        servers[frozen].resume().unwrap();
+        turned(50, &|_| true).await;
+        ended.store(true, Ordering::SeqCst);
+        for (number, (_, client)) in clients.into_iter().enumerate() {
+            let longest = client.await.unwrap();
+            if number % servers.len() != frozen {
+                assert!(longest < MOMENT, "a call took {longest:?} while server {frozen} was frozen");
+            }
+        }
+    }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use prost::Message;
+use prost_types::FileDescriptorSet;
 
 use crate::programs::root;
 
@@ -14,9 +15,11 @@ pub fn generated_folder() -> PathBuf {
     root().join("client-rs/proto/src/generated")
 }
 
-/// The proto files, relative to `proto/`, in order.
-fn proto_files() -> anyhow::Result<Vec<String>> {
-    let package = "tenure/v1";
+/// The contract with clients, which reflection shows, and what servers tell each other.
+const PACKAGES: [&str; 2] = ["tenure/v1", "tenure/internal/v1"];
+
+/// The proto files of a package, relative to `proto/`, in order.
+fn proto_files(package: &str) -> anyhow::Result<Vec<String>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(root().join("proto").join(package)).context("reading proto/")? {
         let name = entry?.file_name().display().to_string();
@@ -31,32 +34,41 @@ fn proto_files() -> anyhow::Result<Vec<String>> {
 /// Writes the generated code and the descriptor set (for reflection) into `folder`.
 pub fn write(folder: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(folder)?;
-    let descriptors = protox::Compiler::new([root().join("proto")])?
-        .include_imports(true)
-        .include_source_info(true)
-        .open_files(proto_files()?)?
-        .file_descriptor_set();
-    tonic_prost_build::configure()
-        .out_dir(folder)
-        .btree_map(".")
-        // Large, and mostly absent on a stream, whose answers lie side by side in memory.
-        .boxed(".tenure.v1.AcquireResponse.claim")
-        .boxed(".tenure.v1.AcquireResponse.holder")
-        .boxed(".tenure.v1.Answer.kind.open_session")
-        .boxed(".tenure.v1.Answer.kind.attached_session")
-        .boxed(".tenure.v1.Answer.kind.get_lock")
-        .boxed(".tenure.v1.Answer.kind.get_session")
-        .boxed(".tenure.v1.Answer.kind.hold_ended")
-        .boxed(".tenure.v1.Answer.kind.transfer")
-        .boxed(".tenure.v1.Answer.kind.transfer_requested")
-        .boxed(".tenure.v1.Answer.kind.update_claim")
-        .boxed(".tenure.v1.Answer.kind.join_group")
-        .boxed(".tenure.v1.Answer.kind.configure_group")
-        .boxed(".tenure.v1.Answer.kind.assign")
-        .boxed(".tenure.v1.Answer.kind.get_group")
-        .codec_path("crate::codec::Codec")
-        .compile_fds(descriptors.clone())
-        .context("generating Rust code")?;
+    for package in PACKAGES {
+        let descriptors = protox::Compiler::new([root().join("proto")])?
+            .include_imports(true)
+            .include_source_info(true)
+            .open_files(proto_files(package)?)?
+            .file_descriptor_set();
+        tonic_prost_build::configure()
+            .out_dir(folder)
+            .btree_map(".")
+            // Large, and mostly absent on a stream, whose answers lie side by side in memory.
+            .boxed(".tenure.v1.AcquireResponse.claim")
+            .boxed(".tenure.v1.AcquireResponse.holder")
+            .boxed(".tenure.v1.Answer.kind.open_session")
+            .boxed(".tenure.v1.Answer.kind.attached_session")
+            .boxed(".tenure.v1.Answer.kind.get_lock")
+            .boxed(".tenure.v1.Answer.kind.get_session")
+            .boxed(".tenure.v1.Answer.kind.hold_ended")
+            .boxed(".tenure.v1.Answer.kind.transfer")
+            .boxed(".tenure.v1.Answer.kind.transfer_requested")
+            .boxed(".tenure.v1.Answer.kind.update_claim")
+            .boxed(".tenure.v1.Answer.kind.join_group")
+            .boxed(".tenure.v1.Answer.kind.configure_group")
+            .boxed(".tenure.v1.Answer.kind.assign")
+            .boxed(".tenure.v1.Answer.kind.get_group")
+            .codec_path("crate::codec::Codec")
+            .compile_fds(descriptors.clone())
+            .context("generating Rust code")?;
+        if package == PACKAGES[0] {
+            write_descriptors(folder, descriptors)?;
+        }
+    }
+    Ok(())
+}
+
+fn write_descriptors(folder: &Path, descriptors: FileDescriptorSet) -> anyhow::Result<()> {
     let mut without_comments = descriptors;
     for file in &mut without_comments.file {
         file.source_code_info = None;

@@ -84,7 +84,7 @@ impl Table {
             Event::LockConfigured { name, settings, .. } => self.set(name, settings.clone()),
             Event::Group { id, group, change } => self.change_group(*id, group, revision, change),
             Event::ServerAdopted { dead, by } => self.adopt(*dead, *by),
-            Event::HistoryLost { .. } => {}
+            Event::PassesVoided { .. } | Event::HistoryLost { .. } => {}
         }
     }
 

@@ -86,6 +86,7 @@ impl Telling<'_> {
             | Event::SessionEnded { .. }
             | Event::Group { .. }
             | Event::ServerAdopted { .. }
+            | Event::PassesVoided { .. }
             | Event::HistoryLost { .. } => return Vec::new(),
         }
         let names = event.claim.as_ref().map(|claim| claim.spec.names.clone()).unwrap_or_default();

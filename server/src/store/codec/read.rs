@@ -103,6 +103,7 @@ impl TryFrom<Line<'_>> for Recorded {
             "server_adopted" => {
                 Event::ServerAdopted { dead: ServerId(need(line.dead, "dead")?), by: ServerId(need(line.by, "by")?) }
             }
+            "passes_voided" => Event::PassesVoided { by: ServerId(need(line.by, "by")?) },
             "history_lost" => Event::HistoryLost { after: Revision(need(line.after, "after")?) },
             word => return Err(CodecError::Unknown { what: "event", word: word.to_owned() }),
         };

@@ -83,6 +83,9 @@ fn write_line(recorded: &Recorded, out: &mut String) {
         Event::ServerAdopted { dead, by } => {
             line.number("dead", dead.0).number("by", by.0);
         }
+        Event::PassesVoided { by } => {
+            line.number("by", by.0);
+        }
         Event::HistoryLost { after } => {
             line.number("after", after.0);
         }
@@ -112,6 +115,7 @@ fn name(event: &Event) -> &'static str {
         Event::LockConfigured { .. } => "lock_configured",
         Event::Group { change, .. } => groups::name(change),
         Event::ServerAdopted { .. } => "server_adopted",
+        Event::PassesVoided { .. } => "passes_voided",
         Event::HistoryLost { .. } => "history_lost",
     }
 }

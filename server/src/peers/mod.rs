@@ -1,0 +1,8 @@
+//! Peers: how servers reach each other over gRPC, to pass commands on. What that means is the sequencer's business.
+
+mod link;
+mod listen;
+mod wire;
+
+pub use link::Links;
+pub(crate) use listen::PeerCalls;

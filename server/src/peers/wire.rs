@@ -1,0 +1,319 @@
+//! What servers tell each other, on the wire. What comes from there is checked as if a client had sent it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_core::{AskedMode, Command, Names, Opening, Revision, ServerId, Text};
+use tenure_proto::internal::command::Kind;
+use tenure_proto::internal::{self as proto};
+
+use crate::sequencer::passing::{News, Pass, Verdict};
+use crate::service::bounds;
+use crate::service::convert;
+use crate::store::{Batch, decode_events, encode_events};
+
+/// The longest batch that is told, in bytes. Followers read a longer one from the store.
+const BATCH: usize = 1024 * 1024;
+
+/// A pass; none if some command cannot be passed.
+pub(super) fn pass(pass: &Pass) -> Option<proto::Pass> {
+    let commands = pass.commands.iter().map(command).collect::<Option<_>>()?;
+    let pauses = pass.pauses.iter().map(|(claim, pause)| {
+        let nanos = u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX);
+        proto::LongestPause { claim: claim.0, nanos }
+    });
+    Some(proto::Pass { number: pass.number, after: pass.after.0, commands, pauses: pauses.collect() })
+}
+
+/// A pass of this server; none if it is none that a server would send.
+pub(super) fn taken(pass: proto::Pass, from: ServerId) -> Option<Pass> {
+    let commands = pass.commands.into_iter().map(|command| asked(command.kind?, from)).collect::<Option<_>>()?;
+    let pauses = pass.pauses.iter().map(|pause| (Revision(pause.claim), Duration::from_nanos(pause.nanos)));
+    Some(Pass { number: pass.number, after: Revision(pass.after), commands, pauses: pauses.collect() })
+}
+
+fn command(command: &Command) -> Option<proto::Command> {
+    let kind = match command {
+        Command::Acquire { session, opening: asked, names, mode, queue, priority, metadata, min_hold, .. } => {
+            let (mode, permits, limit) = match *mode {
+                AskedMode::Exclusive => (proto::Mode::Unspecified, 0, None),
+                AskedMode::Shared => (proto::Mode::Shared, 0, None),
+                AskedMode::Permits { permits, limit } => (proto::Mode::Permits, permits, limit),
+            };
+            Kind::Acquire(proto::Acquire {
+                session: session.to_string(),
+                opening: asked.as_ref().map(opening),
+                names: texts(names),
+                mode: mode.into(),
+                permits,
+                limit,
+                queue: *queue,
+                priority: *priority,
+                metadata: (**metadata).clone(),
+                min_hold: (!min_hold.is_zero()).then(|| convert::duration(*min_hold)),
+            })
+        }
+        Command::Release { session, name, token } => {
+            Kind::Release(proto::Release { session: session.to_string(), name: name.to_string(), token: token.0 })
+        }
+        Command::CancelAcquire { session, names } => {
+            Kind::CancelAcquire(proto::CancelAcquire { session: session.to_string(), names: texts(names) })
+        }
+        Command::OpenSession { session, opening: asked, .. } => {
+            Kind::OpenSession(proto::OpenSession { session: session.to_string(), opening: Some(opening(asked)) })
+        }
+        Command::AttachSession { session, .. } => {
+            Kind::AttachSession(proto::AttachSession { session: session.to_string() })
+        }
+        Command::CloseSession { session } => Kind::CloseSession(proto::CloseSession { session: session.to_string() }),
+        Command::EndWait { claim, .. } => Kind::EndWait(claim.0),
+        _ => return None,
+    };
+    Some(proto::Command { kind: Some(kind) })
+}
+
+fn asked(kind: Kind, home: ServerId) -> Option<Command> {
+    Some(match kind {
+        Kind::Acquire(acquire) => {
+            let mode = match acquire.mode() {
+                proto::Mode::Unspecified => AskedMode::Exclusive,
+                proto::Mode::Shared => AskedMode::Shared,
+                proto::Mode::Permits => AskedMode::Permits {
+                    permits: Some(acquire.permits).filter(|permits| *permits > 0)?,
+                    limit: acquire.limit,
+                },
+            };
+            Command::Acquire {
+                session: session(&acquire.session)?,
+                opening: match acquire.opening {
+                    Some(asked) => Some(opened(asked)?),
+                    None => None,
+                },
+                home,
+                names: names(&acquire.names)?,
+                mode,
+                queue: acquire.queue,
+                priority: bounds::priority(acquire.priority).ok()?,
+                metadata: bounds::metadata(acquire.metadata).ok()?,
+                min_hold: duration(acquire.min_hold.unwrap_or_default())?,
+            }
+        }
+        Kind::Release(release) => Command::Release {
+            session: session(&release.session)?,
+            name: bounds::name("name", &release.name).ok()?,
+            token: bounds::token(release.token).ok()?,
+        },
+        Kind::CancelAcquire(cancel) => {
+            Command::CancelAcquire { session: session(&cancel.session)?, names: names(&cancel.names)? }
+        }
+        Kind::OpenSession(open) => {
+            Command::OpenSession { session: session(&open.session)?, opening: opened(open.opening?)?, home }
+        }
+        Kind::AttachSession(attach) => Command::AttachSession { session: session(&attach.session)?, home },
+        Kind::CloseSession(close) => Command::CloseSession { session: session(&close.session)? },
+        Kind::EndWait(claim) => Command::EndWait { claim: Revision(claim), home },
+    })
+}
+
+fn texts(names: &Names) -> Vec<String> {
+    names.iter().map(ToString::to_string).collect()
+}
+
+fn session(id: &str) -> Option<Text> {
+    bounds::session_id("session", id).ok()
+}
+
+fn names(names: &[String]) -> Option<Names> {
+    bounds::names(names).ok()
+}
+
+fn opening(opening: &Opening) -> proto::Opening {
+    proto::Opening {
+        ttl: Some(convert::duration(opening.ttl)),
+        disconnect_grace: opening.disconnect_grace.map(convert::duration),
+        owner: opening.owner.to_string(),
+        metadata: (*opening.metadata).clone(),
+    }
+}
+
+fn opened(opening: proto::Opening) -> Option<Opening> {
+    Some(Opening {
+        ttl: duration(opening.ttl?).filter(|ttl| !ttl.is_zero())?,
+        disconnect_grace: match opening.disconnect_grace {
+            Some(grace) => Some(duration(grace)?),
+            None => None,
+        },
+        owner: bounds::label("owner", &opening.owner).ok()?,
+        metadata: bounds::metadata(opening.metadata).ok()?,
+    })
+}
+
+fn duration(duration: prost_types::Duration) -> Option<Duration> {
+    Duration::try_from(duration).ok().filter(|duration| *duration <= bounds::LONGEST_WAIT)
+}
+
+/// What followers are told.
+pub(super) fn response(news: &News) -> proto::PassResponse {
+    let batch = news.batch.as_ref().and_then(|batch| {
+        let text = || encode_events(&batch.events);
+        let events = news.text.get_or_init(text).clone();
+        if events.is_empty() || events.len() > BATCH {
+            return None;
+        }
+        let (previous, number, at_ms) = (batch.previous.0, batch.number, batch.at_ms);
+        Some(proto::Batch { previous, number, at_ms, events })
+    });
+    proto::PassResponse { batch, verdicts: news.verdicts.iter().map(verdict).collect(), rows: news.rows.0 }
+}
+
+fn verdict(verdict: &Verdict) -> proto::Verdict {
+    let Some(places) = &verdict.decided else {
+        return proto::Verdict { number: verdict.number, refused: true, ..proto::Verdict::default() };
+    };
+    let first = places.first().map_or(0, |first| first.0);
+    let befores = places.first().into_iter().chain(places);
+    let steps = places.iter().zip(befores).map(|(place, before)| place.0.saturating_sub(before.0)).collect();
+    proto::Verdict { number: verdict.number, refused: false, first, steps }
+}
+
+/// What a server tells.
+pub(super) fn news(response: proto::PassResponse, from: ServerId, namespace: &Text) -> Result<News, String> {
+    let batch = response.batch.map(|batch| told_batch(batch, from, namespace)).transpose()?;
+    let verdicts = response.verdicts.into_iter().map(|told| {
+        let mut place = Revision(told.first);
+        let places = told.steps.into_iter().map(|step| {
+            place = Revision(place.0.saturating_add(step));
+            place
+        });
+        Verdict { number: told.number, decided: (!told.refused).then(|| places.collect()) }
+    });
+    Ok(News { batch, verdicts: verdicts.collect(), rows: Revision(response.rows), text: Arc::default() })
+}
+
+fn told_batch(batch: proto::Batch, from: ServerId, namespace: &Text) -> Result<Arc<Batch>, String> {
+    let events = decode_events(&batch.events).map_err(|error| error.to_string())?;
+    let mut before = Revision(batch.previous);
+    for recorded in &events {
+        if before >= Revision::MAX || recorded.revision != before.next() {
+            return Err("a batch with a gap in it".to_owned());
+        }
+        before = recorded.revision;
+    }
+    if events.is_empty() {
+        return Err("a batch without events".to_owned());
+    }
+    let (namespace, previous) = (namespace.clone(), Revision(batch.previous));
+    Ok(Arc::new(Batch { namespace, previous, events, server: from, number: batch.number, at_ms: batch.at_ms }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use tenure_core::{Event, Recorded};
+
+    use super::*;
+
+    const HOME: ServerId = ServerId(7);
+
+    fn commands() -> Vec<Command> {
+        let labels = || Arc::new(BTreeMap::from([("key".to_owned(), "value".to_owned())]));
+        let opening = Opening {
+            ttl: Duration::from_millis(1_500),
+            disconnect_grace: Some(Duration::from_millis(300)),
+            owner: "ann".into(),
+            metadata: labels(),
+        };
+        let acquire = |opening, names: &[&str], mode, min_hold| Command::Acquire {
+            session: "s".into(),
+            opening,
+            home: HOME,
+            names: names.iter().map(|name| Text::from(*name)).collect::<Vec<_>>().into(),
+            mode,
+            queue: true,
+            priority: -3,
+            metadata: labels(),
+            min_hold,
+        };
+        let permits = |limit| AskedMode::Permits { permits: 2, limit };
+        vec![
+            acquire(None, &["a"], AskedMode::Exclusive, Duration::ZERO),
+            acquire(Some(opening.clone()), &["a", "b"], AskedMode::Shared, Duration::from_nanos(1_000_001)),
+            acquire(None, &["a"], permits(None), Duration::ZERO),
+            acquire(None, &["a"], permits(Some(5)), Duration::ZERO),
+            Command::Release { session: "s".into(), name: "a".into(), token: Revision(9) },
+            Command::CancelAcquire { session: "s".into(), names: Text::from("a").into() },
+            Command::OpenSession { session: "s".into(), opening, home: HOME },
+            Command::AttachSession { session: "s".into(), home: HOME },
+            Command::CloseSession { session: "s".into() },
+            Command::EndWait { claim: Revision(3), home: HOME },
+        ]
+    }
+
+    #[test]
+    fn commands_arrive_as_they_were_passed() {
+        let given = Pass {
+            number: 4,
+            after: Revision(12),
+            commands: commands(),
+            pauses: vec![(Revision(9), Duration::from_nanos(1_234_567))],
+        };
+        let sent = pass(&given).expect("all of these can be passed");
+        assert_eq!(taken(sent, HOME), Some(given));
+    }
+
+    #[test]
+    fn what_no_server_would_pass_is_refused() {
+        let kinds = [
+            None,
+            Some(Kind::Acquire(proto::Acquire { session: "s".into(), ..proto::Acquire::default() })),
+            Some(Kind::Acquire(proto::Acquire {
+                session: "s".into(),
+                names: vec!["a".into()],
+                mode: proto::Mode::Permits.into(),
+                ..proto::Acquire::default()
+            })),
+            Some(Kind::Release(proto::Release { session: "s\0".into(), name: "a".into(), token: 1 })),
+            Some(Kind::OpenSession(proto::OpenSession { session: "s".into(), opening: None })),
+            Some(Kind::OpenSession(proto::OpenSession {
+                session: "s".into(),
+                opening: Some(proto::Opening {
+                    ttl: Some(prost_types::Duration { seconds: -1, nanos: 0 }),
+                    ..proto::Opening::default()
+                }),
+            })),
+        ];
+        for kind in kinds {
+            let pass = proto::Pass { commands: vec![proto::Command { kind: kind.clone() }], ..proto::Pass::default() };
+            assert_eq!(taken(pass, HOME), None, "{kind:?}");
+        }
+    }
+
+    fn told(events: Vec<Recorded>, verdicts: Vec<Verdict>) -> News {
+        let (namespace, server) = (Text::from("n"), ServerId(8));
+        let batch = Batch { namespace, previous: Revision(4), events, server, number: 2, at_ms: 3 };
+        News { batch: Some(Arc::new(batch)), verdicts, rows: Revision(1), text: Arc::default() }
+    }
+
+    fn adopted(revision: u64) -> Recorded {
+        Recorded { revision: Revision(revision), event: Event::ServerAdopted { dead: ServerId(1), by: ServerId(2) } }
+    }
+
+    #[test]
+    fn news_arrive_as_they_were_told() {
+        let verdicts = vec![
+            Verdict { number: 1, decided: Some(vec![Revision(4), Revision(4), Revision(6)]) },
+            Verdict { number: 2, decided: None },
+            Verdict { number: 3, decided: Some(Vec::new()) },
+        ];
+        let given = told(vec![adopted(5), adopted(6)], verdicts);
+        let heard = news(response(&given), ServerId(8), &"n".into()).expect("readable");
+        assert_eq!((heard.batch, heard.verdicts, heard.rows), (given.batch, given.verdicts, given.rows));
+    }
+
+    #[test]
+    fn a_batch_with_a_gap_is_none() {
+        let response = response(&told(vec![adopted(5), adopted(7)], Vec::new()));
+        assert!(news(response, ServerId(8), &"n".into()).is_err());
+    }
+}

@@ -1,0 +1,132 @@
+//! Giving: what is passed, and to whom.
+
+use tenure_core::{Command, ServerId};
+use tokio::time::{Instant, timeout_at};
+
+use super::{ALONE, Given, IDLE, Link, Linking, MOST_GIVEN, PATIENCE, Pass, SETTLING};
+use crate::sequencer::run::Sequencer;
+use crate::sequencer::work::{Asker, Work};
+
+/// Whether a command is one of those that are frequent enough to be passed.
+fn is_frequent(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Acquire { .. }
+            | Command::Release { .. }
+            | Command::CancelAcquire { .. }
+            | Command::EndWait { .. }
+            | Command::OpenSession { .. }
+            | Command::AttachSession { .. }
+            | Command::CloseSession { .. }
+    )
+}
+
+impl Sequencer {
+    /// Whether there is room for more work now.
+    pub(in crate::sequencer) fn has_room(&self) -> bool {
+        let passing = &self.passing;
+        passing.given.is_empty()
+            || passing.given.len() < MOST_GIVEN && self.writer_to_pass_to() == Some(passing.given_to)
+    }
+
+    /// Passes work, if that can be. What comes back is to be carried out here.
+    pub(in crate::sequencer) fn pass(&mut self, mut work: Work) -> Option<Work> {
+        let in_order = |to: &ServerId| self.passing.given.is_empty() || self.passing.given_to == *to;
+        let to = self.writer_to_pass_to().filter(in_order).filter(|_| self.may_pass(&work));
+        let Some(to) = to else { return Some(work) };
+        self.passing.count += 1;
+        let (number, after) = (self.passing.count, self.replica.table.revision());
+        let commands = work.commands.iter().map(|(command, _)| command.clone()).collect();
+        let pass = Pass { number, after, commands, pauses: self.pauses(&work) };
+        let link = self.passing.links.get(&to);
+        if !link.is_some_and(|link| link.giver.give(pass)) {
+            return Some(work);
+        }
+        work.passed_after = Some(work.passed_after.map_or(after, |earlier| earlier.min(after)));
+        self.passing.given_to = to;
+        self.passing.given.push_back(Given { number, work, until: Instant::now() + PATIENCE });
+        None
+    }
+
+    fn may_pass(&self, work: &Work) -> bool {
+        let asked = |(command, asker): &(Command, Asker)| asker.is_caller() && is_frequent(command);
+        let has_commands = !work.commands.is_empty() || !self.passing.given.is_empty();
+        // What was passed once and came back is decided here.
+        has_commands && work.passed_after.is_none() && work.taken.is_empty() && work.commands.iter().all(asked)
+    }
+
+    /// The server that is to write, if that is another one and can be passed to.
+    fn writer_to_pass_to(&self) -> Option<ServerId> {
+        let (passing, me) = (&self.passing, self.settings.me);
+        if passing.unsettled || passing.owed.is_some() || passing.alone >= ALONE {
+            return None;
+        }
+        let writes = |(server, at): &(&ServerId, &Instant)| {
+            at.elapsed() < IDLE || !passing.given.is_empty() && passing.given_to == **server
+        };
+        let usable = |server: &ServerId| *server == me || passing.links.get(server).is_some_and(|link| link.is_open);
+        let mut writers = self.replica.writers.iter().filter(writes).map(|(server, _)| *server);
+        writers.find(usable).filter(|server| *server != me)
+    }
+
+    /// Whether somebody who writes tells of what it commits.
+    pub(in crate::sequencer) fn is_told(&self) -> bool {
+        let writer = self.replica.last_writer.and_then(|writer| self.passing.links.get(&writer));
+        writer.is_some_and(|link| link.is_open)
+    }
+
+    /// Links to the others who wrote lately, unless there is a link or it was of no use just now.
+    pub(in crate::sequencer) fn link_to_writers(&mut self) {
+        let Some(peers) = &self.settings.peers else { return };
+        let (me, passing) = (self.settings.me, &mut self.passing);
+        if self.replica.writers.keys().all(|writer| *writer == me || passing.links.contains_key(writer)) {
+            return;
+        }
+        let now = Instant::now();
+        passing.shunned.retain(|_, until| *until > now);
+        self.replica.writers.retain(|_, at| at.elapsed() < IDLE);
+        for &to in self.replica.writers.keys().filter(|writer| **writer != me) {
+            if passing.links.contains_key(&to) || passing.shunned.contains_key(&to) {
+                continue;
+            }
+            let Some(address) = self.settings.others.address(to).filter(|address| !address.is_empty()) else {
+                continue;
+            };
+            passing.count += 1;
+            let (number, namespace) = (passing.count, self.replica.name.clone());
+            let heard = passing.words.0.clone();
+            let giver = peers.link(Linking { from: me, to, address, namespace, link: number, heard });
+            passing.links.insert(to, Link { number, giver, is_open: false });
+        }
+    }
+
+    /// All that is to be decided before this server may append: what it has passed and has no verdict on, and then this work.
+    /// Waits a moment for verdicts, unless others wait for this server.
+    pub(in crate::sequencer) async fn take_back_before(&mut self, work: Work) -> Work {
+        let until = Instant::now() + SETTLING;
+        while work.taken.is_empty()
+            && !self.passing.given.is_empty()
+            && let Ok(Some(heard)) = timeout_at(until, self.passing.word()).await
+        {
+            self.hear(heard).await;
+        }
+        self.passing.take_back();
+        match self.passing.owed() {
+            Some(mut owed) => {
+                owed.join(work);
+                owed
+            }
+            None => work,
+        }
+    }
+
+    /// Takes back what was passed for longer than the patience lasts, and shuns who has it.
+    pub(in crate::sequencer) fn lose_patience(&mut self) {
+        if self.passing.until().is_some_and(|until| until <= Instant::now()) {
+            let server = self.passing.given_to;
+            tracing::warn!(%server, namespace = %self.replica.name, "no answer to what was passed to another server");
+            self.passing.shun(server);
+            self.passing.take_back();
+        }
+    }
+}

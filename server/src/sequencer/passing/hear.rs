@@ -1,0 +1,89 @@
+//! Hearing from the server that was passed to.
+
+use std::sync::Arc;
+
+use tenure_core::{Revision, ServerId};
+
+use super::replay::Due;
+use super::{Given, Heard, News, Verdict, Word};
+use crate::sequencer::run::Sequencer;
+use crate::store::Batch;
+
+impl Sequencer {
+    /// Takes note of a word of a link.
+    pub(in crate::sequencer) async fn hear(&mut self, heard: Heard) {
+        let mut links = self.passing.links.iter_mut();
+        let Some((&server, link)) = links.find(|(_, link)| link.number == heard.link) else { return };
+        match heard.word {
+            Word::Open => link.is_open = true,
+            Word::Broken => {
+                self.passing.shun(server);
+                if self.passing.given_to == server {
+                    self.passing.take_back();
+                }
+            }
+            Word::News(news) => self.hear_news(server, news).await,
+        }
+    }
+
+    async fn hear_news(&mut self, server: ServerId, news: News) {
+        let News { batch, verdicts, rows, .. } = news;
+        if rows <= self.replica.table.revision() {
+            self.replica.rows.saved(rows);
+        }
+        let mut due = Vec::new();
+        let mut all_decided = true;
+        if self.passing.given_to == server {
+            for verdict in verdicts {
+                match self.judged(verdict) {
+                    Some(judged) => due.push(judged),
+                    None => all_decided = false,
+                }
+            }
+        }
+        let revision = self.replica.table.revision();
+        match batch {
+            Some(batch) if batch.previous == revision && !batch.declares_loss() => self.replay(batch, due),
+            batch => self.conclude_late(batch, due).await,
+        }
+        if !all_decided {
+            self.passing.take_back();
+        }
+    }
+
+    /// The pass that a verdict is about, if it was decided and is the next in order.
+    fn judged(&mut self, verdict: Verdict) -> Option<Due> {
+        let places = verdict.decided?;
+        let next = self.passing.given.front()?;
+        if next.number != verdict.number || next.work.commands.len() != places.len() {
+            return None;
+        }
+        let Given { work, .. } = self.passing.given.pop_front()?;
+        Some(Due { work, places })
+    }
+
+    /// Comes to an end with what was decided by a batch that cannot be followed event by event.
+    async fn conclude_late(&mut self, batch: Option<Arc<Batch>>, due: Vec<Due>) {
+        let told = batch.map(|batch| batch.revision());
+        let decided = due.iter().filter_map(|due| due.places.last()).max();
+        let wanted = told.max(decided.copied()).unwrap_or(Revision(0));
+        if wanted > self.replica.table.revision()
+            && let Err(error) = self.catch_up().await
+        {
+            tracing::debug!(namespace = %self.replica.name, %error, "cannot follow the log");
+        }
+        let shown = self.replica.table.revision() >= wanted;
+        for due in due {
+            if shown && self.passing.owed.is_none() {
+                self.decide_late(due.work);
+            } else {
+                self.passing.unsettled |= !shown;
+                self.passing.owe(due.work);
+            }
+        }
+        if self.passing.owed.is_some() {
+            // What came after it must not go before it.
+            self.passing.take_back();
+        }
+    }
+}
