@@ -168,12 +168,12 @@ pub(super) fn response(news: &News) -> proto::PassResponse {
 
 fn verdict(verdict: &Verdict) -> proto::Verdict {
     let Some(places) = &verdict.decided else {
-        return proto::Verdict { number: verdict.number, refused: true, ..proto::Verdict::default() };
+        return proto::Verdict { number: verdict.number, refused: true, at: verdict.at.0, ..proto::Verdict::default() };
     };
     let first = places.first().map_or(0, |first| first.0);
     let befores = places.first().into_iter().chain(places);
     let steps = places.iter().zip(befores).map(|(place, before)| place.0.saturating_sub(before.0)).collect();
-    proto::Verdict { number: verdict.number, refused: false, first, steps }
+    proto::Verdict { number: verdict.number, refused: false, first, steps, at: verdict.at.0 }
 }
 
 /// What a server tells.
@@ -185,7 +185,7 @@ pub(super) fn news(response: proto::PassResponse, from: ServerId, namespace: &Te
             place = Revision(place.0.saturating_add(step));
             place
         });
-        Verdict { number: told.number, decided: (!told.refused).then(|| places.collect()) }
+        Verdict { number: told.number, decided: (!told.refused).then(|| places.collect()), at: Revision(told.at) }
     });
     Ok(News { batch, verdicts: verdicts.collect(), rows: Revision(response.rows), text: Arc::default() })
 }
@@ -302,9 +302,9 @@ mod tests {
     #[test]
     fn news_arrive_as_they_were_told() {
         let verdicts = vec![
-            Verdict { number: 1, decided: Some(vec![Revision(4), Revision(4), Revision(6)]) },
-            Verdict { number: 2, decided: None },
-            Verdict { number: 3, decided: Some(Vec::new()) },
+            Verdict { number: 1, decided: Some(vec![Revision(4), Revision(4), Revision(6)]), at: Revision(6) },
+            Verdict { number: 2, decided: None, at: Revision(6) },
+            Verdict { number: 3, decided: Some(Vec::new()), at: Revision(7) },
         ];
         let given = told(vec![adopted(5), adopted(6)], verdicts);
         let heard = news(response(&given), ServerId(8), &"n".into()).expect("readable");

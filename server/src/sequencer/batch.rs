@@ -79,7 +79,12 @@ impl Sequencer {
                     self.replica.took(batch.clone());
                     self.passing.settled();
                     note_places(&mut work, &decisions);
-                    self.passing.followers.tell(Some(&batch), &work.taken, self.replica.rows.up_to());
+                    self.passing.followers.tell(
+                        Some(&batch),
+                        &work.taken,
+                        self.replica.table.revision(),
+                        self.replica.rows.up_to(),
+                    );
                     work.taken.clear();
                     // A session that has just come here brings waits that nobody attends to; these are attended to.
                     self.replica.desk.attend(attendances.iter().flatten().map(Attendance::claim));
@@ -147,7 +152,12 @@ impl Sequencer {
             Appended::Committed => {
                 self.replica.take_over(batch.clone());
                 self.passing.settled();
-                self.passing.followers.tell(Some(&batch), &[], self.replica.rows.up_to());
+                self.passing.followers.tell(
+                    Some(&batch),
+                    &[],
+                    self.replica.table.revision(),
+                    self.replica.rows.up_to(),
+                );
                 Ok(())
             }
             Appended::Lost => self.catch_up().await,
@@ -268,7 +278,7 @@ impl Sequencer {
     pub(super) fn answer(&mut self, mut work: Work, decisions: Vec<Decision>, attendances: Vec<Option<Attendance>>) {
         if !work.taken.is_empty() {
             note_places(&mut work, &decisions);
-            self.passing.followers.tell(None, &work.taken, self.replica.rows.up_to());
+            self.passing.followers.tell(None, &work.taken, self.replica.table.revision(), self.replica.rows.up_to());
         }
         let Work { commands, readers, mut tellings, .. } = work;
         let revision = self.replica.table.revision();
@@ -291,7 +301,7 @@ impl Sequencer {
             error => Refusal::Unavailable(error.to_string()),
         };
         work.taken.iter_mut().for_each(Taken::refuse);
-        self.passing.followers.tell(None, &work.taken, self.replica.rows.up_to());
+        self.passing.followers.tell(None, &work.taken, self.replica.table.revision(), self.replica.rows.up_to());
         let Work { commands, readers, mut tellings, .. } = work;
         for (command, asker) in commands {
             match asker {

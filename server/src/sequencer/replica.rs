@@ -78,8 +78,13 @@ impl Replica {
         }
         self.last_of.insert(batch.server, batch.revision());
         for recorded in &batch.events {
-            if let Event::ServerAdopted { dead, .. } = &recorded.event {
-                self.last_of.insert(*dead, batch.revision());
+            match &recorded.event {
+                Event::ServerAdopted { dead, .. } => {
+                    self.last_of.insert(*dead, batch.revision());
+                }
+                // What was lost may have been such a batch.
+                Event::HistoryLost { .. } => self.last_of_since = batch.revision(),
+                _ => {}
             }
         }
     }

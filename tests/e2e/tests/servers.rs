@@ -193,9 +193,10 @@ async fn take_turns(url: String, name: String, turns: Arc<AtomicUsize>, ended: A
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_freezes_while_others_pass_to_it_costs_them_a_moment() {
-    let servers = three_servers(Postgres::shared().await.unwrap()).await;
+    let mut servers = three_servers(Postgres::shared().await.unwrap()).await;
     // Each of them in turn, for one of them is the one that writes.
-    for frozen in 0..servers.len() {
+    let count = servers.len();
+    for frozen in 0..count {
         let ended = Arc::new(AtomicBool::new(false));
         let client = |(number, server): (usize, &Tenured)| {
             let turns = Arc::new(AtomicUsize::new(0));
@@ -204,7 +205,7 @@ async fn a_server_that_freezes_while_others_pass_to_it_costs_them_a_moment() {
         };
         let clients: Vec<_> = servers.iter().chain(&servers).enumerate().map(client).collect();
         let turned = async |turns: usize, of: &dyn Fn(usize) -> bool| {
-            let mine = clients.iter().enumerate().filter(|(number, _)| of(number % servers.len()));
+            let mine = clients.iter().enumerate().filter(|(number, _)| of(number % count));
             let goals: Vec<_> = mine.map(|(_, (turned, _))| (turned, turned.load(Ordering::SeqCst) + turns)).collect();
             wait_until(Duration::from_secs(30), "all have had their turns", async || {
                 goals.iter().all(|(turned, goal)| turned.load(Ordering::SeqCst) >= *goal)
@@ -219,7 +220,7 @@ async fn a_server_that_freezes_while_others_pass_to_it_costs_them_a_moment() {
         ended.store(true, Ordering::SeqCst);
         for (number, (_, client)) in clients.into_iter().enumerate() {
             let longest = client.await.unwrap();
-            if number % servers.len() != frozen {
+            if number % count != frozen {
                 assert!(longest < MOMENT, "a call took {longest:?} while server {frozen} was frozen");
             }
         }

@@ -240,6 +240,9 @@ pub struct Verdict {
     /// For each command, how much further than that of the command before its revision was; 0 for the first.
     #[prost(uint64, repeated, tag = "4")]
     pub steps: ::prost::alloc::vec::Vec<u64>,
+    /// The revision that the log was at when all of them were decided, or later.
+    #[prost(uint64, tag = "5")]
+    pub at: u64,
 }
 /// With whom a lock may be shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]

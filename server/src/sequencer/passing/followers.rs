@@ -39,12 +39,18 @@ impl Followers {
         self.0.iter().any(|follower| follower.server == server && !follower.news.is_closed())
     }
 
-    /// Tells of a committed batch, and of what came of passes.
-    pub(in crate::sequencer) fn tell(&mut self, batch: Option<&Arc<Batch>>, taken: &[Taken], rows: Revision) {
+    /// Tells of a committed batch, and of what came of passes, with the table and the rows at these revisions.
+    pub(in crate::sequencer) fn tell(
+        &mut self,
+        batch: Option<&Arc<Batch>>,
+        taken: &[Taken],
+        at: Revision,
+        rows: Revision,
+    ) {
         let text = Arc::default();
         self.0.retain(|follower| {
             let own = taken.iter().filter(|taken| taken.server == follower.server);
-            let verdicts: Vec<Verdict> = own.map(Taken::verdict).collect();
+            let verdicts: Vec<Verdict> = own.map(|taken| taken.verdict(at)).collect();
             if batch.is_none() && verdicts.is_empty() {
                 return true;
             }

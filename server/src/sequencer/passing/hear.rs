@@ -59,14 +59,13 @@ impl Sequencer {
             return None;
         }
         let Given { work, .. } = self.passing.given.pop_front()?;
-        Some(Due { work, places })
+        Some(Due { work, places, at: verdict.at })
     }
 
     /// Comes to an end with what was decided by a batch that cannot be followed event by event.
     async fn conclude_late(&mut self, batch: Option<Arc<Batch>>, due: Vec<Due>) {
         let told = batch.map(|batch| batch.revision());
-        let decided = due.iter().filter_map(|due| due.places.last()).max();
-        let wanted = told.max(decided.copied()).unwrap_or(Revision(0));
+        let wanted = told.max(due.iter().map(|due| due.at).max()).unwrap_or(Revision(0));
         if wanted > self.replica.table.revision()
             && let Err(error) = self.catch_up().await
         {

@@ -112,6 +112,8 @@ pub struct Verdict {
     /// The revision that each command was decided at, committed if it yielded events. `None`: it was not decided, and never
     /// will be.
     pub decided: Option<Vec<Revision>>,
+    /// The revision that the log was at when all of them were decided, or later.
+    pub at: Revision,
 }
 
 /// What comes of a link.

@@ -14,6 +14,8 @@ use crate::store::Batch;
 pub(super) struct Due {
     pub(super) work: Work,
     pub(super) places: Vec<Revision>,
+    /// The revision that the log was at then, or later.
+    pub(super) at: Revision,
 }
 
 impl Sequencer {
@@ -22,7 +24,7 @@ impl Sequencer {
         let mut left = batch.events.as_slice();
         let mut others = false;
         let mut decided = Vec::with_capacity(due.len());
-        for Due { work, places } in due {
+        for Due { work, places, .. } in due {
             let decisions = self.decide_at(&work, &places, &mut left, &mut others);
             decided.push((work, decisions));
         }

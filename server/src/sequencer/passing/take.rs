@@ -29,8 +29,9 @@ impl Taken {
         self.refused = true;
     }
 
-    pub(super) fn verdict(&self) -> Verdict {
-        Verdict { number: self.number, decided: (!self.refused).then(|| self.places.clone()) }
+    /// What came of it, with the table at this revision.
+    pub(super) fn verdict(&self, at: Revision) -> Verdict {
+        Verdict { number: self.number, decided: (!self.refused).then(|| self.places.clone()), at }
     }
 }
 
