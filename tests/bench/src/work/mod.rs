@@ -1,5 +1,6 @@
 //! The works: what is done, with which targets, and what is expected of it. Each has a file, and a line in [`all`].
 
+mod handover;
 mod pairs;
 
 use std::rc::Rc;
@@ -14,7 +15,7 @@ use crate::result::Round;
 
 /// All works, in the order in which they run and are reported.
 pub fn all() -> Vec<Work> {
-    vec![pairs::work()]
+    vec![pairs::work(), handover::work()]
 }
 
 /// Something that is done with several targets.
