@@ -3,6 +3,7 @@
 mod handover;
 mod keep_alive;
 mod pairs;
+mod watchers;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use crate::result::Round;
 
 /// All works, in the order in which they run and are reported.
 pub fn all() -> Vec<Work> {
-    vec![pairs::work(), handover::work(), keep_alive::work()]
+    vec![pairs::work(), handover::work(), keep_alive::work(), watchers::work()]
 }
 
 /// Something that is done with several targets.
