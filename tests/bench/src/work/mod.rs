@@ -1,6 +1,7 @@
 //! The works: what is done, with which targets, and what is expected of it. Each has a file, and a line in [`all`].
 
 mod handover;
+mod held;
 mod keep_alive;
 mod pairs;
 mod watchers;
@@ -17,7 +18,7 @@ use crate::result::Round;
 
 /// All works, in the order in which they run and are reported.
 pub fn all() -> Vec<Work> {
-    vec![pairs::work(), handover::work(), keep_alive::work(), watchers::work()]
+    vec![pairs::work(), handover::work(), keep_alive::work(), watchers::work(), held::work()]
 }
 
 /// Something that is done with several targets.
