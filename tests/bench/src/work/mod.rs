@@ -2,6 +2,7 @@
 
 mod handover;
 mod held;
+mod idle;
 mod keep_alive;
 mod pairs;
 mod watchers;
@@ -18,7 +19,14 @@ use crate::result::Round;
 
 /// All works, in the order in which they run and are reported.
 pub fn all() -> Vec<Work> {
-    vec![pairs::work(), handover::work(), keep_alive::work(), watchers::work(), held::work()]
+    vec![
+        pairs::work(),
+        handover::work(),
+        keep_alive::work(),
+        watchers::work(),
+        held::work(),
+        idle::work(),
+    ]
 }
 
 /// Something that is done with several targets.
