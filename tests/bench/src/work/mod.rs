@@ -4,6 +4,7 @@ mod handover;
 mod held;
 mod idle;
 mod keep_alive;
+pub mod killed;
 mod pairs;
 mod watchers;
 
@@ -26,6 +27,7 @@ pub fn all() -> Vec<Work> {
         watchers::work(),
         held::work(),
         idle::work(),
+        killed::work(),
     ]
 }
 
