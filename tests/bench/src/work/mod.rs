@@ -6,6 +6,7 @@ mod idle;
 mod keep_alive;
 pub mod killed;
 mod pairs;
+mod start;
 mod watchers;
 
 use std::rc::Rc;
@@ -28,6 +29,7 @@ pub fn all() -> Vec<Work> {
         held::work(),
         idle::work(),
         killed::work(),
+        start::work(),
     ]
 }
 
