@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 
 use crate::target::empty;
+use crate::work::killed::victim;
 
 /// Measures Tenure beside its peers
 #[derive(Debug, Parser)]
@@ -25,6 +26,9 @@ pub struct Arguments {
     /// For how long each measurement counts, in seconds, after a warm-up of a quarter of that
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
+    /// Instead of a work's own levels, where those are not clients: waiters, watchers, locks and so on, separated by commas
+    #[arg(long, value_delimiter = ',', value_name = "LEVEL")]
+    level: Vec<usize>,
     /// How many clients work at once, separated by commas
     #[arg(long, value_delimiter = ',', default_values_t = [1, 16, 64, 256, 1024])]
     concurrency: Vec<usize>,
@@ -37,7 +41,7 @@ pub struct Arguments {
 }
 
 /// What this program is for a bench that runs already.
-#[derive(Clone, Copy, Debug, Subcommand)]
+#[derive(Clone, Debug, Subcommand)]
 pub enum Part {
     /// Serves a call that does nothing
     #[command(name = empty::ARGUMENT, hide = true)]
@@ -45,6 +49,9 @@ pub enum Part {
         /// Where
         port: u16,
     },
+    /// Holds a lock until it is killed
+    #[command(name = victim::ARGUMENT, hide = true)]
+    Hold(victim::Victim),
 }
 
 /// How long a measurement counts in the short form.
@@ -61,6 +68,8 @@ pub struct Settings {
     pub time: Duration,
     /// How many clients work at once, in works where that is what varies.
     pub concurrency: Vec<usize>,
+    /// Instead of a work's own levels. Empty: those.
+    pub levels: Vec<usize>,
     /// Whether only to prove that everything runs.
     pub quick: bool,
     /// Where the results go.
@@ -77,6 +86,7 @@ impl Arguments {
             rounds: if self.quick { 1 } else { self.rounds },
             time: if self.quick { QUICK } else { long },
             concurrency: if self.quick { vec![1, 8] } else { self.concurrency },
+            levels: self.level,
             quick: self.quick,
             out: self.out,
         }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::time::{Duration, Instant};
 
+use anyhow::ensure;
 use serde::{Deserialize, Serialize};
 
 /// The processes of a measurement, beside this one, which is the client. Each stands for all that it has started, too.
@@ -73,6 +74,35 @@ impl Meter {
             server_memory: table.memory_of(&self.processes.server),
             database_memory: table.memory_of(&self.processes.database),
         }
+    }
+}
+
+/// The memory of the servers now, in bytes.
+pub fn server_memory(processes: &Processes) -> f64 {
+    Table::read().memory_of(&processes.server) * 1e6
+}
+
+/// What processes use that have nothing more to do, in cores, and over which time that is looked at.
+const QUIET: f64 = 0.1;
+const LOOK: Duration = Duration::from_millis(500);
+
+/// How long they may be at work.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// Waits until these processes have done what they still had to do. Returns how long that took.
+///
+/// # Errors
+/// If they do not come to an end.
+pub async fn quiet(processes: &Processes) -> anyhow::Result<Duration> {
+    let start = Instant::now();
+    loop {
+        let (meter, before) = (Meter::start(processes), start.elapsed());
+        tokio::time::sleep(LOOK).await;
+        let usage = meter.usage();
+        if usage.server + usage.database < QUIET {
+            return Ok(before);
+        }
+        ensure!(before < PATIENCE, "still at work after {PATIENCE:?}: {usage:?}");
     }
 }
 

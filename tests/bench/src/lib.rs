@@ -4,6 +4,7 @@
 pub mod arguments;
 pub mod cpu;
 pub mod lab;
+pub mod limits;
 pub mod machine;
 pub mod measure;
 pub mod report;
@@ -19,6 +20,7 @@ use crate::arguments::Settings;
 /// # Errors
 /// If something could not be measured, after all the rest.
 pub async fn bench(settings: &Settings) -> anyhow::Result<()> {
+    limits::raise();
     let works = work::all();
     let mut failures = Vec::new();
     for work in works.iter().filter(|work| settings.wants_work(work.name)) {

@@ -15,8 +15,9 @@ static ALLOCATOR: Jemalloc = Jemalloc;
 #[tokio::main]
 async fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let done = match arguments.part {
-        Some(Part::ServeEmpty { port }) => empty::serve(port).await,
+    let done = match &arguments.part {
+        Some(Part::ServeEmpty { port }) => empty::serve(*port).await,
+        Some(Part::Hold(victim)) => victim.hold().await,
         None => bench(&arguments.settings()).await,
     };
     match done {

@@ -30,6 +30,13 @@ pub struct Load {
     pub quick: bool,
 }
 
+impl Load {
+    /// The same for so many times the time, where little happens in a second. Not in the short form.
+    pub fn longer(self, times: u32) -> Self {
+        if self.quick { self } else { Self { time: self.time * times, ..self } }
+    }
+}
+
 /// What was measured.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Figures {

@@ -87,6 +87,11 @@ impl<'a> Round<'a> {
     pub fn p99(&self, target: &str, level: usize) -> Option<f64> {
         Some(self.figures(target, level)?.latency?.p99)
     }
+
+    /// What else the work tells under this name.
+    pub fn extra(&self, target: &str, level: usize, name: &str) -> Option<f64> {
+        self.figures(target, level)?.extra.get(name).copied()
+    }
 }
 
 /// The rounds of records, in order.

@@ -27,6 +27,7 @@ pub async fn run(work: &Work, settings: &Settings) -> Done {
         work.candidates.iter().filter(|candidate| settings.wants_target(&candidate.name)).collect();
     let levels = match work.levels {
         Levels::Concurrency => settings.concurrency.as_slice(),
+        Levels::Own { .. } if !settings.levels.is_empty() => settings.levels.as_slice(),
         Levels::Own { full, quick } => {
             if settings.quick {
                 quick

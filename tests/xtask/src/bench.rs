@@ -7,7 +7,7 @@ use crate::programs::{cargo, program, root};
 const OUT: &str = "tests/bench";
 
 /// With these arguments the results go elsewhere, or are no whole that would be worth keeping.
-const NOT_KEPT: [&str; 4] = ["--help", "--out", "--quick", "--target"];
+const NOT_KEPT: [&str; 5] = ["--help", "--level", "--out", "--quick", "--target"];
 
 /// Installs and builds what it takes, and runs it.
 pub fn run(arguments: &[String]) -> anyhow::Result<()> {

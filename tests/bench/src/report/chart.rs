@@ -24,8 +24,12 @@ pub struct Picture {
 pub enum Figure {
     /// Turns a second.
     Rate,
+    /// Half of the turns took at most this, in ms.
+    P50,
     /// 99 of 100 turns took at most this, in ms.
     P99,
+    /// What else the work tells under this name.
+    Extra(&'static str),
 }
 
 /// A target's line.
@@ -70,8 +74,13 @@ const STYLE: &str = "text{font:12px system-ui,sans-serif;fill:#1f2328}.title{fon
 impl Picture {
     /// Where it is kept, beside the page.
     pub fn file(&self) -> String {
-        let figure = if self.figure == Figure::Rate { "rate" } else { "p99" };
-        format!("{}-{figure}.svg", self.work)
+        let figure = match self.figure {
+            Figure::Rate => "rate",
+            Figure::P50 => "p50",
+            Figure::P99 => "p99",
+            Figure::Extra(name) => name,
+        };
+        format!("{}-{}.svg", self.work, figure.replace('_', "-"))
     }
 }
 
@@ -120,7 +129,9 @@ fn height(figure: Figure, line: &Line, level: usize, records: &[Record]) -> Opti
     let here = records.iter().filter(|record| record.target == line.target && record.level == level);
     let values = here.filter_map(|record| match figure {
         Figure::Rate => record.figures.rate,
+        Figure::P50 => Some(record.figures.latency?.p50),
         Figure::P99 => Some(record.figures.latency?.p99),
+        Figure::Extra(name) => record.figures.extra.get(name).copied(),
     });
     Spread::of(values.filter(|value| *value > 0.0)).map(|spread| spread.median)
 }

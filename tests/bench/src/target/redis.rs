@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use redis::aio::MultiplexedConnection;
+use redis::aio::{MultiplexedConnection, PubSubStream};
 use tenure_harness::{Served, find};
 
 use crate::cpu::Processes;
@@ -50,13 +50,24 @@ impl Redis {
         Processes { server: self.0.process_id().into_iter().collect(), database: Vec::new() }
     }
 
+    /// The messages on a channel, by a connection of their own.
+    pub async fn subscribe(&self, channel: &str) -> anyhow::Result<PubSubStream> {
+        let mut subscriber = self.client()?.get_async_pubsub().await?;
+        subscriber.subscribe(channel).await?;
+        Ok(subscriber.into_on_message())
+    }
+
     /// Opens the connections that all clients share. Each sends what several clients ask for at once together.
     pub async fn connections(&self) -> anyhow::Result<Vec<MultiplexedConnection>> {
-        let client = redis::Client::open(format!("redis://127.0.0.1:{}", self.0.port()))?;
+        let client = self.client()?;
         let mut connections = Vec::new();
         for _ in 0..CONNECTIONS {
             connections.push(client.get_multiplexed_async_connection().await?);
         }
         Ok(connections)
+    }
+
+    fn client(&self) -> anyhow::Result<redis::Client> {
+        Ok(redis::Client::open(format!("redis://127.0.0.1:{}", self.0.port()))?)
     }
 }

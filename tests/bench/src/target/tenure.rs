@@ -1,14 +1,20 @@
-//! Tenure: servers on one database, and the two ways in.
+//! Tenure: servers on one database, and the ways in.
 
-use std::time::Duration;
+pub mod raw;
 
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
 use tenure_client::{Client, SessionOptions};
 use tenure_harness::{Tenured, TenuredOptions};
+use tenure_proto::v1::ListSessionsRequest;
+use tenure_proto::v1::session_service_client::SessionServiceClient;
 use tonic::transport::{Channel, Endpoint};
 
 use crate::cpu::Processes;
-use crate::target::CONNECTIONS;
-use crate::target::store::Database;
+use crate::lab::Lab;
+use crate::target::store::{Database, Store};
+use crate::target::{CONNECTIONS, start_now};
 
 /// Longer than any measurement, so that a session which renews itself only through plain calls outlives it.
 pub const TTL: Duration = Duration::from_secs(600);
@@ -32,9 +38,25 @@ impl Cluster {
         Ok(Self { servers: started, database })
     }
 
+    /// Starts one server on fresh data, in the middle of a measurement.
+    pub fn start_now(store: Store, lab: &Lab) -> anyhow::Result<Self> {
+        start_now(async { Self::start(store.fresh(lab).await?, 1, &[]).await })
+    }
+
     /// The servers.
     pub fn servers(&self) -> &[Tenured] {
         &self.servers
+    }
+
+    /// Kills the first server and starts it again; returns how long it took from then until it was ready.
+    pub fn start_again(&mut self) -> anyhow::Result<Duration> {
+        let server = self.servers.first_mut().context("no server")?;
+        start_now(async {
+            server.kill().await?;
+            let start = Instant::now();
+            server.start_again().await?;
+            Ok(start.elapsed())
+        })
     }
 
     /// Whose processor time counts.
@@ -49,6 +71,19 @@ impl Cluster {
             channels.push(Endpoint::from_shared(url)?.connect().await?);
         }
         Ok(channels)
+    }
+
+    /// The port of the first server, for a client that speaks for itself.
+    pub fn port(&self) -> anyhow::Result<u16> {
+        let url: http::Uri = self.servers.first().context("no server")?.url().parse()?;
+        url.port_u16().context("a URL without a port")
+    }
+
+    /// The revision of the default namespace: how much has been written.
+    pub async fn revision(&self) -> anyhow::Result<u64> {
+        let url = self.servers.first().context("no server")?.url();
+        let request = ListSessionsRequest { page_size: 1, ..ListSessionsRequest::default() };
+        Ok(SessionServiceClient::connect(url).await?.list_sessions(request).await?.into_inner().revision)
     }
 
     /// Clients of the library, one connection and one stream each, spread over the servers.

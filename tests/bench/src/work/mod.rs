@@ -1,6 +1,13 @@
 //! The works: what is done, with which targets, and what is expected of it. Each has a file, and a line in [`all`].
 
+mod handover;
+mod held;
+mod idle;
+mod keep_alive;
+pub mod killed;
 mod pairs;
+mod start;
+mod watchers;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -14,7 +21,16 @@ use crate::result::Round;
 
 /// All works, in the order in which they run and are reported.
 pub fn all() -> Vec<Work> {
-    vec![pairs::work()]
+    vec![
+        pairs::work(),
+        handover::work(),
+        keep_alive::work(),
+        watchers::work(),
+        held::work(),
+        idle::work(),
+        killed::work(),
+        start::work(),
+    ]
 }
 
 /// Something that is done with several targets.

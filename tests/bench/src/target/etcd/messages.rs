@@ -185,3 +185,41 @@ pub struct UnlockRequest {
 /// Answers [`UnlockRequest`].
 #[derive(Clone, PartialEq, Message)]
 pub struct UnlockResponse {}
+
+/// Renews a lease.
+#[derive(Clone, PartialEq, Message)]
+pub struct LeaseKeepAliveRequest {
+    /// Its id.
+    #[prost(int64, tag = "1")]
+    pub id: i64,
+}
+
+/// Answers [`LeaseKeepAliveRequest`].
+#[derive(Clone, PartialEq, Message)]
+pub struct LeaseKeepAliveResponse {
+    /// The lease's id.
+    #[prost(int64, tag = "2")]
+    pub id: i64,
+    /// In seconds. 0: the lease is gone.
+    #[prost(int64, tag = "3")]
+    pub ttl: i64,
+}
+
+/// Asks for something on a stream of watches.
+#[derive(Clone, PartialEq, Message)]
+pub struct WatchRequest {
+    /// A new watch.
+    #[prost(message, optional, tag = "1")]
+    pub create_request: Option<WatchCreateRequest>,
+}
+
+/// A new watch.
+#[derive(Clone, PartialEq, Message)]
+pub struct WatchCreateRequest {
+    /// From this key on.
+    #[prost(bytes = "vec", tag = "1")]
+    pub key: Vec<u8>,
+    /// Up to this key, exclusively.
+    #[prost(bytes = "vec", tag = "2")]
+    pub range_end: Vec<u8>,
+}

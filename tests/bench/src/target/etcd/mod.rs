@@ -20,6 +20,9 @@ use self::messages::{
 use crate::cpu::Processes;
 use crate::target::{CONNECTIONS, accepts};
 
+/// The stream that renews leases.
+pub const KEEP_ALIVE: &str = "/etcdserverpb.Lease/LeaseKeepAlive";
+
 /// One server.
 #[derive(Debug)]
 pub struct Etcd(Served);
@@ -45,6 +48,11 @@ impl Etcd {
         Processes { server: self.0.process_id().into_iter().collect(), database: Vec::new() }
     }
 
+    /// For a client that speaks for itself.
+    pub fn port(&self) -> u16 {
+        self.0.port()
+    }
+
     /// Opens the connections that all clients share.
     pub async fn connections(&self) -> anyhow::Result<Vec<Connection>> {
         let mut connections = Vec::new();
@@ -56,8 +64,7 @@ impl Etcd {
 
     /// Opens one connection.
     pub async fn connection(&self) -> anyhow::Result<Connection> {
-        let url = format!("http://127.0.0.1:{}", self.0.port());
-        Ok(Connection(Grpc::new(Endpoint::from_shared(url)?.connect().await?)))
+        Connection::open(self.port()).await
     }
 }
 
@@ -66,6 +73,12 @@ impl Etcd {
 pub struct Connection(Grpc<Channel>);
 
 impl Connection {
+    /// Opens one to this port of this machine.
+    pub async fn open(port: u16) -> anyhow::Result<Self> {
+        let url = format!("http://127.0.0.1:{port}");
+        Ok(Self(Grpc::new(Endpoint::from_shared(url)?.connect().await?)))
+    }
+
     /// Tries a transaction.
     pub async fn txn(&mut self, request: TxnRequest) -> anyhow::Result<TxnResponse> {
         self.call("/etcdserverpb.KV/Txn", request).await

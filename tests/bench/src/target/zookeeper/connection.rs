@@ -1,6 +1,6 @@
 //! A connection to ZooKeeper, which is a session.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, bail, ensure};
@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Notify, oneshot};
 
-use super::wire::{Frame, Header};
+use super::wire::{Body, Frame, Header, Lifetime, NO_NODE, WATCHED};
 
 /// How long the session outlives its last sign of life, in milliseconds: the longest that the server grants. The bench
 /// measures for shorter than that, so no sign of life is needed beside the requests.
@@ -35,8 +35,18 @@ struct Queue {
     out: Vec<u8>,
     last_xid: i32,
     /// Answers come in the order of the requests.
-    waiting: VecDeque<(i32, oneshot::Sender<Header>)>,
+    waiting: VecDeque<(i32, Wanted)>,
+    /// Who waits for the next change of a node.
+    watching: HashMap<String, Vec<oneshot::Sender<()>>>,
     ended: bool,
+}
+
+/// What is wanted of an answer.
+#[derive(Debug)]
+enum Wanted {
+    Header(oneshot::Sender<Header>),
+    /// All of it.
+    Frame(oneshot::Sender<Vec<u8>>),
 }
 
 impl Connection {
@@ -55,7 +65,41 @@ impl Connection {
 
     /// Makes a node that ends with the session.
     pub async fn create(&self, path: &str, data: &[u8]) -> anyhow::Result<()> {
-        self.ask(|xid| Frame::create(xid, path, data)).await
+        self.ask(|xid| Frame::create(xid, path, data, Lifetime::Ephemeral)).await
+    }
+
+    /// Makes a node that stays.
+    pub async fn create_lasting(&self, path: &str) -> anyhow::Result<()> {
+        self.ask(|xid| Frame::create(xid, path, b"", Lifetime::Persistent)).await
+    }
+
+    /// Makes a node that ends with the session and whose name, which is returned, ends with the next number.
+    pub async fn create_numbered(&self, path: &str) -> anyhow::Result<String> {
+        let frame = self.ask_for(|xid| Frame::create(xid, path, b"", Lifetime::EphemeralSequential)).await?;
+        Header::read(&frame)?.check()?;
+        Ok(Body::of(&frame).text()?.to_string())
+    }
+
+    /// The names of the nodes under a node, in no order.
+    pub async fn children(&self, path: &str) -> anyhow::Result<Vec<String>> {
+        let frame = self.ask_for(|xid| Frame::children(xid, path)).await?;
+        Header::read(&frame)?.check()?;
+        let mut body = Body::of(&frame);
+        (0..body.int()?).map(|_| Ok(body.text()?.to_string())).collect()
+    }
+
+    /// Waits until a node changes. If it is not there that is so at once.
+    pub async fn changed(&self, path: &str) -> anyhow::Result<()> {
+        let (tell, told) = oneshot::channel();
+        self.0.queue().watching.entry(path.to_string()).or_default().push(tell);
+        let frame = self.ask_for(|xid| Frame::get_watched(xid, path)).await?;
+        let header = Header::read(&frame)?;
+        if header.error == NO_NODE {
+            self.0.queue().watching.remove(path);
+            return Ok(());
+        }
+        header.check()?;
+        told.await.context("the connection to ZooKeeper broke")
     }
 
     /// Removes a node.
@@ -70,20 +114,31 @@ impl Connection {
 
     async fn ask(&self, frame: impl FnOnce(i32) -> Frame) -> anyhow::Result<()> {
         let (answer, answered) = oneshot::channel();
-        {
-            let mut queue = self.0.queue();
-            ensure!(!queue.ended, "the connection to ZooKeeper is gone");
-            queue.last_xid += 1;
-            let xid = queue.last_xid;
-            queue.out.extend(frame(xid).finish());
-            queue.waiting.push_back((xid, answer));
-        }
-        self.0.more.notify_one();
+        self.0.send(frame, Wanted::Header(answer))?;
         answered.await.context("the connection to ZooKeeper broke")?.check()
+    }
+
+    async fn ask_for(&self, frame: impl FnOnce(i32) -> Frame) -> anyhow::Result<Vec<u8>> {
+        let (answer, answered) = oneshot::channel();
+        self.0.send(frame, Wanted::Frame(answer))?;
+        answered.await.context("the connection to ZooKeeper broke")
     }
 }
 
 impl Line {
+    fn send(&self, frame: impl FnOnce(i32) -> Frame, wanted: Wanted) -> anyhow::Result<()> {
+        {
+            let mut queue = self.queue();
+            ensure!(!queue.ended, "the connection to ZooKeeper is gone");
+            queue.last_xid += 1;
+            let xid = queue.last_xid;
+            queue.out.extend(frame(xid).finish());
+            queue.waiting.push_back((xid, wanted));
+        }
+        self.more.notify_one();
+        Ok(())
+    }
+
     fn queue(&self) -> std::sync::MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -92,6 +147,7 @@ impl Line {
         let mut queue = self.queue();
         queue.ended = true;
         queue.waiting.clear();
+        queue.watching.clear();
         self.more.notify_one();
     }
 }
@@ -124,9 +180,27 @@ async fn read_all(line: Arc<Line>, stream: OwnedReadHalf) {
 async fn answer_one(line: &Line, stream: &mut BufReader<OwnedReadHalf>, frame: &mut Vec<u8>) -> anyhow::Result<()> {
     read_frame(stream, frame).await?;
     let header = Header::read(frame)?;
+    if header.xid == WATCHED {
+        return tell_change(line, frame);
+    }
     let Some((xid, answer)) = line.queue().waiting.pop_front() else { bail!("an answer that nobody waits for") };
     ensure!(header.xid == xid, "answer {} instead of {xid}", header.xid);
-    let _ = answer.send(header);
+    // Who waits no more needs no answer.
+    match answer {
+        Wanted::Header(answer) => drop(answer.send(header)),
+        Wanted::Frame(answer) => drop(answer.send(frame.clone())),
+    }
+    Ok(())
+}
+
+/// Tells those who wait for it that a node has changed: kind of change, state of the session, path.
+fn tell_change(line: &Line, frame: &[u8]) -> anyhow::Result<()> {
+    let mut body = Body::of(frame);
+    let (_kind, _state) = (body.int()?, body.int()?);
+    for watcher in line.queue().watching.remove(body.text()?).unwrap_or_default() {
+        // Who waits no more need not be told.
+        let _ = watcher.send(());
+    }
     Ok(())
 }
 

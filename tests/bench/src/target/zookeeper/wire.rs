@@ -9,12 +9,30 @@ pub enum Operation {
     Create = 1,
     /// Removes a node.
     Delete = 2,
+    /// Reads a node.
+    GetData = 4,
+    /// Lists the nodes under a node.
+    GetChildren = 8,
     /// Ends the session.
     Close = -11,
 }
 
-/// A node that ends with its session.
-const EPHEMERAL: i32 = 1;
+/// What becomes of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lifetime {
+    /// It stays.
+    Persistent = 0,
+    /// It ends with its session.
+    Ephemeral = 1,
+    /// It ends with its session, and the server adds a number to its name.
+    EphemeralSequential = 3,
+}
+
+/// The frame tells of a change that was watched.
+pub const WATCHED: i32 = -1;
+
+/// The node is not there.
+pub const NO_NODE: i32 = -101;
 
 /// All that a node may be used for.
 const ALL_RIGHTS: i32 = 0x1f;
@@ -36,10 +54,20 @@ impl Frame {
         Self::new().int(0).long(0).int(timeout).long(0).bytes(&PASSWORD)
     }
 
-    /// Makes an ephemeral node that anybody may use.
-    pub fn create(xid: i32, path: &str, data: &[u8]) -> Self {
+    /// Makes a node that anybody may use.
+    pub fn create(xid: i32, path: &str, data: &[u8], lifetime: Lifetime) -> Self {
         let begun = Self::request(xid, Operation::Create).bytes(path.as_bytes()).bytes(data);
-        begun.int(1).int(ALL_RIGHTS).bytes(b"world").bytes(b"anyone").int(EPHEMERAL)
+        begun.int(1).int(ALL_RIGHTS).bytes(b"world").bytes(b"anyone").int(lifetime as i32)
+    }
+
+    /// Reads a node, and has the next change of it told.
+    pub fn get_watched(xid: i32, path: &str) -> Self {
+        Self::request(xid, Operation::GetData).bytes(path.as_bytes()).byte(1)
+    }
+
+    /// Lists the nodes under a node.
+    pub fn children(xid: i32, path: &str) -> Self {
+        Self::request(xid, Operation::GetChildren).bytes(path.as_bytes()).byte(0)
     }
 
     /// Removes a node.
@@ -59,6 +87,11 @@ impl Frame {
     fn new() -> Self {
         // The length is written in the end.
         Self(vec![0; 4])
+    }
+
+    fn byte(mut self, byte: u8) -> Self {
+        self.0.push(byte);
+        self
     }
 
     fn int(mut self, number: i32) -> Self {
@@ -86,6 +119,32 @@ impl Frame {
     }
 }
 
+/// What comes after the [`Header`] of an answer.
+#[derive(Debug)]
+pub struct Body<'a>(&'a [u8]);
+
+impl<'a> Body<'a> {
+    /// Of a frame after its length.
+    pub fn of(frame: &'a [u8]) -> Self {
+        Self(frame.get(Header::LENGTH..).unwrap_or_default())
+    }
+
+    /// Reads a number.
+    pub fn int(&mut self) -> anyhow::Result<i32> {
+        let (number, rest) = self.0.split_first_chunk().context("an answer of ZooKeeper is cut short")?;
+        self.0 = rest;
+        Ok(i32::from_be_bytes(*number))
+    }
+
+    /// Reads a text.
+    pub fn text(&mut self) -> anyhow::Result<&'a str> {
+        let length = self.int()? as usize;
+        let (text, rest) = self.0.split_at_checked(length).context("an answer of ZooKeeper is cut short")?;
+        self.0 = rest;
+        Ok(std::str::from_utf8(text)?)
+    }
+}
+
 /// The beginning of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
@@ -96,6 +155,9 @@ pub struct Header {
 }
 
 impl Header {
+    /// Its length, in bytes.
+    const LENGTH: usize = 16;
+
     /// Reads it from the frame after the length: xid, revision, error.
     pub fn read(frame: &[u8]) -> anyhow::Result<Self> {
         let int = |at: usize| -> anyhow::Result<i32> {

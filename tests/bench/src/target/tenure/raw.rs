@@ -1,0 +1,125 @@
+//! The contract's stream by hand, for works in which the library would be most of what is measured.
+
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use prost::Message;
+use tenure_proto::v1::answer::Kind as Answered;
+use tenure_proto::v1::command::Kind as Commanded;
+use tenure_proto::v1::{
+    AcquireRequest, Command, KeepAliveRequest, KeptSession, OpenSessionRequest, StreamRequest, StreamResponse,
+};
+
+use crate::target::http2::Connection;
+
+const PATH: &str = "/tenure.v1.ClientService/Stream";
+
+/// The number of all renewals, of which only one at once is under way on a stream.
+const RENEWAL: u64 = 1;
+
+/// How long the answers to one question may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A connection with streams.
+#[derive(Debug)]
+pub struct Raw {
+    /// The connection itself, on which the streams go on.
+    pub connection: Connection,
+    /// The last number that a command had.
+    last_id: u64,
+}
+
+impl Raw {
+    /// Opens one.
+    pub async fn open(port: u16) -> anyhow::Result<Self> {
+        Ok(Self { connection: Connection::open(port).await?, last_id: RENEWAL })
+    }
+
+    /// Begins a stream.
+    pub fn begin(&mut self) -> u32 {
+        self.connection.output().begin(PATH)
+    }
+
+    /// Sends commands, as one message on each stream, and waits until all have been carried out.
+    ///
+    /// # Errors
+    /// If one is refused, or a lock is not free.
+    pub async fn ask(&mut self, asked: impl IntoIterator<Item = (u32, Vec<Commanded>)>) -> anyhow::Result<()> {
+        let mut left: usize = 0;
+        for (stream, commands) in asked {
+            let count = commands.len();
+            left += count;
+            let message = encode(self.last_id + 1, commands);
+            self.connection.output().message(stream, &message);
+            self.last_id += count as u64;
+        }
+        while left > 0 {
+            let receive = self.connection.receive(|_, message, _| {
+                left = left.checked_sub(carried_out(message)?).context("more answers than commands")?;
+                Ok(())
+            });
+            tokio::time::timeout(PATIENCE, receive).await.context("no answer")??;
+        }
+        Ok(())
+    }
+}
+
+/// Opens a session and attaches it to the stream.
+pub fn open_session(id: &str, ttl: Duration) -> anyhow::Result<Commanded> {
+    open_session_with_grace(id, ttl, None)
+}
+
+/// Opens a session, perhaps with a disconnect grace, and attaches it to the stream.
+pub fn open_session_with_grace(id: &str, ttl: Duration, grace: Option<Duration>) -> anyhow::Result<Commanded> {
+    let disconnect_grace = grace.map(TryInto::try_into).transpose()?;
+    Ok(Commanded::OpenSession(OpenSessionRequest {
+        session_id: id.into(),
+        ttl: Some(ttl.try_into()?),
+        disconnect_grace,
+        ..Default::default()
+    }))
+}
+
+/// Takes a lock that is free.
+pub fn acquire(session: &str, name: String) -> Commanded {
+    let wait = Some(prost_types::Duration::default());
+    Commanded::Acquire(AcquireRequest { names: vec![name], session_id: session.into(), wait, ..Default::default() })
+}
+
+/// Renews these sessions, by one command.
+pub fn keep_alive(sessions: Vec<String>) -> Vec<u8> {
+    encode(RENEWAL, vec![Commanded::KeepAlive(KeepAliveRequest { session_ids: sessions, ..Default::default() })])
+}
+
+/// How many sessions a message renewed.
+///
+/// # Errors
+/// If it is something else, or one was not renewed.
+pub fn kept(message: &[u8]) -> anyhow::Result<usize> {
+    let mut kept = 0;
+    for answer in StreamResponse::decode(message)?.answers {
+        let Some(Answered::KeepAlive(sessions)) = answer.kind else { bail!("no renewal: {:?}", answer.kind) };
+        let renewed = |session: &KeptSession| session.ttl.is_some();
+        ensure!(sessions.sessions.iter().all(renewed), "not all are renewed: {:?}", sessions.sessions);
+        kept += sessions.sessions.len();
+    }
+    Ok(kept)
+}
+
+fn encode(first_id: u64, commands: Vec<Commanded>) -> Vec<u8> {
+    let commands = commands.into_iter().zip(first_id..).map(|(kind, id)| Command { id, kind: Some(kind) });
+    StreamRequest { commands: commands.collect() }.encode_to_vec()
+}
+
+/// How many commands a message says were carried out.
+fn carried_out(message: &[u8]) -> anyhow::Result<usize> {
+    let answers = StreamResponse::decode(message)?.answers;
+    for answer in &answers {
+        match &answer.kind {
+            Some(Answered::Refusal(refusal)) => bail!("refused: {refusal:?}"),
+            Some(Answered::Acquire(acquired)) => ensure!(acquired.acquired, "a lock is not free"),
+            _ => ensure!(answer.id != 0, "a notice: {:?}", answer.kind),
+        }
+    }
+    Ok(answers.len())
+}

@@ -1,0 +1,34 @@
+//! What is expected of handovers.
+
+use crate::result::Round;
+use crate::work::{Bound, Goal};
+
+const TENURE: &str = "tenure-stream-postgres";
+
+/// The goals.
+pub fn goals() -> Vec<Goal> {
+    let goal = |text, bound, value| Goal { text, value, bound };
+    vec![
+        goal("handover, 1 waiter: p50 in ms", Bound::AtMost(0.6), |round| round.p50(TENURE, 1)),
+        goal("handover, 1 waiter: p99 in ms", Bound::AtMost(1.5), |round| round.p99(TENURE, 1)),
+        goal("handover, 1,000 waiters: p50 in ms", Bound::AtMost(0.6), |round| round.p50(TENURE, 1000)),
+        goal("handover, 1,000 waiters: p99 in ms", Bound::AtMost(1.5), |round| round.p99(TENURE, 1000)),
+        goal("handover, 1 waiter: p50 against a bare commit and an empty call", Bound::AtMost(1.8), |round| {
+            Some(round.p50(TENURE, 1)? / round.p50("commit-and-call-postgres", 1)?)
+        }),
+        goal("handover: p50 with 1,000 waiters against one", Bound::AtMost(1.1), |round| {
+            Some(round.p50(TENURE, 1000)? / round.p50(TENURE, 1)?)
+        }),
+        goal("handover, 100 waiters: p50 against etcd", Bound::AtMost(1.0), |round| against(round, "etcd-lock")),
+        goal("handover, 100 waiters: p50 against ZooKeeper with the Curator recipe", Bound::AtMost(1.0), |round| {
+            against(round, "zookeeper-recipe")
+        }),
+        goal("handover, 100 waiters: p50 against Redis with Redisson's locks", Bound::AtMost(1.0), |round| {
+            against(round, "redis-redisson")
+        }),
+    ]
+}
+
+fn against(round: &Round, other: &str) -> Option<f64> {
+    Some(round.p50(TENURE, 100)? / round.p50(other, 100)?)
+}

@@ -1,0 +1,100 @@
+//! What all targets do: the lock goes round.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use tokio::task::JoinSet;
+
+use crate::cpu::{Meter, Processes};
+use crate::measure::{Figures, Latency, Load};
+
+/// For how long the lock is held: until whoever held it before has queued up again, and all is quiet.
+const HOLD: Duration = Duration::from_millis(3);
+
+/// What queueing up takes at most, for each client.
+const QUEUEING: Duration = Duration::from_millis(2);
+
+/// How long it may take until all have had their last turn.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// One who wants the lock again and again.
+pub trait Contender: Send + 'static {
+    /// Waits for the lock.
+    fn acquire(&mut self) -> impl Future<Output = anyhow::Result<()>> + Send;
+    /// Gives it back.
+    fn release(&mut self) -> impl Future<Output = anyhow::Result<()>> + Send;
+}
+
+const WARMING_UP: u8 = 0;
+const COUNTING: u8 = 1;
+const OVER: u8 = 2;
+
+struct Course {
+    phase: AtomicU8,
+    start: Instant,
+    /// When the last release was sent, in nanoseconds after the start. 0: not yet.
+    released: AtomicU64,
+}
+
+/// Lets the lock go round, and measures each handover. Gives the clients back.
+pub async fn relay<C: Contender>(
+    load: &Load,
+    processes: &Processes,
+    contenders: Vec<C>,
+) -> anyhow::Result<(Figures, Vec<C>)> {
+    let count = contenders.len();
+    let phase = AtomicU8::new(WARMING_UP);
+    let course = Arc::new(Course { phase, start: Instant::now(), released: AtomicU64::new(0) });
+    let mut tasks = JoinSet::new();
+    for contender in contenders {
+        tasks.spawn(run(contender, Arc::clone(&course)));
+    }
+    tokio::time::sleep(load.warm_up + QUEUEING * count as u32).await;
+    let meter = Meter::start(processes);
+    course.phase.store(COUNTING, Ordering::Relaxed);
+    tokio::time::sleep(load.time).await;
+    course.phase.store(OVER, Ordering::Relaxed);
+    let usage = meter.usage();
+    let (mut contenders, mut times) = (Vec::new(), Vec::new());
+    let gather = async {
+        while let Some(done) = tasks.join_next().await {
+            let (contender, own) = done??;
+            contenders.push(contender);
+            times.extend(own);
+        }
+        anyhow::Ok(())
+    };
+    tokio::time::timeout(PATIENCE, gather).await.context("the lock does not go round")??;
+    ensure!(!times.is_empty(), "there was no handover");
+    let figures = Figures { latency: Latency::of(times), usage, ..Figures::default() };
+    Ok((figures, contenders))
+}
+
+/// One client's part. How long it waited for handovers that count is told.
+async fn run<C: Contender>(mut contender: C, course: Arc<Course>) -> anyhow::Result<(C, Vec<Duration>)> {
+    let mut times = Vec::new();
+    loop {
+        contender.acquire().await?;
+        let now = course.now();
+        let released = course.released.load(Ordering::Acquire);
+        let phase = course.phase.load(Ordering::Relaxed);
+        if phase == COUNTING && released > 0 {
+            times.push(Duration::from_nanos(now - released));
+        }
+        if phase == OVER {
+            contender.release().await?;
+            return Ok((contender, times));
+        }
+        tokio::time::sleep(HOLD).await;
+        course.released.store(course.now(), Ordering::Release);
+        contender.release().await?;
+    }
+}
+
+impl Course {
+    fn now(&self) -> u64 {
+        self.start.elapsed().as_nanos() as u64
+    }
+}

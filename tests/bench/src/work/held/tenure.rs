@@ -1,0 +1,82 @@
+//! Many locks held with Tenure. Each measurement has servers of its own.
+
+use std::sync::Arc;
+
+use anyhow::bail;
+use async_trait::async_trait;
+use futures::future::try_join_all;
+use tenure_client::{Attempt, Session};
+
+use super::fill::fill;
+use super::{ALONE, FILLED, LOAD, MEMORY, MEMORY_LOADED, WRITTEN};
+use crate::cpu::{quiet, server_memory};
+use crate::lab::Lab;
+use crate::measure::{Figures, Load, User, closed_loop};
+use crate::target::store::Store;
+use crate::target::tenure::{Cluster, session};
+use crate::work::{Candidate, Subject};
+
+/// Those who work beside the holders.
+const CLIENTS: usize = 16;
+
+/// With this store.
+pub fn candidate(store: Store) -> Candidate {
+    let start = async move |lab| Ok(Held { lab, store });
+    Candidate::new(format!("tenure-stream-{}", store.name()), start)
+}
+
+struct Held {
+    lab: Arc<Lab>,
+    store: Store,
+}
+
+#[async_trait]
+impl Subject for Held {
+    async fn measure(&mut self, load: &Load) -> anyhow::Result<Figures> {
+        let mut cluster = Cluster::start_now(self.store, &self.lab)?;
+        let a_lock = |memory: f64, before: f64| (memory - before) / load.level as f64;
+        let empty = server_memory(&cluster.processes());
+        let (filled, connections) = fill(&cluster, load.level).await?;
+        // What was taken is in the log, and is written to the tables after that.
+        let written = quiet(&cluster.processes()).await?;
+        let memory = a_lock(server_memory(&cluster.processes()), empty);
+
+        let alone = pairs(&cluster, load, 1).await?;
+        let figures = pairs(&cluster, load, CLIENTS).await?;
+        drop(connections);
+        let ready = cluster.start_again()?;
+        let loaded = a_lock(server_memory(&cluster.processes()), empty);
+        Ok(figures
+            .with(FILLED, filled)
+            .with(WRITTEN, written.as_secs_f64())
+            .with(MEMORY, memory)
+            .with(ALONE, alone.latency.map_or(f64::NAN, |latency| latency.p50))
+            .with(LOAD, ready.as_secs_f64())
+            .with(MEMORY_LOADED, loaded))
+    }
+}
+
+async fn pairs(cluster: &Cluster, load: &Load, users: usize) -> anyhow::Result<Figures> {
+    let clients = cluster.clients()?;
+    let users = clients.iter().cycle().take(users).enumerate();
+    let users = users.map(async |(number, client)| {
+        anyhow::Ok(Taker { session: client.session(session()).await?, name: format!("pair-{number}") })
+    });
+    let (figures, users) = closed_loop(load, &cluster.processes(), try_join_all(users).await?).await?;
+    try_join_all(users.iter().map(|user| user.session.close())).await?;
+    Ok(figures)
+}
+
+struct Taker {
+    session: Session,
+    name: String,
+}
+
+impl User for Taker {
+    async fn turn(&mut self) -> anyhow::Result<()> {
+        match self.session.lock(self.name.as_str()).try_acquire().await? {
+            Attempt::Acquired(guard) => Ok(guard.release().await?),
+            Attempt::Busy(busy) => bail!("{} is not free: {busy:?}", self.name),
+        }
+    }
+}

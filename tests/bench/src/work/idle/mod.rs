@@ -1,0 +1,44 @@
+//! Quiet clients: what it costs that they are there.
+
+mod connections;
+mod etcd;
+mod goals;
+mod quiet;
+mod tenure;
+
+use std::time::Duration;
+
+use crate::work::{Levels, Work};
+
+/// The work.
+pub fn work() -> Work {
+    Work {
+        name: "idle",
+        title: "So many sessions (etcd: leases) with a TTL of 30 s hold a lock (a key) each, 100 on one connection (in the \
+                rows with `clients`: one), and renew themselves every 10 s. One turn is a renewal. In the rows with \
+                `connections` there is nothing else.",
+        level: "at once",
+        levels: Levels::Own { full: &[1_000, 10_000, 100_000], quick: &[200] },
+        candidates: vec![
+            tenure::sessions(),
+            etcd::leases(),
+            tenure::clients(),
+            etcd::clients(),
+            connections::tenure(),
+            connections::etcd(),
+        ],
+        goals: goals::goals(),
+    }
+}
+
+/// How long a session lives without a renewal.
+const TTL: Duration = Duration::from_secs(30);
+
+/// How many sessions there are on a connection that many share.
+const ON_ONE: usize = 100;
+
+/// How many connections are of interest for themselves.
+const CONNECTIONS: &[usize] = &[200, 1_000];
+
+const MEMORY: &str = "server_memory_in_MB";
+const BYTES: &str = "server_memory_for_each_in_bytes";

@@ -1,0 +1,101 @@
+//! Connections on which little happens.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinSet;
+use tokio::time::interval;
+
+use super::{BYTES, MEMORY, TTL};
+use crate::cpu::{Meter, Processes, server_memory};
+use crate::measure::{Figures, Load};
+use crate::target::http2::Connection;
+
+/// How many connections are prepared at once.
+const AT_ONCE: usize = 16;
+
+/// How long preparing one more may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A connection with its sessions, which hold their locks already.
+pub struct Quiet {
+    /// The connection.
+    pub connection: Connection,
+    /// The stream on which they are renewed.
+    pub stream: u32,
+    /// What renews them all, spread over a third of the TTL.
+    pub renewals: Vec<Vec<u8>>,
+    /// How many sessions an answer says were renewed.
+    pub renewed: fn(&[u8]) -> anyhow::Result<usize>,
+}
+
+/// Prepares connections, with so many sessions on each, and measures the servers while these do nothing but renew.
+pub async fn observe<F: Future<Output = anyhow::Result<Quiet>> + Send + 'static>(
+    load: &Load,
+    processes: &Processes,
+    on_one: usize,
+    prepare: impl Fn(usize) -> F,
+) -> anyhow::Result<Figures> {
+    let empty = server_memory(processes);
+    let renewed = Arc::new(AtomicUsize::new(0));
+    let (ready, mut prepared) = mpsc::unbounded_channel();
+    let (turns, mut tasks) = (Arc::new(Semaphore::new(AT_ONCE)), JoinSet::new());
+    let connections = load.level / on_one;
+    for connection in 0..connections {
+        let (quiet, turns) = (prepare(connection), Arc::clone(&turns));
+        let (ready, renewed) = (ready.clone(), Arc::clone(&renewed));
+        tasks.spawn(async move {
+            let quiet = {
+                let _turn = turns.acquire().await?;
+                quiet.await?
+            };
+            // Nobody counts any more if another one failed.
+            let _ = ready.send(());
+            renew(quiet, &renewed).await
+        });
+    }
+    for _ in 0..connections {
+        tokio::select! {
+            biased;
+            Some(ended) = tasks.join_next() => ended??,
+            Some(()) = prepared.recv() => {}
+            () = tokio::time::sleep(PATIENCE) => bail!("the sessions are not all opened"),
+        }
+    }
+    // What was opened is still being written to the tables, and what that took in memory is still to be given back.
+    tokio::time::sleep(if load.quick { load.warm_up } else { TTL }).await;
+    let (meter, start, before) = (Meter::start(processes), Instant::now(), renewed.load(Ordering::Relaxed));
+    // Each has its turn twice.
+    tokio::time::sleep(if load.quick { load.time } else { TTL * 2 / 3 }).await;
+    let (usage, wall) = (meter.usage(), start.elapsed());
+    if let Some(ended) = tasks.try_join_next() {
+        ended?.context("a connection broke")?;
+    }
+    let rate = (renewed.load(Ordering::Relaxed) - before) as f64 / wall.as_secs_f64();
+    let memory = usage.server_memory;
+    let figures = Figures { rate: Some(rate), usage, ..Figures::default() };
+    Ok(figures.with(MEMORY, memory).with(BYTES, (memory * 1e6 - empty) / load.level as f64))
+}
+
+/// Renews until it fails or is dropped.
+async fn renew(quiet: Quiet, renewed: &AtomicUsize) -> anyhow::Result<()> {
+    let Quiet { mut connection, stream, renewals, renewed: count } = quiet;
+    let mut tick = interval(TTL / 3 / renewals.len().max(1) as u32);
+    let mut next = renewals.iter().cycle();
+    loop {
+        tokio::select! {
+            _ = tick.tick() => {
+                if let Some(renewal) = next.next() {
+                    connection.output().message(stream, renewal);
+                }
+            }
+            received = connection.receive(|_, message, _| {
+                renewed.fetch_add(count(message)?, Ordering::Relaxed);
+                Ok(())
+            }) => received?,
+        }
+    }
+}

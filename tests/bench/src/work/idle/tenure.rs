@@ -1,0 +1,50 @@
+//! Tenure's quiet sessions. Each measurement has servers of its own, so that all memory is for these.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::quiet::{Quiet, observe};
+use super::{CONNECTIONS, ON_ONE, TTL};
+use crate::lab::Lab;
+use crate::measure::{Figures, Load};
+use crate::target::store::Store;
+use crate::target::tenure::Cluster;
+use crate::target::tenure::raw::{self, Raw};
+use crate::work::{Candidate, Subject};
+
+/// Many sessions on each connection.
+pub fn sessions() -> Candidate {
+    Candidate::new("tenure-sessions-postgres", async |lab| Ok(Sessions { lab, on_one: ON_ONE }))
+}
+
+/// A connection for each session.
+pub fn clients() -> Candidate {
+    Candidate::new("tenure-clients-postgres", async |lab| Ok(Sessions { lab, on_one: 1 })).only_at(CONNECTIONS)
+}
+
+struct Sessions {
+    lab: Arc<Lab>,
+    on_one: usize,
+}
+
+#[async_trait]
+impl Subject for Sessions {
+    async fn measure(&mut self, load: &Load) -> anyhow::Result<Figures> {
+        let cluster = Cluster::start_now(Store::Postgres, &self.lab)?;
+        let (port, on_one) = (cluster.port()?, self.on_one);
+        observe(load, &cluster.processes(), on_one, |connection| open(port, connection, on_one)).await
+    }
+}
+
+async fn open(port: u16, connection: usize, on_one: usize) -> anyhow::Result<Quiet> {
+    let mut raw = Raw::open(port).await?;
+    let stream = raw.begin();
+    let sessions: Vec<String> = (0..on_one).map(|number| format!("quiet-{connection}-{number}")).collect();
+    let open: Result<Vec<_>, _> = sessions.iter().map(|session| raw::open_session(session, TTL)).collect();
+    raw.ask([(stream, open?)]).await?;
+    let acquire = sessions.iter().map(|session| raw::acquire(session, format!("lock-of-{session}")));
+    raw.ask([(stream, acquire.collect())]).await?;
+    // As the library does: one message for all sessions of a connection.
+    Ok(Quiet { connection: raw.connection, stream, renewals: vec![raw::keep_alive(sessions)], renewed: raw::kept })
+}

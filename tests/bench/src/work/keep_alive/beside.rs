@@ -1,0 +1,110 @@
+//! What keep-alives do to those who take locks. Both share two cores with their clients and the database, so the keep-alives
+//! come at a rate that is large but given: at full speed they would only show that the cores are shared.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::future::try_join_all;
+use tenure_client::{Attempt, Client, Session};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+
+use super::flood::Asking;
+use super::tenure::{Opened, close, open};
+use crate::lab::Lab;
+use crate::measure::{Figures, Load, User, closed_loop};
+use crate::target::CONNECTIONS;
+use crate::target::store::Store;
+use crate::target::tenure::{Cluster, session};
+use crate::work::{Candidate, Subject};
+
+/// Those who take locks.
+const CLIENTS: usize = 4;
+
+/// Each connection sends this many renewals at once, so often; the connections one after the other. Together: 10,000 a second.
+const AT_ONCE: usize = 10;
+const EVERY: Duration = Duration::from_millis(CONNECTIONS as u64);
+
+/// Without keep-alives.
+pub fn alone() -> Candidate {
+    Candidate::new("tenure-pairs-alone-postgres", async |lab: Arc<Lab>| Ok(Pairs::new(&lab, false).await?))
+}
+
+/// Beside keep-alives.
+pub fn beside() -> Candidate {
+    Candidate::new("tenure-pairs-beside-postgres", async |lab: Arc<Lab>| Ok(Pairs::new(&lab, true).await?))
+}
+
+struct Pairs {
+    cluster: Arc<Cluster>,
+    clients: Vec<Client>,
+    with_renewals: bool,
+}
+
+impl Pairs {
+    async fn new(lab: &Lab, with_renewals: bool) -> anyhow::Result<Self> {
+        let cluster = lab.cluster(Store::Postgres, 1).await?;
+        Ok(Self { clients: cluster.clients()?, cluster, with_renewals })
+    }
+}
+
+#[async_trait]
+impl Subject for Pairs {
+    async fn measure(&mut self, load: &Load) -> anyhow::Result<Figures> {
+        // Both do all but the renewals.
+        let Opened { all, sessions } = open(&self.cluster, load).await?;
+        let users = self.clients.iter().take(CLIENTS).enumerate().map(async |(number, client)| {
+            let name = format!("beside-{}-{number}", load.number);
+            anyhow::Ok(Taker { session: client.session(session()).await?, name })
+        });
+        let users = try_join_all(users).await?;
+        let mut renewing = JoinSet::new();
+        for (place, asking) in all.into_iter().enumerate() {
+            if self.with_renewals {
+                renewing.spawn(renew(asking, Duration::from_millis(place as u64)));
+            }
+        }
+        let (figures, users) = closed_loop(&load.longer(4), &self.cluster.processes(), users).await?;
+        // Nothing but a failure ends them.
+        if let Some(ended) = renewing.try_join_next() {
+            ended??;
+        }
+        drop(renewing);
+        try_join_all(users.iter().map(|user| user.session.close())).await?;
+        close(&self.cluster, sessions).await?;
+        Ok(figures)
+    }
+}
+
+/// Renews at the given rate, until it is dropped.
+async fn renew(asking: Asking, after: Duration) -> anyhow::Result<()> {
+    let Asking { mut connection, streams, check } = asking;
+    let mut next = streams.iter().cycle();
+    let mut tick = interval_at(Instant::now() + after, EVERY);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Burst);
+    loop {
+        tokio::select! {
+            _ = tick.tick() => {
+                for (stream, message) in next.by_ref().take(AT_ONCE) {
+                    connection.output().message(*stream, message);
+                }
+            }
+            received = connection.receive(|_, message, _| check(message)) => received?,
+        }
+    }
+}
+
+struct Taker {
+    session: Session,
+    name: String,
+}
+
+impl User for Taker {
+    async fn turn(&mut self) -> anyhow::Result<()> {
+        match self.session.lock(self.name.as_str()).try_acquire().await? {
+            Attempt::Acquired(guard) => Ok(guard.release().await?),
+            Attempt::Busy(busy) => anyhow::bail!("{} is not free: {busy:?}", self.name),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Keep-alives of Tenure's sessions, on the contract's stream.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use anyhow::ensure;
+use async_trait::async_trait;
+use futures::future::try_join_all;
+use tenure_proto::v1::CloseSessionRequest;
+use tenure_proto::v1::session_service_client::SessionServiceClient;
+
+use super::flood::{Asking, flood};
+use crate::lab::Lab;
+use crate::measure::{Figures, Load};
+use crate::target::CONNECTIONS;
+use crate::target::store::Store;
+use crate::target::tenure::raw::{self, Raw};
+use crate::target::tenure::{Cluster, TTL};
+use crate::work::{Candidate, Subject};
+
+/// On PostgreSQL, which should notice nothing.
+pub fn candidate() -> Candidate {
+    Candidate::new("tenure-stream-postgres", async |lab: Arc<Lab>| Ok(Sessions(lab.cluster(Store::Postgres, 1).await?)))
+}
+
+struct Sessions(Arc<Cluster>);
+
+#[async_trait]
+impl Subject for Sessions {
+    async fn measure(&mut self, load: &Load) -> anyhow::Result<Figures> {
+        let Opened { all, sessions } = open(&self.0, load).await?;
+        let before = self.0.revision().await?;
+        let figures = flood(load, &self.0.processes(), all).await?;
+        let written = self.0.revision().await? - before;
+        close(&self.0, sessions).await?;
+        Ok(figures.with("revisions_written", written as f64))
+    }
+}
+
+/// Sessions, each with a stream.
+pub struct Opened {
+    /// The connections, with what renews the sessions.
+    pub all: Vec<Asking>,
+    /// Their ids.
+    pub sessions: Vec<String>,
+}
+
+/// Opens as many sessions as the level says.
+pub async fn open(cluster: &Cluster, load: &Load) -> anyhow::Result<Opened> {
+    let (mut all, mut sessions) = (Vec::new(), Vec::new());
+    for connection in 0..CONNECTIONS {
+        let mut raw = Raw::open(cluster.port()?).await?;
+        let mut streams = HashMap::new();
+        let mut commands = Vec::new();
+        for number in (connection..load.level).step_by(CONNECTIONS) {
+            let stream = raw.begin();
+            let session = format!("keep-alive-{}-{number}", load.number);
+            commands.push((stream, vec![raw::open_session(&session, TTL)?]));
+            streams.insert(stream, raw::keep_alive(vec![session.clone()]));
+            sessions.push(session);
+        }
+        raw.ask(commands).await?;
+        all.push(Asking { connection: raw.connection, streams, check });
+    }
+    Ok(Opened { all, sessions })
+}
+
+/// Closes these sessions.
+pub async fn close(cluster: &Cluster, sessions: Vec<String>) -> anyhow::Result<()> {
+    let channels = cluster.channels().await?;
+    let closed = sessions.into_iter().zip(channels.iter().cycle()).map(async |(session_id, channel)| {
+        let request = CloseSessionRequest { session_id, ..CloseSessionRequest::default() };
+        SessionServiceClient::new(channel.clone()).close_session(request).await
+    });
+    try_join_all(closed).await?;
+    Ok(())
+}
+
+fn check(message: &[u8]) -> anyhow::Result<()> {
+    let kept = raw::kept(message)?;
+    ensure!(kept == 1, "{kept} sessions renewed instead of one");
+    Ok(())
+}

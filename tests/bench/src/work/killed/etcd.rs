@@ -1,0 +1,63 @@
+//! Killed clients of etcd, who locked by its Lock service.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::future::try_join_all;
+
+use super::kill::{Heir, Since, kill};
+use super::name;
+use super::victim::{Service, Victim};
+use crate::lab::Lab;
+use crate::measure::{Figures, Load};
+use crate::target::etcd::{Connection, Etcd};
+use crate::work::{Candidate, Subject};
+
+/// In milliseconds: the least that etcd grants by default.
+const TTL: u64 = 2_000;
+
+/// How long the leases of those who wait live, in seconds: longer than any measurement.
+const LONG_TTL: i64 = 600;
+
+/// By leases.
+pub fn candidate() -> Candidate {
+    Candidate::new("etcd-lease", async |lab: Arc<Lab>| {
+        let etcd = lab.etcd().await?;
+        Ok(Killed { connections: etcd.connections().await?, etcd })
+    })
+}
+
+struct Killed {
+    etcd: Arc<Etcd>,
+    connections: Vec<Connection>,
+}
+
+#[async_trait]
+impl Subject for Killed {
+    async fn measure(&mut self, load: &Load) -> anyhow::Result<Figures> {
+        let port = self.etcd.port();
+        let victim = |number| Victim { service: Service::Etcd, port, name: name(load, number), ttl: TTL, grace: None };
+        let connections = self.connections.iter().cycle().take(load.level).cloned().enumerate();
+        let heirs = connections.map(async |(number, mut connection)| {
+            let lease = connection.grant_lease(LONG_TTL).await?;
+            anyhow::Ok(Waiter { connection, lease, name: name(load, number) })
+        });
+        let heirs = try_join_all(heirs).await?;
+        let victims = (0..load.level).map(victim).collect();
+        let (figures, heirs) = kill(load, &self.etcd.processes(), Since::Renewal, victims, heirs).await?;
+        try_join_all(heirs.into_iter().map(async |mut heir| heir.connection.revoke_lease(heir.lease).await)).await?;
+        Ok(figures)
+    }
+}
+
+struct Waiter {
+    connection: Connection,
+    lease: i64,
+    name: String,
+}
+
+impl Heir for Waiter {
+    async fn acquire(&mut self) -> anyhow::Result<()> {
+        self.connection.lock(&self.name, self.lease).await.map(drop)
+    }
+}

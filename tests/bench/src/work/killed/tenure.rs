@@ -1,0 +1,77 @@
+//! Killed clients of Tenure.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::future::try_join_all;
+use tenure_client::{Client, Guard, Session};
+
+use super::kill::{Heir, Since, kill};
+use super::name;
+use super::victim::{Service, Victim};
+use crate::lab::Lab;
+use crate::measure::{Figures, Load};
+use crate::target::store::Store;
+use crate::target::tenure::{Cluster, session};
+use crate::work::{Candidate, Subject};
+
+/// In milliseconds.
+pub const TTL: u64 = 1_000;
+/// The TTL of sessions with a disconnect grace, in milliseconds: not what they end by.
+const LONG_TTL: u64 = 10_000;
+/// In milliseconds.
+pub const GRACE: u64 = 300;
+
+/// What ends the session is its TTL.
+pub fn by_ttl() -> Candidate {
+    Candidate::new("tenure-ttl-postgres", async |lab| Killed::new(lab, None).await)
+}
+
+/// What ends the session is its disconnect grace.
+pub fn by_grace() -> Candidate {
+    Candidate::new("tenure-grace-postgres", async |lab| Killed::new(lab, Some(GRACE)).await)
+}
+
+struct Killed {
+    cluster: Arc<Cluster>,
+    clients: Vec<Client>,
+    grace: Option<u64>,
+}
+
+impl Killed {
+    async fn new(lab: Arc<Lab>, grace: Option<u64>) -> anyhow::Result<Self> {
+        let cluster = lab.cluster(Store::Postgres, 1).await?;
+        Ok(Self { clients: cluster.clients()?, cluster, grace })
+    }
+}
+
+#[async_trait]
+impl Subject for Killed {
+    async fn measure(&mut self, load: &Load) -> anyhow::Result<Figures> {
+        let (port, grace) = (self.cluster.port()?, self.grace);
+        let ttl = grace.map_or(TTL, |_| LONG_TTL);
+        let victim = |number| Victim { service: Service::Tenure, port, name: name(load, number), ttl, grace };
+        let heirs = self.clients.iter().cycle().take(load.level).enumerate().map(async |(number, client)| {
+            anyhow::Ok(Waiter { session: client.session(session()).await?, name: name(load, number), guard: None })
+        });
+        let heirs = try_join_all(heirs).await?;
+        let since = if grace.is_none() { Since::Renewal } else { Since::Death };
+        let victims = (0..load.level).map(victim).collect();
+        let (figures, heirs) = kill(load, &self.cluster.processes(), since, victims, heirs).await?;
+        try_join_all(heirs.iter().map(|heir| heir.session.close())).await?;
+        Ok(figures)
+    }
+}
+
+struct Waiter {
+    session: Session,
+    name: String,
+    guard: Option<Guard>,
+}
+
+impl Heir for Waiter {
+    async fn acquire(&mut self) -> anyhow::Result<()> {
+        self.guard = Some(self.session.lock(self.name.as_str()).acquire().await?);
+        Ok(())
+    }
+}

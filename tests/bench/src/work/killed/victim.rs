@@ -1,0 +1,103 @@
+//! A client in a process of its own, which holds a lock and tells when it renews itself, until it is killed.
+
+use std::io::Write;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use prost::Message;
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::target::etcd::messages::LeaseKeepAliveRequest;
+use crate::target::etcd::{Connection, KEEP_ALIVE};
+use crate::target::http2;
+use crate::target::tenure::raw::{self, Raw};
+
+/// The hidden argument with which the bench's program is this client.
+pub const ARGUMENT: &str = "hold";
+
+/// What the lock is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Service {
+    /// Tenure.
+    Tenure,
+    /// etcd.
+    Etcd,
+}
+
+/// Who holds what.
+#[derive(Args, Clone, Debug)]
+pub struct Victim {
+    /// What the lock is of
+    pub service: Service,
+    /// The port of its server
+    pub port: u16,
+    /// The lock
+    pub name: String,
+    /// How long it is held without a renewal, in milliseconds
+    pub ttl: u64,
+    /// How long it is held without its client, in milliseconds, if not for its TTL
+    pub grace: Option<u64>,
+}
+
+impl Victim {
+    /// Takes the lock and holds it until something fails. Each line that it prints is when it was about to renew itself; with
+    /// the first one it has the lock.
+    pub async fn hold(&self) -> anyhow::Result<()> {
+        match self.service {
+            Service::Tenure => self.hold_tenure().await,
+            Service::Etcd => self.hold_etcd().await,
+        }
+    }
+
+    async fn hold_tenure(&self) -> anyhow::Result<()> {
+        let session = format!("victim-of-{}", self.name);
+        let mut raw = Raw::open(self.port).await?;
+        let stream = raw.begin();
+        let open = raw::open_session_with_grace(&session, self.ttl(), self.grace.map(Duration::from_millis))?;
+        raw.ask([(stream, vec![open])]).await?;
+        let renewed = now();
+        raw.ask([(stream, vec![raw::acquire(&session, self.name.clone())])]).await?;
+        tell(renewed)?;
+        self.renew(raw.connection, stream, &raw::keep_alive(vec![session])).await
+    }
+
+    async fn hold_etcd(&self) -> anyhow::Result<()> {
+        let mut plain = Connection::open(self.port).await?;
+        let renewed = now();
+        let id = plain.grant_lease(self.ttl().as_secs() as i64).await?;
+        plain.lock(&self.name, id).await?;
+        tell(renewed)?;
+        let mut connection = http2::Connection::open(self.port).await?;
+        let stream = connection.output().begin(KEEP_ALIVE);
+        self.renew(connection, stream, &LeaseKeepAliveRequest { id }.encode_to_vec()).await
+    }
+
+    async fn renew(&self, mut connection: http2::Connection, stream: u32, renewal: &[u8]) -> anyhow::Result<()> {
+        let mut tick = tokio::time::interval(self.ttl() / 3);
+        loop {
+            tokio::select! {
+                _ = tick.tick() => {
+                    tell(now())?;
+                    connection.output().message(stream, renewal);
+                }
+                received = connection.receive(|_, _, _| Ok(())) => received?,
+            }
+        }
+    }
+
+    fn ttl(&self) -> Duration {
+        Duration::from_millis(self.ttl)
+    }
+}
+
+/// On the clock that all processes of a machine share, in nanoseconds.
+pub fn now() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+fn tell(time: u64) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{time}").and_then(|()| out.flush()).context("nobody listens")
+}

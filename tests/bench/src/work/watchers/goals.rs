@@ -1,0 +1,32 @@
+//! What is expected of watchers.
+
+use crate::result::Round;
+use crate::work::{Bound, Goal};
+
+const TENURE: &str = "tenure-watch-postgres";
+
+/// The goals.
+pub fn goals() -> Vec<Goal> {
+    let goal = |text, bound, value| Goal { text, value, bound };
+    vec![
+        goal("4,000 watchers: p99 until all are told, against etcd", Bound::AtMost(0.2), |round| against(round, 4000)),
+        goal("10,000 watchers: p99 until all are told, against etcd", Bound::AtMost(0.2), |round| {
+            against(round, 10_000)
+        }),
+        goal("4,000 watchers: p99 of an acquire against that without watchers", Bound::AtMost(1.5), |round| {
+            acquire(round, 4000)
+        }),
+        goal("10,000 watchers: p99 of an acquire against that without watchers", Bound::AtMost(1.5), |round| {
+            acquire(round, 10_000)
+        }),
+    ]
+}
+
+fn against(round: &Round, watchers: usize) -> Option<f64> {
+    Some(round.p99(TENURE, watchers)? / round.p99("etcd-watch", watchers)?)
+}
+
+fn acquire(round: &Round, watchers: usize) -> Option<f64> {
+    let p99 = |level| round.extra(TENURE, level, "acquire_p99_in_ms");
+    Some(p99(watchers)? / p99(0)?)
+}
