@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use tenure_core::Revision;
-use tenure_proto::v1::CancelCommand;
+use tenure_proto::v1::CancelCommand, GetLockRequest;
 use tenure_proto::v1::answer::Kind as Answered;
 use tenure_proto::v1::command::Kind;
 use tonic::Code;
@@ -90,6 +90,18 @@ async fn a_number_that_is_used_twice_ends_the_stream_and_nothing_is_done() {
         assert_eq!(caller.holder(name).await, None);
     }
     assert_eq!(cluster.database.revision("default"), Revision(1), "but for the session");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_number_may_be_used_again_as_soon_as_it_is_answered() {
+    let cluster = Cluster::start(1).await;
+    let caller = cluster.caller(0).await;
+    let mut talk = Talk::begin(&caller, &["default"]).await;
+    for _ in 0..1_000 {
+        let read = GetLockRequest { name: "a".to_owned(), ..GetLockRequest::default() };
+        talk.say([(10, Kind::GetLock(read))]).await;
+        assert!(matches!(talk.answers([10]).await[&10], Answered::GetLock(_)));
+    }
 }
 
 #[tokio::test]

@@ -272,12 +272,15 @@ impl Connection {
     }
 
     fn spawn(&self, id: u64, cancel: CancellationToken, job: Job) {
-        let task = Task { api: self.api.clone(), stream: self.id, id, responses: self.responses.clone(), cancel };
-        let done = self.done.0.clone();
+        let (responses, done) = (self.responses.clone(), self.done.0.clone());
+        let task = Task { api: self.api.clone(), stream: self.id, id, responses: responses.clone(), cancel };
         tokio::spawn(async move {
-            task.run(job).await;
-            // If the stream has ended, nobody counts any more.
+            let answer = task.run(job).await;
+            // Before the answer, with which the client may use the number again. If the stream has ended, nobody counts.
             let _ = done.send(id).await;
+            if let Some(answer) = answer {
+                send(&responses, id, answer).await;
+            }
         });
     }
 

@@ -39,14 +39,15 @@ pub(super) struct Task {
 }
 
 impl Task {
-    pub(super) async fn run(self, job: Job) {
+    /// Answers what is left to be sent.
+    pub(super) async fn run(self, job: Job) -> Option<Answered> {
         match job {
             Job::Command(command) => self.carry_out(command).await,
             Job::Wait(waiting) => self.wait(waiting).await,
         }
     }
 
-    async fn carry_out(self, kind: Commanded) {
+    async fn carry_out(self, kind: Commanded) -> Option<Answered> {
         let (api, via) = (&self.api, Via::Stream(self.stream));
         let answer = match kind {
             Commanded::OpenSession(request) => {
@@ -61,17 +62,20 @@ impl Task {
                 tokio::select! {
                     answer = acquire => answer.map(Answered::Acquire),
                     // Dropped while it waits: the place in the queue is kept for a while.
-                    () = self.responses.closed() => return,
+                    () = self.responses.closed() => return None,
                 }
             }
             Commanded::CancelAcquire(request) => api.cancel_acquire(request).await.map(Answered::CancelAcquire),
             Commanded::Watch(request) => match api.watch(request, self.stream.0).await {
-                Ok(watch) => return self.relay(watch).await,
+                Ok(watch) => {
+                    self.relay(watch).await;
+                    return None;
+                }
                 Err(problem) => Err(problem),
             },
             Commanded::Transfer(request) => tokio::select! {
                 answer = api.transfer(request) => answer.map(Box::new).map(Answered::Transfer),
-                () = self.responses.closed() => return,
+                () = self.responses.closed() => return None,
             },
             Commanded::UpdateClaim(request) => api.update_claim(request).await.map(Box::new).map(Answered::UpdateClaim),
             Commanded::GetLock(request) => api.get_lock(request).await.map(Box::new).map(Answered::GetLock),
@@ -84,22 +88,20 @@ impl Task {
             Commanded::Assign(request) => api.assign_group(request).await.map(Box::new).map(Answered::Assign),
             Commanded::GetGroup(request) => api.get_group(request).await.map(Box::new).map(Answered::GetGroup),
             // Carried out by the connection itself.
-            Commanded::KeepAlive(_) | Commanded::Cancel(_) | Commanded::Release(_) => return,
+            Commanded::KeepAlive(_) | Commanded::Cancel(_) | Commanded::Release(_) => return None,
         };
-        let answer = answer.unwrap_or_else(|problem| Answered::Refusal(problem.to_refusal()));
-        send(&self.responses, self.id, answer).await;
+        Some(answer.unwrap_or_else(|problem| Answered::Refusal(problem.to_refusal())))
     }
 
     /// Goes on with an Acquire that the connection has begun.
-    async fn wait(self, waiting: Waiting) {
+    async fn wait(self, waiting: Waiting) -> Option<Answered> {
         let Waiting { namespace, acquiring, decided } = waiting;
         let answer = tokio::select! {
             answer = self.api.conclude(&namespace, &acquiring, decided, Via::Stream(self.stream), &self.cancel) => answer,
             // Dropped while it waits: the place in the queue is kept for a while.
-            () = self.responses.closed() => return,
+            () = self.responses.closed() => return None,
         };
-        let answer = answer.map_or_else(|problem| Answered::Refusal(problem.to_refusal()), Answered::Acquire);
-        send(&self.responses, self.id, answer).await;
+        Some(answer.map_or_else(|problem| Answered::Refusal(problem.to_refusal()), Answered::Acquire))
     }
 
     async fn relay(&self, mut watch: Watch) {
