@@ -2,7 +2,8 @@
 //!
 //! It gathers what has arrived into a batch, has the table decide each command, and appends the events to the store if the
 //! namespace is still at the revision that the decisions were made on. Only when the append is known to be committed are
-//! callers answered and watchers told. If another server was first, it takes over what it missed and decides again.
+//! callers answered and watchers told. If another server was first, it takes over what it missed and decides again. To spare
+//! itself that, it passes commands on to a server that writes already: see [`passing`].
 
 mod attendance;
 mod batch;

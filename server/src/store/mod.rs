@@ -201,7 +201,7 @@ pub trait Store: Send + Sync + 'static {
     /// A batch of one `HistoryLost` is appended whatever database the head was written on, and makes this one the head's;
     /// `previous` must still match, and its revision must be higher.
     ///
-    /// `notify`: whether other servers live, who should be told at once where the database can.
+    /// `notify`: whether other servers live that are not told otherwise, and so should be at once where the database can.
     async fn append(&self, batch: &Batch, notify: bool) -> Result<(), StoreError>;
 
     /// Reads the batches after `after`, oldest first, about `limit` events at the most (at least one batch, if there is
