@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use tenure_core::Revision;
-use tenure_proto::v1::CancelCommand, GetLockRequest;
 use tenure_proto::v1::answer::Kind as Answered;
 use tenure_proto::v1::command::Kind;
+use tenure_proto::v1::{CancelCommand, GetLockRequest};
 use tonic::Code;
 
 use crate::cluster::{Cluster, within};
