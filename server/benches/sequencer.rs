@@ -1,0 +1,111 @@
+//! What the sequencer adds to the core: commands from their queue to their outcomes, with a store in memory.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use divan::Bencher;
+use divan::counter::ItemsCount;
+use tenure_core::{AskedMode, Command, Opening, Outcome, Revision, ServerId, Text};
+use tenure_server::clock::BootClock;
+use tenure_server::node::{Node, NodeOptions};
+use tenure_server::presence::Beats;
+use tenure_server::sequencer::{Decisions, Namespace, Outcomes, Tag};
+use tenure_server::store::MemoryDatabase;
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc::{self, UnboundedReceiver};
+use tokio_util::sync::CancellationToken;
+
+fn main() {
+    divan::main();
+}
+
+/// A server whose only client asks for so many locks at once, in one session.
+struct Lab {
+    runtime: Runtime,
+    namespace: Namespace,
+    home: ServerId,
+    outcomes: (Outcomes, UnboundedReceiver<Decisions>),
+}
+
+impl Lab {
+    fn start() -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let (namespace, home) = runtime.block_on(async {
+            let options = NodeOptions {
+                lease: Duration::from_secs(10),
+                label: "bench".to_owned(),
+                address: String::new(),
+                reattach: Duration::from_secs(5),
+                poll_interval: Duration::from_millis(20),
+                max_namespaces: 1,
+                history_retention: Duration::from_secs(3_600),
+            };
+            let store = MemoryDatabase::default().server();
+            let node = Node::new(options, store, Arc::new(BootClock), None, CancellationToken::new());
+            let beats = Beats::begin(node.clone()).await.expect("registered");
+            tokio::spawn(beats.run());
+            let opening = Opening {
+                ttl: Duration::from_secs(3_600),
+                disconnect_grace: None,
+                owner: Text::from("bench"),
+                metadata: Arc::default(),
+            };
+            let namespace = node.namespace("bench").await.expect("open");
+            let open = Command::OpenSession { session: Text::from("s"), opening, home: node.id() };
+            namespace.decide(open).await.expect("opened");
+            (namespace, node.id())
+        });
+        Self { runtime, namespace, home, outcomes: mpsc::unbounded_channel() }
+    }
+
+    fn acquire(&self, name: usize) -> Command {
+        Command::Acquire {
+            session: Text::from("s"),
+            opening: None,
+            home: self.home,
+            names: Text::from(format!("lock/{name}")).into(),
+            mode: AskedMode::Exclusive,
+            queue: false,
+            priority: 0,
+            metadata: Arc::default(),
+            min_hold: Duration::ZERO,
+        }
+    }
+
+    /// Has commands carried out together, and answers the tokens of those that were granted.
+    fn carry_out(&mut self, commands: impl Iterator<Item = Command>) -> Vec<Revision> {
+        let commands = commands.zip(1..).map(|(command, id)| (Tag { id, count: id }, command)).collect();
+        let (namespace, outcomes) = (&self.namespace, &mut self.outcomes);
+        let decided = self.runtime.block_on(async {
+            namespace.decide_all(commands, &outcomes.0).await.expect("running");
+            outcomes.1.recv().await.expect("running")
+        });
+        let mut tokens = Vec::new();
+        let mut granted = Vec::new();
+        for (_, told) in decided.told {
+            let told = told.expect("allowed");
+            if let Outcome::Held { claim, .. } = &told.outcome {
+                tokens.extend(claim.token());
+            }
+            granted.extend(told.attendance);
+        }
+        self.namespace.satisfied(granted);
+        tokens
+    }
+}
+
+/// So many locks are acquired at once, and then released at once; each counts.
+#[divan::bench(args = [1, 16, 256])]
+fn acquire_and_release(bencher: Bencher, locks: usize) {
+    let mut lab = Lab::start();
+    bencher.counter(ItemsCount::new(2 * locks)).bench_local(|| {
+        let acquires: Vec<Command> = (0..locks).map(|name| lab.acquire(name)).collect();
+        let tokens = lab.carry_out(acquires.into_iter());
+        let releases = tokens.into_iter().enumerate().map(|(name, token)| Command::Release {
+            session: Text::from("s"),
+            name: Text::from(format!("lock/{name}")),
+            token,
+        });
+        lab.carry_out(releases)
+    });
+}
