@@ -14,6 +14,9 @@ use crate::store::{Batch, Head, Store, StoreError};
 /// How many events are read at a time when following the log.
 const READ: usize = 10_000;
 
+/// A table of more sessions and claims than this is restored aside: a million take seconds, in which others want to be renewed.
+const LARGE: usize = 10_000;
+
 /// How far back before the rows history is read at start, so that refusals can be explained as before.
 const RECALL: u64 = 2_000;
 
@@ -99,11 +102,14 @@ impl Replica {
     /// Loads the rows. The log after them is read by [`Self::follow`].
     pub(super) async fn load(&mut self) -> Result<(), StoreError> {
         let rows = self.store.load(&self.name).await?;
-        let revision = rows.revision;
-        // A million claims take seconds, in which others want to be renewed.
+        let (revision, is_large) = (rows.revision, rows.claims.len() + rows.sessions.len() > LARGE);
         let restore = move || Table::restore(rows.revision, rows.sessions, rows.claims, rows.settings, rows.groups);
-        let restored = tokio::task::spawn_blocking(restore).await;
-        let restored = restored.map_err(|error| StoreError::Unavailable(error.to_string()))?;
+        let restored = if is_large {
+            let restored = tokio::task::spawn_blocking(restore).await;
+            restored.map_err(|error| StoreError::Unavailable(error.to_string()))?
+        } else {
+            restore()
+        };
         self.seen = self.seen.max(self.table.revision());
         self.rows = RowsBehind::at(revision);
         self.table = restored;
