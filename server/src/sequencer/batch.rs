@@ -79,13 +79,7 @@ impl Sequencer {
                     self.replica.took(batch.clone());
                     self.passing.settled();
                     note_places(&mut work, &decisions);
-                    self.passing.followers.tell(
-                        Some(&batch),
-                        &work.taken,
-                        self.replica.table.revision(),
-                        self.replica.rows.up_to(),
-                    );
-                    work.taken.clear();
+                    self.tell_followers(Some(&batch), std::mem::take(&mut work.taken));
                     // A session that has just come here brings waits that nobody attends to; these are attended to.
                     self.replica.desk.attend(attendances.iter().flatten().map(Attendance::claim));
                     return self.answer(work, decisions, attendances);
@@ -152,12 +146,7 @@ impl Sequencer {
             Appended::Committed => {
                 self.replica.take_over(batch.clone());
                 self.passing.settled();
-                self.passing.followers.tell(
-                    Some(&batch),
-                    &[],
-                    self.replica.table.revision(),
-                    self.replica.rows.up_to(),
-                );
+                self.tell_followers(Some(&batch), Vec::new());
                 Ok(())
             }
             Appended::Lost => self.catch_up().await,
@@ -278,7 +267,7 @@ impl Sequencer {
     pub(super) fn answer(&mut self, mut work: Work, decisions: Vec<Decision>, attendances: Vec<Option<Attendance>>) {
         if !work.taken.is_empty() {
             note_places(&mut work, &decisions);
-            self.passing.followers.tell(None, &work.taken, self.replica.table.revision(), self.replica.rows.up_to());
+            self.tell_followers(None, std::mem::take(&mut work.taken));
         }
         let Work { commands, readers, mut tellings, .. } = work;
         let revision = self.replica.table.revision();
@@ -293,6 +282,12 @@ impl Sequencer {
         }
     }
 
+    /// Tells those who follow this server what it has committed, and what came of what they passed.
+    fn tell_followers(&mut self, batch: Option<&Arc<Batch>>, taken: Vec<Taken>) {
+        let (at, rows) = (self.replica.table.revision(), self.replica.rows.up_to());
+        self.passing.followers.tell(batch, &taken, at, rows);
+    }
+
     fn refuse(&mut self, mut work: Work, error: &StoreError) {
         let refusal = match error {
             StoreError::OutcomeUnknown(_) => Refusal::OutcomeUnknown,
@@ -301,7 +296,7 @@ impl Sequencer {
             error => Refusal::Unavailable(error.to_string()),
         };
         work.taken.iter_mut().for_each(Taken::refuse);
-        self.passing.followers.tell(None, &work.taken, self.replica.table.revision(), self.replica.rows.up_to());
+        self.tell_followers(None, std::mem::take(&mut work.taken));
         let Work { commands, readers, mut tellings, .. } = work;
         for (command, asker) in commands {
             match asker {
