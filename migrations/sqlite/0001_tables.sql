@@ -41,7 +41,7 @@ CREATE TABLE IF NOT EXISTS sessions (
     home INTEGER NOT NULL,        -- the server that takes its renewals
     metadata TEXT NOT NULL,       -- a JSON object
     PRIMARY KEY (namespace, opened)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 -- Who held and who waited at rows_revision, one row for each name of a claim. The view "current_claims" adds what came
 -- after.
@@ -66,7 +66,7 @@ CREATE TABLE IF NOT EXISTS claims (
     drain_ms INTEGER,           -- for how long it may then go on
     metadata TEXT NOT NULL,     -- a JSON object
     PRIMARY KEY (namespace, id, position)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 -- What operators had set on locks at rows_revision. The view "current_settings" adds what came after.
 CREATE TABLE IF NOT EXISTS settings (
@@ -77,7 +77,7 @@ CREATE TABLE IF NOT EXISTS settings (
     settling_ms INTEGER,        -- how long a better waiter waits before it preempts, if it may,
     drain_ms INTEGER,           -- and how long the holder may then go on
     PRIMARY KEY (namespace, position)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 -- The groups that had members or a config at rows_revision. The view "current_groups" adds what came after.
 CREATE TABLE IF NOT EXISTS member_groups (
@@ -93,7 +93,7 @@ CREATE TABLE IF NOT EXISTS member_groups (
     assigned_membership INTEGER,  -- the membership that they were computed from
     assigned_config INTEGER,      -- the config_revision that they were computed from; 0 without a config
     PRIMARY KEY (namespace, id)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 -- The members of those groups at rows_revision. The view "current_members" adds what came after.
 CREATE TABLE IF NOT EXISTS group_members (
@@ -106,4 +106,4 @@ CREATE TABLE IF NOT EXISTS group_members (
     metadata TEXT NOT NULL,     -- a JSON object
     assignment TEXT,            -- what the leader assigned to it last, if anything
     PRIMARY KEY (namespace, group_id, number)
-) STRICT;
+) STRICT, WITHOUT ROWID;

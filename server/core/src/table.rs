@@ -70,7 +70,7 @@ impl Table {
         groups: Vec<Arc<Group>>,
     ) -> Self {
         let settings = settings.into_iter().collect();
-        let locks = Locks::idle(claims.iter().flat_map(|claim| &claim.spec.names).cloned().collect());
+        let locks = Locks::idle(&claims);
         let mut table = Self { revision, settings, locks, ..Self::default() };
         for session in sessions {
             table.admit(Session { claims: Few::default(), ..session });

@@ -38,10 +38,10 @@ impl RowsBehind {
     pub(super) fn saved(&mut self, revision: Revision) {
         if revision > self.saved {
             self.saved = revision;
-            self.sessions.retain(|(_, at)| *at > revision);
-            self.claims.retain(|(_, at)| *at > revision);
+            keep(&mut self.sessions, |(_, at)| *at > revision);
+            keep(&mut self.claims, |(_, at)| *at > revision);
             self.settings = self.settings.filter(|at| *at > revision);
-            self.groups.retain(|(.., at)| *at > revision);
+            keep(&mut self.groups, |(.., at)| *at > revision);
         }
     }
 
@@ -122,9 +122,59 @@ impl RowsBehind {
     }
 }
 
+/// Keeps what is still wanted, and gives back the memory of a time when much more was.
+fn keep<T>(touched: &mut Vec<T>, wanted: impl FnMut(&T) -> bool) {
+    touched.retain(wanted);
+    if touched.len() < touched.capacity() / 4 {
+        touched.shrink_to(touched.len() * 2);
+    }
+}
+
 fn distinct(touched: &[(Revision, Revision)]) -> Vec<Revision> {
     let mut keys: Vec<Revision> = touched.iter().map(|(key, _)| *key).collect();
     keys.sort_unstable();
     keys.dedup();
     keys
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use tenure_core::{ServerId, SessionSpec, no_labels};
+
+    use super::*;
+
+    /// Many sessions are opened, one event each, and noted as touched.
+    fn opened(many: u64) -> (RowsBehind, Table) {
+        let (mut rows, mut table) = (RowsBehind::default(), Table::default());
+        for number in 1..=many {
+            let (id, owner, metadata, home) = (number.to_string().into(), Text::from(""), no_labels(), ServerId(1));
+            let (ttl, disconnect_grace) = (Duration::from_secs(1), None);
+            let event =
+                Event::SessionOpened(Arc::new(SessionSpec { id, ttl, disconnect_grace, owner, metadata, home }));
+            let recorded = Recorded { revision: Revision(number), event };
+            table.apply(&recorded);
+            rows.touched(&[recorded], &table);
+        }
+        (rows, table)
+    }
+
+    #[test]
+    fn what_is_not_written_yet_is_kept() {
+        let (mut rows, table) = opened(1_000);
+        rows.saved(Revision(990));
+        let changes = rows.changes(&table);
+        assert_eq!((changes.from, changes.to), (Revision(990), Revision(1_000)));
+        assert!(changes.sessions.iter().map(|session| session.opened.0).eq(991..=1_000));
+    }
+
+    #[test]
+    fn nothing_is_left_of_what_is_written() {
+        let (mut rows, table) = opened(1_000);
+        rows.saved(Revision(1_000));
+        assert!(!rows.behind(&table));
+        assert_eq!(rows.sessions.capacity(), 0);
+    }
 }

@@ -11,12 +11,13 @@ mod read;
 mod words;
 mod write;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use tenure_core::{Event, Metadata, Recorded};
+use tenure_core::{Event, Metadata, Recorded, no_labels};
 
 use line::Line;
-use object::{write_list, write_text};
+use object::{write_labels, write_list, write_number, write_text};
 pub(crate) use words::{counted, millis, mode, mode_name, settings};
 use write::write_lines;
 
@@ -93,14 +94,32 @@ pub(crate) fn encode_name(name: &str) -> String {
     json
 }
 
+/// No labels as a JSON object: most have none.
+const NO_LABELS: &str = "{}";
+
 /// Labels as a JSON object.
-pub(crate) fn encode_metadata(metadata: &Metadata) -> Result<String, CodecError> {
-    Ok(serde_json::to_string(&**metadata)?)
+pub(crate) fn encode_metadata(metadata: &Metadata) -> Cow<'static, str> {
+    if metadata.is_empty() {
+        return NO_LABELS.into();
+    }
+    let mut json = String::new();
+    write_labels(&mut json, metadata);
+    json.into()
 }
 
 /// Labels from a JSON object.
 pub(crate) fn decode_metadata(json: &str) -> Result<Metadata, CodecError> {
+    if json == NO_LABELS {
+        return Ok(no_labels());
+    }
     Ok(Arc::new(serde_json::from_str(json)?))
+}
+
+/// Keys as a JSON array.
+pub(crate) fn encode_keys(keys: &[u64]) -> String {
+    let mut json = String::new();
+    write_list(&mut json, keys, |key, out| write_number(out, i128::from(*key)));
+    json
 }
 
 #[cfg(test)]

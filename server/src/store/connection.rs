@@ -1,29 +1,51 @@
 //! What the stores of SQL need of a database driver, and no more.
 
+use std::borrow::Cow;
+
 use async_trait::async_trait;
 
 use super::migrations::Migration;
 
 /// A value passed to a statement.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arg<'a> {
+    Null,
     Int(i64),
     Text(&'a str),
 }
 
 /// A value that a statement gave.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Cell {
+pub(super) enum Cell<'a> {
     Null,
     Int(i64),
-    Text(String),
+    Text(Cow<'a, str>),
 }
 
 /// A row that a statement gave. A column that is not what the statement is known to give is a refusal.
-#[derive(Debug)]
-pub(super) struct Row(pub(super) Vec<Cell>);
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Row<'a>(pub(super) Vec<Cell<'a>>);
 
-impl Row {
+impl<'a> Row<'a> {
+    /// A row of so many columns.
+    pub(super) fn read<E>(columns: usize, cell: impl Fn(usize) -> Result<Cell<'a>, E>) -> Result<Self, E> {
+        let mut cells = Vec::with_capacity(columns);
+        for column in 0..columns {
+            cells.push(cell(column)?);
+        }
+        Ok(Self(cells))
+    }
+
+    /// The same, for longer than the answer that it was read from.
+    pub(super) fn into_owned(self) -> Row<'static> {
+        let owned = |cell| match cell {
+            Cell::Null => Cell::Null,
+            Cell::Int(value) => Cell::Int(value),
+            Cell::Text(text) => Cell::Text(Cow::Owned(text.into_owned())),
+        };
+        Row(self.0.into_iter().map(owned).collect())
+    }
+
     pub(super) fn is_null(&self, column: usize) -> bool {
         matches!(self.0.get(column), Some(Cell::Null))
     }
@@ -78,6 +100,16 @@ pub(super) enum HeadMove {
     /// Raise the revision and make this database the head's.
     Adopt,
 }
+
+/// A table that sums up the log, and its columns in the order in which they are written: the namespace first.
+#[derive(Debug)]
+pub(super) struct Table {
+    pub(super) name: &'static str,
+    pub(super) columns: &'static [&'static str],
+}
+
+/// What is done with each row of an answer.
+pub(super) type Each<'e> = dyn FnMut(&Row<'_>) -> Result<(), Failure> + Send + 'e;
 
 /// A batch, ready to be written.
 #[derive(Debug)]
@@ -136,24 +168,14 @@ pub(super) struct Statements {
     pub(super) advance_rows: &'static str,
     /// (opened as JSON, namespace)
     pub(super) delete_sessions: &'static str,
-    /// (namespace, rows as JSON)
-    pub(super) insert_sessions: &'static str,
     /// (ids as JSON, namespace)
     pub(super) delete_claims: &'static str,
-    /// (namespace, rows as JSON)
-    pub(super) insert_claims: &'static str,
     /// (namespace): all of them
     pub(super) delete_settings: &'static str,
-    /// (namespace, rows as JSON)
-    pub(super) insert_settings: &'static str,
     /// (ids as JSON, namespace)
     pub(super) delete_groups: &'static str,
-    /// (namespace, rows as JSON)
-    pub(super) insert_groups: &'static str,
     /// (ids of groups as JSON, namespace)
     pub(super) delete_members: &'static str,
-    /// (namespace, rows as JSON)
-    pub(super) insert_members: &'static str,
     /// (beat, lease_ms, label, id): unless dead
     pub(super) beat: &'static str,
     /// (id, beat, lease_ms, label): unless there already
@@ -192,7 +214,14 @@ pub(super) trait Connection: Send {
     async fn execute(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64, Failure>;
 
     /// Executes a statement and returns its rows.
-    async fn fetch(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row>, Failure>;
+    async fn fetch(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row<'static>>, Failure>;
+
+    /// Executes one of the statements that load a page of a table, and shows its rows one after the other.
+    async fn load(&mut self, sql: &'static str, args: &[Arg<'_>], each: &mut Each<'_>) -> Result<(), Failure>;
+
+    /// Inserts rows, as many as `cells` has for all columns of the table, within the transaction that is under way. Within the
+    /// bounds of [`rows::statements`](super::rows::statements).
+    async fn insert(&mut self, table: &'static Table, cells: &[Arg<'_>]) -> Result<(), Failure>;
 
     /// Executes statements separated by `;`, without arguments.
     async fn script(&mut self, sql: &'static str) -> Result<(), Failure>;

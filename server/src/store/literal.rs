@@ -1,7 +1,7 @@
 //! Statements with their arguments written into them, for when one round trip must do and the database's protocol has no
 //! way to prepare statements that is safe or fast enough.
 
-use super::connection::Arg;
+use super::connection::{Arg, Table};
 
 /// Writes arguments in place of `?`, or of `$1`, `$2` and so on. `quote` is what begins a text in which a backslash is an
 /// escape: `'` or `E'`. The statement is one of ours, and has these signs for nothing else.
@@ -30,12 +30,35 @@ pub(super) fn with_literals(sql: &str, args: &[Arg<'_>], quote: &str) -> String 
             }
         };
         match place.checked_sub(1).and_then(|index| args.get(index)) {
-            Some(Arg::Int(value)) => written.push_str(&format!("({value})")),
-            Some(Arg::Text(text)) => push_text(&mut written, text, quote),
+            Some(arg) => push(&mut written, *arg, quote),
             None => written.push(sign),
         }
     }
     written
+}
+
+/// A statement that inserts rows, as many as there are cells for all columns of the table. `quote` as above.
+pub(super) fn insert(table: &Table, cells: &[Arg<'_>], quote: &str) -> String {
+    let mut written = format!("INSERT INTO {} ({}) VALUES ", table.name, table.columns.join(", "));
+    for (place, row) in cells.chunks(table.columns.len()).enumerate() {
+        written.push_str(if place == 0 { "(" } else { ", (" });
+        for (column, cell) in row.iter().enumerate() {
+            if column > 0 {
+                written.push_str(", ");
+            }
+            push(&mut written, *cell, quote);
+        }
+        written.push(')');
+    }
+    written
+}
+
+fn push(written: &mut String, arg: Arg<'_>, quote: &str) {
+    match arg {
+        Arg::Null => written.push_str("NULL"),
+        Arg::Int(value) => written.push_str(&format!("({value})")),
+        Arg::Text(text) => push_text(written, text, quote),
+    }
 }
 
 fn push_text(written: &mut String, text: &str, quote: &str) {
@@ -60,6 +83,14 @@ mod tests {
         assert_eq!(with_literals("$2, $1, $2", &args, "E'"), "E'a', (-7), E'a'");
         let many: Vec<Arg<'_>> = (1..=12).map(Arg::Int).collect();
         assert_eq!(with_literals("$12 $1", &many, "E'"), "(12) (1)");
+    }
+
+    #[test]
+    fn rows_have_all_columns() {
+        let table = Table { name: "t", columns: &["namespace", "id", "note"] };
+        let rows = [Arg::Text("n"), Arg::Int(1), Arg::Null, Arg::Text("n"), Arg::Int(-2), Arg::Text("it's")];
+        let expected = "INSERT INTO t (namespace, id, note) VALUES ('n', (1), NULL), ('n', (-2), 'it''s')";
+        assert_eq!(insert(&table, &rows, "'"), expected);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Stores: the one thing that servers share. A store keeps the log of each namespace, the rows that sum it up, and the
 //! beats of the servers. It never decides who gets a lock.
 
+mod answers;
 mod codec;
 mod connection;
 mod hosts;
@@ -9,8 +10,10 @@ mod memory;
 mod migrations;
 mod mysql;
 mod options;
+mod page;
 mod pool;
 mod postgres;
+mod postgres_copy;
 mod postgres_hints;
 mod rows;
 mod sql_store;
@@ -222,7 +225,8 @@ pub trait Store: Send + Sync + 'static {
     /// Reads the rows, as of one moment. Of a namespace that does not exist: none, at revision 0.
     async fn load(&self, namespace: &str) -> Result<Rows, StoreError>;
 
-    /// Brings the rows of a namespace forward in one transaction, if they are at `changes.from`; `Conflict` if not.
+    /// Brings the rows of a namespace forward in one transaction, if they are at `changes.from`; `Conflict` if not. There are no
+    /// rows then of what came about after `changes.from`, and none are looked for.
     /// `changes.to` is the end of a batch in the log, and the database is the one that the head was written on: `Conflict`
     /// if not, since these rows would sum up a history that was lost. Outcomes are never unknown to harm: rows are redone
     /// from `Head::rows_revision`.

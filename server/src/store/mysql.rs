@@ -1,16 +1,19 @@
 //! MySQL and MariaDB.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::TryStreamExt;
-use sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlDatabaseError, MySqlRow};
-use sqlx::{ConnectOptions, Either, Executor, Row as _, TypeInfo, ValueRef};
+use sqlx::mysql::{MySql, MySqlArguments, MySqlConnectOptions, MySqlConnection, MySqlDatabaseError, MySqlRow};
+use sqlx::query::Query;
+use sqlx::{ConnectOptions, Executor, Row as _, TypeInfo, ValueRef};
 use tokio::time::timeout;
 
-use super::connection::{Append, Arg, Cell, Connection, Connector, Failure, HeadMove, Row, Statements};
+use super::answers::rows_met;
+use super::connection::{Append, Arg, Cell, Connection, Connector, Each, Failure, HeadMove, Row, Statements, Table};
 use super::hosts::Host;
-use super::literal::with_literals;
+use super::literal::{self, with_literals};
 use super::migrations;
 use super::options::{OpenError, StoreOptions};
 
@@ -126,46 +129,13 @@ macro_rules! statements {
             // In this order, or MariaDB unpacks the JSON again for each row of the namespace.
             delete_sessions: "DELETE s FROM JSON_TABLE(?, '$[*]' COLUMNS (k BIGINT PATH '$')) AS j \
                 STRAIGHT_JOIN sessions AS s ON s.opened = j.k WHERE s.namespace = ?",
-            insert_sessions: "INSERT INTO sessions (namespace, opened, id, owner, ttl_ms, disconnect_grace_ms, home, metadata) \
-                SELECT ?, opened, id, owner, ttl_ms, disconnect_grace_ms, home, metadata FROM JSON_TABLE(?, '$[*]' COLUMNS \
-                (opened BIGINT PATH '$.opened', id LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.id', owner LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.owner', \
-                ttl_ms BIGINT PATH '$.ttl_ms', disconnect_grace_ms BIGINT PATH '$.disconnect_grace_ms', home BIGINT PATH '$.home', metadata LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.metadata')) AS r",
             delete_claims: "DELETE c FROM JSON_TABLE(?, '$[*]' COLUMNS (k BIGINT PATH '$')) AS j \
                 STRAIGHT_JOIN claims AS c ON c.id = j.k WHERE c.namespace = ?",
-            insert_claims: "INSERT INTO claims (namespace, id, position, name, state, token, session, opened, owner, \
-                priority, min_hold_ms, home, mode, permits, permit_limit, transfer_to, transfer_started, drain_ms, metadata) \
-                SELECT ?, id, position, name, state, token, session, opened, owner, priority, min_hold_ms, home, mode, \
-                permits, permit_limit, transfer_to, transfer_started, drain_ms, metadata \
-                FROM JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$.id', position BIGINT PATH '$.position', \
-                name LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.name', state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.state', token BIGINT PATH '$.token', \
-                session LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.session', opened BIGINT PATH '$.opened', owner LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.owner', \
-                priority BIGINT PATH '$.priority', min_hold_ms BIGINT PATH '$.min_hold_ms', home BIGINT PATH '$.home', \
-                mode LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.mode', permits BIGINT PATH '$.permits', permit_limit BIGINT PATH '$.permit_limit', \
-                transfer_to BIGINT PATH '$.transfer_to', transfer_started BIGINT PATH '$.transfer_started', drain_ms BIGINT PATH '$.drain_ms', \
-                metadata LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.metadata')) AS r",
             delete_settings: "DELETE FROM settings WHERE namespace = ?",
-            insert_settings: "INSERT INTO settings (namespace, position, name, permit_limit, settling_ms, drain_ms) \
-                SELECT ?, position, name, permit_limit, settling_ms, drain_ms FROM JSON_TABLE(?, '$[*]' COLUMNS \
-                (position BIGINT PATH '$.position', name LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.name', permit_limit BIGINT PATH '$.permit_limit', \
-                settling_ms BIGINT PATH '$.settling_ms', drain_ms BIGINT PATH '$.drain_ms')) AS r",
             delete_groups: "DELETE g FROM JSON_TABLE(?, '$[*]' COLUMNS (k BIGINT PATH '$')) AS j \
                 STRAIGHT_JOIN member_groups AS g ON g.id = j.k WHERE g.namespace = ?",
-            insert_groups: "INSERT INTO member_groups (namespace, id, name, membership, leader, token, config, \
-                config_revision, assigned, assigned_membership, assigned_config) \
-                SELECT ?, id, name, membership, leader, token, config, config_revision, assigned, assigned_membership, \
-                assigned_config FROM JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$.id', \
-                name LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.name', membership BIGINT PATH '$.membership', leader BIGINT PATH '$.leader', \
-                token BIGINT PATH '$.token', config LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.config', \
-                config_revision BIGINT PATH '$.config_revision', assigned BIGINT PATH '$.assigned', \
-                assigned_membership BIGINT PATH '$.assigned_membership', \
-                assigned_config BIGINT PATH '$.assigned_config')) AS r",
             delete_members: "DELETE m FROM JSON_TABLE(?, '$[*]' COLUMNS (k BIGINT PATH '$')) AS j \
                 STRAIGHT_JOIN group_members AS m ON m.group_id = j.k WHERE m.namespace = ?",
-            insert_members: "INSERT INTO group_members (namespace, group_id, number, session, opened, owner, metadata, \
-                assignment) SELECT ?, group_id, number, session, opened, owner, metadata, assignment \
-                FROM JSON_TABLE(?, '$[*]' COLUMNS (group_id BIGINT PATH '$.group_id', number BIGINT PATH '$.number', \
-                session LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.session', opened BIGINT PATH '$.opened', owner LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.owner', \
-                metadata LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.metadata', assignment LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.assignment')) AS r",
             beat: "UPDATE servers SET beat = ?, lease_ms = ?, label = ?, address = ? WHERE id = ? AND NOT dead",
             register: "INSERT IGNORE INTO servers (id, beat, lease_ms, label, address, dead) VALUES (?, ?, ?, ?, ?, FALSE)",
             servers: "SELECT id, beat, lease_ms, label, address, CASE WHEN dead THEN 1 ELSE 0 END FROM servers ORDER BY id",
@@ -289,6 +259,16 @@ struct MySqlDatabase {
     flavour: &'static Flavour,
 }
 
+type Prepared<'q> = Query<'q, MySql, MySqlArguments>;
+
+fn prepared<'q>(sql: &'static str, args: &[Arg<'q>]) -> Prepared<'q> {
+    args.iter().fold(sqlx::query(sql), |query, arg| match arg {
+        Arg::Null => query.bind(None::<i64>),
+        Arg::Int(value) => query.bind(*value),
+        Arg::Text(value) => query.bind(*value),
+    })
+}
+
 #[async_trait]
 impl Connection for MySqlDatabase {
     fn sql(&self) -> &'static Statements {
@@ -296,20 +276,25 @@ impl Connection for MySqlDatabase {
     }
 
     async fn execute(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64, Failure> {
-        let query = args.iter().fold(sqlx::query(sql), |query, arg| match arg {
-            Arg::Int(value) => query.bind(*value),
-            Arg::Text(value) => query.bind(*value),
-        });
-        query.execute(&mut self.inner).await.map(|done| done.rows_affected()).map_err(failure)
+        let done = prepared(sql, args).execute(&mut self.inner).await;
+        done.map(|done| done.rows_affected()).map_err(failure)
     }
 
-    async fn fetch(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row>, Failure> {
-        let query = args.iter().fold(sqlx::query(sql), |query, arg| match arg {
-            Arg::Int(value) => query.bind(*value),
-            Arg::Text(value) => query.bind(*value),
-        });
-        let rows = query.fetch_all(&mut self.inner).await.map_err(failure)?;
-        rows.iter().map(row).collect::<Result<_, _>>().map_err(failure)
+    async fn fetch(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row<'static>>, Failure> {
+        let rows = prepared(sql, args).fetch_all(&mut self.inner).await.map_err(failure)?;
+        rows.iter().map(|found| row(found).map(Row::into_owned)).collect::<Result<_, _>>().map_err(failure)
+    }
+
+    async fn load(&mut self, sql: &'static str, args: &[Arg<'_>], each: &mut Each<'_>) -> Result<(), Failure> {
+        let mut rows = prepared(sql, args).fetch(&mut self.inner);
+        while let Some(found) = rows.try_next().await.map_err(failure)? {
+            each(&row(&found).map_err(failure)?)?;
+        }
+        Ok(())
+    }
+
+    async fn insert(&mut self, table: &'static Table, cells: &[Arg<'_>]) -> Result<(), Failure> {
+        self.inner.execute(&*literal::insert(table, cells, "'")).await.map(drop).map_err(failure)
     }
 
     async fn script(&mut self, sql: &'static str) -> Result<(), Failure> {
@@ -332,16 +317,7 @@ impl Connection for MySqlDatabase {
             HeadMove::Adopt => self.flavour.adopt,
         };
         let sql = with_literals(sql, &args, "'");
-        let mut answers = self.inner.fetch_many(&*sql);
-        let mut met = Vec::new();
-        let ended = loop {
-            match answers.try_next().await {
-                Ok(Some(Either::Left(done))) => met.push(done.rows_affected()),
-                Ok(Some(Either::Right(_))) => {}
-                Ok(None) => break Ok(()),
-                Err(error) => break Err(error),
-            }
-        };
+        let (met, ended) = rows_met(self.inner.fetch_many(&*sql), |done| done.rows_affected()).await;
         match (ended, met.as_slice()) {
             (Ok(()), [_, moved, _, _]) => Ok(*moved == 1),
             (Ok(()), _) => Err(Failure::Lost(format!("4 answers expected, not {}", met.len()))),
@@ -355,14 +331,13 @@ impl Connection for MySqlDatabase {
     }
 }
 
-fn row(row: &MySqlRow) -> Result<Row, sqlx::Error> {
-    let cell = |column: usize| {
+fn row(row: &MySqlRow) -> Result<Row<'_>, sqlx::Error> {
+    Row::read(row.len(), |column| {
         let value = row.try_get_raw(column)?;
         match (value.is_null(), value.type_info().name()) {
             (true, _) => Ok(Cell::Null),
             (false, "BIGINT" | "INT" | "BOOLEAN" | "TINYINT") => Ok(Cell::Int(row.try_get_unchecked(column)?)),
-            (false, _) => Ok(Cell::Text(row.try_get_unchecked(column)?)),
+            (false, _) => Ok(Cell::Text(Cow::Borrowed(row.try_get_unchecked(column)?))),
         }
-    };
-    (0..row.len()).map(cell).collect::<Result<_, _>>().map(Row)
+    })
 }

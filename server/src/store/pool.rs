@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use super::connection::{Append, Arg, Connection, Connector, Failure, Row, Statements};
+use super::connection::{Append, Arg, Connection, Connector, Each, Failure, Row, Statements, Table};
 
 /// A pool. Clones are the same pool.
 #[derive(Clone)]
@@ -139,8 +139,21 @@ impl Taken {
         exchange!(self, connection => connection.execute(sql, args))
     }
 
-    pub(super) async fn fetch(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row>, Failure> {
+    pub(super) async fn fetch(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row<'static>>, Failure> {
         exchange!(self, connection => connection.fetch(sql, args))
+    }
+
+    pub(super) async fn load(
+        &mut self,
+        sql: &'static str,
+        args: &[Arg<'_>],
+        each: &mut Each<'_>,
+    ) -> Result<(), Failure> {
+        exchange!(self, connection => connection.load(sql, args, each))
+    }
+
+    pub(super) async fn insert(&mut self, table: &'static Table, cells: &[Arg<'_>]) -> Result<(), Failure> {
+        exchange!(self, connection => connection.insert(table, cells))
     }
 
     pub(super) async fn script(&mut self, sql: &'static str) -> Result<(), Failure> {

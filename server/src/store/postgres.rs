@@ -1,17 +1,21 @@
 //! PostgreSQL, directly or through a pooler like PgBouncer in transaction mode.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use sqlx::postgres::{PgConnectOptions, PgConnection, PgDatabaseError, PgRow, PgSeverity};
+use futures::TryStreamExt;
+use sqlx::postgres::{PgArguments, PgConnectOptions, PgConnection, PgDatabaseError, PgRow, PgSeverity, Postgres};
+use sqlx::query::Query;
 use sqlx::{ConnectOptions, Executor, Row as _, TypeInfo, ValueRef};
 use tokio::time::timeout;
 
-use super::connection::{Append, Arg, Cell, Connection, Connector, Failure, HeadMove, Row, Statements};
+use super::connection::{Append, Arg, Cell, Connection, Connector, Each, Failure, HeadMove, Row, Statements, Table};
 use super::hosts::Host;
 use super::literal::with_literals;
 use super::migrations;
 use super::options::{OpenError, StoreOptions};
+use super::postgres_copy::{copy, lines};
 
 /// The channel on which servers tell each other that they have appended.
 pub(super) const CHANNEL: &str = "tenure";
@@ -151,48 +155,19 @@ macro_rules! statements {
                 AND EXISTS (SELECT 1 FROM batches AS b WHERE b.namespace = $4 AND b.revision = $5) \
                 AND database_identity = ", $identity
             ),
-            delete_sessions: "DELETE FROM sessions WHERE opened IN \
-                (SELECT k.value::bigint FROM jsonb_array_elements_text($1::jsonb) AS k (value)) AND namespace = $2",
-            insert_sessions: "INSERT INTO sessions (namespace, opened, id, owner, ttl_ms, disconnect_grace_ms, home, metadata) \
-                SELECT $1, opened, id, owner, ttl_ms, disconnect_grace_ms, home, metadata \
-                FROM jsonb_to_recordset($2::jsonb) AS r (opened bigint, id text, owner text, ttl_ms bigint, \
-                disconnect_grace_ms bigint, home bigint, metadata text)",
-            delete_claims: "DELETE FROM claims WHERE id IN \
-                (SELECT k.value::bigint FROM jsonb_array_elements_text($1::jsonb) AS k (value)) AND namespace = $2",
-            insert_claims: "INSERT INTO claims (namespace, id, position, name, state, token, session, opened, owner, \
-                priority, min_hold_ms, home, mode, permits, permit_limit, transfer_to, transfer_started, drain_ms, metadata) \
-                SELECT $1, id, position, name, state, token, session, opened, owner, priority, min_hold_ms, home, mode, \
-                permits, permit_limit, transfer_to, transfer_started, drain_ms, metadata \
-                FROM jsonb_to_recordset($2::jsonb) AS r (id bigint, position bigint, name text, state text, token bigint, \
-                session text, opened bigint, owner text, priority bigint, min_hold_ms bigint, home bigint, mode text, \
-                permits bigint, permit_limit bigint, transfer_to bigint, transfer_started bigint, drain_ms bigint, \
-                metadata text)",
+            // An array in the database's own form lets it look into the index, whatever it knows about the table.
+            delete_sessions: "DELETE FROM sessions WHERE opened = ANY (translate($1, '[]', '{}')::bigint[]) AND namespace = $2",
+            delete_claims: "DELETE FROM claims WHERE id = ANY (translate($1, '[]', '{}')::bigint[]) AND namespace = $2",
             delete_settings: "DELETE FROM settings WHERE namespace = $1",
-            insert_settings: "INSERT INTO settings (namespace, position, name, permit_limit, settling_ms, drain_ms) \
-                SELECT $1, position, name, permit_limit, settling_ms, drain_ms FROM jsonb_to_recordset($2::jsonb) AS r \
-                (position bigint, name text, permit_limit bigint, settling_ms bigint, drain_ms bigint)",
-            delete_groups: "DELETE FROM member_groups WHERE id IN \
-                (SELECT k.value::bigint FROM jsonb_array_elements_text($1::jsonb) AS k (value)) AND namespace = $2",
-            insert_groups: "INSERT INTO member_groups (namespace, id, name, membership, leader, token, config, \
-                config_revision, assigned, assigned_membership, assigned_config) \
-                SELECT $1, id, name, membership, leader, token, config, config_revision, assigned, assigned_membership, \
-                assigned_config FROM jsonb_to_recordset($2::jsonb) AS r (id bigint, name text, membership bigint, \
-                leader bigint, token bigint, config text, config_revision bigint, assigned bigint, \
-                assigned_membership bigint, assigned_config bigint)",
-            delete_members: "DELETE FROM group_members WHERE group_id IN \
-                (SELECT k.value::bigint FROM jsonb_array_elements_text($1::jsonb) AS k (value)) AND namespace = $2",
-            insert_members: "INSERT INTO group_members (namespace, group_id, number, session, opened, owner, metadata, \
-                assignment) SELECT $1, group_id, number, session, opened, owner, metadata, assignment \
-                FROM jsonb_to_recordset($2::jsonb) AS r (group_id bigint, number bigint, session text, opened bigint, \
-                owner text, metadata text, assignment text)",
+            delete_groups: "DELETE FROM member_groups WHERE id = ANY (translate($1, '[]', '{}')::bigint[]) AND namespace = $2",
+            delete_members: "DELETE FROM group_members WHERE group_id = ANY (translate($1, '[]', '{}')::bigint[]) AND namespace = $2",
             beat: "UPDATE servers SET beat = $1, lease_ms = $2, label = $3, address = $4 WHERE id = $5 AND NOT dead",
             register: "INSERT INTO servers (id, beat, lease_ms, label, address, dead) VALUES ($1, $2, $3, $4, $5, FALSE) \
                 ON CONFLICT DO NOTHING",
             servers: "SELECT id, beat, lease_ms, label, address, CASE WHEN dead THEN 1 ELSE 0 END FROM servers ORDER BY id",
             mark_dead: "UPDATE servers SET dead = TRUE WHERE id = $1 AND beat = $2",
             outlive: "UPDATE servers SET dead = TRUE WHERE id <> $1 AND NOT dead",
-            forget: "DELETE FROM servers WHERE id IN \
-                (SELECT k.value::bigint FROM jsonb_array_elements_text($1::jsonb) AS k (value)) AND dead",
+            forget: "DELETE FROM servers WHERE id = ANY (translate($1, '[]', '{}')::bigint[]) AND dead",
             oldest_batches: "SELECT b.revision, b.previous, b.at_ms, n.rows_revision FROM batches AS b \
                 JOIN namespaces AS n ON n.name = b.namespace WHERE b.namespace = $1 ORDER BY b.revision LIMIT $2",
             delete_batches: "DELETE FROM batches WHERE namespace = $1 AND revision <= $2",
@@ -366,6 +341,16 @@ struct PostgresDatabase {
     prepared_statements: bool,
 }
 
+type Prepared<'q> = Query<'q, Postgres, PgArguments>;
+
+fn prepared<'q>(sql: &'static str, args: &[Arg<'q>]) -> Prepared<'q> {
+    args.iter().fold(sqlx::query(sql), |query, arg| match arg {
+        Arg::Null => query.bind(None::<i64>),
+        Arg::Int(value) => query.bind(*value),
+        Arg::Text(value) => query.bind(*value),
+    })
+}
+
 #[async_trait]
 impl Connection for PostgresDatabase {
     fn sql(&self) -> &'static Statements {
@@ -374,28 +359,42 @@ impl Connection for PostgresDatabase {
 
     async fn execute(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64, Failure> {
         let done = if self.prepared_statements {
-            let query = args.iter().fold(sqlx::query(sql), |query, arg| match arg {
-                Arg::Int(value) => query.bind(*value),
-                Arg::Text(value) => query.bind(*value),
-            });
-            query.execute(&mut self.inner).await
+            prepared(sql, args).execute(&mut self.inner).await
         } else {
             self.inner.execute(&*with_literals(sql, args, "E'")).await
         };
         done.map(|done| done.rows_affected()).map_err(failure)
     }
 
-    async fn fetch(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row>, Failure> {
+    async fn fetch(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row<'static>>, Failure> {
         let rows = if self.prepared_statements {
-            let query = args.iter().fold(sqlx::query(sql), |query, arg| match arg {
-                Arg::Int(value) => query.bind(*value),
-                Arg::Text(value) => query.bind(*value),
-            });
-            query.fetch_all(&mut self.inner).await
+            prepared(sql, args).fetch_all(&mut self.inner).await
         } else {
             self.inner.fetch_all(&*with_literals(sql, args, "E'")).await
         };
-        rows.and_then(|rows| rows.iter().map(row).collect::<Result<_, _>>()).map_err(failure)
+        let rows = rows.map_err(failure)?;
+        rows.iter().map(|found| row(found).map(Row::into_owned)).collect::<Result<_, _>>().map_err(failure)
+    }
+
+    async fn load(&mut self, sql: &'static str, args: &[Arg<'_>], each: &mut Each<'_>) -> Result<(), Failure> {
+        let literal;
+        let mut rows = if self.prepared_statements {
+            prepared(sql, args).fetch(&mut self.inner)
+        } else {
+            literal = with_literals(sql, args, "E'");
+            self.inner.fetch(&*literal)
+        };
+        while let Some(found) = rows.try_next().await.map_err(failure)? {
+            each(&row(&found).map_err(failure)?)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the database about a quarter of the time of a statement with the rows as JSON.
+    async fn insert(&mut self, table: &'static Table, cells: &[Arg<'_>]) -> Result<(), Failure> {
+        let mut copying = self.inner.copy_in_raw(&copy(table)).await.map_err(failure)?;
+        copying.send(lines(table, cells)).await.map_err(failure)?;
+        copying.finish().await.map(drop).map_err(failure)
     }
 
     async fn script(&mut self, sql: &'static str) -> Result<(), Failure> {
@@ -426,15 +425,14 @@ impl Connection for PostgresDatabase {
     }
 }
 
-fn row(row: &PgRow) -> Result<Row, sqlx::Error> {
-    let cell = |column: usize| {
+fn row(row: &PgRow) -> Result<Row<'_>, sqlx::Error> {
+    Row::read(row.len(), |column| {
         let value = row.try_get_raw(column)?;
         match (value.is_null(), value.type_info().name()) {
             (true, _) => Ok(Cell::Null),
             (false, "INT8") => Ok(Cell::Int(row.try_get_unchecked(column)?)),
             (false, "INT4") => Ok(Cell::Int(row.try_get_unchecked::<i32, _>(column)?.into())),
-            (false, _) => Ok(Cell::Text(row.try_get_unchecked(column)?)),
+            (false, _) => Ok(Cell::Text(Cow::Borrowed(row.try_get_unchecked(column)?))),
         }
-    };
-    (0..row.len()).map(cell).collect::<Result<_, _>>().map(Row)
+    })
 }

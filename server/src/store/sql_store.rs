@@ -1,17 +1,19 @@
 //! The logic of the stores of SQL, once for all of them.
 
-use std::collections::BTreeMap;
+mod loading;
+mod saving;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tenure_core::{Group, Revision, ServerId, Text};
+use tenure_core::{Revision, ServerId, Text};
 
-use super::codec::{CodecError, decode_events, encode_events, encode_name};
+use super::codec::{CodecError, decode_events, encode_events, encode_keys, encode_name};
 use super::connection::{Append, Arg, Failure, HeadMove, Row};
-use super::pool::{Pool, Taken};
-use super::rows::{self, CHUNK, number};
+use super::pool::Pool;
+use super::rows::{CHUNK, number};
 use super::{Batch, FIRST_BEAT, Found, Head, Older, Presence, RowChanges, Rows, Store, StoreError, Tail};
 
 /// How many batches are dropped in one transaction.
@@ -82,7 +84,7 @@ fn unreadable(error: CodecError) -> StoreError {
 }
 
 /// The batch whose previous, server, number, at_ms and events begin at this column.
-fn batch(namespace: &Text, row: &Row, column: usize) -> Result<Batch, StoreError> {
+fn batch(namespace: &Text, row: &Row<'_>, column: usize) -> Result<Batch, StoreError> {
     Ok(Batch {
         namespace: namespace.clone(),
         previous: Revision(number(row, column).map_err(unavailable)?),
@@ -93,7 +95,7 @@ fn batch(namespace: &Text, row: &Row, column: usize) -> Result<Batch, StoreError
     })
 }
 
-fn head(row: &Row) -> Result<Head, Failure> {
+fn head(row: &Row<'_>) -> Result<Head, Failure> {
     let clock_ms = row.int(3)?;
     if row.is_null(0) {
         return Ok(Head { revision: Revision(0), rows_revision: Revision(0), intact: true, clock_ms });
@@ -102,7 +104,7 @@ fn head(row: &Row) -> Result<Head, Failure> {
     Ok(Head { revision, rows_revision, intact: row.int(2)? == 1, clock_ms })
 }
 
-fn presence(row: &Row) -> Result<Presence, Failure> {
+fn presence(row: &Row<'_>) -> Result<Presence, Failure> {
     Ok(Presence {
         server: ServerId(number(row, 0)?),
         beat: row.int(1)?.cast_unsigned(),
@@ -111,157 +113,6 @@ fn presence(row: &Row) -> Result<Presence, Failure> {
         address: row.text(4)?.to_owned(),
         dead: row.int(5)? == 1,
     })
-}
-
-impl SqlStore {
-    async fn load_rows(&self, connection: &mut Taken, namespace: &str) -> Result<Rows, Failure> {
-        let sql = connection.sql()?;
-        let found = connection.fetch(sql.rows_revision, &[Arg::Text(namespace)]).await?;
-        let Some(found) = found.first() else { return Ok(Rows::default()) };
-        let mut loaded = Rows { revision: Revision(number(found, 0)?), ..Rows::default() };
-        let mut after = 0;
-        loop {
-            let args = [Arg::Text(namespace), Arg::Int(after), count(CHUNK)];
-            let page = connection.fetch(sql.load_sessions, &args).await?;
-            for row in &page {
-                loaded.sessions.push(rows::session(row)?);
-                after = row.int(0)?;
-            }
-            if page.len() < CHUNK {
-                break;
-            }
-        }
-        let (mut id, mut position) = (0, 0);
-        loop {
-            let args = [Arg::Text(namespace), Arg::Int(id), Arg::Int(id), Arg::Int(position), count(CHUNK)];
-            let page = connection.fetch(sql.load_claims, &args).await?;
-            for row in &page {
-                rows::add_claim(&mut loaded.claims, row)?;
-                (id, position) = (row.int(0)?, row.int(1)?);
-            }
-            if page.len() < CHUNK {
-                break;
-            }
-        }
-        let mut after = -1;
-        loop {
-            let args = [Arg::Text(namespace), Arg::Int(after), count(CHUNK)];
-            let page = connection.fetch(sql.load_settings, &args).await?;
-            for row in &page {
-                loaded.settings.push(rows::settings(row)?);
-                after = row.int(0)?;
-            }
-            if page.len() < CHUNK {
-                break;
-            }
-        }
-        loaded.groups = Self::load_groups(connection, namespace).await?;
-        Ok(loaded)
-    }
-
-    async fn load_groups(connection: &mut Taken, namespace: &str) -> Result<Vec<Arc<Group>>, Failure> {
-        let sql = connection.sql()?;
-        let mut groups: BTreeMap<Revision, Group> = BTreeMap::new();
-        let mut after = 0;
-        loop {
-            let args = [Arg::Text(namespace), Arg::Int(after), count(CHUNK)];
-            let page = connection.fetch(sql.load_groups, &args).await?;
-            for row in &page {
-                let group = rows::group(row)?;
-                groups.insert(group.id, group);
-                after = row.int(0)?;
-            }
-            if page.len() < CHUNK {
-                break;
-            }
-        }
-        let (mut group, mut member) = (0, 0);
-        loop {
-            let args = [Arg::Text(namespace), Arg::Int(group), Arg::Int(group), Arg::Int(member), count(CHUNK)];
-            let page = connection.fetch(sql.load_members, &args).await?;
-            for row in &page {
-                rows::add_member(&mut groups, row)?;
-                (group, member) = (row.int(0)?, row.int(1)?);
-            }
-            if page.len() < CHUNK {
-                break;
-            }
-        }
-        Ok(groups.into_values().map(Arc::new).collect())
-    }
-
-    /// Changes the rows within a transaction, which is to be undone if the answer is false: then they were not at
-    /// `changes.from`.
-    async fn change_rows(
-        connection: &mut Taken,
-        namespace: &str,
-        changes: &RowChanges,
-        chunks: &RowChunks,
-    ) -> Result<bool, Failure> {
-        let sql = connection.sql()?;
-        let (from, to, namespace) = (int(changes.from.0), int(changes.to.0), Arg::Text(namespace));
-        for keys in &chunks.gone_sessions {
-            connection.execute(sql.delete_sessions, &[Arg::Text(keys), namespace]).await?;
-        }
-        for sessions in &chunks.sessions {
-            connection.execute(sql.insert_sessions, &[namespace, Arg::Text(sessions)]).await?;
-        }
-        for keys in &chunks.gone_claims {
-            connection.execute(sql.delete_claims, &[Arg::Text(keys), namespace]).await?;
-        }
-        for claims in &chunks.claims {
-            connection.execute(sql.insert_claims, &[namespace, Arg::Text(claims)]).await?;
-        }
-        if let Some(settings) = &chunks.settings {
-            connection.execute(sql.delete_settings, &[namespace]).await?;
-            for settings in settings {
-                connection.execute(sql.insert_settings, &[namespace, Arg::Text(settings)]).await?;
-            }
-        }
-        for keys in &chunks.gone_groups {
-            connection.execute(sql.delete_members, &[Arg::Text(keys), namespace]).await?;
-            connection.execute(sql.delete_groups, &[Arg::Text(keys), namespace]).await?;
-        }
-        for groups in &chunks.groups {
-            connection.execute(sql.insert_groups, &[namespace, Arg::Text(groups)]).await?;
-        }
-        for members in &chunks.members {
-            connection.execute(sql.insert_members, &[namespace, Arg::Text(members)]).await?;
-        }
-        // Last, since appends wait for the head from here to the commit.
-        Ok(connection.execute(sql.advance_rows, &[to, namespace, from, namespace, to]).await? == 1)
-    }
-}
-
-/// Row changes in the form in which they are sent: what is replaced goes first, like what is gone.
-struct RowChunks {
-    gone_sessions: Vec<String>,
-    sessions: Vec<String>,
-    gone_claims: Vec<String>,
-    claims: Vec<String>,
-    settings: Option<Vec<String>>,
-    gone_groups: Vec<String>,
-    groups: Vec<String>,
-    members: Vec<String>,
-}
-
-impl RowChunks {
-    fn new(changes: &RowChanges) -> Result<Self, CodecError> {
-        let replaced_sessions = changes.sessions.iter().map(|session| &session.opened);
-        let replaced_claims = changes.claims.iter().map(|claim| &claim.id);
-        let replaced_groups = changes.groups.iter().map(|group| &group.id);
-        let keys = |key: &Revision| key.0;
-        Ok(Self {
-            gone_sessions: rows::key_chunks(changes.ended_sessions.iter().chain(replaced_sessions).map(keys))?,
-            sessions: rows::session_chunks(&changes.sessions)?,
-            gone_claims: rows::key_chunks(changes.ended_claims.iter().chain(replaced_claims).map(keys))?,
-            claims: rows::claim_chunks(&changes.claims)?,
-            settings: changes.settings.as_deref().map(rows::settings_chunks).transpose()?,
-            gone_groups: rows::key_chunks(changes.ended_groups.iter().chain(replaced_groups).map(keys))?,
-            groups: rows::group_chunks(&changes.groups)?,
-            members: rows::member_chunks(&changes.groups)?,
-        })
-    }
 }
 
 #[async_trait]
@@ -359,16 +210,15 @@ impl Store for SqlStore {
     async fn load(&self, namespace: &str) -> Result<Rows, StoreError> {
         let mut connection = self.readers.take().await.map_err(unavailable)?;
         connection.begin_snapshot().await.map_err(unavailable)?;
-        let loaded = self.load_rows(&mut connection, namespace).await.map_err(unavailable)?;
+        let loaded = loading::load_rows(&mut connection, namespace).await.map_err(unavailable)?;
         connection.rollback().await.map_err(unavailable)?;
         Ok(loaded)
     }
 
     async fn save(&self, namespace: &str, changes: &RowChanges) -> Result<(), StoreError> {
-        let chunks = RowChunks::new(changes).map_err(unreadable)?;
         let mut connection = self.writers.take().await.map_err(unavailable)?;
         connection.begin().await.map_err(undone)?;
-        if Self::change_rows(&mut connection, namespace, changes, &chunks).await.map_err(undone)? {
+        if saving::change_rows(&mut connection, namespace, changes).await.map_err(undone)? {
             connection.commit().await.map_err(uncertain)
         } else {
             connection.rollback().await.map_err(undone)?;
@@ -380,7 +230,7 @@ impl Store for SqlStore {
         let mut connection = self.readers.take().await.map_err(unavailable)?;
         let sql = connection.sql().map_err(unavailable)?;
         let found = connection.fetch(sql.heads, &[]).await.map_err(unavailable)?;
-        let head = |row: &Row| Ok((Text::from(row.text(0)?), Revision(number(row, 1)?)));
+        let head = |row: &Row<'_>| Ok((Text::from(row.text(0)?), Revision(number(row, 1)?)));
         found.iter().map(head).collect::<Result<_, Failure>>().map_err(unavailable)
     }
 
@@ -412,11 +262,11 @@ impl Store for SqlStore {
     }
 
     async fn forget(&self, servers: &[ServerId]) -> Result<(), StoreError> {
-        let keys = rows::key_chunks(servers.iter().map(|server| server.0)).map_err(unreadable)?;
+        let keys: Vec<u64> = servers.iter().map(|server| server.0).collect();
         let mut connection = self.beats.take().await.map_err(unavailable)?;
         let sql = connection.sql().map_err(unavailable)?;
-        for keys in &keys {
-            connection.execute(sql.forget, &[Arg::Text(keys)]).await.map_err(uncertain)?;
+        for keys in keys.chunks(CHUNK) {
+            connection.execute(sql.forget, &[Arg::Text(&encode_keys(keys))]).await.map_err(uncertain)?;
         }
         Ok(())
     }

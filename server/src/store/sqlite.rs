@@ -1,21 +1,22 @@
 //! SQLite: a file that one process owns.
 
+use std::borrow::Cow;
 use std::fs::{File, TryLockError};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use futures::TryStreamExt;
 use sqlx::query::Query;
 use sqlx::sqlite::{
     Sqlite, SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteRow, SqliteSynchronous,
 };
-use sqlx::{ConnectOptions, Either, Executor, Row as _, TypeInfo, ValueRef};
+use sqlx::{ConnectOptions, Executor, Row as _, TypeInfo, ValueRef};
 use tokio::time::timeout;
 
-use super::connection::{Append, Arg, Cell, Connection, Connector, Failure, HeadMove, Row, Statements};
-use super::migrations;
+use super::answers::rows_met;
+use super::connection::{Append, Arg, Cell, Connection, Connector, Each, Failure, HeadMove, Row, Statements, Table};
 use super::options::{OpenError, StoreOptions};
+use super::{migrations, page};
 
 /// The file is the database: one that was put back from a copy shows it by its revision only.
 /// The head's change, then (namespace, previous, revision, server, number, at_ms, events).
@@ -39,6 +40,13 @@ const CREATE: &str = append!(
 /// (revision, namespace, previous)
 const ADVANCE: &str = append!("UPDATE namespaces SET revision = ? WHERE name = ? AND revision = ?");
 
+/// A page of rows as one text: to hand over rows by themselves, cell by cell, takes several times as long.
+macro_rules! page {
+    ($columns:literal, $rows:literal) => {
+        concat!("SELECT json_group_array(json_array(", $columns, ")) FROM (SELECT ", $columns, " ", $rows, ")")
+    };
+}
+
 static STATEMENTS: Statements = Statements {
     scripts: migrations::SQLITE,
     tune_tables: None,
@@ -58,44 +66,36 @@ static STATEMENTS: Statements = Statements {
         ORDER BY revision DESC",
     heads: "SELECT name, revision FROM namespaces",
     rows_revision: "SELECT rows_revision FROM namespaces WHERE name = ?",
-    load_sessions: "SELECT opened, id, owner, ttl_ms, disconnect_grace_ms, home, metadata FROM sessions \
-        WHERE namespace = ? AND opened > ? ORDER BY opened LIMIT ?",
-    load_claims: "SELECT id, position, name, state, token, session, opened, owner, priority, min_hold_ms, home, \
-        mode, permits, permit_limit, transfer_to, transfer_started, drain_ms, metadata FROM claims \
-        WHERE namespace = ? AND id >= ? AND (id > ? OR position > ?) ORDER BY id, position LIMIT ?",
-    load_settings: "SELECT position, name, permit_limit, settling_ms, drain_ms FROM settings \
-        WHERE namespace = ? AND position > ? ORDER BY position LIMIT ?",
-    load_groups: "SELECT id, name, membership, leader, token, config, config_revision, assigned, assigned_membership, \
-        assigned_config FROM member_groups WHERE namespace = ? AND id > ? ORDER BY id LIMIT ?",
-    load_members: "SELECT group_id, number, session, opened, owner, metadata, assignment FROM group_members \
-        WHERE namespace = ? AND group_id >= ? AND (group_id > ? OR number > ?) ORDER BY group_id, number LIMIT ?",
+    load_sessions: page!(
+        "opened, id, owner, ttl_ms, disconnect_grace_ms, home, metadata",
+        "FROM sessions WHERE namespace = ? AND opened > ? ORDER BY opened LIMIT ?"
+    ),
+    load_claims: page!(
+        "id, position, name, state, token, session, opened, owner, priority, min_hold_ms, home, \
+        mode, permits, permit_limit, transfer_to, transfer_started, drain_ms, metadata",
+        "FROM claims WHERE namespace = ? AND id >= ? AND (id > ? OR position > ?) ORDER BY id, position LIMIT ?"
+    ),
+    load_settings: page!(
+        "position, name, permit_limit, settling_ms, drain_ms",
+        "FROM settings WHERE namespace = ? AND position > ? ORDER BY position LIMIT ?"
+    ),
+    load_groups: page!(
+        "id, name, membership, leader, token, config, config_revision, assigned, assigned_membership, \
+        assigned_config",
+        "FROM member_groups WHERE namespace = ? AND id > ? ORDER BY id LIMIT ?"
+    ),
+    load_members: page!(
+        "group_id, number, session, opened, owner, metadata, assignment",
+        "FROM group_members WHERE namespace = ? AND group_id >= ? AND (group_id > ? OR number > ?) \
+        ORDER BY group_id, number LIMIT ?"
+    ),
     advance_rows: "UPDATE namespaces SET rows_revision = ? WHERE name = ? AND rows_revision = ? \
         AND EXISTS (SELECT 1 FROM batches AS b WHERE b.namespace = ? AND b.revision = ?)",
     delete_sessions: "DELETE FROM sessions WHERE opened IN (SELECT value FROM json_each(?)) AND namespace = ?",
-    insert_sessions: "INSERT INTO sessions (namespace, opened, id, owner, ttl_ms, disconnect_grace_ms, home, metadata) \
-        SELECT ?, value ->> 'opened', value ->> 'id', value ->> 'owner', value ->> 'ttl_ms', \
-        value ->> 'disconnect_grace_ms', value ->> 'home', value ->> 'metadata' FROM json_each(?)",
     delete_claims: "DELETE FROM claims WHERE id IN (SELECT value FROM json_each(?)) AND namespace = ?",
-    insert_claims: "INSERT INTO claims (namespace, id, position, name, state, token, session, opened, owner, priority, \
-        min_hold_ms, home, mode, permits, permit_limit, transfer_to, transfer_started, drain_ms, metadata) \
-        SELECT ?, value ->> 'id', value ->> 'position', value ->> 'name', value ->> 'state', value ->> 'token', \
-        value ->> 'session', value ->> 'opened', value ->> 'owner', value ->> 'priority', value ->> 'min_hold_ms', \
-        value ->> 'home', value ->> 'mode', value ->> 'permits', value ->> 'permit_limit', value ->> 'transfer_to', \
-        value ->> 'transfer_started', value ->> 'drain_ms', value ->> 'metadata' FROM json_each(?)",
     delete_settings: "DELETE FROM settings WHERE namespace = ?",
-    insert_settings: "INSERT INTO settings (namespace, position, name, permit_limit, settling_ms, drain_ms) \
-        SELECT ?, value ->> 'position', value ->> 'name', value ->> 'permit_limit', value ->> 'settling_ms', \
-        value ->> 'drain_ms' FROM json_each(?)",
     delete_groups: "DELETE FROM member_groups WHERE id IN (SELECT value FROM json_each(?)) AND namespace = ?",
-    insert_groups: "INSERT INTO member_groups (namespace, id, name, membership, leader, token, config, config_revision, \
-        assigned, assigned_membership, assigned_config) \
-        SELECT ?, value ->> 'id', value ->> 'name', value ->> 'membership', value ->> 'leader', value ->> 'token', \
-        value ->> 'config', value ->> 'config_revision', value ->> 'assigned', value ->> 'assigned_membership', \
-        value ->> 'assigned_config' FROM json_each(?)",
     delete_members: "DELETE FROM group_members WHERE group_id IN (SELECT value FROM json_each(?)) AND namespace = ?",
-    insert_members: "INSERT INTO group_members (namespace, group_id, number, session, opened, owner, metadata, assignment) \
-        SELECT ?, value ->> 'group_id', value ->> 'number', value ->> 'session', value ->> 'opened', value ->> 'owner', \
-        value ->> 'metadata', value ->> 'assignment' FROM json_each(?)",
     beat: "UPDATE servers SET beat = ?, lease_ms = ?, label = ?, address = ? WHERE id = ? AND NOT dead",
     register: "INSERT INTO servers (id, beat, lease_ms, label, address, dead) VALUES (?, ?, ?, ?, ?, FALSE) ON CONFLICT DO NOTHING",
     servers: "SELECT id, beat, lease_ms, label, address, CASE WHEN dead THEN 1 ELSE 0 END FROM servers ORDER BY id",
@@ -113,12 +113,17 @@ static STATEMENTS: Statements = Statements {
     record_migration: "INSERT INTO tenure_migrations (number, name) VALUES (?, ?)",
 };
 
+/// The most rows in one statement that inserts. Such statements are kept, and there is one for each power of two up to this.
+const ROWS: usize = 128;
+
 /// SQLite's code for "another connection has the file".
 const SQLITE_BUSY: i32 = 5;
 
 /// What an error means. A commit that failed is looked at by [`SqliteDatabase::append`].
 fn failure(error: sqlx::Error) -> Failure {
     match error {
+        // What was inserted is there already.
+        sqlx::Error::Database(error) if error.is_unique_violation() => Failure::Conflict,
         sqlx::Error::Database(error) => Failure::Refused(error.message().to_owned()),
         error => Failure::Lost(error.to_string()),
     }
@@ -181,8 +186,9 @@ struct SqliteDatabase {
 
 type Prepared<'q> = Query<'q, Sqlite, SqliteArguments<'q>>;
 
-fn prepared<'q>(sql: &'static str, args: &[Arg<'q>]) -> Prepared<'q> {
+fn prepared<'q>(sql: &'q str, args: &[Arg<'q>]) -> Prepared<'q> {
     args.iter().fold(sqlx::query(sql), |query, arg| match arg {
+        Arg::Null => query.bind(None::<i64>),
         Arg::Int(value) => query.bind(*value),
         Arg::Text(value) => query.bind(*value),
     })
@@ -199,9 +205,28 @@ impl Connection for SqliteDatabase {
         done.map(|done| done.rows_affected()).map_err(failure)
     }
 
-    async fn fetch(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row>, Failure> {
+    async fn fetch(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row<'static>>, Failure> {
         let rows = prepared(sql, args).fetch_all(&mut self.inner).await.map_err(failure)?;
-        rows.iter().map(row).collect::<Result<_, _>>().map_err(failure)
+        rows.iter().map(|found| row(found).map(Row::into_owned)).collect::<Result<_, _>>().map_err(failure)
+    }
+
+    async fn load(&mut self, sql: &'static str, args: &[Arg<'_>], each: &mut Each<'_>) -> Result<(), Failure> {
+        let found = prepared(sql, args).fetch_one(&mut self.inner).await.map_err(failure)?;
+        page::read(row(&found).map_err(failure)?.text(0)?, each)
+    }
+
+    async fn insert(&mut self, table: &'static Table, cells: &[Arg<'_>]) -> Result<(), Failure> {
+        let width = table.columns.len();
+        let (mut rest, mut rows) = (cells, ROWS);
+        while !rest.is_empty() {
+            while rows * width > rest.len() {
+                rows /= 2;
+            }
+            let (next, later) = rest.split_at(rows * width);
+            prepared(&insert(table, rows), next).execute(&mut self.inner).await.map_err(failure)?;
+            rest = later;
+        }
+        Ok(())
     }
 
     async fn script(&mut self, sql: &'static str) -> Result<(), Failure> {
@@ -221,16 +246,7 @@ impl Connection for SqliteDatabase {
                 prepared(ADVANCE, &[&[revision, namespace, previous][..], &batch].concat())
             }
         };
-        let mut answers = self.inner.fetch_many(query);
-        let mut met = Vec::with_capacity(4);
-        let ended = loop {
-            match answers.try_next().await {
-                Ok(Some(Either::Left(done))) => met.push(done.rows_affected()),
-                Ok(Some(Either::Right(_))) => {}
-                Ok(None) => break Ok(()),
-                Err(error) => break Err(error),
-            }
-        };
+        let (met, ended) = rows_met(self.inner.fetch_many(query), |done| done.rows_affected()).await;
         match (ended, met.as_slice()) {
             (Ok(()), [_, moved, _, _]) => Ok(*moved == 1),
             (Ok(()), _) => Err(Failure::Lost(format!("4 answers expected, not {}", met.len()))),
@@ -241,14 +257,19 @@ impl Connection for SqliteDatabase {
     }
 }
 
-fn row(row: &SqliteRow) -> Result<Row, sqlx::Error> {
-    let cell = |column: usize| {
+/// A statement that inserts so many rows.
+fn insert(table: &Table, rows: usize) -> String {
+    let row = format!("({})", vec!["?"; table.columns.len()].join(", "));
+    format!("INSERT INTO {} ({}) VALUES {}", table.name, table.columns.join(", "), vec![row; rows].join(", "))
+}
+
+fn row(row: &SqliteRow) -> Result<Row<'_>, sqlx::Error> {
+    Row::read(row.len(), |column| {
         let value = row.try_get_raw(column)?;
         match (value.is_null(), value.type_info().name()) {
             (true, _) => Ok(Cell::Null),
             (false, "INTEGER") => Ok(Cell::Int(row.try_get_unchecked(column)?)),
-            (false, _) => Ok(Cell::Text(row.try_get_unchecked(column)?)),
+            (false, _) => Ok(Cell::Text(Cow::Borrowed(row.try_get_unchecked(column)?))),
         }
-    };
-    (0..row.len()).map(cell).collect::<Result<_, _>>().map(Row)
+    })
 }

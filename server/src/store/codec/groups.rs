@@ -9,7 +9,7 @@ use tenure_core::{Basis, Event, GroupChange, Lead, MemberSpec, Revision, Text};
 use super::CodecError;
 use super::line::Line;
 use super::object::Object;
-use super::words::{need, reason, text};
+use super::words::{labels, need, reason, text};
 
 /// What is assigned to one member.
 #[derive(Deserialize)]
@@ -76,7 +76,7 @@ pub(super) fn event(line: Line<'_>) -> Result<Event, CodecError> {
                 session: text(line.session, "session")?,
                 opened: Revision(need(line.opened, "opened")?),
                 owner: text(line.owner, "owner")?,
-                metadata: Arc::new(line.metadata.into_owned()),
+                metadata: labels(line.metadata),
             }),
             lead: need(lead, "leader")?,
         },

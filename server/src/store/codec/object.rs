@@ -68,14 +68,7 @@ impl<'o> Object<'o> {
     pub(super) fn labels(&mut self, key: &'static str, labels: &BTreeMap<String, String>) -> &mut Self {
         if !labels.is_empty() {
             self.key(key);
-            let mut object = Object::begin(self.out);
-            for (key, value) in labels {
-                object.separate();
-                write_text(object.out, key);
-                object.out.push(':');
-                write_text(object.out, value);
-            }
-            object.end();
+            write_labels(self.out, labels);
         }
         self
     }
@@ -93,6 +86,18 @@ impl<'o> Object<'o> {
             self.out.push(',');
         }
     }
+}
+
+/// An object of labels.
+pub(super) fn write_labels(out: &mut String, labels: &BTreeMap<String, String>) {
+    let mut object = Object::begin(out);
+    for (key, value) in labels {
+        object.separate();
+        write_text(object.out, key);
+        object.out.push(':');
+        write_text(object.out, value);
+    }
+    object.end();
 }
 
 /// An array of what `write` writes.
@@ -123,7 +128,7 @@ pub(super) fn write_text(out: &mut String, text: &str) {
     out.push('"');
 }
 
-fn write_number(out: &mut String, value: i128) {
+pub(super) fn write_number(out: &mut String, value: i128) {
     match u64::try_from(value) {
         Ok(mut value) => {
             let mut digits = [0; 20];

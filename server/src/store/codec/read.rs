@@ -6,7 +6,7 @@ use std::time::Duration;
 use tenure_core::{ClaimSpec, Event, Eviction, Recorded, Revision, ServerId, SessionSpec, Text};
 
 use super::line::Line;
-use super::words::{mode, need, reason, settings, text, texts};
+use super::words::{labels, mode, need, reason, settings, text, texts};
 use super::{CodecError, groups};
 
 fn claim_spec(line: &mut Line<'_>) -> Result<Arc<ClaimSpec>, CodecError> {
@@ -17,7 +17,7 @@ fn claim_spec(line: &mut Line<'_>) -> Result<Arc<ClaimSpec>, CodecError> {
         names: texts(&line.names).into(),
         mode: mode(line.mode.as_deref().unwrap_or("exclusive"), line.permits, line.permit_limit)?,
         priority: line.priority,
-        metadata: Arc::new(std::mem::take(&mut line.metadata).into_owned()),
+        metadata: labels(std::mem::take(&mut line.metadata)),
         min_hold: Duration::from_millis(line.min_hold_ms),
     }))
 }
@@ -38,7 +38,7 @@ impl TryFrom<Line<'_>> for Recorded {
                 ttl: Duration::from_millis(need(line.ttl_ms, "ttl_ms")?),
                 disconnect_grace: line.disconnect_grace_ms.map(Duration::from_millis),
                 owner: text(line.owner, "owner")?,
-                metadata: Arc::new(line.metadata.into_owned()),
+                metadata: labels(line.metadata),
                 home: ServerId(need(line.home, "home")?),
             })),
             "session_attached" => Event::SessionAttached {

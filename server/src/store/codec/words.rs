@@ -1,9 +1,10 @@
 //! Single values: modes, durations, end reasons, settings.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tenure_core::{EndReason, LockSettings, Mode, Preempt, Text};
+use tenure_core::{EndReason, LockSettings, Metadata, Mode, Preempt, Text, no_labels};
 
 use super::CodecError;
 
@@ -66,6 +67,11 @@ pub(super) fn reason(word: Option<Cow<'_, str>>) -> Result<EndReason, CodecError
 
 pub(super) fn texts(names: &[Cow<'_, str>]) -> Vec<Text> {
     names.iter().map(|name| Text::from(&**name)).collect()
+}
+
+/// Those who have no labels have them in common.
+pub(super) fn labels(labels: Cow<'_, BTreeMap<String, String>>) -> Metadata {
+    if labels.is_empty() { no_labels() } else { Metadata::new(labels.into_owned()) }
 }
 
 /// What is set on a lock.
