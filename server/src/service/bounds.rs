@@ -120,8 +120,9 @@ pub(crate) fn session_ids(values: &[String]) -> Result<(), Problem> {
 }
 
 pub(crate) fn label(field: &str, value: &str) -> Result<Text, Problem> {
+    static NONE: LazyLock<Text> = LazyLock::new(|| "".into());
     text(field, value, 0, LABEL_BYTES)?;
-    Ok(value.into())
+    Ok(if value.is_empty() { NONE.clone() } else { value.into() })
 }
 
 pub(crate) fn operator(value: &str) -> Result<Text, Problem> {

@@ -115,7 +115,7 @@ impl Connection {
                 biased;
                 Some(ending) = ending.next() => {
                     self.end = StreamEnd::Closed;
-                    return self.leave(ending, &mut requests).await.into();
+                    return Box::pin(self.leave(ending, &mut requests)).await.into();
                 }
                 Some(reply) = self.replies.1.recv() => self.pass_on(reply),
                 Some(decided) = self.outcomes.1.recv() => self.tell(decided),
