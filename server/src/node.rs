@@ -135,7 +135,8 @@ impl Node {
     /// If there are too many, or the store cannot be read.
     pub async fn namespace(&self, name: &str) -> Result<Namespace, OpenError> {
         let place = self.place(name)?;
-        Ok(place.get_or_try_init(|| self.start(name)).await?.clone())
+        // In a box, so that the futures of those who find it open, which are all but one, are small.
+        Ok(place.get_or_try_init(|| Box::pin(self.start(name))).await?.clone())
     }
 
     /// Where a namespace is kept once it is open. Loading one keeps nobody from the others.

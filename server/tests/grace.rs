@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lab::{LEASE, Server, TTL, eventually, pass, settle, within};
 use tenure_core::{Command, EndReason, NotKept, Opening, Rejection, Revision, StreamId, Text};
-use tenure_server::sequencer::{Notice, Refusal, StreamEnd, WaitEnd};
+use tenure_server::sequencer::{Notice, Notices, Refusal, StreamEnd, WaitEnd};
 use tenure_server::store::MemoryDatabase;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -17,15 +17,15 @@ const SOON: Duration = Duration::from_millis(50);
 /// A client's stream to a server, without what is around it.
 struct Stream {
     id: StreamId,
-    _notices: mpsc::Receiver<Notice>,
+    _told: mpsc::Receiver<Box<Notice>>,
 }
 
 impl Stream {
     async fn open(server: &Server) -> Self {
-        let (sender, _notices) = mpsc::channel(16);
+        let (notices, _told) = Notices::new(16);
         let id = server.node.next_stream();
-        server.namespace().await.open_stream(id, sender);
-        Self { id, _notices }
+        server.namespace().await.open_stream(id, notices);
+        Self { id, _told }
     }
 
     /// Opens a session with a disconnect grace, attached to this stream.
@@ -108,10 +108,11 @@ async fn the_end_of_a_stream_by_the_servers_doing_ends_no_session() {
 async fn a_reader_that_is_too_slow_is_closed_and_not_disconnected() {
     let database = MemoryDatabase::new();
     let server = Server::start(&database).await;
-    let (sender, _unread) = mpsc::channel(1);
+    let (notices, _unread) = Notices::new(1);
+    let closed = notices.closed().clone();
     let stream = server.node.next_stream();
     let namespace = server.namespace().await;
-    namespace.open_stream(stream, sender);
+    namespace.open_stream(stream, notices);
     for session in ["ann", "bob", "cid"] {
         let other = Stream::open(&server).await;
         other.open_session(&server, session, Some(GRACE)).await;
@@ -120,7 +121,7 @@ async fn a_reader_that_is_too_slow_is_closed_and_not_disconnected() {
     for session in ["bob", "cid"] {
         server.ask(Command::CloseSession { session: session.into() }).await.expect("closed");
     }
-    assert!(!namespace.has_stream(stream), "there was no room for the second notice");
+    assert!(!namespace.has_stream(stream) && closed.is_cancelled(), "there was no room for the second notice");
     // It is still the stream that the session is attached to, until it has ended.
     assert_eq!(namespace.attach(&"ann".into(), stream), Ok(()));
     namespace.close_stream(stream, StreamEnd::Closed);

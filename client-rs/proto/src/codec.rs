@@ -1,6 +1,7 @@
 //! The codec of the generated code: prost's, but a message that cannot be read is the caller's fault and says which field.
 
 use prost::Message;
+use prost::bytes::Buf;
 use tonic::codec::{BufferSettings, DecodeBuf, Decoder};
 use tonic::{Code, Status};
 use tonic_prost::{ProstCodec, ProstDecoder, ProstEncoder};
@@ -53,6 +54,14 @@ impl<U: Message + Default> Decoder for NamingDecoder<U> {
     fn buffer_settings(&self) -> BufferSettings {
         self.0.buffer_settings()
     }
+}
+
+/// Decodes a message for those who are served below the generated code.
+///
+/// # Errors
+/// If it cannot be read; says which field.
+pub fn decode<M: Message + Default>(wire: impl Buf) -> Result<M, Status> {
+    M::decode(wire).map_err(|error| unreadable(&error.to_string()))
 }
 
 fn unreadable(message: &str) -> Status {

@@ -8,6 +8,7 @@ use tenure_core::{
     Transfer,
 };
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use super::attendance::{Attendance, Callers};
 use crate::lease::Lease;
@@ -55,7 +56,26 @@ pub enum StreamEnd {
 }
 
 /// Where a stream takes notices. One that is full is one that does not read: it is closed.
-pub type Notices = mpsc::Sender<Notice>;
+#[derive(Clone)]
+pub struct Notices {
+    sender: mpsc::Sender<Box<Notice>>,
+    closed: CancellationToken,
+}
+
+impl Notices {
+    /// A place for so many, and where they come out.
+    #[must_use]
+    pub fn new(room: usize) -> (Self, mpsc::Receiver<Box<Notice>>) {
+        let (sender, told) = mpsc::channel(room);
+        (Self { sender, closed: CancellationToken::new() }, told)
+    }
+
+    /// Cancelled when some namespace has closed the stream.
+    #[must_use]
+    pub fn closed(&self) -> &CancellationToken {
+        &self.closed
+    }
+}
 
 pub(crate) struct Desk {
     pub(crate) home: Home,
@@ -139,13 +159,17 @@ impl Desk {
 
     /// Closes every stream: the clients come back and look what is still theirs.
     pub(crate) fn close_all_streams(&mut self) {
-        self.streams.values_mut().for_each(|notices| *notices = None);
+        for notices in self.streams.values_mut().filter_map(Option::take) {
+            notices.closed.cancel();
+        }
     }
 
     pub(crate) fn tell(&mut self, stream: Option<StreamId>, notice: Notice) {
         let Some(notices) = stream.and_then(|stream| self.streams.get_mut(&stream)) else { return };
-        if notices.as_ref().is_some_and(|open| open.try_send(notice).is_err()) {
-            *notices = None;
+        if notices.as_ref().is_some_and(|open| open.sender.try_send(Box::new(notice)).is_err())
+            && let Some(closed) = notices.take()
+        {
+            closed.closed.cancel();
         }
     }
 

@@ -231,7 +231,7 @@ impl Namespace {
     /// If this server may not answer renewals.
     pub fn keep_all_alive<'a>(
         &self,
-        sessions: impl IntoIterator<Item = &'a Text>,
+        sessions: impl IntoIterator<Item = &'a str>,
         stream: StreamId,
     ) -> Result<Vec<Result<std::time::Duration, NotKept>>, Refusal> {
         let now = self.lease.tick().ok_or(Refusal::LeaseLost)?;

@@ -108,16 +108,21 @@ pub(crate) fn session_id(field: &str, value: &str) -> Result<Text, Problem> {
     Ok(value.into())
 }
 
-pub(crate) fn session_ids(values: &[String]) -> Result<Vec<Text>, Problem> {
+pub(crate) fn session_ids(values: &[String]) -> Result<(), Problem> {
     if values.is_empty() || values.len() > KEPT_AT_ONCE {
         return Err(Problem::field("session_ids", format!("1 to {KEPT_AT_ONCE} ids, not {}", values.len())));
     }
-    values.iter().enumerate().map(|(at, value)| session_id(&format!("session_ids[{at}]"), value)).collect()
+    let fits = |value: &String| text("", value, 1, SESSION_ID_BYTES).is_ok();
+    match values.iter().position(|value| !fits(value)) {
+        Some(at) => text(&format!("session_ids[{at}]"), &values[at], 1, SESSION_ID_BYTES),
+        None => Ok(()),
+    }
 }
 
 pub(crate) fn label(field: &str, value: &str) -> Result<Text, Problem> {
+    static NONE: LazyLock<Text> = LazyLock::new(|| "".into());
     text(field, value, 0, LABEL_BYTES)?;
-    Ok(value.into())
+    Ok(if value.is_empty() { NONE.clone() } else { value.into() })
 }
 
 pub(crate) fn operator(value: &str) -> Result<Text, Problem> {

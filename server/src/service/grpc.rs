@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::problem::Problem;
-use super::stream::Streams;
+use super::stream::StreamCalls;
 use super::watch::WatchCalls;
 use super::{Api, Via};
 use crate::sequencer::Refusal;
@@ -36,7 +36,7 @@ impl Api {
             .add_service(SessionServiceServer::new(self.clone()).max_decoding_message_size(MAX_MESSAGE))
             .add_service(GroupServiceServer::new(self.clone()).max_decoding_message_size(MAX_MESSAGE))
             .add_service(WatchCalls::new(self.clone()))
-            .add_service(Streams::server(self.clone()));
+            .add_service(StreamCalls::new(self.clone()));
         routes.routes()
     }
 }
@@ -138,7 +138,7 @@ impl SessionService for Api {
             let answer_all = async {
                 while let Some(request) = requests.next().await {
                     let answer = match request {
-                        Ok(request) => Self::keep_alive(&api, request, Via::Call).await.map_err(Status::from),
+                        Ok(request) => Self::keep_alive(&api, request).await.map_err(Status::from),
                         Err(status) => Err(status),
                     };
                     let refused = answer.is_err();

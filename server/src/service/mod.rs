@@ -15,6 +15,7 @@ mod problem;
 mod sessions;
 mod stream;
 mod watch;
+mod wire;
 
 use std::sync::Arc;
 use std::time::Duration;

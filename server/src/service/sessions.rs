@@ -99,26 +99,13 @@ impl Api {
         Ok(namespace.read(is_home).await?)
     }
 
-    pub(super) async fn keep_alive(
-        &self,
-        request: v1::KeepAliveRequest,
-        via: Via,
-    ) -> Result<v1::KeepAliveResponse, Problem> {
-        let ids = bounds::session_ids(&request.session_ids)?;
+    /// Renews sessions at whatever server.
+    pub(super) async fn keep_alive(&self, request: v1::KeepAliveRequest) -> Result<v1::KeepAliveResponse, Problem> {
+        bounds::session_ids(&request.session_ids)?;
         let namespace = self.namespace(&request.namespace).await?;
-        let kept: Vec<Result<Duration, Problem>> = match via {
-            Via::Stream(stream) => ids.iter().map(|session| keep(&namespace, session, stream)).collect(),
-            Via::Call => {
-                let renewals = ids.iter().map(|session| in_time(self.renew_anywhere(&namespace, session)));
-                join_all(renewals).await
-            }
-        };
-        let sessions = ids.iter().zip(kept).map(|(session, kept)| v1::KeptSession {
-            session_id: session.to_string(),
-            ttl: kept.as_ref().ok().copied().map(convert::duration),
-            refusal: kept.err().map(|problem| problem.to_refusal()),
-        });
-        Ok(v1::KeepAliveResponse { sessions: sessions.collect() })
+        let ids: Vec<Text> = request.session_ids.iter().map(|id| id.as_str().into()).collect();
+        let kept = join_all(ids.iter().map(|session| in_time(self.renew_anywhere(&namespace, session)))).await;
+        Ok(kept_sessions(request.session_ids, kept))
     }
 
     pub(super) async fn close_session(
@@ -199,14 +186,31 @@ fn attach(namespace: &Namespace, session: &Text, via: Via) -> Result<(), Problem
 }
 
 /// Renews a session on the stream that it is attached to.
-pub(super) fn keep(namespace: &Namespace, session: &Text, stream: StreamId) -> Result<Duration, Problem> {
+pub(super) fn keep(namespace: &Namespace, session: &str, stream: StreamId) -> Result<Duration, Problem> {
     namespace.keep_alive(session, stream)?.map_err(|why| not_kept(session, why))
 }
 
-pub(super) fn not_kept(session: &Text, why: NotKept) -> Problem {
+/// Renews sessions on the stream that they are attached to.
+pub(super) fn keep_all(namespace: &Namespace, ids: Vec<String>, stream: StreamId) -> v1::KeepAliveResponse {
+    let kept: Vec<_> = match namespace.keep_all_alive(ids.iter().map(String::as_str), stream) {
+        Ok(kept) => ids.iter().zip(kept).map(|(id, kept)| kept.map_err(|why| not_kept(id, why))).collect(),
+        Err(refusal) => ids.iter().map(|_| Err(refusal.clone().into())).collect(),
+    };
+    kept_sessions(ids, kept)
+}
+
+fn kept_sessions(ids: Vec<String>, kept: Vec<Result<Duration, Problem>>) -> v1::KeepAliveResponse {
+    let sessions = ids.into_iter().zip(kept).map(|(session_id, kept)| match kept {
+        Ok(ttl) => v1::KeptSession { session_id, ttl: Some(convert::duration(ttl)), refusal: None },
+        Err(problem) => v1::KeptSession { session_id, ttl: None, refusal: Some(problem.to_refusal()) },
+    });
+    v1::KeepAliveResponse { sessions: sessions.collect() }
+}
+
+pub(super) fn not_kept(session: &str, why: NotKept) -> Problem {
     match why {
         NotKept::Over(reason) => Refusal::over(session, reason).into(),
-        NotKept::Elsewhere | NotKept::NotAttached => Problem::NotAttached { session: session.clone() },
+        NotKept::Elsewhere | NotKept::NotAttached => Problem::NotAttached { session: session.into() },
     }
 }
 

@@ -27,6 +27,18 @@ async fn each_command_of_a_message_is_answered() {
 }
 
 #[tokio::test]
+async fn who_sends_no_more_still_hears_what_they_have_asked_for() {
+    let cluster = Cluster::start(1).await;
+    let caller = cluster.caller(0).await;
+    let mut talk = Talk::begin(&caller, &["default"]).await;
+    let look = GetLockRequest { name: "a".to_owned(), ..GetLockRequest::default() };
+    talk.say((10..20).map(|id| (id, Kind::GetLock(look.clone())))).await;
+    talk.hang_up();
+    let answers = talk.answers(10..20).await;
+    assert!(answers.values().all(|answer| matches!(answer, Answered::GetLock(_))), "{answers:?}");
+}
+
+#[tokio::test]
 async fn commands_of_one_message_cost_few_appends() {
     let cluster = Cluster::start(1).await;
     let caller = cluster.caller(0).await;

@@ -44,6 +44,11 @@ impl Talk {
         self.requests.send(StreamRequest { commands }).await.expect("open");
     }
 
+    /// Sends no more.
+    pub fn hang_up(&mut self) {
+        self.requests = mpsc::channel(1).0;
+    }
+
     /// Waits for the answers to these commands; no other may come.
     pub async fn answers(&mut self, ids: impl IntoIterator<Item = u64>) -> BTreeMap<u64, Answered> {
         let mut missing: Vec<u64> = ids.into_iter().collect();

@@ -6,7 +6,7 @@ use tenure_proto::v1;
 use tenure_proto::v1::answer::Kind as Answered;
 use tokio::time::Instant;
 
-use super::task::{Job, Waiting, send_all};
+use super::task::{Job, Waiting};
 use super::{Connection, Doing, twice};
 use crate::sequencer::{Decisions, Refusal, Tag, Told};
 use crate::service::acquire::{Acquiring, Standing, decided_session};
@@ -20,12 +20,14 @@ pub(super) struct Round {
     namespace: Option<Text>,
     acquires: Vec<(Tag, Box<Acquiring>)>,
     commands: Vec<(Tag, Command)>,
+    /// How many there may be.
+    most: usize,
 }
 
 impl Round {
-    /// One that may get this large.
+    /// One that may get this large. It takes memory with the first command.
     pub(super) fn of(most: usize) -> Self {
-        Self { commands: Vec::with_capacity(most), ..Self::default() }
+        Self { most, ..Self::default() }
     }
 }
 
@@ -90,8 +92,9 @@ impl Connection {
             return Ok(());
         }
         let next = self.listen(namespace).await?.name().clone();
-        let before = std::mem::take(round);
+        let before = std::mem::replace(round, Round::of(round.most));
         round.namespace = Some(next);
+        round.commands.reserve(round.most);
         self.submit(before).await
     }
 
@@ -110,12 +113,12 @@ impl Connection {
     /// # Errors
     /// If this server goes on no longer.
     pub(super) async fn submit(&mut self, round: Round) -> Result<(), Problem> {
-        let Round { namespace, acquires, mut commands } = round;
+        let Round { namespace, acquires, mut commands, .. } = round;
         let Some(namespace) = namespace.and_then(|name| self.namespaces.get(&*name)).cloned() else { return Ok(()) };
         if !acquires.is_empty() {
             let home = self.api.node()?.id();
             // Nothing is granted to a session whose time is up. Without the lease that is for the sequencer to say.
-            let sessions = acquires.iter().map(|(_, acquiring)| acquiring.session());
+            let sessions = acquires.iter().map(|(_, acquiring)| &**acquiring.session());
             let kept = namespace.keep_all_alive(sessions, self.id).unwrap_or_default();
             let mut refused = Vec::new();
             for (place, (tag, acquiring)) in acquires.into_iter().enumerate() {
@@ -130,15 +133,15 @@ impl Connection {
                 }
             }
             if !refused.is_empty() {
-                send_all(&self.responses, refused).await;
+                self.outbox.put(refused);
             }
         }
         if commands.is_empty() { Ok(()) } else { Ok(namespace.decide_all(commands, &self.outcomes.0).await?) }
     }
 
-    /// Answers what the sequencer has decided. False: nobody reads the answers any more.
-    pub(super) async fn tell(&mut self, decided: Decisions) -> bool {
-        let Some(namespace) = self.namespaces.get(&*decided.namespace).cloned() else { return true };
+    /// Answers what the sequencer has decided.
+    pub(super) fn tell(&mut self, decided: Decisions) {
+        let Some(namespace) = self.namespaces.get(&*decided.namespace).cloned() else { return };
         let told: Vec<(u64, Direct, Told)> =
             decided.told.into_iter().filter_map(|(tag, told)| Some((tag.id, self.finished(tag)?, told))).collect();
         let open = told.iter().filter_map(|(_, direct, told)| {
@@ -171,11 +174,10 @@ impl Connection {
                 },
             }
         }
-        if !answers.is_empty() && !send_all(&self.responses, answers).await {
-            return false;
+        if !answers.is_empty() {
+            self.outbox.put(answers);
         }
         namespace.satisfied(granted);
-        true
     }
 
     /// The command that this tag was given to; none if it was answered already, as overdue: what was granted by it is undone.
@@ -188,19 +190,19 @@ impl Connection {
         }
     }
 
-    /// No command hangs: past its time it is answered with a named error. False: nobody reads the answers any more.
-    pub(super) async fn refuse_overdue(&mut self, now: Instant) -> bool {
+    /// No command hangs: past its time it is answered with a named error.
+    pub(super) fn refuse_overdue(&mut self, now: Instant) {
         let is_overdue = |doing: &Doing| matches!(doing, Doing::Direct(direct) if direct.is_overdue(now));
         let overdue: Vec<u64> =
             self.under_way.iter().filter(|(_, doing)| is_overdue(doing)).map(|(id, _)| *id).collect();
         if overdue.is_empty() {
-            return true;
+            return;
         }
         for id in &overdue {
             self.under_way.remove(id);
         }
         let problem = Problem::Refused(Refusal::OutcomeUnknown);
-        send_all(&self.responses, overdue.into_iter().map(|id| refusal(id, &problem)).collect()).await
+        self.outbox.put(overdue.into_iter().map(|id| refusal(id, &problem)).collect());
     }
 }
 

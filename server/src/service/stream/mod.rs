@@ -1,36 +1,41 @@
 //! The clients' stream: commands, answers, keep-alives and events together.
 
+mod call;
 mod direct;
+mod ending;
 mod notice;
+mod outbox;
 mod task;
 
-use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use foldhash::HashMap;
+use futures::StreamExt;
 use tenure_core::StreamId;
 use tenure_proto::v1;
 use tenure_proto::v1::answer::Kind as Answered;
-use tenure_proto::v1::client_service_server::{ClientService, ClientServiceServer};
 use tenure_proto::v1::command::Kind as Commanded;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior};
-use tokio_stream::wrappers::ReceiverStream;
-use tokio_stream::{Stream, StreamExt};
 use tokio_util::sync::CancellationToken;
-use tonic::{Request, Response, Status, Streaming};
+use tonic::Status;
 
+pub(super) use self::call::StreamCalls;
 use self::direct::{Direct, Round};
+use self::ending::{Ending, first_ending};
 use self::notice::notice_of;
-use self::task::{Job, Task, send};
-use super::grpc::MAX_MESSAGE;
+use self::outbox::Outbox;
+use self::task::{Job, Replies, Reply, Task};
 use super::problem::Problem;
-use super::{Api, Via, bounds, convert};
+use super::sessions::keep_all;
+use super::wire::Requests;
+use super::{Api, bounds, convert};
 use crate::node::Node;
-use crate::sequencer::{Decisions, Namespace, Notice, Outcomes, Refusal, StreamEnd};
+use crate::sequencer::{Decisions, Namespace, Notice, Notices, Outcomes, Refusal, StreamEnd};
 
-/// How many answers wait for the reader before commands are held back.
-const ANSWERS: usize = 256;
+/// How many replies of tasks wait for the reader before the tasks are held back.
+const REPLIES: usize = 256;
 
 /// How many notices wait for the reader before the stream is closed.
 const NOTICES: usize = 1_024;
@@ -47,51 +52,27 @@ const LOOK: Duration = Duration::from_secs(1);
 /// How long a draining server still takes renewals.
 const GRACE: Duration = Duration::from_secs(5);
 
-type Responses = mpsc::Sender<Result<v1::StreamResponse, Status>>;
-
-/// The service of the clients' streams.
-pub(super) struct Streams(Api);
-
-impl Streams {
-    pub(super) fn server(api: Api) -> ClientServiceServer<Self> {
-        ClientServiceServer::new(Self(api)).max_decoding_message_size(MAX_MESSAGE)
-    }
-}
-
-#[tonic::async_trait]
-impl ClientService for Streams {
-    type StreamStream = Pin<Box<dyn Stream<Item = Result<v1::StreamResponse, Status>> + Send>>;
-
-    async fn stream(
-        &self,
-        request: Request<Streaming<v1::StreamRequest>>,
-    ) -> Result<Response<Self::StreamStream>, Status> {
-        let (responses, answers) = mpsc::channel(ANSWERS);
-        let connection = Connection::new(self.0.clone(), &*self.0.node()?, responses);
-        tokio::spawn(connection.run(request.into_inner()));
-        Ok(Response::new(Box::pin(ReceiverStream::new(answers))))
-    }
-}
-
-/// One client's stream.
+/// One client's stream. There may be very many that are quiet, so it takes little when nothing is under way.
 struct Connection {
     api: Api,
     id: StreamId,
     node_ended: CancellationToken,
-    responses: Responses,
-    notices: mpsc::Sender<Notice>,
-    told: mpsc::Receiver<Notice>,
+    outbox: Outbox,
+    notices: Notices,
+    told: mpsc::Receiver<Box<Notice>>,
     /// The namespaces in which notices are taken.
-    namespaces: HashMap<String, Namespace>,
+    namespaces: HashMap<String, Arc<Namespace>>,
     /// What is under way, by the client's numbers. When the stream ends, nothing is cancelled: the client may come back for it
     /// on another one.
     under_way: HashMap<u64, Doing>,
-    done: (mpsc::Sender<u64>, mpsc::Receiver<u64>),
+    replies: (Replies, mpsc::Receiver<Reply>),
     outcomes: (Outcomes, mpsc::UnboundedReceiver<Decisions>),
     /// How many commands have been handed to sequencers.
     count: u64,
     /// When the last message came.
     received: Instant,
+    /// Whose doing its end is, once it ends; until then the client's, who may go away at any time.
+    end: StreamEnd,
 }
 
 /// How a command is under way.
@@ -103,105 +84,115 @@ enum Doing {
 }
 
 impl Connection {
-    fn new(api: Api, node: &Node, responses: Responses) -> Self {
-        let (notices, told) = mpsc::channel(NOTICES);
+    fn new(api: Api, node: &Node, outbox: Outbox) -> Self {
+        let (notices, told) = Notices::new(NOTICES);
         Self {
             id: node.next_stream(),
             node_ended: node.cancelled().clone(),
             api,
-            responses,
+            outbox,
             notices,
             told,
             namespaces: HashMap::default(),
             under_way: HashMap::default(),
-            done: mpsc::channel(UNDER_WAY),
+            replies: mpsc::channel(REPLIES),
             outcomes: mpsc::unbounded_channel(),
             count: 0,
             received: Instant::now(),
+            end: StreamEnd::Disconnect,
         }
     }
 
-    async fn run(mut self, mut requests: Streaming<v1::StreamRequest>) {
+    /// Runs until the stream ends. If the client goes away without a word, this is dropped.
+    async fn run(mut self, mut requests: Requests<v1::StreamRequest>) -> Status {
         let draining = self.api.draining().clone();
-        let responses = self.responses.clone();
+        let mut ending = first_ending(self.node_ended.clone(), draining, self.notices.closed().clone());
         let mut look = tokio::time::interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (status, end) = loop {
+        loop {
             tokio::select! {
                 // Outcomes before notices, which may be about them.
                 biased;
-                () = responses.closed() => break (None, StreamEnd::Disconnect),
-                () = self.node_ended.cancelled() => {
-                    break (Some(Status::from(Problem::Refused(Refusal::Draining))), StreamEnd::Closed);
+                Some(ending) = ending.next() => {
+                    self.end = StreamEnd::Closed;
+                    return Box::pin(self.leave(ending, &mut requests)).await.into();
                 }
-                () = draining.cancelled() => break (Some(self.go_away(&mut requests).await.into()), StreamEnd::Closed),
-                Some(done) = self.done.1.recv() => {
-                    self.under_way.remove(&done);
-                }
-                Some(decided) = self.outcomes.1.recv() => {
-                    if !self.tell(decided).await {
-                        break (None, StreamEnd::Disconnect);
-                    }
-                }
-                Some(notice) = self.told.recv() => {
-                    if !self.send(0, notice_of(notice)).await {
-                        break (None, StreamEnd::Disconnect);
-                    }
-                }
-                now = look.tick() => {
-                    if !self.refuse_overdue(now).await {
-                        break (None, StreamEnd::Disconnect);
-                    }
-                }
+                Some(reply) = self.replies.1.recv() => self.pass_on(reply),
+                Some(decided) = self.outcomes.1.recv() => self.tell(decided),
+                Some(notice) = self.told.recv() => self.send(0, notice_of(*notice)),
+                now = look.tick(), if !self.under_way.is_empty() => self.refuse_overdue(now),
                 request = requests.next() => match request {
-                    Some(Ok(request)) => match self.take(request).await {
-                        Ok(()) => {}
-                        Err(problem) => break (Some(problem.into()), StreamEnd::Closed),
-                    },
-                    Some(Err(status)) => break (Some(status), StreamEnd::Disconnect),
-                    None => break (None, StreamEnd::Disconnect),
+                    Some(Ok(request)) => {
+                        if let Err(problem) = self.take(request).await {
+                            self.end = StreamEnd::Closed;
+                            return problem.into();
+                        }
+                    }
+                    Some(Err(status)) => return status,
+                    None => break,
                 },
             }
-            if self.namespaces_closed() {
-                let reason = "attach again: the state was loaded anew".to_owned();
-                break (Some(Problem::Refused(Refusal::Unavailable(reason)).into()), StreamEnd::Closed);
-            }
-        };
-        if let Some(status) = status {
-            // A reader that does not read is not waited for.
-            let _ = responses.try_send(Err(status));
+            self.outbox.has_room().await;
         }
-        // Whoever leaves a server that has told them to go away does not disconnect, however that is seen here first.
-        let is_ours = draining.is_cancelled() || self.node_ended.is_cancelled() || self.namespaces_closed();
-        let end = if is_ours { StreamEnd::Closed } else { end };
-        for namespace in self.namespaces.values() {
-            namespace.close_stream(self.id, end);
+        self.hang_up().await;
+        Status::ok("")
+    }
+
+    /// Ends by this server's doing.
+    async fn leave(&mut self, ending: Ending, requests: &mut Requests<v1::StreamRequest>) -> Problem {
+        match ending {
+            Ending::Node => Problem::Refused(Refusal::Draining),
+            Ending::Draining => self.go_away(requests).await,
+            Ending::Closed => {
+                Problem::Refused(Refusal::Unavailable("attach again: the state was loaded anew".to_owned()))
+            }
+        }
+    }
+
+    /// The client sends no more: its sessions are without a stream. It still hears what it has asked for.
+    async fn hang_up(&mut self) {
+        self.detach();
+        // What is granted from now on, nobody receives.
+        self.outcomes = mpsc::unbounded_channel();
+        let (replies, mut left) = std::mem::replace(&mut self.replies, mpsc::channel(1));
+        drop(replies);
+        while let Some(reply) = left.recv().await {
+            self.pass_on(reply);
+            self.outbox.has_room().await;
         }
     }
 
     /// Tells the client to go elsewhere, and still takes what it sends for a while.
-    async fn go_away(&mut self, requests: &mut Streaming<v1::StreamRequest>) -> Problem {
-        let notice = v1::GoingAway { grace: Some(convert::duration(GRACE)) };
+    async fn go_away(&mut self, requests: &mut Requests<v1::StreamRequest>) -> Problem {
         let until = tokio::time::Instant::now() + GRACE;
-        let mut open = self.send(0, Answered::GoingAway(notice)).await;
-        while open {
+        self.send(0, Answered::GoingAway(v1::GoingAway { grace: Some(convert::duration(GRACE)) }));
+        loop {
             tokio::select! {
                 () = tokio::time::sleep_until(until) => break,
                 () = self.node_ended.cancelled() => break,
-                Some(decided) = self.outcomes.1.recv() => open = self.tell(decided).await,
-                Some(notice) = self.told.recv() => open = self.send(0, notice_of(notice)).await,
+                Some(reply) = self.replies.1.recv() => self.pass_on(reply),
+                Some(decided) = self.outcomes.1.recv() => self.tell(decided),
+                Some(notice) = self.told.recv() => self.send(0, notice_of(*notice)),
                 request = requests.next() => match request {
-                    Some(Ok(request)) => open = self.take(request).await.is_ok(),
-                    Some(Err(_)) | None => open = false,
+                    Some(Ok(request)) => if self.take(request).await.is_err() { break },
+                    Some(Err(_)) | None => break,
                 },
             }
+            self.outbox.has_room().await;
         }
         Problem::Refused(Refusal::Draining)
     }
 
-    /// Whether some namespace has closed this stream: it did not read, or the state was loaded anew.
-    fn namespaces_closed(&self) -> bool {
-        self.namespaces.values().any(|namespace| !namespace.has_stream(self.id))
+    /// Takes no more notices. That the client's side ended counts only if it does not leave a server that has told it to go
+    /// away, however that is seen here first.
+    fn detach(&mut self) {
+        let namespaces = std::mem::take(&mut self.namespaces);
+        let is_closed = namespaces.values().any(|namespace| !namespace.has_stream(self.id));
+        let is_ours = is_closed || self.api.draining().is_cancelled() || self.node_ended.is_cancelled();
+        let end = if is_ours { StreamEnd::Closed } else { self.end };
+        for namespace in namespaces.values() {
+            namespace.close_stream(self.id, end);
+        }
     }
 
     async fn take(&mut self, request: v1::StreamRequest) -> Result<(), Problem> {
@@ -223,7 +214,8 @@ impl Connection {
             return Err(twice());
         }
         let Some(kind) = command.kind else {
-            return self.refuse(id, &Problem::field("commands.kind", "one of the kinds that this server knows")).await;
+            self.refuse(id, &Problem::field("commands.kind", "one of the kinds that this server knows"));
+            return Ok(());
         };
         if let Commanded::Cancel(cancel) = &kind {
             // It may be about a command of the same message.
@@ -233,35 +225,40 @@ impl Connection {
                 Some(Doing::Direct(command)) => command.cancel(),
                 None => {}
             }
-            self.send(id, Answered::Cancelled(v1::CancelledCommand {})).await;
+            self.send(id, Answered::Cancelled(v1::CancelledCommand {}));
             return Ok(());
         }
         if self.under_way.len() >= UNDER_WAY {
             let problem =
                 Problem::LimitReached { limit: "commands under way on one stream", bound: UNDER_WAY.to_string() };
-            return self.refuse(id, &problem).await;
+            self.refuse(id, &problem);
+            return Ok(());
         }
         let added = match kind {
             Commanded::Acquire(request) if request.ttl.is_none() => self.add_acquire(round, id, request).await,
             Commanded::Release(request) => self.add_release(round, id, request).await,
+            // From memory, so it is answered before anything that came later.
             Commanded::KeepAlive(request) => {
-                // From memory, so it is answered before anything that came later.
-                match self.api.keep_alive(request, Via::Stream(self.id)).await {
-                    Ok(answer) => {
-                        self.send(id, Answered::KeepAlive(answer)).await;
-                        Ok(())
-                    }
-                    Err(problem) => Err(problem),
-                }
+                self.keep_alive(request).await.map(|answer| self.send(id, Answered::KeepAlive(answer)))
             }
             kind => self.listen_for(&kind).await.map(|()| {
                 let cancel = self.begin_task(id);
                 self.spawn(id, cancel, Job::Command(kind));
             }),
         };
-        match added {
-            Ok(()) => Ok(()),
-            Err(problem) => self.refuse(id, &problem).await,
+        if let Err(problem) = added {
+            self.refuse(id, &problem);
+        }
+        Ok(())
+    }
+
+    /// Renews sessions that are attached to this stream.
+    async fn keep_alive(&self, request: v1::KeepAliveRequest) -> Result<v1::KeepAliveResponse, Problem> {
+        bounds::session_ids(&request.session_ids)?;
+        let name = bounds::namespace(&request.namespace)?;
+        match self.namespaces.get(name) {
+            Some(namespace) => Ok(keep_all(namespace, request.session_ids, self.id)),
+            None => Ok(keep_all(&self.api.namespace(name).await?, request.session_ids, self.id)),
         }
     }
 
@@ -272,16 +269,24 @@ impl Connection {
     }
 
     fn spawn(&self, id: u64, cancel: CancellationToken, job: Job) {
-        let (responses, done) = (self.responses.clone(), self.done.0.clone());
-        let task = Task { api: self.api.clone(), stream: self.id, id, responses: responses.clone(), cancel };
+        let replies = self.replies.0.clone();
+        let task = Task { api: self.api.clone(), stream: self.id, id, replies: replies.clone(), cancel };
         tokio::spawn(async move {
             let answer = task.run(job).await;
-            // Before the answer, with which the client may use the number again. If the stream has ended, nobody counts.
-            let _ = done.send(id).await;
-            if let Some(answer) = answer {
-                send(&responses, id, answer).await;
-            }
+            // If the stream has ended, nobody counts.
+            let _ = replies.send(Reply::last(id, answer)).await;
         });
+    }
+
+    /// Hands on what a task says.
+    fn pass_on(&mut self, reply: Reply) {
+        if reply.is_last {
+            // Before the answer, with which the client may use the number again.
+            self.under_way.remove(&reply.id);
+        }
+        if let Some(kind) = reply.kind {
+            self.send(reply.id, *kind);
+        }
     }
 
     /// Takes notices in the namespace of a command that attaches a session.
@@ -297,22 +302,27 @@ impl Connection {
     }
 
     /// Takes notices in a namespace.
-    async fn listen(&mut self, name: &str) -> Result<&Namespace, Problem> {
+    async fn listen(&mut self, name: &str) -> Result<&Arc<Namespace>, Problem> {
         if !self.namespaces.contains_key(name) {
             let namespace = self.api.namespace(name).await?;
             namespace.open_stream(self.id, self.notices.clone());
-            self.namespaces.insert(name.to_owned(), namespace);
+            self.namespaces.insert(name.to_owned(), Arc::new(namespace));
         }
         self.namespaces.get(name).ok_or(Problem::Refused(Refusal::Draining))
     }
 
-    async fn send(&self, id: u64, kind: Answered) -> bool {
-        send(&self.responses, id, kind).await
+    fn send(&self, id: u64, kind: Answered) {
+        self.outbox.put(vec![v1::Answer { id, kind: Some(kind) }]);
     }
 
-    async fn refuse(&self, id: u64, problem: &Problem) -> Result<(), Problem> {
-        self.send(id, Answered::Refusal(problem.to_refusal())).await;
-        Ok(())
+    fn refuse(&self, id: u64, problem: &Problem) {
+        self.send(id, Answered::Refusal(problem.to_refusal()));
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.detach();
     }
 }
 

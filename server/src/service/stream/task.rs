@@ -1,18 +1,20 @@
 //! Commands that have a task of their own, since they may wait.
 
+use std::sync::Arc;
+
 use prost::Message;
 use tenure_core::StreamId;
 use tenure_proto::v1;
 use tenure_proto::v1::answer::Kind as Answered;
 use tenure_proto::v1::command::Kind as Commanded;
+use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 use tokio_util::sync::CancellationToken;
 
-use super::Responses;
 use crate::sequencer::{Decided, Namespace};
 use crate::service::acquire::Acquiring;
-use crate::service::watch::{Watch, messages};
-use crate::service::{Api, Via};
+use crate::service::watch::Watch;
+use crate::service::{Api, Via, wire};
 
 /// What a task has to do.
 pub(super) enum Job {
@@ -24,9 +26,31 @@ pub(super) enum Job {
 
 /// An Acquire that waits.
 pub(super) struct Waiting {
-    pub(super) namespace: Namespace,
+    pub(super) namespace: Arc<Namespace>,
     pub(super) acquiring: Box<Acquiring>,
     pub(super) decided: Decided,
+}
+
+/// Where tasks say what they have to say.
+pub(super) type Replies = mpsc::Sender<Reply>;
+
+/// What a task says.
+pub(super) struct Reply {
+    pub(super) id: u64,
+    pub(super) kind: Option<Box<Answered>>,
+    /// Whether the command is no longer under way.
+    pub(super) is_last: bool,
+}
+
+impl Reply {
+    fn more(id: u64, kind: Answered) -> Self {
+        Self { id, kind: Some(Box::new(kind)), is_last: false }
+    }
+
+    /// With the answer, if there is one.
+    pub(super) fn last(id: u64, kind: Option<Answered>) -> Self {
+        Self { id, kind: kind.map(Box::new), is_last: true }
+    }
 }
 
 /// A command that is under way.
@@ -34,7 +58,7 @@ pub(super) struct Task {
     pub(super) api: Api,
     pub(super) stream: StreamId,
     pub(super) id: u64,
-    pub(super) responses: Responses,
+    pub(super) replies: Replies,
     pub(super) cancel: CancellationToken,
 }
 
@@ -62,7 +86,7 @@ impl Task {
                 tokio::select! {
                     answer = acquire => answer.map(Answered::Acquire),
                     // Dropped while it waits: the place in the queue is kept for a while.
-                    () = self.responses.closed() => return None,
+                    () = self.replies.closed() => return None,
                 }
             }
             Commanded::CancelAcquire(request) => api.cancel_acquire(request).await.map(Answered::CancelAcquire),
@@ -75,7 +99,7 @@ impl Task {
             },
             Commanded::Transfer(request) => tokio::select! {
                 answer = api.transfer(request) => answer.map(Box::new).map(Answered::Transfer),
-                () = self.responses.closed() => return None,
+                () = self.replies.closed() => return None,
             },
             Commanded::UpdateClaim(request) => api.update_claim(request).await.map(Box::new).map(Answered::UpdateClaim),
             Commanded::GetLock(request) => api.get_lock(request).await.map(Box::new).map(Answered::GetLock),
@@ -99,17 +123,17 @@ impl Task {
         let answer = tokio::select! {
             answer = self.api.conclude(&namespace, &acquiring, decided, Via::Stream(self.stream), &self.cancel) => answer,
             // Dropped while it waits: the place in the queue is kept for a while.
-            () = self.responses.closed() => return None,
+            () = self.replies.closed() => return None,
         };
         Some(answer.map_or_else(|problem| Answered::Refusal(problem.to_refusal()), Answered::Acquire))
     }
 
     async fn relay(&self, mut watch: Watch) {
         let relay = async {
-            while let Some(wire) = watch.next().await {
-                for message in messages(wire) {
+            while let Some(encoded) = watch.next().await {
+                for message in wire::messages(encoded) {
                     let Ok(telling) = v1::WatchResponse::decode(message) else { return };
-                    if !send(&self.responses, self.id, Answered::Watch(telling)).await {
+                    if self.replies.send(Reply::more(self.id, Answered::Watch(telling))).await.is_err() {
                         return;
                     }
                 }
@@ -117,16 +141,8 @@ impl Task {
         };
         tokio::select! {
             () = self.cancel.cancelled() => {}
-            () = self.responses.closed() => {}
+            () = self.replies.closed() => {}
             () = relay => {}
         }
     }
-}
-
-pub(super) async fn send(responses: &Responses, id: u64, kind: Answered) -> bool {
-    send_all(responses, vec![v1::Answer { id, kind: Some(kind) }]).await
-}
-
-pub(super) async fn send_all(responses: &Responses, answers: Vec<v1::Answer>) -> bool {
-    responses.send(Ok(v1::StreamResponse { answers })).await.is_ok()
 }

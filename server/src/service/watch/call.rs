@@ -6,22 +6,19 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Request, Response, header};
+use http::{Request, Response};
 use http_body::Frame;
-use tenure_proto::codec::Codec;
-use tenure_proto::v1;
 use tokio_stream::Stream;
 use tonic::Status;
 use tonic::body::Body;
-use tonic::codec::{Codec as _, Streaming};
 use tonic::server::NamedService;
 use tonic::transport::server::TcpConnectInfo;
 
 use super::Watch;
 use crate::sequencer::Refusal;
 use crate::service::Api;
-use crate::service::grpc::MAX_MESSAGE;
 use crate::service::problem::Problem;
+use crate::service::wire::{self, Requests};
 
 const METHOD: &str = "/tenure.v1.WatchService/Watch";
 
@@ -50,29 +47,20 @@ impl tower::Service<Request<Body>> for WatchCalls {
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let api = self.0.clone();
-        Box::pin(async move { Ok(begin(&api, request).await.map_or_else(Status::into_http, respond)) })
+        Box::pin(async move {
+            let watch = begin(&api, request).await;
+            Ok(watch.map_or_else(Status::into_http, |watch| wire::respond(Telling(Some(watch)))))
+        })
     }
 }
 
 async fn begin(api: &Api, request: Request<Body>) -> Result<Watch, Status> {
-    if request.uri().path() != METHOD {
-        return Err(Status::unimplemented(""));
-    }
-    if let Some(encoding) = request.headers().get("grpc-encoding").filter(|encoding| *encoding != "identity") {
-        return Err(Status::unimplemented(format!("no encoding but identity is supported, not {encoding:?}")));
-    }
+    wire::check(&request, METHOD)?;
     let connection = request.extensions().get::<TcpConnectInfo>().and_then(TcpConnectInfo::remote_addr);
     let connection = BuildHasherDefault::<DefaultHasher>::default().hash_one(connection);
-    let decoder = Codec::<v1::WatchResponse, v1::WatchRequest>::default().decoder();
-    let mut requests = Streaming::new_request(decoder, request.into_body(), None, Some(MAX_MESSAGE));
-    let request = requests.message().await?.ok_or_else(|| Status::internal("Missing request message."))?;
+    let mut requests = Requests::new(request.into_body());
+    let request = requests.next().await.ok_or_else(|| Status::internal("Missing request message."))??;
     Ok(api.watch(request, connection).await?)
-}
-
-fn respond(watch: Watch) -> Response<Body> {
-    let mut response = Response::new(Body::new(Telling(Some(watch))));
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
-    response
 }
 
 /// What a watch tells, until it has ended.
@@ -92,9 +80,7 @@ impl http_body::Body for Telling {
             Poll::Pending => return Poll::Pending,
         };
         self.0 = None;
-        let mut trailers = HeaderMap::new();
-        status.add_header(&mut trailers)?;
-        Poll::Ready(Some(Ok(Frame::trailers(trailers))))
+        Poll::Ready(Some(wire::trailers(&status)))
     }
 
     fn is_end_stream(&self) -> bool {

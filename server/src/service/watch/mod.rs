@@ -21,9 +21,8 @@ use crate::hub::{FanOut, Filter, Heard, Reader};
 use crate::sequencer::Namespace;
 use behind::{Behind, Over};
 pub(super) use call::WatchCalls;
-pub(super) use wording::messages;
 
-/// One watch: a stream of encoded messages, see [`messages`]. It ends when nothing more can happen here.
+/// One watch: a stream of encoded messages, see [`wire`](super::wire). It ends when nothing more can happen here.
 pub(super) struct Watch {
     reader: Reader,
     /// All up to here has been told, with what is in `told`.

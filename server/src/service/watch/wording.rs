@@ -1,18 +1,14 @@
 //! What watchers are told, as it goes over the wire.
 
-use bytes::{BufMut, Bytes, BytesMut};
-use prost::Message;
+use bytes::{Bytes, BytesMut};
 use tenure_core::Revision;
 use tenure_proto::v1;
 use tenure_proto::v1::watch_response::Kind;
 
 use super::{events, groups};
 use crate::hub::{self, Filter, Groups};
-use crate::service::convert;
+use crate::service::{convert, wire};
 use crate::store::Batch;
-
-/// What precedes each message on the wire: whether it is compressed, and its length.
-const PREFIX: usize = 5;
 
 /// A response, with what precedes it on the wire.
 pub(super) fn encode(revision: Revision, kind: Kind) -> Bytes {
@@ -23,21 +19,7 @@ pub(super) fn encode(revision: Revision, kind: Kind) -> Bytes {
 
 fn put(wire: &mut BytesMut, revision: Revision, kind: Kind) {
     let response = v1::WatchResponse { revision: revision.0, kind: Some(kind) };
-    let len = response.encoded_len();
-    wire.reserve(PREFIX + len);
-    wire.put_u8(0);
-    // No message comes near 4 GiB: groups and snapshots are told in parts.
-    wire.put_u32(u32::try_from(len).unwrap_or(u32::MAX));
-    response.encode_raw(wire);
-}
-
-/// The messages of what was encoded, without what precedes them.
-pub(in crate::service) fn messages(mut wire: Bytes) -> impl Iterator<Item = Bytes> {
-    std::iter::from_fn(move || {
-        let len = u32::from_be_bytes(wire.get(1..PREFIX)?.try_into().ok()?);
-        let mut message = wire.split_to(PREFIX + usize::try_from(len).ok()?);
-        Some(message.split_off(PREFIX))
-    })
+    wire::put(wire, &response);
 }
 
 /// What happened in a batch after a revision, and how groups are. `None` if that is nothing for this filter.
