@@ -1,6 +1,7 @@
 //! The bounds of every field that callers send. What is out of bounds is refused with the field's name and the bound.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -68,7 +69,7 @@ pub(crate) fn namespace(value: &str) -> Result<&str, Problem> {
     }
 }
 
-fn text(field: &str, value: &str, min: usize, max: usize) -> Result<(), Problem> {
+fn text(field: impl Display, value: &str, min: usize, max: usize) -> Result<(), Problem> {
     if value.len() < min || value.len() > max {
         return Err(Problem::field(field, format!("{min} to {max} bytes, not {}", value.len())));
     }
@@ -81,7 +82,7 @@ fn text(field: &str, value: &str, min: usize, max: usize) -> Result<(), Problem>
     }
 }
 
-pub(crate) fn name(field: &str, value: &str) -> Result<Text, Problem> {
+pub(crate) fn name(field: impl Display, value: &str) -> Result<Text, Problem> {
     text(field, value, 1, NAME_BYTES)?;
     Ok(value.into())
 }
@@ -94,7 +95,7 @@ pub(crate) fn names(values: &[String]) -> Result<Names, Problem> {
     let mut names = values
         .iter()
         .enumerate()
-        .map(|(at, value)| name(&format!("names[{at}]"), value))
+        .map(|(at, value)| name(format_args!("names[{at}]"), value))
         .collect::<Result<Vec<_>, _>>()?;
     names.sort_unstable();
     match names.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -103,7 +104,7 @@ pub(crate) fn names(values: &[String]) -> Result<Names, Problem> {
     }
 }
 
-pub(crate) fn session_id(field: &str, value: &str) -> Result<Text, Problem> {
+pub(crate) fn session_id(field: impl Display, value: &str) -> Result<Text, Problem> {
     text(field, value, 1, SESSION_ID_BYTES)?;
     Ok(value.into())
 }
@@ -112,14 +113,11 @@ pub(crate) fn session_ids(values: &[String]) -> Result<(), Problem> {
     if values.is_empty() || values.len() > KEPT_AT_ONCE {
         return Err(Problem::field("session_ids", format!("1 to {KEPT_AT_ONCE} ids, not {}", values.len())));
     }
-    let fits = |value: &String| text("", value, 1, SESSION_ID_BYTES).is_ok();
-    match values.iter().position(|value| !fits(value)) {
-        Some(at) => text(&format!("session_ids[{at}]"), &values[at], 1, SESSION_ID_BYTES),
-        None => Ok(()),
-    }
+    let mut values = values.iter().enumerate();
+    values.try_for_each(|(at, value)| text(format_args!("session_ids[{at}]"), value, 1, SESSION_ID_BYTES))
 }
 
-pub(crate) fn label(field: &str, value: &str) -> Result<Text, Problem> {
+pub(crate) fn label(field: impl Display, value: &str) -> Result<Text, Problem> {
     static NONE: LazyLock<Text> = LazyLock::new(|| "".into());
     text(field, value, 0, LABEL_BYTES)?;
     Ok(if value.is_empty() { NONE.clone() } else { value.into() })
@@ -168,8 +166,8 @@ pub(crate) fn whole_ms(duration: Duration) -> Duration {
 }
 
 pub(crate) fn ttl(value: Option<prost_types::Duration>, bounds: TtlBounds) -> Result<Option<Duration>, Problem> {
-    let bound = format!("{:?} to {:?}", bounds.min, bounds.max);
     let Some(value) = value else { return Ok(None) };
+    let bound = format!("{:?} to {:?}", bounds.min, bounds.max);
     let ttl = duration("ttl", value, &bound)?;
     if ttl < bounds.min || ttl > bounds.max {
         return Err(Problem::field("ttl", format!("{bound}, not {ttl:?}")));
@@ -246,8 +244,8 @@ fn between(
     default: Duration,
     (min, max): (Duration, Duration),
 ) -> Result<Duration, Problem> {
-    let bound = format!("{min:?} to {max:?}");
     let Some(value) = value else { return Ok(default) };
+    let bound = format!("{min:?} to {max:?}");
     let value = duration(field, value, &bound)?;
     if value < min || value > max {
         return Err(Problem::field(field, format!("{bound}, not {value:?}")));
@@ -310,7 +308,7 @@ pub(crate) fn watched(request: &v1::WatchRequest) -> Result<(), Problem> {
             return Err(Problem::field(field, format!("0 to {WATCHED} of them, not {}", values.len())));
         }
         for (at, value) in values.iter().enumerate() {
-            text(&format!("{field}[{at}]"), value, min, NAME_BYTES)?;
+            text(format_args!("{field}[{at}]"), value, min, NAME_BYTES)?;
         }
     }
     Ok(())

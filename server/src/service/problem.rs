@@ -1,6 +1,7 @@
 //! Problems: why a call is refused, as callers see it.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::time::Duration;
 
 use tenure_core::{EndReason, Obstacle, Rejection, Revision, Text};
@@ -36,8 +37,8 @@ pub(crate) enum Problem {
 }
 
 impl Problem {
-    pub(crate) fn field(field: &str, bound: impl Into<String>) -> Self {
-        Self::InvalidField { field: field.to_owned(), bound: bound.into() }
+    pub(crate) fn field(field: impl Display, bound: impl Into<String>) -> Self {
+        Self::InvalidField { field: field.to_string(), bound: bound.into() }
     }
 
     /// What callers decide by: the code, the reason, and the facts.

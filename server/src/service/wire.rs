@@ -77,14 +77,16 @@ pub(super) fn trailers(status: &Status) -> Result<Frame<Bytes>, Status> {
 /// The messages that a caller sends.
 pub(super) struct Requests<M> {
     body: Body,
-    /// What has come and is not read yet. It may be a part of a message.
+    /// What came last and is not read yet: as a rule whole messages, which are read where they are.
     rest: Bytes,
+    /// What came in several pieces, before `rest`. However small they are, each is copied a few times at the most.
+    joined: BytesMut,
     message: PhantomData<fn() -> M>,
 }
 
 impl<M: Message + Default> Requests<M> {
     pub(super) fn new(body: Body) -> Self {
-        Self { body, rest: Bytes::new(), message: PhantomData }
+        Self { body, rest: Bytes::new(), joined: BytesMut::new(), message: PhantomData }
     }
 
     /// The next one; none if the caller sends no more. May be dropped and called again.
@@ -107,26 +109,32 @@ impl<M: Message + Default> Requests<M> {
                     }
                 }
                 Some(Err(status)) => return Poll::Ready(Some(Err(status))),
-                None if self.rest.is_empty() => return Poll::Ready(None),
+                None if self.is_empty() => return Poll::Ready(None),
                 None => return Poll::Ready(Some(Err(Status::internal("the stream ends within a message")))),
             }
         }
     }
 
-    /// Adds what has come. As a rule that is whole messages, which are read where they are.
+    /// Adds what has come.
     fn add(&mut self, data: Bytes) {
-        if self.rest.is_empty() {
-            self.rest = data;
-        } else {
-            let mut joined = BytesMut::from(std::mem::take(&mut self.rest));
-            joined.extend_from_slice(&data);
-            self.rest = joined.freeze();
+        let before = std::mem::replace(&mut self.rest, data);
+        if !before.is_empty() {
+            self.joined.extend_from_slice(&before);
         }
+        if !self.joined.is_empty() {
+            self.joined.extend_from_slice(&std::mem::take(&mut self.rest));
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.rest.is_empty() && self.joined.is_empty()
     }
 
     /// Reads a message, if one is there as a whole.
     fn read(&mut self) -> Result<Option<M>, Status> {
-        let Some([compressed, len @ ..]) = self.rest.first_chunk::<PREFIX>() else { return Ok(None) };
+        let is_joined = !self.joined.is_empty();
+        let come = if is_joined { &self.joined[..] } else { &self.rest[..] };
+        let Some([compressed, len @ ..]) = come.first_chunk::<PREFIX>() else { return Ok(None) };
         if *compressed != 0 {
             return Err(Status::internal("a message is compressed, but the call says that none is"));
         }
@@ -134,10 +142,14 @@ impl<M: Message + Default> Requests<M> {
         if len > MAX_MESSAGE {
             return Err(Status::out_of_range(format!("a message of {len} bytes; at most {MAX_MESSAGE} are taken")));
         }
-        if self.rest.len() < PREFIX + len {
+        if come.len() < PREFIX + len {
             return Ok(None);
         }
-        let mut message = self.rest.split_to(PREFIX + len);
+        let mut message =
+            if is_joined { self.joined.split_to(PREFIX + len).freeze() } else { self.rest.split_to(PREFIX + len) };
+        if is_joined && self.joined.is_empty() {
+            self.joined = BytesMut::new();
+        }
         message.advance(PREFIX);
         codec::decode(message).map(Some)
     }
@@ -183,7 +195,7 @@ mod tests {
                 assert_eq!(requests.next().await.expect("not the end").expect("readable"), message);
             }
             assert!(requests.next().await.is_none());
-            assert!(requests.rest.is_empty(), "nothing is left of what was read");
+            assert!(requests.is_empty(), "nothing is left of what was read");
         }
         let read: Vec<_> = messages(wire.freeze()).map(|message| StreamRequest::decode(message).ok()).collect();
         assert!(read.into_iter().eq(sent().into_iter().map(Some)));
