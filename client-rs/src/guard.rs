@@ -141,10 +141,9 @@ impl Guard {
     /// `Lost` or `Refused` if the hold had ended before; `Unavailable` if no server answered in time, which is then tried
     /// further in the background.
     pub async fn release(mut self) -> Result<()> {
-        if let Some(reason) = self.lost_reason() {
+        if let Some(reason) = self.hold.presence.end_as_released() {
             return Err(Error::Lost(reason));
         }
-        self.hold.presence.end_as_released();
         let asked = self.session.remote().release(self.session.id_shared(), self.claim).await?;
         // Dropped before here, nothing was asked yet, and the drop asks.
         self.released = true;

@@ -64,6 +64,7 @@ mod presence;
 mod progress;
 mod run;
 mod session;
+mod session_id;
 mod validity;
 mod watch;
 

@@ -200,6 +200,6 @@ impl LockRequest {
             Place::Own(own) => own.0.session(own.1).await?,
             Place::Given(session) => session,
         };
-        session.remote().clone().acquire(session, self.spec, wait).await
+        session.remote().acquire(&session, self.spec, wait).await
     }
 }

@@ -50,9 +50,10 @@ impl SessionPresence {
     pub(crate) fn check(&self, now: Moment) -> SessionState {
         let phase = self.validity().phase(now);
         // What nearly every look finds is read without keeping other readers out.
-        if phase != Phase::Healthy || *self.state.borrow() != SessionState::Healthy {
-            self.publish(phase);
+        if phase == Phase::Healthy && *self.state.borrow() == SessionState::Healthy {
+            return SessionState::Healthy;
         }
+        self.publish(phase);
         self.state.borrow().clone()
     }
 
@@ -83,7 +84,7 @@ impl SessionPresence {
     /// A renewal is held back for want of progress, or is not any more: why the session will be lost if it is. Answers
     /// whether that is news.
     pub(crate) fn set_stalled(&self, stalled: bool) -> bool {
-        self.stalled.swap(stalled, Ordering::Relaxed) != stalled
+        self.is_stalled() != stalled && self.stalled.swap(stalled, Ordering::Relaxed) != stalled
     }
 
     pub(crate) fn is_stalled(&self) -> bool {
@@ -232,13 +233,19 @@ impl HoldPresence {
 
     /// Ends it. The first reason stays.
     pub(crate) fn end(&self, reason: LostReason) {
-        self.fate().ended.get_or_insert(reason);
-        self.changed.notify_waiters();
+        let mut fate = self.fate();
+        if fate.ended.is_none() {
+            fate.ended = Some(reason);
+            drop(fate);
+            self.changed.notify_waiters();
+        }
     }
 
-    /// Ends it because the program wants no more of it. What was lost before stays lost, and why.
-    pub(crate) fn end_as_released(&self) {
-        self.end(self.lost_reason().unwrap_or(LostReason::Released));
+    /// Ends it because the program wants no more of it. What was lost before stays lost: answers why.
+    pub(crate) fn end_as_released(&self) -> Option<LostReason> {
+        let lost = self.lost_reason();
+        self.end(lost.clone().unwrap_or(LostReason::Released));
+        lost
     }
 
     pub(crate) async fn lost(&self) -> LostReason {
@@ -274,10 +281,10 @@ mod tests {
     #[test]
     fn dropping_what_is_lost_does_not_make_it_released() {
         let lost = hold(Duration::ZERO);
-        lost.end_as_released();
+        assert_eq!(lost.end_as_released(), Some(LostReason::Unrenewed));
         assert_eq!(lost.lost_reason(), Some(LostReason::Unrenewed));
         let held = hold(Duration::from_secs(60));
-        held.end_as_released();
+        assert_eq!(held.end_as_released(), None);
         assert_eq!(held.lost_reason(), Some(LostReason::Released));
     }
 }

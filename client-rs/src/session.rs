@@ -13,6 +13,7 @@ use crate::lock::LockRequest;
 use crate::model::Metadata;
 use crate::presence::{SessionPresence, SessionState};
 use crate::progress::Progress;
+use crate::session_id::SessionId;
 
 /// How to open a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,7 +120,7 @@ pub struct Session {
 /// The end of this is the end of the session.
 #[derive(Debug)]
 struct SessionHandle {
-    id: Arc<str>,
+    id: SessionId,
     owner: String,
     presence: Arc<SessionPresence>,
     remote: Remote,
@@ -128,20 +129,20 @@ struct SessionHandle {
 impl Drop for SessionHandle {
     fn drop(&mut self) {
         self.presence.end(LostReason::Closed);
-        let note = Note::SessionDropped { session: Arc::clone(&self.id), presence: Arc::clone(&self.presence) };
+        let note = Note::SessionDropped { session: self.id.clone(), presence: Arc::clone(&self.presence) };
         self.remote.note(note);
     }
 }
 
 impl Session {
-    pub(crate) fn new(id: Arc<str>, owner: String, presence: Arc<SessionPresence>, remote: Remote) -> Self {
+    pub(crate) fn new(id: SessionId, owner: String, presence: Arc<SessionPresence>, remote: Remote) -> Self {
         Self { handle: Arc::new(SessionHandle { id, owner, presence, remote }) }
     }
 
     /// Its id.
     #[must_use]
     pub fn id(&self) -> &str {
-        &self.handle.id
+        self.handle.id.as_str()
     }
 
     /// Its owner label.
@@ -213,11 +214,11 @@ impl Session {
     /// # Errors
     /// `Unavailable` if no server answered in time; the session then ends by its TTL at the latest.
     pub async fn close(&self) -> Result<()> {
-        self.handle.remote.close_session(Arc::clone(&self.handle.id), Arc::clone(&self.handle.presence)).await
+        self.handle.remote.close_session(self.handle.id.clone(), Arc::clone(&self.handle.presence)).await
     }
 
-    pub(crate) fn id_shared(&self) -> Arc<str> {
-        Arc::clone(&self.handle.id)
+    pub(crate) fn id_shared(&self) -> SessionId {
+        self.handle.id.clone()
     }
 
     pub(crate) fn presence(&self) -> &Arc<SessionPresence> {

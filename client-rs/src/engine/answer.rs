@@ -1,14 +1,16 @@
 //! What the server says: answers to commands, and notices.
 
-use std::sync::Arc;
+use std::collections::hash_map::Entry;
 
 use tenure_proto::v1;
 use tenure_proto::v1::answer::Kind;
 
-use super::{Engine, Sent, Verdict, What};
+use super::stream::{Sent, What};
+use super::{Engine, Verdict};
 use crate::clock::Moment;
 use crate::error::{LostReason, Refusal};
 use crate::model::EndReason;
+use crate::session_id::SessionId;
 
 impl Engine {
     /// Takes in what was received on the stream that is attached last.
@@ -21,14 +23,9 @@ impl Engine {
             }
             let Some(stream) = self.stream.as_mut() else { return };
             // An answer to something that was cancelled is not looked for any more.
-            let sent = match stream.sent.get(&answer.id) {
-                Some(Sent { what: What::Watch(_), .. }) => stream.sent.get(&answer.id).cloned(),
-                Some(_) => stream.sent.remove(&answer.id),
-                None => None,
-            };
-            if let Some(sent) = sent
-                && self.is_current(answer.id, &sent.what)
-            {
+            let Entry::Occupied(sent) = stream.sent.entry(answer.id) else { continue };
+            let sent = if let What::Watch(_) = sent.get().what { sent.get().clone() } else { sent.remove() };
+            if self.is_current(answer.id, &sent.what) {
                 self.answered(answer.id, sent, kind, now);
             }
         }
@@ -85,7 +82,7 @@ impl Engine {
             Kind::HoldEnded(ended) => self.hold_ended(*ended, now),
             Kind::TransferRequested(request) => self.transfer_requested(*request, now),
             Kind::SessionMoved(moved) => {
-                let id: Arc<str> = moved.session_id.into();
+                let id: SessionId = moved.session_id.into();
                 tracing::info!(session = %id, "the session was moved, and is attached again");
                 self.moved(&id, now);
             }

@@ -20,6 +20,7 @@ use crate::lock::{Attempt, Busy};
 use crate::model::{Claim, ClaimState};
 use crate::presence::{HoldPresence, SessionState};
 use crate::session::Session;
+use crate::session_id::SessionId;
 
 /// One claim.
 #[derive(Debug)]
@@ -31,8 +32,10 @@ pub(super) struct ClaimEntry {
     pub(super) refusal: Option<Refusal>,
     /// A notice about these locks that may have overtaken the answer that they are granted.
     pub(super) early: Option<Box<Answered>>,
-    /// When its waits end. Taken out with the claim: few claims live that long.
-    pub(super) give_ups: Vec<TimerKey>,
+    /// When its wait ends. Taken out with the claim, as is the other timer: few claims live that long.
+    pub(super) wait_timer: Option<TimerKey>,
+    /// When nobody waits for the server's answer any more.
+    pub(super) answer_timer: Option<TimerKey>,
 }
 
 /// Where a claim stands.
@@ -138,19 +141,34 @@ impl Engine {
             Wait::Forever => None,
         };
         let give_up = wait_until.map(|until| until.after(session.remote().call_timeout()));
-        // Who tries once does not wait in the local queue.
-        let ends = wait_until.filter(|until| *until > asked).into_iter().chain(give_up);
-        let give_ups = ends.map(|at| self.timers.set(at, Timer::ClaimGiveUp(Arc::clone(&id), key))).collect();
-        live.turns.join(key, &spec.names);
+        let timer = || Timer::ClaimGiveUp(id.clone(), key);
+        let (wait_timer, answer_timer) = if wait == Wait::No {
+            // Who tries once does not wait in the local queue.
+            (None, give_up.map(|at| self.timers.set_in_line(at, timer())))
+        } else {
+            (wait_until.map(|at| self.timers.set(at, timer())), give_up.map(|at| self.timers.set(at, timer())))
+        };
+        let is_first = live.turns.join(key, &spec.names);
         let acquiring = Acquiring { session, wait_until, give_up, reply };
-        let stage = ClaimStage::Queued(acquiring);
-        let claim = ClaimEntry { spec, stage, command: None, backoff: backoff(), refusal: None, early: None, give_ups };
+        let stage = if is_first { ClaimStage::Asking(acquiring) } else { ClaimStage::Queued(acquiring) };
+        let claim = ClaimEntry {
+            spec,
+            stage,
+            command: None,
+            backoff: backoff(),
+            refusal: None,
+            early: None,
+            wait_timer,
+            answer_timer,
+        };
         live.claims.insert(key, Box::new(claim));
-        self.take_turn(&id, key, now);
+        if is_first {
+            self.send_claim(&id, key, now);
+        }
     }
 
     /// Asks the server if it is the claim's turn.
-    fn take_turn(&mut self, id: &Arc<str>, key: ClaimKey, now: Moment) {
+    fn take_turn(&mut self, id: &SessionId, key: ClaimKey, now: Moment) {
         let Some(live) = self.sessions.get_mut(id) else { return };
         let Some(claim) = live.claims.get_mut(&key).filter(|claim| live.turns.is_first(key, &claim.spec.names)) else {
             return;
@@ -164,7 +182,7 @@ impl Engine {
     }
 
     /// The session was attached: says all that its claims need.
-    pub(super) fn send_claims(&mut self, id: &Arc<str>, now: Moment) {
+    pub(super) fn send_claims(&mut self, id: &SessionId, now: Moment) {
         let Some(live) = self.sessions.get(id) else { return };
         for key in live.claims.keys().copied().collect::<Vec<_>>() {
             self.send_claim(id, key, now);
@@ -172,15 +190,19 @@ impl Engine {
     }
 
     /// Says what the claim needs, if it needs anything and no answer is under way.
-    pub(super) fn send_claim(&mut self, id: &Arc<str>, key: ClaimKey, now: Moment) {
-        let Some(live) = self.sessions.get(id).filter(|live| live.is_attached()) else { return };
+    pub(super) fn send_claim(&mut self, id: &SessionId, key: ClaimKey, now: Moment) {
+        let Some(live) = self.sessions.get_mut(id).filter(|live| live.is_attached()) else { return };
+        let Some(stream) = &mut self.stream else { return };
         let Some(claim) = live.claims.get(&key).filter(|claim| claim.command.is_none()) else { return };
-        if let (ClaimStage::Asking(_), Some(again)) = (&claim.stage, self.held_back_until(id, now)) {
-            self.timers.set(again, Timer::Claim(Arc::clone(id), key));
+        if let ClaimStage::Asking(_) = claim.stage
+            && let Some(again) = live.held_back_until(id, now)
+        {
+            self.timers.set(again, Timer::Claim(id.clone(), key));
             return;
         }
+        let Some(claim) = live.claims.get_mut(&key) else { return };
         let namespace = self.namespace.clone();
-        let session_id = id.to_string();
+        let session_id = id.to_wire();
         let names = &claim.spec.names;
         let kind = match &claim.stage {
             ClaimStage::Queued(_) | ClaimStage::Held(_) => return,
@@ -207,19 +229,16 @@ impl Engine {
                 Kind::CancelAcquire(v1::CancelAcquireRequest { namespace, names: names.to_vec(), session_id })
             }
         };
-        let command = self.send(kind, What::Claim(Arc::clone(id), key), now);
-        if let Some(claim) = self.sessions.get_mut(id).and_then(|live| live.claims.get_mut(&key)) {
-            claim.command = command;
-            if let ClaimStage::Stopping = claim.stage {
-                claim.stage = ClaimStage::Withdrawing;
-            }
+        claim.command = Some(stream.send(kind, What::Claim(id.clone(), key), now));
+        if let ClaimStage::Stopping = claim.stage {
+            claim.stage = ClaimStage::Withdrawing;
         }
     }
 
     /// Gives a hold back.
     pub(super) fn release(
         &mut self,
-        id: &Arc<str>,
+        id: &SessionId,
         key: ClaimKey,
         reply: Option<(oneshot::Sender<Result<()>>, Moment)>,
         now: Moment,
@@ -238,8 +257,10 @@ impl Engine {
         if let ClaimStage::Held(presence) = &claim.stage {
             presence.end(LostReason::Released);
             if let Some((_, give_up)) = &reply {
-                let timer = Timer::ClaimGiveUp(Arc::clone(id), key);
-                claim.give_ups.push(self.timers.set(*give_up, timer));
+                let timer = self.timers.set_in_line(*give_up, Timer::ClaimGiveUp(id.clone(), key));
+                if let Some(before) = claim.answer_timer.replace(timer) {
+                    self.timers.clear(before);
+                }
             }
             claim.stage = ClaimStage::Releasing { token: presence.token, reply };
             self.send_claim(id, key, now);
@@ -247,7 +268,7 @@ impl Engine {
     }
 
     /// Nobody wants the claim any more, wherever it stands.
-    pub(super) fn drop_claim(&mut self, id: &Arc<str>, key: ClaimKey, now: Moment) {
+    pub(super) fn drop_claim(&mut self, id: &SessionId, key: ClaimKey, now: Moment) {
         let Some(claim) = self.sessions.get(id).and_then(|live| live.claims.get(&key)) else { return };
         match claim.stage {
             ClaimStage::Queued(_) => self.end_claim(id, key, now),
@@ -258,7 +279,7 @@ impl Engine {
     }
 
     /// Asks the server to forget a claim that it was asked for. Answers who waited for it.
-    fn withdraw(&mut self, id: &Arc<str>, key: ClaimKey, now: Moment) -> Option<Acquiring> {
+    fn withdraw(&mut self, id: &SessionId, key: ClaimKey, now: Moment) -> Option<Acquiring> {
         let claim = self.sessions.get_mut(id)?.claims.get_mut(&key)?;
         let ClaimStage::Asking(acquiring) = std::mem::replace(&mut claim.stage, ClaimStage::Stopping) else {
             return None;
@@ -272,7 +293,7 @@ impl Engine {
     }
 
     /// A wait is over, or an answer has not come in time.
-    pub(super) fn give_up_claim(&mut self, id: &Arc<str>, key: ClaimKey, now: Moment) {
+    pub(super) fn give_up_claim(&mut self, id: &SessionId, key: ClaimKey, now: Moment) {
         let Some(claim) = self.sessions.get_mut(id).and_then(|live| live.claims.get_mut(&key)) else { return };
         let refusal = claim.refusal.clone();
         match &mut claim.stage {
@@ -298,7 +319,7 @@ impl Engine {
         }
     }
 
-    fn first_in_way(&self, id: &Arc<str>, key: ClaimKey) -> Option<Claim> {
+    fn first_in_way(&self, id: &SessionId, key: ClaimKey) -> Option<Claim> {
         let live = self.sessions.get(id)?;
         let claim = live.claims.get(&key)?;
         let ClaimStage::Queued(acquiring) = &claim.stage else { return None };
@@ -307,16 +328,16 @@ impl Engine {
     }
 
     /// The claim is over: the next ones have their turn.
-    pub(super) fn end_claim(&mut self, id: &Arc<str>, key: ClaimKey, now: Moment) {
+    pub(super) fn end_claim(&mut self, id: &SessionId, key: ClaimKey, now: Moment) {
         self.end_claim_stage(id, key, now);
     }
 
     /// As [`end_claim`](Self::end_claim). Answers where it stood.
-    pub(super) fn end_claim_stage(&mut self, id: &Arc<str>, key: ClaimKey, now: Moment) -> Option<ClaimStage> {
+    pub(super) fn end_claim_stage(&mut self, id: &SessionId, key: ClaimKey, now: Moment) -> Option<ClaimStage> {
         let live = self.sessions.get_mut(id)?;
         let claim = live.claims.remove(&key)?;
         live.needed.by_hold_no_more(key);
-        for timer in claim.give_ups {
+        for timer in claim.wait_timer.into_iter().chain(claim.answer_timer) {
             self.timers.clear(timer);
         }
         for next in live.turns.leave(key, &claim.spec.names) {

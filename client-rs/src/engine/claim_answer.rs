@@ -17,6 +17,7 @@ use crate::lock::{Attempt, Busy};
 use crate::model::{Claim, EndReason};
 use crate::presence::HoldPresence;
 use crate::progress::Progress;
+use crate::session_id::SessionId;
 
 impl Live {
     /// Keeps a notice about a hold that is not known here, until it is known whether these locks were granted: answers and
@@ -31,7 +32,7 @@ impl Live {
 
 impl Engine {
     /// An acquire was answered.
-    pub(super) fn acquired(&mut self, id: &Arc<str>, key: ClaimKey, answer: v1::AcquireResponse, now: Moment) {
+    pub(super) fn acquired(&mut self, id: &SessionId, key: ClaimKey, answer: v1::AcquireResponse, now: Moment) {
         let Some(live) = self.sessions.get_mut(id) else { return };
         let presence = Arc::clone(&live.presence);
         let Some(claim) = live.claims.get_mut(&key) else { return };
@@ -49,7 +50,7 @@ impl Engine {
             if acquiring.wait_until.is_none() {
                 // Nothing ends a wait without end but its client: so it is asked anew.
                 let again = now.after(claim.backoff.next_pause());
-                self.timers.set(again, Timer::Claim(Arc::clone(id), key));
+                self.timers.set(again, Timer::Claim(id.clone(), key));
             } else if let Some(ClaimStage::Asking(acquiring)) = self.end_claim_stage(id, key, now) {
                 let holder = answer.holder.map(|holder| Claim::from(*holder));
                 let _ = acquiring.reply.send(Ok(Attempt::Busy(Busy { holder })));
@@ -73,13 +74,13 @@ impl Engine {
     }
 
     /// A release or a withdrawal took effect.
-    pub(super) fn given_back(&mut self, id: &Arc<str>, key: ClaimKey, now: Moment) {
+    pub(super) fn given_back(&mut self, id: &SessionId, key: ClaimKey, now: Moment) {
         if let Some(ClaimStage::Releasing { reply: Some((reply, _)), .. }) = self.end_claim_stage(id, key, now) {
             let _ = reply.send(Ok(()));
         }
     }
 
-    pub(super) fn claim_refused(&mut self, id: &Arc<str>, key: ClaimKey, refusal: Refusal, now: Moment) {
+    pub(super) fn claim_refused(&mut self, id: &SessionId, key: ClaimKey, refusal: Refusal, now: Moment) {
         if self.ended_by_refusal(id, &refusal, now) {
             return;
         }
@@ -100,7 +101,7 @@ impl Engine {
         if for_now || (unseen && matches!(claim.stage, ClaimStage::Asking(_))) {
             claim.refusal = Some(refusal);
             let again = now.after(claim.backoff.next_pause());
-            self.timers.set(again, Timer::Claim(Arc::clone(id), key));
+            self.timers.set(again, Timer::Claim(id.clone(), key));
             return;
         }
         match self.end_claim_stage(id, key, now) {
@@ -116,7 +117,7 @@ impl Engine {
     }
 
     /// Ends the holds that the server does not know of any more. Those granted after `revision` it could not know of yet.
-    pub(super) fn compare_holds(&mut self, id: &Arc<str>, held: &[u64], revision: u64, now: Moment) {
+    pub(super) fn compare_holds(&mut self, id: &SessionId, held: &[u64], revision: u64, now: Moment) {
         let Some(live) = self.sessions.get(id) else { return };
         let is_gone = |stage: &ClaimStage| match stage {
             ClaimStage::Held(hold) => hold.token <= revision && !held.contains(&hold.token),
@@ -131,7 +132,7 @@ impl Engine {
 
     /// The server says that a hold has ended.
     pub(super) fn hold_ended(&mut self, ended: v1::HoldEnded, now: Moment) {
-        let id: Arc<str> = ended.session_id.as_str().into();
+        let id: SessionId = ended.session_id.as_str().into();
         let Some(live) = self.sessions.get_mut(&id) else { return };
         let found = live
             .claims
@@ -152,7 +153,7 @@ impl Engine {
 
     /// The server asks a holder to hand over.
     pub(super) fn transfer_requested(&mut self, request: v1::TransferRequested, now: Moment) {
-        let Some(live) = self.sessions.get_mut(request.session_id.as_str()) else { return };
+        let Some(live) = self.sessions.get_mut(&request.session_id.as_str().into()) else { return };
         let held = live.claims.values().find_map(|claim| match &claim.stage {
             ClaimStage::Held(hold) if hold.token == request.token => Some(hold),
             _ => None,
@@ -166,7 +167,7 @@ impl Engine {
     }
 
     /// The session was attached anew: the holds of which a handoff was asked meanwhile.
-    pub(super) fn find_transfers(&self, id: &Arc<str>, claims: &[v1::Claim], now: Moment) {
+    pub(super) fn find_transfers(&self, id: &SessionId, claims: &[v1::Claim], now: Moment) {
         let Some(live) = self.sessions.get(id) else { return };
         for claim in live.claims.values() {
             if let ClaimStage::Held(hold) = &claim.stage
@@ -179,7 +180,7 @@ impl Engine {
         }
     }
 
-    fn end_hold(&mut self, id: &Arc<str>, key: ClaimKey, reason: LostReason, now: Moment) {
+    fn end_hold(&mut self, id: &SessionId, key: ClaimKey, reason: LostReason, now: Moment) {
         if let Some(ClaimStage::Held(hold)) = self.end_claim_stage(id, key, now) {
             tracing::warn!(session = %id, token = hold.token, %reason, "the hold is lost");
             hold.end(reason);

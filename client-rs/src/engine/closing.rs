@@ -1,7 +1,5 @@
 //! Sessions that are being closed, so that what they held need not wait for their TTL.
 
-use std::sync::Arc;
-
 use tenure_proto::v1;
 use tenure_proto::v1::command::Kind;
 use tokio::sync::oneshot;
@@ -10,6 +8,7 @@ use super::{Engine, Timer, What, backoff};
 use crate::clock::Moment;
 use crate::error::{LostReason, Reason, Refusal, Result};
 use crate::link::backoff::Backoff;
+use crate::session_id::SessionId;
 
 /// A session that is being closed.
 #[derive(Debug)]
@@ -24,13 +23,13 @@ pub(super) struct Closing {
 
 impl Engine {
     /// Closes a session for somebody who waits for it.
-    pub(super) fn close(&mut self, id: &Arc<str>, give_up: Moment, reply: oneshot::Sender<Result<()>>, now: Moment) {
+    pub(super) fn close(&mut self, id: &SessionId, give_up: Moment, reply: oneshot::Sender<Result<()>>, now: Moment) {
         let reply = (reply, give_up);
-        self.timers.set(give_up, Timer::CloseGiveUp(Arc::clone(id)));
+        self.timers.set(give_up, Timer::CloseGiveUp(id.clone()));
         if let Some(live) = self.sessions.get(id) {
             let until = now.after(live.presence.ttl());
             self.lose_session(id, &LostReason::Closed, now);
-            self.begin_closing(Arc::clone(id), until, Some(reply), now);
+            self.begin_closing(id.clone(), until, Some(reply), now);
         } else if let Some(closing) = self.closings.get_mut(id) {
             closing.replies.push(reply);
         } else {
@@ -39,22 +38,22 @@ impl Engine {
     }
 
     /// Closes a session that nobody has a handle to.
-    pub(super) fn close_unasked(&mut self, id: &Arc<str>, now: Moment) {
+    pub(super) fn close_unasked(&mut self, id: &SessionId, now: Moment) {
         if let Some(live) = self.sessions.get(id) {
             let until = now.after(live.presence.ttl());
             self.lose_session(id, &LostReason::Closed, now);
-            self.begin_closing(Arc::clone(id), until, None, now);
+            self.begin_closing(id.clone(), until, None, now);
         }
     }
 
     pub(super) fn begin_closing(
         &mut self,
-        id: Arc<str>,
+        id: SessionId,
         until: Moment,
         reply: Option<(oneshot::Sender<Result<()>>, Moment)>,
         now: Moment,
     ) {
-        self.timers.set(until, Timer::CloseForget(Arc::clone(&id)));
+        self.timers.set(until, Timer::CloseForget(id.clone()));
         if let Some(closing) = self.closings.get_mut(&id) {
             closing.until = closing.until.max(until);
             closing.replies.extend(reply);
@@ -62,23 +61,23 @@ impl Engine {
         }
         let closing =
             Closing { until, replies: reply.into_iter().collect(), command: None, backoff: backoff(), refusal: None };
-        self.closings.insert(Arc::clone(&id), closing);
+        self.closings.insert(id.clone(), closing);
         self.send_close(&id, now);
     }
 
-    pub(super) fn send_close(&mut self, id: &Arc<str>, now: Moment) {
+    pub(super) fn send_close(&mut self, id: &SessionId, now: Moment) {
         if self.closings.get(id).is_none_or(|closing| closing.command.is_some()) {
             return;
         }
-        let request = v1::CloseSessionRequest { namespace: self.namespace.clone(), session_id: id.to_string() };
-        let command = self.send(Kind::CloseSession(request), What::Close(Arc::clone(id)), now);
+        let request = v1::CloseSessionRequest { namespace: self.namespace.clone(), session_id: id.to_wire() };
+        let command = self.send(Kind::CloseSession(request), What::Close(id.clone()), now);
         if let Some(closing) = self.closings.get_mut(id) {
             closing.command = command;
         }
     }
 
     /// The server has ended the session.
-    pub(super) fn closed(&mut self, id: &Arc<str>, now: Moment) {
+    pub(super) fn closed(&mut self, id: &SessionId, now: Moment) {
         if let Some(closing) = self.closings.remove(id) {
             for (reply, _) in closing.replies {
                 let _ = reply.send(Ok(()));
@@ -87,12 +86,12 @@ impl Engine {
         }
     }
 
-    pub(super) fn close_refused(&mut self, id: &Arc<str>, refusal: Refusal, now: Moment) {
+    pub(super) fn close_refused(&mut self, id: &SessionId, refusal: Refusal, now: Moment) {
         if self.is_for_now(&refusal) {
             let Some(closing) = self.closings.get_mut(id) else { return };
             closing.command = None;
             closing.refusal = Some(refusal);
-            self.timers.set(now.after(closing.backoff.next_pause()), Timer::Close(Arc::clone(id)));
+            self.timers.set(now.after(closing.backoff.next_pause()), Timer::Close(id.clone()));
         } else if matches!(refusal.reason, Reason::SessionEnded | Reason::SessionNotFound) {
             self.closed(id, now);
         } else if let Some(closing) = self.closings.remove(id) {
@@ -103,20 +102,20 @@ impl Engine {
         }
     }
 
-    pub(super) fn give_up_closing(&mut self, id: &Arc<str>, now: Moment) {
+    pub(super) fn give_up_closing(&mut self, id: &SessionId, now: Moment) {
         let Some(closing) = self.closings.get_mut(id) else { return };
         let refusal = closing.refusal.clone();
         let replies = std::mem::take(&mut closing.replies);
         let (late, early): (Vec<_>, Vec<_>) = replies.into_iter().partition(|(_, give_up)| *give_up <= now);
         closing.replies = early;
-        self.timers.set(closing.until.max(now), Timer::CloseForget(Arc::clone(id)));
+        self.timers.set(closing.until.max(now), Timer::CloseForget(id.clone()));
         let error = self.in_vain(refusal);
         for (reply, _) in late {
             let _ = reply.send(Err(error.clone()));
         }
     }
 
-    pub(super) fn forget_closing(&mut self, id: &Arc<str>, now: Moment) {
+    pub(super) fn forget_closing(&mut self, id: &SessionId, now: Moment) {
         // Who still waits for an answer is told by its own deadline.
         if self.closings.get(id).is_some_and(|closing| closing.until <= now && closing.replies.is_empty()) {
             self.closed(id, now);

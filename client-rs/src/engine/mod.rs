@@ -12,13 +12,14 @@ mod closing;
 mod opening;
 mod progress;
 mod session;
+mod stream;
 #[cfg(test)]
 mod tests;
 mod timers;
 mod turns;
 mod watch;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,12 +31,14 @@ use tokio::sync::oneshot;
 use self::closing::Closing;
 use self::opening::Opening;
 use self::session::Live;
+use self::stream::{Stream, What};
 use self::timers::{Timer, Timers};
 use self::watch::Watched;
 use crate::clock::Moment;
 use crate::error::{Error, Refusal, Result};
 use crate::link::backoff::Backoff;
-use crate::link::{ClaimKey, Note, Request, WatchKey};
+use crate::link::{Note, Request, WatchKey};
+use crate::session_id::SessionId;
 
 /// Pauses between tries of a command that was refused for now: from this ...
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
@@ -61,40 +64,17 @@ pub(crate) struct Engine {
     /// As commands name it: empty for the default one.
     namespace: String,
     stream: Option<Stream>,
+    /// The last command of the streams before this one: their numbers are not used again.
+    last_command: u64,
     verdict: Option<Verdict>,
     /// Why there is no stream.
     problem: String,
-    last_command: u64,
-    openings: HashMap<Arc<str>, Opening>,
-    sessions: HashMap<Arc<str>, Live>,
-    closings: HashMap<Arc<str>, Closing>,
+    openings: HashMap<SessionId, Opening>,
+    sessions: HashMap<SessionId, Live>,
+    closings: HashMap<SessionId, Closing>,
     watches: BTreeMap<WatchKey, Watched>,
     timers: Timers,
     shutting_down: Option<ShutDown>,
-}
-
-/// The commands of one stream.
-#[derive(Debug, Default)]
-struct Stream {
-    sent: HashMap<u64, Sent>,
-    outgoing: VecDeque<v1::Command>,
-}
-
-/// What an answer will be about.
-#[derive(Clone, Debug)]
-struct Sent {
-    what: What,
-    at: Moment,
-}
-
-#[derive(Clone, Debug)]
-enum What {
-    Open(Arc<str>),
-    Attach(Arc<str>),
-    KeepAlive,
-    Close(Arc<str>),
-    Claim(Arc<str>, ClaimKey),
-    Watch(WatchKey),
 }
 
 #[derive(Debug)]
@@ -108,9 +88,9 @@ impl Engine {
         Self {
             namespace: if namespace == DEFAULT_NAMESPACE { String::new() } else { namespace },
             stream: None,
+            last_command: 0,
             verdict: None,
             problem: "not connected yet".to_owned(),
-            last_command: 0,
             openings: HashMap::default(),
             sessions: HashMap::default(),
             closings: HashMap::default(),
@@ -173,7 +153,7 @@ impl Engine {
     /// A stream was opened: all that is not settled is said on it anew.
     pub(crate) fn connected(&mut self, now: Moment) {
         self.detach_all();
-        self.stream = Some(Stream::default());
+        self.stream = Some(Stream::after(self.last_command));
         self.verdict = None;
         for id in self.sessions.keys().cloned().collect::<Vec<_>>() {
             self.send_attach(&id, now);
@@ -298,7 +278,9 @@ impl Engine {
     }
 
     fn detach_all(&mut self) {
-        self.stream = None;
+        if let Some(stream) = self.stream.take() {
+            self.last_command = stream.last_command;
+        }
         self.sessions.values_mut().for_each(Live::detach);
         self.openings.values_mut().for_each(|opening| opening.command = None);
         self.closings.values_mut().for_each(|closing| closing.command = None);
@@ -307,27 +289,14 @@ impl Engine {
 
     /// Sends a command if there is a stream. Answers its id.
     fn send(&mut self, kind: Kind, what: What, now: Moment) -> Option<u64> {
-        let stream = self.stream.as_mut()?;
-        self.last_command += 1;
-        let id = self.last_command;
-        let renewal = matches!(what, What::KeepAlive);
-        stream.sent.insert(id, Sent { what, at: now });
-        let command = v1::Command { id, kind: Some(kind) };
-        // Renewals do not wait behind other commands.
-        if renewal {
-            stream.outgoing.push_front(command)
-        } else {
-            stream.outgoing.push_back(command)
-        }
-        Some(id)
+        Some(self.stream.as_mut()?.send(kind, what, now))
     }
 
     /// Ends a command that goes on.
     fn cancel(&mut self, command_id: u64) {
-        let Some(stream) = self.stream.as_mut() else { return };
-        self.last_command += 1;
-        let kind = Kind::Cancel(v1::CancelCommand { command_id });
-        stream.outgoing.push_back(v1::Command { id: self.last_command, kind: Some(kind) });
+        if let Some(stream) = self.stream.as_mut() {
+            stream.cancel(command_id);
+        }
     }
 
     fn check_silence(&mut self, command: u64) {

@@ -16,6 +16,7 @@ use crate::link::Remote;
 use crate::link::backoff::Backoff;
 use crate::presence::{SessionPresence, SessionState};
 use crate::session::{Session, SessionOptions};
+use crate::session_id::SessionId;
 
 /// A server that takes so long to open a session is left, if it serves no other session.
 const PATIENCE: Duration = Duration::from_millis(1_500);
@@ -47,18 +48,18 @@ impl Opening {
 }
 
 impl Engine {
-    pub(super) fn open(&mut self, id: Arc<str>, opening: Opening, now: Moment) {
+    pub(super) fn open(&mut self, id: SessionId, opening: Opening, now: Moment) {
         if self.openings.contains_key(&id) || self.sessions.contains_key(&id) {
             let problem = format!("this client has a session \"{id}\" already");
             let _ = opening.reply.send(Err(Error::invalid("id", problem)));
             return;
         }
-        self.timers.set(opening.give_up, Timer::OpenGiveUp(Arc::clone(&id)));
-        self.openings.insert(Arc::clone(&id), opening);
+        self.timers.set(opening.give_up, Timer::OpenGiveUp(id.clone()));
+        self.openings.insert(id.clone(), opening);
         self.send_open(&id, now);
     }
 
-    pub(super) fn send_open(&mut self, id: &Arc<str>, now: Moment) {
+    pub(super) fn send_open(&mut self, id: &SessionId, now: Moment) {
         // A session of the same id that is still being closed goes first; its end asks again.
         if self.closings.contains_key(id) {
             return;
@@ -66,13 +67,13 @@ impl Engine {
         let Some(opening) = self.openings.get(id).filter(|opening| opening.command.is_none()) else { return };
         let kind = Kind::OpenSession(v1::OpenSessionRequest {
             namespace: self.namespace.clone(),
-            session_id: id.to_string(),
+            session_id: id.to_wire(),
             ttl: Some(to_wire(opening.options.ttl)),
             disconnect_grace: opening.options.disconnect_grace.map(to_wire),
             owner: opening.options.owner.clone(),
             metadata: opening.options.metadata.clone().into_iter().collect(),
         });
-        let command = self.send(kind, What::Open(Arc::clone(id)), now);
+        let command = self.send(kind, What::Open(id.clone()), now);
         if let Some(command) = command {
             self.timers.set(now.after(PATIENCE), Timer::Slow(command));
         }
@@ -81,23 +82,23 @@ impl Engine {
         }
     }
 
-    pub(super) fn opened(&mut self, id: &Arc<str>, session: v1::Session, sent: Moment, now: Moment) {
+    pub(super) fn opened(&mut self, id: &SessionId, session: v1::Session, sent: Moment, now: Moment) {
         let Some(opening) = self.openings.remove(id) else { return };
         let ttl = session.ttl.map_or(opening.options.ttl, from_wire);
         let grace = session.disconnect_grace.map(from_wire);
         let presence = Arc::new(SessionPresence::new(ttl, grace, sent));
         if let SessionState::Lost(reason) = presence.check(now) {
-            self.abandon_opening(Arc::clone(id), opening, Error::Lost(reason), now);
+            self.abandon_opening(id.clone(), opening, Error::Lost(reason), now);
             return;
         }
         tracing::debug!(session = %id, ?ttl, "the session is open");
         let needed = Needed::new(now, opening.options.progress);
-        self.begin_session(Arc::clone(id), Arc::clone(&presence), needed, sent, now);
+        self.begin_session(id.clone(), Arc::clone(&presence), needed, sent, now);
         // If nobody waits for it any more, the session is dropped here and so closed.
-        let _ = opening.reply.send(Ok(Session::new(Arc::clone(id), session.owner, presence, opening.remote)));
+        let _ = opening.reply.send(Ok(Session::new(id.clone(), session.owner, presence, opening.remote)));
     }
 
-    pub(super) fn open_refused(&mut self, id: &Arc<str>, refusal: Refusal, now: Moment) {
+    pub(super) fn open_refused(&mut self, id: &SessionId, refusal: Refusal, now: Moment) {
         let for_now = self.is_for_now(&refusal);
         let Some(mut opening) = self.openings.remove(id) else { return };
         if for_now {
@@ -105,8 +106,8 @@ impl Engine {
             opening.refusal = Some(refusal);
             opening.refusals += 1;
             let is_enough = opening.refusals % TRIES == 0;
-            self.timers.set(now.after(opening.backoff.next_pause()), Timer::Open(Arc::clone(id)));
-            self.openings.insert(Arc::clone(id), opening);
+            self.timers.set(now.after(opening.backoff.next_pause()), Timer::Open(id.clone()));
+            self.openings.insert(id.clone(), opening);
             if is_enough {
                 self.leave_if_idle();
             }
@@ -115,17 +116,17 @@ impl Engine {
         }
     }
 
-    pub(super) fn give_up_opening(&mut self, id: &Arc<str>, now: Moment) {
+    pub(super) fn give_up_opening(&mut self, id: &SessionId, now: Moment) {
         if self.openings.get(id).is_some_and(|opening| opening.give_up <= now)
             && let Some(mut opening) = self.openings.remove(id)
         {
             let error = self.in_vain(opening.refusal.take());
-            self.abandon_opening(Arc::clone(id), opening, error, now);
+            self.abandon_opening(id.clone(), opening, error, now);
         }
     }
 
     /// Stops opening a session, which may be open all the same: so it is closed.
-    pub(super) fn abandon_opening(&mut self, id: Arc<str>, opening: Opening, error: Error, now: Moment) {
+    pub(super) fn abandon_opening(&mut self, id: SessionId, opening: Opening, error: Error, now: Moment) {
         let _ = opening.reply.send(Err(error));
         self.begin_closing(id, now.after(opening.options.ttl), None, now);
     }

@@ -2,14 +2,13 @@
 //! keep-alive, no attaching, no acquire. Their time then runs out as that of any session that is not renewed.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
-use super::Engine;
 use super::session::Live;
 use crate::clock::Moment;
 use crate::link::ClaimKey;
 use crate::progress::Progress;
+use crate::session_id::SessionId;
 use crate::validity::renewal_period;
 
 /// How often in the time between two renewals it is looked whether there is progress again ...
@@ -51,7 +50,7 @@ impl Needed {
 
 impl Live {
     /// Whether nothing may be said that renews the session.
-    pub(super) fn is_held_back(&self, id: &str, now: Moment) -> bool {
+    pub(super) fn is_held_back(&self, id: &SessionId, now: Moment) -> bool {
         let is_stalled = self.needed.is_missing(now);
         if self.presence.set_stalled(is_stalled) {
             if is_stalled {
@@ -62,12 +61,10 @@ impl Live {
         }
         is_stalled
     }
-}
 
-impl Engine {
     /// If nothing may be said that renews the session: when to look again.
-    pub(super) fn held_back_until(&self, id: &Arc<str>, now: Moment) -> Option<Moment> {
-        let live = self.sessions.get(id).filter(|live| live.is_held_back(id, now))?;
-        Some(now.after((renewal_period(live.presence.ttl()) / LOOKS_PER_PERIOD).max(SHORTEST_LOOK)))
+    pub(super) fn held_back_until(&self, id: &SessionId, now: Moment) -> Option<Moment> {
+        let pause = || (renewal_period(self.presence.ttl()) / LOOKS_PER_PERIOD).max(SHORTEST_LOOK);
+        self.is_held_back(id, now).then(|| now.after(pause()))
     }
 }

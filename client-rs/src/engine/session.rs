@@ -17,6 +17,7 @@ use crate::error::{LostReason, Reason, Refusal};
 use crate::link::ClaimKey;
 use crate::link::backoff::Backoff;
 use crate::presence::{SessionPresence, SessionState};
+use crate::session_id::SessionId;
 use crate::validity::{renewal_period, silence_limit};
 
 /// The most sessions that one keep-alive renews: the contract's bound.
@@ -70,7 +71,7 @@ impl Engine {
     /// A session was opened on the stream that there is.
     pub(super) fn begin_session(
         &mut self,
-        id: Arc<str>,
+        id: SessionId,
         presence: Arc<SessionPresence>,
         needed: Needed,
         sent: Moment,
@@ -88,27 +89,27 @@ impl Engine {
             claims: BTreeMap::new(),
             turns: Turns::default(),
         };
-        self.timers.set(sent.after(renewal_period(presence.window())), Timer::Renew(Arc::clone(&id)));
-        self.sessions.insert(Arc::clone(&id), live);
+        self.timers.set(sent.after(renewal_period(presence.window())), Timer::Renew(id.clone()));
+        self.sessions.insert(id.clone(), live);
         self.look_at_change(&id, now);
     }
 
-    pub(super) fn send_attach(&mut self, id: &Arc<str>, now: Moment) {
+    pub(super) fn send_attach(&mut self, id: &SessionId, now: Moment) {
         let Some(live) = self.sessions.get(id).filter(|live| live.stage == Stage::Detached) else { return };
         let limit = renewal_period(live.presence.window());
-        if let Some(again) = self.held_back_until(id, now) {
-            self.timers.set(again, Timer::Attach(Arc::clone(id)));
+        if let Some(again) = live.held_back_until(id, now) {
+            self.timers.set(again, Timer::Attach(id.clone()));
             return;
         }
-        let request = v1::AttachSession { namespace: self.namespace.clone(), session_id: id.to_string() };
-        let Some(command) = self.send(Kind::AttachSession(request), What::Attach(Arc::clone(id)), now) else { return };
+        let request = v1::AttachSession { namespace: self.namespace.clone(), session_id: id.to_wire() };
+        let Some(command) = self.send(Kind::AttachSession(request), What::Attach(id.clone()), now) else { return };
         self.timers.set(now.after(limit), Timer::Silence(command));
         if let Some(live) = self.sessions.get_mut(id) {
             live.stage = Stage::Attaching;
         }
     }
 
-    pub(super) fn attached(&mut self, id: &Arc<str>, answer: v1::AttachedSession, sent: Moment, now: Moment) {
+    pub(super) fn attached(&mut self, id: &SessionId, answer: v1::AttachedSession, sent: Moment, now: Moment) {
         let Some(live) = self.sessions.get_mut(id) else { return };
         let session = answer.session.unwrap_or_default();
         let ttl = session.ttl.map_or_else(|| live.presence.ttl(), from_wire);
@@ -118,7 +119,7 @@ impl Engine {
         live.attached = now;
         live.refusals = 0;
         live.backoff.reset();
-        self.timers.set(sent.after(renewal_period(live.presence.window())), Timer::Renew(Arc::clone(id)));
+        self.timers.set(sent.after(renewal_period(live.presence.window())), Timer::Renew(id.clone()));
         if let SessionState::Lost(_) = live.presence.check(now) {
             self.check_phase(id, now);
             return;
@@ -136,7 +137,7 @@ impl Engine {
         self.send_claims(id, now);
     }
 
-    pub(super) fn attach_refused(&mut self, id: &Arc<str>, refusal: &Refusal, now: Moment) {
+    pub(super) fn attach_refused(&mut self, id: &SessionId, refusal: &Refusal, now: Moment) {
         if self.ended_by_refusal(id, refusal, now) {
             return;
         }
@@ -145,7 +146,7 @@ impl Engine {
         live.stage = Stage::Detached;
         live.refusals += 1;
         // Whatever the reason: only the session's own deadline ends the trying.
-        self.timers.set(now.after(live.backoff.next_pause()), Timer::Attach(Arc::clone(id)));
+        self.timers.set(now.after(live.backoff.next_pause()), Timer::Attach(id.clone()));
         if live.refusals % ATTACH_TRIES == 0 {
             self.leave_if_idle();
         }
@@ -159,43 +160,37 @@ impl Engine {
     }
 
     /// The stream's answers do not count for the session any more: it has to be attached again.
-    pub(super) fn moved(&mut self, id: &Arc<str>, now: Moment) {
+    pub(super) fn moved(&mut self, id: &SessionId, now: Moment) {
         let Some(live) = self.sessions.get_mut(id).filter(|live| live.is_attached()) else { return };
         live.detach();
         // At once, unless somebody else attaches it in turn: then not faster than it is renewed.
         let period = renewal_period(live.presence.window());
         let again =
             if now.since(live.attached) > period { now } else { now.after(live.backoff.next_pause().min(period)) };
-        self.timers.set(again, Timer::Attach(Arc::clone(id)));
+        self.timers.set(again, Timer::Attach(id.clone()));
     }
 
-    pub(super) fn renew_if_due(&mut self, id: &Arc<str>, now: Moment) {
-        if !self.sessions.get(id).is_some_and(|live| is_due(live, now, 0)) {
+    pub(super) fn renew_if_due(&mut self, id: &SessionId, now: Moment) {
+        let Some(live) = self.sessions.get(id).filter(|live| is_due(live, now, 0)) else { return };
+        if let Some(again) = live.held_back_until(id, now) {
+            self.timers.set(again, Timer::Renew(id.clone()));
             return;
         }
-        if let Some(again) = self.held_back_until(id, now) {
-            self.timers.set(again, Timer::Renew(Arc::clone(id)));
-            return;
-        }
-        let is_to_be_renewed = |id: &str, live: &Live| is_due(live, now, 1) && !live.is_held_back(id, now);
-        let due: Vec<Arc<str>> = self
-            .sessions
-            .iter()
-            .filter(|(id, live)| is_to_be_renewed(id, live))
-            .map(|(id, _)| Arc::clone(id))
-            .collect();
+        let is_to_be_renewed = |id: &SessionId, live: &Live| is_due(live, now, 1) && !live.is_held_back(id, now);
+        let due: Vec<SessionId> =
+            self.sessions.iter().filter(|(id, live)| is_to_be_renewed(id, live)).map(|(id, _)| id.clone()).collect();
         for batch in due.chunks(SESSIONS_PER_KEEP_ALIVE) {
             self.send_keep_alive(batch, now);
         }
     }
 
-    fn send_keep_alive(&mut self, ids: &[Arc<str>], now: Moment) {
+    fn send_keep_alive(&mut self, ids: &[SessionId], now: Moment) {
         let mut limit = None;
         for id in ids {
             let Some(live) = self.sessions.get_mut(id) else { continue };
             live.renewed = now;
             let window = live.presence.window();
-            self.timers.set(now.after(renewal_period(window)), Timer::Renew(Arc::clone(id)));
+            self.timers.set(now.after(renewal_period(window)), Timer::Renew(id.clone()));
             limit = limit.into_iter().chain([silence_limit(window)]).min();
         }
         let session_ids = ids.iter().map(ToString::to_string).collect();
@@ -207,7 +202,7 @@ impl Engine {
 
     pub(super) fn kept(&mut self, answer: v1::KeepAliveResponse, sent: Moment, now: Moment) {
         for kept in answer.sessions {
-            let id: Arc<str> = kept.session_id.into();
+            let id: SessionId = kept.session_id.into();
             if let (Some(ttl), None) = (kept.ttl, &kept.refusal) {
                 // Attached since this was sent means that another answer counts.
                 if let Some(live) = self.sessions.get(&id).filter(|live| live.is_attached()) {
@@ -216,7 +211,7 @@ impl Engine {
                     let window = live.presence.window();
                     if window < before {
                         // Less than was reckoned with: so the next renewal is due earlier.
-                        self.timers.set(sent.after(renewal_period(window)), Timer::Renew(Arc::clone(&id)));
+                        self.timers.set(sent.after(renewal_period(window)), Timer::Renew(id.clone()));
                     }
                 }
                 continue;
@@ -234,16 +229,16 @@ impl Engine {
     }
 
     /// Looks at the session's phase when it changes next, unless it is looked at before.
-    fn look_at_change(&mut self, id: &Arc<str>, now: Moment) {
+    fn look_at_change(&mut self, id: &SessionId, now: Moment) {
         let Some(live) = self.sessions.get_mut(id) else { return };
         if let Some(change) = live.presence.next_change(now).filter(|change| *change < live.look) {
             live.look = change;
-            self.timers.set(change, Timer::Phase(Arc::clone(id)));
+            self.timers.set(change, Timer::Phase(id.clone()));
         }
     }
 
     /// It is time to look at the session's phase.
-    pub(super) fn phase_due(&mut self, id: &Arc<str>, now: Moment) {
+    pub(super) fn phase_due(&mut self, id: &SessionId, now: Moment) {
         let Some(live) = self.sessions.get_mut(id).filter(|live| live.look <= now) else { return };
         live.look = Moment(Duration::MAX);
         self.check_phase(id, now);
@@ -251,7 +246,7 @@ impl Engine {
     }
 
     /// Looks where the session stands, and tells it.
-    fn check_phase(&mut self, id: &Arc<str>, now: Moment) {
+    fn check_phase(&mut self, id: &SessionId, now: Moment) {
         let Some(live) = self.sessions.get(id) else { return };
         match live.presence.check(now) {
             SessionState::Lost(reason) => {
@@ -259,7 +254,7 @@ impl Engine {
                 let until = now.after(live.presence.ttl());
                 self.lose_session(id, &reason, now);
                 // The server may not have given anything away yet: so that others need not wait for that.
-                self.begin_closing(Arc::clone(id), until, None, now);
+                self.begin_closing(id.clone(), until, None, now);
             }
             SessionState::AtRisk => {
                 let why = if live.presence.is_stalled() { "there is no progress" } else { "a renewal is overdue" };
@@ -270,7 +265,7 @@ impl Engine {
     }
 
     /// The server says that the session has ended.
-    pub(super) fn session_ended(&mut self, id: &Arc<str>, reason: &LostReason, now: Moment) {
+    pub(super) fn session_ended(&mut self, id: &SessionId, reason: &LostReason, now: Moment) {
         if self.sessions.contains_key(id) {
             tracing::warn!(session = %id, %reason, "the session has ended");
             self.lose_session(id, reason, now);
@@ -280,7 +275,7 @@ impl Engine {
     }
 
     /// Whether a refusal says that the session is over; then it is.
-    pub(super) fn ended_by_refusal(&mut self, id: &Arc<str>, refusal: &Refusal, now: Moment) -> bool {
+    pub(super) fn ended_by_refusal(&mut self, id: &SessionId, refusal: &Refusal, now: Moment) -> bool {
         let reason = match refusal.reason {
             Reason::SessionEnded => match refusal.end_reason() {
                 Some(reason) => LostReason::Ended { reason, operator: None, note: None },
@@ -294,7 +289,7 @@ impl Engine {
     }
 
     /// Ends a session on this side, and all that it holds and waits for.
-    pub(super) fn lose_session(&mut self, id: &Arc<str>, reason: &LostReason, now: Moment) {
+    pub(super) fn lose_session(&mut self, id: &SessionId, reason: &LostReason, now: Moment) {
         let Some(live) = self.sessions.remove(id) else { return };
         live.presence.end(reason.clone());
         for claim in live.claims.into_values() {

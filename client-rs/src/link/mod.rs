@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot, watch};
 use tonic::transport::Channel;
 
@@ -19,6 +20,7 @@ use crate::lock::Attempt;
 use crate::options::ClientOptions;
 use crate::presence::SessionPresence;
 use crate::session::{Session, SessionOptions};
+use crate::session_id::SessionId;
 use crate::watch::{Watch, WatchOptions};
 
 /// How many requests may wait for the connection's task before those who ask have to wait themselves.
@@ -110,7 +112,7 @@ impl Remote {
         self.ask(request, answer).await?.answer().await
     }
 
-    pub(crate) async fn close_session(&self, session: Arc<str>, presence: Arc<SessionPresence>) -> Result<()> {
+    pub(crate) async fn close_session(&self, session: SessionId, presence: Arc<SessionPresence>) -> Result<()> {
         let (reply, answer) = oneshot::channel();
         let request = Request::Close { session, presence, give_up: self.give_up(), reply };
         self.ask(request, answer).await?.answer().await
@@ -122,20 +124,20 @@ impl Remote {
         self.ask(Request::ShutDown { give_up: self.give_up(), reply }, answer).await?.answer().await
     }
 
-    pub(crate) async fn acquire(&self, session: Session, spec: AcquireSpec, wait: Wait) -> Result<Attempt> {
+    /// Asks for locks in a session of this connection.
+    pub(crate) async fn acquire(&self, session: &Session, spec: AcquireSpec, wait: Wait) -> Result<Attempt> {
         let (reply, answer) = oneshot::channel();
         let claim = ClaimKey(self.key());
-        let id = session.id_shared();
         // Made before the request is sent: from then on a dropped future must be told of.
-        let mut pending = PendingAcquire { remote: self.clone(), session: id, claim, answer: Some(answer) };
+        let mut pending = PendingAcquire { session, claim, answer: Some(answer) };
         let spec = spec.checked()?;
-        let request = Request::Acquire { claim, session, spec, wait, asked: clock::now(), reply };
+        let request = Request::Acquire { claim, session: session.clone(), spec, wait, asked: clock::now(), reply };
         self.send(request).await?;
         pending.granted().await
     }
 
     /// Asks for a release; the answer is then waited for separately.
-    pub(crate) async fn release(&self, session: Arc<str>, claim: ClaimKey) -> Result<Asked<()>> {
+    pub(crate) async fn release(&self, session: SessionId, claim: ClaimKey) -> Result<Asked<()>> {
         let (reply, answer) = oneshot::channel();
         self.ask(Request::Release { session, claim, give_up: self.give_up(), reply }, answer).await
     }
@@ -171,6 +173,12 @@ impl Remote {
     }
 
     async fn send(&self, request: Request) -> Result<()> {
+        // There nearly always is room, and then a timer would be most of the work.
+        let request = match self.shared.requests.try_send(request) {
+            Ok(()) => return Ok(()),
+            Err(TrySendError::Closed(_)) => return Err(Error::Closed),
+            Err(TrySendError::Full(request)) => request,
+        };
         match tokio::time::timeout(self.shared.call_timeout, self.shared.requests.send(request)).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) => Err(Error::Closed),
@@ -198,14 +206,13 @@ impl<T> Asked<T> {
 }
 
 /// An acquire that was asked for. Dropped before its answer, it is given up.
-struct PendingAcquire {
-    remote: Remote,
-    session: Arc<str>,
+struct PendingAcquire<'a> {
+    session: &'a Session,
     claim: ClaimKey,
     answer: Option<oneshot::Receiver<Result<Attempt>>>,
 }
 
-impl PendingAcquire {
+impl PendingAcquire<'_> {
     async fn granted(&mut self) -> Result<Attempt> {
         let Some(answer) = &mut self.answer else { return Err(Error::Closed) };
         let attempt = answer.await.unwrap_or(Err(Error::Closed));
@@ -214,12 +221,13 @@ impl PendingAcquire {
     }
 }
 
-impl Drop for PendingAcquire {
+impl Drop for PendingAcquire<'_> {
     fn drop(&mut self) {
         // The receiver goes first: a guard that is granted from now on cannot be delivered, and is dropped by the sender.
         if let Some(answer) = self.answer.take() {
             drop(answer);
-            self.remote.note(Note::ClaimDropped { session: Arc::clone(&self.session), claim: self.claim });
+            let session = self.session.id_shared();
+            self.session.remote().note(Note::ClaimDropped { session, claim: self.claim });
         }
     }
 }

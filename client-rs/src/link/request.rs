@@ -13,6 +13,7 @@ use crate::lock::Attempt;
 use crate::model::{Metadata, Mode};
 use crate::presence::SessionPresence;
 use crate::session::{Session, SessionOptions};
+use crate::session_id::SessionId;
 use crate::watch::{WatchEvent, WatchOptions};
 
 /// One acquire of this client and what comes of it, from asking to the end of the hold.
@@ -79,14 +80,14 @@ impl AcquireSpec {
 pub(crate) enum Request {
     /// Open a session.
     Open {
-        id: Arc<str>,
+        id: SessionId,
         options: Box<SessionOptions>,
         remote: Remote,
         give_up: Moment,
         reply: oneshot::Sender<Result<Session>>,
     },
     /// Close a session. Its presence tells it apart from a later one of the same id.
-    Close { session: Arc<str>, presence: Arc<SessionPresence>, give_up: Moment, reply: oneshot::Sender<Result<()>> },
+    Close { session: SessionId, presence: Arc<SessionPresence>, give_up: Moment, reply: oneshot::Sender<Result<()>> },
     /// Acquire locks. The session is kept alive by this until it is answered.
     Acquire {
         claim: ClaimKey,
@@ -97,7 +98,7 @@ pub(crate) enum Request {
         reply: oneshot::Sender<Result<Attempt>>,
     },
     /// Release what is held.
-    Release { session: Arc<str>, claim: ClaimKey, give_up: Moment, reply: oneshot::Sender<Result<()>> },
+    Release { session: SessionId, claim: ClaimKey, give_up: Moment, reply: oneshot::Sender<Result<()>> },
     /// Close all sessions, end all watches, and stop.
     ShutDown { give_up: Moment, reply: oneshot::Sender<Result<()>> },
 }
@@ -106,9 +107,9 @@ pub(crate) enum Request {
 #[derive(Debug)]
 pub(crate) enum Note {
     /// Nobody has a handle to the session any more.
-    SessionDropped { session: Arc<str>, presence: Arc<SessionPresence> },
+    SessionDropped { session: SessionId, presence: Arc<SessionPresence> },
     /// Nobody wants the claim any more, wherever it stands.
-    ClaimDropped { session: Arc<str>, claim: ClaimKey },
+    ClaimDropped { session: SessionId, claim: ClaimKey },
     /// A watch begins.
     WatchStarted {
         watch: WatchKey,

@@ -33,6 +33,8 @@ const OVERLAP: Duration = Duration::from_secs(5);
 const COMMANDS_PER_MESSAGE: usize = 1000;
 /// After so many messages from the server something else has its turn.
 const MESSAGES_PER_TURN: usize = 64;
+/// At most so many requests, and those that came meanwhile, are taken in at once.
+const REQUESTS_PER_TURN: usize = 256;
 /// The timers of the runtime stop in suspend: after so long the clock is looked at whatever they say.
 const LONGEST_NAP: Duration = Duration::from_secs(1);
 /// How long sessions may take to be closed after the last handle to the client is gone.
@@ -81,6 +83,7 @@ pub(crate) async fn run(endpoints: Vec<Endpoint>, options: ClientOptions, inbox:
     };
     task.start_dialling();
     let mut has_handles = true;
+    let mut asked = Vec::new();
     loop {
         // First what has come already: an answer that is here is not overdue.
         task.receive_what_is_there();
@@ -93,18 +96,18 @@ pub(crate) async fn run(endpoints: Vec<Endpoint>, options: ClientOptions, inbox:
         }
         let nap = task.nap(now);
         tokio::select! {
-            request = requests.recv(), if has_handles && task.engine.has_room() => match request {
-                Some(request) => {
+            count = requests.recv_many(&mut asked, REQUESTS_PER_TURN), if has_handles && task.engine.has_room() => match count {
+                1.. => {
                     // Those who were answered by the same message ask for the next thing at the same time: what they ask
                     // for goes out in the same message too.
                     yield_now().await;
+                    requests.recv_many(&mut asked, REQUESTS_PER_TURN).now_or_never();
                     let now = clock::now();
-                    task.engine.request(request, now);
-                    while task.engine.has_room() && let Ok(request) = requests.try_recv() {
+                    for request in asked.drain(..) {
                         task.engine.request(request, now);
                     }
                 }
-                None => {
+                0 => {
                     has_handles = false;
                     let now = clock::now();
                     while let Ok(note) = notes.try_recv() {

@@ -148,13 +148,16 @@ pub async fn closed_loop<U: User>(
 /// One user's work. Turns that end while it counts are told, and that the first one has ended, or that none will.
 async fn work<U: User>(mut user: U, phase: Arc<AtomicU8>, first: Arc<Notify>) -> anyhow::Result<(U, Vec<Duration>)> {
     let mut times = Vec::new();
+    // A turn begins when the one before it ends: so one look at the clock is enough for both.
+    let mut start = Instant::now();
     loop {
-        let start = Instant::now();
         if let Err(error) = user.turn().await {
             first.notify_one();
             return Err(error);
         }
-        let took = start.elapsed();
+        let end = Instant::now();
+        let took = end - start;
+        start = end;
         match phase.load(Ordering::Relaxed) {
             WARMING_UP => {}
             COUNTING => {

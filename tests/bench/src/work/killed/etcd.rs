@@ -1,9 +1,12 @@
 //! Killed clients of etcd, who locked by its Lock service.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
+use futures::StreamExt;
 use futures::future::try_join_all;
+use futures::stream::FuturesUnordered;
 
 use super::kill::{Heir, Since, kill};
 use super::name;
@@ -18,6 +21,11 @@ const TTL: u64 = 2_000;
 
 /// How long the leases of those who wait live, in seconds: longer than any measurement.
 const LONG_TTL: i64 = 600;
+
+/// After so long without an answer a waiter asks once more. Now and then a call of etcd's Lock service (3.4) does not end, though
+/// by etcd's keys the one who waits has the lock: asking again tells. The first call goes on, since to end it would be to give
+/// the lock up.
+const ANSWERED: Duration = Duration::from_secs(5);
 
 /// By leases.
 pub fn candidate() -> Candidate {
@@ -58,6 +66,13 @@ struct Waiter {
 
 impl Heir for Waiter {
     async fn acquire(&mut self) -> anyhow::Result<()> {
-        self.connection.lock(&self.name, self.lease).await.map(drop)
+        let mut asked = FuturesUnordered::new();
+        loop {
+            let (mut connection, name, lease) = (self.connection.clone(), self.name.as_str(), self.lease);
+            asked.push(async move { connection.lock(name, lease).await });
+            if let Ok(Some(locked)) = tokio::time::timeout(ANSWERED, asked.next()).await {
+                return locked.map(drop);
+            }
+        }
     }
 }
