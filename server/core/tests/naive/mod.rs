@@ -1,11 +1,12 @@
 //! The naive model: sessions and claims in flat lists. After each change whoever may be served is served, one by one.
 
+mod handoff;
+mod view;
+
 use std::collections::BTreeMap;
 
-use tenure_core::{AskedMode, Claim, ClaimState, Command, Handoff, Mode, Outcome, Rejection, Table};
-
-type Holders = BTreeMap<String, Vec<String>>;
-type Waiters = BTreeMap<String, Vec<String>>;
+use tenure_core::{AskedMode, Claim, Command, Mode};
+pub use view::{holders_of, kind_of, pending_of, waiters_of};
 
 /// The kind of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -248,27 +249,6 @@ impl Naive {
 }
 
 impl Naive {
-    /// Learns the labels that the table gave.
-    pub fn learn(&mut self, table: &Table) {
-        self.opened = self
-            .sessions
-            .keys()
-            .map(|id| (id.clone(), table.session(id).expect("a session that the model has open").opened.0))
-            .collect();
-        for stake in &mut self.stakes {
-            let lingering = matches!(stake.stand, Stand::Lingering(_));
-            let same = |claim: &&Claim| {
-                *claim.spec.session == *stake.session
-                    && names_of(claim) == stake.names
-                    && (!lingering || stake.id == 0 || claim.id.0 == stake.id)
-                    && matches!(claim.state, ClaimState::Lingering { .. }) == lingering
-            };
-            let claim = table.claims().find(same).expect("a claim that the model has");
-            stake.id = claim.id.0;
-            stake.token = claim.token().map_or(0, |token| token.0);
-        }
-    }
-
     fn acquire(&mut self, session: &str, home: Option<u64>, stake: Stake, queue: bool) -> Kind {
         let own = |other: &&Stake| other.session == session && !matches!(other.stand, Stand::Lingering(_));
         let overlaps = |other: &&Stake| other.names.iter().any(|name| stake.names.contains(name));
@@ -399,132 +379,10 @@ impl Naive {
         let own = |stake: &&Stake| stake.session == session && !matches!(stake.stand, Stand::Lingering(_));
         self.stakes.iter().filter(own).find(|stake| stake.names == names).map(|stake| stake.mode)
     }
-
-    /// Hands a hold over to the stake that is named, if that still can be, or to the best.
-    fn hand_over(&mut self, place: usize, named: u64) {
-        let next = self
-            .place_of(named)
-            .filter(|next| self.stakes[*next].stand == Stand::Waiting && self.fits(*next, Some(place)));
-        match next.or_else(|| self.best_after(place)) {
-            Some(next) => {
-                self.stakes[next].stand = Stand::Held;
-                self.stakes.remove(place);
-                self.serve();
-            }
-            None => self.end(place),
-        }
-    }
-
-    fn best_after(&self, place: usize) -> Option<usize> {
-        let can = |next: &usize| self.meet(place, *next) && self.can_be_served(*next, Some(place));
-        (0..self.stakes.len()).filter(can).min_by_key(|next| (-self.stakes[*next].priority, *next))
-    }
-
-    fn transfer(&mut self, name: &str, token: Option<u64>, to: Option<&str>, by: &Handoff) -> Kind {
-        let named = |stake: &Stake| stake.names.iter().any(|held| held == name);
-        let holders: Vec<usize> = (0..self.stakes.len())
-            .filter(|place| {
-                let stake = &self.stakes[*place];
-                stake.stand == Stand::Held && named(stake) && token.is_none_or(|token| token == stake.token)
-            })
-            .collect();
-        let [place] = holders[..] else { return Kind::Rejected };
-        let right = match by {
-            Handoff::ByHolder { session } => *self.stakes[place].session == **session,
-            Handoff::ByOperator { .. } => true,
-        };
-        if self.stakes[place].lingers || !right {
-            return Kind::Rejected;
-        }
-        let next = match to {
-            Some(session) => (0..self.stakes.len()).find(|next| {
-                let stake = &self.stakes[*next];
-                stake.session == session
-                    && stake.stand == Stand::Waiting
-                    && named(stake)
-                    && self.fits(*next, Some(place))
-            }),
-            None => self.best_after(place),
-        };
-        let Some(next) = next else { return Kind::Rejected };
-        let target = if to.is_some() { self.stakes[next].id } else { 0 };
-        match (by, self.stakes[place].pending) {
-            (Handoff::ByHolder { .. }, _) => {
-                self.hand_over(place, target);
-                Kind::Transferred
-            }
-            (_, Some(pending)) if pending != target => Kind::Rejected,
-            _ => {
-                self.stakes[place].pending = Some(target);
-                Kind::Transferring
-            }
-        }
-    }
-
-    fn preempt(&mut self, next: usize) {
-        let name = self.stakes[next].names[0].clone();
-        let has =
-            |place: &usize| self.stakes[*place].stand != Stand::Waiting && self.stakes[*place].names.contains(&name);
-        let holders: Vec<usize> = (0..self.stakes.len()).filter(has).collect();
-        let [place] = holders[..] else { return };
-        let holder = &self.stakes[place];
-        let worse = holder.priority < self.stakes[next].priority
-            && holder.mode == Mode::Exclusive
-            && self.stakes[next].mode == Mode::Exclusive
-            && holder.stand == Stand::Held
-            && !holder.lingers
-            && holder.pending.is_none();
-        if worse && self.can_be_served(next, Some(place)) {
-            self.stakes[place].pending = Some(self.stakes[next].id);
-        }
-    }
-
-    pub fn holders(&self) -> Holders {
-        let held = self.stakes.iter().filter(|stake| stake.stand != Stand::Waiting);
-        gather(held.flat_map(|stake| stake.names.iter().map(|name| (name.clone(), stake.session.clone()))))
-    }
-
-    /// Who was asked to hand over, and to whom.
-    pub fn pending(&self) -> BTreeMap<u64, u64> {
-        let asked = self.stakes.iter().filter(|stake| stake.stand == Stand::Held);
-        asked.filter_map(|stake| Some((stake.id, stake.pending?))).collect()
-    }
-
-    pub fn waiters(&self) -> Waiters {
-        let mut waiting: Vec<&Stake> = self.stakes.iter().filter(|stake| stake.stand == Stand::Waiting).collect();
-        waiting.sort_by_key(|stake| -stake.priority);
-        let mut waiters = Waiters::new();
-        for stake in waiting {
-            for name in &stake.names {
-                waiters.entry(name.clone()).or_default().push(stake.session.clone());
-            }
-        }
-        waiters
-    }
 }
 
 fn names_of(claim: &Claim) -> Vec<String> {
     claim.spec.names.iter().map(ToString::to_string).collect()
-}
-
-pub fn holders_of(table: &Table) -> Holders {
-    let held = |claim: &&Claim| claim.state != ClaimState::Waiting;
-    let claims = table.claims().filter(held);
-    gather(claims.flat_map(|claim| names_of(claim).into_iter().map(|name| (name, claim.spec.session.to_string()))))
-}
-
-fn gather(holds: impl Iterator<Item = (String, String)>) -> Holders {
-    let mut holders = Holders::new();
-    for (name, session) in holds {
-        holders.entry(name).or_default().push(session);
-    }
-    holders.values_mut().for_each(|sessions| sessions.sort());
-    holders
-}
-
-pub fn pending_of(table: &Table) -> BTreeMap<u64, u64> {
-    let claims = table.claims().filter_map(|claim| Some((claim.id.0, claim.transfer.as_deref()?)));
-    claims.map(|(id, transfer)| (id, transfer.to.map_or(0, |to| to.0))).collect()
 }
 
 fn same_mode(asked: AskedMode, mode: Mode) -> bool {
@@ -532,31 +390,5 @@ fn same_mode(asked: AskedMode, mode: Mode) -> bool {
         (AskedMode::Exclusive, Mode::Exclusive) | (AskedMode::Shared, Mode::Shared) => true,
         (AskedMode::Permits { permits, .. }, _) => permits == mode.permits(),
         _ => false,
-    }
-}
-
-pub fn waiters_of(table: &Table) -> Waiters {
-    let mut waiters = Waiters::new();
-    for (name, lock) in table.locks_after("", None) {
-        for rank in lock.waiters() {
-            let claim = table.claim(rank.1).expect("a waiter is a claim");
-            waiters.entry(name.to_string()).or_default().push(claim.spec.session.to_string());
-        }
-    }
-    waiters
-}
-
-pub fn kind_of(outcome: &Result<Outcome, Rejection>) -> Kind {
-    match outcome {
-        Ok(Outcome::Open { .. }) => Kind::Open,
-        Ok(Outcome::Held { .. }) => Kind::Held,
-        Ok(Outcome::Waiting { .. }) => Kind::Waiting,
-        Ok(Outcome::Busy { .. }) => Kind::Busy,
-        Ok(Outcome::Evicted(claims)) => Kind::Evicted(claims.len()),
-        Ok(Outcome::Transferring { .. }) => Kind::Transferring,
-        Ok(Outcome::Transferred { .. }) => Kind::Transferred,
-        Ok(Outcome::Updated(_)) => Kind::Updated,
-        Ok(Outcome::Done | Outcome::Group(_)) => Kind::Done,
-        Err(_) => Kind::Rejected,
     }
 }

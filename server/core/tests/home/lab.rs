@@ -1,0 +1,90 @@
+//! A table and the home of its sessions, with time passed in.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_core::{Command, EndReason, Home, Opening, Outcome, Recorded, ServerId, StreamId, Table, Text, Tick};
+
+pub const ME: ServerId = ServerId(1);
+pub const OTHER: ServerId = ServerId(2);
+pub const TTL: Duration = Duration::from_secs(10);
+pub const GRACE: Duration = Duration::from_secs(2);
+pub const STREAM: StreamId = StreamId(1);
+pub const OTHER_STREAM: StreamId = StreamId(2);
+
+pub const fn at(seconds: u64) -> Tick {
+    Duration::from_secs(seconds)
+}
+
+pub struct Lab {
+    pub table: Table,
+    pub home: Home,
+}
+
+impl Lab {
+    pub fn new() -> Self {
+        Self { table: Table::default(), home: Home::new(ME, Duration::from_secs(5)) }
+    }
+
+    pub fn ask(&mut self, command: Command, now: Tick) -> Outcome {
+        let mut events: Vec<Recorded> = Vec::new();
+        let outcome = self.table.decide(command, &mut events).expect("allowed");
+        self.table.commit();
+        for recorded in &events {
+            self.home.observe(recorded, &self.table, now);
+        }
+        outcome
+    }
+
+    pub fn open(&mut self, session: &str, home: ServerId, now: Tick) {
+        self.open_with(session, TTL, None, home, now);
+    }
+
+    pub fn open_with(&mut self, session: &str, ttl: Duration, grace: Option<Duration>, home: ServerId, now: Tick) {
+        let (owner, metadata) = (Text::from(""), Arc::new(BTreeMap::new()));
+        let opening = Opening { ttl, disconnect_grace: grace, owner, metadata };
+        self.ask(Command::OpenSession { session: session.into(), opening, home }, now);
+    }
+
+    /// Opens a session with a disconnect grace, attached to a stream.
+    pub fn open_on(&mut self, session: &str, stream: StreamId, now: Tick) {
+        self.open_with(session, TTL, Some(GRACE), ME, now);
+        assert_eq!(self.home.attach(&session.into(), stream, now), Ok(None));
+    }
+
+    pub fn acquire(&mut self, session: &str, min_hold: Duration, now: Tick) -> Outcome {
+        let command = Command::Acquire {
+            session: session.into(),
+            opening: None,
+            home: self.table.session(session).expect("open").spec.home,
+            names: vec!["a".into()].into(),
+            mode: tenure_core::AskedMode::Exclusive,
+            queue: true,
+            priority: 0,
+            metadata: Arc::new(BTreeMap::new()),
+            min_hold,
+        };
+        self.ask(command, now)
+    }
+
+    /// The sessions whose end is due, which are ended, and why.
+    pub fn end(&mut self, now: Tick) -> Vec<(String, EndReason)> {
+        let due = self.home.due(now);
+        let mut ended = Vec::new();
+        for command in due {
+            if let Command::EndSession { session, reason, .. } = &command {
+                ended.push((session.to_string(), *reason));
+            }
+            self.ask(command, now);
+        }
+        ended
+    }
+
+    /// The sessions whose TTL has passed, which are ended.
+    pub fn expire(&mut self, now: Tick) -> Vec<String> {
+        let ended = self.end(now);
+        assert!(ended.iter().all(|(_, reason)| *reason == EndReason::Expired), "{ended:?}");
+        ended.into_iter().map(|(session, _)| session).collect()
+    }
+}

@@ -1,0 +1,102 @@
+//! What is to be the same in the model and in a table.
+
+use std::collections::BTreeMap;
+
+use tenure_core::{Claim, ClaimState, Outcome, Rejection, Table};
+
+use super::{Kind, Naive, Stake, Stand, names_of};
+
+pub type Holders = BTreeMap<String, Vec<String>>;
+pub type Waiters = BTreeMap<String, Vec<String>>;
+
+impl Naive {
+    /// Learns the labels that the table gave.
+    pub fn learn(&mut self, table: &Table) {
+        self.opened = self
+            .sessions
+            .keys()
+            .map(|id| (id.clone(), table.session(id).expect("a session that the model has open").opened.0))
+            .collect();
+        for stake in &mut self.stakes {
+            let lingering = matches!(stake.stand, Stand::Lingering(_));
+            let same = |claim: &&Claim| {
+                *claim.spec.session == *stake.session
+                    && names_of(claim) == stake.names
+                    && (!lingering || stake.id == 0 || claim.id.0 == stake.id)
+                    && matches!(claim.state, ClaimState::Lingering { .. }) == lingering
+            };
+            let claim = table.claims().find(same).expect("a claim that the model has");
+            stake.id = claim.id.0;
+            stake.token = claim.token().map_or(0, |token| token.0);
+        }
+    }
+
+    pub fn holders(&self) -> Holders {
+        let held = self.stakes.iter().filter(|stake| stake.stand != Stand::Waiting);
+        gather(held.flat_map(|stake| stake.names.iter().map(|name| (name.clone(), stake.session.clone()))))
+    }
+
+    /// Who was asked to hand over, and to whom.
+    pub fn pending(&self) -> BTreeMap<u64, u64> {
+        let asked = self.stakes.iter().filter(|stake| stake.stand == Stand::Held);
+        asked.filter_map(|stake| Some((stake.id, stake.pending?))).collect()
+    }
+
+    pub fn waiters(&self) -> Waiters {
+        let mut waiting: Vec<&Stake> = self.stakes.iter().filter(|stake| stake.stand == Stand::Waiting).collect();
+        waiting.sort_by_key(|stake| -stake.priority);
+        let mut waiters = Waiters::new();
+        for stake in waiting {
+            for name in &stake.names {
+                waiters.entry(name.clone()).or_default().push(stake.session.clone());
+            }
+        }
+        waiters
+    }
+}
+
+pub fn holders_of(table: &Table) -> Holders {
+    let held = |claim: &&Claim| claim.state != ClaimState::Waiting;
+    let claims = table.claims().filter(held);
+    gather(claims.flat_map(|claim| names_of(claim).into_iter().map(|name| (name, claim.spec.session.to_string()))))
+}
+
+fn gather(holds: impl Iterator<Item = (String, String)>) -> Holders {
+    let mut holders = Holders::new();
+    for (name, session) in holds {
+        holders.entry(name).or_default().push(session);
+    }
+    holders.values_mut().for_each(|sessions| sessions.sort());
+    holders
+}
+
+pub fn pending_of(table: &Table) -> BTreeMap<u64, u64> {
+    let claims = table.claims().filter_map(|claim| Some((claim.id.0, claim.transfer.as_deref()?)));
+    claims.map(|(id, transfer)| (id, transfer.to.map_or(0, |to| to.0))).collect()
+}
+
+pub fn waiters_of(table: &Table) -> Waiters {
+    let mut waiters = Waiters::new();
+    for (name, lock) in table.locks_after("", None) {
+        for rank in lock.waiters() {
+            let claim = table.claim(rank.1).expect("a waiter is a claim");
+            waiters.entry(name.to_string()).or_default().push(claim.spec.session.to_string());
+        }
+    }
+    waiters
+}
+
+pub fn kind_of(outcome: &Result<Outcome, Rejection>) -> Kind {
+    match outcome {
+        Ok(Outcome::Open { .. }) => Kind::Open,
+        Ok(Outcome::Held { .. }) => Kind::Held,
+        Ok(Outcome::Waiting { .. }) => Kind::Waiting,
+        Ok(Outcome::Busy { .. }) => Kind::Busy,
+        Ok(Outcome::Evicted(claims)) => Kind::Evicted(claims.len()),
+        Ok(Outcome::Transferring { .. }) => Kind::Transferring,
+        Ok(Outcome::Transferred { .. }) => Kind::Transferred,
+        Ok(Outcome::Updated(_)) => Kind::Updated,
+        Ok(Outcome::Done | Outcome::Group(_)) => Kind::Done,
+        Err(_) => Kind::Rejected,
+    }
+}
