@@ -12,7 +12,7 @@ use tenure_server::node::NodeOptions;
 use tenure_server::server::{Server, ServerOptions};
 use tenure_server::service::TtlBounds;
 use tenure_server::store::MemoryDatabase;
-use tonic::transport::Channel;
+use tonic::transport::{Channel, Endpoint};
 use tonic::{IntoRequest, Status};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
@@ -22,6 +22,9 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long these servers keep a claim that nobody attends to: long enough for a retry on a busy machine.
 pub const REATTACH: Duration = Duration::from_secs(1);
+
+/// What a narrow caller is sent before it reads, in bytes: HTTP/2's default.
+const WINDOW: u32 = 65_535;
 
 pub struct Cluster {
     pub database: MemoryDatabase,
@@ -57,9 +60,17 @@ impl Cluster {
 
     /// A connection of its own to a server.
     pub async fn caller(&self, number: usize) -> Caller {
-        let url = format!("http://{}", self.servers[number].grpc_address());
-        let channel = Channel::from_shared(url).expect("a URL").connect().await.expect("connected");
-        Caller { channel }
+        Caller { channel: self.endpoint(number).connect().await.expect("connected") }
+    }
+
+    /// One that is sent little as long as it reads nothing.
+    pub async fn narrow_caller(&self, number: usize) -> Caller {
+        let endpoint = self.endpoint(number).initial_stream_window_size(WINDOW).initial_connection_window_size(WINDOW);
+        Caller { channel: endpoint.connect().await.expect("connected") }
+    }
+
+    fn endpoint(&self, number: usize) -> Endpoint {
+        Channel::from_shared(format!("http://{}", self.servers[number].grpc_address())).expect("a URL")
     }
 
     /// The tokens that a session was ever granted.

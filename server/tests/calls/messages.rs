@@ -33,8 +33,13 @@ async fn who_sends_no_more_still_hears_what_they_have_asked_for() {
     let mut talk = Talk::begin(&caller, &["default"]).await;
     let look = GetLockRequest { name: "a".to_owned(), ..GetLockRequest::default() };
     talk.say((10..20).map(|id| (id, Kind::GetLock(look.clone())))).await;
+    let hold = cluster.database.hold_appends();
+    talk.say([(20, acquire("", "a")), (21, acquire("", "b"))]).await;
     talk.hang_up();
-    let answers = talk.answers(10..20).await;
+    hold.reached().await;
+    drop(hold);
+    let mut answers = talk.answers(10..22).await;
+    assert!(answers.split_off(&20).values().all(|answer| token(answer) > 0));
     assert!(answers.values().all(|answer| matches!(answer, Answered::GetLock(_))), "{answers:?}");
 }
 

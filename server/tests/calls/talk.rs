@@ -1,12 +1,14 @@
 //! A client's end of a stream.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use tenure_proto::v1::answer::Kind as Answered;
 use tenure_proto::v1::client_service_client::ClientServiceClient;
 use tenure_proto::v1::command::Kind;
-use tenure_proto::v1::{AcquireRequest, Command, OpenSessionRequest, ReleaseRequest, StreamRequest, StreamResponse};
+use tenure_proto::v1::{
+    AcquireRequest, Answer, Command, OpenSessionRequest, ReleaseRequest, StreamRequest, StreamResponse,
+};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Status, Streaming};
@@ -16,6 +18,8 @@ use crate::cluster::{Caller, within};
 pub struct Talk {
     requests: mpsc::Sender<StreamRequest>,
     responses: Streaming<StreamResponse>,
+    /// Those of the last message that were not asked for yet.
+    told: VecDeque<Answer>,
 }
 
 impl Talk {
@@ -24,7 +28,7 @@ impl Talk {
         let (requests, outgoing) = mpsc::channel(8);
         let mut client = ClientServiceClient::new(caller.channel.clone());
         let responses = within(client.stream(ReceiverStream::new(outgoing))).await.expect("a stream").into_inner();
-        let mut talk = Self { requests, responses };
+        let mut talk = Self { requests, responses, told: VecDeque::new() };
         for (number, namespace) in (1..).zip(namespaces) {
             let open = OpenSessionRequest {
                 namespace: (*namespace).to_owned(),
@@ -54,14 +58,23 @@ impl Talk {
         let mut missing: Vec<u64> = ids.into_iter().collect();
         let mut answers = BTreeMap::new();
         while !missing.is_empty() {
-            let response = within(self.responses.message()).await.expect("no error").expect("not the end");
-            for answer in response.answers {
-                assert!(missing.contains(&answer.id), "unasked: {answer:?}");
-                missing.retain(|id| *id != answer.id);
-                answers.insert(answer.id, answer.kind.expect("a kind"));
-            }
+            let (id, kind) = self.next().await;
+            assert!(missing.contains(&id), "unasked: {id}: {kind:?}");
+            missing.retain(|other| *other != id);
+            answers.insert(id, kind);
         }
         answers
+    }
+
+    /// Waits for the next answer.
+    pub async fn next(&mut self) -> (u64, Answered) {
+        loop {
+            if let Some(answer) = self.told.pop_front() {
+                return (answer.id, answer.kind.expect("a kind"));
+            }
+            let response = within(self.responses.message()).await.expect("no error").expect("not the end");
+            self.told.extend(response.answers);
+        }
     }
 
     /// Waits for the end of the stream.

@@ -66,6 +66,8 @@ struct Connection {
     /// on another one.
     under_way: HashMap<u64, Doing>,
     replies: (Replies, mpsc::Receiver<Reply>),
+    /// What watches say. There may be no end of that, so it waits for all else.
+    watched: (Replies, mpsc::Receiver<Reply>),
     outcomes: (Outcomes, mpsc::UnboundedReceiver<Decisions>),
     /// How many commands have been handed to sequencers.
     count: u64,
@@ -96,6 +98,7 @@ impl Connection {
             namespaces: HashMap::default(),
             under_way: HashMap::default(),
             replies: mpsc::channel(REPLIES),
+            watched: mpsc::channel(REPLIES),
             outcomes: mpsc::unbounded_channel(),
             count: 0,
             received: Instant::now(),
@@ -127,10 +130,15 @@ impl Connection {
                             self.end = StreamEnd::Closed;
                             return problem.into();
                         }
+                        // So that a client that never pauses is told something, too.
+                        if let Ok(reply) = self.watched.1.try_recv() {
+                            self.pass_on(reply);
+                        }
                     }
                     Some(Err(status)) => return status,
                     None => break,
                 },
+                Some(reply) = self.watched.1.recv() => self.pass_on(reply),
             }
             self.outbox.has_room().await;
         }
@@ -149,15 +157,30 @@ impl Connection {
         }
     }
 
-    /// The client sends no more: its sessions are without a stream. It still hears what it has asked for.
+    /// The client sends no more. It hears what has been decided meanwhile; then its sessions are without a stream, and it still
+    /// hears what it waits for.
     async fn hang_up(&mut self) {
+        let mut look = tokio::time::interval(LOOK);
+        while self.under_way.values().any(|doing| matches!(doing, Doing::Direct(_))) {
+            tokio::select! {
+                Some(decided) = self.outcomes.1.recv() => self.tell(decided),
+                now = look.tick() => self.refuse_overdue(now),
+            }
+            self.outbox.has_room().await;
+        }
         self.detach();
-        // What is granted from now on, nobody receives.
-        self.outcomes = mpsc::unbounded_channel();
-        let (replies, mut left) = std::mem::replace(&mut self.replies, mpsc::channel(1));
-        drop(replies);
-        while let Some(reply) = left.recv().await {
-            self.pass_on(reply);
+        let [mut replies, mut watched] = [&mut self.replies, &mut self.watched].map(|channel| {
+            let (sender, left) = std::mem::replace(channel, mpsc::channel(1));
+            drop(sender);
+            left
+        });
+        loop {
+            tokio::select! {
+                biased;
+                Some(reply) = replies.recv() => self.pass_on(reply),
+                Some(reply) = watched.recv() => self.pass_on(reply),
+                else => break,
+            }
             self.outbox.has_room().await;
         }
     }
@@ -173,6 +196,7 @@ impl Connection {
                 Some(reply) = self.replies.1.recv() => self.pass_on(reply),
                 Some(decided) = self.outcomes.1.recv() => self.tell(decided),
                 Some(notice) = self.told.recv() => self.send(0, notice_of(*notice)),
+                Some(reply) = self.watched.1.recv() => self.pass_on(reply),
                 request = requests.next() => match request {
                     Some(Ok(request)) => if self.take(request).await.is_err() { break },
                     Some(Err(_)) | None => break,
@@ -269,7 +293,8 @@ impl Connection {
     }
 
     fn spawn(&self, id: u64, cancel: CancellationToken, job: Job) {
-        let replies = self.replies.0.clone();
+        let (replies, _) = if matches!(job, Job::Command(Commanded::Watch(_))) { &self.watched } else { &self.replies };
+        let replies = replies.clone();
         let task = Task { api: self.api.clone(), stream: self.id, id, replies: replies.clone(), cancel };
         tokio::spawn(async move {
             let answer = task.run(job).await;
