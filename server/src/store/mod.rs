@@ -15,6 +15,7 @@ mod pool;
 mod postgres;
 mod postgres_copy;
 mod postgres_hints;
+mod prepared;
 mod rows;
 mod sql_store;
 mod sqlite;

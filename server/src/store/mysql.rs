@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::TryStreamExt;
-use sqlx::mysql::{MySql, MySqlArguments, MySqlConnectOptions, MySqlConnection, MySqlDatabaseError, MySqlRow};
-use sqlx::query::Query;
+use sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlDatabaseError, MySqlRow};
 use sqlx::{ConnectOptions, Executor, Row as _, TypeInfo, ValueRef};
 use tokio::time::timeout;
 
@@ -16,6 +15,7 @@ use super::hosts::Host;
 use super::literal::{self, with_literals};
 use super::migrations;
 use super::options::{OpenError, StoreOptions};
+use super::prepared::prepared;
 
 /// What this file's statements are for one kind of server.
 struct Flavour {
@@ -257,16 +257,6 @@ impl Connector for MySqlHost {
 struct MySqlDatabase {
     inner: MySqlConnection,
     flavour: &'static Flavour,
-}
-
-type Prepared<'q> = Query<'q, MySql, MySqlArguments>;
-
-fn prepared<'q>(sql: &'static str, args: &[Arg<'q>]) -> Prepared<'q> {
-    args.iter().fold(sqlx::query(sql), |query, arg| match arg {
-        Arg::Null => query.bind(None::<i64>),
-        Arg::Int(value) => query.bind(*value),
-        Arg::Text(value) => query.bind(*value),
-    })
 }
 
 #[async_trait]

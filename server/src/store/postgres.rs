@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::TryStreamExt;
-use sqlx::postgres::{PgArguments, PgConnectOptions, PgConnection, PgDatabaseError, PgRow, PgSeverity, Postgres};
-use sqlx::query::Query;
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgDatabaseError, PgRow, PgSeverity};
 use sqlx::{ConnectOptions, Executor, Row as _, TypeInfo, ValueRef};
 use tokio::time::timeout;
 
@@ -16,6 +15,7 @@ use super::literal::with_literals;
 use super::migrations;
 use super::options::{OpenError, StoreOptions};
 use super::postgres_copy::{copy, lines};
+use super::prepared::prepared;
 
 /// The channel on which servers tell each other that they have appended.
 pub(super) const CHANNEL: &str = "tenure";
@@ -339,16 +339,6 @@ struct PostgresDatabase {
     /// If not, arguments are written into the statements: a statement that is prepared in one transaction may be sought by
     /// the next in another session.
     prepared_statements: bool,
-}
-
-type Prepared<'q> = Query<'q, Postgres, PgArguments>;
-
-fn prepared<'q>(sql: &'static str, args: &[Arg<'q>]) -> Prepared<'q> {
-    args.iter().fold(sqlx::query(sql), |query, arg| match arg {
-        Arg::Null => query.bind(None::<i64>),
-        Arg::Int(value) => query.bind(*value),
-        Arg::Text(value) => query.bind(*value),
-    })
 }
 
 #[async_trait]

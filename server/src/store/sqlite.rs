@@ -6,16 +6,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use sqlx::query::Query;
-use sqlx::sqlite::{
-    Sqlite, SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteRow, SqliteSynchronous,
-};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteRow, SqliteSynchronous};
 use sqlx::{ConnectOptions, Executor, Row as _, TypeInfo, ValueRef};
 use tokio::time::timeout;
 
 use super::answers::rows_met;
 use super::connection::{Append, Arg, Cell, Connection, Connector, Each, Failure, HeadMove, Row, Statements, Table};
 use super::options::{OpenError, StoreOptions};
+use super::prepared::prepared;
 use super::{migrations, page};
 
 /// The file is the database: one that was put back from a copy shows it by its revision only.
@@ -182,16 +180,6 @@ impl Connector for SqliteConnector {
 struct SqliteDatabase {
     inner: SqliteConnection,
     _lock: Arc<File>,
-}
-
-type Prepared<'q> = Query<'q, Sqlite, SqliteArguments<'q>>;
-
-fn prepared<'q>(sql: &'q str, args: &[Arg<'q>]) -> Prepared<'q> {
-    args.iter().fold(sqlx::query(sql), |query, arg| match arg {
-        Arg::Null => query.bind(None::<i64>),
-        Arg::Int(value) => query.bind(*value),
-        Arg::Text(value) => query.bind(*value),
-    })
 }
 
 #[async_trait]
