@@ -16,6 +16,7 @@ mod work;
 
 use std::sync::Arc;
 
+use futures::channel::mpsc::UnboundedSender;
 use tenure_core::{
     ClaimSpec, Command, EndReason, NotKept, Outcome, Rejection, Renewals, Revision, ServerId, StreamId, Table, Text,
 };
@@ -82,8 +83,9 @@ pub struct Decisions {
     pub told: Vec<(Tag, Told)>,
 }
 
-/// Where a stream takes the decisions on its commands. Unbounded, since a stream bounds what it has under way.
-pub type Outcomes = mpsc::UnboundedSender<Decisions>;
+/// Where a stream takes the decisions on its commands. Unbounded, since a stream bounds what it has under way; and without
+/// room that is kept for them, since most streams are quiet.
+pub type Outcomes = UnboundedSender<Decisions>;
 
 type Reply = oneshot::Sender<Told>;
 type Reader = Box<dyn FnOnce(Result<&Table, Refusal>) + Send>;

@@ -66,7 +66,7 @@ impl Tellings {
     /// Tells the streams.
     pub(super) fn send(self, namespace: &Text) {
         for (outcomes, told) in self.0 {
-            let _ = outcomes.send(Decisions { namespace: namespace.clone(), told });
+            let _ = outcomes.unbounded_send(Decisions { namespace: namespace.clone(), told });
         }
     }
 }
@@ -145,7 +145,7 @@ impl Request {
             Self::DecideAll { commands, outcomes } => {
                 let told = commands.into_iter().map(|(tag, _)| (tag, Err(refusal.clone())));
                 let decisions = Decisions { namespace: namespace.clone(), told: told.collect() };
-                drop(outcomes.send(decisions));
+                drop(outcomes.unbounded_send(decisions));
             }
             Self::Read(reader) => reader(Err(refusal.clone())),
             // Who passed it sees that it is let go.

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use foldhash::HashMap;
 use futures::StreamExt;
+use futures::channel::mpsc::{UnboundedReceiver, unbounded};
 use tenure_core::StreamId;
 use tenure_proto::v1;
 use tenure_proto::v1::answer::Kind as Answered;
@@ -66,9 +67,9 @@ struct Connection {
     /// on another one.
     under_way: HashMap<u64, Doing>,
     replies: (Replies, mpsc::Receiver<Reply>),
-    /// What watches say. There may be no end of that, so it waits for all else.
-    watched: (Replies, mpsc::Receiver<Reply>),
-    outcomes: (Outcomes, mpsc::UnboundedReceiver<Decisions>),
+    /// What watches say, once there are any. There may be no end of that, so it waits for all else.
+    watched: Option<(Replies, mpsc::Receiver<Reply>)>,
+    outcomes: (Outcomes, UnboundedReceiver<Decisions>),
     /// How many commands have been handed to sequencers.
     count: u64,
     /// When the last message came.
@@ -98,8 +99,8 @@ impl Connection {
             namespaces: HashMap::default(),
             under_way: HashMap::default(),
             replies: mpsc::channel(REPLIES),
-            watched: mpsc::channel(REPLIES),
-            outcomes: mpsc::unbounded_channel(),
+            watched: None,
+            outcomes: unbounded(),
             count: 0,
             received: Instant::now(),
             end: StreamEnd::Disconnect,
@@ -121,28 +122,29 @@ impl Connection {
                     return Box::pin(self.leave(ending, &mut requests)).await.into();
                 }
                 Some(reply) = self.replies.1.recv() => self.pass_on(reply),
-                Some(decided) = self.outcomes.1.recv() => self.tell(decided),
+                Some(decided) = self.outcomes.1.next() => self.tell(decided),
                 Some(notice) = self.told.recv() => self.send(0, notice_of(*notice)),
                 now = look.tick(), if !self.under_way.is_empty() => self.refuse_overdue(now),
                 request = requests.next() => match request {
                     Some(Ok(request)) => {
-                        if let Err(problem) = self.take(request).await {
+                        // In memory of its own, which nothing takes while the stream is quiet.
+                        if let Err(problem) = Box::pin(self.take(request)).await {
                             self.end = StreamEnd::Closed;
                             return problem.into();
                         }
                         // So that a client that never pauses is told something, too.
-                        if let Ok(reply) = self.watched.1.try_recv() {
+                        if let Some(Ok(reply)) = self.watched.as_mut().map(|(_, left)| left.try_recv()) {
                             self.pass_on(reply);
                         }
                     }
                     Some(Err(status)) => return status,
                     None => break,
                 },
-                Some(reply) = self.watched.1.recv() => self.pass_on(reply),
+                Some(reply) = next_of(&mut self.watched) => self.pass_on(reply),
             }
             self.outbox.has_room().await;
         }
-        self.hang_up().await;
+        Box::pin(self.hang_up()).await;
         Status::ok("")
     }
 
@@ -163,22 +165,20 @@ impl Connection {
         let mut look = tokio::time::interval(LOOK);
         while self.under_way.values().any(|doing| matches!(doing, Doing::Direct(_))) {
             tokio::select! {
-                Some(decided) = self.outcomes.1.recv() => self.tell(decided),
+                Some(decided) = self.outcomes.1.next() => self.tell(decided),
                 now = look.tick() => self.refuse_overdue(now),
             }
             self.outbox.has_room().await;
         }
         self.detach();
-        let [mut replies, mut watched] = [&mut self.replies, &mut self.watched].map(|channel| {
-            let (sender, left) = std::mem::replace(channel, mpsc::channel(1));
-            drop(sender);
-            left
-        });
+        let (replies, mut replied) = std::mem::replace(&mut self.replies, mpsc::channel(1));
+        drop(replies);
+        let mut watched = self.watched.take().map(|(_, left)| ((), left));
         loop {
             tokio::select! {
                 biased;
-                Some(reply) = replies.recv() => self.pass_on(reply),
-                Some(reply) = watched.recv() => self.pass_on(reply),
+                Some(reply) = replied.recv() => self.pass_on(reply),
+                Some(reply) = next_of(&mut watched) => self.pass_on(reply),
                 else => break,
             }
             self.outbox.has_room().await;
@@ -194,9 +194,9 @@ impl Connection {
                 () = tokio::time::sleep_until(until) => break,
                 () = self.node_ended.cancelled() => break,
                 Some(reply) = self.replies.1.recv() => self.pass_on(reply),
-                Some(decided) = self.outcomes.1.recv() => self.tell(decided),
+                Some(decided) = self.outcomes.1.next() => self.tell(decided),
                 Some(notice) = self.told.recv() => self.send(0, notice_of(*notice)),
-                Some(reply) = self.watched.1.recv() => self.pass_on(reply),
+                Some(reply) = next_of(&mut self.watched) => self.pass_on(reply),
                 request = requests.next() => match request {
                     Some(Ok(request)) => if self.take(request).await.is_err() { break },
                     Some(Err(_)) | None => break,
@@ -263,6 +263,7 @@ impl Connection {
             Commanded::Release(request) => self.add_release(round, id, request).await,
             // From memory, so it is answered before anything that came later.
             Commanded::KeepAlive(request) => {
+                self.rest();
                 self.keep_alive(request).await.map(|answer| self.send(id, Answered::KeepAlive(answer)))
             }
             kind => self.listen_for(&kind).await.map(|()| {
@@ -286,14 +287,24 @@ impl Connection {
         }
     }
 
+    /// Gives back what its commands took, once the client only renews.
+    fn rest(&mut self) {
+        if self.under_way.is_empty() {
+            self.under_way.shrink_to_fit();
+        }
+    }
+
     fn begin_task(&mut self, id: u64) -> CancellationToken {
         let cancel = CancellationToken::new();
         self.under_way.insert(id, Doing::Task(cancel.clone()));
         cancel
     }
 
-    fn spawn(&self, id: u64, cancel: CancellationToken, job: Job) {
-        let (replies, _) = if matches!(job, Job::Command(Commanded::Watch(_))) { &self.watched } else { &self.replies };
+    fn spawn(&mut self, id: u64, cancel: CancellationToken, job: Job) {
+        let (replies, _) = match job {
+            Job::Command(Commanded::Watch(_)) => self.watched.get_or_insert_with(|| mpsc::channel(REPLIES)),
+            _ => &mut self.replies,
+        };
         let replies = replies.clone();
         let task = Task { api: self.api.clone(), stream: self.id, id, replies: replies.clone(), cancel };
         tokio::spawn(async move {
@@ -349,6 +360,11 @@ impl Drop for Connection {
     fn drop(&mut self) {
         self.detach();
     }
+}
+
+/// The next reply, if there are to be any.
+async fn next_of<S>(channel: &mut Option<(S, mpsc::Receiver<Reply>)>) -> Option<Reply> {
+    channel.as_mut()?.1.recv().await
 }
 
 /// The refusal of a command whose number is in use.
