@@ -16,7 +16,7 @@ CREATE TABLE IF NOT EXISTS batches (
     server BIGINT NOT NULL,    -- who appended it,
     number BIGINT NOT NULL,    -- its number among that server's batches,
     at_ms BIGINT NOT NULL,     -- and that server's clock, in ms since 1970
-    events LONGTEXT NOT NULL,  -- a JSON array; the view "events" spreads it out
+    events LONGBLOB NOT NULL,  -- a JSON array in UTF-8, as bytes, which need no checking; the view "events" spreads it out
     PRIMARY KEY (namespace, revision)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 

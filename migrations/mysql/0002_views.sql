@@ -40,7 +40,7 @@ SELECT
     e.assignments AS assignments,
     coalesce(e.metadata, '{}') AS metadata
 FROM batches AS b, JSON_TABLE(
-    b.events, '$[*]' COLUMNS (
+    CONVERT(b.events USING utf8mb4), '$[*]' COLUMNS (
         revision BIGINT PATH '$.revision',
         event LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.event',
         claim BIGINT PATH '$.claim',

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
+use futures::StreamExt;
+use futures::channel::mpsc::{UnboundedReceiver, unbounded};
 use tenure_core::{AskedMode, Command, Opening, Outcome, Revision, ServerId, Text};
 use tenure_server::clock::BootClock;
 use tenure_server::node::{Node, NodeOptions};
@@ -12,7 +14,6 @@ use tenure_server::presence::Beats;
 use tenure_server::sequencer::{Decisions, Namespace, Outcomes, Tag};
 use tenure_server::store::MemoryDatabase;
 use tokio::runtime::Runtime;
-use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio_util::sync::CancellationToken;
 
 fn main() {
@@ -55,7 +56,7 @@ impl Lab {
             namespace.decide(open).await.expect("opened");
             (namespace, node.id())
         });
-        Self { runtime, namespace, home, outcomes: mpsc::unbounded_channel() }
+        Self { runtime, namespace, home, outcomes: unbounded() }
     }
 
     fn acquire(&self, name: usize) -> Command {
@@ -78,7 +79,7 @@ impl Lab {
         let (namespace, outcomes) = (&self.namespace, &mut self.outcomes);
         let decided = self.runtime.block_on(async {
             namespace.decide_all(commands, &outcomes.0).await.expect("running");
-            outcomes.1.recv().await.expect("running")
+            outcomes.1.next().await.expect("running")
         });
         let mut tokens = Vec::new();
         let mut granted = Vec::new();

@@ -9,6 +9,7 @@ mod literal;
 mod memory;
 mod migrations;
 mod mysql;
+mod mysql_append;
 mod options;
 mod page;
 mod pool;

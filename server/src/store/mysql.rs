@@ -9,11 +9,11 @@ use sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlDatabaseError, MySq
 use sqlx::{ConnectOptions, Executor, Row as _, TypeInfo, ValueRef};
 use tokio::time::timeout;
 
-use super::answers::rows_met;
 use super::connection::{Append, Arg, Cell, Connection, Connector, Each, Failure, HeadMove, Row, Statements, Table};
 use super::hosts::Host;
-use super::literal::{self, with_literals};
+use super::literal;
 use super::migrations;
+use super::mysql_append;
 use super::options::{OpenError, StoreOptions};
 use super::prepared::prepared;
 
@@ -24,18 +24,36 @@ struct Flavour {
     create: &'static str,
     advance: &'static str,
     adopt: &'static str,
+    /// (revision, namespace, previous, namespace, previous, revision, server, number, at_ms, events)
+    advance_at_once: &'static str,
 }
 
-/// All of an append at once. The batch is inserted if the head is where it leads to, and changes nothing if it is there
-/// already. Nothing here asks `ROW_COUNT()`: it is wrong when the client goes away between two of the statements, of which
-/// the server then still executes the rest.
+/// All of an append as one statement, which MariaDB can prepare. It answers once, at the end, so `ROW_COUNT()` can be relied
+/// on even when the client has gone away. The error is [`mysql_append::NOT_THERE`].
+macro_rules! append_at_once {
+    ($head:expr) => {
+        concat!(
+            "BEGIN NOT ATOMIC START TRANSACTION; ",
+            $head,
+            "; IF ROW_COUNT() = 1 THEN \
+            INSERT INTO batches (namespace, previous, revision, server, number, at_ms, events) VALUES (?, ?, ?, ?, ?, ?, ?); \
+            COMMIT; \
+            ELSE ROLLBACK; SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 7422; \
+            END IF; END"
+        )
+    };
+}
+
+/// All of an append as four statements. The batch is inserted if the head is where it leads to, and changes nothing if it is
+/// there already. Nothing here asks `ROW_COUNT()`: it is wrong when the client goes away between two of the statements, of
+/// which the server then still executes the rest.
 macro_rules! append {
     ($head:expr) => {
         concat!(
             "START TRANSACTION; ",
             $head,
             "; INSERT INTO batches (namespace, previous, revision, server, number, at_ms, events) \
-            SELECT name, ?, revision, ?, ?, ?, ? FROM namespaces AS n WHERE n.name = ? AND n.revision = ? \
+            SELECT name, ?, revision, ?, ?, ?, _binary ? FROM namespaces AS n WHERE n.name = ? AND n.revision = ? \
             ON DUPLICATE KEY UPDATE number = batches.number; \
             COMMIT"
         )
@@ -74,10 +92,11 @@ macro_rules! adopt_head {
 macro_rules! flavour {
     ($identity:expr) => {
         Flavour {
+            statements: statements!($identity),
             create: append!(create_head!($identity)),
             advance: append!(advance_head!($identity)),
             adopt: append!(adopt_head!($identity)),
-            statements: statements!($identity),
+            advance_at_once: append_at_once!(advance_head!($identity)),
         }
     };
 }
@@ -101,10 +120,9 @@ macro_rules! statements {
                 LEFT JOIN batches AS b ON b.namespace = n.name AND b.revision = next.revision"
             ),
             newest_batch: "SELECT revision FROM batches WHERE namespace = ? AND revision <= ? ORDER BY revision DESC LIMIT 1",
-            // Bytes are found many times faster than letters.
             search: "SELECT previous, server, number, at_ms, events FROM batches \
                 WHERE namespace = ? AND revision > ? AND revision <= ? \
-                AND (INSTR(CAST(events AS BINARY), CAST(? AS BINARY)) > 0 OR INSTR(SUBSTR(events, 1, 64), '\"history_lost\"') > 0) \
+                AND (INSTR(events, CAST(? AS BINARY)) > 0 OR INSTR(SUBSTR(events, 1, 64), '\"history_lost\"') > 0) \
                 ORDER BY revision DESC",
             heads: "SELECT name, revision FROM namespaces",
             rows_revision: "SELECT rows_revision FROM namespaces WHERE name = ?",
@@ -165,9 +183,8 @@ static FLAVOURS: [(&str, Flavour); 3] = [
     ("SELECT CONCAT(@@hostname, '/', @@server_id)", flavour!("CONCAT(@@hostname, '/', @@server_id)")),
 ];
 
-/// What an error means that came while a statement was under way. One of a commit is looked at by
-/// [`MySqlDatabase::append`].
-fn failure(error: sqlx::Error) -> Failure {
+/// What an error means that came while a statement was under way. One of a commit is looked at by [`mysql_append`].
+pub(super) fn failure(error: sqlx::Error) -> Failure {
     let sqlx::Error::Database(error) = error else { return Failure::Lost(error.to_string()) };
     let reason = error.message().to_owned();
     match error.try_downcast_ref::<MySqlDatabaseError>().map(MySqlDatabaseError::number) {
@@ -182,6 +199,15 @@ fn failure(error: sqlx::Error) -> Failure {
 /// What an error means that came before anything was asked.
 fn unreached(error: sqlx::Error) -> Failure {
     Failure::Refused(failure(error).reason())
+}
+
+/// Whether the server knows what it was asked.
+fn knows(answer: Result<(), sqlx::Error>) -> Result<bool, Failure> {
+    match answer {
+        Ok(()) => Ok(true),
+        Err(sqlx::Error::Database(_)) => Ok(false),
+        Err(error) => Err(unreached(error)),
+    }
 }
 
 /// A host that may be the database.
@@ -235,10 +261,9 @@ impl MySqlHost {
             }
         }
         for (question, flavour) in &FLAVOURS {
-            match inner.fetch_all(*question).await {
-                Ok(_) => return Ok(MySqlDatabase { inner, flavour }),
-                Err(sqlx::Error::Database(_)) => {}
-                Err(error) => return Err(unreached(error)),
+            if knows(inner.fetch_all(*question).await.map(drop))? {
+                let compound = knows(inner.prepare(flavour.advance_at_once).await.map(drop))?;
+                return Ok(MySqlDatabase { inner, flavour, compound });
             }
         }
         Err(Failure::Refused("the server does not say who it is".to_owned()))
@@ -257,6 +282,8 @@ impl Connector for MySqlHost {
 struct MySqlDatabase {
     inner: MySqlConnection,
     flavour: &'static Flavour,
+    /// Whether it can prepare a compound statement, as MariaDB can.
+    compound: bool,
 }
 
 #[async_trait]
@@ -291,32 +318,15 @@ impl Connection for MySqlDatabase {
         self.inner.execute(sql).await.map(drop).map_err(failure)
     }
 
-    /// Four statements in one round trip.
     async fn append(&mut self, append: &Append<'_>) -> Result<bool, Failure> {
-        let namespace = Arg::Text(append.namespace);
-        let (previous, revision) = (Arg::Int(append.previous), Arg::Int(append.revision));
-        let mut args = vec![revision, namespace];
-        if append.head != HeadMove::Create {
-            args.push(previous);
-        }
-        args.extend([previous, Arg::Int(append.server), Arg::Int(append.number), Arg::Int(append.at_ms)]);
-        args.extend([Arg::Text(append.events), namespace, revision]);
-        let sql = match append.head {
-            HeadMove::Create => self.flavour.create,
-            HeadMove::Advance => self.flavour.advance,
-            HeadMove::Adopt => self.flavour.adopt,
-        };
-        let sql = with_literals(sql, &args, "'");
-        let (met, ended) = rows_met(self.inner.fetch_many(&*sql), |done| done.rows_affected()).await;
-        match (ended, met.as_slice()) {
-            (Ok(()), [_, moved, _, _]) => Ok(*moved == 1),
-            (Ok(()), _) => Err(Failure::Lost(format!("4 answers expected, not {}", met.len()))),
-            // An error of the commit itself says nothing about what became of it, unless it is a conflict.
-            (Err(error), [_, _, _]) => match failure(error) {
-                Failure::Conflict => Err(Failure::Conflict),
-                other => Err(Failure::Lost(other.reason())),
-            },
-            (Err(error), _) => Err(failure(error)),
+        let flavour = self.flavour;
+        match append.head {
+            HeadMove::Advance if self.compound => {
+                mysql_append::at_once(&mut self.inner, flavour.advance_at_once, append).await
+            }
+            HeadMove::Create => mysql_append::one_by_one(&mut self.inner, flavour.create, append).await,
+            HeadMove::Advance => mysql_append::one_by_one(&mut self.inner, flavour.advance, append).await,
+            HeadMove::Adopt => mysql_append::one_by_one(&mut self.inner, flavour.adopt, append).await,
         }
     }
 }
