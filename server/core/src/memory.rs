@@ -12,8 +12,9 @@ const SESSIONS: usize = 10_000;
 /// How many ended holds, and groups that were left, are remembered of each session, however much others do meanwhile ...
 const HOLDS: usize = 16;
 
-/// ... and how many older holds of all sessions together: more than clients have in flight when they repeat themselves.
-const OLDER_HOLDS: usize = 50_000;
+/// ... and from how many revisions' grants the older holds of all sessions together are surely remembered: more than clients have
+/// in flight when they repeat themselves. A power of two.
+const OLDER_HOLDS: usize = 65_536;
 
 /// How many handoffs are remembered.
 const HANDOFFS: usize = 1_000;
@@ -25,7 +26,7 @@ pub(crate) struct Memory {
     sessions: Map<Text, Past>,
     ended: VecDeque<(Text, u64)>,
     count: u64,
-    older_holds: Recent<(Text, EndReason)>,
+    older_holds: OlderHolds,
     handoffs: Recent<(Claim, Claim)>,
 }
 
@@ -44,6 +45,43 @@ struct Recent<T> {
     known: Map<Revision, T>,
     /// The place of the oldest one, once there are as many as there may be.
     oldest: usize,
+}
+
+/// What is known of ended holds, each at the place that its token gives, where it stays until a hold ends whose token gives the same
+/// one. Tokens follow each other, so what is remembered together lies together.
+#[derive(Debug, Default)]
+struct OlderHolds(Vec<Option<(Revision, Text, EndReason)>>);
+
+impl OlderHolds {
+    fn remember(&mut self, token: Revision, session: &Text, reason: EndReason) {
+        let mut place = self.place(token);
+        while self.0.len() < OLDER_HOLDS
+            && self.0.get(place).is_none_or(|taken| taken.as_ref().is_some_and(|(other, ..)| *other != token))
+        {
+            self.widen();
+            place = self.place(token);
+        }
+        self.0[place] = Some((token, session.clone(), reason));
+    }
+
+    fn get(&self, token: Revision) -> Option<(&Text, EndReason)> {
+        let (known, session, reason) = self.0.get(self.place(token))?.as_ref()?;
+        (*known == token).then_some((session, *reason))
+    }
+
+    /// The place of a token: there is a power of two of them.
+    fn place(&self, token: Revision) -> usize {
+        usize::try_from(token.0 % self.0.len().max(1) as u64).unwrap_or_default()
+    }
+
+    /// Twice as many places.
+    fn widen(&mut self) {
+        let wider = vec![None; (self.0.len() * 2).max(16)];
+        for (token, session, reason) in std::mem::replace(&mut self.0, wider).into_iter().flatten() {
+            let place = self.place(token);
+            self.0[place] = Some((token, session, reason));
+        }
+    }
 }
 
 impl<T> Default for Recent<T> {
@@ -90,7 +128,7 @@ impl Memory {
         // It may be there, decided before and undone because another end was committed first: what comes later counts.
         holds.push_back((token, reason));
         if let Some((token, reason)) = older {
-            self.older_holds.remember(token, (session.clone(), reason), OLDER_HOLDS);
+            self.older_holds.remember(token, session, reason);
         }
     }
 
@@ -130,8 +168,8 @@ impl Memory {
     pub(crate) fn end_of_hold(&self, session: &str, token: Revision) -> Option<EndReason> {
         let holds = self.sessions.get(session).map(|past| &past.holds);
         let recent = holds.into_iter().flatten().rev().find(|(known, _)| *known == token).map(|(_, reason)| *reason);
-        let older = || self.older_holds.known.get(&token).filter(|(other, _)| **other == *session);
-        recent.or_else(|| older().map(|(_, reason)| *reason))
+        let older = || self.older_holds.get(token).filter(|(other, _)| ***other == *session);
+        recent.or_else(|| older().map(|(_, reason)| reason))
     }
 
     /// How the hold with this token was handed over, if it was and that is remembered: what ended, and what began.
@@ -161,6 +199,6 @@ mod tests {
         assert_eq!(memory.end_of_hold("busy", Revision(4)), Some(EndReason::Evicted));
         assert_eq!(memory.end_of_hold("quiet", Revision(4)), None, "another's");
         assert_eq!(memory.end_of_hold("busy", Revision(2)), None, "there is an end to it");
-        assert_eq!(memory.older_holds.known.len(), OLDER_HOLDS);
+        assert_eq!(memory.older_holds.0.len(), OLDER_HOLDS);
     }
 }

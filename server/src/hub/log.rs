@@ -10,6 +10,10 @@ use crate::store::Batch;
 /// How many events are kept in memory. A watcher that is further behind reads from the store, so memory stays bounded.
 const EVENTS: usize = 16_384;
 
+/// How many while nobody watches: enough for those who come back. More would only push what is in use out of the processor's
+/// caches.
+const UNWATCHED: usize = 4_096;
+
 #[derive(Default)]
 pub(super) struct Log {
     /// All batches after this revision are in `batches`.
@@ -45,7 +49,8 @@ impl Log {
     }
 
     /// Adds a batch that follows the one before. `table` shows the state after it.
-    pub(super) fn push(&mut self, batch: Arc<Batch>, table: &Table) {
+    pub(super) fn push(&mut self, batch: Arc<Batch>, table: &Table, is_watched: bool) {
+        let most = if is_watched { EVENTS } else { UNWATCHED };
         for recorded in &batch.events {
             if let Event::Group { group, .. } = &recorded.event {
                 match table.group(group) {
@@ -56,7 +61,7 @@ impl Log {
         }
         self.events += batch.events.len();
         self.batches.push_back(batch);
-        while self.events > EVENTS && self.batches.len() > 1 {
+        while self.events > most && self.batches.len() > 1 {
             if let Some(oldest) = self.batches.pop_front() {
                 self.events -= oldest.events.len();
                 self.start = oldest.revision();

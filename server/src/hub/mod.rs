@@ -51,7 +51,8 @@ impl Hub {
     /// Adds a committed batch, which follows the one before. `table` shows the state after it.
     pub fn publish(&self, batch: Arc<Batch>, table: &Table) {
         let revision = batch.revision();
-        self.log().push(batch, table);
+        let is_watched = self.index().is_attended;
+        self.log().push(batch, table, is_watched);
         self.head.send_replace(revision);
     }
 

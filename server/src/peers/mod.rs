@@ -2,6 +2,7 @@
 
 mod link;
 mod listen;
+mod pack;
 mod wire;
 
 pub use link::Links;

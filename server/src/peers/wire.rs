@@ -3,14 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use prost::bytes::Bytes;
 use tenure_core::{AskedMode, Command, Names, Opening, Revision, ServerId, Text};
 use tenure_proto::internal::command::Kind;
 use tenure_proto::internal::{self as proto};
 
-use crate::sequencer::passing::{News, Pass, Verdict};
+use super::pack::{Arrived, pack};
+use crate::sequencer::passing::{News, Pass, Report, Verdict};
 use crate::service::bounds;
 use crate::service::convert;
-use crate::store::{Batch, decode_events, encode_events};
+use crate::store::Batch;
 
 /// The longest batch that is told, in bytes. Followers read a longer one from the store.
 const BATCH: usize = 1024 * 1024;
@@ -154,16 +156,17 @@ fn duration(duration: prost_types::Duration) -> Option<Duration> {
 
 /// What followers are told.
 pub(super) fn response(news: &News) -> proto::PassResponse {
-    let batch = news.batch.as_ref().and_then(|batch| {
-        let text = || encode_events(&batch.events);
-        let events = news.text.get_or_init(text).clone();
-        if events.is_empty() || events.len() > BATCH {
-            return None;
-        }
-        let (previous, number, at_ms) = (batch.previous.0, batch.number, batch.at_ms);
-        Some(proto::Batch { previous, number, at_ms, events })
-    });
+    let batch = match &news.batch {
+        Some(Report::Whole(batch)) => told(batch, news.packed.get_or_init(|| pack(batch))),
+        Some(Report::Packed(_)) | None => None,
+    };
     proto::PassResponse { batch, verdicts: news.verdicts.iter().map(verdict).collect(), rows: news.rows.0 }
+}
+
+/// A batch, unless it is too long to be told.
+fn told(batch: &Batch, events: &Bytes) -> Option<proto::Batch> {
+    let (previous, number, at_ms) = (batch.previous.0, batch.number, batch.at_ms);
+    (events.len() <= BATCH).then(|| proto::Batch { previous, number, at_ms, events: events.clone() })
 }
 
 fn verdict(verdict: &Verdict) -> proto::Verdict {
@@ -178,7 +181,8 @@ fn verdict(verdict: &Verdict) -> proto::Verdict {
 
 /// What a server tells.
 pub(super) fn news(response: proto::PassResponse, from: ServerId, namespace: &Text) -> Result<News, String> {
-    let batch = response.batch.map(|batch| told_batch(batch, from, namespace)).transpose()?;
+    let arrived = response.batch.map(|batch| Arrived::new(batch, from, namespace)).transpose()?;
+    let batch = arrived.map(|arrived| Report::Packed(Arc::new(arrived)));
     let verdicts = response.verdicts.into_iter().map(|told| {
         let mut place = Revision(told.first);
         let places = told.steps.into_iter().map(|step| {
@@ -187,30 +191,14 @@ pub(super) fn news(response: proto::PassResponse, from: ServerId, namespace: &Te
         });
         Verdict { number: told.number, decided: (!told.refused).then(|| places.collect()), at: Revision(told.at) }
     });
-    Ok(News { batch, verdicts: verdicts.collect(), rows: Revision(response.rows), text: Arc::default() })
-}
-
-fn told_batch(batch: proto::Batch, from: ServerId, namespace: &Text) -> Result<Arc<Batch>, String> {
-    let events = decode_events(&batch.events).map_err(|error| error.to_string())?;
-    let mut before = Revision(batch.previous);
-    for recorded in &events {
-        if before >= Revision::MAX || recorded.revision != before.next() {
-            return Err("a batch with a gap in it".to_owned());
-        }
-        before = recorded.revision;
-    }
-    if events.is_empty() {
-        return Err("a batch without events".to_owned());
-    }
-    let (namespace, previous) = (namespace.clone(), Revision(batch.previous));
-    Ok(Arc::new(Batch { namespace, previous, events, server: from, number: batch.number, at_ms: batch.at_ms }))
+    Ok(News { batch, verdicts: verdicts.collect(), rows: Revision(response.rows), packed: Arc::default() })
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
-    use tenure_core::{Event, Recorded};
+    use tenure_core::{Event, Recorded, Table};
 
     use super::*;
 
@@ -289,16 +277,6 @@ mod tests {
         }
     }
 
-    fn told(events: Vec<Recorded>, verdicts: Vec<Verdict>) -> News {
-        let (namespace, server) = (Text::from("n"), ServerId(8));
-        let batch = Batch { namespace, previous: Revision(4), events, server, number: 2, at_ms: 3 };
-        News { batch: Some(Arc::new(batch)), verdicts, rows: Revision(1), text: Arc::default() }
-    }
-
-    fn adopted(revision: u64) -> Recorded {
-        Recorded { revision: Revision(revision), event: Event::ServerAdopted { dead: ServerId(1), by: ServerId(2) } }
-    }
-
     #[test]
     fn news_arrive_as_they_were_told() {
         let verdicts = vec![
@@ -306,14 +284,15 @@ mod tests {
             Verdict { number: 2, decided: None, at: Revision(6) },
             Verdict { number: 3, decided: Some(Vec::new()), at: Revision(7) },
         ];
-        let given = told(vec![adopted(5), adopted(6)], verdicts);
+        let event = Event::ServerAdopted { dead: ServerId(1), by: ServerId(2) };
+        let (namespace, server, events) =
+            (Text::from("n"), ServerId(8), vec![Recorded { revision: Revision(5), event }]);
+        let batch = Batch { namespace, previous: Revision(4), events, server, number: 2, at_ms: 3 };
+        let told = Some(Report::Whole(Arc::new(batch.clone())));
+        let given = News { batch: told, verdicts, rows: Revision(1), packed: Arc::default() };
         let heard = news(response(&given), ServerId(8), &"n".into()).expect("readable");
-        assert_eq!((heard.batch, heard.verdicts, heard.rows), (given.batch, given.verdicts, given.rows));
-    }
-
-    #[test]
-    fn a_batch_with_a_gap_is_none() {
-        let response = response(&told(vec![adopted(5), adopted(7)], Vec::new()));
-        assert!(news(response, ServerId(8), &"n".into()).is_err());
+        assert_eq!((heard.verdicts, heard.rows), (given.verdicts, given.rows));
+        let Some(Report::Packed(packed)) = heard.batch else { panic!("{:?}", heard.batch) };
+        assert_eq!(packed.unpack(&Table::default()), Ok(batch));
     }
 }

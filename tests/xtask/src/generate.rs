@@ -58,6 +58,8 @@ pub fn write(folder: &Path) -> anyhow::Result<()> {
             .boxed(".tenure.v1.Answer.kind.configure_group")
             .boxed(".tenure.v1.Answer.kind.assign")
             .boxed(".tenure.v1.Answer.kind.get_group")
+            // Encoded once for all who are told.
+            .bytes(".tenure.internal.v1.Batch.events")
             .codec_path("crate::codec::Codec")
             .compile_fds(descriptors.clone())
             .context("generating Rust code")?;

@@ -221,9 +221,95 @@ pub struct Batch {
     /// The server's wall clock in ms since 1970.
     #[prost(int64, tag = "3")]
     pub at_ms: i64,
-    /// The events, in the form of the log.
-    #[prost(string, tag = "4")]
-    pub events: ::prost::alloc::string::String,
+    /// The events: an Events message, which is encoded once for all who follow.
+    #[prost(bytes = "bytes", tag = "5")]
+    pub events: ::prost::bytes::Bytes,
+}
+/// The events of a batch. Their revisions follow the one before it without a gap.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Events {
+    /// What happened, in order.
+    #[prost(message, repeated, tag = "1")]
+    pub events: ::prost::alloc::vec::Vec<Event>,
+}
+/// Something that happened. What whoever follows knows already, by the events up to the one before, is only referred to.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Event {
+    /// What.
+    #[prost(oneof = "event::Kind", tags = "1, 2, 3, 4, 5")]
+    pub kind: ::core::option::Option<event::Kind>,
+}
+/// Nested message and enum types in `Event`.
+pub mod event {
+    /// What.
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Kind {
+        /// A claim joined the queue.
+        #[prost(message, tag = "1")]
+        Queued(super::Claimed),
+        /// A claim was made and granted at once.
+        #[prost(message, tag = "2")]
+        Granted(super::Claimed),
+        /// A claim that waited was granted.
+        #[prost(uint64, tag = "3")]
+        GrantedWaiter(u64),
+        /// A claim ended.
+        #[prost(message, tag = "4")]
+        Ended(super::Ended),
+        /// Anything else: the JSON array of this event alone, in the form of the log.
+        #[prost(string, tag = "5")]
+        Logged(::prost::alloc::string::String),
+    }
+}
+/// What a claim was made with.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Claimed {
+    /// The revision that opened its session, which tells the session's id and owner.
+    #[prost(uint64, tag = "1")]
+    pub opened: u64,
+    /// The locks, sorted.
+    #[prost(string, repeated, tag = "2")]
+    pub names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// With whom they may be shared.
+    #[prost(enumeration = "Mode", tag = "3")]
+    pub mode: i32,
+    /// How many permits, in that mode.
+    #[prost(uint32, tag = "4")]
+    pub permits: u32,
+    /// Out of how many.
+    #[prost(uint32, tag = "5")]
+    pub limit: u32,
+    /// Higher goes first.
+    #[prost(sint32, tag = "6")]
+    pub priority: i32,
+    /// Free labels.
+    #[prost(btree_map = "string, string", tag = "7")]
+    pub metadata: ::prost::alloc::collections::BTreeMap<
+        ::prost::alloc::string::String,
+        ::prost::alloc::string::String,
+    >,
+    /// The minimum hold in ms.
+    #[prost(uint64, tag = "8")]
+    pub min_hold_ms: u64,
+}
+/// How a claim ended. What it was made with is known by its number.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Ended {
+    /// The claim.
+    #[prost(uint64, tag = "1")]
+    pub claim: u64,
+    /// Its fencing token. Unset: it was never granted.
+    #[prost(uint64, optional, tag = "2")]
+    pub token: ::core::option::Option<u64>,
+    /// Why it ended.
+    #[prost(enumeration = "EndReason", tag = "3")]
+    pub reason: i32,
+    /// Those of its names that others go on holding.
+    #[prost(string, repeated, tag = "4")]
+    pub still_held: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The longest time without a renewal, in ms, if that is known.
+    #[prost(uint64, optional, tag = "5")]
+    pub longest_pause_ms: ::core::option::Option<u64>,
 }
 /// What came of a pass.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -273,6 +359,55 @@ impl Mode {
             "MODE_UNSPECIFIED" => Some(Self::Unspecified),
             "MODE_SHARED" => Some(Self::Shared),
             "MODE_PERMITS" => Some(Self::Permits),
+            _ => None,
+        }
+    }
+}
+/// Why a claim ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum EndReason {
+    /// Not said: no server sends that.
+    Unspecified = 0,
+    /// The holder released it, or the waiter gave up.
+    Released = 1,
+    /// The session's TTL passed without a renewal.
+    Expired = 2,
+    /// The session's stream broke and its grace passed, or nobody was there to receive a grant.
+    Disconnected = 3,
+    /// The client closed the session.
+    Closed = 4,
+    /// An operator ended it.
+    Evicted = 5,
+    /// It was handed to another waiter as planned.
+    Transferred = 6,
+}
+impl EndReason {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "END_REASON_UNSPECIFIED",
+            Self::Released => "END_REASON_RELEASED",
+            Self::Expired => "END_REASON_EXPIRED",
+            Self::Disconnected => "END_REASON_DISCONNECTED",
+            Self::Closed => "END_REASON_CLOSED",
+            Self::Evicted => "END_REASON_EVICTED",
+            Self::Transferred => "END_REASON_TRANSFERRED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "END_REASON_UNSPECIFIED" => Some(Self::Unspecified),
+            "END_REASON_RELEASED" => Some(Self::Released),
+            "END_REASON_EXPIRED" => Some(Self::Expired),
+            "END_REASON_DISCONNECTED" => Some(Self::Disconnected),
+            "END_REASON_CLOSED" => Some(Self::Closed),
+            "END_REASON_EVICTED" => Some(Self::Evicted),
+            "END_REASON_TRANSFERRED" => Some(Self::Transferred),
             _ => None,
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tenure_core::{Revision, ServerId};
 use tokio::sync::mpsc;
 
-use super::{News, Taken, Verdict};
+use super::{News, Report, Taken, Verdict};
 use crate::store::Batch;
 
 /// How many news wait for a follower before it is let go: then it reads the store.
@@ -47,14 +47,15 @@ impl Followers {
         at: Revision,
         rows: Revision,
     ) {
-        let text = Arc::default();
+        let report = batch.map(|batch| Report::Whole(Arc::clone(batch)));
+        let packed = Arc::default();
         self.0.retain(|follower| {
             let own = taken.iter().filter(|taken| taken.server == follower.server);
             let verdicts: Vec<Verdict> = own.map(|taken| taken.verdict(at)).collect();
             if batch.is_none() && verdicts.is_empty() {
                 return true;
             }
-            follower.news.try_send(News { batch: batch.cloned(), verdicts, rows, text: Arc::clone(&text) }).is_ok()
+            follower.news.try_send(News { batch: report.clone(), verdicts, rows, packed: Arc::clone(&packed) }).is_ok()
         });
     }
 }

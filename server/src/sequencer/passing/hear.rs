@@ -1,13 +1,10 @@
 //! Hearing from the server that was passed to.
 
-use std::sync::Arc;
-
 use tenure_core::{Revision, ServerId};
 
 use super::replay::Due;
 use super::{Given, Heard, News, Verdict, Word};
 use crate::sequencer::run::Sequencer;
-use crate::store::Batch;
 
 impl Sequencer {
     /// Takes note of a word of a link.
@@ -41,10 +38,9 @@ impl Sequencer {
                 }
             }
         }
-        let revision = self.replica.table.revision();
-        match batch {
-            Some(batch) if batch.previous == revision && !batch.declares_loss() => self.replay(batch, due),
-            batch => self.conclude_late(batch, due).await,
+        match batch.as_ref().and_then(|report| report.batch_after(&self.replica.table)) {
+            Some(batch) => self.replay(batch, due),
+            None => self.conclude_late(batch.map(|report| report.revision()), due).await,
         }
         if !all_decided {
             self.passing.take_back();
@@ -63,8 +59,7 @@ impl Sequencer {
     }
 
     /// Comes to an end with what was decided by a batch that cannot be followed event by event.
-    async fn conclude_late(&mut self, batch: Option<Arc<Batch>>, due: Vec<Due>) {
-        let told = batch.map(|batch| batch.revision());
+    async fn conclude_late(&mut self, told: Option<Revision>, due: Vec<Due>) {
         let wanted = told.max(due.iter().map(|due| due.at).max()).unwrap_or(Revision(0));
         if wanted > self.replica.table.revision()
             && let Err(error) = self.catch_up().await

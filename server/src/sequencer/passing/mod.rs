@@ -21,7 +21,8 @@
 //! answered, and anything else is a new command.
 //!
 //! What is believed of a peer: that a batch is in the log which it says it has appended there, if it goes on exactly where the
-//! table stands. Everything else is read from the store. A server that believed a batch of a database that lost it since is
+//! table stands. It may refer to what the table shows there, for that is the same on both sides; if it does not fit, the log is
+//! read. Everything else is read from the store. A server that believed a batch of a database that lost it since is
 //! where the one is that appended it, and finds out in the same way.
 //!
 //! A pass must never take effect after its server has answered the command otherwise. So:
@@ -40,21 +41,23 @@ mod give;
 mod hear;
 mod pauses;
 mod replay;
+mod report;
 mod take;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use bytes::Bytes;
 use tenure_core::{Command, Revision, ServerId, Text};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::work::Work;
-use crate::store::Batch;
 pub(super) use followers::Followers;
 pub use pauses::LongestPauses;
 pub(super) use pauses::tell_pauses;
+pub use report::{Packed, Report};
 pub(super) use take::Taken;
 
 /// For so long a server waits for the verdict on a pass: some appends of a slow database, and far less than a call may take.
@@ -92,16 +95,16 @@ pub struct Pass {
 }
 
 /// What a server tells those who follow it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct News {
     /// A batch that it has committed.
-    pub batch: Option<Arc<Batch>>,
+    pub batch: Option<Report>,
     /// What came of passes.
     pub verdicts: Vec<Verdict>,
     /// Up to where it has seen the rows sum up the log.
     pub rows: Revision,
-    /// The events of the batch in the form of the log, once somebody has needed that: the same for all followers.
-    pub text: Arc<OnceLock<String>>,
+    /// The events of the batch as they travel, once somebody has needed that: the same for all followers.
+    pub packed: Arc<OnceLock<Bytes>>,
 }
 
 /// What came of a pass.
