@@ -101,6 +101,21 @@ async fn an_outage_longer_than_the_lease_expires_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_server_without_its_lease_waits_for_it_in_quiet() {
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    server.hold("ann", "a").await;
+    database.set_available(false);
+    pass(TTL - SOON).await;
+    // As if it had been frozen: the session's time is up in the last moment that counts.
+    server.clock.jump(LEASE);
+    pass(SOON).await;
+    let before = server.clock.looks();
+    settle().await;
+    assert_eq!(server.clock.looks() - before, 0, "nothing is to be done at this moment");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_server_cut_off_for_its_lease_answers_nothing_more_and_starts_over() {
     let database = MemoryDatabase::new();
     let (cut_off, other) = (Server::start(&database).await, Server::start(&database).await);

@@ -166,8 +166,9 @@ impl Sequencer {
         self.replica.last_writer == Some(self.settings.me)
     }
 
+    /// For how long nothing is due. Without the lease nothing is, until it is back.
     fn pause(&self) -> Duration {
-        let now = self.settings.lease.standing_tick();
+        let Some(now) = self.settings.lease.tick() else { return LOOK };
         let next = self.replica.desk.lock().home.next_deadline();
         next.map_or(LOOK, |next| next.saturating_sub(now)).min(LOOK)
     }

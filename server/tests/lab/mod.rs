@@ -28,16 +28,23 @@ pub const REATTACH: Duration = Duration::from_secs(5);
 pub struct LabClock {
     start: Instant,
     jumps: AtomicU64,
+    looks: AtomicU64,
 }
 
 impl LabClock {
     pub fn jump(&self, by: Duration) {
         self.jumps.fetch_add(by.as_millis() as u64, Ordering::SeqCst);
     }
+
+    /// How often it was looked at.
+    pub fn looks(&self) -> u64 {
+        self.looks.load(Ordering::SeqCst)
+    }
 }
 
 impl Clock for LabClock {
     fn now(&self) -> Duration {
+        self.looks.fetch_add(1, Ordering::SeqCst);
         self.start.elapsed() + Duration::from_millis(self.jumps.load(Ordering::SeqCst))
     }
 }
@@ -58,7 +65,7 @@ impl Server {
     /// Starts it with ways to others.
     pub async fn start_among(database: &MemoryDatabase, peers: Option<&Arc<LabPeers>>) -> Self {
         let store = database.server();
-        let clock = Arc::new(LabClock { start: Instant::now(), jumps: AtomicU64::new(0) });
+        let clock = Arc::new(LabClock { start: Instant::now(), jumps: AtomicU64::new(0), looks: AtomicU64::new(0) });
         let options = NodeOptions {
             lease: LEASE,
             label: "lab".to_owned(),
