@@ -134,6 +134,23 @@ impl Api {
         &self,
         namespace: &Namespace,
         acquiring: &Acquiring,
+        decided: Decided,
+        via: Via,
+        cancel: &CancellationToken,
+    ) -> Result<AcquireResponse, Problem> {
+        let queued = matches!(decided.outcome, Outcome::Waiting { .. });
+        let concluded = self.wait_out(namespace, acquiring, decided, via, cancel).await;
+        concluded.map_err(|problem| match problem {
+            // Not nothing was changed: it is in the queue, or may hold by now.
+            Problem::Refused(Refusal::Unavailable(_)) if queued => Problem::Refused(Refusal::OutcomeUnknown),
+            problem => problem,
+        })
+    }
+
+    async fn wait_out(
+        &self,
+        namespace: &Namespace,
+        acquiring: &Acquiring,
         mut decided: Decided,
         via: Via,
         cancel: &CancellationToken,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tenure_proto::v1::{CancelAcquireRequest, CloseSessionRequest};
+use tonic_types::StatusExt;
 
 use crate::cluster::{Cluster, REATTACH, asking, goes_on, within};
 use crate::leaving::{Asked, LEAVINGS, ask, ask_and_leave, same_hold};
@@ -146,6 +147,22 @@ async fn a_wait_whose_time_ends_while_the_grant_is_committed_is_answered_with_it
     let bob = within(bob).await.expect("ran").expect("answered");
     same_hold(&bob, &cluster.grants("bob"));
     goes_on("the hold", async || caller.holder("a").await == Some(("bob".into(), bob.token))).await;
+}
+
+#[tokio::test]
+async fn a_wait_that_cannot_be_ended_is_not_told_that_nothing_was_changed() {
+    let cluster = Cluster::start(1).await;
+    let caller = cluster.caller(0).await;
+    caller.hold("ann", "a").await;
+    let bob = ask(&caller, asking("bob", "a", Some(REATTACH / 4)));
+    caller.waiters("a", 1).await;
+    cluster.database.set_available(false);
+    let status = within(bob).await.expect("ran").expect_err("it cannot be committed");
+    let why = status.get_error_details().error_info().map(|info| info.reason.clone());
+    assert_eq!(why.as_deref(), Some("OUTCOME_UNKNOWN"), "{status:?}");
+    cluster.database.set_available(true);
+    let later = caller.acquire(asking("cid", "a", Some(Duration::ZERO))).await.expect("answered");
+    assert!(!later.acquired);
 }
 
 #[tokio::test]
