@@ -8,13 +8,13 @@ use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::session_service_client::SessionServiceClient;
 use tokio::time::{Instant, timeout_at};
 use tokio_stream::Stream;
-use tonic::transport::Channel;
 use tonic::{Request, Response, Status};
 
 use crate::client::Client;
 use crate::convert::from_wire;
 use crate::error::{Error, Result};
 use crate::history::HistoryEntry;
+use crate::link::Wire;
 use crate::link::backoff::Backoff;
 use crate::model::{Claim, Lock, LockSettings, SessionInfo};
 
@@ -69,7 +69,7 @@ impl Client {
     /// `Unavailable`, `Refused`.
     pub async fn get_lock(&self, name: &str) -> Result<Lock> {
         let message = v1::GetLockRequest { namespace: self.namespace().to_owned(), name: name.to_owned() };
-        let answer = self.call(Retry::Safe, &message, async |channel, request| locks(channel).get_lock(request).await);
+        let answer = self.call(Retry::Safe, &message, async |wire, request| locks(wire).get_lock(request).await);
         let lock = answer.await?.lock.map(Lock::from);
         Ok(lock.unwrap_or_else(|| Lock {
             name: name.to_owned(),
@@ -95,7 +95,7 @@ impl Client {
             };
             async move {
                 let call = client
-                    .call(Retry::Safe, &message, async |channel, request| locks(channel).list_locks(request).await);
+                    .call(Retry::Safe, &message, async |wire, request| locks(wire).list_locks(request).await);
                 let page = call.await?;
                 Ok((page.locks.into_iter().map(Lock::from).collect(), page.next_page_token))
             }
@@ -115,7 +115,7 @@ impl Client {
             let message = v1::ListHistoryRequest { namespace, name: name.clone(), page_size: 0, page_token };
             async move {
                 let call = client
-                    .call(Retry::Safe, &message, async |channel, request| locks(channel).list_history(request).await);
+                    .call(Retry::Safe, &message, async |wire, request| locks(wire).list_history(request).await);
                 let page = call.await?;
                 Ok((page.entries.into_iter().filter_map(HistoryEntry::from_proto).collect(), page.next_page_token))
             }
@@ -130,7 +130,7 @@ impl Client {
         let message =
             v1::GetSessionRequest { namespace: self.namespace().to_owned(), session_id: session_id.to_owned() };
         let call =
-            self.call(Retry::Safe, &message, async |channel, request| sessions(channel).get_session(request).await);
+            self.call(Retry::Safe, &message, async |wire, request| sessions(wire).get_session(request).await);
         Ok(call.await?.session.unwrap_or_default().into())
     }
 
@@ -140,8 +140,8 @@ impl Client {
             let message =
                 v1::ListSessionsRequest { namespace: client.namespace().to_owned(), page_size: 0, page_token };
             async move {
-                let call = client.call(Retry::Safe, &message, async |channel, request| {
-                    sessions(channel).list_sessions(request).await
+                let call = client.call(Retry::Safe, &message, async |wire, request| {
+                    sessions(wire).list_sessions(request).await
                 });
                 let page = call.await?;
                 Ok((page.sessions.into_iter().map(SessionInfo::from).collect(), page.next_page_token))
@@ -156,7 +156,7 @@ impl Client {
     /// `Refused` with `SessionNotFound` or `SessionEnded`; `Unavailable`.
     pub async fn renew(&self, session_id: &str) -> Result<Duration> {
         let message = v1::RenewRequest { namespace: self.namespace().to_owned(), session_id: session_id.to_owned() };
-        let call = self.call(Retry::Safe, &message, async |channel, request| sessions(channel).renew(request).await);
+        let call = self.call(Retry::Safe, &message, async |wire, request| sessions(wire).renew(request).await);
         Ok(call.await?.ttl.map(from_wire).unwrap_or_default())
     }
 
@@ -168,7 +168,7 @@ impl Client {
         let message =
             v1::CloseSessionRequest { namespace: self.namespace().to_owned(), session_id: session_id.to_owned() };
         let call =
-            self.call(Retry::Safe, &message, async |channel, request| sessions(channel).close_session(request).await);
+            self.call(Retry::Safe, &message, async |wire, request| sessions(wire).close_session(request).await);
         call.await.map(drop)
     }
 
@@ -183,7 +183,7 @@ impl Client {
             session_id: session_id.to_owned(),
             token,
         };
-        let call = self.call(Retry::Safe, &message, async |channel, request| locks(channel).release(request).await);
+        let call = self.call(Retry::Safe, &message, async |wire, request| locks(wire).release(request).await);
         call.await.map(drop)
     }
 
@@ -201,7 +201,7 @@ impl Client {
             operator: options.operator,
             note: options.note,
         };
-        let call = self.call(retry, &message, async |channel, request| locks(channel).evict(request).await);
+        let call = self.call(retry, &message, async |wire, request| locks(wire).evict(request).await);
         Ok(call.await?.evicted.into_iter().map(Claim::from).collect())
     }
 
@@ -209,7 +209,7 @@ impl Client {
     pub(crate) async fn call<M, A, F>(&self, retry: Retry, message: &M, call: F) -> Result<A>
     where
         M: Clone,
-        F: AsyncFn(Channel, Request<M>) -> Result<Response<A>, Status>,
+        F: AsyncFn(Wire, Request<M>) -> Result<Response<A>, Status>,
     {
         self.call_that_waits(Duration::ZERO, retry, message, call).await
     }
@@ -218,16 +218,16 @@ impl Client {
     pub(crate) async fn call_that_waits<M, A, F>(&self, wait: Duration, retry: Retry, message: &M, call: F) -> Result<A>
     where
         M: Clone,
-        F: AsyncFn(Channel, Request<M>) -> Result<Response<A>, Status>,
+        F: AsyncFn(Wire, Request<M>) -> Result<Response<A>, Status>,
     {
         let deadline = Instant::now() + wait + self.remote().call_timeout();
         let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
         loop {
-            let (channel, mut line) = self.remote().channel(deadline).await?;
+            let (wire, mut line) = self.remote().wire(deadline).await?;
             let mut request = Request::new(message.clone());
             request.set_timeout(deadline.saturating_duration_since(Instant::now()));
             let error = tokio::select! {
-                answer = timeout_at(deadline, call(channel, request)) => match answer {
+                answer = timeout_at(deadline, call(wire, request)) => match answer {
                     Ok(Ok(answer)) => return Ok(answer.into_inner()),
                     Ok(Err(status)) => Error::from(status),
                     Err(_) => return Err(Error::Unavailable("the server did not answer".to_owned())),
@@ -250,12 +250,12 @@ impl Client {
     }
 }
 
-pub(crate) fn locks(channel: Channel) -> LockServiceClient<Channel> {
-    LockServiceClient::new(channel).max_decoding_message_size(LARGEST_ANSWER)
+pub(crate) fn locks(wire: Wire) -> LockServiceClient<Wire> {
+    LockServiceClient::new(wire).max_decoding_message_size(LARGEST_ANSWER)
 }
 
-fn sessions(channel: Channel) -> SessionServiceClient<Channel> {
-    SessionServiceClient::new(channel).max_decoding_message_size(LARGEST_ANSWER)
+fn sessions(wire: Wire) -> SessionServiceClient<Wire> {
+    SessionServiceClient::new(wire).max_decoding_message_size(LARGEST_ANSWER)
 }
 
 /// Where a list stands.

@@ -1,9 +1,12 @@
 //! The client: where everything begins.
 
+use std::sync::Arc;
+
 use crate::election::Election;
 use crate::error::Result;
 use crate::group::GroupRequest;
 use crate::link::Remote;
+use crate::link::connector::{Connector, Tcp};
 use crate::lock::LockRequest;
 use crate::options::ClientOptions;
 use crate::session::{Session, SessionOptions};
@@ -26,8 +29,17 @@ impl Client {
     /// `Invalid` if an endpoint is no URL, or outside a Tokio runtime.
     pub fn connect(options: impl Into<ClientOptions>) -> Result<Self> {
         let options = options.into();
-        let remote = Remote::start(&options)?;
-        Ok(Self { remote })
+        let tcp = Tcp { connect_timeout: options.connect_timeout };
+        Self::connect_by(Arc::new(tcp), options)
+    }
+
+    /// As [`connect`](Self::connect), with connections that this makes: in tests.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    #[doc(hidden)]
+    pub fn connect_by(connector: Arc<dyn Connector>, options: impl Into<ClientOptions>) -> Result<Self> {
+        Ok(Self { remote: Remote::start(&options.into(), connector)? })
     }
 
     /// Options to [`connect`](ClientOptions::connect) with.

@@ -68,6 +68,12 @@ mod session_id;
 mod validity;
 mod watch;
 
+/// What stands for TCP in tests.
+#[doc(hidden)]
+pub mod transport {
+    pub use crate::link::{Connector, Wire};
+}
+
 pub use calls::EvictOptions;
 pub use client::Client;
 pub use election::{Election, Leader, Leadership};

@@ -31,7 +31,7 @@ impl Client {
         };
         // Without a token a second try could make the next holder hand over.
         let retry = if message.token == 0 { Retry::Unsafe } else { Retry::Safe };
-        let call = async |channel, request| locks(channel).transfer(request).await;
+        let call = async |wire, request| locks(wire).transfer(request).await;
         let answer = self.call_that_waits(wait, retry, &message, call).await?;
         Ok(answer.claim.unwrap_or_default().into())
     }
@@ -46,7 +46,7 @@ impl Client {
             session_id: session_id.to_owned(),
             ..v1::TransferRequest::default()
         };
-        let call = async |channel, request| locks(channel).transfer(request).await;
+        let call = async |wire, request| locks(wire).transfer(request).await;
         Ok(self.call(Retry::Safe, &message, call).await?.token)
     }
 
@@ -62,7 +62,7 @@ impl Client {
             token,
             metadata: metadata.into_iter().collect(),
         };
-        let call = async |channel, request| locks(channel).update_claim(request).await;
+        let call = async |wire, request| locks(wire).update_claim(request).await;
         Ok(self.call(Retry::Safe, &message, call).await?.claim.unwrap_or_default().into())
     }
 
@@ -85,7 +85,7 @@ impl Client {
             operator: operator.into(),
             note: note.into(),
         };
-        let call = async |channel, request| locks(channel).configure_lock(request).await;
+        let call = async |wire, request| locks(wire).configure_lock(request).await;
         Ok(self.call(Retry::Safe, &message, call).await?.lock.unwrap_or_default().into())
     }
 
@@ -103,7 +103,7 @@ impl Client {
                 page_token,
             };
             async move {
-                let call = async |channel, request| locks(channel).list_blocked(request).await;
+                let call = async |wire, request| locks(wire).list_blocked(request).await;
                 let page = client.call(Retry::Safe, &message, call).await?;
                 let blocked = page.blocked.into_iter().map(|blocked| BlockedClaim {
                     claim: blocked.claim.unwrap_or_default().into(),

@@ -9,6 +9,7 @@ pub mod healthcheck;
 pub mod history;
 pub mod hub;
 pub mod lease;
+pub mod life;
 pub mod logging;
 pub mod node;
 pub mod others;

@@ -1,4 +1,4 @@
-//! The composition root: a store, a node on it, and the gRPC service in front.
+//! The composition root: a store, the server's parts on it, and TCP in front.
 
 use std::io;
 use std::net::SocketAddr;
@@ -10,30 +10,20 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_stream::{Stream, StreamExt};
-use tokio_util::sync::CancellationToken;
 use tonic::transport::server::TcpIncoming;
-use tonic_health::ServingStatus;
-use tonic_health::server::HealthReporter;
 
-use crate::admin::{Readiness, Unready};
+use crate::admin::Readiness;
 use crate::clock::BootClock;
 use crate::config::Config;
 use crate::gathering::Gathering;
-use crate::node::{Node, NodeOptions};
-use crate::peers::{Links, PeerCalls};
-use crate::poll;
-use crate::presence::Beats;
-use crate::service::{Api, TtlBounds};
-use crate::store::{self, OpenError, Store, StoreOptions};
+use crate::life::{Ends, Ground, Opening, Parts, Source};
+use crate::node::NodeOptions;
+use crate::peers::Tcp;
+use crate::service::TtlBounds;
+use crate::store::{OpenError, Store};
 
 /// HTTP/2 pings find out that a client's machine has gone: so often, and for so long unanswered.
 const PING: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(10));
-
-/// Between two tries to register with the store.
-const REGISTER: Duration = Duration::from_millis(500);
-
-/// How often it is checked whether the server can do its work.
-const CHECK: Duration = Duration::from_millis(200);
 
 /// How long a claim is kept that nobody attends to: enough for a client to come back by way of another server.
 const REATTACH: Duration = Duration::from_secs(5);
@@ -77,8 +67,7 @@ impl From<&Config> for ServerOptions {
 pub struct Server {
     address: SocketAddr,
     readiness: watch::Receiver<Readiness>,
-    draining: CancellationToken,
-    stop: CancellationToken,
+    ends: Ends,
     drain_timeout: Duration,
     serving: JoinHandle<Result<(), tonic::transport::Error>>,
     living: JoinHandle<()>,
@@ -120,30 +109,21 @@ impl Server {
         if let Some(host) = options.node.address.strip_suffix(":0") {
             options.node.address = format!("{host}:{}", address.port());
         }
-        let (draining, stop) = (CancellationToken::new(), CancellationToken::new());
-        let api = Api::new(options.ttl, draining.clone());
-        let (ready, readiness) = watch::channel(Readiness::not(Unready::Starting));
-        let (health, health_service) = tonic_health::server::health_reporter();
-        set_health(&health, ServingStatus::NotServing).await;
-        let services = api
-            .routes()
-            .add_service(PeerCalls::server(api.clone()))
-            .add_service(health_service)
-            .add_service(reflection_v1()?)
-            .add_service(reflection_v1alpha()?);
-        let cut = stop.clone();
+        let ends = Ends::default();
+        let ground = Ground { clock: Arc::new(BootClock), connector: Arc::new(Tcp) };
+        let Parts { routes, readiness, life } =
+            Parts::from(source, options.ttl, options.node, ground, &ends).await?;
+        let cut = ends.stop.clone();
         let serving = tonic::transport::Server::builder()
             .http2_keepalive_interval(Some(PING.0))
             .http2_keepalive_timeout(Some(PING.1))
             .max_concurrent_streams(STREAMS)
             .layer(tower::util::MapResponseLayer::new(tell_version))
-            .add_routes(services)
+            .add_routes(routes)
             .serve_with_incoming_shutdown(connections(listener), async move { cut.cancelled().await });
         let serving = tokio::spawn(serving);
-        let drain_timeout = options.drain_timeout;
-        let life = Life { api, options, ready, health, draining: draining.clone(), stop: stop.clone() };
-        let living = tokio::spawn(life.run(source));
-        Ok(Self { address, readiness, draining, stop, drain_timeout, serving, living })
+        let living = tokio::spawn(life);
+        Ok(Self { address, readiness, ends, drain_timeout: options.drain_timeout, serving, living })
     }
 
     /// Where gRPC is served.
@@ -166,156 +146,15 @@ impl Server {
 
     /// Sends clients elsewhere, hands over the sessions that stay, and stops. Takes no longer than the drain timeout and a little.
     pub async fn drain_and_stop(mut self) {
-        self.draining.cancel();
+        self.ends.drain.cancel();
         let drained = tokio::time::timeout(self.drain_timeout, &mut self.living).await;
-        self.stop.cancel();
+        self.ends.stop.cancel();
         if drained.is_err() {
             // Nothing more is to be done about what does not end in time.
             let _ = tokio::time::timeout(Duration::from_secs(1), &mut self.living).await;
         }
         if tokio::time::timeout(Duration::from_secs(1), &mut self.serving).await.is_err() {
             self.serving.abort();
-        }
-    }
-}
-
-/// Where the store comes from.
-enum Source {
-    Open(Arc<dyn Store>),
-    Opening(Opening),
-}
-
-/// A store that is to be opened.
-struct Opening {
-    options: StoreOptions,
-    migrate: bool,
-}
-
-impl Opening {
-    async fn open(&self) -> Result<Arc<dyn Store>, OpenError> {
-        if self.migrate {
-            store::migrate(&self.options).await?;
-        }
-        store::open(&self.options).await
-    }
-}
-
-/// The life of a server: one node after another.
-struct Life {
-    api: Api,
-    options: ServerOptions,
-    ready: watch::Sender<Readiness>,
-    health: HealthReporter,
-    draining: CancellationToken,
-    stop: CancellationToken,
-}
-
-impl Life {
-    async fn run(self, source: Source) {
-        let store = tokio::select! {
-            store = self.open(source) => store,
-            () = self.draining.cancelled() => return,
-        };
-        while !self.draining.is_cancelled() && !self.stop.is_cancelled() {
-            self.run_node(&store).await;
-        }
-    }
-
-    async fn open(&self, source: Source) -> Arc<dyn Store> {
-        let opening = match source {
-            Source::Open(store) => return store,
-            Source::Opening(opening) => opening,
-        };
-        loop {
-            tokio::time::sleep(REGISTER).await;
-            match opening.open().await {
-                Ok(store) => return store,
-                Err(error) => {
-                    tracing::warn!(%error, "cannot open the store");
-                    self.set_ready(Readiness::not(Unready::Store(error.to_string()))).await;
-                }
-            }
-        }
-    }
-
-    /// Runs one node: until it is marked dead, or the server is to stop.
-    async fn run_node(&self, store: &Arc<dyn Store>) {
-        let cancel = self.stop.child_token();
-        let peers = Arc::new(Links::default());
-        let node = Node::new(self.options.node.clone(), store.clone(), Arc::new(BootClock), Some(peers), cancel);
-        let beats = tokio::select! {
-            () = self.draining.cancelled() => return,
-            beats = self.register(&node) => beats,
-        };
-        node.spawn(poll::follow(node.clone()));
-        node.spawn(poll::trim(node.clone()));
-        self.api.serve(Some(node.clone()));
-        tracing::info!(server = %node.id(), "registered");
-        let beaten = beats.last_beat();
-        tokio::select! {
-            () = self.report(&node) => {}
-            _ = beats.run() => {
-                tracing::error!(server = %node.id(), "marked dead by others: starting over as a new server");
-            }
-            () = self.drained(&node) => {}
-        }
-        self.set_ready(Readiness::not(Unready::Starting)).await;
-        node.stop().await;
-        self.api.serve(None);
-        if self.draining.is_cancelled() {
-            // So that others adopt at once what is left here. If it cannot be said, they find out by themselves.
-            let _ = store.mark_dead(node.id(), beaten.load(std::sync::atomic::Ordering::Acquire)).await;
-        }
-    }
-
-    async fn register(&self, node: &Arc<Node>) -> Beats {
-        loop {
-            let opened = match Beats::begin(node.clone()).await {
-                Ok(beats) => node.open_all().await.map(|()| beats),
-                Err(error) => Err(error),
-            };
-            match opened {
-                Ok(beats) => return beats,
-                Err(error) => {
-                    tracing::warn!(%error, "cannot register with the store");
-                    self.set_ready(Readiness::not(Unready::Store(error.to_string()))).await;
-                    tokio::time::sleep(REGISTER).await;
-                }
-            }
-        }
-    }
-
-    /// Keeps readiness and health true: the server is ready for as long as it may answer renewals.
-    async fn report(&self, node: &Node) {
-        loop {
-            let readiness = match node.lease().tick() {
-                Some(_) => Readiness::READY,
-                None => Readiness::not(Unready::LeaseLost),
-            };
-            self.set_ready(readiness).await;
-            tokio::time::sleep(CHECK).await;
-        }
-    }
-
-    async fn set_ready(&self, readiness: Readiness) {
-        if *self.ready.borrow() == readiness {
-            return;
-        }
-        let status = if readiness.is_ready() { ServingStatus::Serving } else { ServingStatus::NotServing };
-        set_health(&self.health, status).await;
-        self.ready.send_replace(readiness);
-    }
-
-    /// The server drains, and no session is attached here any more.
-    async fn drained(&self, node: &Node) {
-        self.draining.cancelled().await;
-        self.set_ready(Readiness::not(Unready::Draining)).await;
-        loop {
-            let left: usize = node.open_namespaces().iter().map(crate::sequencer::Namespace::stream_count).sum();
-            if left == 0 {
-                return;
-            }
-            tokio::time::sleep(CHECK / 4).await;
         }
     }
 }
@@ -329,33 +168,4 @@ fn tell_version<B>(mut response: http::Response<B>) -> http::Response<B> {
     let version = http::HeaderValue::from_static(env!("CARGO_PKG_VERSION"));
     response.headers_mut().insert("tenure-version", version);
     response
-}
-
-/// The services whose health is told, beside that of the server as a whole.
-const SERVICES: [&str; 5] =
-    ["", "tenure.v1.ClientService", "tenure.v1.LockService", "tenure.v1.SessionService", "tenure.v1.WatchService"];
-
-async fn set_health(health: &HealthReporter, status: ServingStatus) {
-    for service in SERVICES {
-        health.set_service_status(service, status).await;
-    }
-}
-
-fn reflection() -> tonic_reflection::server::Builder<'static> {
-    tonic_reflection::server::Builder::configure()
-        .register_encoded_file_descriptor_set(tenure_proto::FILE_DESCRIPTOR_SET)
-        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
-        .register_encoded_file_descriptor_set(tonic_types::pb::FILE_DESCRIPTOR_SET)
-}
-
-fn reflection_v1() -> anyhow::Result<
-    tonic_reflection::server::v1::ServerReflectionServer<impl tonic_reflection::server::v1::ServerReflection>,
-> {
-    Ok(reflection().build_v1()?)
-}
-
-fn reflection_v1alpha() -> anyhow::Result<
-    tonic_reflection::server::v1alpha::ServerReflectionServer<impl tonic_reflection::server::v1alpha::ServerReflection>,
-> {
-    Ok(reflection().build_v1alpha()?)
 }

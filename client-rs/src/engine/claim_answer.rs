@@ -153,7 +153,7 @@ impl Engine {
 
     /// The server asks a holder to hand over.
     pub(super) fn transfer_requested(&mut self, request: v1::TransferRequested, now: Moment) {
-        let Some(live) = self.sessions.get_mut(&request.session_id.as_str().into()) else { return };
+        let Some(live) = self.sessions.get_mut(&SessionId::from(request.session_id.as_str())) else { return };
         let held = live.claims.values().find_map(|claim| match &claim.stage {
             ClaimStage::Held(hold) if hold.token == request.token => Some(hold),
             _ => None,

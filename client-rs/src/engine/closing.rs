@@ -78,7 +78,7 @@ impl Engine {
 
     /// The server has ended the session.
     pub(super) fn closed(&mut self, id: &SessionId, now: Moment) {
-        if let Some(closing) = self.closings.remove(id) {
+        if let Some(closing) = self.closings.swap_remove(id) {
             for (reply, _) in closing.replies {
                 let _ = reply.send(Ok(()));
             }
@@ -94,7 +94,7 @@ impl Engine {
             self.timers.set(now.after(closing.backoff.next_pause()), Timer::Close(id.clone()));
         } else if matches!(refusal.reason, Reason::SessionEnded | Reason::SessionNotFound) {
             self.closed(id, now);
-        } else if let Some(closing) = self.closings.remove(id) {
+        } else if let Some(closing) = self.closings.swap_remove(id) {
             for (reply, _) in closing.replies {
                 let _ = reply.send(Err(refusal.clone().into()));
             }

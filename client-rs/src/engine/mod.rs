@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use foldhash::HashMap;
+use indexmap::IndexMap;
 use tenure_proto::v1;
 use tenure_proto::v1::command::Kind;
 use tokio::sync::oneshot;
@@ -58,6 +58,9 @@ pub(crate) enum Verdict {
     Broken,
 }
 
+/// By session, in a fixed order: nothing that is sent depends on how they are hashed.
+type Map<T> = IndexMap<SessionId, T, foldhash::fast::RandomState>;
+
 /// The state of a client.
 #[derive(Debug)]
 pub(crate) struct Engine {
@@ -69,9 +72,9 @@ pub(crate) struct Engine {
     verdict: Option<Verdict>,
     /// Why there is no stream.
     problem: String,
-    openings: HashMap<SessionId, Opening>,
-    sessions: HashMap<SessionId, Live>,
-    closings: HashMap<SessionId, Closing>,
+    openings: Map<Opening>,
+    sessions: Map<Live>,
+    closings: Map<Closing>,
     watches: BTreeMap<WatchKey, Watched>,
     timers: Timers,
     shutting_down: Option<ShutDown>,
@@ -91,9 +94,9 @@ impl Engine {
             last_command: 0,
             verdict: None,
             problem: "not connected yet".to_owned(),
-            openings: HashMap::default(),
-            sessions: HashMap::default(),
-            closings: HashMap::default(),
+            openings: Map::default(),
+            sessions: Map::default(),
+            closings: Map::default(),
             watches: BTreeMap::new(),
             timers: Timers::default(),
             shutting_down: None,

@@ -83,7 +83,7 @@ impl Engine {
     }
 
     pub(super) fn opened(&mut self, id: &SessionId, session: v1::Session, sent: Moment, now: Moment) {
-        let Some(opening) = self.openings.remove(id) else { return };
+        let Some(opening) = self.openings.swap_remove(id) else { return };
         let ttl = session.ttl.map_or(opening.options.ttl, from_wire);
         let grace = session.disconnect_grace.map(from_wire);
         let presence = Arc::new(SessionPresence::new(ttl, grace, sent));
@@ -100,7 +100,7 @@ impl Engine {
 
     pub(super) fn open_refused(&mut self, id: &SessionId, refusal: Refusal, now: Moment) {
         let for_now = self.is_for_now(&refusal);
-        let Some(mut opening) = self.openings.remove(id) else { return };
+        let Some(mut opening) = self.openings.swap_remove(id) else { return };
         if for_now {
             opening.command = None;
             opening.refusal = Some(refusal);
@@ -118,7 +118,7 @@ impl Engine {
 
     pub(super) fn give_up_opening(&mut self, id: &SessionId, now: Moment) {
         if self.openings.get(id).is_some_and(|opening| opening.give_up <= now)
-            && let Some(mut opening) = self.openings.remove(id)
+            && let Some(mut opening) = self.openings.swap_remove(id)
         {
             let error = self.in_vain(opening.refusal.take());
             self.abandon_opening(id.clone(), opening, error, now);

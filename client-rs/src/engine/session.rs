@@ -290,7 +290,7 @@ impl Engine {
 
     /// Ends a session on this side, and all that it holds and waits for.
     pub(super) fn lose_session(&mut self, id: &SessionId, reason: &LostReason, now: Moment) {
-        let Some(live) = self.sessions.remove(id) else { return };
+        let Some(live) = self.sessions.swap_remove(id) else { return };
         live.presence.end(reason.clone());
         for claim in live.claims.into_values() {
             claim.lose(reason);

@@ -3,12 +3,12 @@
 use tenure_proto::v1;
 use tenure_proto::v1::group_service_client::GroupServiceClient;
 use tokio_stream::Stream;
-use tonic::transport::Channel;
 
 use super::model::{Assignments, Group, GroupLeader};
 use crate::calls::{LARGEST_ANSWER, Retry, pages};
 use crate::client::Client;
 use crate::error::Result;
+use crate::link::Wire;
 use crate::model::Metadata;
 
 impl Client {
@@ -18,7 +18,7 @@ impl Client {
     /// `Unavailable`, `Refused`.
     pub async fn get_group(&self, name: &str) -> Result<Group> {
         let message = v1::GetGroupRequest { namespace: self.namespace().to_owned(), group: name.to_owned() };
-        let call = self.call(Retry::Safe, &message, async |channel, request| groups(channel).get_group(request).await);
+        let call = self.call(Retry::Safe, &message, async |wire, request| groups(wire).get_group(request).await);
         let group = call.await?.group.map(Group::from);
         Ok(group.unwrap_or_else(|| Group { name: name.to_owned(), ..Group::default() }))
     }
@@ -36,7 +36,7 @@ impl Client {
             };
             async move {
                 let call = client
-                    .call(Retry::Safe, &message, async |channel, request| groups(channel).list_groups(request).await);
+                    .call(Retry::Safe, &message, async |wire, request| groups(wire).list_groups(request).await);
                 let page = call.await?;
                 Ok((page.groups.into_iter().map(Group::from).collect(), page.next_page_token))
             }
@@ -59,7 +59,7 @@ impl Client {
             config: config.map(ToOwned::to_owned),
             expected_revision: expected,
         };
-        let call = self.call(retry, &message, async |channel, request| groups(channel).configure_group(request).await);
+        let call = self.call(retry, &message, async |wire, request| groups(wire).configure_group(request).await);
         Ok(call.await?.config_revision)
     }
 
@@ -73,7 +73,7 @@ impl Client {
             owner: String::new(),
             metadata,
         };
-        let call = self.call(Retry::Safe, &message, async |channel, request| groups(channel).join_group(request).await);
+        let call = self.call(Retry::Safe, &message, async |wire, request| groups(wire).join_group(request).await);
         let answer = call.await?;
         Ok((answer.member, answer.group.unwrap_or_default().into()))
     }
@@ -86,7 +86,7 @@ impl Client {
             member,
         };
         let call =
-            self.call(Retry::Safe, &message, async |channel, request| groups(channel).leave_group(request).await);
+            self.call(Retry::Safe, &message, async |wire, request| groups(wire).leave_group(request).await);
         call.await.map(drop)
     }
 
@@ -107,11 +107,11 @@ impl Client {
             assignments,
         };
         let call =
-            self.call(Retry::Safe, &message, async |channel, request| groups(channel).assign_group(request).await);
+            self.call(Retry::Safe, &message, async |wire, request| groups(wire).assign_group(request).await);
         call.await.map(drop)
     }
 }
 
-fn groups(channel: Channel) -> GroupServiceClient<Channel> {
-    GroupServiceClient::new(channel).max_decoding_message_size(LARGEST_ANSWER)
+fn groups(wire: Wire) -> GroupServiceClient<Wire> {
+    GroupServiceClient::new(wire).max_decoding_message_size(LARGEST_ANSWER)
 }

@@ -1,6 +1,7 @@
 //! The connection to the service: one task that owns the stream, and the handle by which all others ask it.
 
 pub(crate) mod backoff;
+pub(crate) mod connector;
 mod dial;
 mod request;
 mod task;
@@ -11,8 +12,8 @@ use std::time::Duration;
 
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot, watch};
-use tonic::transport::Channel;
 
+pub use self::connector::{Connector, Wire};
 pub(crate) use self::request::{AcquireSpec, ClaimKey, Note, Request, Wait, WatchKey};
 use crate::clock::{self, Moment};
 use crate::error::{Error, Result};
@@ -33,8 +34,8 @@ const WATCH_ITEMS_IN_QUEUE: usize = 64;
 pub(crate) enum Line {
     /// Not connected, and why.
     Down(String),
-    /// Connected, over this channel.
-    Up(Channel),
+    /// Connected, over this.
+    Up(Wire),
 }
 
 /// The handle to the connection's task. The task ends when the last of these is gone.
@@ -65,12 +66,12 @@ pub(crate) struct Inbox {
 
 impl Remote {
     /// Starts the task.
-    pub(crate) fn start(options: &ClientOptions) -> Result<Self> {
-        let endpoints = dial::endpoints(options)?;
+    pub(crate) fn start(options: &ClientOptions, connector: Arc<dyn Connector>) -> Result<Self> {
+        let servers = options.urls()?;
         let runtime = tokio::runtime::Handle::try_current()
             .map_err(|_| Error::invalid("runtime", "a client is made inside a Tokio runtime"))?;
         let (remote, inbox) = Self::unattended(options.namespace.clone(), options.call_timeout);
-        runtime.spawn(task::run(endpoints, options.clone(), inbox));
+        runtime.spawn(task::run(connector, servers, options.clone(), inbox));
         Ok(remote)
     }
 
@@ -151,9 +152,9 @@ impl Remote {
         Watch::new(key, reader, paused, self.clone())
     }
 
-    /// The channel to the server that the stream is connected to, and what tells when that changes. Waits for one until
+    /// The connection to the server that the stream is connected to, and what tells when that changes. Waits for one until
     /// `deadline`.
-    pub(crate) async fn channel(&self, deadline: tokio::time::Instant) -> Result<(Channel, watch::Receiver<Line>)> {
+    pub(crate) async fn wire(&self, deadline: tokio::time::Instant) -> Result<(Wire, watch::Receiver<Line>)> {
         let mut line = self.shared.line.clone();
         let up = async { line.wait_for(|line| matches!(line, Line::Up(_))).await.map(|line| line.clone()) };
         let found = match tokio::time::timeout_at(deadline, up).await {
@@ -162,7 +163,7 @@ impl Remote {
             Err(_) => self.shared.line.borrow().clone(),
         };
         match found {
-            Line::Up(channel) => Ok((channel, line)),
+            Line::Up(wire) => Ok((wire, line)),
             Line::Down(problem) => Err(Error::Unavailable(problem)),
         }
     }

@@ -10,13 +10,14 @@ use tenure_proto::v1::{StreamRequest, StreamResponse};
 use tokio::sync::mpsc;
 use tokio::task::yield_now;
 use tokio::time::sleep;
-use tonic::transport::Endpoint;
+use tonic::transport::Uri;
 use tonic::{Status, Streaming};
 
 use crate::clock::{self, Moment};
 use crate::engine::{Engine, Verdict};
 use crate::error::{Error, Result};
 use crate::link::backoff::Backoff;
+use crate::link::connector::Connector;
 use crate::link::dial::{Dialled, Pace, dial};
 use crate::link::{Inbox, Line};
 use crate::options::ClientOptions;
@@ -45,7 +46,8 @@ const STAGGER_DIVISOR: u32 = 12;
 type Dialling = Pin<Box<dyn Future<Output = Result<Dialled>> + Send>>;
 
 struct Task {
-    endpoints: Arc<[Endpoint]>,
+    connector: Arc<dyn Connector>,
+    servers: Arc<[Uri]>,
     connect_timeout: Duration,
     engine: Engine,
     requests: Option<mpsc::Sender<StreamRequest>>,
@@ -66,11 +68,12 @@ struct Parked {
 }
 
 /// Runs until the client is shut down or nobody has a handle to it.
-pub(crate) async fn run(endpoints: Vec<Endpoint>, options: ClientOptions, inbox: Inbox) {
+pub(crate) async fn run(connector: Arc<dyn Connector>, servers: Vec<Uri>, options: ClientOptions, inbox: Inbox) {
     let Inbox { mut requests, mut notes, line } = inbox;
     let mut task = Task {
-        next_endpoint: rand::rng().random_range(0..endpoints.len().max(1)),
-        endpoints: endpoints.into(),
+        next_endpoint: rand::rng().random_range(0..servers.len().max(1)),
+        connector,
+        servers: servers.into(),
         connect_timeout: options.connect_timeout,
         engine: Engine::new(options.namespace),
         requests: None,
@@ -169,7 +172,7 @@ impl Task {
     }
 
     fn dial_after(&mut self, pause: Option<Duration>) {
-        let endpoints = Arc::clone(&self.endpoints);
+        let (connector, servers) = (Arc::clone(&self.connector), Arc::clone(&self.servers));
         let order = self.order();
         let stagger = self.engine.shortest_window().unwrap_or(Duration::MAX) / STAGGER_DIVISOR;
         let pace = Pace { limit: self.connect_timeout, stagger };
@@ -178,13 +181,13 @@ impl Task {
             if let Some(pause) = pause {
                 sleep(pause).await;
             }
-            dial(&endpoints, order, pace).await
+            dial(&*connector, &servers, order, pace).await
         }));
     }
 
     /// The endpoints in the order in which to try them.
     fn order(&self) -> Vec<usize> {
-        let count = self.endpoints.len();
+        let count = self.servers.len();
         // The one that the stream is connected to comes last; while that is only to be left, others do or nobody does.
         let others = if self.requests.is_some() && count > 1 { count - 1 } else { count };
         (0..others).map(|step| (self.next_endpoint + step) % count).collect()
@@ -195,17 +198,17 @@ impl Task {
         let now = clock::now();
         match dialled {
             Ok(dialled) => {
-                let uri = self.endpoints.get(dialled.endpoint).map(Endpoint::uri);
+                let uri = self.servers.get(dialled.endpoint);
                 tracing::info!(endpoint = ?uri, "connected");
                 if self.requests.is_some() {
                     let parked = Parked { _requests: self.requests.take(), _responses: self.responses.take() };
                     self.parked = Some((parked, now.after(OVERLAP)));
                 }
-                self.next_endpoint = (dialled.endpoint + 1) % self.endpoints.len();
+                self.next_endpoint = (dialled.endpoint + 1) % self.servers.len();
                 self.connected_at = Some(now);
                 self.requests = Some(dialled.requests);
                 self.responses = Some(dialled.responses);
-                self.line.send_replace(Line::Up(dialled.channel));
+                self.line.send_replace(Line::Up(dialled.wire));
                 self.engine.connected(now);
             }
             Err(error) => {

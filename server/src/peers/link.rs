@@ -1,7 +1,7 @@
 //! Links to other servers, on one connection to each.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tenure_core::{ServerId, Text};
@@ -13,28 +13,27 @@ use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tonic::Streaming;
-use tonic::transport::{Channel, Endpoint};
 
+use super::connector::{Connector, Wire};
 use super::wire;
 use crate::sequencer::passing::{Giver, Heard, Linking, Pass, Peers, Word};
 use crate::service::MAX_MESSAGE;
 
 /// How long it may take to reach another server, and to be admitted there.
-const REACHING: Duration = Duration::from_secs(2);
-
-/// HTTP/2 pings find out that the other machine has gone: so often, and for so long unanswered.
-const PING: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(5));
+pub(super) const REACHING: Duration = Duration::from_secs(2);
 
 /// How many messages wait to be sent.
 const MESSAGES: usize = 8;
 
 /// The connections of this server to others.
-#[derive(Debug, Default)]
-pub struct Links(Mutex<HashMap<(ServerId, String), Channel>>);
+pub struct Links {
+    connector: Arc<dyn Connector>,
+    wires: Mutex<HashMap<(ServerId, String), Wire>>,
+}
 
 impl Peers for Links {
     fn link(&self, linking: Linking) -> Box<dyn Giver> {
-        let channel = self.channel(linking.to, &linking.address);
+        let wire = self.wire(linking.to, &linking.address);
         let begin = Begin { from: linking.from.0, to: linking.to.0, namespace: linking.namespace.to_string() };
         let (requests, to_send) = mpsc::channel(MESSAGES);
         // There is room for the first one.
@@ -45,7 +44,7 @@ impl Peers for Links {
             let (heard, link) = (linking.heard.clone(), linking.link);
             tokio::select! {
                 () = ended.cancelled() => return,
-                end = run(linking, channel, to_send) => if let Err(reason) = end {
+                end = run(linking, wire, to_send) => if let Err(reason) = end {
                     tracing::debug!(reason, "no link to another server");
                 }
             }
@@ -57,22 +56,22 @@ impl Peers for Links {
 }
 
 impl Links {
+    /// No connections yet.
+    #[must_use]
+    pub fn new(connector: Arc<dyn Connector>) -> Self {
+        Self { connector, wires: Mutex::default() }
+    }
+
     /// The connection to a server, which is made when it is needed. Those to others at the same address are gone for good.
-    fn channel(&self, to: ServerId, address: &str) -> Result<Channel, tonic::transport::Error> {
-        let mut channels = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(channel) = channels.get(&(to, address.to_owned())) {
-            return Ok(channel.clone());
+    fn wire(&self, to: ServerId, address: &str) -> Result<Wire, String> {
+        let mut wires = self.wires.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(wire) = wires.get(&(to, address.to_owned())) {
+            return Ok(wire.clone());
         }
-        let endpoint = Endpoint::from_shared(format!("http://{address}"))?
-            .connect_timeout(REACHING)
-            .tcp_nodelay(true)
-            .http2_keep_alive_interval(PING.0)
-            .keep_alive_timeout(PING.1)
-            .keep_alive_while_idle(true);
-        let channel = endpoint.connect_lazy();
-        channels.retain(|(server, other), _| *server != to && other != address);
-        channels.insert((to, address.to_owned()), channel.clone());
-        Ok(channel)
+        let wire = self.connector.connect(address)?;
+        wires.retain(|(server, other), _| *server != to && other != address);
+        wires.insert((to, address.to_owned()), wire.clone());
+        Ok(wire)
     }
 }
 
@@ -92,12 +91,11 @@ impl Giver for Sending {
 /// Runs a link to its end.
 async fn run(
     linking: Linking,
-    channel: Result<Channel, tonic::transport::Error>,
+    wire: Result<Wire, String>,
     to_send: mpsc::Receiver<PassRequest>,
 ) -> Result<(), String> {
     let Linking { to, namespace, link, heard, .. } = linking;
-    let channel = channel.map_err(|error| error.to_string())?;
-    let mut client = PeerServiceClient::new(channel).max_decoding_message_size(MAX_MESSAGE);
+    let mut client = PeerServiceClient::new(wire?).max_decoding_message_size(MAX_MESSAGE);
     let admitted = async {
         let mut told = client.pass(ReceiverStream::new(to_send)).await?.into_inner();
         told.message().await.map(|first| (first.is_some(), told))

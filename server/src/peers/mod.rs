@@ -1,9 +1,11 @@
 //! Peers: how servers reach each other over gRPC, to pass commands on. What that means is the sequencer's business.
 
+mod connector;
 mod link;
 mod listen;
 mod pack;
 mod wire;
 
+pub use connector::{Connector, Tcp, Wire};
 pub use link::Links;
 pub(crate) use listen::PeerCalls;

@@ -193,8 +193,9 @@ impl Connection {
     /// No command hangs: past its time it is answered with a named error.
     pub(super) fn refuse_overdue(&mut self, now: Instant) {
         let is_overdue = |doing: &Doing| matches!(doing, Doing::Direct(direct) if direct.is_overdue(now));
-        let overdue: Vec<u64> =
+        let mut overdue: Vec<u64> =
             self.under_way.iter().filter(|(_, doing)| is_overdue(doing)).map(|(id, _)| *id).collect();
+        overdue.sort_unstable();
         if overdue.is_empty() {
             return;
         }

@@ -7,6 +7,7 @@ mod notice;
 mod outbox;
 mod task;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -62,7 +63,7 @@ struct Connection {
     notices: Notices,
     told: mpsc::Receiver<Box<Notice>>,
     /// The namespaces in which notices are taken.
-    namespaces: HashMap<String, Arc<Namespace>>,
+    namespaces: BTreeMap<String, Arc<Namespace>>,
     /// What is under way, by the client's numbers. When the stream ends, nothing is cancelled: the client may come back for it
     /// on another one.
     under_way: HashMap<u64, Doing>,
@@ -96,7 +97,7 @@ impl Connection {
             outbox,
             notices,
             told,
-            namespaces: HashMap::default(),
+            namespaces: BTreeMap::new(),
             under_way: HashMap::default(),
             replies: mpsc::channel(REPLIES),
             watched: None,

@@ -1,0 +1,264 @@
+//! What a server is made of, whatever carries its calls: the services, and the life behind them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tonic::service::Routes;
+use tonic_health::ServingStatus;
+use tonic_health::server::HealthReporter;
+
+use crate::admin::{Readiness, Unready};
+use crate::clock::Clock;
+use crate::node::{Node, NodeOptions};
+use crate::peers::{Connector, Links, PeerCalls};
+use crate::poll;
+use crate::presence::Beats;
+use crate::service::{Api, TtlBounds};
+use crate::store::{self, OpenError, Store, StoreOptions};
+
+/// Between two tries to register with the store.
+const REGISTER: Duration = Duration::from_millis(500);
+
+/// How often it is checked whether the server can do its work.
+const CHECK: Duration = Duration::from_millis(200);
+
+/// What a server stands on, beside its store.
+#[derive(Clone)]
+pub struct Ground {
+    /// What its lease is measured by.
+    pub clock: Arc<dyn Clock>,
+    /// How it reaches other servers.
+    pub connector: Arc<dyn Connector>,
+}
+
+/// A server without a transport.
+pub struct Parts {
+    /// Its services.
+    pub routes: Routes,
+    /// Whether it can do its work, and changes of that.
+    pub readiness: watch::Receiver<Readiness>,
+    /// To be run: ends when the server has drained or stopped.
+    pub life: BoxFuture<'static, ()>,
+}
+
+/// What ends a server.
+#[derive(Clone, Debug, Default)]
+pub struct Ends {
+    /// Sends clients elsewhere, and ends when they have gone.
+    pub drain: CancellationToken,
+    /// Ends at once.
+    pub stop: CancellationToken,
+}
+
+impl Parts {
+    /// A server on a store that is open.
+    ///
+    /// # Errors
+    /// If its services cannot be described.
+    pub async fn on(
+        store: Arc<dyn Store>,
+        ttl: TtlBounds,
+        node: NodeOptions,
+        ground: Ground,
+        ends: &Ends,
+    ) -> anyhow::Result<Self> {
+        Self::from(Source::Open(store), ttl, node, ground, ends).await
+    }
+
+    pub(crate) async fn from(
+        source: Source,
+        ttl: TtlBounds,
+        node: NodeOptions,
+        ground: Ground,
+        ends: &Ends,
+    ) -> anyhow::Result<Self> {
+        let api = Api::new(ttl, ends.drain.clone());
+        let (ready, readiness) = watch::channel(Readiness::not(Unready::Starting));
+        let (health, health_service) = tonic_health::server::health_reporter();
+        set_health(&health, ServingStatus::NotServing).await;
+        let routes = api
+            .routes()
+            .add_service(PeerCalls::server(api.clone()))
+            .add_service(health_service)
+            .add_service(reflection_v1()?)
+            .add_service(reflection_v1alpha()?);
+        let Ends { drain, stop } = ends.clone();
+        let life = Life { api, node, ground, ready, health, draining: drain, stop };
+        Ok(Self { routes, readiness, life: life.run(source).boxed() })
+    }
+}
+
+/// Where the store comes from.
+pub(crate) enum Source {
+    Open(Arc<dyn Store>),
+    Opening(Opening),
+}
+
+/// A store that is to be opened.
+pub(crate) struct Opening {
+    pub(crate) options: StoreOptions,
+    pub(crate) migrate: bool,
+}
+
+impl Opening {
+    pub(crate) async fn open(&self) -> Result<Arc<dyn Store>, OpenError> {
+        if self.migrate {
+            store::migrate(&self.options).await?;
+        }
+        store::open(&self.options).await
+    }
+}
+
+/// The life of a server: one node after another.
+struct Life {
+    api: Api,
+    node: NodeOptions,
+    ground: Ground,
+    ready: watch::Sender<Readiness>,
+    health: HealthReporter,
+    draining: CancellationToken,
+    stop: CancellationToken,
+}
+
+impl Life {
+    async fn run(self, source: Source) {
+        let store = tokio::select! {
+            store = self.open(source) => store,
+            () = self.draining.cancelled() => return,
+        };
+        while !self.draining.is_cancelled() && !self.stop.is_cancelled() {
+            self.run_node(&store).await;
+        }
+    }
+
+    async fn open(&self, source: Source) -> Arc<dyn Store> {
+        let opening = match source {
+            Source::Open(store) => return store,
+            Source::Opening(opening) => opening,
+        };
+        loop {
+            tokio::time::sleep(REGISTER).await;
+            match opening.open().await {
+                Ok(store) => return store,
+                Err(error) => {
+                    tracing::warn!(%error, "cannot open the store");
+                    self.set_ready(Readiness::not(Unready::Store(error.to_string()))).await;
+                }
+            }
+        }
+    }
+
+    /// Runs one node: until it is marked dead, or the server is to stop.
+    async fn run_node(&self, store: &Arc<dyn Store>) {
+        let cancel = self.stop.child_token();
+        let peers = Arc::new(Links::new(self.ground.connector.clone()));
+        let node = Node::new(self.node.clone(), store.clone(), self.ground.clock.clone(), Some(peers), cancel);
+        let beats = tokio::select! {
+            () = self.draining.cancelled() => return,
+            beats = self.register(&node) => beats,
+        };
+        node.spawn(poll::follow(node.clone()));
+        node.spawn(poll::trim(node.clone()));
+        self.api.serve(Some(node.clone()));
+        tracing::info!(server = %node.id(), "registered");
+        let beaten = beats.last_beat();
+        tokio::select! {
+            () = self.report(&node) => {}
+            _ = beats.run() => {
+                tracing::error!(server = %node.id(), "marked dead by others: starting over as a new server");
+            }
+            () = self.drained(&node) => {}
+        }
+        self.set_ready(Readiness::not(Unready::Starting)).await;
+        node.stop().await;
+        self.api.serve(None);
+        if self.draining.is_cancelled() {
+            // So that others adopt at once what is left here. If it cannot be said, they find out by themselves.
+            let _ = store.mark_dead(node.id(), beaten.load(std::sync::atomic::Ordering::Acquire)).await;
+        }
+    }
+
+    async fn register(&self, node: &Arc<Node>) -> Beats {
+        loop {
+            let opened = match Beats::begin(node.clone()).await {
+                Ok(beats) => node.open_all().await.map(|()| beats),
+                Err(error) => Err(error),
+            };
+            match opened {
+                Ok(beats) => return beats,
+                Err(error) => {
+                    tracing::warn!(%error, "cannot register with the store");
+                    self.set_ready(Readiness::not(Unready::Store(error.to_string()))).await;
+                    tokio::time::sleep(REGISTER).await;
+                }
+            }
+        }
+    }
+
+    /// Keeps readiness and health true: the server is ready for as long as it may answer renewals.
+    async fn report(&self, node: &Node) {
+        loop {
+            let readiness = match node.lease().tick() {
+                Some(_) => Readiness::READY,
+                None => Readiness::not(Unready::LeaseLost),
+            };
+            self.set_ready(readiness).await;
+            tokio::time::sleep(CHECK).await;
+        }
+    }
+
+    async fn set_ready(&self, readiness: Readiness) {
+        if *self.ready.borrow() == readiness {
+            return;
+        }
+        let status = if readiness.is_ready() { ServingStatus::Serving } else { ServingStatus::NotServing };
+        set_health(&self.health, status).await;
+        self.ready.send_replace(readiness);
+    }
+
+    /// The server drains, and no session is attached here any more.
+    async fn drained(&self, node: &Node) {
+        self.draining.cancelled().await;
+        self.set_ready(Readiness::not(Unready::Draining)).await;
+        loop {
+            let left: usize = node.open_namespaces().iter().map(crate::sequencer::Namespace::stream_count).sum();
+            if left == 0 {
+                return;
+            }
+            tokio::time::sleep(CHECK / 4).await;
+        }
+    }
+}
+
+/// The services whose health is told, beside that of the server as a whole.
+const SERVICES: [&str; 5] =
+    ["", "tenure.v1.ClientService", "tenure.v1.LockService", "tenure.v1.SessionService", "tenure.v1.WatchService"];
+
+async fn set_health(health: &HealthReporter, status: ServingStatus) {
+    for service in SERVICES {
+        health.set_service_status(service, status).await;
+    }
+}
+
+fn reflection() -> tonic_reflection::server::Builder<'static> {
+    tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(tenure_proto::FILE_DESCRIPTOR_SET)
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        .register_encoded_file_descriptor_set(tonic_types::pb::FILE_DESCRIPTOR_SET)
+}
+
+fn reflection_v1() -> anyhow::Result<
+    tonic_reflection::server::v1::ServerReflectionServer<impl tonic_reflection::server::v1::ServerReflection>,
+> {
+    Ok(reflection().build_v1()?)
+}
+
+fn reflection_v1alpha() -> anyhow::Result<
+    tonic_reflection::server::v1alpha::ServerReflectionServer<impl tonic_reflection::server::v1alpha::ServerReflection>,
+> {
+    Ok(reflection().build_v1alpha()?)
+}

@@ -1,0 +1,103 @@
+//! Many seeds, each in a process of its own: so a seed is the same whatever ran before it or runs beside it, and one that
+//! hangs or crashes is a finding like others.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::time::Duration;
+
+use crate::checker::Violation;
+use crate::run::{self, Report};
+
+/// A seed that takes longer hangs.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// The most that is told of a violation, in bytes. All of a report fits into a pipe.
+const TOLD: usize = 4_000;
+
+/// The most violations of a seed that are told.
+const VIOLATIONS: usize = 8;
+
+/// Runs these seeds, so many at once, and tells of each. The program must have no other threads.
+///
+/// # Panics
+/// If there are not enough processes to be had.
+pub fn run(mut seeds: impl Iterator<Item = u64>, jobs: usize, mut tell: impl FnMut(Report)) {
+    let mut running: Vec<Running> = Vec::new();
+    loop {
+        while running.len() < jobs
+            && let Some(seed) = seeds.next()
+        {
+            running.push(Running::start(seed));
+        }
+        if running.is_empty() {
+            return;
+        }
+        let mut status = 0;
+        // SAFETY: the status may be written.
+        let ended = unsafe { libc::wait(&raw mut status) };
+        let place = running.iter().position(|running| running.process == ended);
+        let running = running.swap_remove(place.expect("one of these"));
+        tell(running.finish(status));
+    }
+}
+
+/// A seed that is running.
+struct Running {
+    seed: u64,
+    process: libc::pid_t,
+    told: OwnedFd,
+}
+
+impl Running {
+    fn start(seed: u64) -> Self {
+        let mut ends = [0; 2];
+        // SAFETY: both ends may be written.
+        assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0, "a pipe");
+        // SAFETY: these were just made, and belong to nobody else.
+        let (told, tells) = unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) };
+        // SAFETY: there are no other threads, so nothing is left half done in the child.
+        match unsafe { libc::fork() } {
+            -1 => panic!("no process for another seed"),
+            0 => {
+                // SAFETY: only this process is told.
+                unsafe { libc::alarm(u32::try_from(LIMIT.as_secs()).unwrap_or(u32::MAX)) };
+                let report = run::run(seed);
+                let written = File::from(tells).write_all(write(&report).as_bytes());
+                // SAFETY: nothing is left to be done.
+                unsafe { libc::_exit(i32::from(written.is_err())) }
+            }
+            process => Self { seed, process, told },
+        }
+    }
+
+    fn finish(self, status: libc::c_int) -> Report {
+        let mut text = String::new();
+        let read = File::from(self.told).read_to_string(&mut text);
+        let report = read.ok().filter(|_| status == 0).and_then(|_| parse(self.seed, &text));
+        report.unwrap_or_else(|| {
+            let seen = format!("its process ended with status {status}: {text}");
+            let violations = vec![Violation { rule: "a run ends".into(), seen }];
+            Report { seed: self.seed, violations, ..Report::default() }
+        })
+    }
+}
+
+fn write(report: &Report) -> String {
+    let mut text = format!("{} {} {}\n", report.steps, report.trace, report.acquired);
+    for Violation { rule, seen } in report.violations.iter().take(VIOLATIONS) {
+        let seen: String = seen.chars().take(TOLD).map(|letter| if letter == '\n' { ' ' } else { letter }).collect();
+        text.push_str(&format!("{rule}\t{seen}\n"));
+    }
+    text
+}
+
+fn parse(seed: u64, text: &str) -> Option<Report> {
+    let mut lines = text.lines();
+    let mut figures = lines.next()?.split(' ');
+    let mut figure = || figures.next()?.parse::<u64>().ok();
+    let (steps, trace, acquired) = (figure()?, figure()?, figure()?);
+    let violations = lines.filter_map(|line| line.split_once('\t'));
+    let violations = violations.map(|(rule, seen)| Violation { rule: rule.to_owned().into(), seen: seen.to_owned() });
+    Some(Report { seed, steps, trace, acquired, violations: violations.collect() })
+}

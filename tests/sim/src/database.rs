@@ -1,0 +1,120 @@
+//! The database, and the servers' ways to it: what is asked takes time, and may be lost, late or never answered. One that
+//! was too late for the one who asked is still done.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::future::BoxFuture;
+use tenure_core::{Revision, ServerId, Text};
+use tenure_server::store::{
+    Batch, Found, MemoryStore, Presence, RowChanges, Rows, Store, StoreError, Tail,
+};
+use tokio::sync::{Notify, oneshot};
+
+use crate::host::Here;
+use crate::mail::{Sent, Way};
+
+/// How long a server waits for an answer.
+pub const BOUND: Duration = Duration::from_secs(2);
+
+/// What is asked of the database.
+pub type Asked<T> = Box<dyn FnOnce(Arc<MemoryStore>) -> BoxFuture<'static, Result<T, StoreError>> + Send>;
+
+/// One server's way to the database.
+pub struct SimStore {
+    here: Here,
+    hinted: Arc<Notify>,
+}
+
+impl SimStore {
+    /// One for this server, with what tells it that others have appended.
+    #[must_use]
+    pub fn new(here: Here, hinted: Arc<Notify>) -> Self {
+        Self { here, hinted }
+    }
+
+    /// Asks. None if there is no answer in time.
+    async fn ask<T: Send + 'static>(&self, asked: Asked<T>) -> Option<Result<T, StoreError>> {
+        let (reply, answer) = oneshot::channel();
+        let (host, run) = (self.here.host, self.here.run);
+        let deed = Box::new(move |world: &mut crate::world::World| world.ask_database(host, run, asked, reply));
+        self.here.mail.send(Sent { at: self.here.time.now(), from: host, way: Way::Database, deed });
+        tokio::time::timeout(BOUND, answer).await.ok()?.ok()
+    }
+
+    async fn ask_again<T: Send + 'static>(&self, asked: Asked<T>) -> Result<T, StoreError> {
+        self.ask(asked).await.unwrap_or_else(|| Err(StoreError::Unavailable("no answer".to_owned())))
+    }
+}
+
+macro_rules! asked {
+    ($store:ident, $call:expr) => {
+        Box::new(move |$store: Arc<MemoryStore>| Box::pin(async move { $call.await }))
+    };
+}
+
+#[async_trait]
+impl Store for SimStore {
+    fn exclusive(&self) -> bool {
+        false
+    }
+
+    async fn append(&self, batch: &Batch, notify: bool) -> Result<(), StoreError> {
+        let (reply, answer) = oneshot::channel();
+        let (host, run, batch) = (self.here.host, self.here.run, batch.clone());
+        let deed = Box::new(move |world: &mut crate::world::World| world.append(host, run, batch, notify, reply));
+        self.here.mail.send(Sent { at: self.here.time.now(), from: host, way: Way::Database, deed });
+        match tokio::time::timeout(BOUND, answer).await {
+            Ok(Ok(answer)) => answer,
+            _ => Err(StoreError::OutcomeUnknown("no answer".to_owned())),
+        }
+    }
+
+    async fn read(&self, namespace: &str, after: Revision, limit: usize) -> Result<Tail, StoreError> {
+        let namespace = namespace.to_owned();
+        self.ask_again(asked!(store, store.read(&namespace, after, limit))).await
+    }
+
+    async fn search(&self, namespace: &str, name: &str, until: Revision, limit: usize) -> Result<Found, StoreError> {
+        let (namespace, name) = (namespace.to_owned(), name.to_owned());
+        self.ask_again(asked!(store, store.search(&namespace, &name, until, limit))).await
+    }
+
+    async fn load(&self, namespace: &str) -> Result<Rows, StoreError> {
+        let namespace = namespace.to_owned();
+        self.ask_again(asked!(store, store.load(&namespace))).await
+    }
+
+    async fn save(&self, namespace: &str, changes: &RowChanges) -> Result<(), StoreError> {
+        let (namespace, changes) = (namespace.to_owned(), changes.clone());
+        self.ask_again(asked!(store, store.save(&namespace, &changes))).await
+    }
+
+    async fn heads(&self) -> Result<Vec<(Text, Revision)>, StoreError> {
+        self.ask_again(asked!(store, store.heads())).await
+    }
+
+    async fn beat(&self, presence: &Presence) -> Result<Vec<Presence>, StoreError> {
+        let presence = presence.clone();
+        self.ask_again(asked!(store, store.beat(&presence))).await
+    }
+
+    async fn mark_dead(&self, server: ServerId, beat: u64) -> Result<bool, StoreError> {
+        self.ask_again(asked!(store, store.mark_dead(server, beat))).await
+    }
+
+    async fn forget(&self, servers: &[ServerId]) -> Result<(), StoreError> {
+        let servers = servers.to_vec();
+        self.ask_again(asked!(store, store.forget(&servers))).await
+    }
+
+    async fn trim(&self, namespace: &str, before_ms: i64) -> Result<Revision, StoreError> {
+        let namespace = namespace.to_owned();
+        self.ask_again(asked!(store, store.trim(&namespace, before_ms))).await
+    }
+
+    async fn hint(&self) {
+        self.hinted.notified().await;
+    }
+}

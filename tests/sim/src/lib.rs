@@ -1,0 +1,16 @@
+//! Tenure's deterministic simulation: several servers and clients as they are, on a network, a database and clocks that
+//! follow from a seed, and the check of what comes of it.
+
+pub mod campaign;
+pub mod checker;
+pub mod database;
+pub mod faults;
+pub mod history;
+pub mod host;
+pub mod machine;
+pub mod mail;
+pub mod network;
+pub mod program;
+pub mod run;
+pub mod wire;
+pub mod world;

@@ -1,0 +1,53 @@
+//! Runs the simulation.
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use tenure_sim::{campaign, machine};
+
+/// Runs seeds of the simulation, and tells which of them break a promise.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// How many seeds
+    #[arg(long, default_value_t = 100)]
+    seeds: u64,
+    /// The first one
+    #[arg(long, default_value_t = 1)]
+    first_seed: u64,
+    /// How many run at once; as many as there are cores unless said otherwise
+    #[arg(long)]
+    jobs: Option<usize>,
+    /// Tell of each seed
+    #[arg(long)]
+    verbose: bool,
+}
+
+fn main() -> ExitCode {
+    machine::install();
+    let arguments = Arguments::parse();
+    let jobs = arguments.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let began = Instant::now();
+    let (mut steps, mut acquired, mut failed) = (0, 0, Vec::new());
+    campaign::run((arguments.first_seed..).take(arguments.seeds as usize), jobs, |report| {
+        steps += report.steps;
+        acquired += report.acquired;
+        let seed = report.seed;
+        if arguments.verbose {
+            println!("seed {seed}: {} steps, {} grants, trace {:016x}", report.steps, report.acquired, report.trace);
+        }
+        if !report.violations.is_empty() {
+            println!("seed {seed} breaks a promise:");
+            report.violations.iter().for_each(|violation| println!("  {violation}"));
+            failed.push(seed);
+        }
+    });
+    let took = began.elapsed().max(Duration::from_millis(1)).as_secs_f64();
+    let (seeds, pace) = (arguments.seeds, arguments.seeds as f64 / took);
+    println!("{seeds} seeds, {steps} steps, {acquired} grants in {took:.1} s: {:.0} steps/s, {pace:.1} seeds/s", steps as f64 / took);
+    if failed.is_empty() {
+        return ExitCode::SUCCESS;
+    }
+    println!("{} seeds broke promises: {failed:?}", failed.len());
+    ExitCode::FAILURE
+}

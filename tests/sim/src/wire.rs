@@ -1,0 +1,293 @@
+//! gRPC over the simulated network: a call's request, answer and the parts of their bodies go to and fro one by one, in order.
+//! What is below that, HTTP/2, is not simulated.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::StreamExt;
+use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
+use futures::future::BoxFuture;
+use http::{Request, Response};
+use http_body::Frame;
+use http_body_util::BodyExt;
+use tenure_client::transport as client;
+use tenure_server::peers;
+use tokio::sync::oneshot;
+use tokio::task::AbortHandle;
+use tonic::Status;
+use tonic::body::Body;
+use tower::Service;
+
+use crate::host::{Here, HostId};
+use crate::mail::{Sent, Way};
+use crate::network::{Cable, Side};
+use crate::world::World;
+
+/// The part of an address that every host has behind its number.
+const PORT: u16 = 7420;
+
+/// How long to wait for a connection that nothing is heard of.
+const CONNECTING: Duration = Duration::from_secs(2);
+
+/// Where a host's services are reached.
+#[must_use]
+pub fn address(host: HostId) -> String {
+    format!("10.0.0.{host}:{PORT}")
+}
+
+fn host_at(address: &str) -> Option<HostId> {
+    address.strip_suffix(&format!(":{PORT}"))?.strip_prefix("10.0.0.")?.parse().ok()
+}
+
+impl Here {
+    fn send(&self, way: Way, deed: impl FnOnce(&mut World) + Send + 'static) {
+        self.mail.send(Sent { at: self.time.now(), from: self.host, way, deed: Box::new(deed) });
+    }
+
+    /// Connects to a host.
+    async fn dial(&self, address: &str) -> Result<Arc<Cable>, String> {
+        let to = host_at(address).ok_or("no such address")?;
+        let (reply, connected) = oneshot::channel();
+        let (from, run, mail) = (self.host, self.run, self.mail.clone());
+        self.send(Way::Host(to), move |world| {
+            let cable = world.connect(from, run, to);
+            let deed = move |_: &mut World| drop(reply.send(cable));
+            mail.send(Sent { at: world.now(), from: to, way: Way::Host(from), deed: Box::new(deed) });
+        });
+        match tokio::time::timeout(CONNECTING, connected).await {
+            Ok(Ok(Some(cable))) => Ok(cable),
+            Ok(_) => Err("connection refused".to_owned()),
+            Err(_) => Err("connection timed out".to_owned()),
+        }
+    }
+}
+
+/// Connections of a host.
+#[derive(Clone)]
+pub struct Dialler(pub Here);
+
+impl client::Connector for Dialler {
+    fn connect(&self, server: &tonic::transport::Uri) -> BoxFuture<'static, Result<client::Wire, String>> {
+        let (here, address) = (self.0.clone(), server.authority().map(ToString::to_string).unwrap_or_default());
+        async move {
+            let cable = here.dial(&address).await?;
+            Ok(client::Wire::new(Calls { here, cable }))
+        }
+        .boxed()
+    }
+}
+
+impl peers::Connector for Dialler {
+    fn connect(&self, address: &str) -> Result<peers::Wire, String> {
+        let lazy = Lazy { here: self.0.clone(), address: address.to_owned(), cable: Arc::default() };
+        Ok(peers::Wire::new(lazy))
+    }
+}
+
+/// Calls over a connection that is made when it is needed.
+#[derive(Clone)]
+struct Lazy {
+    here: Here,
+    address: String,
+    cable: Arc<tokio::sync::Mutex<Option<Arc<Cable>>>>,
+}
+
+impl Service<Request<Body>> for Lazy {
+    type Response = Response<Body>;
+    type Error = Status;
+    type Future = BoxFuture<'static, Result<Response<Body>, Status>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Status>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let Self { here, address, cable } = self.clone();
+        async move {
+            let cable = {
+                let mut cable = cable.lock().await;
+                match cable.as_ref().filter(|cable| !cable.broken(Side::Caller).is_cancelled()) {
+                    Some(cable) => cable.clone(),
+                    None => cable.insert(here.dial(&address).await.map_err(Status::unavailable)?).clone(),
+                }
+            };
+            Calls { here, cable }.call(request).await
+        }
+        .boxed()
+    }
+}
+
+/// Calls over a connection.
+#[derive(Clone)]
+struct Calls {
+    here: Here,
+    cable: Arc<Cable>,
+}
+
+type Parts = Result<Frame<Bytes>, Status>;
+
+impl Service<Request<Body>> for Calls {
+    type Response = Response<Body>;
+    type Error = Status;
+    type Future = BoxFuture<'static, Result<Response<Body>, Status>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Status>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let Self { here, cable } = self.clone();
+        let (parts, body) = request.into_parts();
+        let (asks, asked) = unbounded();
+        let (answers, answered) = unbounded();
+        let (head, has_head) = oneshot::channel();
+        let handler = Handler::default();
+        let call = Called { cable: cable.clone(), parts, asked, head, answers, handler: handler.clone() };
+        here.send(Way::Cable(cable.clone(), Side::Caller), move |world| world.serve(call));
+        tokio::spawn(pump(here.clone(), cable.clone(), Side::Caller, body, asks));
+        let broken = cable.broken(Side::Caller).clone();
+        let cancelling = Cancelling { here, cable, handler };
+        async move {
+            let answer = tokio::select! {
+                head = has_head => head.map_err(|_| Status::unavailable("the call was cut off"))?,
+                () = broken.cancelled() => return Err(Status::unavailable("the connection broke")),
+            };
+            Ok(answer.map(|()| Body::new(Answering { answered, broken: broken.cancelled_owned().boxed(), _cancelling: cancelling })))
+        }
+        .boxed()
+    }
+}
+
+/// A call, as it arrives.
+pub struct Called {
+    cable: Arc<Cable>,
+    parts: http::request::Parts,
+    asked: UnboundedReceiver<Parts>,
+    head: oneshot::Sender<Response<()>>,
+    answers: UnboundedSender<Parts>,
+    handler: Handler,
+}
+
+impl Called {
+    /// To whom.
+    #[must_use]
+    pub fn host(&self) -> HostId {
+        self.cable.called
+    }
+
+    /// Carries it out. To be called in its host.
+    pub fn serve(self, here: Here, mut routes: tonic::service::Routes) {
+        let Self { cable, parts, asked, head, answers, handler } = self;
+        let broken = cable.broken(Side::Called).clone();
+        let carried_out = async move {
+            let body = Body::new(Asked { asked, broken: cable.broken(Side::Called).clone().cancelled_owned().boxed() });
+            let Ok(answer) = routes.call(Request::from_parts(parts, body)).await;
+            let (parts, body) = answer.into_parts();
+            let told = Response::from_parts(parts, ());
+            here.send(Way::Cable(cable.clone(), Side::Called), move |_| drop(head.send(told)));
+            pump(here, cable, Side::Called, body, answers).await;
+        };
+        let task = tokio::spawn(async move {
+            tokio::select! {
+                () = broken.cancelled() => {}
+                () = carried_out => {}
+            }
+        });
+        *handler.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(task.abort_handle());
+    }
+}
+
+/// Sends a body, part by part.
+async fn pump(here: Here, cable: Arc<Cable>, side: Side, mut body: Body, to: UnboundedSender<Parts>) {
+    let broken = cable.broken(side).clone();
+    let parts = async {
+        while let Some(part) = body.frame().await {
+            let (to, ends) = (to.clone(), part.is_err());
+            here.send(Way::Cable(cable.clone(), side), move |_| drop(to.unbounded_send(part)));
+            if ends {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        () = broken.cancelled() => return,
+        () = parts => {}
+    }
+    here.send(Way::Cable(cable, side), move |_| drop(to));
+}
+
+/// Whoever carries out a call, once that has begun.
+#[derive(Clone, Default)]
+struct Handler(Arc<Mutex<Option<AbortHandle>>>);
+
+/// Ends a call at the other side when nobody waits for its answer any more.
+struct Cancelling {
+    here: Here,
+    cable: Arc<Cable>,
+    handler: Handler,
+}
+
+impl Drop for Cancelling {
+    fn drop(&mut self) {
+        // A host that is being dropped has no time any more.
+        if tokio::runtime::Handle::try_current().is_err() {
+            return;
+        }
+        let handler = self.handler.clone();
+        self.here.send(Way::Cable(self.cable.clone(), Side::Caller), move |_| {
+            if let Some(task) = handler.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                task.abort();
+            }
+        });
+    }
+}
+
+type Broken = BoxFuture<'static, ()>;
+
+/// What a caller sends.
+struct Asked {
+    asked: UnboundedReceiver<Parts>,
+    broken: Broken,
+}
+
+/// What a caller is answered.
+struct Answering {
+    answered: UnboundedReceiver<Parts>,
+    broken: Broken,
+    _cancelling: Cancelling,
+}
+
+fn poll_part(
+    parts: &mut UnboundedReceiver<Parts>,
+    broken: &mut Broken,
+    context: &mut Context<'_>,
+) -> Poll<Option<Parts>> {
+    match parts.poll_next_unpin(context) {
+        Poll::Ready(part) => Poll::Ready(part),
+        Poll::Pending => broken.poll_unpin(context).map(|()| Some(Err(Status::unavailable("the connection broke")))),
+    }
+}
+
+impl http_body::Body for Asked {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Parts>> {
+        let Self { asked, broken } = &mut *self;
+        poll_part(asked, broken, context)
+    }
+}
+
+impl http_body::Body for Answering {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Parts>> {
+        let Self { answered, broken, .. } = &mut *self;
+        poll_part(answered, broken, context)
+    }
+}

@@ -1,0 +1,424 @@
+//! The world: hosts, the network between them, and the database, moved on event by event by one thread.
+//!
+//! Nothing takes less time than [`LEAST`]. So for that long each host can be run by itself: what the others do meanwhile
+//! cannot reach it before.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use tenure_server::store::{Batch, MemoryDatabase, MemoryStore, Store, StoreError};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{Notify, oneshot};
+use tonic::service::Routes;
+
+use crate::database::Asked;
+use crate::host::{Here, Host, HostId, Pace};
+use crate::mail::{Deed, Mail, Sent, Way};
+use crate::network::{Cable, Fate, LEAST, Network, PATIENCE, Side};
+use crate::wire::Called;
+
+/// How often connections are looked at on which nothing arrives.
+const PROBE: Duration = Duration::from_millis(500);
+
+/// What is done at some moment.
+struct Event {
+    at: Duration,
+    order: u64,
+    /// The host where it is done, and in which of its runs: if that is over, it is not done.
+    place: Option<(HostId, u64)>,
+    deed: Deed,
+}
+
+impl PartialEq for Event {
+    fn eq(&self, other: &Self) -> bool {
+        self.order == other.order
+    }
+}
+
+impl Eq for Event {}
+
+impl PartialOrd for Event {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Event {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at, self.order).cmp(&(other.at, other.order))
+    }
+}
+
+/// What serves calls at a host.
+struct Serving {
+    here: Here,
+    routes: Routes,
+}
+
+/// A committed batch.
+#[derive(Clone, Debug)]
+pub struct Commit {
+    /// When.
+    pub at: Duration,
+    /// What.
+    pub batch: Arc<Batch>,
+}
+
+/// How the database is at the moment.
+#[derive(Debug, Default)]
+pub struct Weather {
+    /// It takes no connections.
+    pub is_down: bool,
+    /// By how much all takes longer.
+    pub slow: Duration,
+    /// One answer of so many is lost; 0: none.
+    pub loses_answers: u32,
+    /// One request of so many is late by up to some seconds; 0: none.
+    pub is_late: u32,
+}
+
+/// The world.
+pub struct World {
+    now: Duration,
+    order: u64,
+    events: BinaryHeap<Reverse<Event>>,
+    /// What has arrived at hosts that stand still.
+    waiting: BTreeMap<HostId, Vec<Event>>,
+    hosts: Vec<Host>,
+    mail: Mail,
+    /// What the world draws.
+    pub rng: StdRng,
+    /// The network.
+    pub network: Network,
+    serving: BTreeMap<HostId, Serving>,
+    /// The database.
+    pub database: MemoryDatabase,
+    ways: BTreeMap<HostId, (Arc<MemoryStore>, Arc<Notify>)>,
+    database_runtime: Runtime,
+    database_wall: Duration,
+    /// How the database is.
+    pub weather: Weather,
+    /// All that was committed, in order.
+    pub commits: Vec<Commit>,
+    /// How many events there were.
+    pub steps: u64,
+    /// What all of them come to: two runs that are the same have the same.
+    pub trace: u64,
+}
+
+impl World {
+    /// An empty world.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        let database_runtime =
+            Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
+        let mut world = Self {
+            now: Duration::ZERO,
+            order: 0,
+            events: BinaryHeap::new(),
+            waiting: BTreeMap::new(),
+            hosts: Vec::new(),
+            mail: Mail::default(),
+            rng: StdRng::seed_from_u64(seed),
+            network: Network::default(),
+            serving: BTreeMap::new(),
+            database: MemoryDatabase::new(),
+            ways: BTreeMap::new(),
+            database_runtime,
+            database_wall: Duration::from_secs(1_800_000_000),
+            weather: Weather::default(),
+            commits: Vec::new(),
+            steps: 0,
+            trace: seed,
+        };
+        world.after(PROBE, Self::probe);
+        world
+    }
+
+    /// The time.
+    #[must_use]
+    pub fn now(&self) -> Duration {
+        self.now
+    }
+
+    /// A new host, not running yet.
+    pub fn add_host(&mut self, pace: Pace) -> HostId {
+        let id = self.hosts.len();
+        self.hosts.push(Host::new(id, pace));
+        id
+    }
+
+    /// A host.
+    #[must_use]
+    pub fn host(&self, id: HostId) -> &Host {
+        &self.hosts[id]
+    }
+
+    /// Starts a host with a program.
+    pub fn start<P>(&mut self, id: HostId, program: impl FnOnce(Here) -> P)
+    where
+        P: Future<Output = ()> + Send + 'static,
+    {
+        let (now, mail) = (self.now, self.mail.clone());
+        self.hosts[id].start(now, &mail, program);
+    }
+
+    /// A host dies at once. Others notice: at once as a rule, but not if its machine has gone.
+    pub fn kill(&mut self, id: HostId, with_machine: bool) {
+        self.hosts[id].kill();
+        self.serving.remove(&id);
+        for cable in self.network.of(Some(id)) {
+            let other = if cable.caller == id { Side::Called } else { Side::Caller };
+            let delay = if with_machine { PATIENCE } else { self.network.delay(&mut self.rng) };
+            self.network.forget(&cable);
+            self.break_side(&cable, other, delay);
+        }
+    }
+
+    /// A host stands still.
+    pub fn freeze(&mut self, id: HostId) {
+        self.hosts[id].is_frozen = true;
+    }
+
+    /// A host that stood still goes on.
+    pub fn thaw(&mut self, id: HostId) {
+        let now = self.now;
+        self.hosts[id].thaw(now);
+        for event in self.waiting.remove(&id).unwrap_or_default() {
+            self.add(now, event.place, event.deed);
+        }
+    }
+
+    /// A host's wall clock is set.
+    pub fn set_wall(&mut self, id: HostId, wall: Duration) {
+        self.hosts[id].set_wall(wall);
+    }
+
+    /// The database's wall clock is set: what it shows at the beginning of the world.
+    pub fn set_database_wall(&mut self, wall: Duration) {
+        self.database_wall = wall;
+    }
+
+    /// From now on these serve calls at a host.
+    pub fn serve_at(&mut self, here: Here, routes: Routes) {
+        self.serving.insert(here.host, Serving { here, routes });
+    }
+
+    /// A host's way to the database, and what tells it of appends.
+    pub fn way_to_database(&mut self, host: HostId) -> Arc<Notify> {
+        let hinted = Arc::new(Notify::new());
+        self.ways.insert(host, (self.database.server(), hinted.clone()));
+        hinted
+    }
+
+    /// Does something later.
+    pub fn after(&mut self, delay: Duration, deed: impl FnOnce(&mut Self) + Send + 'static) {
+        let at = self.now + delay;
+        self.add(at, None, Box::new(deed));
+    }
+
+    fn add(&mut self, at: Duration, place: Option<(HostId, u64)>, deed: Deed) {
+        self.order += 1;
+        self.events.push(Reverse(Event { at, order: self.order, place, deed }));
+    }
+
+    /// Moves on until this moment.
+    pub fn run_until(&mut self, end: Duration) {
+        while self.now < end {
+            let next = (self.now + LEAST).min(end);
+            while self.events.peek().is_some_and(|Reverse(event)| event.at < next) {
+                let Some(Reverse(event)) = self.events.pop() else { break };
+                self.happen(event);
+            }
+            self.now = next;
+            for host in 0..self.hosts.len() {
+                self.run_host(host, next);
+            }
+        }
+    }
+
+    fn run_host(&mut self, host: HostId, until: Duration) {
+        self.hosts[host].run_until(until);
+        self.collect();
+    }
+
+    fn happen(&mut self, event: Event) {
+        self.now = self.now.max(event.at);
+        self.steps += 1;
+        if std::env::var_os("SIM_TRACE").is_some() {
+            eprintln!("{:?} {:?}", event.at, event.place);
+        }
+        if let Some((host, run)) = event.place {
+            if self.hosts[host].run != run {
+                return;
+            }
+            if self.hosts[host].is_frozen {
+                self.waiting.entry(host).or_default().push(event);
+                return;
+            }
+            self.run_host(host, event.at);
+            self.trace = self.trace.rotate_left(5).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ event.at.as_nanos() as u64 ^ host as u64;
+        }
+        (event.deed)(self);
+    }
+
+    /// Takes out what hosts have sent.
+    fn collect(&mut self) {
+        for Sent { at, from, way, deed } in self.mail.take() {
+            let run = |host: HostId, hosts: &[Host]| Some((host, hosts[host].run));
+            if std::env::var_os("SIM_TRACE").is_some() {
+                let what = match &way { Way::Cable(c, s) => format!("cable {} {s:?}", c.id), Way::Host(h) => format!("host {h}"), Way::Database => "db".into() };
+                eprintln!("  sent {at:?} by {from} {what}");
+            }
+            match way {
+                Way::Cable(cable, side) => self.send(&cable, side, at, deed),
+                Way::Host(to) => {
+                    let delay = self.network.delay(&mut self.rng);
+                    if !self.network.is_cut(from, to) {
+                        let place = run(to, &self.hosts);
+                        self.add(at + delay, place, deed);
+                    }
+                }
+                Way::Database => {
+                    let mut delay = LEAST + Duration::from_micros(self.rng.random_range(0..3_000));
+                    delay += self.weather.slow.mul_f64(self.rng.random());
+                    if self.weather.is_late > 0 && self.rng.random_range(0..self.weather.is_late) == 0 {
+                        delay += Duration::from_millis(self.rng.random_range(0..5_000));
+                    }
+                    if !self.network.is_cut(from, DATABASE) {
+                        self.add(at + delay, None, deed);
+                    }
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, cable: &Arc<Cable>, side: Side, at: Duration, deed: Deed) {
+        let to = cable.across(side);
+        if let Fate::Arrives(at, deed) = self.network.send(cable, side, at, deed, &mut self.rng) {
+            let (cable, run) = (cable.clone(), self.hosts[to].run);
+            let deed = move |world: &mut Self| {
+                if world.network.is_open(&cable) {
+                    deed(world);
+                }
+            };
+            self.add(at, Some((to, run)), Box::new(deed));
+        }
+    }
+
+    /// A host connects to another. None if nobody serves there.
+    pub fn connect(&mut self, from: HostId, run: u64, to: HostId) -> Option<Arc<Cable>> {
+        if self.hosts[from].run != run || !self.serving.contains_key(&to) {
+            return None;
+        }
+        Some(self.network.connect(from, to))
+    }
+
+    /// Carries out a call that has arrived.
+    pub fn serve(&mut self, call: Called) {
+        let host = call.host();
+        let Some(Serving { here, routes }) = self.serving.get(&host) else { return };
+        let (here, routes) = (here.clone(), routes.clone());
+        self.hosts[host].within(|_| call.serve(here, routes));
+    }
+
+    fn break_side(&mut self, cable: &Arc<Cable>, side: Side, delay: Duration) {
+        let host = if side == Side::Caller { cable.caller } else { cable.called };
+        let (cable, run, at) = (cable.clone(), self.hosts[host].run, self.now + delay);
+        self.add(at, Some((host, run)), Box::new(move |_| cable.broken(side).cancel()));
+    }
+
+    /// Breaks a connection.
+    pub fn break_cable(&mut self, cable: &Arc<Cable>) {
+        self.network.forget(cable);
+        for side in [Side::Caller, Side::Called] {
+            let delay = self.network.delay(&mut self.rng);
+            self.break_side(cable, side, delay);
+        }
+    }
+
+    /// All links are whole again.
+    pub fn heal(&mut self) {
+        let now = self.now;
+        for (cable, side, deed) in self.network.heal() {
+            self.send(&cable, side, now, deed);
+        }
+    }
+
+    /// Connections on which nothing has arrived for long are given up.
+    fn probe(&mut self) {
+        for cable in self.network.stuck() {
+            self.after(PATIENCE, move |world| {
+                if world.network.stuck().iter().any(|stuck| stuck.id == cable.id) {
+                    world.break_cable(&cable);
+                }
+            });
+        }
+        self.after(PROBE, Self::probe);
+    }
+
+    /// Asks the database, and sends back what it says.
+    pub fn ask_database<T: Send + 'static>(
+        &mut self,
+        host: HostId,
+        run: u64,
+        asked: Asked<T>,
+        reply: oneshot::Sender<Result<T, StoreError>>,
+    ) {
+        let answer = match self.ways.get(&host) {
+            _ if self.weather.is_down => Err(StoreError::Unavailable("connection refused".to_owned())),
+            Some((store, _)) => {
+                let clock = i64::try_from((self.database_wall + self.now).as_millis()).unwrap_or(i64::MAX);
+                self.database.set_clock_ms(clock);
+                self.database_runtime.block_on(asked(store.clone()))
+            }
+            None => return,
+        };
+        let lost = self.weather.loses_answers > 0 && self.rng.random_range(0..self.weather.loses_answers) == 0;
+        if lost || self.network.is_cut(DATABASE, host) {
+            return;
+        }
+        let delay = LEAST + Duration::from_micros(self.rng.random_range(0..3_000));
+        let at = self.now + delay;
+        self.add(at, Some((host, run)), Box::new(move |_| drop(reply.send(answer))));
+    }
+
+    /// Appends a batch, and tells the others.
+    pub fn append(
+        &mut self,
+        host: HostId,
+        run: u64,
+        batch: Batch,
+        notify: bool,
+        reply: oneshot::Sender<Result<(), StoreError>>,
+    ) {
+        let before = self.database.revision(&batch.namespace);
+        let appended = Arc::new(batch);
+        let batch = appended.clone();
+        let asked: Asked<()> = Box::new(move |store| Box::pin(async move { store.append(&batch, notify).await }));
+        self.ask_database(host, run, asked, reply);
+        if self.database.revision(&appended.namespace) == before {
+            return;
+        }
+        let commit = Commit { at: self.now, batch: appended };
+        self.trace ^= commit.batch.revision().0.wrapping_mul(0xff51_afd7_ed55_8ccd);
+        self.commits.push(commit);
+        if notify {
+            let others: Vec<_> = self.ways.iter().filter(|(other, _)| **other != host).map(|(other, (_, hinted))| (*other, hinted.clone())).collect();
+            for (other, hinted) in others {
+                if self.network.is_cut(DATABASE, other) {
+                    continue;
+                }
+                let (at, run) = (self.now + self.network.delay(&mut self.rng), self.hosts[other].run);
+                self.add(at, Some((other, run)), Box::new(move |_| hinted.notify_one()));
+            }
+        }
+    }
+}
+
+/// The number by which links to the database are cut.
+pub const DATABASE: HostId = HostId::MAX;
