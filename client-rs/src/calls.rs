@@ -94,8 +94,8 @@ impl Client {
                 page_token,
             };
             async move {
-                let call = client
-                    .call(Retry::Safe, &message, async |wire, request| locks(wire).list_locks(request).await);
+                let call =
+                    client.call(Retry::Safe, &message, async |wire, request| locks(wire).list_locks(request).await);
                 let page = call.await?;
                 Ok((page.locks.into_iter().map(Lock::from).collect(), page.next_page_token))
             }
@@ -114,8 +114,8 @@ impl Client {
             let namespace = client.namespace().to_owned();
             let message = v1::ListHistoryRequest { namespace, name: name.clone(), page_size: 0, page_token };
             async move {
-                let call = client
-                    .call(Retry::Safe, &message, async |wire, request| locks(wire).list_history(request).await);
+                let call =
+                    client.call(Retry::Safe, &message, async |wire, request| locks(wire).list_history(request).await);
                 let page = call.await?;
                 Ok((page.entries.into_iter().filter_map(HistoryEntry::from_proto).collect(), page.next_page_token))
             }
@@ -129,8 +129,7 @@ impl Client {
     pub async fn get_session(&self, session_id: &str) -> Result<SessionInfo> {
         let message =
             v1::GetSessionRequest { namespace: self.namespace().to_owned(), session_id: session_id.to_owned() };
-        let call =
-            self.call(Retry::Safe, &message, async |wire, request| sessions(wire).get_session(request).await);
+        let call = self.call(Retry::Safe, &message, async |wire, request| sessions(wire).get_session(request).await);
         Ok(call.await?.session.unwrap_or_default().into())
     }
 
@@ -140,9 +139,8 @@ impl Client {
             let message =
                 v1::ListSessionsRequest { namespace: client.namespace().to_owned(), page_size: 0, page_token };
             async move {
-                let call = client.call(Retry::Safe, &message, async |wire, request| {
-                    sessions(wire).list_sessions(request).await
-                });
+                let call = client
+                    .call(Retry::Safe, &message, async |wire, request| sessions(wire).list_sessions(request).await);
                 let page = call.await?;
                 Ok((page.sessions.into_iter().map(SessionInfo::from).collect(), page.next_page_token))
             }
@@ -167,8 +165,7 @@ impl Client {
     pub async fn close_session(&self, session_id: &str) -> Result<()> {
         let message =
             v1::CloseSessionRequest { namespace: self.namespace().to_owned(), session_id: session_id.to_owned() };
-        let call =
-            self.call(Retry::Safe, &message, async |wire, request| sessions(wire).close_session(request).await);
+        let call = self.call(Retry::Safe, &message, async |wire, request| sessions(wire).close_session(request).await);
         call.await.map(drop)
     }
 

@@ -48,6 +48,8 @@ mod calls;
 mod client;
 mod clock;
 mod convert;
+#[doc(hidden)]
+pub mod defect;
 mod election;
 mod engine;
 mod error;

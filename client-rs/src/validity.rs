@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use crate::clock::Moment;
+use crate::defect::Defect;
 
 /// By how much the clocks of this machine and of the server may differ in rate: one part in a hundred.
 const DRIFT_DIVISOR: u32 = 100;
@@ -64,6 +65,7 @@ impl Validity {
         if self.phase(now) == Phase::Over {
             return;
         }
+        let sent = if Defect::ValidFromReceipt.is_here() { now } else { sent };
         self.ttl = ttl;
         self.disconnect_grace = disconnect_grace;
         // Answers may overtake each other; the one that was asked for last tells most.
@@ -80,7 +82,7 @@ impl Validity {
 
     /// Where it stands at `now`.
     pub(crate) fn phase(&mut self, now: Moment) -> Phase {
-        if now >= self.until() {
+        if now >= self.until() && !Defect::ValidForEver.is_here() {
             self.over = true;
         }
         if self.over {
@@ -103,7 +105,8 @@ impl Validity {
 
     /// The moment at which it is over if nothing is heard.
     pub(crate) fn until(&self) -> Moment {
-        self.disconnect_grace.map_or(self.expires, |grace| self.expires.min(deadline(grace, self.heard)))
+        let disconnect_grace = self.disconnect_grace.filter(|_| !Defect::GraceForgotten.is_here());
+        disconnect_grace.map_or(self.expires, |grace| self.expires.min(deadline(grace, self.heard)))
     }
 
     /// The TTL that the server answered last.

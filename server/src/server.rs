@@ -111,8 +111,7 @@ impl Server {
         }
         let ends = Ends::default();
         let ground = Ground { clock: Arc::new(BootClock), connector: Arc::new(Tcp) };
-        let Parts { routes, readiness, life } =
-            Parts::from(source, options.ttl, options.node, ground, &ends).await?;
+        let Parts { routes, readiness, life } = Parts::from(source, options.ttl, options.node, ground, &ends).await?;
         let cut = ends.stop.clone();
         let serving = tonic::transport::Server::builder()
             .http2_keepalive_interval(Some(PING.0))

@@ -35,8 +35,8 @@ impl Client {
                 page_token,
             };
             async move {
-                let call = client
-                    .call(Retry::Safe, &message, async |wire, request| groups(wire).list_groups(request).await);
+                let call =
+                    client.call(Retry::Safe, &message, async |wire, request| groups(wire).list_groups(request).await);
                 let page = call.await?;
                 Ok((page.groups.into_iter().map(Group::from).collect(), page.next_page_token))
             }
@@ -85,8 +85,7 @@ impl Client {
             session_id: session.to_owned(),
             member,
         };
-        let call =
-            self.call(Retry::Safe, &message, async |wire, request| groups(wire).leave_group(request).await);
+        let call = self.call(Retry::Safe, &message, async |wire, request| groups(wire).leave_group(request).await);
         call.await.map(drop)
     }
 
@@ -106,8 +105,7 @@ impl Client {
             config_revision: group.config_revision,
             assignments,
         };
-        let call =
-            self.call(Retry::Safe, &message, async |wire, request| groups(wire).assign_group(request).await);
+        let call = self.call(Retry::Safe, &message, async |wire, request| groups(wire).assign_group(request).await);
         call.await.map(drop)
     }
 }

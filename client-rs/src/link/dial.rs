@@ -47,12 +47,7 @@ pub(crate) struct Dialled {
 
 /// Tries these servers once, in this order: the next as soon as one fails or takes long. The first that opens a stream is
 /// taken. The error is that of the last one that failed.
-pub(crate) async fn dial(
-    connector: &dyn Connector,
-    servers: &[Uri],
-    order: Vec<usize>,
-    pace: Pace,
-) -> Result<Dialled> {
+pub(crate) async fn dial(connector: &dyn Connector, servers: &[Uri], order: Vec<usize>, pace: Pace) -> Result<Dialled> {
     let stagger = pace.stagger.min(pace.limit / STAGGER_DIVISOR).max(SHORTEST_STAGGER);
     let mut order = order.into_iter();
     let mut tries = FuturesUnordered::new();

@@ -27,6 +27,9 @@ pub use group::{
     ATTACHED_BYTES, Assigned, Assignments, Basis, Config, GROUPS, Group, GroupChange, GroupCommand, GroupOutcome, Lead,
     MEMBERS, MEMBERSHIPS, Member, MemberSpec,
 };
+#[doc(hidden)]
+pub mod defect;
+
 pub use home::{Home, NotKept, Renewals, StreamId, Tick};
 pub use lock::Lock;
 pub use model::{

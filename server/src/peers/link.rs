@@ -89,11 +89,7 @@ impl Giver for Sending {
 }
 
 /// Runs a link to its end.
-async fn run(
-    linking: Linking,
-    wire: Result<Wire, String>,
-    to_send: mpsc::Receiver<PassRequest>,
-) -> Result<(), String> {
+async fn run(linking: Linking, wire: Result<Wire, String>, to_send: mpsc::Receiver<PassRequest>) -> Result<(), String> {
     let Linking { to, namespace, link, heard, .. } = linking;
     let mut client = PeerServiceClient::new(wire?).max_decoding_message_size(MAX_MESSAGE);
     let admitted = async {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use tenure_core::defect::Defect;
 use tenure_core::{Command, Event, Outcome, Recorded, Rejection, Revision};
 use tokio::time::{Instant, sleep_until};
 
@@ -72,6 +73,9 @@ impl Sequencer {
             self.replica.desk.lock().tell_pauses(&mut events);
             tell_pauses(&work, &mut events);
             let batch = Arc::new(self.batch(previous, events));
+            if Defect::PublishedEarly.is_here() {
+                self.replica.hub.publish(batch.clone(), &self.replica.table);
+            }
             match self.append(&batch).await {
                 Appended::Committed => {
                     self.replica.table.commit();
@@ -202,6 +206,14 @@ impl Sequencer {
         loop {
             match store.append(batch, notify).await {
                 Ok(()) => return Appended::Committed,
+                Err(StoreError::Conflict) if Defect::ConflictIsCommitted.is_here() => return Appended::Committed,
+                Err(StoreError::OutcomeUnknown(_)) if Defect::UnknownIsCommitted.is_here() => {
+                    return Appended::Committed;
+                }
+                Err(StoreError::OutcomeUnknown(why)) if Defect::UnknownIsRefused.is_here() => {
+                    return Appended::Unavailable(why);
+                }
+                Err(StoreError::Unavailable(_)) if Defect::RefusedIsCommitted.is_here() => return Appended::Committed,
                 Err(StoreError::Conflict | StoreError::Compacted(_)) if !unknown => return Appended::Lost,
                 Err(StoreError::Conflict | StoreError::Compacted(_)) => {
                     if let Ok(found) = is_in_log(&*store, batch).await {

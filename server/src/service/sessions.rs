@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures::future::join_all;
+use tenure_core::defect::Defect;
 use tenure_core::{Command, NotKept, Opening, Outcome, Revision, StreamId, Table, Text};
 use tenure_proto::v1;
 
@@ -64,7 +65,7 @@ impl Api {
             renewed => renewed,
         };
         let me = self.node()?.id();
-        if self.is_home(namespace, session).await?
+        if (Defect::RenewalUnchecked.is_here() || self.is_home(namespace, session).await?)
             && let Some(ttl) = renewed?
         {
             return Ok(ttl);

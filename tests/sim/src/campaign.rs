@@ -18,14 +18,16 @@ const TOLD: usize = 4_000;
 /// The most violations of a seed that are told.
 const VIOLATIONS: usize = 8;
 
-/// Runs these seeds, so many at once, and tells of each. The program must have no other threads.
+/// Runs these seeds, so many at once, and tells of each, which says whether to go on. The program must have no other threads.
 ///
 /// # Panics
 /// If there are not enough processes to be had.
-pub fn run(mut seeds: impl Iterator<Item = u64>, jobs: usize, mut tell: impl FnMut(Report)) {
+pub fn run(mut seeds: impl Iterator<Item = u64>, jobs: usize, mut tell: impl FnMut(Report) -> bool) {
+    let mut goes_on = true;
     let mut running: Vec<Running> = Vec::new();
     loop {
-        while running.len() < jobs
+        while goes_on
+            && running.len() < jobs
             && let Some(seed) = seeds.next()
         {
             running.push(Running::start(seed));
@@ -38,7 +40,7 @@ pub fn run(mut seeds: impl Iterator<Item = u64>, jobs: usize, mut tell: impl FnM
         let ended = unsafe { libc::wait(&raw mut status) };
         let place = running.iter().position(|running| running.process == ended);
         let running = running.swap_remove(place.expect("one of these"));
-        tell(running.finish(status));
+        goes_on &= tell(running.finish(status));
     }
 }
 

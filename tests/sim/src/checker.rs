@@ -9,7 +9,7 @@ use std::time::Duration;
 use tenure_core::{ClaimSpec, EndReason, Event, Mode, Recorded};
 use tenure_server::store::Batch;
 
-use crate::history::{Call, CallKind, History, Outcome, Sharing, Sighting, Telling};
+use crate::history::{Call, CallKind, History, Outcome, Renewal, Sharing, Sighting, Telling};
 use crate::world::Commit;
 
 /// Hosts' clocks are read with this precision.
@@ -40,6 +40,9 @@ pub fn check(history: &History, commits: &[Commit], log: &[Arc<Batch>]) -> Vec<V
     valid_holds_are_disjoint(history, &mut found);
     nothing_is_valid_after_its_end(history, commits, &mut found);
     watches_tell_all(history, log, &mut found);
+    refused_is_without_effect(history, commits, &mut found);
+    renewals_hold(history, commits, &mut found);
+    order_of_service(log, &mut found);
     found.0
 }
 
@@ -72,7 +75,10 @@ fn tokens_rise(history: &History, found: &mut Found) {
         for (earlier, first) in calls {
             for (later, second) in calls {
                 if earlier.end < later.start && first >= second {
-                    found.add("tokens rise", format!("{}: {first} at {:?}, then {second} at {:?}", earlier.name, earlier.end, later.start));
+                    found.add(
+                        "tokens rise",
+                        format!("{}: {first} at {:?}, then {second} at {:?}", earlier.name, earlier.end, later.start),
+                    );
                 }
             }
         }
@@ -100,7 +106,8 @@ fn acknowledged_is_durable(history: &History, commits: &[Commit], found: &mut Fo
     for (call, token) in acquired(history) {
         match grants.get(&token) {
             Some((at, spec)) if *at <= call.end + PRECISION && spec.names.iter().any(|name| **name == *call.name) => {}
-            other => found.add("a grant is committed before it is answered", format!("{call:?}: {:?}", other.map(|(at, _)| at))),
+            other => found
+                .add("a grant is committed before it is answered", format!("{call:?}: {:?}", other.map(|(at, _)| at))),
         }
     }
     for call in &history.calls {
@@ -171,9 +178,15 @@ fn valid_holds_are_disjoint(history: &History, found: &mut Found) {
     for (name, holds) in by_name {
         for (token, (sharing, _, last)) in &holds {
             for (later, (other, first, _)) in holds.range(token + 1..) {
-                let shared = matches!((sharing, other), (Sharing::Shared, Sharing::Shared) | (Sharing::Permit(_), Sharing::Permit(_)));
+                let shared = matches!(
+                    (sharing, other),
+                    (Sharing::Shared, Sharing::Shared) | (Sharing::Permit(_), Sharing::Permit(_))
+                );
                 if !shared && *first + PRECISION < *last {
-                    found.add("valid holds are disjoint", format!("{name}: {token} until {last:?}, {later} from {first:?}"));
+                    found.add(
+                        "valid holds are disjoint",
+                        format!("{name}: {token} until {last:?}, {later} from {first:?}"),
+                    );
                 }
             }
         }
@@ -183,7 +196,7 @@ fn valid_holds_are_disjoint(history: &History, found: &mut Found) {
 fn nothing_is_valid_after_its_end(history: &History, commits: &[Commit], found: &mut Found) {
     let mut ends = BTreeMap::new();
     for (at, recorded) in events(commits) {
-        if let Event::ClaimEnded { token: Some(token), reason: EndReason::Expired | EndReason::Disconnected, .. } = &recorded.event {
+        if let Event::ClaimEnded { token: Some(token), .. } = &recorded.event {
             ends.entry(token.0).or_insert(at);
         }
     }
@@ -247,6 +260,56 @@ fn watches_tell_all(history: &History, log: &[Arc<Batch>], found: &mut Found) {
             if *events != *expected {
                 found.add("watches tell all that happened", format!("after {before}: {telling:?}, not {expected:?}"));
             }
+        }
+    }
+}
+
+fn refused_is_without_effect(history: &History, commits: &[Commit], found: &mut Found) {
+    for (at, recorded) in events(commits) {
+        if let Event::SessionOpened(spec) = &recorded.event
+            && history.refused.iter().any(|refused| **refused == *spec.id)
+        {
+            found.add("what was refused has no effect", format!("{} was opened at {at:?}", spec.id));
+        }
+    }
+}
+
+fn renewals_hold(history: &History, commits: &[Commit], found: &mut Found) {
+    let mut ends = BTreeMap::new();
+    for (at, recorded) in events(commits) {
+        if let Event::SessionEnded { session, reason: EndReason::Expired | EndReason::Disconnected, .. } =
+            &recorded.event
+        {
+            ends.entry(session.to_string()).or_insert(at);
+        }
+    }
+    for Renewal { session, start, ttl } in &history.renewals {
+        let Some(end) = ends.get(session) else { continue };
+        // What the clocks of the hosts differ by.
+        if *start + ttl.mul_f64(0.999) > *end + PRECISION {
+            found.add(
+                "no session ends before its renewals do",
+                format!("{session} renewed at {start:?} for {ttl:?}, ended at {end:?}"),
+            );
+        }
+    }
+}
+
+/// Who waits for a lock is granted it before those who came later. (All have the same priority, and one lock each.)
+fn order_of_service(log: &[Arc<Batch>], found: &mut Found) {
+    let mut waiting: BTreeMap<u64, Arc<ClaimSpec>> = BTreeMap::new();
+    for recorded in log.iter().flat_map(|batch| &batch.events) {
+        match &recorded.event {
+            Event::ClaimQueued(spec) => drop(waiting.insert(recorded.revision.0, spec.clone())),
+            Event::ClaimEnded { claim, .. } => drop(waiting.remove(&claim.0)),
+            Event::ClaimGranted { claim, spec } => {
+                waiting.remove(&claim.0);
+                let earlier = waiting.range(..claim.0).find(|(_, other)| other.names == spec.names);
+                if let Some((earlier, _)) = earlier {
+                    found.add("who comes first is served first", format!("{claim} before {earlier}"));
+                }
+            }
+            _ => {}
         }
     }
 }

@@ -55,6 +55,17 @@ pub enum CallKind {
     Release(u64),
 }
 
+/// A renewal of a session by a plain call that was answered.
+#[derive(Clone, Debug)]
+pub struct Renewal {
+    /// The session.
+    pub session: String,
+    /// When it was asked for.
+    pub start: Duration,
+    /// For how long the session lives from then, it was answered.
+    pub ttl: Duration,
+}
+
 /// A client's library said that a hold is valid.
 #[derive(Clone, Debug)]
 pub struct Sighting {
@@ -96,6 +107,10 @@ pub enum Telling {
 pub struct History {
     /// What clients asked for, as it was answered.
     pub calls: Vec<Call>,
+    /// Sessions of which a server said that it could not open them, and that nothing was done.
+    pub refused: Vec<String>,
+    /// Renewals by plain calls.
+    pub renewals: Vec<Renewal>,
     /// When holds were valid.
     pub sightings: Vec<Sighting>,
     /// What each watch told.

@@ -1,9 +1,11 @@
 //! Tenure's deterministic simulation: several servers and clients as they are, on a network, a database and clocks that
 //! follow from a seed, and the check of what comes of it.
 
+pub mod caller;
 pub mod campaign;
 pub mod checker;
 pub mod database;
+pub mod defect;
 pub mod faults;
 pub mod history;
 pub mod host;

@@ -62,7 +62,10 @@ pub fn install() {
     std::panic::set_hook(Box::new(|panic| {
         // Threads of the simulation end with all that is theirs; what others panic about is for them to say.
         let _ = PANICS.try_with(|panics| panics.borrow_mut().push(panic.to_string()));
-        if RANDOMNESS.try_with(|randomness| randomness.try_borrow().is_ok_and(|seeded| seeded.is_none())).unwrap_or(true) {
+        if RANDOMNESS
+            .try_with(|randomness| randomness.try_borrow().is_ok_and(|seeded| seeded.is_none()))
+            .unwrap_or(true)
+        {
             eprintln!("{panic}");
         }
     }));

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
+use tenure_sim::defect::{self, Defect};
 use tenure_sim::{campaign, machine};
 
 /// Runs seeds of the simulation, and tells which of them break a promise.
@@ -18,6 +19,12 @@ struct Arguments {
     /// How many run at once; as many as there are cores unless said otherwise
     #[arg(long)]
     jobs: Option<usize>,
+    /// Bring in a deliberate defect, which is to be found
+    #[arg(long, value_parser = defect::parse)]
+    defect: Option<Defect>,
+    /// End with the first seed that breaks a promise
+    #[arg(long)]
+    first_only: bool,
     /// Tell of each seed
     #[arg(long)]
     verbose: bool,
@@ -26,6 +33,9 @@ struct Arguments {
 fn main() -> ExitCode {
     machine::install();
     let arguments = Arguments::parse();
+    if let Some(defect) = arguments.defect {
+        defect.bring();
+    }
     let jobs = arguments.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let began = Instant::now();
     let (mut steps, mut acquired, mut failed) = (0, 0, Vec::new());
@@ -41,10 +51,14 @@ fn main() -> ExitCode {
             report.violations.iter().for_each(|violation| println!("  {violation}"));
             failed.push(seed);
         }
+        !arguments.first_only || failed.is_empty()
     });
     let took = began.elapsed().max(Duration::from_millis(1)).as_secs_f64();
     let (seeds, pace) = (arguments.seeds, arguments.seeds as f64 / took);
-    println!("{seeds} seeds, {steps} steps, {acquired} grants in {took:.1} s: {:.0} steps/s, {pace:.1} seeds/s", steps as f64 / took);
+    println!(
+        "{seeds} seeds, {steps} steps, {acquired} grants in {took:.1} s: {:.0} steps/s, {pace:.1} seeds/s",
+        steps as f64 / took
+    );
     if failed.is_empty() {
         return ExitCode::SUCCESS;
     }

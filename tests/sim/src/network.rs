@@ -127,7 +127,7 @@ impl Network {
     /// How long something takes.
     pub fn delay(&self, rng: &mut StdRng) -> Duration {
         let usual = LEAST + Duration::from_millis(rng.random_range(0..10));
-        match rng.random_range(0..200) {
+        match rng.random_range(0..100) {
             0 => usual + Duration::from_millis(rng.random_range(0..1_000)),
             _ => usual + self.slow.mul_f64(rng.random()),
         }

@@ -13,6 +13,7 @@ use tenure_server::service::TtlBounds;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
+use crate::caller;
 use crate::database::SimStore;
 use crate::history::{Call, CallKind, Diary, Outcome, Sharing, Sighting, Telling};
 use crate::host::{Here, HostId};
@@ -82,10 +83,17 @@ pub async fn client(here: Here, task: Task) {
     let mut rng = StdRng::seed_from_u64(task.seed ^ here.run.wrapping_mul(0x9e37_79b9));
     let workers: Vec<_> = (0..2)
         .map(|_| {
-            let worker = Worker { here: here.clone(), client: client.clone(), task: task.clone(), rng: StdRng::from_rng(&mut rng) };
+            let worker = Worker {
+                here: here.clone(),
+                client: client.clone(),
+                task: task.clone(),
+                rng: StdRng::from_rng(&mut rng),
+            };
             tokio::spawn(worker.run())
         })
         .collect();
+    let calling = caller::run(here.clone(), task.clone(), StdRng::from_rng(&mut rng));
+    let workers = workers.into_iter().chain([tokio::spawn(calling)]);
     for worker in workers {
         // One that panics is found by what it does not do.
         let _ = worker.await;
@@ -192,7 +200,9 @@ async fn watch(client: Client, task: Task) {
     while let Some(item) = watch.next().await {
         let telling = match item {
             Ok(WatchEvent::Snapshot { locks, revision, .. }) => {
-                let holders = locks.iter().flat_map(|lock| lock.holders.iter().map(|claim| (lock.name.clone(), claim.token.unwrap_or(0))));
+                let holders = locks
+                    .iter()
+                    .flat_map(|lock| lock.holders.iter().map(|claim| (lock.name.clone(), claim.token.unwrap_or(0))));
                 Telling::Snapshot { revision, holders: holders.collect() }
             }
             Ok(WatchEvent::Events { events, revision, .. }) => {

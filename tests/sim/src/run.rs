@@ -108,7 +108,8 @@ fn alone(seed: u64) -> Report {
     world.run_until(BUSY + PEACE);
     let history = cast.diary.take();
     let log = world.database.log("default");
-    let acquired = history.calls.iter().filter(|call| matches!(call.outcome, crate::history::Outcome::Acquired(_))).count() as u64;
+    let acquired =
+        history.calls.iter().filter(|call| matches!(call.outcome, crate::history::Outcome::Acquired(_))).count() as u64;
     let mut violations = checker::check(&history, &world.commits, &log);
     violations.extend(machine::panics().into_iter().map(|seen| Violation { rule: "nothing panics".into(), seen }));
     for host in cast.all() {

@@ -156,7 +156,9 @@ impl Service<Request<Body>> for Calls {
                 head = has_head => head.map_err(|_| Status::unavailable("the call was cut off"))?,
                 () = broken.cancelled() => return Err(Status::unavailable("the connection broke")),
             };
-            Ok(answer.map(|()| Body::new(Answering { answered, broken: broken.cancelled_owned().boxed(), _cancelling: cancelling })))
+            Ok(answer.map(|()| {
+                Body::new(Answering { answered, broken: broken.cancelled_owned().boxed(), _cancelling: cancelling })
+            }))
         }
         .boxed()
     }

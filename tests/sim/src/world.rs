@@ -249,9 +249,6 @@ impl World {
     fn happen(&mut self, event: Event) {
         self.now = self.now.max(event.at);
         self.steps += 1;
-        if std::env::var_os("SIM_TRACE").is_some() {
-            eprintln!("{:?} {:?}", event.at, event.place);
-        }
         if let Some((host, run)) = event.place {
             if self.hosts[host].run != run {
                 return;
@@ -261,7 +258,9 @@ impl World {
                 return;
             }
             self.run_host(host, event.at);
-            self.trace = self.trace.rotate_left(5).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ event.at.as_nanos() as u64 ^ host as u64;
+            self.trace = self.trace.rotate_left(5).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+                ^ event.at.as_nanos() as u64
+                ^ host as u64;
         }
         (event.deed)(self);
     }
@@ -270,10 +269,6 @@ impl World {
     fn collect(&mut self) {
         for Sent { at, from, way, deed } in self.mail.take() {
             let run = |host: HostId, hosts: &[Host]| Some((host, hosts[host].run));
-            if std::env::var_os("SIM_TRACE").is_some() {
-                let what = match &way { Way::Cable(c, s) => format!("cable {} {s:?}", c.id), Way::Host(h) => format!("host {h}"), Way::Database => "db".into() };
-                eprintln!("  sent {at:?} by {from} {what}");
-            }
             match way {
                 Way::Cable(cable, side) => self.send(&cable, side, at, deed),
                 Way::Host(to) => {
@@ -408,7 +403,12 @@ impl World {
         self.trace ^= commit.batch.revision().0.wrapping_mul(0xff51_afd7_ed55_8ccd);
         self.commits.push(commit);
         if notify {
-            let others: Vec<_> = self.ways.iter().filter(|(other, _)| **other != host).map(|(other, (_, hinted))| (*other, hinted.clone())).collect();
+            let others: Vec<_> = self
+                .ways
+                .iter()
+                .filter(|(other, _)| **other != host)
+                .map(|(other, (_, hinted))| (*other, hinted.clone()))
+                .collect();
             for (other, hinted) in others {
                 if self.network.is_cut(DATABASE, other) {
                     continue;

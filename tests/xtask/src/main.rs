@@ -40,6 +40,12 @@ enum Task {
         /// Only tests whose name contains this.
         name: Option<String>,
     },
+    /// Simulates servers and clients under faults, in the long form: each seed is one run, and always the same one.
+    Sim {
+        /// The simulation's own arguments: `--help` tells them.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+        arguments: Vec<String>,
+    },
     /// Measures Tenure beside its peers, in release builds: see tests/bench/README.md.
     Bench {
         /// The bench's own arguments: `--help` tells them.
@@ -127,6 +133,11 @@ fn run() -> anyhow::Result<()> {
         Task::E2e { tries, name } => {
             Stage::Build.run()?;
             e2e(Some(tries), name.as_deref())
+        }
+        Task::Sim { arguments } => {
+            let mut run = cargo(&["run", "--locked", "--profile", "sim", "--package", "tenure-sim", "--"]);
+            run.args(&arguments);
+            run.run()
         }
         Task::Bench { arguments } => bench::run(&arguments),
         Task::Generate => generate::write(&generate::generated_folder()),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::nanos::Nanos;
 use super::{NotKept, StreamId, Tick};
+use crate::defect::Defect;
 use crate::event::EndReason;
 use crate::model::Revision;
 use crate::pauses::Pauses;
@@ -101,6 +102,7 @@ impl Kept {
             _ => None,
         };
         if let Some(grace) = grace {
+            let grace = if Defect::GraceCutShort.is_here() { grace / 2 } else { grace };
             self.bond = Bond::Broken { since: now.into(), grace };
         }
         grace.is_some()
@@ -110,7 +112,9 @@ impl Kept {
     pub(super) fn renew(&mut self, now: Tick) {
         let now = Nanos::from(now);
         self.pauses.ended(now, now - self.renewed);
-        self.renewed = now;
+        if !Defect::RenewalForgotten.is_here() {
+            self.renewed = now;
+        }
     }
 
     /// It is renewed by a caller without a stream. If its stream has broken, its client has come back, if not by a stream.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::defect::Defect;
 use crate::event::{EndReason, Event, Recorded};
 use crate::few::Few;
 use crate::group::GroupChange;
@@ -59,7 +60,8 @@ impl Table {
                 if *claim != revision {
                     self.take(*claim);
                 }
-                self.put(Claim::new(*claim, spec.clone(), ClaimState::Held { token: revision }));
+                let token = if Defect::TokenFromPlace.is_here() { *claim } else { revision };
+                self.put(Claim::new(*claim, spec.clone(), ClaimState::Held { token }));
             }
             Event::ClaimLingering { claim, token, spec, home, .. } => {
                 self.take(*claim);

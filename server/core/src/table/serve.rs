@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::defect::Defect;
 use crate::event::{EndReason, Event, Eviction};
 use crate::lock::Lock;
 use crate::model::{Claim, ClaimState, Mode, Rank, Revision, Text};
@@ -41,9 +42,11 @@ impl Table {
                 let spared =
                     spared.and_then(|except| self.claims.get(&except)).map_or(0, |claim| claim.spec.mode.permits());
                 let out = lock.permits() - u64::from(spared) + u64::from(permits);
-                self.limit(name).is_some_and(|limit| out <= u64::from(limit))
+                let more = u64::from(Defect::OnePermitTooMany.is_here());
+                self.limit(name).is_some_and(|limit| out <= u64::from(limit) + more)
             }
-            _ => false,
+            (Mode::Shared, Mode::Exclusive) if Defect::SharedBesideHolder.is_here() => true,
+            _ => Defect::GrantBesideHolder.is_here(),
         };
         (!beside).then_some(holder)
     }
@@ -52,7 +55,8 @@ impl Table {
     /// Nobody overtakes in a queue, not even one who could be granted at once: so writers are not starved by readers.
     pub(super) fn blocker(&self, names: &[Text], mode: Mode, rank: Rank) -> Option<&Claim> {
         let ahead = |lock: &Lock| {
-            let first = lock.waiters().first().filter(|first| **first < rank)?;
+            let ahead = |first: &&Rank| **first < rank && !Defect::LastComesFirst.is_here();
+            let first = lock.waiters().first().filter(ahead)?;
             self.claims.get(&first.1)
         };
         names.iter().find_map(|name| {
@@ -122,7 +126,15 @@ impl Table {
         let awaited = |name: &&Text| self.locks.get(name).is_some_and(|lock| !lock.waiters().is_empty());
         let mut changed: BTreeSet<Text> = changed.into_iter().filter(awaited).cloned().collect();
         while let Some(name) = changed.pop_first() {
-            let Some(first) = self.locks.get(&name).and_then(|lock| lock.waiters().first()).copied() else { continue };
+            let next = |lock: &Lock| {
+                let waiters = lock.waiters();
+                if Defect::LastComesFirst.is_here() {
+                    waiters.iter().next_back().copied()
+                } else {
+                    waiters.first().copied()
+                }
+            };
+            let Some(first) = self.locks.get(&name).and_then(next) else { continue };
             let Some(claim) = self.claims.get(&first.1) else { continue };
             let spec = claim.spec.clone();
             if self.blocker(&spec.names, spec.mode, first).is_none() {

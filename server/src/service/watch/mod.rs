@@ -11,6 +11,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use tenure_core::defect::Defect;
 use tenure_core::{Revision, Table};
 use tenure_proto::v1;
 use tokio_stream::Stream;
@@ -53,7 +54,8 @@ impl Api {
             let bound = format!("at most {head}, the namespace's revision, not {}", request.after_revision);
             return Err(Problem::field("after_revision", bound));
         }
-        let cursor = Revision(request.after_revision);
+        let skipped = u64::from(Defect::WatchSkips.is_here() && request.after_revision > 0);
+        let cursor = Revision(request.after_revision + skipped).min(head);
         let filter = filter(request);
         let (reader, fan_out) = Reader::new(namespace.hub(), filter.clone(), connection);
         if let Some(fan_out) = fan_out {

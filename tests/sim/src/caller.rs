@@ -1,0 +1,111 @@
+//! A client without the library: plain calls, to any server, without a thought of its own. It shows what servers promise,
+//! where the library would be careful.
+
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use tenure_client::transport::{Connector, Wire};
+use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_proto::v1::session_service_client::SessionServiceClient;
+use tenure_proto::v1::{AcquireRequest, ReleaseRequest, RenewRequest};
+use tokio::time::{sleep, timeout};
+
+use crate::history::Renewal;
+use crate::host::{Here, HostId};
+use crate::program::Task;
+use crate::wire::{Dialler, address};
+
+/// How long an answer is waited for.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How a refusal begins that says that nothing was changed.
+const REFUSED: &str = "the database cannot be reached";
+
+/// The lock that only such callers use.
+const NAME: &str = "plain/lock";
+
+/// Runs until the task's time is over.
+pub async fn run(here: Here, task: Task, mut rng: StdRng) {
+    let mut count = 0;
+    while here.time.now() < task.until {
+        count += 1;
+        let session = format!("caller-{}-{}-{count}", here.host, here.run);
+        let ttl = Duration::from_millis(rng.random_range(400..2_000));
+        let favourite = task.servers[rng.random_range(0..task.servers.len())];
+        let mut caller = Caller { here: here.clone(), task: task.clone(), rng: StdRng::from_rng(&mut rng), favourite };
+        let token = caller.acquire(&session, ttl).await;
+        loop {
+            sleep(ttl.mul_f64(rng.random_range(0.1..1.3))).await;
+            if here.time.now() >= task.until || !caller.renew(&session).await {
+                break;
+            }
+        }
+        // Perhaps long after it was lost.
+        if let Some((token, wire)) = token.zip(caller.wire().await) {
+            let request =
+                ReleaseRequest { name: NAME.to_owned(), session_id: session, token, ..ReleaseRequest::default() };
+            let _ = timeout(PATIENCE, LockServiceClient::new(wire).release(request)).await;
+        }
+    }
+}
+
+/// One that calls for a session.
+struct Caller {
+    here: Here,
+    task: Task,
+    rng: StdRng,
+    /// The server that it calls as a rule.
+    favourite: HostId,
+}
+
+impl Caller {
+    async fn wire(&mut self) -> Option<Wire> {
+        let any = self.task.servers[self.rng.random_range(0..self.task.servers.len())];
+        let server = if self.rng.random_range(0..5) == 0 { any } else { self.favourite };
+        let uri = format!("http://{}", address(server)).parse().ok()?;
+        Dialler(self.here.clone()).connect(&uri).await.ok()
+    }
+
+    /// Takes the lock, in a session of its own, if it is free. The token.
+    async fn acquire(&mut self, session: &str, ttl: Duration) -> Option<u64> {
+        let wire = self.wire().await?;
+        let waits: bool = self.rng.random();
+        let wait = Duration::from_millis(if waits { self.rng.random_range(0..800) } else { 0 });
+        let request = AcquireRequest {
+            names: vec![NAME.to_owned()],
+            session_id: session.to_owned(),
+            ttl: ttl.try_into().ok(),
+            wait: wait.try_into().ok(),
+            ..AcquireRequest::default()
+        };
+        match timeout(PATIENCE, LockServiceClient::new(wire).acquire(request)).await {
+            Ok(Ok(answer)) => Some(answer.into_inner()).filter(|answer| answer.acquired).map(|answer| answer.token),
+            Ok(Err(status)) => {
+                // Who waits may be refused after having joined the queue.
+                if !waits && status.message().starts_with(REFUSED) {
+                    self.task.diary.write(|history| history.refused.push(session.to_owned()));
+                }
+                None
+            }
+            Err(_) => None,
+        }
+    }
+
+    /// Whether it may be renewed again.
+    async fn renew(&mut self, session: &str) -> bool {
+        let Some(wire) = self.wire().await else { return true };
+        let start = self.here.time.now();
+        let request = RenewRequest { session_id: session.to_owned(), ..RenewRequest::default() };
+        match timeout(PATIENCE, SessionServiceClient::new(wire).renew(request)).await {
+            Ok(Ok(answer)) => {
+                let ttl = answer.into_inner().ttl.and_then(|ttl| ttl.try_into().ok()).unwrap_or_default();
+                let renewal = Renewal { session: session.to_owned(), start, ttl };
+                self.task.diary.write(|history| history.renewals.push(renewal));
+                true
+            }
+            Ok(Err(status)) => status.code() == tonic::Code::Unavailable,
+            Err(_) => true,
+        }
+    }
+}
