@@ -40,7 +40,14 @@ pub(crate) struct Folder {
 impl Folder {
     /// Makes a folder that belongs to `user`. `signal` is what the process in it is asked to end with.
     pub(crate) fn create(user: Option<User>, signal: Signal) -> anyhow::Result<Self> {
-        let path = tempfile::Builder::new().prefix("tenure-").tempdir().context("making a temporary folder")?.keep();
+        Self::create_in(&std::env::temp_dir(), user, signal)
+    }
+
+    /// Makes one within another folder.
+    pub(crate) fn create_in(parent: &Path, user: Option<User>, signal: Signal) -> anyhow::Result<Self> {
+        let path =
+            tempfile::Builder::new().prefix("tenure-").tempdir_in(parent).context("making a temporary folder")?;
+        let path = path.keep();
         // The reaper comes first: nothing that fails from here on leaves the folder behind. It has a process group of
         // its own, so that Ctrl-C in a terminal does not end it together with the tests.
         let reaper = Command::new("sh")
@@ -70,6 +77,15 @@ impl Folder {
         let text = id.map(|id| id.to_string()).unwrap_or_default();
         fs::write(self.path.join("process"), text).context("noting a process")
     }
+}
+
+/// Makes a folder that belongs to `user`.
+pub(crate) fn create_for(path: &Path, user: Option<User>) -> anyhow::Result<()> {
+    fs::create_dir(path).with_context(|| format!("making {}", path.display()))?;
+    if let Some(user) = user {
+        chown(path, Some(user.id), Some(user.group)).with_context(|| format!("giving away {}", path.display()))?;
+    }
+    Ok(())
 }
 
 impl Drop for Folder {

@@ -12,17 +12,20 @@
 //!
 //! A test that stops or kills its database starts one for itself, with [`Postgres::start`].
 
+mod database;
 mod folder;
 mod mariadb;
 mod pgbouncer;
 mod port;
 mod postgres;
+mod postgres_standby;
 mod process;
 mod program;
 mod served;
 mod tenured;
 mod wait;
 
+pub use database::DatabaseOptions;
 pub use mariadb::MariaDb;
 pub use pgbouncer::PgBouncer;
 pub use port::free as free_port;

@@ -1,5 +1,6 @@
 //! A throw-away MariaDB.
 
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -10,10 +11,15 @@ use sqlx::mysql::{MySqlConnectOptions, MySqlSslMode};
 use sqlx::{ConnectOptions, Connection, MySqlConnection};
 use tokio::sync::OnceCell;
 
-use crate::folder::Folder;
+use crate::database::DatabaseOptions;
+use crate::folder::{Folder, create_for};
 use crate::postgres::run;
 use crate::process::{Process, run_as};
+use crate::program::User;
 use crate::{port, program};
+
+/// For whatever an instance is for.
+const SETTINGS: [&str; 2] = ["--skip-name-resolve", "--innodb-log-file-size=16M"];
 
 /// How long one attempt to connect may take.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -49,25 +55,46 @@ impl MariaDb {
     /// # Errors
     /// As of [`MariaDb::start`].
     pub async fn start_with(options: &[&str]) -> anyhow::Result<Self> {
+        Self::start_by(&DatabaseOptions::settings(options)).await
+    }
+
+    /// Starts one in this way.
+    ///
+    /// # Errors
+    /// As of [`MariaDb::start`].
+    pub async fn start_by(options: &DatabaseOptions) -> anyhow::Result<Self> {
+        let user = program::user_if_root("mysql")?;
+        let folder = Folder::create_in(&options.parent(), user, Signal::TERM)?;
+        let data = folder.path().join("data");
+        initialize(&folder, &data, user).await?;
+        Self::serve(folder, &data, port::free()?, user, options).await
+    }
+
+    /// Starts one on this port whose data is kept in this folder, which is made if it is not there.
+    ///
+    /// # Errors
+    /// As of [`MariaDb::start`].
+    pub async fn start_in(data: &Path, port: u16, options: &[&str]) -> anyhow::Result<Self> {
         let user = program::user_if_root("mysql")?;
         let folder = Folder::create(user, Signal::TERM)?;
-        let data = format!("--datadir={}", folder.path().join("data").display());
-        // MariaDB deletes the temporary tables of others that it finds when it starts.
-        let temporary = format!("--tmpdir={}", folder.path().display());
-        // --no-defaults has to come first, in both.
-        let mut install = Command::new(program::find("mariadb-install-db", "mariadb-server")?);
-        install.args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]);
-        install
-            .args([&data, &temporary, "--skip-name-resolve", "--innodb-log-file-size=16M"])
-            .current_dir(folder.path());
-        run_as(&mut install, user);
-        run(install).await?;
+        if !data.exists() {
+            create_for(data, user)?;
+            initialize(&folder, data, user).await?;
+        }
+        Self::serve(folder, data, port, user, &DatabaseOptions::settings(options)).await
+    }
 
-        let port = port::free()?;
+    async fn serve(
+        folder: Folder,
+        data: &Path,
+        port: u16,
+        user: Option<User>,
+        options: &DatabaseOptions,
+    ) -> anyhow::Result<Self> {
         let mut command = Command::new(program::find("mariadbd", "mariadb-server")?);
-        command.args(["--no-defaults", &data, &temporary, "--bind-address=127.0.0.1", &format!("--port={port}")]);
-        command.args(["--socket=socket", "--pid-file=pid", "--skip-name-resolve", "--innodb-log-file-size=16M"]);
-        command.args(options);
+        command.args(places(&folder, data)).args(["--bind-address=127.0.0.1", &format!("--port={port}")]);
+        command.args(["--socket=socket", "--pid-file=pid"]).args(SETTINGS);
+        command.args(&options.settings).envs(options.environment.iter().cloned());
         let process = Process::new("MariaDB", command, folder, user, Signal::TERM);
         let mut mariadb = Self { process, port, databases: AtomicU32::new(0) };
         mariadb.start_again().await?;
@@ -90,6 +117,17 @@ impl MariaDb {
     #[must_use]
     pub fn process_id(&self) -> Option<u32> {
         self.process.id()
+    }
+
+    /// The end of what it wrote down about itself.
+    #[must_use]
+    pub fn log_tail(&self) -> String {
+        self.process.log_tail()
+    }
+
+    /// Whether it is running. One that is paused is.
+    pub fn is_running(&mut self) -> bool {
+        self.process.is_running()
     }
 
     /// Makes a database of its own for a test, and returns its URL.
@@ -153,6 +191,22 @@ impl MariaDb {
     pub fn resume(&mut self) -> anyhow::Result<()> {
         self.process.resume()
     }
+}
+
+/// Makes what an instance begins with.
+async fn initialize(folder: &Folder, data: &Path, user: Option<User>) -> anyhow::Result<()> {
+    let mut install = Command::new(program::find("mariadb-install-db", "mariadb-server")?);
+    install.args(places(folder, data)).args(["--auth-root-authentication-method=normal", "--skip-test-db"]);
+    install.args(SETTINGS).current_dir(folder.path());
+    run_as(&mut install, user);
+    run(install).await
+}
+
+/// What is the same for all of MariaDB's programs. --no-defaults has to come first.
+fn places(folder: &Folder, data: &Path) -> [String; 3] {
+    // MariaDB deletes the temporary tables of others that it finds when it starts.
+    let temporary = folder.path().display();
+    ["--no-defaults".to_owned(), format!("--datadir={}", data.display()), format!("--tmpdir={temporary}")]
 }
 
 async fn connect(port: u16) -> anyhow::Result<MySqlConnection> {

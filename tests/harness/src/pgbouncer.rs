@@ -45,6 +45,12 @@ impl PgBouncer {
         Ok(pgbouncer)
     }
 
+    /// The port of 127.0.0.1 that it listens on.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// The URL of a database behind it, whether there is one of that name or not.
     #[must_use]
     pub fn url(&self, database: &str) -> String {

@@ -1,5 +1,7 @@
 //! A throw-away PostgreSQL.
 
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -10,8 +12,10 @@ use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{ConnectOptions, Connection, PgConnection};
 use tokio::sync::OnceCell;
 
-use crate::folder::Folder;
+use crate::database::DatabaseOptions;
+use crate::folder::{Folder, create_for};
 use crate::process::{Process, run_as};
+use crate::program::User;
 use crate::{port, program};
 
 /// How long one attempt to connect may take.
@@ -20,8 +24,9 @@ const CONNECT: Duration = Duration::from_secs(5);
 /// A PostgreSQL with default settings (so commits are durable), on 127.0.0.1, whose superuser `tenure` needs no password.
 #[derive(Debug)]
 pub struct Postgres {
-    process: Process,
-    port: u16,
+    pub(crate) process: Process,
+    pub(crate) port: u16,
+    pub(crate) user: Option<User>,
     databases: AtomicU32,
 }
 
@@ -48,27 +53,71 @@ impl Postgres {
     /// # Errors
     /// As of [`Postgres::start`].
     pub async fn start_with(settings: &[&str]) -> anyhow::Result<Self> {
-        let user = program::user_if_root("postgres")?;
-        // SIGINT is the fast shutdown, SIGQUIT the immediate one, which needs recovery but leaves no shared memory.
-        let folder = Folder::create(user, Signal::QUIT)?;
-        let data = folder.path().join("data");
-        let mut initdb = Command::new(program::find("initdb", "postgresql")?);
-        initdb.args(["--auth=trust", "--username=tenure", "--encoding=UTF8", "--locale=C", "--no-sync", "-D"]);
-        initdb.arg(&data).current_dir(folder.path());
-        run_as(&mut initdb, user);
-        run(initdb).await?;
+        Self::start_by(&DatabaseOptions::settings(settings)).await
+    }
 
-        let port = port::free()?;
-        let mut command = Command::new(program::find("postgres", "postgresql")?);
-        command.arg("-D").arg(&data).args(["-p", &port.to_string()]);
-        command.args(["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="]);
-        for setting in settings {
-            command.args(["-c", setting]);
-        }
-        let process = Process::new("PostgreSQL", command, folder, user, Signal::INT);
-        let mut postgres = Self { process, port, databases: AtomicU32::new(0) };
+    /// Starts one in this way.
+    ///
+    /// # Errors
+    /// As of [`Postgres::start`].
+    pub async fn start_by(options: &DatabaseOptions) -> anyhow::Result<Self> {
+        let user = program::user_if_root("postgres")?;
+        let folder = Self::folder(options, user)?;
+        let data = folder.path().join("data");
+        initialize(&data, user, &["--no-sync"]).await?;
+        let mut postgres = Self::prepare(folder, user, options)?;
         postgres.start_again().await?;
         Ok(postgres)
+    }
+
+    /// Starts one on this port whose data is kept in this folder, which is made, with these options of `initdb`, if it is not
+    /// there. If it is, the machine went down since somebody used it.
+    ///
+    /// # Errors
+    /// As of [`Postgres::start`].
+    pub async fn start_in(data: &Path, port: u16, initdb: &[&str], settings: &[&str]) -> anyhow::Result<Self> {
+        let user = program::user_if_root("postgres")?;
+        let options = DatabaseOptions::settings(settings);
+        if data.exists() {
+            // It names a process of before, by an id that may be another one's by now.
+            let _ = fs::remove_file(data.join("postmaster.pid"));
+        } else {
+            create_for(data, user)?;
+            initialize(data, user, initdb).await?;
+        }
+        let mut postgres = Self::on(Self::folder(&options, user)?, data, port, user, &options)?;
+        postgres.start_again().await?;
+        Ok(postgres)
+    }
+
+    /// SIGINT is the fast shutdown, SIGQUIT the immediate one, which needs recovery but leaves no shared memory.
+    pub(crate) fn folder(options: &DatabaseOptions, user: Option<User>) -> anyhow::Result<Folder> {
+        Folder::create_in(&options.parent(), user, Signal::QUIT)
+    }
+
+    /// One that is not started yet, with its data in the folder's `data`.
+    pub(crate) fn prepare(folder: Folder, user: Option<User>, options: &DatabaseOptions) -> anyhow::Result<Self> {
+        let data = folder.path().join("data");
+        Self::on(folder, &data, port::free()?, user, options)
+    }
+
+    /// One that is not started yet, on this port, with its data there.
+    fn on(
+        folder: Folder,
+        data: &Path,
+        port: u16,
+        user: Option<User>,
+        options: &DatabaseOptions,
+    ) -> anyhow::Result<Self> {
+        let mut command = Command::new(program::find("postgres", "postgresql")?);
+        command.arg("-D").arg(data);
+        command.args(["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="]);
+        for setting in &options.settings {
+            command.args(["-c", setting]);
+        }
+        command.env("PGPORT", port.to_string()).envs(options.environment.iter().cloned());
+        let process = Process::new("PostgreSQL", command, folder, user, Signal::INT);
+        Ok(Self { process, port, user, databases: AtomicU32::new(0) })
     }
 
     /// The port of 127.0.0.1 that it listens on, or did before it was stopped.
@@ -87,6 +136,17 @@ impl Postgres {
     #[must_use]
     pub fn process_id(&self) -> Option<u32> {
         self.process.id()
+    }
+
+    /// The end of what it wrote down about itself.
+    #[must_use]
+    pub fn log_tail(&self) -> String {
+        self.process.log_tail()
+    }
+
+    /// Whether it is running. One that is paused is.
+    pub fn is_running(&mut self) -> bool {
+        self.process.is_running()
     }
 
     /// Makes a database of its own for a test, and returns its URL.
@@ -158,7 +218,16 @@ impl Postgres {
     }
 }
 
-async fn connect(port: u16) -> anyhow::Result<PgConnection> {
+/// Makes what an instance begins with.
+async fn initialize(data: &Path, user: Option<User>, options: &[&str]) -> anyhow::Result<()> {
+    let mut initdb = Command::new(program::find("initdb", "postgresql")?);
+    initdb.args(["--auth=trust", "--username=tenure", "--encoding=UTF8", "--locale=C"]).args(options);
+    initdb.arg("-D").arg(data).current_dir(data.parent().context("a folder in another one")?);
+    run_as(&mut initdb, user);
+    run(initdb).await
+}
+
+pub(crate) async fn connect(port: u16) -> anyhow::Result<PgConnection> {
     let options = PgConnectOptions::new_without_pgpass()
         .host("127.0.0.1")
         .port(port)

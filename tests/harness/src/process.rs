@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -48,6 +48,16 @@ impl Process {
     /// Where its output goes: of all its runs, one after the other.
     pub(crate) fn log_file(&self) -> PathBuf {
         self.folder.path().join("log")
+    }
+
+    /// Where it is.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Changes what it is told when it is started next.
+    pub(crate) fn set_environment(&mut self, name: &str, value: &str) {
+        self.command.env(name, value);
     }
 
     /// The end of its output, for people.

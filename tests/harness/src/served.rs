@@ -46,6 +46,31 @@ impl Served {
         self.process.id()
     }
 
+    /// Starts it again on the same port, and waits until it is ready.
+    ///
+    /// # Errors
+    /// If it is running already or does not become ready; with the end of its log.
+    pub async fn start_again(&mut self, ready: impl AsyncFn(u16) -> bool) -> anyhow::Result<()> {
+        let port = self.port;
+        self.process.start(async || ready(port).await).await
+    }
+
+    /// Freezes it: connections stay open, but nothing answers.
+    ///
+    /// # Errors
+    /// If it is not running.
+    pub fn pause(&mut self) -> anyhow::Result<()> {
+        self.process.pause()
+    }
+
+    /// Lets it run on after [`Served::pause`].
+    ///
+    /// # Errors
+    /// None that are known.
+    pub fn resume(&mut self) -> anyhow::Result<()> {
+        self.process.resume()
+    }
+
     /// Kills it and all that it started with SIGKILL.
     ///
     /// # Errors

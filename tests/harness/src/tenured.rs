@@ -80,6 +80,12 @@ impl Tenured {
         Ok(Self { process, port, admin_port })
     }
 
+    /// The port of 127.0.0.1 that clients use.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// The URL for clients.
     #[must_use]
     pub fn url(&self) -> String {
