@@ -6,8 +6,8 @@
 pub enum Defect {
     /// Validity counts from when an answer came.
     ValidFromReceipt,
-    /// A hold is valid until the server says otherwise.
-    ValidForEver,
+    /// A hold is valid for twice as long as it may be.
+    ValidTooLong,
     /// The disconnect grace does not count.
     GraceForgotten,
     /// A watch that is resumed begins one event too late.
@@ -20,7 +20,7 @@ impl Defect {
     /// All of them.
     pub const ALL: [Self; 5] = [
         Self::ValidFromReceipt,
-        Self::ValidForEver,
+        Self::ValidTooLong,
         Self::GraceForgotten,
         Self::WatchResumesTooFar,
         Self::ReleasedEarly,

@@ -130,10 +130,23 @@ impl Refusal {
         self.fact("end_reason").map(EndReason::parse)
     }
 
+    /// To how many attachments the session's client has counted, if this one is late.
+    pub(crate) fn counted(&self) -> Option<u64> {
+        let is_late = self.reason == Reason::LateAttachment;
+        self.fact("attachment").filter(|_| is_late)?.parse().ok()
+    }
+
     /// Whether the same call may well succeed later, at this or another server.
     #[must_use]
     pub fn is_transient(&self) -> bool {
-        matches!(self.reason, Reason::StoreUnavailable | Reason::OutcomeUnknown | Reason::LeaseLost | Reason::Draining)
+        matches!(
+            self.reason,
+            Reason::StoreUnavailable
+                | Reason::OutcomeUnknown
+                | Reason::LeaseLost
+                | Reason::Draining
+                | Reason::Overloaded
+        )
     }
 }
 
@@ -209,6 +222,10 @@ pub enum Reason {
     ConfigConflict,
     /// The session is no member of the group. Facts: `group`, `session_id`.
     NotMember,
+    /// The server has more to do than it can, so nothing was changed.
+    Overloaded,
+    /// The session has been attached since by a later request. Facts: `session_id`, `attachment`.
+    LateAttachment,
     /// A reason that this version does not know, or a gRPC code that came without one.
     Other(String),
 }
@@ -239,6 +256,8 @@ impl Reason {
             Some(v1::ErrorReason::StaleAssignment) => Self::StaleAssignment,
             Some(v1::ErrorReason::ConfigConflict) => Self::ConfigConflict,
             Some(v1::ErrorReason::NotMember) => Self::NotMember,
+            Some(v1::ErrorReason::Overloaded) => Self::Overloaded,
+            Some(v1::ErrorReason::LateAttachment) => Self::LateAttachment,
             Some(v1::ErrorReason::Unspecified) | None => Self::Other(reason.to_owned()),
         }
     }

@@ -82,7 +82,7 @@ impl Validity {
 
     /// Where it stands at `now`.
     pub(crate) fn phase(&mut self, now: Moment) -> Phase {
-        if now >= self.until() && !Defect::ValidForEver.is_here() {
+        if now >= self.until() {
             self.over = true;
         }
         if self.over {
@@ -140,6 +140,7 @@ pub(crate) fn silence_limit(window: Duration) -> Duration {
 }
 
 fn deadline(window: Duration, sent: Moment) -> Moment {
+    let window = if Defect::ValidTooLong.is_here() { window * 2 } else { window };
     let margin = (window / MARGIN_DIVISOR).clamp(MARGIN_MIN, MARGIN_MAX);
     sent.after(window.saturating_sub(window / DRIFT_DIVISOR).saturating_sub(margin))
 }

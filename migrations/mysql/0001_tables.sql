@@ -5,6 +5,7 @@ CREATE TABLE IF NOT EXISTS namespaces (
     name VARCHAR(63) NOT NULL PRIMARY KEY,
     revision BIGINT NOT NULL,                -- the last event
     rows_revision BIGINT NOT NULL,           -- up to where the rows below sum up the log
+    lost_revision BIGINT NOT NULL DEFAULT 0, -- the last event up to there that says that history was lost
     database_identity VARCHAR(255) NOT NULL  -- the database that the head was written on
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 

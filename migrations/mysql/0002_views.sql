@@ -324,6 +324,14 @@ merged AS (
         ON c.namespace = k.namespace AND c.group_id = k.id AND c.recency = 1 AND c.event = 'group_configured'
     LEFT JOIN latest AS a
         ON a.namespace = k.namespace AND a.group_id = k.id AND a.recency = 1 AND a.event = 'group_assigned'
+),
+losses AS (
+    SELECT
+        namespace,
+        max(revision) AS revision
+    FROM events_after_rows
+    WHERE event = 'history_lost'
+    GROUP BY namespace
 )
 SELECT
     n.namespace AS namespace,
@@ -332,11 +340,12 @@ SELECT
     (SELECT count(*) FROM current_members AS m WHERE m.namespace = n.namespace AND m.group_id = n.id) AS members,
     n.membership AS membership,
     n.leader AS leader,
-    n.token AS token,
+    CASE WHEN n.token < l.revision THEN l.revision ELSE n.token END AS token,
     n.config AS config,
     n.config_revision AS config_revision,
     n.assigned AS assigned,
     n.assigned_membership AS assigned_membership,
     n.assigned_config AS assigned_config
 FROM merged AS n
+LEFT JOIN losses AS l ON l.namespace = n.namespace
 WHERE n.leader IS NOT NULL OR n.config IS NOT NULL;

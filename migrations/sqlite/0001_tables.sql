@@ -3,9 +3,10 @@
 -- The head of each namespace. Its revision is raised by compare-and-set together with each batch of the log.
 CREATE TABLE IF NOT EXISTS namespaces (
     name TEXT NOT NULL PRIMARY KEY,
-    revision INTEGER NOT NULL,       -- the last event
-    rows_revision INTEGER NOT NULL,  -- up to where the rows below sum up the log
-    database_identity TEXT NOT NULL  -- the database that the head was written on
+    revision INTEGER NOT NULL,                 -- the last event
+    rows_revision INTEGER NOT NULL,            -- up to where the rows below sum up the log
+    lost_revision INTEGER NOT NULL DEFAULT 0,  -- the last event up to there that says that history was lost
+    database_identity TEXT NOT NULL            -- the database that the head was written on
 ) STRICT;
 
 -- The log: one row for each commit.

@@ -52,7 +52,7 @@ impl Lab {
                 metadata: Arc::default(),
             };
             let namespace = node.namespace("bench").await.expect("open");
-            let open = Command::OpenSession { session: Text::from("s"), opening, home: node.id() };
+            let open = Command::OpenSession { session: Text::from("s"), opening, home: node.id(), attachment: 0 };
             namespace.decide(open).await.expect("opened");
             (namespace, node.id())
         });
@@ -61,6 +61,7 @@ impl Lab {
 
     fn acquire(&self, name: usize) -> Command {
         Command::Acquire {
+            attached: false,
             session: Text::from("s"),
             opening: None,
             home: self.home,

@@ -177,10 +177,23 @@ async fn a_hold_that_was_heard_of_elsewhere_is_not_given_up_where_its_caller_was
     bob.satisfied();
     let token = claim.token().expect("held");
     // Back again, while the first server has not forgotten yet that it lost him.
-    let attach = Command::AttachSession { session: "bob".into(), home: here.node.id() };
+    let attach = Command::AttachSession { session: "bob".into(), home: here.node.id(), attachment: 0 };
     here.ask(attach).await.expect("open");
     pass_with(&here, &["ann", "bob"], REATTACH * 2).await;
     assert!(holds(&here, "bob", token, "a").await, "a hold that he knows of");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hold_that_was_heard_of_elsewhere_is_not_given_up_when_its_first_caller_is_lost_late() {
+    let database = MemoryDatabase::new();
+    let (here, there) = (Server::start(&database).await, Server::start(&database).await);
+    let unheard = here.ask(here.acquire("ann", "a")).await.expect("free").attendance.expect("granted just now");
+    let token = there.hold("ann", "a").await;
+    let attach = Command::AttachSession { session: "ann".into(), home: here.node.id(), attachment: 0 };
+    here.ask(attach).await.expect("open");
+    drop(unheard);
+    pass_with(&here, &["ann"], REATTACH * 2).await;
+    assert!(holds(&here, "ann", token, "a").await, "a hold that she knows of");
 }
 
 #[tokio::test(start_paused = true)]

@@ -38,7 +38,7 @@ impl Stream {
     async fn open_session(&self, server: &Server, session: &str, grace: Option<Duration>) {
         let (owner, metadata) = (Text::from("lab"), Default::default());
         let opening = Opening { ttl: TTL, disconnect_grace: grace, owner, metadata };
-        let open = Command::OpenSession { session: session.into(), opening, home: server.node.id() };
+        let open = Command::OpenSession { session: session.into(), opening, home: server.node.id(), attachment: 0 };
         server.ask(open).await.expect("opened");
     }
 
@@ -71,7 +71,8 @@ async fn a_disconnected_holder_is_replaced_after_its_grace() {
     assert!(took >= GRACE && took <= GRACE + SOON, "{took:?}");
     assert!(matches!(end, Some(WaitEnd::Granted(claim)) if claim.token() > Some(token)));
     bob.satisfied();
-    let late = server.ask(Command::AttachSession { session: "ann".into(), home: server.node.id() }).await;
+    let late =
+        server.ask(Command::AttachSession { session: "ann".into(), home: server.node.id(), attachment: 0 }).await;
     let disconnected = Rejection::SessionEnded { session: "ann".into(), reason: EndReason::Disconnected };
     assert_eq!(late.map(|_| ()), Err(Refusal::Rejected(disconnected)));
 }
@@ -147,7 +148,10 @@ async fn a_session_that_moved_to_another_server_does_not_end_with_its_old_stream
     let (first, second) = (Server::start(&database).await, Server::start(&database).await);
     let (old, new) = (Stream::open(&first).await, Stream::open(&second).await);
     let token = old.hold(&first, "ann", "a").await;
-    second.ask(Command::AttachSession { session: "ann".into(), home: second.node.id() }).await.expect("open");
+    second
+        .ask(Command::AttachSession { session: "ann".into(), home: second.node.id(), attachment: 0 })
+        .await
+        .expect("open");
     new.attach(&second, "ann").await.expect("at home");
     // The first server may learn of the end of the stream before it learns of the move.
     old.end(&first, StreamEnd::Disconnect).await;
@@ -163,7 +167,10 @@ async fn a_server_that_has_not_heard_of_a_move_ends_nothing() {
     let token = old.hold(&first, "ann", "a").await;
     first.store.set_connected(false);
     old.end(&first, StreamEnd::Disconnect).await;
-    second.ask(Command::AttachSession { session: "ann".into(), home: second.node.id() }).await.expect("open");
+    second
+        .ask(Command::AttachSession { session: "ann".into(), home: second.node.id(), attachment: 0 })
+        .await
+        .expect("open");
     new.attach(&second, "ann").await.expect("at home");
     pass(GRACE * 2).await;
     assert_eq!(old.attach(&first, "ann").await, Err(NotKept::NotAttached));

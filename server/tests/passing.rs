@@ -221,7 +221,7 @@ async fn a_wait_whose_session_has_moved_is_not_ended_by_what_its_old_home_passed
     office.write().await;
     office.peers.hold_passes(true);
     let asked = office.ask(Command::EndWait { claim, home: office.giver.node.id() }).await;
-    let moved = Command::AttachSession { session: "ann".into(), home: office.writer.node.id() };
+    let moved = Command::AttachSession { session: "ann".into(), home: office.writer.node.id(), attachment: 0 };
     office.writer.ask(moved).await.expect("open");
     office.peers.hold_passes(false);
     let decided = within(GIVES_UP, asked).await.expect("ran").expect("decided");

@@ -122,6 +122,98 @@ async fn lost_history_makes_the_revision_jump_past_all_that_was_handed_out() {
     }
 }
 
+/// What was given back in what was lost is held again. It is not answered with its old token, which is below some that
+/// others were told meanwhile.
+#[tokio::test(start_paused = true)]
+async fn who_asks_for_what_it_held_before_a_loss_is_granted_it_anew() {
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    let kept = server.hold("ann", "a").await;
+    server.release("ann", "a", kept).await.expect("held");
+    let lost = server.hold("bob", "a").await;
+    database.restore_to("default", kept);
+    let anew = server.hold("ann", "a").await;
+    assert!(anew > lost, "tokens rise: {anew} after {lost}");
+    assert_eq!(server.hold("ann", "a").await, anew, "asking again changes nothing");
+    server.release("ann", "a", kept).await.expect("it is over, as its holder knew");
+    assert_eq!(server.holder("a").await, Some(("ann".to_owned(), anew)));
+    server.release("ann", "a", anew).await.expect("held");
+}
+
+/// Returns when the rows sum up the log to this revision.
+async fn rows_at(database: &MemoryDatabase, revision: Revision) {
+    while database.server().load("default").await.expect("there is a database").revision < revision {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Of a load that does not succeed nothing remains: watchers would be told what was lost.
+#[tokio::test(start_paused = true)]
+async fn a_load_that_fails_half_way_leaves_nothing_behind() {
+    for others in 0..3 {
+        let database = MemoryDatabase::new();
+        let server = Server::start(&database).await;
+        let kept = server.hold("ann", "a").await;
+        within(Duration::from_secs(10), rows_at(&database, kept)).await;
+        let lost = server.hold("bob", "b").await;
+        let hub = server.namespace().await.hub().clone();
+        database.restore_to("default", kept);
+        server.store.set_connected(false);
+        let witness = Server::start(&database).await;
+        witness.hold("cid", "c").await;
+        server.store.set_connected(true);
+        database.fail_read_after(others);
+        while let Err(refusal) = server.namespace().await.read(|_| ()).await {
+            assert!(matches!(refusal, Refusal::Unavailable(_)), "{refusal}");
+        }
+        let told = hub.after(kept, &BTreeSet::new(), 1_000);
+        let told = told.iter().flat_map(|since| &since.batches).map(|batch| batch.revision());
+        assert!(told.into_iter().all(|revision| revision > lost), "what was lost is not told");
+    }
+}
+
+/// Nobody is left who knows what was handed out, and the clock is of no help.
+#[tokio::test(start_paused = true)]
+async fn the_revision_jumps_far_enough_even_if_the_databases_clock_was_set_back() {
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    server.hold("ann", "a").await;
+    database.fail_over();
+    let kept = server.hold("bob", "b").await;
+    let mut lost = kept;
+    for number in 0..10 {
+        lost = server.hold("cid", &number.to_string()).await;
+    }
+    drop(server);
+    database.set_clock_ms(1);
+    database.restore_to("default", kept);
+    let other = Server::start(&database).await;
+    assert!(other.hold("dot", "d").await > lost);
+}
+
+/// Nor if what was lost has a jump in it: the next one must lead beyond that.
+#[tokio::test(start_paused = true)]
+async fn the_revision_jumps_far_enough_even_if_an_earlier_jump_was_lost() {
+    const CLOCK: i64 = 1_000_000_000;
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    server.hold("ann", "a").await;
+    database.set_clock_ms(CLOCK);
+    database.fail_over();
+    let kept = server.hold("bob", "b").await;
+    database.set_clock_ms(CLOCK + 200);
+    database.fail_over();
+    let mut lost = kept;
+    for number in 0..10 {
+        lost = server.hold("cid", &number.to_string()).await;
+    }
+    drop(server);
+    database.set_clock_ms(CLOCK + 400);
+    database.restore_to("default", kept);
+    let other = Server::start(&database).await;
+    assert!(other.hold("dot", "d").await > lost);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_failover_that_lost_nothing_visible_jumps_all_the_same() {
     let database = MemoryDatabase::new();

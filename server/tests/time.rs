@@ -63,7 +63,7 @@ async fn a_client_that_comes_back_by_another_server_keeps_hold_and_token() {
     let (first, second) = (Server::start(&database).await, Server::start(&database).await);
     let token = first.hold("ann", "a").await;
     first.kill();
-    let attach = Command::AttachSession { session: "ann".into(), home: second.node.id() };
+    let attach = Command::AttachSession { session: "ann".into(), home: second.node.id(), attachment: 0 };
     second.ask(attach).await.expect("open");
     assert!(second.keep_alive_for("ann", LEASE * 2).await);
     assert_eq!(second.holder("a").await, Some(("ann".to_owned(), token)));
@@ -158,6 +158,19 @@ async fn a_frozen_server_that_wakes_after_its_lease_answers_nothing_before_it_ha
     assert_eq!(server.namespace().await.renew("ann"), Err(Refusal::LeaseLost));
 }
 
+/// Whoever has asked it has gone elsewhere meanwhile.
+#[tokio::test(start_paused = true)]
+async fn a_frozen_server_that_wakes_after_its_lease_carries_nothing_out_before_it_has_beaten() {
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    server.hold("ann", "a").await;
+    let before = database.revision("default");
+    server.clock.jump(LEASE);
+    let refusal = server.ask(server.acquire("bob", "b")).await.err();
+    assert!(matches!(refusal, Some(Refusal::Unavailable(_))), "{refusal:?}");
+    assert_eq!(database.revision("default"), before);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_wait_whose_caller_is_gone_is_given_up_and_passed_on() {
     let database = MemoryDatabase::new();
@@ -225,7 +238,8 @@ async fn the_end_of_a_session_is_written_even_if_the_store_was_away_when_it_was_
     pass(TTL + SOON).await;
     database.set_available(true);
     eventually(Duration::from_secs(1), "expired", async || !server.is_open("ann").await).await;
-    let late = server.ask(Command::AttachSession { session: "ann".into(), home: server.node.id() }).await;
+    let late =
+        server.ask(Command::AttachSession { session: "ann".into(), home: server.node.id(), attachment: 0 }).await;
     let Err(Refusal::Rejected(rejection)) = late else { panic!("it has ended") };
     let expired = tenure_core::Rejection::SessionEnded { session: "ann".into(), reason: EndReason::Expired };
     assert_eq!(rejection, expired);

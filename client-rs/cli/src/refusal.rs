@@ -22,6 +22,7 @@ pub fn ask_another(status: &Status) -> Option<AskAnother> {
         Some("STORE_UNAVAILABLE") => return away("its database cannot be reached", true),
         Some("LEASE_LOST") => return away("it has lost touch with its database", true),
         Some("DRAINING") => return away("it is shutting down", true),
+        Some("OVERLOADED") => return away("it has more to do than it can", true),
         _ => {}
     }
     match status.code() {
@@ -93,7 +94,7 @@ pub fn of(reason: Option<String>, message: &str) -> Failure {
         }
         Some("CONFIG_CONFLICT") => (exit::CONFLICT, Some("see the config and its revision: tenure group get NAME")),
         Some("LIMIT_REACHED") => (exit::UNAVAILABLE, Some("try again later, or raise the server's limit")),
-        Some("STORE_UNAVAILABLE" | "LEASE_LOST" | "DRAINING") => {
+        Some("STORE_UNAVAILABLE" | "LEASE_LOST" | "DRAINING" | "OVERLOADED") => {
             (exit::UNAVAILABLE, Some("try again, or look closer with tenure doctor"))
         }
         _ => (exit::REFUSED, Some("if it happens again, look at the server's log")),
@@ -157,6 +158,7 @@ pub fn reason_name(reason: &Reason) -> Option<String> {
         Reason::StaleAssignment => "STALE_ASSIGNMENT",
         Reason::ConfigConflict => "CONFIG_CONFLICT",
         Reason::NotMember => "NOT_MEMBER",
+        Reason::Overloaded => "OVERLOADED",
         Reason::Other(name) => name,
         _ => return None,
     };
@@ -219,7 +221,7 @@ mod tests {
 
     #[test]
     fn servers_that_cannot_answer_now_are_passed_over() {
-        for reason in ["STORE_UNAVAILABLE", "LEASE_LOST", "DRAINING"] {
+        for reason in ["STORE_UNAVAILABLE", "LEASE_LOST", "DRAINING", "OVERLOADED"] {
             assert!(ask_another(&refused(Code::Unavailable, reason)).unwrap().nothing_changed, "{reason}");
         }
         assert!(!ask_another(&Status::unavailable("reset")).unwrap().nothing_changed);

@@ -58,6 +58,8 @@ impl Engine {
             (What::Claim(id, key), Kind::Acquire(answer)) => self.acquired(&id, key, answer, now),
             (What::Claim(id, key), Kind::Release(_) | Kind::CancelAcquire(_)) => self.given_back(&id, key, now),
             (What::Claim(id, key), Kind::Refusal(refusal)) => self.claim_refused(&id, key, refusal.into(), now),
+            (What::Stray(_), Kind::Release(_) | Kind::CancelAcquire(_)) => {}
+            (What::Stray(id), Kind::Refusal(refusal)) => self.stray_refused(&id, &refusal.into(), now),
             (What::Watch(key), Kind::Watch(answer)) => self.watch_told(key, answer, now),
             (What::Watch(key), Kind::Refusal(refusal)) => {
                 if let Some(stream) = self.stream.as_mut() {

@@ -12,6 +12,7 @@ mod closing;
 mod opening;
 mod progress;
 mod session;
+mod stray;
 mod stream;
 #[cfg(test)]
 mod tests;

@@ -31,6 +31,8 @@ pub(super) struct Opening {
     give_up: Moment,
     reply: oneshot::Sender<Result<Session>>,
     pub(super) command: Option<u64>,
+    /// How often the session was asked to be attached.
+    attachment: u64,
     backoff: Backoff,
     refusals: u32,
     refusal: Option<Refusal>,
@@ -43,7 +45,17 @@ impl Opening {
         give_up: Moment,
         reply: oneshot::Sender<Result<Session>>,
     ) -> Self {
-        Self { options, remote, give_up, reply, command: None, backoff: backoff(), refusals: 0, refusal: None }
+        Self {
+            options,
+            remote,
+            give_up,
+            reply,
+            command: None,
+            attachment: 0,
+            backoff: backoff(),
+            refusals: 0,
+            refusal: None,
+        }
     }
 }
 
@@ -64,7 +76,8 @@ impl Engine {
         if self.closings.contains_key(id) {
             return;
         }
-        let Some(opening) = self.openings.get(id).filter(|opening| opening.command.is_none()) else { return };
+        let Some(opening) = self.openings.get_mut(id).filter(|opening| opening.command.is_none()) else { return };
+        opening.attachment = opening.attachment.saturating_add(1);
         let kind = Kind::OpenSession(v1::OpenSessionRequest {
             namespace: self.namespace.clone(),
             session_id: id.to_wire(),
@@ -72,6 +85,7 @@ impl Engine {
             disconnect_grace: opening.options.disconnect_grace.map(to_wire),
             owner: opening.options.owner.clone(),
             metadata: opening.options.metadata.clone().into_iter().collect(),
+            attachment: opening.attachment,
         });
         let command = self.send(kind, What::Open(id.clone()), now);
         if let Some(command) = command {
@@ -93,7 +107,7 @@ impl Engine {
         }
         tracing::debug!(session = %id, ?ttl, "the session is open");
         let needed = Needed::new(now, opening.options.progress);
-        self.begin_session(id.clone(), Arc::clone(&presence), needed, sent, now);
+        self.begin_session(id.clone(), Arc::clone(&presence), needed, opening.attachment, sent, now);
         // If nobody waits for it any more, the session is dropped here and so closed.
         let _ = opening.reply.send(Ok(Session::new(id.clone(), session.owner, presence, opening.remote)));
     }
@@ -101,6 +115,13 @@ impl Engine {
     pub(super) fn open_refused(&mut self, id: &SessionId, refusal: Refusal, now: Moment) {
         let for_now = self.is_for_now(&refusal);
         let Some(mut opening) = self.openings.swap_remove(id) else { return };
+        if let Some(counted) = refusal.counted() {
+            opening.command = None;
+            opening.attachment = opening.attachment.max(counted);
+            self.openings.insert(id.clone(), opening);
+            self.send_open(id, now);
+            return;
+        }
         if for_now {
             opening.command = None;
             opening.refusal = Some(refusal);

@@ -33,6 +33,8 @@ pub(super) struct Live {
     pub(super) presence: Arc<SessionPresence>,
     pub(super) needed: Needed,
     stage: Stage,
+    /// How often it was asked to be attached, its opening included. Servers that are asked count by it, whatever reaches them when.
+    attachment: u64,
     /// When the last renewal was sent.
     renewed: Moment,
     /// When the session was attached last.
@@ -74,6 +76,7 @@ impl Engine {
         id: SessionId,
         presence: Arc<SessionPresence>,
         needed: Needed,
+        attachment: u64,
         sent: Moment,
         now: Moment,
     ) {
@@ -81,6 +84,7 @@ impl Engine {
             presence: Arc::clone(&presence),
             needed,
             stage: Stage::Attached,
+            attachment,
             renewed: sent,
             attached: now,
             look: Moment(Duration::MAX),
@@ -95,13 +99,15 @@ impl Engine {
     }
 
     pub(super) fn send_attach(&mut self, id: &SessionId, now: Moment) {
-        let Some(live) = self.sessions.get(id).filter(|live| live.stage == Stage::Detached) else { return };
+        let Some(live) = self.sessions.get_mut(id).filter(|live| live.stage == Stage::Detached) else { return };
         let limit = renewal_period(live.presence.window());
         if let Some(again) = live.held_back_until(id, now) {
             self.timers.set(again, Timer::Attach(id.clone()));
             return;
         }
-        let request = v1::AttachSession { namespace: self.namespace.clone(), session_id: id.to_wire() };
+        live.attachment = live.attachment.saturating_add(1);
+        let (session_id, attachment) = (id.to_wire(), live.attachment);
+        let request = v1::AttachSession { namespace: self.namespace.clone(), session_id, attachment };
         let Some(command) = self.send(Kind::AttachSession(request), What::Attach(id.clone()), now) else { return };
         self.timers.set(now.after(limit), Timer::Silence(command));
         if let Some(live) = self.sessions.get_mut(id) {
@@ -134,6 +140,7 @@ impl Engine {
             .collect();
         self.compare_holds(id, &held, answer.revision, now);
         self.find_transfers(id, &session.claims, now);
+        self.give_strays_back(id, session.claims, now);
         self.send_claims(id, now);
     }
 
@@ -144,6 +151,7 @@ impl Engine {
         self.is_for_now(refusal);
         let Some(live) = self.sessions.get_mut(id) else { return };
         live.stage = Stage::Detached;
+        live.attachment = live.attachment.max(refusal.counted().unwrap_or_default());
         live.refusals += 1;
         // Whatever the reason: only the session's own deadline ends the trying.
         self.timers.set(now.after(live.backoff.next_pause()), Timer::Attach(id.clone()));

@@ -63,4 +63,5 @@ pub(super) enum What {
     Close(SessionId),
     Claim(SessionId, ClaimKey),
     Watch(WatchKey),
+    Stray(SessionId),
 }

@@ -1,8 +1,10 @@
 //! The engine against a scripted server, with the time passed in.
 
+mod attachment;
 mod grace;
 mod overtaking;
 mod progress;
+mod stray;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -131,7 +133,12 @@ impl Bench {
 }
 
 fn session(id: &str, tokens: &[u64]) -> v1::Session {
-    let held = |token: &u64| v1::Claim { token: *token, state: v1::ClaimState::Held.into(), ..Default::default() };
+    let held = |token: &u64| v1::Claim {
+        names: vec!["job".to_owned()],
+        token: *token,
+        state: v1::ClaimState::Held.into(),
+        ..Default::default()
+    };
     v1::Session {
         id: id.to_owned(),
         ttl: Some(to_wire(TTL)),

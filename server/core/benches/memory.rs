@@ -56,7 +56,8 @@ fn measure(sessions: usize, of_each: usize, restored: bool) {
 fn restore(sessions: usize, of_each: usize) -> Table {
     let session = |number: usize| {
         let Opening { ttl, disconnect_grace, owner, metadata } = opening();
-        let spec = SessionSpec { id: session_id(number), ttl, disconnect_grace, owner, metadata, home: ME };
+        let spec =
+            SessionSpec { id: session_id(number), ttl, disconnect_grace, owner, metadata, home: ME, attachment: 1 };
         Session { spec, opened: Revision((number * (of_each + 1) + 1) as u64), claims: Few::default() }
     };
     let claim = |number: usize| {
@@ -70,7 +71,7 @@ fn restore(sessions: usize, of_each: usize) -> Table {
     let claims: Vec<Claim> = (0..sessions * of_each).map(claim).collect();
     let sessions: Vec<Session> = (0..sessions).map(session).collect();
     let revision = claims.last().map_or(Revision(0), |last| last.id);
-    Table::restore(revision, sessions, claims, Vec::new(), Vec::new())
+    Table::restore(revision, Revision(0), sessions, claims, Vec::new(), Vec::new())
 }
 
 /// Some minutes of keep-alives.

@@ -140,7 +140,7 @@ fn attach(bencher: Bencher, claims: usize) {
     bencher.bench_local(|| {
         home = 3 - home;
         let (session, home) = (session_id(0), tenure_core::ServerId(home));
-        ask(&mut table, Command::AttachSession { session, home })
+        ask(&mut table, Command::AttachSession { session, home, attachment: 0 })
     });
 }
 
@@ -201,7 +201,7 @@ fn restore(bencher: Bencher, locks: usize) {
         (sessions, table.claims().cloned().collect())
     };
     bencher.counter(ItemsCount::new(locks)).with_inputs(parts).bench_local_values(|(sessions, claims)| {
-        Table::restore(table.revision(), sessions, claims, Vec::new(), Vec::new())
+        Table::restore(table.revision(), table.lost(), sessions, claims, Vec::new(), Vec::new())
     });
 }
 
@@ -240,6 +240,7 @@ fn acquire_opens(bencher: Bencher) {
             unreachable!("it is one");
         };
         let command = Command::Acquire {
+            attached: false,
             session: session.clone(),
             opening: Some(opening()),
             home: lab::ME,

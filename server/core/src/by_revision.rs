@@ -160,10 +160,61 @@ mod tests {
         }
     }
 
+    /// A map with these in it, which came in this order.
+    fn filled(numbers: impl IntoIterator<Item = u64>) -> ByRevision<u64> {
+        let mut map = ByRevision::default();
+        numbers.into_iter().for_each(|number| map.insert(Revision(number), number));
+        map
+    }
+
+    fn assert_has_up_to(map: &ByRevision<u64>, last: u64) {
+        assert!(map.iter().copied().eq(1..=last));
+        assert!((1..=last).all(|number| map.get(&Revision(number)) == Some(&number)));
+    }
+
+    #[test]
+    fn whole_blocks_come_back_in_any_order() {
+        let block = BLOCK as u64;
+        let numbers = block + 1..=2 * block;
+        for backwards in [false, true] {
+            let mut map = filled(1..=4 * block);
+            numbers.clone().for_each(|number| assert_eq!(map.remove(&Revision(number)), Some(number)));
+            let mut back: Vec<u64> = numbers.clone().collect();
+            if backwards {
+                back.reverse();
+            }
+            back.into_iter().for_each(|number| map.insert(Revision(number), number));
+            assert_has_up_to(&map, 4 * block);
+        }
+    }
+
+    #[test]
+    fn the_first_of_a_block_comes_back_when_that_is_full() {
+        let first = BLOCK as u64 + 1;
+        let mut map = filled(1..=first);
+        map.remove(&Revision(first));
+        let last = first + BLOCK as u64;
+        (first + 1..=last).for_each(|number| map.insert(Revision(number), number));
+        map.insert(Revision(first), first);
+        assert_has_up_to(&map, last);
+    }
+
+    #[test]
+    fn two_are_equal_if_the_same_is_in_them() {
+        assert_eq!(filled(1..=100), filled((1..=100).rev()));
+        assert_ne!(filled(1..=100), filled(1..=99));
+    }
+
+    #[test]
+    fn blocks_are_filled_to_the_end() {
+        let map = filled(1..=10_000);
+        let room: usize = map.blocks.values().map(Vec::capacity).sum();
+        assert!(room <= 10_000, "{room}");
+    }
+
     #[test]
     fn nothing_is_left_of_what_has_gone() {
-        let mut map = ByRevision::default();
-        (1..=10_000).for_each(|number| map.insert(Revision(number), number));
+        let mut map = filled(1..=10_000);
         let gone = |number: &u64| !number.is_multiple_of(BLOCK as u64);
         (1..=10_000).filter(gone).for_each(|number| assert_eq!(map.remove(&Revision(number)), Some(number)));
         let room: usize = map.blocks.values().map(Vec::capacity).sum();

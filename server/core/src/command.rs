@@ -76,6 +76,9 @@ pub enum Command {
         opening: Opening,
         /// Its home.
         home: ServerId,
+        /// Its client's count of its attachments, this one included; 0: it does not count them. One that is smaller than what the
+        /// session has seen is late: its client has turned to another server since.
+        attachment: u64,
     },
     /// Makes this home the home of an open session.
     AttachSession {
@@ -83,6 +86,8 @@ pub enum Command {
         session: Text,
         /// Its home.
         home: ServerId,
+        /// As of [`Command::OpenSession`].
+        attachment: u64,
     },
     /// Ends a session because its client says so. Repeating it is no error.
     CloseSession {
@@ -108,6 +113,9 @@ pub enum Command {
         opening: Option<Opening>,
         /// The session's home from now on.
         home: ServerId,
+        /// Whether it came by a stream that the session was attached to there. Then it is refused if another server is the home
+        /// by now: it is late, and its client is there.
+        attached: bool,
         /// The locks: at least one, sorted, no name twice.
         names: Names,
         /// With whom they may be shared.

@@ -44,13 +44,21 @@ pub enum Defect {
     ImpatientWithOthers,
     /// A disconnect grace is cut short.
     GraceCutShort,
+    /// After the database lost history, sessions end as if nobody else had renewed them.
+    NoFreshTtlAfterLoss,
+    /// What was due is done, whatever was committed meanwhile.
+    DueForEver,
+    /// A server loads its table once only while the database fails over again and again.
+    LoadsOnce,
+    /// A hold from before the database lost history is confirmed with its old token.
+    OldTokenAfterLoss,
     /// Who lost a lock by the end of its session releases the next one's hold.
     ReleaseOfAnyHold,
 }
 
 impl Defect {
     /// All of them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 25] = [
         Self::GrantBesideHolder,
         Self::SharedBesideHolder,
         Self::OnePermitTooMany,
@@ -71,6 +79,10 @@ impl Defect {
         Self::WatchSkips,
         Self::ImpatientWithOthers,
         Self::GraceCutShort,
+        Self::NoFreshTtlAfterLoss,
+        Self::DueForEver,
+        Self::LoadsOnce,
+        Self::OldTokenAfterLoss,
         Self::ReleaseOfAnyHold,
     ];
 

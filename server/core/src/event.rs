@@ -56,7 +56,7 @@ pub struct Eviction {
 pub enum Event {
     /// A session was opened; it is `opened` at this event's revision.
     SessionOpened(Arc<SessionSpec>),
-    /// A session got this home, TTL and disconnect grace from now on.
+    /// A session got this home, TTL, disconnect grace and count of attachments from now on.
     SessionAttached {
         /// The session's id.
         session: Text,
@@ -68,6 +68,8 @@ pub enum Event {
         ttl: Duration,
         /// Its disconnect grace from now on.
         disconnect_grace: Option<Duration>,
+        /// Its client's count of its attachments from now on.
+        attachment: u64,
     },
     /// A session ended. The ends of its claims and memberships come before, in the same batch.
     SessionEnded {
@@ -156,7 +158,8 @@ pub enum Event {
         /// What it was made with.
         spec: Arc<ClaimSpec>,
     },
-    /// A hold was handed over: one claim ended and another was granted, with this event's revision as its fencing token.
+    /// A hold was handed over: one claim ended and another was granted, with this event's revision as its fencing token. Both
+    /// are the same session's if it asked for what it had held since before the database lost history.
     ClaimTransferred {
         /// The claim that ended.
         from: Revision,
@@ -205,7 +208,8 @@ pub enum Event {
         by: ServerId,
     },
     /// The database lost the events after `after`, or may have: whatever was handed out there is void. This event's
-    /// revision is beyond all of them.
+    /// revision is beyond all of them. Who leads a group does so with it as token from now on, and who asks its home for
+    /// what it holds already is granted that anew.
     HistoryLost {
         /// The last revision before the loss.
         after: Revision,
@@ -248,4 +252,16 @@ pub struct Recorded {
     pub revision: Revision,
     /// The event.
     pub event: Event,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// They are stored, and clients go by them.
+    #[test]
+    fn the_words_for_reasons_stay_as_they_are() {
+        let words = ["released", "expired", "disconnected", "closed", "evicted", "transferred"];
+        assert_eq!(EndReason::ALL.map(EndReason::as_str), words);
+    }
 }

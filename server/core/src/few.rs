@@ -176,4 +176,26 @@ mod tests {
         let go = (0..many).map(|number| (false, scattered(number)));
         is_a_sorted_set(come.chain(go).collect()).expect("it is one");
     }
+
+    #[test]
+    fn up_to_many_are_in_one_row() {
+        let mut few: Few<usize> = Few::default();
+        for element in 0..ROW {
+            few.insert(element);
+            assert!(matches!(few.0, Inner::One(_) | Inner::Row(_)));
+        }
+        few.insert(ROW);
+        assert!(matches!(few.0, Inner::Tree(_)));
+    }
+
+    #[test]
+    fn two_are_equal_if_they_have_the_same_elements() {
+        let of = |elements: &[u8]| {
+            let mut few = Few::default();
+            elements.iter().for_each(|element| few.insert(*element));
+            few
+        };
+        assert_eq!(of(&[1, 2]), of(&[2, 1]));
+        assert_ne!(of(&[1, 2]), of(&[1]));
+    }
 }

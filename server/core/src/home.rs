@@ -52,6 +52,8 @@ pub struct Home {
     reattach: Duration,
     /// No session counts from earlier than this.
     floor: Tick,
+    /// The last time that the database lost history, as far as this home has heard.
+    lost: Revision,
     kept: Map<Text, Kept>,
     /// The sessions with a disconnect grace, by the stream that they are attached to.
     graced: BTreeMap<StreamId, BTreeSet<Text>>,
@@ -61,6 +63,8 @@ pub struct Home {
     lingering: Map<Revision, Nanos>,
     /// When claims that nobody attends to are given up.
     unattended: Map<Revision, Nanos>,
+    /// The claims that are being given up.
+    given_up: BTreeSet<Revision>,
     handoffs: Handoffs,
     timers: Timers,
 }
@@ -73,11 +77,13 @@ impl Home {
             me,
             reattach,
             floor: Tick::ZERO,
+            lost: Revision(0),
             kept: Map::default(),
             graced: BTreeMap::new(),
             held: ByRevision::default(),
             lingering: Map::default(),
             unattended: Map::default(),
+            given_up: BTreeSet::new(),
             handoffs: Handoffs::default(),
             timers: Timers::default(),
         }
@@ -92,12 +98,16 @@ impl Home {
     /// Takes note of a committed event. `table` shows the state after the batch that the event is part of.
     pub fn observe(&mut self, recorded: &Recorded, table: &Table, now: Tick) {
         match &recorded.event {
+            Event::HistoryLost { .. } => self.heard_of_loss(recorded.revision, now),
             Event::SessionOpened(spec) if spec.home == self.me => {
                 self.keep(&spec.id, recorded.revision, spec.ttl, spec.disconnect_grace, now);
             }
-            Event::SessionAttached { session, opened, home, ttl, disconnect_grace } => {
+            Event::SessionAttached { session, opened, home, ttl, disconnect_grace, .. } => {
                 if *home != self.me {
                     self.forget(session);
+                    for claim in table.session(session).iter().flat_map(|session| session.claims.iter()) {
+                        self.stop_waiting_for(*claim);
+                    }
                 } else {
                     let comes = !self.kept.contains_key(session);
                     self.keep(session, *opened, *ttl, *disconnect_grace, now);
@@ -112,11 +122,7 @@ impl Home {
                     }
                 }
             }
-            Event::SessionEnded { session, opened, .. }
-                if self.kept.get(session).is_some_and(|kept| kept.opened == *opened) =>
-            {
-                self.forget(session);
-            }
+            Event::SessionEnded { session, .. } => self.forget(session),
             Event::ClaimGranted { claim, spec } => self.hold(*claim, &spec.session, now),
             Event::ClaimTransferred { from, claim, spec, .. } => {
                 self.held.remove(from);
@@ -143,6 +149,7 @@ impl Home {
 
     /// Takes over whatever the table says has this home: with a fresh TTL what was not kept here before. Forgets the rest.
     pub fn rebuild(&mut self, table: &Table, now: Tick) {
+        self.heard_of_loss(table.lost(), now);
         let me = self.me;
         let at_home = |session: &Session, kept: &Kept| session.spec.home == me && session.opened == kept.opened;
         let gone = |(id, kept): &(&Text, &Kept)| !table.session(id).is_some_and(|session| at_home(session, kept));
@@ -159,6 +166,7 @@ impl Home {
             }
         }
         self.unattended.retain(|claim, _| table.claim(*claim).is_some());
+        self.given_up.retain(|claim| table.claim(*claim).is_some());
         self.lingering.retain(|claim, _| table.claim(*claim).is_some());
         let held = std::mem::take(&mut self.held);
         for claim in table.claims() {
@@ -246,11 +254,23 @@ impl Home {
     }
 
     /// The server was not able to take renewals until now, so every session lives for a full TTL from now, or for its full
-    /// disconnect grace.
+    /// disconnect grace. But for those whose time was up before: their end may be under way, and nothing revives them.
     pub fn refresh(&mut self, now: Tick) {
         self.floor = now;
-        for kept in self.kept.values_mut() {
-            kept.refresh();
+    }
+
+    /// In what was lost, sessions may have been at another home, which has answered their renewals: each lives for a full TTL
+    /// from now, also if its time was up: its end [stands](Self::stands) no more.
+    fn heard_of_loss(&mut self, lost: Revision, now: Tick) {
+        if lost > self.lost && !Defect::NoFreshTtlAfterLoss.is_here() {
+            self.lost = lost;
+            self.refresh(now);
+            for (id, kept) in &mut self.kept {
+                if kept.revive() {
+                    kept.timer = kept.deadline(now);
+                    self.timers.set(kept.timer, Timer::Session(id.clone()));
+                }
+            }
         }
     }
 
@@ -273,6 +293,7 @@ impl Home {
                 Timer::Lingering(claim) => Some(Command::EndLingering { claim, home: self.me }),
                 Timer::Unattended(claim) => {
                     self.unattended.swap_remove(&claim);
+                    self.given_up.insert(claim);
                     Some(Command::Abandon { claim, home: self.me })
                 }
                 Timer::Transfer(claim) => self.transfer_due(claim),
@@ -298,6 +319,19 @@ impl Home {
         }
     }
 
+    /// Whether a command of [`Self::due`] is still to be carried out, after what was committed meanwhile: its session may have
+    /// gone elsewhere, and come back with a new TTL and claims that its client knows of.
+    #[must_use]
+    pub fn stands(&self, command: &Command) -> bool {
+        match command {
+            Command::EndSession { session, opened, .. } => {
+                self.kept.get(session).is_some_and(|kept| kept.opened == *opened && kept.is_over())
+            }
+            Command::Abandon { claim, .. } => self.given_up.contains(claim),
+            _ => true,
+        }
+    }
+
     /// A command of [`Self::due`] could not be carried out: it is due again at `at`.
     pub fn again(&mut self, command: &Command, at: Tick) {
         let at = Nanos::from(at);
@@ -313,6 +347,9 @@ impl Home {
                 Timer::Lingering(*claim)
             }
             Command::Abandon { claim, .. } => {
+                if !self.given_up.remove(claim) {
+                    return;
+                }
                 self.unattended.insert(*claim, at);
                 Timer::Unattended(*claim)
             }
@@ -383,6 +420,7 @@ impl Home {
 
     /// Somebody attends to a claim, or there is nothing more to attend to. Says whether nobody did before.
     fn stop_waiting_for(&mut self, claim: Revision) -> bool {
+        self.given_up.remove(&claim);
         let Some(at) = self.unattended.swap_remove(&claim) else { return false };
         self.timers.unset(at, Timer::Unattended(claim));
         true

@@ -144,3 +144,34 @@ fn counted(claim: &Claim) -> (bool, Rank) {
         ClaimState::Held { .. } | ClaimState::Lingering { .. } => (false, Rank(Reverse(0), claim.id)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::model::{ClaimSpec, Mode, Text, no_labels};
+
+    fn lock(claims: &[(u64, u32, bool)]) -> Lock {
+        let mut lock = Lock::default();
+        for (id, permits, waits) in claims {
+            let mode = Mode::Permits { permits: *permits, limit: 9 };
+            let (session, opened, names) = (Text::from("ann"), Revision(*id), Text::from("a").into());
+            let (owner, metadata, min_hold) = (Text::from(""), no_labels(), Duration::ZERO);
+            let spec = ClaimSpec { session, opened, owner, names, mode, priority: 0, metadata, min_hold };
+            let state = if *waits { ClaimState::Waiting } else { ClaimState::Held { token: Revision(*id) } };
+            lock.enter(&Claim::new(Revision(*id), Arc::new(spec), state), |_| None);
+        }
+        lock
+    }
+
+    #[test]
+    fn two_are_equal_if_the_same_hold_and_wait() {
+        let one = lock(&[(1, 2, false), (2, 1, true)]);
+        assert_eq!(one, lock(&[(2, 1, true), (1, 2, false)]));
+        assert_ne!(one, lock(&[(1, 2, false)]), "nobody waits");
+        assert_ne!(one, lock(&[(1, 1, false), (2, 1, true)]), "with less permits");
+        assert_ne!(one, lock(&[(3, 2, false), (2, 1, true)]), "another one");
+    }
+}

@@ -201,4 +201,41 @@ mod tests {
         assert_eq!(memory.end_of_hold("busy", Revision(2)), None, "there is an end to it");
         assert_eq!(memory.older_holds.0.len(), OLDER_HOLDS);
     }
+
+    #[test]
+    fn of_the_sessions_that_ended_the_last_are_remembered() {
+        let mut memory = Memory::default();
+        let id = |number: usize| Text::from(format!("{number}"));
+        (0..=SESSIONS).for_each(|number| memory.session_ended(&id(number), EndReason::Closed));
+        assert_eq!(memory.end_of_session("0"), None);
+        assert_eq!(memory.end_of_session("1"), Some(EndReason::Closed));
+        assert_eq!(memory.end_of_session(&id(SESSIONS)), Some(EndReason::Closed));
+    }
+
+    #[test]
+    fn of_a_session_that_is_open_again_nothing_is_forgotten_with_its_end() {
+        let mut memory = Memory::default();
+        let ann = Text::from("ann");
+        memory.claim_ended(&ann, Revision(1), EndReason::Released);
+        memory.session_ended(&ann, EndReason::Closed);
+        memory.session_opened(&ann);
+        (0..SESSIONS).for_each(|number| memory.session_ended(&format!("{number}").into(), EndReason::Closed));
+        assert_eq!(memory.end_of_hold("ann", Revision(1)), Some(EndReason::Released));
+    }
+
+    #[test]
+    fn of_what_is_recent_the_oldest_goes_first() {
+        let mut recent = Recent::default();
+        for token in 1..=5 {
+            recent.remember(Revision(token), token, 3);
+        }
+        let known =
+            |recent: &Recent<u64>| (1..=6).filter(|token| recent.known.contains_key(&Revision(*token))).collect();
+        let first: Vec<u64> = known(&recent);
+        assert_eq!(first, [3, 4, 5]);
+        recent.remember(Revision(6), 6, 3);
+        recent.remember(Revision(6), 7, 3);
+        let then: Vec<u64> = known(&recent);
+        assert_eq!((then, recent.known[&Revision(6)]), (vec![4, 5, 6], 7));
+    }
 }

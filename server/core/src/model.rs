@@ -68,12 +68,14 @@ pub struct SessionSpec {
     pub metadata: Metadata,
     /// The server that takes its renewals.
     pub home: ServerId,
+    /// The highest count of its attachments that its client has told; 0: none.
+    pub attachment: u64,
 }
 
 /// An open session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
-    /// What it was opened with; `ttl`, `disconnect_grace` and `home` as they are now.
+    /// What it was opened with; `ttl`, `disconnect_grace`, `home` and `attachment` as they are now.
     pub spec: SessionSpec,
     /// The revision of the event that opened it.
     pub opened: Revision,

@@ -106,6 +106,9 @@ mod tests {
             assert_eq!(*made, *texts);
             assert_eq!(made, collected);
             assert!(made.into_iter().eq(&texts));
+            let mut extended = Names::default();
+            extended.extend(texts.iter().cloned());
+            assert_eq!(made, extended);
         }
     }
 }

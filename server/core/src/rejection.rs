@@ -21,6 +21,18 @@ pub enum Rejection {
         /// Why it ended.
         reason: EndReason,
     },
+    /// The session was attached elsewhere meanwhile.
+    SessionMoved {
+        /// The id.
+        session: Text,
+    },
+    /// Its client has counted a later attachment of the session.
+    LateAttachment {
+        /// The session's id.
+        session: Text,
+        /// The highest count that it was told of.
+        attachment: u64,
+    },
     /// The session does not hold the lock, and did not with this token.
     NotHolder {
         /// The lock.
@@ -178,6 +190,15 @@ impl fmt::Display for Rejection {
         match self {
             Self::SessionNotFound { session } => {
                 write!(formatter, "no session \"{session}\" is open: it never was, or it ended long ago")
+            }
+            Self::SessionMoved { session } => {
+                write!(formatter, "session \"{session}\" has been attached to another server")
+            }
+            Self::LateAttachment { session, attachment } => {
+                write!(
+                    formatter,
+                    "session \"{session}\" has been attached since: its client has counted to {attachment}"
+                )
             }
             Self::SessionEnded { session, reason } => {
                 write!(formatter, "session \"{session}\" has ended: {}", reason.as_str())

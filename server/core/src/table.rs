@@ -30,6 +30,8 @@ use locks::Locks;
 #[derive(Debug, Default)]
 pub struct Table {
     revision: Revision,
+    /// The last time that the database lost history: what was granted before may have been given back since.
+    lost: Revision,
     sessions: Map<Text, Session>,
     opened: ByRevision<Text>,
     claims: ByRevision<Claim>,
@@ -49,6 +51,7 @@ pub struct Table {
 impl PartialEq for Table {
     fn eq(&self, other: &Self) -> bool {
         self.revision == other.revision
+            && self.lost == other.lost
             && self.sessions == other.sessions
             && self.opened == other.opened
             && self.claims == other.claims
@@ -64,6 +67,7 @@ impl Table {
     #[must_use]
     pub fn restore(
         revision: Revision,
+        lost: Revision,
         sessions: Vec<Session>,
         claims: Vec<Claim>,
         settings: Vec<(Text, LockSettings)>,
@@ -71,7 +75,7 @@ impl Table {
     ) -> Self {
         let settings = settings.into_iter().collect();
         let locks = Locks::idle(&claims);
-        let mut table = Self { revision, settings, locks, ..Self::default() };
+        let mut table = Self { revision, lost, settings, locks, ..Self::default() };
         for session in sessions {
             table.admit(Session { claims: Few::default(), ..session });
         }
@@ -88,6 +92,12 @@ impl Table {
     #[must_use]
     pub fn revision(&self) -> Revision {
         self.revision
+    }
+
+    /// The revision of the last [`HistoryLost`](crate::Event::HistoryLost); 0 if there was none.
+    #[must_use]
+    pub fn lost(&self) -> Revision {
+        self.lost
     }
 
     /// The open session of this id.

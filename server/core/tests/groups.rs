@@ -107,7 +107,12 @@ fn aged(revision: u64, age: Age) -> Revision {
 fn command(step: &Step, table: &Table) -> Command {
     let group = match *step {
         Step::Open { session } => {
-            return Command::OpenSession { session: session_id(session), opening: opening(), home: HOME };
+            return Command::OpenSession {
+                session: session_id(session),
+                opening: opening(),
+                home: HOME,
+                attachment: 0,
+            };
         }
         Step::Close { session } => return Command::CloseSession { session: session_id(session) },
         Step::Join { group, session, opens } => {
@@ -177,7 +182,7 @@ fn replayed(events: &[Recorded]) -> Table {
 fn restored(table: &Table) -> Table {
     let sessions: Vec<Session> = table.sessions_after(Revision(0)).cloned().collect();
     let groups: Vec<Arc<Group>> = table.groups_after("", None).cloned().collect();
-    Table::restore(table.revision(), sessions, Vec::new(), Vec::new(), groups)
+    Table::restore(table.revision(), table.lost(), sessions, Vec::new(), Vec::new(), groups)
 }
 
 proptest! {
@@ -438,4 +443,26 @@ fn what_is_too_much_is_refused_with_the_limit() {
     lab.ask(join("big", "ann", Some(opening()), half.clone())).expect("half");
     let refusal = lab.ask(join("big", "bob", Some(opening()), half));
     assert_eq!(refusal, Err(reached("bytes of metadata in one group", ATTACHED_BYTES)));
+}
+
+/// Others may have led with higher tokens in what was lost.
+#[test]
+fn after_a_loss_who_leads_does_so_with_a_new_token() {
+    let mut table = Table::default();
+    let mut events = Vec::new();
+    let (session, group) = (session_id(0), group_name(0));
+    let join = GroupCommand::Join {
+        group: group.clone(),
+        session,
+        opening: Some(opening()),
+        home: HOME,
+        metadata: no_labels(),
+    };
+    table.decide(Command::Group(join), &mut events).expect("it joins");
+    table.commit();
+    let before = table.group(&group).and_then(|group| group.lead).expect("it leads");
+    let jump = Revision(1_000);
+    table.apply(&Recorded { revision: jump, event: Event::HistoryLost { after: table.revision() } });
+    let after = table.group(&group).and_then(|group| group.lead).expect("it leads");
+    assert_eq!((after.member, after.token), (before.member, jump));
 }

@@ -41,19 +41,38 @@ impl Lab {
         self.try_ask(command, now).expect("allowed")
     }
 
+    /// Something that the home learns of only when it takes over the table as a whole.
+    fn unseen(&mut self, command: Command) {
+        self.table.decide(command, &mut Vec::new()).expect("allowed");
+        self.table.commit();
+    }
+
     fn acquire(&mut self, session: &str, priority: i32, now: Tick) -> Revision {
+        self.acquire_as(session, &["a"], AskedMode::Exclusive, priority, Duration::ZERO, now)
+    }
+
+    fn acquire_as(
+        &mut self,
+        session: &str,
+        names: &[&str],
+        mode: AskedMode,
+        priority: i32,
+        min_hold: Duration,
+        now: Tick,
+    ) -> Revision {
         let opening =
             Opening { ttl: at(1_000), disconnect_grace: None, owner: Text::from(""), metadata: Arc::default() };
         let command = Command::Acquire {
+            attached: false,
             session: session.into(),
             opening: Some(opening),
             home: ME,
-            names: vec!["a".into()].into(),
-            mode: AskedMode::Exclusive,
+            names: names.iter().map(|name| Text::from(*name)).collect(),
+            mode,
             queue: true,
             priority,
             metadata: Arc::new(BTreeMap::new()),
-            min_hold: Duration::ZERO,
+            min_hold,
         };
         match self.ask(command, now) {
             Outcome::Held { claim, .. } | Outcome::Waiting { claim, .. } => claim.id,
@@ -70,6 +89,11 @@ impl Lab {
         let token = self.holder().1;
         let to = to.map(Text::from);
         self.try_ask(Command::Transfer { name: "a".into(), token: Some(token), to, by }, now)
+    }
+
+    /// An operator's wish that whoever is best holds next.
+    fn wish(&self) -> Command {
+        Command::Transfer { name: "a".into(), token: Some(self.holder().1), to: None, by: by_operator() }
     }
 
     fn release(&mut self, now: Tick) {
@@ -280,4 +304,169 @@ fn a_handoff_goes_on_at_the_server_that_adopts_the_holder() {
     assert_eq!(lab.asked(), ["ann"], "counted anew");
     lab.pass(at(5));
     assert!(lab.asked().is_empty());
+}
+
+#[test]
+fn what_of_a_handoff_could_not_be_written_stays_due() {
+    let mut lab = Lab::new();
+    lab.acquire("ann", 0, at(0));
+    lab.acquire("bob", 1, at(0));
+    lab.allow_preemption(at(10), at(0));
+    let asking = lab.home.due(at(10));
+    assert!(matches!(&*asking, [Command::Preempt { .. }]));
+    lab.home.again(&asking[0], at(11));
+    lab.pass(at(11));
+    assert_eq!(lab.asked(), ["ann"]);
+    let ending = lab.home.due(at(14));
+    assert!(matches!(&*ending, [Command::EndTransfer { .. }]));
+    lab.home.again(&ending[0], at(15));
+    lab.pass(at(15));
+    assert!(lab.asked().is_empty());
+}
+
+#[test]
+fn a_handoff_is_counted_at_the_home_of_its_holder_only() {
+    let mut lab = Lab::new();
+    lab.acquire("ann", 0, at(0));
+    lab.acquire("bob", 0, at(0));
+    lab.home = Home::new(ServerId(2), at(5));
+    lab.transfer(None, by_operator(), at(1)).expect("possible");
+    assert_eq!(lab.home.next_deadline(), None);
+}
+
+#[test]
+fn a_table_that_was_loaded_anew_does_not_prolong_a_handoff() {
+    let mut lab = Lab::new();
+    lab.acquire("ann", 0, at(0));
+    lab.acquire("bob", 0, at(0));
+    lab.transfer(None, by_operator(), at(1)).expect("possible");
+    lab.home.rebuild(&lab.table, at(3));
+    lab.pass(at(4));
+    assert!(lab.asked().is_empty());
+}
+
+#[test]
+fn a_handoff_that_was_learnt_of_from_the_table_alone_has_its_full_time() {
+    let mut lab = Lab::new();
+    let ann = lab.acquire("ann", 0, at(0));
+    lab.acquire("bob", 0, at(0));
+    let first = lab.ask(lab.wish(), at(1));
+    let Outcome::Transferring { claim } = first else { panic!("{first:?}") };
+    let started = claim.transfer.expect("asked for").started;
+    lab.unseen(Command::EndTransfer { claim: ann, started, home: ME });
+    lab.unseen(lab.wish());
+    lab.home.rebuild(&lab.table, at(3));
+    lab.pass(at(4));
+    assert_eq!(lab.asked(), ["ann"], "only the first one would have been over");
+    lab.pass(at(6));
+    assert!(lab.asked().is_empty());
+}
+
+#[test]
+fn who_has_been_granted_the_lock_asks_for_it_no_more() {
+    let mut lab = Lab::new();
+    lab.acquire("ann", 0, at(0));
+    lab.acquire("bob", 1, at(0));
+    lab.allow_preemption(at(10), at(0));
+    lab.release(at(5));
+    assert_eq!(lab.holder().0, "bob");
+    assert_eq!(lab.home.due(at(100)), []);
+}
+
+#[test]
+fn a_better_candidate_than_the_one_that_was_named_asks_as_soon_as_it_has_settled() {
+    let mut lab = Lab::new();
+    lab.acquire("ann", 9, at(0));
+    lab.allow_preemption(at(10), at(0));
+    lab.acquire("bob", 5, at(1));
+    lab.acquire("cid", 0, at(2));
+    lab.transfer(Some("cid"), Handoff::ByHolder { session: "ann".into() }, at(3)).expect("possible");
+    lab.pass(at(10));
+    assert!(lab.asked().is_empty());
+    lab.pass(at(11));
+    assert_eq!(lab.asked(), ["cid"], "it has settled while it waited for one that was better");
+}
+
+#[test]
+fn nobody_preempts_who_is_as_good_or_has_a_minimum_or_shares() {
+    let holder = |mode, priority, min_hold| {
+        let mut lab = Lab::new();
+        lab.acquire_as("ann", &["a"], mode, priority, min_hold, at(0));
+        lab.allow_preemption(at(10), at(0));
+        let bob = lab.acquire("bob", 1, at(0));
+        lab.pass(at(10));
+        lab.ask(Command::Preempt { claim: bob, home: ME }, at(10));
+        lab.asked().len()
+    };
+    assert_eq!(holder(AskedMode::Exclusive, 0, Duration::ZERO), 1);
+    assert_eq!(holder(AskedMode::Exclusive, 1, Duration::ZERO), 0);
+    assert_eq!(holder(AskedMode::Exclusive, 0, at(20)), 0);
+    assert_eq!(holder(AskedMode::Shared, 0, Duration::ZERO), 0);
+}
+
+#[test]
+fn a_named_waiter_that_needs_more_than_is_handed_over_waits_on() {
+    let mut lab = Lab::new();
+    lab.acquire("ann", 0, at(0));
+    let bob = lab.acquire_as("bob", &["a", "b"], AskedMode::Exclusive, 0, Duration::ZERO, at(0));
+    lab.transfer(Some("bob"), by_operator(), at(0)).expect("possible");
+    let cid = lab.acquire_as("cid", &["b"], AskedMode::Exclusive, 5, Duration::ZERO, at(0));
+    assert_eq!(lab.table.claim(cid).and_then(|claim| claim.token()), Some(cid), "it is better");
+    lab.release(at(1));
+    assert_eq!(lab.table.claim(bob).and_then(|claim| claim.token()), None, "what it waits for too is held");
+    assert_eq!(lab.holder().0, "cid");
+}
+
+#[test]
+fn a_handoff_is_in_the_history_of_all_locks_that_either_claims() {
+    let mut lab = Lab::new();
+    lab.acquire("ann", 0, at(0));
+    lab.acquire_as("bob", &["a", "b"], AskedMode::Exclusive, 0, Duration::ZERO, at(0));
+    lab.transfer(None, Handoff::ByHolder { session: "ann".into() }, at(0)).expect("possible");
+    let last = &lab.events.last().expect("an event").event;
+    assert_eq!(["a", "b", "c"].map(|name| last.is_about(name)), [true, true, false], "{last:?}");
+}
+
+#[test]
+fn permits_that_are_handed_over_are_free_for_who_follows() {
+    let mut lab = Lab::new();
+    let permit = AskedMode::Permits { permits: 1, limit: Some(2) };
+    lab.acquire_as("ann", &["a"], permit, 0, Duration::ZERO, at(0));
+    lab.acquire_as("zed", &["a"], permit, 0, Duration::ZERO, at(0));
+    let bob = lab.acquire_as("bob", &["a"], permit, 0, Duration::ZERO, at(0));
+    assert!(lab.table.claim(bob).is_some_and(|claim| claim.token().is_none()));
+    lab.transfer(Some("bob"), Handoff::ByHolder { session: "ann".into() }, at(0)).expect("possible");
+    let holders: Vec<String> = lab.table.claims().map(|claim| claim.spec.session.to_string()).collect();
+    assert_eq!(holders, ["zed", "bob"]);
+}
+
+#[test]
+fn the_end_of_a_hold_tells_what_others_go_on_holding() {
+    let mut lab = Lab::new();
+    lab.acquire_as("ann", &["a", "b"], AskedMode::Shared, 0, Duration::ZERO, at(0));
+    lab.acquire_as("bob", &["a"], AskedMode::Shared, 0, Duration::ZERO, at(0));
+    lab.acquire_as("cid", &["c"], AskedMode::Exclusive, 0, Duration::ZERO, at(0));
+    lab.acquire_as("dan", &["c"], AskedMode::Shared, 0, Duration::ZERO, at(0));
+    for (session, expected) in [("ann", &["a"][..]), ("bob", &[]), ("dan", &[]), ("cid", &[])] {
+        let before = lab.events.len();
+        lab.ask(Command::CloseSession { session: session.into() }, at(1));
+        let ended = lab.events[before..].iter().find_map(|recorded| match &recorded.event {
+            Event::ClaimEnded { still_held, .. } => Some(still_held.iter().map(|name| &**name).collect::<Vec<_>>()),
+            _ => None,
+        });
+        assert_eq!(ended.as_deref(), Some(expected), "{session}");
+    }
+}
+
+#[test]
+fn who_waits_for_more_permits_than_there_will_be_is_evicted() {
+    let mut lab = Lab::new();
+    let permits = |permits| AskedMode::Permits { permits, limit: Some(3) };
+    lab.acquire_as("ann", &["a"], permits(3), 0, Duration::ZERO, at(0));
+    let bob = lab.acquire_as("bob", &["a"], permits(3), 0, Duration::ZERO, at(0));
+    let cid = lab.acquire_as("cid", &["a"], permits(2), 0, Duration::ZERO, at(0));
+    let settings = LockSettings { limit: Some(2), preempt: None };
+    lab.ask(Command::ConfigureLock { name: "a".into(), settings, by: operator() }, at(1));
+    assert!(lab.table.claim(bob).is_none());
+    assert!(lab.table.claim(cid).is_some());
 }

@@ -2,6 +2,8 @@
 
 #[path = "home/lab.rs"]
 mod lab;
+#[path = "home/lingering.rs"]
+mod lingering;
 #[path = "home/pauses.rs"]
 mod pauses;
 #[path = "home/streams.rs"]
@@ -9,7 +11,7 @@ mod streams;
 
 use std::time::Duration;
 
-use lab::{Lab, ME, OTHER, TTL, at};
+use lab::{GRACE, Lab, ME, OTHER, TTL, at, opening};
 use tenure_core::{Command, EndReason, NotKept, Outcome, StreamId};
 
 #[test]
@@ -56,10 +58,130 @@ fn a_fresh_ttl_for_all_after_the_server_could_take_no_renewals() {
 }
 
 #[test]
+fn a_fresh_ttl_for_all_revives_nobody_whose_time_was_up() {
+    let mut lab = Lab::new();
+    lab.open("s", ME, at(0));
+    let due = lab.home.due(at(10));
+    assert_eq!(due.len(), 1);
+    // The end is being written, which takes so long that the lease runs out meanwhile, and comes back.
+    lab.home.refresh(at(10));
+    assert_eq!(lab.home.renew("s", at(11)), Err(NotKept::Over(EndReason::Expired)));
+    lab.home.again(&due[0], at(12));
+    assert_eq!(lab.expire(at(12)), ["s"]);
+}
+
+/// In what the database lost, the session may have been renewed at another home.
+#[test]
+fn after_a_loss_every_session_lives_for_a_full_ttl_even_if_its_end_was_under_way() {
+    let mut lab = Lab::new();
+    lab.open("ann", ME, at(0));
+    lab.open("bob", ME, at(5));
+    let under_way = lab.home.due(at(10));
+    assert!(matches!(&*under_way, [end] if lab.home.stands(end)));
+    lab.lose(at(11));
+    assert!(!lab.home.stands(&under_way[0]));
+    assert_eq!(lab.home.renew("bob", at(12)), Ok(Duration::from_secs(10)));
+    assert_eq!(lab.expire(at(20)), [""; 0]);
+    assert_eq!(lab.expire(at(21)), ["ann"]);
+    assert_eq!(lab.expire(at(22)), ["bob"]);
+}
+
+#[test]
+fn the_end_of_a_session_that_has_gone_and_come_back_stands_no_more() {
+    let mut lab = Lab::new();
+    lab.open("ann", ME, at(0));
+    let under_way = lab.home.due(at(10));
+    for home in [OTHER, ME] {
+        lab.ask(Command::AttachSession { session: "ann".into(), home, attachment: 0 }, at(11));
+        assert!(!lab.home.stands(&under_way[0]));
+    }
+    assert_eq!(lab.expire(at(20)), [""; 0]);
+    assert_eq!(lab.expire(at(21)), ["ann"]);
+}
+
+#[test]
+fn what_is_given_up_is_kept_if_its_session_has_gone_and_come_back() {
+    let mut lab = Lab::new();
+    lab.open("ann", ME, at(0));
+    let Outcome::Held { claim, .. } = lab.acquire("ann", Duration::ZERO, at(0)) else { panic!("it is free") };
+    lab.home.leave(claim.id, at(0));
+    let under_way = lab.home.due(at(5));
+    assert!(matches!(&*under_way, [Command::Abandon { .. }]));
+    assert!(lab.home.stands(&under_way[0]));
+    for home in [OTHER, ME] {
+        lab.ask(Command::AttachSession { session: "ann".into(), home, attachment: 0 }, at(6));
+        assert!(!lab.home.stands(&under_way[0]));
+        lab.home.again(&under_way[0], at(7));
+        assert!(!lab.home.is_unattended(claim.id), "its client may know of it");
+    }
+}
+
+#[test]
+fn a_home_knows_whose_it_is_how_many_it_keeps_and_for_how_long_it_keeps_a_wait() {
+    let mut lab = Lab::new();
+    assert_eq!((lab.home.me(), lab.home.session_count(), lab.home.reattach()), (ME, 0, Duration::from_secs(5)));
+    lab.open("ann", ME, at(0));
+    lab.open("bob", OTHER, at(0));
+    assert_eq!(lab.home.session_count(), 1);
+}
+
+#[test]
+fn giving_up_a_wait_that_could_not_be_written_stays_due() {
+    let mut lab = Lab::new();
+    lab.open("ann", ME, at(0));
+    lab.open("bob", ME, at(0));
+    lab.acquire("ann", Duration::ZERO, at(0));
+    let Outcome::Waiting { claim, .. } = lab.acquire("bob", Duration::ZERO, at(0)) else { panic!("not held by ann?") };
+    assert!(!lab.home.is_unattended(claim.id));
+    lab.home.leave(claim.id, at(1));
+    assert!(lab.home.is_unattended(claim.id));
+    let due = lab.home.due(at(6));
+    assert_eq!(due, [Command::Abandon { claim: claim.id, home: ME }]);
+    assert!(lab.home.due(at(7)).is_empty(), "it is under way");
+    lab.home.again(&due[0], at(8));
+    assert_eq!(lab.home.due(at(8)), due);
+}
+
+#[test]
+fn a_table_that_was_loaded_anew_ends_no_session_early_and_keeps_none_that_is_gone() {
+    let mut lab = Lab::new();
+    lab.open("ann", ME, at(0));
+    lab.open("bob", ME, at(0));
+    lab.open("eve", OTHER, at(0));
+    let mut events = Vec::new();
+    lab.table.decide(Command::CloseSession { session: "bob".into() }, &mut events).expect("allowed");
+    lab.table.commit();
+    lab.home.rebuild(&lab.table, at(4));
+    assert_eq!(lab.home.session_count(), 1);
+    assert_eq!(lab.home.renew("bob", at(4)), Err(NotKept::Elsewhere));
+    assert_eq!(lab.home.remaining("ann", at(4)), Some(at(6)), "it was kept before");
+}
+
+#[test]
+fn a_table_that_was_loaded_anew_is_no_renewal_nor_does_it_keep_what_has_gone_or_begun_anew() {
+    let mut lab = Lab::new();
+    lab.open_with("ann", TTL, Some(GRACE), ME, at(0));
+    lab.open("bob", ME, at(0));
+    lab.open("eve", ME, at(0));
+    lab.open("zoe", OTHER, at(0));
+    lab.unseen(Command::AttachSession { session: "bob".into(), home: OTHER, attachment: 0 });
+    lab.unseen(Command::CloseSession { session: "eve".into() });
+    lab.unseen(opening("eve", TTL, None, ME));
+    lab.unseen(opening("zoe", TTL, None, OTHER));
+    lab.home.rebuild(&lab.table, at(4));
+    assert_eq!(lab.home.remaining("ann", at(4)), Some(at(6)));
+    assert_eq!(lab.home.renew("bob", at(4)), Err(NotKept::Elsewhere));
+    assert_eq!(lab.home.renew("zoe", at(4)), Err(NotKept::Elsewhere));
+    assert_eq!(lab.home.remaining("eve", at(4)), Some(TTL), "another one of the same name");
+    assert_eq!(lab.expire(at(10)), ["ann"]);
+    assert_eq!(lab.expire(at(14)), ["eve"]);
+}
+
+#[test]
 fn a_session_that_moves_away_is_no_longer_kept() {
     let mut lab = Lab::new();
     lab.open("ann", ME, at(0));
-    lab.ask(Command::AttachSession { session: "ann".into(), home: OTHER }, at(1));
+    lab.ask(Command::AttachSession { session: "ann".into(), home: OTHER, attachment: 0 }, at(1));
     assert_eq!(lab.home.renew("ann", at(2)), Err(NotKept::Elsewhere));
     assert!(lab.expire(at(30)).is_empty());
 }
@@ -84,20 +206,6 @@ fn a_shorter_ttl_takes_nothing_from_what_was_promised() {
     assert_eq!(lab.home.renew("ann", at(9)), Ok(at(3)));
     assert!(lab.expire(at(11)).is_empty());
     assert_eq!(lab.expire(at(12)), ["ann"]);
-}
-
-#[test]
-fn a_minimum_hold_counts_from_the_grant() {
-    let mut lab = Lab::new();
-    lab.open("ann", ME, at(0));
-    let Outcome::Held { claim, .. } = lab.acquire("ann", at(6), at(1)) else { panic!("free") };
-    let token = claim.token().expect("held");
-    lab.ask(Command::Release { session: "ann".into(), name: "a".into(), token }, at(2));
-    assert!(lab.table.lock("a").is_some(), "it lingers");
-    lab.expire(at(6));
-    assert!(lab.table.lock("a").is_some(), "until six seconds after the grant");
-    lab.expire(at(7));
-    assert!(lab.table.lock("a").is_none());
 }
 
 #[test]
@@ -134,6 +242,21 @@ fn waits_that_come_with_a_session_are_given_up_unless_asked_for() {
 }
 
 #[test]
+fn waits_that_a_moving_session_brings_along_are_given_up_unless_asked_for() {
+    let mut lab = Lab::new();
+    lab.open("ann", OTHER, at(0));
+    lab.open("bob", OTHER, at(0));
+    lab.acquire("ann", Duration::ZERO, at(0));
+    let Outcome::Waiting { claim, .. } = lab.acquire("bob", Duration::ZERO, at(0)) else { panic!("held by ann") };
+    let attach = Command::AttachSession { session: "bob".into(), home: ME, attachment: 0 };
+    lab.ask(attach.clone(), at(1));
+    assert!(lab.home.is_unattended(claim.id));
+    lab.home.attend(claim.id);
+    lab.ask(attach, at(2));
+    assert!(!lab.home.is_unattended(claim.id), "it was here already, and somebody asks for it here");
+}
+
+#[test]
 fn only_the_stream_attached_last_keeps_a_session_alive() {
     let mut lab = Lab::new();
     let (old, new) = (StreamId(1), StreamId(2));
@@ -144,4 +267,5 @@ fn only_the_stream_attached_last_keeps_a_session_alive() {
     assert_eq!(lab.home.attach(&"ann".into(), new, at(1)), Ok(Some(old)));
     assert_eq!(lab.home.keep_alive("ann", old, at(2)), Err(NotKept::NotAttached));
     assert_eq!(lab.home.keep_alive("ann", new, at(2)), Ok(TTL));
+    assert_eq!((lab.home.stream_of("ann"), lab.home.stream_of("bob")), (Some(new), None));
 }

@@ -24,10 +24,12 @@ enum Step {
         session: u8,
         home: u64,
         ttl: u64,
+        attachment: u64,
     },
     Attach {
         session: u8,
         home: u64,
+        attachment: u64,
     },
     Close {
         session: u8,
@@ -113,8 +115,10 @@ fn mode() -> impl Strategy<Value = AskedMode> {
 fn step() -> impl Strategy<Value = Step> {
     let (session, home) = (0u8..4, 1u64..4);
     prop_oneof![
-        2 => (session.clone(), home.clone(), 1u64..3).prop_map(|(session, home, ttl)| Step::Open { session, home, ttl }),
-        1 => (session.clone(), home.clone()).prop_map(|(session, home)| Step::Attach { session, home }),
+        2 => (session.clone(), home.clone(), 1u64..3, 0u64..4)
+            .prop_map(|(session, home, ttl, attachment)| Step::Open { session, home, ttl, attachment }),
+        1 => (session.clone(), home.clone(), 0u64..5)
+            .prop_map(|(session, home, attachment)| Step::Attach { session, home, attachment }),
         1 => session.clone().prop_map(|session| Step::Close { session }),
         1 => (session.clone(), home.clone(), any::<bool>())
             .prop_map(|(session, home, stale)| Step::EndSession { session, home, stale }),
@@ -178,10 +182,15 @@ fn command(step: &Step, table: &Table) -> Command {
         metadata: Arc::new(BTreeMap::new()),
     };
     match *step {
-        Step::Open { session, home, ttl } => {
-            Command::OpenSession { session: session_id(session), opening: opening(ttl), home: ServerId(home) }
+        Step::Open { session, home, ttl, attachment } => Command::OpenSession {
+            session: session_id(session),
+            opening: opening(ttl),
+            home: ServerId(home),
+            attachment,
+        },
+        Step::Attach { session, home, attachment } => {
+            Command::AttachSession { session: session_id(session), home: ServerId(home), attachment }
         }
-        Step::Attach { session, home } => Command::AttachSession { session: session_id(session), home: ServerId(home) },
         Step::Close { session } => Command::CloseSession { session: session_id(session) },
         Step::EndSession { session, home, stale } => {
             let id = session_id(session);
@@ -190,6 +199,7 @@ fn command(step: &Step, table: &Table) -> Command {
             Command::EndSession { session: id, opened, home: ServerId(home), reason: EndReason::Expired }
         }
         Step::Acquire { session, names: bits, mode, queue, priority, opens, home, lingers } => Command::Acquire {
+            attached: false,
             session: session_id(session),
             opening: opens.then(|| opening(1)),
             home: ServerId(home),
@@ -245,7 +255,7 @@ fn command(step: &Step, table: &Table) -> Command {
 fn restored(table: &Table) -> Table {
     let sessions: Vec<Session> = table.sessions_after(Revision(0)).cloned().collect();
     let settings = table.all_settings().map(|(name, settings)| (name.clone(), settings.clone())).collect();
-    Table::restore(table.revision(), sessions, table.claims().cloned().collect(), settings, Vec::new())
+    Table::restore(table.revision(), table.lost(), sessions, table.claims().cloned().collect(), settings, Vec::new())
 }
 
 fn replayed(events: &[Recorded]) -> Table {

@@ -32,6 +32,7 @@ impl Lab {
             metadata: Arc::new(BTreeMap::new()),
         };
         self.ask(Command::Acquire {
+            attached: false,
             session: session.into(),
             opening: Some(opening),
             home: HOME,
@@ -112,9 +113,51 @@ fn a_release_after_expiry_says_so() {
 }
 
 #[test]
+fn a_table_that_was_restored_explains_what_it_is_told_of_the_past() {
+    let mut lab = Lab::default();
+    let token = lab.hold("ann", "a");
+    lab.release("ann", "a", token).expect("held");
+    lab.end("ann");
+    lab.table = Table::restore(lab.table.revision(), Revision(0), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let unknown = Err(Rejection::SessionNotFound { session: "bob".into() });
+    assert_eq!(lab.release("bob", "a", token), unknown);
+    lab.events.iter().for_each(|recorded| lab.table.recall(recorded));
+    assert_eq!(lab.release("ann", "a", token), Ok(Outcome::Done), "it had been released");
+    assert_eq!(lab.release("bob", "a", token), unknown);
+}
+
+#[test]
+fn new_metadata_is_seen_by_all_and_changes_nothing_else() {
+    let mut lab = Lab::default();
+    let token = lab.hold("ann", "a");
+    let metadata = Arc::new(BTreeMap::from([("shard".to_owned(), "7".to_owned())]));
+    let update = Command::UpdateClaim { session: "ann".into(), name: "a".into(), token, metadata: metadata.clone() };
+    let updated = lab.ask(update).expect("held");
+    let claim = lab.table.claims().next().expect("held").clone();
+    assert_eq!((&claim.spec.metadata, claim.token()), (&metadata, Some(token)));
+    assert_eq!(updated, Outcome::Updated(claim));
+}
+
+#[test]
+fn the_history_of_a_lock_is_what_happened_to_claims_to_it() {
+    let mut lab = Lab::default();
+    let token = lab.hold("ann", "a");
+    lab.hold("bob", "b");
+    lab.acquire("bob", "a", true, Duration::ZERO).expect("queued");
+    lab.release("ann", "a", token).expect("held");
+    let about = |recorded: &&Recorded| recorded.event.is_about("a");
+    let history: Vec<&Event> = lab.events.iter().filter(about).map(|recorded| &recorded.event).collect();
+    let granted = |event: &Event| matches!(event, Event::ClaimGranted { .. });
+    assert!(
+        matches!(&*history, [first, Event::ClaimQueued(_), Event::ClaimEnded { .. }, last] if granted(first) && granted(last)),
+        "{history:?}"
+    );
+}
+
+#[test]
 fn an_unknown_session_is_told_from_one_that_ended() {
     let mut lab = Lab::default();
-    let attach = |session: &str| Command::AttachSession { session: session.into(), home: HOME };
+    let attach = |session: &str| Command::AttachSession { session: session.into(), home: HOME, attachment: 0 };
     assert_eq!(lab.ask(attach("ann")), Err(Rejection::SessionNotFound { session: "ann".into() }));
     lab.hold("ann", "a");
     lab.ask(Command::CloseSession { session: "ann".into() }).expect("open");
@@ -155,6 +198,38 @@ fn a_minimum_hold_outlasts_the_release_and_the_session() {
 }
 
 #[test]
+fn a_release_can_be_repeated_while_a_minimum_hold_lasts_and_however_that_ends() {
+    let eviction = Eviction { operator: "root".into(), note: "stuck".into() };
+    for evicted in [false, true] {
+        let mut lab = Lab::default();
+        let outcome = lab.acquire("ann", "a", false, Duration::from_secs(5)).expect("free");
+        let Outcome::Held { claim, .. } = outcome else { panic!("{outcome:?}") };
+        let token = claim.token().expect("held");
+        lab.release("ann", "a", token).expect("held");
+        assert_eq!(lab.release("ann", "a", token), Ok(Outcome::Done));
+        lab.ask(match evicted {
+            true => Command::Evict { name: "a".into(), token: None, eviction: eviction.clone() },
+            false => Command::EndLingering { claim: claim.id, home: HOME },
+        })
+        .expect("it lingers");
+        assert!(lab.table.lock("a").is_none());
+        assert_eq!(lab.release("ann", "a", token), Ok(Outcome::Done));
+    }
+}
+
+#[test]
+fn an_eviction_ends_a_hold_before_its_minimum_and_is_told_to_its_holder() {
+    let mut lab = Lab::default();
+    let outcome = lab.acquire("ann", "a", false, Duration::from_secs(5)).expect("free");
+    let Outcome::Held { claim, .. } = outcome else { panic!("{outcome:?}") };
+    let eviction = Eviction { operator: "root".into(), note: "stuck".into() };
+    lab.ask(Command::Evict { name: "a".into(), token: None, eviction }).expect("held");
+    assert!(lab.table.lock("a").is_none());
+    let refused = lab.release("ann", "a", claim.token().expect("held")).expect_err("evicted");
+    assert!(matches!(refused, Rejection::HoldEnded { reason: EndReason::Evicted, .. }), "{refused:?}");
+}
+
+#[test]
 fn an_eviction_is_recorded_and_names_the_operator() {
     let mut lab = Lab::default();
     let token = lab.hold("ann", "a");
@@ -176,6 +251,7 @@ fn a_claim_must_be_asked_for_again_with_the_same_names() {
     let mut lab = Lab::default();
     lab.hold("ann", "a");
     let both = lab.ask(Command::Acquire {
+        attached: false,
         session: "ann".into(),
         opening: None,
         home: HOME,
@@ -194,9 +270,63 @@ fn an_end_decided_by_a_former_home_is_dropped() {
     let mut lab = Lab::default();
     lab.hold("ann", "a");
     let opened = lab.table.session("ann").expect("open").opened;
-    lab.ask(Command::AttachSession { session: "ann".into(), home: ServerId(2) }).expect("open");
+    lab.ask(Command::AttachSession { session: "ann".into(), home: ServerId(2), attachment: 0 }).expect("open");
     let count = lab.events.len();
     let late = Command::EndSession { session: "ann".into(), opened, home: HOME, reason: EndReason::Expired };
     assert_eq!(lab.ask(late), Ok(Outcome::Done));
     assert_eq!(lab.events.len(), count, "the session lives on at its new home");
+}
+
+/// Two servers were asked, one after the other: the first one's turn comes last.
+#[test]
+fn an_attachment_that_its_client_has_followed_with_another_is_late() {
+    let mut lab = Lab::default();
+    let open = |home, attachment| {
+        let opening = Opening {
+            ttl: Duration::from_secs(10),
+            disconnect_grace: None,
+            owner: "".into(),
+            metadata: Arc::default(),
+        };
+        Command::OpenSession { session: "ann".into(), opening, home, attachment }
+    };
+    let attach = |home, attachment| Command::AttachSession { session: "ann".into(), home, attachment };
+    let home = |lab: &Lab| lab.table.session("ann").expect("open").spec.home;
+    lab.ask(open(HOME, 2)).expect("it is the first to arrive");
+    let late = |attachment| Err(Rejection::LateAttachment { session: "ann".into(), attachment });
+    assert_eq!(lab.ask(open(ServerId(9), 1)), late(2));
+    lab.ask(attach(HOME, 4)).expect("open");
+    assert_eq!(lab.events.len(), 2, "where it is at home already, too, so that others learn of it");
+    assert_eq!(lab.ask(attach(ServerId(9), 3)), late(4));
+    assert_eq!(home(&lab), HOME);
+    lab.ask(attach(HOME, 4)).expect("open");
+    assert_eq!(lab.events.len(), 2, "asking again changes nothing");
+    lab.ask(attach(ServerId(9), 5)).expect("open");
+    assert_eq!(home(&lab), ServerId(9));
+    lab.ask(attach(HOME, 0)).expect("open");
+    assert_eq!(home(&lab), HOME, "who does not count is never late");
+    assert_eq!(lab.ask(attach(ServerId(9), 4)), late(5), "and changes no count");
+}
+
+/// A request that was on its way for long does not take the session from where its client is.
+#[test]
+fn what_comes_by_a_stream_after_the_session_was_attached_elsewhere_is_refused() {
+    let mut lab = Lab::default();
+    lab.hold("ann", "b");
+    lab.ask(Command::AttachSession { session: "ann".into(), home: ServerId(9), attachment: 0 }).expect("open");
+    let late = |attached| Command::Acquire {
+        attached,
+        session: "ann".into(),
+        opening: None,
+        home: HOME,
+        names: vec!["a".into()].into(),
+        mode: tenure_core::AskedMode::Exclusive,
+        queue: true,
+        priority: 0,
+        metadata: Arc::default(),
+        min_hold: Duration::ZERO,
+    };
+    let refused = lab.ask(late(true));
+    assert_eq!(refused.err(), Some(Rejection::SessionMoved { session: "ann".into() }));
+    assert!(lab.ask(late(false)).is_ok(), "whoever asks without a stream is where it asks");
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::{
-    AskedMode, Command, Eviction, Handoff, Opening, Outcome, Recorded, Rejection, Revision, ServerId, Table, Text,
+    AskedMode, Command, Event, Eviction, Handoff, Opening, Outcome, Recorded, Rejection, Revision, ServerId, Table,
+    Text,
 };
 
 const HERE: ServerId = ServerId(1);
@@ -47,8 +48,39 @@ impl Lab {
     }
 }
 
+/// The database may have lost that it was given back.
+#[test]
+fn what_is_held_since_before_a_loss_is_granted_anew_and_once() {
+    let mut lab = Lab::default();
+    let before = lab.acquire("ann", "a");
+    let jump = Revision(1_000);
+    for table in [&mut lab.here, &mut lab.there] {
+        table.apply(&Recorded { revision: jump, event: Event::HistoryLost { after: before } });
+    }
+    let anew = lab.acquire("ann", "a");
+    assert!(anew > jump);
+    assert_eq!(lab.here, lab.there);
+    let outcome = lab.again(&acquire("ann", "a", HERE));
+    assert!(matches!(outcome, Ok(Outcome::Held { claim, .. }) if claim.token() == Some(anew)));
+    let holders: Vec<_> = lab.here.claims().map(|claim| claim.token()).collect();
+    assert_eq!(holders, [Some(anew)]);
+}
+
+/// It may have been asked for long ago, by way of a server that has heard of nothing since.
+#[test]
+fn what_is_asked_for_by_way_of_another_server_after_a_loss_is_held_as_before() {
+    let mut lab = Lab::default();
+    let before = lab.acquire("ann", "a");
+    for table in [&mut lab.here, &mut lab.there] {
+        table.apply(&Recorded { revision: Revision(1_000), event: Event::HistoryLost { after: before } });
+    }
+    let outcome = lab.ask(acquire("ann", "a", THERE));
+    assert!(matches!(outcome, Ok(Outcome::Held { claim, .. }) if claim.token() == Some(before)));
+}
+
 fn acquire(session: &str, name: &str, home: ServerId) -> Command {
     Command::Acquire {
+        attached: false,
         session: session.into(),
         opening: Some(Opening {
             ttl: Duration::from_secs(9),

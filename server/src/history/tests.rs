@@ -40,6 +40,7 @@ fn opened(id: &str) -> Event {
         owner,
         metadata,
         home,
+        attachment: 0,
     }))
 }
 

@@ -44,8 +44,8 @@ pub struct Since {
 
 impl Log {
     pub(super) fn anew(&mut self, table: &Table) {
-        let groups = table.groups_after("", None).map(|group| (group.name.clone(), group.clone())).collect();
-        *self = Self { start: table.revision(), groups, beginnings: self.beginnings + 1, ..Self::default() };
+        let (start, beginnings) = (table.revision(), self.beginnings + 1);
+        *self = Self { start, groups: all_groups(table), beginnings, ..Self::default() };
     }
 
     /// Adds a batch that follows the one before. `table` shows the state after it.
@@ -58,6 +58,9 @@ impl Log {
                     None => self.groups.remove(group),
                 };
             }
+        }
+        if batch.declares_loss() {
+            self.groups = all_groups(table);
         }
         self.events += batch.events.len();
         self.batches.push_back(batch);
@@ -112,4 +115,8 @@ impl Log {
     fn group(&self, name: &str) -> (String, Option<Arc<Group>>) {
         (name.to_owned(), self.groups.get(name).cloned())
     }
+}
+
+fn all_groups(table: &Table) -> HashMap<Text, Arc<Group>> {
+    table.groups_after("", None).map(|group| (group.name.clone(), group.clone())).collect()
 }

@@ -311,6 +311,7 @@ mod tests {
                 _ => AskedMode::Permits { permits: 2, limit: Some(5) },
             };
             Command::Acquire {
+                attached: false,
                 session,
                 opening: Some(opening),
                 home: ServerId(7 + self.below(2)),

@@ -36,7 +36,18 @@ pub(super) fn taken(pass: proto::Pass, from: ServerId) -> Option<Pass> {
 
 fn command(command: &Command) -> Option<proto::Command> {
     let kind = match command {
-        Command::Acquire { session, opening: asked, names, mode, queue, priority, metadata, min_hold, .. } => {
+        Command::Acquire {
+            session,
+            opening: asked,
+            attached,
+            names,
+            mode,
+            queue,
+            priority,
+            metadata,
+            min_hold,
+            ..
+        } => {
             let (mode, permits, limit) = match *mode {
                 AskedMode::Exclusive => (proto::Mode::Unspecified, 0, None),
                 AskedMode::Shared => (proto::Mode::Shared, 0, None),
@@ -53,6 +64,7 @@ fn command(command: &Command) -> Option<proto::Command> {
                 priority: *priority,
                 metadata: (**metadata).clone(),
                 min_hold: (!min_hold.is_zero()).then(|| convert::duration(*min_hold)),
+                attached: *attached,
             })
         }
         Command::Release { session, name, token } => {
@@ -61,11 +73,13 @@ fn command(command: &Command) -> Option<proto::Command> {
         Command::CancelAcquire { session, names } => {
             Kind::CancelAcquire(proto::CancelAcquire { session: session.to_string(), names: texts(names) })
         }
-        Command::OpenSession { session, opening: asked, .. } => {
-            Kind::OpenSession(proto::OpenSession { session: session.to_string(), opening: Some(opening(asked)) })
-        }
-        Command::AttachSession { session, .. } => {
-            Kind::AttachSession(proto::AttachSession { session: session.to_string() })
+        Command::OpenSession { session, opening: asked, attachment, .. } => Kind::OpenSession(proto::OpenSession {
+            session: session.to_string(),
+            opening: Some(opening(asked)),
+            attachment: *attachment,
+        }),
+        Command::AttachSession { session, attachment, .. } => {
+            Kind::AttachSession(proto::AttachSession { session: session.to_string(), attachment: *attachment })
         }
         Command::CloseSession { session } => Kind::CloseSession(proto::CloseSession { session: session.to_string() }),
         Command::EndWait { claim, .. } => Kind::EndWait(claim.0),
@@ -92,6 +106,7 @@ fn asked(kind: Kind, home: ServerId) -> Option<Command> {
                     None => None,
                 },
                 home,
+                attached: acquire.attached,
                 names: names(&acquire.names)?,
                 mode,
                 queue: acquire.queue,
@@ -108,10 +123,16 @@ fn asked(kind: Kind, home: ServerId) -> Option<Command> {
         Kind::CancelAcquire(cancel) => {
             Command::CancelAcquire { session: session(&cancel.session)?, names: names(&cancel.names)? }
         }
-        Kind::OpenSession(open) => {
-            Command::OpenSession { session: session(&open.session)?, opening: opened(open.opening?)?, home }
+        Kind::OpenSession(open) => Command::OpenSession {
+            session: session(&open.session)?,
+            opening: opened(open.opening?)?,
+            home,
+            attachment: open.attachment,
+        },
+        Kind::AttachSession(attach) => {
+            let (session, attachment) = (session(&attach.session)?, attach.attachment);
+            Command::AttachSession { session, home, attachment }
         }
-        Kind::AttachSession(attach) => Command::AttachSession { session: session(&attach.session)?, home },
         Kind::CloseSession(close) => Command::CloseSession { session: session(&close.session)? },
         Kind::EndWait(claim) => Command::EndWait { claim: Revision(claim), home },
     })
@@ -212,10 +233,11 @@ mod tests {
             owner: "ann".into(),
             metadata: labels(),
         };
-        let acquire = |opening, names: &[&str], mode, min_hold| Command::Acquire {
+        let acquire = |opening, names: &[&str], mode, min_hold: Duration| Command::Acquire {
             session: "s".into(),
             opening,
             home: HOME,
+            attached: min_hold.is_zero(),
             names: names.iter().map(|name| Text::from(*name)).collect::<Vec<_>>().into(),
             mode,
             queue: true,
@@ -231,8 +253,8 @@ mod tests {
             acquire(None, &["a"], permits(Some(5)), Duration::ZERO),
             Command::Release { session: "s".into(), name: "a".into(), token: Revision(9) },
             Command::CancelAcquire { session: "s".into(), names: Text::from("a").into() },
-            Command::OpenSession { session: "s".into(), opening, home: HOME },
-            Command::AttachSession { session: "s".into(), home: HOME },
+            Command::OpenSession { session: "s".into(), opening, home: HOME, attachment: 1 },
+            Command::AttachSession { session: "s".into(), home: HOME, attachment: 2 },
             Command::CloseSession { session: "s".into() },
             Command::EndWait { claim: Revision(3), home: HOME },
         ]
@@ -262,13 +284,14 @@ mod tests {
                 ..proto::Acquire::default()
             })),
             Some(Kind::Release(proto::Release { session: "s\0".into(), name: "a".into(), token: 1 })),
-            Some(Kind::OpenSession(proto::OpenSession { session: "s".into(), opening: None })),
+            Some(Kind::OpenSession(proto::OpenSession { session: "s".into(), ..proto::OpenSession::default() })),
             Some(Kind::OpenSession(proto::OpenSession {
                 session: "s".into(),
                 opening: Some(proto::Opening {
                     ttl: Some(prost_types::Duration { seconds: -1, nanos: 0 }),
                     ..proto::Opening::default()
                 }),
+                attachment: 0,
             })),
         ];
         for kind in kinds {

@@ -8,7 +8,7 @@ use tenure_core::{Command, Event, Outcome, Recorded, Rejection, Revision};
 use tokio::time::{Instant, sleep_until};
 
 use super::passing::{Taken, tell_pauses};
-use super::run::Sequencer;
+use super::run::{Sequencer, next};
 use super::work::{Asker, Work};
 use super::{Attendance, Decided, Refusal};
 use crate::store::{Batch, Store, StoreError};
@@ -50,6 +50,7 @@ impl Sequencer {
             if let Err(error) = self.admit(&mut work).await {
                 return self.refuse(work, &error);
             }
+            self.drop_what_stands_no_more(&mut work);
             let previous = self.replica.table.revision();
             let mut events = Vec::new();
             let decisions = self.decide_all(&work, &mut events);
@@ -72,6 +73,10 @@ impl Sequencer {
             }
             self.replica.desk.lock().tell_pauses(&mut events);
             tell_pauses(&work, &mut events);
+            if let Err(error) = self.needs_lease() {
+                self.replica.table.undo();
+                return self.refuse(work, &error);
+            }
             let batch = Arc::new(self.batch(previous, events));
             if Defect::PublishedEarly.is_here() {
                 self.replica.hub.publish(batch.clone(), &self.replica.table);
@@ -106,9 +111,22 @@ impl Sequencer {
         }
     }
 
-    /// Makes sure that the table is at the log's head.
+    /// Makes sure that the table is at the log's head. Without a lease nobody knows: another database may have taken the place
+    /// of one that still answers reads.
     async fn confirm(&mut self) -> Result<(), StoreError> {
-        if self.replica.store.exclusive() { Ok(()) } else { self.catch_up().await }
+        if self.replica.store.exclusive() {
+            return Ok(());
+        }
+        self.catch_up().await?;
+        self.needs_lease()
+    }
+
+    /// Who has stood still for a lease decides nothing that was asked before: its caller has gone elsewhere.
+    fn needs_lease(&self) -> Result<(), StoreError> {
+        match self.settings.lease.tick() {
+            Some(_) => Ok(()),
+            None => Err(StoreError::Unavailable("it has not taken this server's beats for a lease".to_owned())),
+        }
     }
 
     /// Follows the log to its head; if the database lost history, jumps past all that may have been handed out.
@@ -129,6 +147,13 @@ impl Sequencer {
             self.passing.not_alone();
         }
         Ok(())
+    }
+
+    /// What was due by itself may be so no more, after what others have committed.
+    fn drop_what_stands_no_more(&self, work: &mut Work) {
+        let desk = self.replica.desk.lock();
+        let stands = |command: &Command| Defect::DueForEver.is_here() || desk.home.stands(command);
+        work.commands.retain(|(command, asker)| !matches!(asker, Asker::Home) || stands(command));
     }
 
     /// Decides all of the work on top of each other.
@@ -244,7 +269,7 @@ impl Sequencer {
             tokio::select! {
                 () = sleep_until(until) => return,
                 () = self.cancel.cancelled() => return,
-                request = self.requests.recv() => match request {
+                request = next(&mut self.pressing, &mut self.requests) => match request {
                     Some(request) => {
                         let refusal = Refusal::Unavailable("it does not answer".to_owned());
                         request.refuse(&self.replica.name, &refusal);

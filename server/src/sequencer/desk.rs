@@ -182,7 +182,7 @@ impl Desk {
     pub(crate) fn observe(&mut self, events: &[Recorded], table: &Table) {
         let now = self.lease.standing_tick();
         for recorded in events {
-            self.notify(recorded);
+            self.notify(recorded, table);
             self.home.observe(recorded, table, now);
         }
     }
@@ -201,7 +201,7 @@ impl Desk {
         }
     }
 
-    fn notify(&mut self, recorded: &Recorded) {
+    fn notify(&mut self, recorded: &Recorded, table: &Table) {
         match &recorded.event {
             Event::ClaimGranted { claim, spec } => {
                 let state = ClaimState::Held { token: recorded.revision };
@@ -230,6 +230,9 @@ impl Desk {
             }
             Event::SessionAttached { session, home, .. } if *home != self.home.me() => {
                 self.tell(self.home.stream_of(session), Notice::SessionMoved { session: session.clone() });
+                // What it had been granted here it is told of there, whoever was to hand it over here.
+                let claims = table.session(session).into_iter().flat_map(|session| session.claims.iter());
+                claims.filter(|claim| **claim < recorded.revision).for_each(|claim| self.callers.received(*claim));
             }
             Event::SessionEnded { session, reason, .. } => {
                 let stream = self.home.stream_of(session);

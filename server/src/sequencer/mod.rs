@@ -10,6 +10,7 @@ mod batch;
 mod desk;
 pub mod passing;
 mod replica;
+mod room;
 mod rows;
 mod run;
 mod work;
@@ -30,6 +31,7 @@ pub use attendance::{Attendance, WaitEnd};
 use desk::SharedDesk;
 pub use desk::{Notice, Notices, StreamEnd};
 use passing::{News, Pass};
+use room::Room;
 pub use run::{Settings, start};
 
 /// Why a namespace does not do what it was asked.
@@ -44,6 +46,9 @@ pub enum Refusal {
     /// The store cannot be reached; nothing was changed.
     #[error("the database cannot be reached: {0}")]
     Unavailable(String),
+    /// Too much waits already; nothing was changed.
+    #[error("this server has more to do than it can: try again later")]
+    Overloaded,
     /// This server's lease has run out.
     #[error("this server has lost touch with the database for so long that it may not answer renewals")]
     LeaseLost,
@@ -106,11 +111,30 @@ enum Request {
     CatchUp(Revision),
 }
 
+impl Request {
+    /// How many commands wait in it.
+    fn commands(&self) -> usize {
+        match self {
+            Self::Decide { .. } => 1,
+            Self::DecideAll { commands, .. } => commands.len(),
+            Self::Read(_) | Self::Take { .. } | Self::Follow { .. } | Self::CatchUp(_) => 0,
+        }
+    }
+
+    /// Whether it comes before what others want anew: a session without a stream is renewed by nobody.
+    fn is_pressing(&self) -> bool {
+        matches!(self, Self::Decide { command: Command::AttachSession { .. }, .. })
+    }
+}
+
 /// A namespace of this server.
 #[derive(Clone)]
 pub struct Namespace {
     name: Text,
     requests: mpsc::Sender<Request>,
+    /// Of those who have something already, and lose it if they are kept waiting.
+    pressing: mpsc::Sender<Request>,
+    room: Room,
     desk: SharedDesk,
     lease: Arc<Lease>,
     hub: Arc<Hub>,
@@ -142,14 +166,22 @@ impl Namespace {
         &self.store
     }
 
+    /// Whether as many commands wait as may: nobody who wants something new is let in.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.room.is_full()
+    }
+
     /// Decides a command. It takes effect even if the caller goes away meanwhile.
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing was changed.
     pub async fn decide(&self, command: Command) -> Result<Decided, Refusal> {
+        if !self.room.admits(&command) {
+            return Err(Refusal::Overloaded);
+        }
         let (reply, answer) = oneshot::channel();
-        let request = Request::Decide { command, reply };
-        self.requests.send(request).await.map_err(|_| Refusal::Draining)?;
+        self.enqueue(Request::Decide { command, reply }).await?;
         answer.await.map_err(|_| Refusal::Draining)?
     }
 
@@ -157,9 +189,23 @@ impl Namespace {
     ///
     /// # Errors
     /// A [`Refusal`] of all of them; then nothing was changed.
-    pub async fn decide_all(&self, commands: Vec<(Tag, Command)>, outcomes: &Outcomes) -> Result<(), Refusal> {
-        let request = Request::DecideAll { commands, outcomes: outcomes.clone() };
-        self.requests.send(request).await.map_err(|_| Refusal::Draining)
+    pub async fn decide_all(&self, mut commands: Vec<(Tag, Command)>, outcomes: &Outcomes) -> Result<(), Refusal> {
+        if self.room.is_full() {
+            let refused = commands.extract_if(.., |(_, command)| !self.room.admits(command));
+            let told = refused.map(|(tag, _)| (tag, Err(Refusal::Overloaded))).collect();
+            // Nobody is left who would like to know.
+            let _ = outcomes.unbounded_send(Decisions { namespace: self.name.clone(), told });
+        }
+        self.enqueue(Request::DecideAll { commands, outcomes: outcomes.clone() }).await
+    }
+
+    /// Lets a request wait for the sequencer. A caller that goes away before it does takes no room.
+    async fn enqueue(&self, request: Request) -> Result<(), Refusal> {
+        let queue = if request.is_pressing() { &self.pressing } else { &self.requests };
+        let place = queue.reserve().await.map_err(|_| Refusal::Draining)?;
+        self.room.take(request.commands());
+        place.send(request);
+        Ok(())
     }
 
     /// Reads the table as it is at the log's head, not earlier than the call.

@@ -18,8 +18,18 @@ const READ: usize = 10_000;
 /// A table of more sessions and claims than this is restored aside: a million take seconds, in which others want to be renewed.
 const LARGE: usize = 10_000;
 
+/// How often the rows are loaded while the database loses history, before it is given up for now.
+const LOADS: u32 = 5;
+
 /// How far back before the rows history is read at start, so that refusals can be explained as before.
 const RECALL: u64 = 2_000;
+
+/// How far beyond all that is known the database's clock must be, as a revision, to be believed when history was lost: 16 ms.
+const CLEARLY: u64 = 1 << 20;
+
+/// How far the revision jumps if that clock was set back, since nobody may be left who knows how much was lost: more events than
+/// could have been.
+const FARTHEST: u64 = 1 << 40;
 
 /// Of so many servers the last batch is known.
 const WRITERS: usize = 1_000;
@@ -104,25 +114,29 @@ impl Replica {
     pub(super) async fn load(&mut self) -> Result<(), StoreError> {
         let rows = self.store.load(&self.name).await?;
         let (revision, is_large) = (rows.revision, rows.claims.len() + rows.sessions.len() > LARGE);
-        let restore = move || Table::restore(rows.revision, rows.sessions, rows.claims, rows.settings, rows.groups);
-        let restored = if is_large {
+        let restore =
+            move || Table::restore(rows.revision, rows.lost, rows.sessions, rows.claims, rows.settings, rows.groups);
+        let mut restored = if is_large {
             let restored = tokio::task::spawn_blocking(restore).await;
             restored.map_err(|error| StoreError::Unavailable(error.to_string()))?
         } else {
             restore()
         };
+        self.recall(&mut restored).await?;
+        // From here on nothing fails: the hub and the desk would go on with what the table was before.
         self.seen = self.seen.max(self.table.revision());
         self.rows = RowsBehind::at(revision);
         self.table = restored;
         self.last_of.clear();
         self.last_of_since = revision;
-        self.recall(revision).await?;
         self.hub.reset(&self.table);
         self.desk.lock().reconcile(&self.table);
         Ok(())
     }
 
-    async fn recall(&mut self, until: Revision) -> Result<(), StoreError> {
+    /// Reminds a table of what happened shortly before its revision.
+    async fn recall(&self, table: &mut Table) -> Result<(), StoreError> {
+        let until = table.revision();
         let mut after = Revision(until.0.saturating_sub(RECALL));
         while after < until {
             let tail = match self.store.read(&self.name, after, READ).await {
@@ -137,7 +151,7 @@ impl Replica {
             let Some(last) = tail.batches.last() else { return Ok(()) };
             let past = |recorded: &&Recorded| recorded.revision <= until;
             for recorded in tail.batches.iter().flat_map(|batch| &batch.events).filter(past) {
-                self.table.recall(recorded);
+                table.recall(recorded);
             }
             after = last.revision();
         }
@@ -146,7 +160,7 @@ impl Replica {
 
     /// Follows the log to its head. Returns what has to be appended if the database lost history.
     pub(super) async fn follow(&mut self) -> Result<Option<Loss>, StoreError> {
-        let mut reloaded = false;
+        let mut loads = 0;
         loop {
             let tail = match self.store.read(&self.name, self.table.revision(), READ).await {
                 Err(StoreError::Compacted(_)) => {
@@ -157,9 +171,13 @@ impl Replica {
             };
             let head = tail.head;
             self.rows.saved(head.rows_revision);
-            let suspect = !head.intact || head.revision < self.table.revision();
-            if suspect && !reloaded {
-                reloaded = true;
+            // It may have failed over again since the rows were loaded.
+            let ahead = head.revision < self.table.revision() && !(loads > 0 && Defect::LoadsOnce.is_here());
+            if ahead || (!head.intact && loads == 0) {
+                loads += 1;
+                if loads > LOADS {
+                    return Err(StoreError::Unavailable("it loses history again and again".to_owned()));
+                }
                 self.load().await?;
                 continue;
             }
@@ -182,14 +200,16 @@ impl Replica {
         }
     }
 
-    /// Whether the revision has to jump, with the table at the head.
+    /// Whether the revision has to jump, with the table at the head. If it can, it jumps to the database's clock: an earlier jump
+    /// may be among what was lost, and nothing else is sure to lead beyond that.
     fn loss(&self, head: &Head) -> Option<Loss> {
         if head.intact && head.revision >= self.seen {
             return None;
         }
-        let clock = u64::try_from(head.clock_ms).unwrap_or_default() << 16;
-        let revision = Revision(clock).max(self.seen.next()).max(head.revision.next());
-        Some(Loss { after: head.revision, revision })
+        let clock = head.clock_ms.checked_mul(1 << 16).and_then(|clock| u64::try_from(clock).ok()).unwrap_or_default();
+        let known = self.seen.max(head.revision).0;
+        let revision = if clock < known + CLEARLY { known + FARTHEST } else { clock };
+        Some(Loss { after: head.revision, revision: Revision(revision) })
     }
 
     /// The jump was committed.

@@ -71,14 +71,18 @@ impl RowsBehind {
                     let lingering = table.claims().filter(|claim| matches!(claim.state, ClaimState::Lingering { .. }));
                     self.claims.extend(lingering.map(|claim| (claim.id, at)));
                 }
-                Event::PassesVoided { .. } | Event::HistoryLost { .. } => {}
+                Event::HistoryLost { .. } => {
+                    self.groups.extend(table.groups_after("", None).map(|group| (group.id, group.name.clone(), at)));
+                }
+                Event::PassesVoided { .. } => {}
             }
         }
     }
 
     /// What to write to bring the rows to the table's revision.
     pub(super) fn changes(&self, table: &Table) -> RowChanges {
-        let mut changes = RowChanges { from: self.saved, to: table.revision(), ..RowChanges::default() };
+        let (from, to, lost) = (self.saved, table.revision(), table.lost());
+        let mut changes = RowChanges { from, to, lost, ..RowChanges::default() };
         for opened in distinct(&self.sessions) {
             match table.session_opened_at(opened) {
                 Some(session) => {
@@ -152,8 +156,15 @@ mod tests {
         for number in 1..=many {
             let (id, owner, metadata, home) = (number.to_string().into(), Text::from(""), no_labels(), ServerId(1));
             let (ttl, disconnect_grace) = (Duration::from_secs(1), None);
-            let event =
-                Event::SessionOpened(Arc::new(SessionSpec { id, ttl, disconnect_grace, owner, metadata, home }));
+            let event = Event::SessionOpened(Arc::new(SessionSpec {
+                id,
+                ttl,
+                disconnect_grace,
+                owner,
+                metadata,
+                home,
+                attachment: 0,
+            }));
             let recorded = Recorded { revision: Revision(number), event };
             table.apply(&recorded);
             rows.touched(&[recorded], &table);

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::desk::SharedDesk;
 use super::passing::{Passing, Peers};
 use super::replica::Replica;
+use super::room::Room;
 use super::work::Work;
 use super::{Namespace, Request};
 use crate::hub::Hub;
@@ -19,8 +20,8 @@ use crate::lease::Lease;
 use crate::others::Others;
 use crate::store::{Store, StoreError};
 
-/// How many requests may queue up before their senders are held back.
-const QUEUE: usize = 8_192;
+/// How many requests may queue up before their senders are held back. Most are refused before: see [`Room`].
+const QUEUE: usize = 65_536;
 
 /// The sequencer looks at the service clock at least this often, so that it runs.
 const LOOK: Duration = Duration::from_millis(50);
@@ -55,6 +56,9 @@ pub(super) struct Sequencer {
     pub(super) settings: Settings,
     pub(super) replica: Replica,
     pub(super) requests: mpsc::Receiver<Request>,
+    /// What comes before those.
+    pub(super) pressing: mpsc::Receiver<Request>,
+    room: Room,
     pub(super) cancel: CancellationToken,
     /// The number of the last batch of this server in this namespace.
     pub(super) number: u64,
@@ -79,6 +83,8 @@ pub async fn start(
     let desk = SharedDesk::new(settings.me, settings.reattach, settings.lease.clone());
     let hub = Arc::new(Hub::default());
     let (sender, requests) = mpsc::channel(QUEUE);
+    let (pressing_sender, pressing) = mpsc::channel(QUEUE);
+    let room = Room::default();
     let replica = Replica::new(name.clone(), store.clone(), desk.clone(), hub.clone());
     let cancel = settings.cancel.clone();
     let ended = cancel.clone();
@@ -87,6 +93,8 @@ pub async fn start(
         settings,
         replica,
         requests,
+        pressing,
+        room: room.clone(),
         cancel,
         number: 0,
         passing: Passing::default(),
@@ -97,7 +105,8 @@ pub async fn start(
     sequencer.replica.load().await?;
     sequencer.catch_up().await?;
     let running = tokio::spawn(sequencer.run());
-    Ok((Namespace { name, requests: sender, desk, lease, hub, store, cancel: ended }, running))
+    let (requests, pressing) = (sender, pressing_sender);
+    Ok((Namespace { name, requests, pressing, room, desk, lease, hub, store, cancel: ended }, running))
 }
 
 impl Sequencer {
@@ -126,7 +135,7 @@ impl Sequencer {
                 self.hear(heard).await;
                 None
             }
-            request = self.requests.recv(), if has_room => Some(request?),
+            request = next(&mut self.pressing, &mut self.requests), if has_room => Some(request?),
             () = tokio::time::sleep_until(until) => None,
         };
         if first.is_some() {
@@ -144,7 +153,7 @@ impl Sequencer {
         }
         while has_room
             && !work.is_full()
-            && let Ok(request) = self.requests.try_recv()
+            && let Ok(request) = self.pressing.try_recv().or_else(|_| self.requests.try_recv())
         {
             self.add(request, &mut work);
         }
@@ -152,6 +161,7 @@ impl Sequencer {
     }
 
     fn add(&mut self, request: Request, work: &mut Work) {
+        self.room.give_back(request.commands());
         match request {
             Request::Follow { server, reply } => {
                 // Who has gone does not follow.
@@ -228,5 +238,17 @@ impl Sequencer {
                 tracing::debug!(namespace = %self.replica.name, %error, "rows stay behind the log");
             }
         }
+    }
+}
+
+/// The next request: what is pressing first.
+pub(super) async fn next(
+    pressing: &mut mpsc::Receiver<Request>,
+    requests: &mut mpsc::Receiver<Request>,
+) -> Option<Request> {
+    tokio::select! {
+        biased;
+        Some(request) = pressing.recv() => Some(request),
+        request = requests.recv() => request,
     }
 }

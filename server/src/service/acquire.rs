@@ -31,8 +31,8 @@ pub(super) struct Acquiring {
     min_hold: Duration,
     /// Until when it may wait. `None`: for ever.
     deadline: Option<Instant>,
-    /// Whether the answer says only what the caller does not know.
-    brief: bool,
+    /// Whether it came by a stream that its session is attached to. Then the answer says only what the caller does not know.
+    attached: bool,
 }
 
 /// How an Acquire stands after it was decided.
@@ -68,9 +68,9 @@ impl Acquiring {
         AcquireResponse {
             acquired: true,
             token,
-            session_id: if self.brief { String::new() } else { self.session.to_string() },
+            session_id: if self.attached { String::new() } else { self.session.to_string() },
             ttl: ttl.map(convert::duration),
-            claim: (!self.brief).then(|| Box::new(convert::claim(claim))),
+            claim: (!self.attached).then(|| Box::new(convert::claim(claim))),
             holder: None,
             revision: revision.max(token),
         }
@@ -81,6 +81,7 @@ impl Acquiring {
             session: self.session.clone(),
             opening: self.opening.clone(),
             home,
+            attached: self.attached,
             names: self.names.clone(),
             mode: self.mode,
             queue: self.queue,
@@ -179,7 +180,7 @@ impl Api {
                     return Err(caller.ended(reason));
                 }
                 End::Over => {
-                    if let Some(answer) = caller.end_wait(claim.id, attendance).await? {
+                    if let Some(answer) = caller.end_wait(&claim, ttl, attendance).await? {
                         return Ok(answer);
                     }
                 }
@@ -206,7 +207,7 @@ impl Api {
         let disconnect_grace = bounds::disconnect_grace(request.disconnect_grace, ttl)?;
         let metadata = tenure_core::Metadata::default();
         let opening = ttl.map(|ttl| Opening { ttl, disconnect_grace, owner, metadata });
-        let brief = matches!(via, Via::Stream(_)) && opening.is_none();
+        let attached = matches!(via, Via::Stream(_)) && opening.is_none();
         Ok(Acquiring {
             session,
             opening,
@@ -222,7 +223,7 @@ impl Api {
                 Wait::Try => Some(Instant::now()),
                 Wait::Forever => None,
             },
-            brief,
+            attached,
         })
     }
 
@@ -282,7 +283,8 @@ impl Caller<'_> {
     /// Renews the session. If somebody has renewed it elsewhere, it comes back to where its caller is.
     fn stay(&self) {
         if let Ok(None) = self.namespace.renew(&self.acquiring.session) {
-            let command = Command::AttachSession { session: self.acquiring.session.clone(), home: self.home };
+            let command =
+                Command::AttachSession { session: self.acquiring.session.clone(), home: self.home, attachment: 0 };
             let namespace = self.namespace.clone();
             // If that cannot be done, what becomes of the claim tells why.
             tokio::spawn(async move { namespace.decide(command).await.map(drop) });
@@ -290,14 +292,20 @@ impl Caller<'_> {
     }
 
     /// Ends a wait whose time is up, unless the grant was faster. `None`: ask again.
-    async fn end_wait(&self, claim: Revision, mut attendance: Attendance) -> Result<Option<AcquireResponse>, Problem> {
+    async fn end_wait(
+        &self,
+        claim: &Claim,
+        ttl: Duration,
+        mut attendance: Attendance,
+    ) -> Result<Option<AcquireResponse>, Problem> {
+        let id = claim.id;
         let (outcome, revision) = if attendance.retire() {
-            let command = Command::EndWait { claim, home: self.home };
+            let command = Command::EndWait { claim: id, home: self.home };
             let decided = in_time(async { Ok(self.namespace.decide(command).await?) }).await?;
             (decided.outcome, decided.revision)
         } else {
             // Who has come since waits on.
-            let read = self.namespace.read(move |table| (standing(table, claim), table.revision()));
+            let read = self.namespace.read(move |table| (standing(table, id), table.revision()));
             in_time(async { Ok(read.await?) }).await?
         };
         let answer = match outcome {
@@ -305,6 +313,11 @@ impl Caller<'_> {
             Outcome::Busy { blocker, ttl } => busy(&self.acquiring.session, &blocker, ttl, revision.0),
             Outcome::Waiting { blocker, ttl, .. } => busy(&self.acquiring.session, &blocker, Some(ttl), revision.0),
             _ => match in_time(async { Ok(attendance.wait().await) }).await? {
+                // By this, which was committed elsewhere and decided here once more.
+                Some(WaitEnd::Ended(EndReason::Released)) => {
+                    let blocker = self.holder().await?.unwrap_or_else(|| claim.clone());
+                    busy(&self.acquiring.session, &blocker, Some(ttl), revision.0)
+                }
                 Some(WaitEnd::Ended(reason)) => return Err(self.ended(reason)),
                 Some(WaitEnd::Granted(_)) => return Err(self.ended(EndReason::Released)),
                 None => return Ok(None),
@@ -312,6 +325,16 @@ impl Caller<'_> {
         };
         attendance.satisfied();
         Ok(Some(answer))
+    }
+
+    /// Who holds the first of the names that is held.
+    async fn holder(&self) -> Result<Option<Claim>, Problem> {
+        let names = self.acquiring.names.clone();
+        let read = self.namespace.read(move |table| {
+            let first = names.iter().find_map(|name| table.lock(name)?.holders().first().copied())?;
+            table.claim(first).cloned()
+        });
+        in_time(async { Ok(read.await?) }).await
     }
 
     fn ended(&self, reason: EndReason) -> Problem {

@@ -288,6 +288,15 @@ pub(crate) fn token(value: u64) -> Result<Revision, Problem> {
     Ok(Revision(value))
 }
 
+/// A client's count of its attachments of a session.
+pub(crate) fn attachment(value: u64) -> Result<u64, Problem> {
+    let most = i64::MAX.unsigned_abs();
+    if value > most {
+        return Err(Problem::field("attachment", format!("0 to {most}, not {value}")));
+    }
+    Ok(value)
+}
+
 pub(crate) fn page_size(value: i32) -> Result<usize, Problem> {
     match usize::try_from(value) {
         Ok(0) => Ok(DEFAULT_PAGE),

@@ -53,6 +53,7 @@ impl Problem {
             Self::Refused(Refusal::Unavailable(_)) => (Code::Unavailable, ErrorReason::StoreUnavailable, Vec::new()),
             Self::Refused(Refusal::OutcomeUnknown) => (Code::Unavailable, ErrorReason::OutcomeUnknown, Vec::new()),
             Self::Refused(Refusal::LeaseLost) => (Code::Unavailable, ErrorReason::LeaseLost, Vec::new()),
+            Self::Refused(Refusal::Overloaded) => (Code::ResourceExhausted, ErrorReason::Overloaded, Vec::new()),
             Self::Refused(Refusal::Draining) => (Code::Unavailable, ErrorReason::Draining, Vec::new()),
             Self::LimitReached { limit, bound } => (
                 Code::ResourceExhausted,
@@ -113,6 +114,8 @@ fn rejected(rejection: &Rejection) -> (Code, ErrorReason, Vec<(&'static str, Str
     let (code, reason) = match rejection {
         Rejection::SessionNotFound { .. } => (Code::NotFound, ErrorReason::SessionNotFound),
         Rejection::SessionEnded { .. } => (Code::FailedPrecondition, ErrorReason::SessionEnded),
+        Rejection::LateAttachment { .. } => (Code::FailedPrecondition, ErrorReason::LateAttachment),
+        Rejection::SessionMoved { .. } => (Code::FailedPrecondition, ErrorReason::NotAttached),
         Rejection::NotHolder { .. } => (Code::FailedPrecondition, ErrorReason::NotHolder),
         Rejection::HoldEnded { .. } => (Code::FailedPrecondition, ErrorReason::HoldEnded),
         Rejection::TokenMismatch { .. } => (Code::FailedPrecondition, ErrorReason::TokenMismatch),
@@ -132,7 +135,12 @@ fn rejected(rejection: &Rejection) -> (Code, ErrorReason, Vec<(&'static str, Str
         Rejection::LimitReached { .. } => (Code::ResourceExhausted, ErrorReason::LimitReached),
     };
     let facts = match rejection {
-        Rejection::SessionNotFound { session } => vec![("session_id", session.to_string())],
+        Rejection::SessionNotFound { session } | Rejection::SessionMoved { session } => {
+            vec![("session_id", session.to_string())]
+        }
+        Rejection::LateAttachment { session, attachment } => {
+            vec![("session_id", session.to_string()), ("attachment", attachment.to_string())]
+        }
         Rejection::SessionEnded { session, reason } => {
             vec![("session_id", session.to_string()), ("end_reason", reason.as_str().to_owned())]
         }
@@ -232,7 +240,7 @@ impl From<Problem> for Status {
             let bound = metadata.get("bound").cloned().unwrap_or_default();
             details.add_bad_request_violation(field, bound);
         }
-        if code == Code::Unavailable {
+        if code == Code::Unavailable || reason == ErrorReason::Overloaded {
             details.set_retry_info(Some(RETRY));
         }
         details.set_error_info(reason_name(reason), DOMAIN, metadata);

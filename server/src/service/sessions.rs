@@ -31,6 +31,7 @@ impl Api {
             session: session.clone(),
             opening: Opening { ttl, disconnect_grace, owner, metadata },
             home: self.node()?.id(),
+            attachment: bounds::attachment(request.attachment)?,
         };
         let (session, _) = decide_open(&namespace, &session, command, via).await?;
         Ok(v1::OpenSessionResponse { session: Some(session) })
@@ -44,7 +45,8 @@ impl Api {
         let session = bounds::session_id("session_id", &request.session_id)?;
         let namespace = self.namespace(&request.namespace).await?;
         self.note_presence(&namespace, &session, via).await?;
-        let command = Command::AttachSession { session: session.clone(), home: self.node()?.id() };
+        let attachment = bounds::attachment(request.attachment)?;
+        let command = Command::AttachSession { session: session.clone(), home: self.node()?.id(), attachment };
         let (session, revision) = decide_open(&namespace, &session, command, via).await?;
         Ok(v1::AttachedSession { session: Some(session), revision })
     }
@@ -70,7 +72,7 @@ impl Api {
         {
             return Ok(ttl);
         }
-        namespace.decide(Command::AttachSession { session: session.clone(), home: me }).await?;
+        namespace.decide(Command::AttachSession { session: session.clone(), home: me, attachment: 0 }).await?;
         let gone = || Problem::Refused(Refusal::Unavailable("the session moved meanwhile".to_owned()));
         namespace.renew(session)?.ok_or_else(gone)
     }

@@ -44,6 +44,8 @@ struct State {
     search_delay: Duration,
     clock_ms: Option<i64>,
     faults: VecDeque<Fault>,
+    /// How many reads of the log go well before one fails.
+    reads_until_failure: Option<u32>,
     namespaces: BTreeMap<Text, Namespace>,
     servers: BTreeMap<ServerId, Presence>,
 }
@@ -125,6 +127,11 @@ impl MemoryDatabase {
     /// Makes the next append that has no fault yet fail, whichever server makes it.
     pub fn fail_next(&self, fault: Fault) {
         self.state().faults.push_back(fault);
+    }
+
+    /// Makes one read of the log fail, after so many that do not.
+    pub fn fail_read_after(&self, others: u32) {
+        self.state().reads_until_failure = Some(others);
     }
 
     /// Takes the database away from every server, or gives it back.
@@ -218,7 +225,7 @@ fn replay(rows: &mut Rows, changes: &RowChanges) {
         rows.settings.clone_from(settings);
     }
     rows.groups = groups.into_values().collect();
-    rows.revision = changes.to;
+    (rows.revision, rows.lost) = (changes.to, changes.lost);
 }
 
 /// Whether a claim to this name has an event in the batch, or the batch declares a loss.
@@ -310,7 +317,11 @@ impl Store for MemoryStore {
 
     async fn read(&self, namespace: &str, after: Revision, limit: usize) -> Result<Tail, StoreError> {
         yield_now().await;
-        let state = self.reach()?;
+        let mut state = self.reach()?;
+        if state.reads_until_failure.take_if(|others| *others == 0).is_some() {
+            return Err(StoreError::Unavailable("made to fail".to_owned()));
+        }
+        state.reads_until_failure = state.reads_until_failure.map(|others| others - 1);
         let clock_ms = state.clock_ms();
         let Some(found) = state.namespaces.get(namespace) else {
             let head = Head { revision: Revision(0), rows_revision: Revision(0), intact: true, clock_ms };

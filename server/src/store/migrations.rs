@@ -43,6 +43,11 @@ macro_rules! migrations {
                 name: "views",
                 script: include_str!(concat!("../../../migrations/", $folder, "/0002_views.sql")),
             },
+            Migration {
+                number: 3,
+                name: "attachments",
+                script: include_str!(concat!("../../../migrations/", $folder, "/0003_attachments.sql")),
+            },
         ]
     };
 }

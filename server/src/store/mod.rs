@@ -16,6 +16,7 @@ mod pool;
 mod postgres;
 mod postgres_copy;
 mod postgres_hints;
+mod postgres_warnings;
 mod prepared;
 mod rows;
 mod sql_store;
@@ -133,6 +134,8 @@ pub enum Older {
 pub struct Rows {
     /// The revision that the rows stand for.
     pub revision: Revision,
+    /// The revision of the last `HistoryLost` up to there; 0 if there was none.
+    pub lost: Revision,
     /// The open sessions by opening revision. `claims` of each is empty: it follows from the claims.
     pub sessions: Vec<Session>,
     /// The claims by id, lingering ones too.
@@ -150,6 +153,8 @@ pub struct RowChanges {
     pub from: Revision,
     /// The revision that they are brought to.
     pub to: Revision,
+    /// The revision of the last `HistoryLost` up to there; 0 if there was none.
+    pub lost: Revision,
     /// Sessions as they are at `to`. Replaces the row of the same `opened`, if there is one.
     pub sessions: Vec<Session>,
     /// The `opened` of sessions that are gone at `to`. Absent rows are no error.

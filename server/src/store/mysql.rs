@@ -125,8 +125,8 @@ macro_rules! statements {
                 AND (INSTR(events, CAST(? AS BINARY)) > 0 OR INSTR(SUBSTR(events, 1, 64), '\"history_lost\"') > 0) \
                 ORDER BY revision DESC",
             heads: "SELECT name, revision FROM namespaces",
-            rows_revision: "SELECT rows_revision FROM namespaces WHERE name = ?",
-            load_sessions: "SELECT opened, id, owner, ttl_ms, disconnect_grace_ms, home, metadata FROM sessions \
+            rows_revision: "SELECT rows_revision, lost_revision FROM namespaces WHERE name = ?",
+            load_sessions: "SELECT opened, id, owner, ttl_ms, disconnect_grace_ms, home, attachment, metadata FROM sessions \
                 WHERE namespace = ? AND opened > ? ORDER BY opened LIMIT ?",
             load_claims: "SELECT id, position, name, state, token, session, opened, owner, priority, min_hold_ms, home, \
                 mode, permits, permit_limit, transfer_to, transfer_started, drain_ms, metadata FROM claims WHERE namespace = ? AND id >= ? AND (id > ? OR position > ?) \
@@ -140,7 +140,7 @@ macro_rules! statements {
                 WHERE namespace = ? AND group_id >= ? AND (group_id > ? OR number > ?) \
                 ORDER BY group_id, number LIMIT ?",
             advance_rows: concat!(
-                "UPDATE namespaces SET rows_revision = ? WHERE name = ? AND rows_revision = ? \
+                "UPDATE namespaces SET rows_revision = ?, lost_revision = ? WHERE name = ? AND rows_revision = ? \
                 AND EXISTS (SELECT 1 FROM batches AS b WHERE b.namespace = ? AND b.revision = ?) \
                 AND database_identity = ", $identity
             ),
@@ -205,9 +205,16 @@ fn unreached(error: sqlx::Error) -> Failure {
 fn knows(answer: Result<(), sqlx::Error>) -> Result<bool, Failure> {
     match answer {
         Ok(()) => Ok(true),
-        Err(sqlx::Error::Database(_)) => Ok(false),
+        Err(error) if is_not_understood(&error) => Ok(false),
         Err(error) => Err(unreached(error)),
     }
+}
+
+/// Whether an error says that the server does not have what it was asked for: a syntax, a variable, a kind of statement that can
+/// be prepared. One that was interrupted, or is short of something, says nothing of the kind.
+fn is_not_understood(error: &sqlx::Error) -> bool {
+    let error = error.as_database_error().and_then(|error| error.try_downcast_ref::<MySqlDatabaseError>());
+    error.is_some_and(|error| matches!(error.number(), 1064 | 1193 | 1295))
 }
 
 /// A host that may be the database.

@@ -15,6 +15,7 @@ use super::literal::with_literals;
 use super::migrations;
 use super::options::{OpenError, StoreOptions};
 use super::postgres_copy::{copy, lines};
+use super::postgres_warnings::with_warnings;
 use super::prepared::prepared;
 
 /// The channel on which servers tell each other that they have appended.
@@ -27,7 +28,14 @@ const DIRECT: &str = "tenure.direct";
 const FACTS: &str = "SELECT \
     CASE WHEN pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' THEN 'no' ELSE 'yes' END, \
     current_setting('synchronous_commit'), current_setting('fsync'), current_setting('full_page_writes'), \
-    coalesce(current_setting('tenure.direct', true), '')";
+    coalesce(current_setting('tenure.direct', true), ''), coalesce(current_setting('synchronous_standby_names', true), '')";
+
+/// Writes what changes nothing. When its commit is answered, the standbys that commits wait for have all that there was to see
+/// before. Whoever does it at the same time waits for the row, and that has an end.
+const CONFIRM: &str = "UPDATE tenure_migrations SET name = name WHERE number = 1";
+
+/// What a warning means with which a commit is answered: it was not waited for the standbys, which may never get it.
+const UNCONFIRMED: &str = "the wait for PostgreSQL's standbys was cancelled";
 
 /// What this file's statements are for one kind of server.
 struct Flavour {
@@ -136,8 +144,8 @@ macro_rules! statements {
                 AND (strpos(events, $4) > 0 OR strpos(substr(events, 1, 64), '\"history_lost\"') > 0) \
                 ORDER BY revision DESC",
             heads: "SELECT name, revision FROM namespaces",
-            rows_revision: "SELECT rows_revision FROM namespaces WHERE name = $1",
-            load_sessions: "SELECT opened, id, owner, ttl_ms, disconnect_grace_ms, home, metadata FROM sessions \
+            rows_revision: "SELECT rows_revision, lost_revision FROM namespaces WHERE name = $1",
+            load_sessions: "SELECT opened, id, owner, ttl_ms, disconnect_grace_ms, home, attachment, metadata FROM sessions \
                 WHERE namespace = $1 AND opened > $2 ORDER BY opened LIMIT $3",
             load_claims: "SELECT id, position, name, state, token, session, opened, owner, priority, min_hold_ms, home, \
                 mode, permits, permit_limit, transfer_to, transfer_started, drain_ms, metadata FROM claims WHERE namespace = $1 AND id >= $2 AND (id > $3 OR position > $4) \
@@ -151,8 +159,8 @@ macro_rules! statements {
                 WHERE namespace = $1 AND group_id >= $2 AND (group_id > $3 OR number > $4) \
                 ORDER BY group_id, number LIMIT $5",
             advance_rows: concat!(
-                "UPDATE namespaces SET rows_revision = $1 WHERE name = $2 AND rows_revision = $3 \
-                AND EXISTS (SELECT 1 FROM batches AS b WHERE b.namespace = $4 AND b.revision = $5) \
+                "UPDATE namespaces SET rows_revision = $1, lost_revision = $2 WHERE name = $3 AND rows_revision = $4 \
+                AND EXISTS (SELECT 1 FROM batches AS b WHERE b.namespace = $5 AND b.revision = $6) \
                 AND database_identity = ", $identity
             ),
             // An array in the database's own form lets it look into the index, whatever it knows about the table.
@@ -273,10 +281,10 @@ impl PostgresHost {
         }
         .map_err(unreached)?;
         let asked = answer(&mut inner, FACTS).await?;
-        let [writable, synchronous_commit, fsync, full_page_writes, direct] = match asked.as_deref() {
+        let [writable, synchronous_commit, fsync, full_page_writes, direct, standbys] = match asked.as_deref() {
             Some(facts) => std::array::from_fn(|column| facts.get(column).map(String::as_str).unwrap_or_default()),
             // An engine that has not all of these, but replicates in its own way.
-            None => ["yes", "", "", "", ""],
+            None => ["yes", "", "", "", "", ""],
         };
         if writable != "yes" {
             return Err(Failure::Away("it takes no writes".to_owned()));
@@ -285,6 +293,9 @@ impl PostgresHost {
             [("synchronous_commit", synchronous_commit), ("fsync", fsync), ("full_page_writes", full_page_writes)];
         if let Some((name, _)) = settings.iter().find(|(_, value)| *value == "off" && !self.allow_unsafe_durability) {
             return Err(Failure::Unsafe(format!("PostgreSQL's {name} is off")));
+        }
+        if !standbys.is_empty() {
+            confirm(&mut inner).await?;
         }
         let direct = direct == "on";
         let known = answer(&mut inner, if direct { REMEMBER_IDENTITY } else { ASK_IDENTITY }).await?;
@@ -312,6 +323,18 @@ impl PostgresHost {
     }
 }
 
+/// Makes sure that what this connection shows from now on cannot be lost with the primary: what others committed before may be
+/// seen there, and yet not on the standbys, if they were killed or gave up waiting.
+async fn confirm(connection: &mut PgConnection) -> Result<(), Failure> {
+    match with_warnings(connection.execute(CONFIRM)).await {
+        (Ok(_), false) => Ok(()),
+        (Ok(_), true) => Err(Failure::Refused(UNCONFIRMED.to_owned())),
+        // There are no tables yet.
+        (Err(sqlx::Error::Database(error)), _) if error.code().as_deref() == Some("42P01") => Ok(()),
+        (Err(error), _) => Err(unreached(error)),
+    }
+}
+
 /// The first row of an answer, as texts. None if the database does not understand the question.
 async fn answer(connection: &mut PgConnection, sql: &'static str) -> Result<Option<Vec<String>>, Failure> {
     match connection.fetch_all(sql).await {
@@ -319,9 +342,16 @@ async fn answer(connection: &mut PgConnection, sql: &'static str) -> Result<Opti
             let texts = |row: &PgRow| (0..row.len()).map(|column| row.try_get(column)).collect::<Result<_, _>>();
             rows.first().map(texts).transpose().map_err(unreached)
         }
-        Err(sqlx::Error::Database(_)) => Ok(None),
+        Err(sqlx::Error::Database(error)) if is_not_understood(error.code().as_deref()) => Ok(None),
         Err(error) => Err(unreached(error)),
     }
+}
+
+/// Whether an error says that the database does not have what was asked for: unknown names, rights, features, settings. One that
+/// was interrupted, or is short of something, says nothing of the kind.
+/// See <https://www.postgresql.org/docs/current/errcodes-appendix.html>.
+fn is_not_understood(code: Option<&str>) -> bool {
+    code.is_some_and(|code| code.starts_with("42") || code.starts_with("0A") || code == "22023")
 }
 
 #[async_trait]
@@ -411,7 +441,10 @@ impl Connection for PostgresDatabase {
             Arg::Int(append.at_ms),
             Arg::Text(append.events),
         ];
-        Ok(self.execute(sql, &args).await? == 1)
+        match with_warnings(self.execute(sql, &args)).await {
+            (Ok(_), true) => Err(Failure::Lost(UNCONFIRMED.to_owned())),
+            (met, _) => Ok(met? == 1),
+        }
     }
 }
 

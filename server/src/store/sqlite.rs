@@ -63,9 +63,9 @@ static STATEMENTS: Statements = Statements {
         AND (instr(events, ?) > 0 OR instr(substr(events, 1, 64), '\"history_lost\"') > 0) \
         ORDER BY revision DESC",
     heads: "SELECT name, revision FROM namespaces",
-    rows_revision: "SELECT rows_revision FROM namespaces WHERE name = ?",
+    rows_revision: "SELECT rows_revision, lost_revision FROM namespaces WHERE name = ?",
     load_sessions: page!(
-        "opened, id, owner, ttl_ms, disconnect_grace_ms, home, metadata",
+        "opened, id, owner, ttl_ms, disconnect_grace_ms, home, attachment, metadata",
         "FROM sessions WHERE namespace = ? AND opened > ? ORDER BY opened LIMIT ?"
     ),
     load_claims: page!(
@@ -87,7 +87,7 @@ static STATEMENTS: Statements = Statements {
         "FROM group_members WHERE namespace = ? AND group_id >= ? AND (group_id > ? OR number > ?) \
         ORDER BY group_id, number LIMIT ?"
     ),
-    advance_rows: "UPDATE namespaces SET rows_revision = ? WHERE name = ? AND rows_revision = ? \
+    advance_rows: "UPDATE namespaces SET rows_revision = ?, lost_revision = ? WHERE name = ? AND rows_revision = ? \
         AND EXISTS (SELECT 1 FROM batches AS b WHERE b.namespace = ? AND b.revision = ?)",
     delete_sessions: "DELETE FROM sessions WHERE opened IN (SELECT value FROM json_each(?)) AND namespace = ?",
     delete_claims: "DELETE FROM claims WHERE id IN (SELECT value FROM json_each(?)) AND namespace = ?",

@@ -1,11 +1,12 @@
 //! What comes of the commands of one message.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use tenure_core::Revision;
 use tenure_proto::v1::answer::Kind as Answered;
 use tenure_proto::v1::command::Kind;
-use tenure_proto::v1::{CancelCommand, GetLockRequest};
+use tenure_proto::v1::{AttachSession, CancelCommand, GetLockRequest};
 use tonic::Code;
 
 use crate::cluster::{Cluster, within};
@@ -130,6 +131,33 @@ async fn a_session_that_is_not_attached_to_the_stream_is_granted_nothing() {
     second.say([(10, acquire("", "a"))]).await;
     assert_eq!(refused(&second.answers([10]).await[&10]), "NOT_ATTACHED");
     assert_eq!(caller.holder("a").await, None);
+}
+
+/// A server that was asked before, and has its turn only now, does not take the session from where its client is.
+#[tokio::test]
+async fn an_attachment_that_is_late_is_refused() {
+    let cluster = Cluster::start(2).await;
+    let attach = |attachment| {
+        let session_id = "ann".to_owned();
+        Kind::AttachSession(AttachSession { session_id, attachment, ..AttachSession::default() })
+    };
+    let (one, other) = (cluster.caller(0).await, cluster.caller(1).await);
+    let mut left = Talk::begin(&one, &["default"]).await;
+    let mut talk = Talk::begin(&other, &[]).await;
+    talk.say([(10, attach(3))]).await;
+    assert!(matches!(talk.answers([10]).await[&10], Answered::AttachedSession(_)));
+    left.say([(10, attach(2)), (11, attach(1 << 63))]).await;
+    let answers = loop {
+        let (id, answer) = left.next().await;
+        match answer {
+            Answered::SessionMoved(_) => {}
+            answer => break BTreeMap::from([(id, answer), left.next().await]),
+        }
+    };
+    assert_eq!(refused(&answers[&10]), "LATE_ATTACHMENT");
+    assert_eq!(refused(&answers[&11]), "INVALID_FIELD");
+    talk.say([(11, acquire("", "a"))]).await;
+    token(&talk.answers([11]).await[&11]);
 }
 
 #[tokio::test]

@@ -1,8 +1,10 @@
 //! Waits that are left, repeated, given up, or whose time ends.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tenure_proto::v1::{CancelAcquireRequest, CloseSessionRequest};
+use tenure_server::store::Fault;
+use tonic::Code;
 use tonic_types::StatusExt;
 
 use crate::cluster::{Cluster, REATTACH, asking, goes_on, within};
@@ -188,5 +190,37 @@ async fn a_wait_whose_time_ends_before_the_grant_is_passed_over() {
     let bob = within(bob).await.expect("ran").expect("answered");
     assert!(!bob.acquired, "{bob:?}");
     same_hold(&within(cid).await.expect("ran").expect("answered"), &cluster.grants("cid"));
+    assert_eq!(cluster.grants("bob"), []);
+}
+
+#[tokio::test]
+async fn a_wait_whose_end_another_server_has_committed_is_answered_as_over() {
+    let cluster = Cluster::start(2).await;
+    let (writing, waiting) = (cluster.caller(0).await, cluster.caller(1).await);
+    writing.hold("ann", "a").await;
+    let mut ended = 0;
+    for _ in 0..8 {
+        let start = Instant::now();
+        let bob = ask(&waiting, asking("bob", "a", Some(REATTACH / 4)));
+        waiting.waiters("a", 1).await;
+        // Who has written a moment ago is passed the end of the wait.
+        while start.elapsed() < REATTACH / 5 {
+            if let Ok(answer) = writing.acquire(asking("cid", "z", Some(Duration::ZERO))).await {
+                let _ = writing.release("cid", "z", answer.token).await;
+            }
+        }
+        // It does not know whether it has committed that, so it is looked up in the log by the one that passed it.
+        cluster.database.fail_next(Fault::OutcomeUnknown);
+        match within(bob).await.expect("ran") {
+            Ok(bob) => {
+                assert!(!bob.acquired, "{bob:?}");
+                assert_eq!(bob.holder.expect("a holder").session_id, "ann");
+                ended += 1;
+            }
+            // Who looks something up in the log says so.
+            Err(status) => assert_eq!(status.code(), Code::Unavailable, "{status:?}"),
+        }
+    }
+    assert!(ended > 0);
     assert_eq!(cluster.grants("bob"), []);
 }

@@ -13,12 +13,13 @@ use tenure_core::{
 };
 use tenure_server::store::{Batch, RowChanges};
 
-use crate::samples::{batch, claim, claim_spec, member_spec, nasty_names, operator, session, settings};
+use crate::samples::{batch, claim, claim_spec, loss, member_spec, nasty_names, operator, session, settings};
 
 /// The sessions, claims and groups after some events.
 #[derive(Clone, Default)]
 pub(crate) struct Model {
     pub(crate) revision: u64,
+    pub(crate) lost: u64,
     pub(crate) sessions: BTreeMap<Revision, Session>,
     pub(crate) claims: BTreeMap<Revision, Claim>,
     pub(crate) settings: BTreeMap<Text, LockSettings>,
@@ -33,11 +34,12 @@ impl Model {
                 let session = Session { spec: (**spec).clone(), opened: recorded.revision, claims: Few::default() };
                 self.sessions.insert(recorded.revision, session);
             }
-            Event::SessionAttached { opened, home, ttl, disconnect_grace, .. } => {
+            Event::SessionAttached { opened, home, ttl, disconnect_grace, attachment, .. } => {
                 let session = self.sessions.get_mut(opened).expect("attached while open");
                 session.spec.home = *home;
                 session.spec.ttl = *ttl;
                 session.spec.disconnect_grace = *disconnect_grace;
+                session.spec.attachment = *attachment;
             }
             Event::SessionEnded { opened, .. } => {
                 self.sessions.remove(opened).expect("ended once");
@@ -84,7 +86,14 @@ impl Model {
                 let adopted = self.sessions.values_mut().filter(|session| session.spec.home == *dead);
                 adopted.for_each(|session| session.spec.home = *by);
             }
-            Event::PassesVoided { .. } | Event::HistoryLost { .. } => {}
+            Event::HistoryLost { .. } => {
+                self.lost = recorded.revision.0;
+                for group in self.groups.values_mut() {
+                    let lead = group.lead.map(|lead| Lead { token: recorded.revision, ..lead });
+                    Arc::make_mut(group).lead = lead;
+                }
+            }
+            Event::PassesVoided { .. } => {}
         }
     }
 
@@ -94,6 +103,7 @@ impl Model {
         RowChanges {
             from: Revision(earlier.revision),
             to: Revision(self.revision),
+            lost: Revision(self.lost),
             sessions: self.sessions.values().cloned().collect(),
             ended_sessions: earlier
                 .sessions
@@ -123,6 +133,11 @@ impl Random {
     /// The next batch, already applied to the model.
     pub(crate) fn batch(&mut self, namespace: &str) -> Batch {
         let previous = self.model.revision;
+        if previous > 0 && self.random.random_range(0..16) == 0 {
+            let batch = loss(namespace, previous, previous + 1_000);
+            batch.events.iter().for_each(|recorded| self.model.apply(recorded));
+            return batch;
+        }
         let mut events = Vec::new();
         for revision in previous + 1..=previous + self.random.random_range(1..=6) {
             let event = self.event(revision);
@@ -153,6 +168,7 @@ impl Random {
                 home: ServerId(revision),
                 ttl: Duration::from_millis(revision * 1000),
                 disconnect_grace: revision.is_multiple_of(2).then(|| Duration::from_millis(revision * 100)),
+                attachment: revision % 4,
             },
             (3, _) => Event::SessionEnded { session: chosen.spec.id.clone(), opened: chosen.opened, reason },
             (4, _) => Event::ServerAdopted { dead: chosen.spec.home, by: ServerId(revision) },
@@ -171,10 +187,10 @@ impl Random {
                 let spec = Arc::new(ClaimSpec { metadata, ..(**spec).clone() });
                 Event::ClaimUpdated { claim: *id, token: *token, spec }
             }
-            (16, Some(Claim { id, spec, state: ClaimState::Held { token }, .. })) if !waiting.is_empty() => {
-                let next = waiting.choose(random).expect("somebody waits");
+            (16, Some(Claim { id, spec, state: ClaimState::Held { token }, .. })) => {
                 let (from_spec, still_held) = (spec.clone(), Vec::new());
-                let (claim, spec) = (next.id, next.spec.clone());
+                let next = waiting.choose(random).map(|next| (next.id, next.spec.clone()));
+                let (claim, spec) = next.unwrap_or_else(|| (Revision(revision), spec.clone()));
                 Event::ClaimTransferred {
                     from: *id,
                     from_token: *token,

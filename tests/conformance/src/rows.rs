@@ -49,9 +49,10 @@ pub async fn come_back_as_they_were_saved(subject: &Subject) {
         .collect();
     let settings: Vec<_> = names.iter().zip(1..).map(|(name, number)| (name.clone(), settings(number))).collect();
     let groups: Vec<_> = names.iter().zip(100..).map(|(name, id)| group(id, name, id % 4)).collect();
-    let rows = Rows { revision: Revision(200), sessions, claims, settings, groups };
+    let rows = Rows { revision: Revision(200), lost: Revision(7), sessions, claims, settings, groups };
     let Rows { sessions, claims, settings, groups, .. } = rows.clone();
-    let changes = RowChanges { sessions, claims, settings: Some(settings), groups, ..no_changes(0, 200) };
+    let changes =
+        RowChanges { lost: Revision(7), sessions, claims, settings: Some(settings), groups, ..no_changes(0, 200) };
     subject.one.save(NAMESPACE, &changes).await.expect("the rows are saved");
     let loaded = subject.two.load(NAMESPACE).await.expect("the rows can be loaded");
     assert_eq!(loaded, rows);
@@ -91,12 +92,14 @@ pub async fn replace_and_end(subject: &Subject) {
         settings: Some(vec![(Text::from("z"), settings(6))]),
         groups: vec![smaller.clone(), group(15, "g", 2)],
         ended_groups: vec![Revision(1), Revision(3)],
+        lost: Revision(15),
         ..no_changes(10, 20)
     };
     subject.two.save(NAMESPACE, &second).await.expect("the rows are saved");
     let loaded = subject.one.load(NAMESPACE).await.expect("the rows can be loaded");
     let expected = Rows {
         revision: Revision(20),
+        lost: Revision(15),
         sessions: vec![moved, session(3, "c")],
         claims: vec![granted],
         settings: vec![(Text::from("z"), settings(6))],
@@ -106,6 +109,7 @@ pub async fn replace_and_end(subject: &Subject) {
     let other = subject.one.load("other").await.expect("the rows can be loaded");
     let expected = Rows {
         revision: Revision(10),
+        lost: Revision(0),
         sessions: sessions.to_vec(),
         claims: claims.to_vec(),
         settings: set,
@@ -164,7 +168,7 @@ pub async fn by_the_thousands(subject: &Subject) {
     claims.extend((3000..4500).map(|id| claim(id, &claim_spec(&sessions[1], &["one"]), ClaimState::Waiting)));
     let settings: Vec<_> = names.iter().map(|name| (Text::from(*name), settings(2))).collect();
     let groups: Vec<_> = (1..=1_200).map(|id| group(id, &format!("g{id}"), if id == 7 { 1_000 } else { 2 })).collect();
-    let rows = Rows { revision: Revision(5000), sessions, claims, settings, groups };
+    let rows = Rows { revision: Revision(5000), lost: Revision(0), sessions, claims, settings, groups };
     let Rows { sessions, claims, settings, groups, .. } = rows.clone();
     let changes = RowChanges { sessions, claims, settings: Some(settings), groups, ..no_changes(0, 5000) };
     subject.one.save(NAMESPACE, &changes).await.expect("the rows are saved");

@@ -60,6 +60,7 @@ pub(crate) fn session(opened: u64, id: &str) -> Session {
         owner: format!("owner of {id}").into(),
         metadata: Arc::new(BTreeMap::from([("key \"k\"".to_owned(), format!("värde {id}\\\n\t'"))])),
         home: ServerId(opened % 3 + 1),
+        attachment: opened % 2,
     };
     Session { spec, opened: Revision(opened), claims: Few::default() }
 }
@@ -226,6 +227,7 @@ pub(crate) fn every_event() -> Vec<Event> {
         home: ServerId(i64::MAX as u64),
         ttl: Duration::from_secs(86_400),
         disconnect_grace: None,
+        attachment: i64::MAX as u64,
     });
     events.push(Event::SessionAttached {
         session: "s".into(),
@@ -233,6 +235,7 @@ pub(crate) fn every_event() -> Vec<Event> {
         home: ServerId(1),
         ttl: Duration::from_secs(86_400),
         disconnect_grace: Some(Duration::from_secs(86_400)),
+        attachment: 0,
     });
     for reason in EndReason::ALL {
         let (eviction, still_held) = (Some(operator()), spec.names.to_vec());

@@ -12,6 +12,8 @@ mod wire;
 mod workplace;
 mod writer;
 
+use std::time::Duration;
+
 pub use calls::{Calls, seconds};
 pub use command_line::{CommandLine, Watcher};
 pub use contest::{Contest, LOCK};
@@ -28,6 +30,19 @@ pub use writer::{Fencing, Writer};
 #[must_use]
 pub fn tries() -> u32 {
     std::env::var("TENURE_E2E_TRIES").ok().and_then(|tries| tries.parse().ok()).unwrap_or(5)
+}
+
+/// How much later than it is due something may happen.
+const MARGIN: Duration = Duration::from_millis(50);
+
+/// And one time of five, when another program or a disk was in the way.
+const HINDERED: Duration = Duration::from_millis(250);
+
+/// Asserts that what was due after that came in time.
+pub fn assert_in_time(times: &[Duration], due: Duration) {
+    let late = times.iter().filter(|time| **time > due + MARGIN).count();
+    let longest = times.iter().max().copied().unwrap_or_default();
+    assert!(late * 5 <= times.len() && longest <= due + HINDERED, "too late: {times:?}, due after {due:?}");
 }
 
 /// Makes a test of each scenario (an async function of a [`Store`]) on each store.

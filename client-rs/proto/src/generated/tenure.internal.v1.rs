@@ -148,6 +148,9 @@ pub struct Acquire {
     /// The minimum hold. Unset: none.
     #[prost(message, optional, tag = "10")]
     pub min_hold: ::core::option::Option<::prost_types::Duration>,
+    /// Whether it came by a stream that the session was attached to: then it is refused if its home is another by now.
+    #[prost(bool, tag = "11")]
+    pub attached: bool,
 }
 /// Gives a hold back.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -181,6 +184,9 @@ pub struct OpenSession {
     /// How to open it.
     #[prost(message, optional, tag = "2")]
     pub opening: ::core::option::Option<Opening>,
+    /// Its client's count of its attachments; 0: none.
+    #[prost(uint64, tag = "3")]
+    pub attachment: u64,
 }
 /// Makes the passing server the home of an open session.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -188,6 +194,9 @@ pub struct AttachSession {
     /// The session.
     #[prost(string, tag = "1")]
     pub session: ::prost::alloc::string::String,
+    /// Its client's count of its attachments; 0: none.
+    #[prost(uint64, tag = "2")]
+    pub attachment: u64,
 }
 /// Ends a session.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -83,6 +83,14 @@ pub enum ErrorReason {
     /// The session is no member of the group, and did not leave it lately. FAILED_PRECONDITION.
     /// Metadata: "group", "session_id". Example: {"group": "throughput", "session_id": "worker-7"}.
     NotMember = 23,
+    /// This server has more to do than it can. What would give it more (to acquire, open, join) is refused, and nothing was
+    /// changed; renewals and what gives something back go on. RESOURCE_EXHAUSTED, with google.rpc.RetryInfo: ask again later.
+    /// Metadata: none.
+    Overloaded = 24,
+    /// The session has been attached since by a request of a higher count: this one is late. FAILED_PRECONDITION: if it is not, count
+    /// on from there. Metadata: "session_id", "attachment" (the highest count that the session was told of).
+    /// Example: {"session_id": "worker-7", "attachment": "4"}.
+    LateAttachment = 25,
 }
 impl ErrorReason {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -115,6 +123,8 @@ impl ErrorReason {
             Self::StaleAssignment => "ERROR_REASON_STALE_ASSIGNMENT",
             Self::ConfigConflict => "ERROR_REASON_CONFIG_CONFLICT",
             Self::NotMember => "ERROR_REASON_NOT_MEMBER",
+            Self::Overloaded => "ERROR_REASON_OVERLOADED",
+            Self::LateAttachment => "ERROR_REASON_LATE_ATTACHMENT",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -144,6 +154,8 @@ impl ErrorReason {
             "ERROR_REASON_STALE_ASSIGNMENT" => Some(Self::StaleAssignment),
             "ERROR_REASON_CONFIG_CONFLICT" => Some(Self::ConfigConflict),
             "ERROR_REASON_NOT_MEMBER" => Some(Self::NotMember),
+            "ERROR_REASON_OVERLOADED" => Some(Self::Overloaded),
+            "ERROR_REASON_LATE_ATTACHMENT" => Some(Self::LateAttachment),
             _ => None,
         }
     }
@@ -1228,6 +1240,11 @@ pub struct OpenSessionRequest {
     /// that is attached already keeps the grace that it has. Default (unset): none, the TTL alone counts.
     #[prost(message, optional, tag = "6")]
     pub disconnect_grace: ::core::option::Option<::prost_types::Duration>,
+    /// The client's count of its attachments of this session: 1 for the first OpenSession, one more for each that follows and for
+    /// each AttachSession. If the session is open and has been told of more, this is late and refused (LATE_ATTACHMENT).
+    /// At most 2^63 - 1. Default: 0, it is not counted, and never late.
+    #[prost(uint64, tag = "7")]
+    pub attachment: u64,
 }
 /// Answers OpenSession.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -4479,6 +4496,11 @@ pub struct AttachSession {
     /// The session's id. Required; 1 to 128 bytes.
     #[prost(string, tag = "2")]
     pub session_id: ::prost::alloc::string::String,
+    /// The client's count of its attachments of this session, the one that opens it and this one included. One that is smaller than
+    /// the session has been told is late, because its client has turned to another server since, and refused (LATE_ATTACHMENT).
+    /// At most 2^63 - 1. Default: 0, it is not counted, and never late.
+    #[prost(uint64, tag = "3")]
+    pub attachment: u64,
 }
 /// Ends a command that goes on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

@@ -32,11 +32,12 @@ pub fn opening() -> Opening {
 }
 
 pub fn open(session: &Text) -> Command {
-    Command::OpenSession { session: session.clone(), opening: opening(), home: ME }
+    Command::OpenSession { session: session.clone(), opening: opening(), home: ME, attachment: 0 }
 }
 
 pub fn acquire(session: &Text, name: Text) -> Command {
     Command::Acquire {
+        attached: false,
         // As it arrives from a call: a text of its own.
         session: Text::from(&**session),
         opening: None,

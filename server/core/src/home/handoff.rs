@@ -39,9 +39,9 @@ impl Home {
                 }
                 self.consider_all(&spec.names, table, now);
             }
-            Event::ClaimGranted { claim, spec } => {
+            // It was first in all its queues, so nobody who waits behind it is better.
+            Event::ClaimGranted { claim, .. } => {
                 self.handoffs.settled.swap_remove(claim);
-                self.consider_all(&spec.names, table, now);
             }
             Event::ClaimLingering { claim, spec, .. } | Event::ClaimEnded { claim, spec, .. } => {
                 self.handoffs.settled.swap_remove(claim);

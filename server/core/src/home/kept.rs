@@ -96,9 +96,9 @@ impl Kept {
 
     /// Begins its disconnect grace, if the stream has broken that it was attached to, or was to be. Says whether it has.
     pub(super) fn disconnect(&mut self, stream: Option<StreamId>, now: Tick) -> bool {
-        let grace = match self.bond {
-            Bond::Attached { stream: at, grace } if stream == Some(at) => grace,
-            Bond::None if stream.is_none() => self.disconnect_grace,
+        let grace = match (self.bond, stream) {
+            (Bond::Attached { stream: at, grace }, Some(stream)) if stream == at => grace,
+            (Bond::None, None) => self.disconnect_grace,
             _ => None,
         };
         if let Some(grace) = grace {
@@ -141,6 +141,16 @@ impl Kept {
         }
     }
 
+    /// Whether its time was up.
+    pub(super) fn is_over(&self) -> bool {
+        self.over.is_some()
+    }
+
+    /// That its time was up counts no more. Says whether it was.
+    pub(super) fn revive(&mut self) -> bool {
+        self.over.take().is_some()
+    }
+
     /// Looks whether its time is up, and if so makes that final.
     pub(super) fn check(&mut self, floor: Tick, now: Tick) -> Result<(), NotKept> {
         let deadline = self.deadline(floor);
@@ -149,10 +159,5 @@ impl Kept {
             self.over.get_or_insert(if early { EndReason::Disconnected } else { EndReason::Expired });
         }
         self.over.map_or(Ok(()), |reason| Err(NotKept::Over(reason)))
-    }
-
-    /// That its time was up counts no longer.
-    pub(super) fn refresh(&mut self) {
-        self.over = None;
     }
 }

@@ -4,15 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::command::{AskedMode, Opening, Outcome};
+use crate::defect::Defect;
 use crate::event::Event;
 use crate::model::{Claim, ClaimSpec, ClaimState, Metadata, Mode, Rank, ServerId, Session, Text, no_labels};
 use crate::names::Names;
 use crate::rejection::Rejection;
 use crate::table::Table;
-use crate::table::decide::{Decision, Events, attachment};
+use crate::table::decide::{Decision, Events, attached};
 
 /// What Acquire asks for, without who asks.
 pub(super) struct Request {
+    pub(super) attached: bool,
     pub(super) names: Names,
     pub(super) mode: AskedMode,
     pub(super) queue: bool,
@@ -42,6 +44,7 @@ impl Table {
         decided: &mut Events,
     ) -> Decision {
         let rank = Rank::of_new(request.priority);
+        let mut comes = false;
         let (own, mode) = match (self.sessions.get(session), opening) {
             (None, None) => return self.open_session(session),
             (None, Some(opening)) => {
@@ -52,13 +55,17 @@ impl Table {
                     // Trying once in vain leaves no trace, not even a session.
                     return Ok(Outcome::Busy { blocker: blocker.clone(), ttl: None });
                 }
-                self.open(session, opening, home, decided);
+                self.open(session, opening, home, 0, decided);
                 (None, mode)
+            }
+            (Some(found), _) if request.attached && found.spec.home != home => {
+                return Err(Rejection::SessionMoved { session: session.clone() });
             }
             (Some(found), opening) => {
                 let own = self.own_claim(found, &request)?.cloned();
                 let mode = own.as_ref().map_or_else(|| self.mode(&request), |own| Ok(own.spec.mode))?;
-                if let Some(attached) = attachment(found, home, opening.as_ref()) {
+                comes = found.spec.home != home;
+                if let Some(attached) = attached(found, home, opening.as_ref(), 0) {
                     self.emit(attached, decided);
                 }
                 (own, mode)
@@ -67,7 +74,8 @@ impl Table {
         let found = self.find_session(session)?;
         let ttl = found.spec.ttl;
         if let Some(own) = own {
-            return Ok(self.standing(own, ttl));
+            let anew = Arc::new(request.of(found, mode));
+            return Ok(if comes { self.standing(own, ttl) } else { self.confirm(own, anew, ttl, decided) });
         }
         let blocker = self.blocker(&request.names, mode, rank).cloned();
         if let (Some(blocker), false) = (&blocker, request.queue) {
@@ -85,6 +93,21 @@ impl Table {
                 Ok(Outcome::Waiting { claim: Claim::new(id, spec, ClaimState::Waiting), blocker, ttl })
             }
         }
+    }
+
+    /// How the claim stands that the session has already. A hold from before the database lost history may have been given
+    /// back since, and others may have held with higher tokens: it is held anew. But not for who comes from another home, since
+    /// that may be a request from long ago, and its client may know that it holds.
+    fn confirm(&mut self, own: Claim, anew: Arc<ClaimSpec>, ttl: Duration, decided: &mut Events) -> Outcome {
+        let Some(from_token) = own.token().filter(|token| *token < self.lost && !Defect::OldTokenAfterLoss.is_here())
+        else {
+            return self.standing(own, ttl);
+        };
+        let (still_held, from, from_spec) = (self.still_held(&own), own.id, own.spec);
+        let (claim, longest_pause, spec) = (self.revision.next(), None, anew.clone());
+        let event = Event::ClaimTransferred { from, from_token, from_spec, still_held, longest_pause, claim, spec };
+        let token = self.emit(event, decided);
+        Outcome::Held { claim: Claim::new(claim, anew, ClaimState::Held { token }), ttl }
     }
 
     /// The claim that the session has already, if it is what it asks for.

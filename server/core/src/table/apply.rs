@@ -1,11 +1,12 @@
 //! Applying events: the only way in which a table changes.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::defect::Defect;
 use crate::event::{EndReason, Event, Recorded};
 use crate::few::Few;
-use crate::group::GroupChange;
+use crate::group::{GroupChange, Lead};
 use crate::model::{Claim, ClaimState, Revision, ServerId, Session, SessionSpec, Text, Transfer};
 use crate::table::journal::Undo;
 use crate::table::{Table, lingers_at};
@@ -45,8 +46,8 @@ impl Table {
                 let session = Session { spec: (**spec).clone(), opened: revision, claims: Few::default() };
                 self.admit(session);
             }
-            Event::SessionAttached { session, home, ttl, disconnect_grace, .. } => {
-                self.attach(session, *home, *ttl, *disconnect_grace);
+            Event::SessionAttached { session, home, ttl, disconnect_grace, attachment, .. } => {
+                self.attach(session, *home, *ttl, *disconnect_grace, *attachment);
             }
             Event::SessionEnded { session, .. } => {
                 if let Some(session) = self.dismiss(session) {
@@ -86,7 +87,17 @@ impl Table {
             Event::LockConfigured { name, settings, .. } => self.set(name, settings.clone()),
             Event::Group { id, group, change } => self.change_group(*id, group, revision, change),
             Event::ServerAdopted { dead, by } => self.adopt(*dead, *by),
-            Event::PassesVoided { .. } | Event::HistoryLost { .. } => {}
+            Event::PassesVoided { .. } => {}
+            Event::HistoryLost { .. } => self.lose(revision),
+        }
+    }
+
+    /// Others may have led the groups in what was lost, with higher tokens than those that are here now.
+    fn lose(&mut self, revision: Revision) {
+        self.lost = revision;
+        for group in self.groups.values_mut() {
+            let lead = group.lead.map(|lead| Lead { token: revision, ..lead });
+            Arc::make_mut(group).lead = lead;
         }
     }
 
@@ -108,15 +119,24 @@ impl Table {
         }
     }
 
-    fn attach(&mut self, session: &Text, home: ServerId, ttl: Duration, disconnect_grace: Option<Duration>) {
+    fn attach(
+        &mut self,
+        session: &Text,
+        home: ServerId,
+        ttl: Duration,
+        disconnect_grace: Option<Duration>,
+        attachment: u64,
+    ) {
         if let Some(found) = self.sessions.get_mut(session) {
-            let SessionSpec { home: from, ttl: old_ttl, disconnect_grace: old_grace, .. } = found.spec;
+            let from = found.spec.home;
             let undo = Undo::SessionAttached {
                 session: session.clone(),
                 home: from,
-                ttl: old_ttl,
-                disconnect_grace: old_grace,
+                ttl: found.spec.ttl,
+                disconnect_grace: found.spec.disconnect_grace,
+                attachment: found.spec.attachment,
             };
+            found.spec.attachment = attachment;
             found.spec.home = home;
             found.spec.ttl = ttl;
             found.spec.disconnect_grace = disconnect_grace;
@@ -132,7 +152,7 @@ impl Table {
             .map(|session| session.spec.clone())
             .collect();
         for orphan in orphans {
-            self.attach(&orphan.id, by, orphan.ttl, orphan.disconnect_grace);
+            self.attach(&orphan.id, by, orphan.ttl, orphan.disconnect_grace, orphan.attachment);
         }
         let lingering: Vec<Claim> = self.claims.iter().filter(|claim| lingers_at(claim, dead)).cloned().collect();
         for claim in lingering {

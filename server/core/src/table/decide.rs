@@ -21,16 +21,16 @@ impl Table {
     /// A [`Rejection`] if the command changes nothing because it may not.
     pub fn decide(&mut self, command: Command, decided: &mut Vec<Recorded>) -> Result<Outcome, Rejection> {
         match command {
-            Command::OpenSession { session, opening, home } => {
+            Command::OpenSession { session, opening, home, attachment } => {
                 if self.sessions.contains_key(&session) {
-                    self.attach_session(&session, home, Some(&opening), decided)?;
+                    self.attach_session(&session, home, Some(&opening), attachment, decided)?;
                 } else {
-                    self.open(&session, opening, home, decided);
+                    self.open(&session, opening, home, attachment, decided);
                 }
                 self.open_session(&session)
             }
-            Command::AttachSession { session, home } => {
-                self.attach_session(&session, home, None, decided)?;
+            Command::AttachSession { session, home, attachment } => {
+                self.attach_session(&session, home, None, attachment, decided)?;
                 self.open_session(&session)
             }
             Command::CloseSession { session } => {
@@ -43,8 +43,8 @@ impl Table {
                 }
                 Ok(Outcome::Done)
             }
-            Command::Acquire { session, opening, home, names, mode, queue, priority, metadata, min_hold } => {
-                let request = Request { names, mode, queue, priority, metadata, min_hold };
+            Command::Acquire { session, opening, home, attached, names, mode, queue, priority, metadata, min_hold } => {
+                let request = Request { attached, names, mode, queue, priority, metadata, min_hold };
                 self.acquire(&session, opening, home, request, decided)
             }
             Command::CancelAcquire { session, names } => self.cancel(&session, &names, decided),
@@ -87,9 +87,16 @@ impl Table {
         }
     }
 
-    pub(super) fn open(&mut self, session: &Text, opening: Opening, home: ServerId, decided: &mut Events) {
+    pub(super) fn open(
+        &mut self,
+        session: &Text,
+        opening: Opening,
+        home: ServerId,
+        attachment: u64,
+        decided: &mut Events,
+    ) {
         let Opening { ttl, disconnect_grace, owner, metadata } = opening;
-        let spec = SessionSpec { id: session.clone(), ttl, disconnect_grace, owner, metadata, home };
+        let spec = SessionSpec { id: session.clone(), ttl, disconnect_grace, owner, metadata, home, attachment };
         self.emit(Event::SessionOpened(Arc::new(spec)), decided);
     }
 
@@ -104,9 +111,15 @@ impl Table {
         session: &Text,
         home: ServerId,
         opening: Option<&Opening>,
+        attachment: u64,
         decided: &mut Events,
     ) -> Result<(), Rejection> {
-        if let Some(attached) = attachment(self.find_session(session)?, home, opening) {
+        let found = self.find_session(session)?;
+        let last = found.spec.attachment;
+        if (1..last).contains(&attachment) {
+            return Err(Rejection::LateAttachment { session: session.clone(), attachment: last });
+        }
+        if let Some(attached) = attached(found, home, opening, attachment) {
             self.emit(attached, decided);
         }
         Ok(())
@@ -242,13 +255,15 @@ impl Table {
     }
 }
 
-/// The event that gives a session this home, TTL and disconnect grace, unless it has them.
-pub(super) fn attachment(found: &Session, home: ServerId, opening: Option<&Opening>) -> Option<Event> {
+/// The event that gives a session this home, TTL, disconnect grace and count of attachments, unless it has them. Also of a count
+/// alone: whatever its client has asked of another server before is late from then on.
+pub(super) fn attached(found: &Session, home: ServerId, opening: Option<&Opening>, attachment: u64) -> Option<Event> {
     let before = (found.spec.ttl, found.spec.disconnect_grace);
     let (ttl, disconnect_grace) = opening.map_or(before, |opening| (opening.ttl, opening.disconnect_grace));
-    if found.spec.home == home && (ttl, disconnect_grace) == before {
+    let attachment = attachment.max(found.spec.attachment);
+    if (found.spec.home, found.spec.attachment) == (home, attachment) && (ttl, disconnect_grace) == before {
         return None;
     }
     let (session, opened) = (found.spec.id.clone(), found.opened);
-    Some(Event::SessionAttached { session, opened, home, ttl, disconnect_grace })
+    Some(Event::SessionAttached { session, opened, home, ttl, disconnect_grace, attachment })
 }

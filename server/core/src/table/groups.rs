@@ -71,8 +71,8 @@ impl Table {
         }
         match (self.sessions.contains_key(session), opening) {
             (true, None) => {}
-            (true, Some(opening)) => self.attach_session(session, home, Some(&opening), decided)?,
-            (false, Some(opening)) => self.open(session, opening, home, decided),
+            (true, Some(opening)) => self.attach_session(session, home, Some(&opening), 0, decided)?,
+            (false, Some(opening)) => self.open(session, opening, home, 0, decided),
             (false, None) => {
                 self.find_session(session)?;
             }

@@ -16,8 +16,14 @@ pub(super) enum Undo {
     SessionInserted(Text),
     /// Put this session back.
     SessionRemoved(Session),
-    /// Give the session back its home, TTL and disconnect grace.
-    SessionAttached { session: Text, home: ServerId, ttl: Duration, disconnect_grace: Option<Duration> },
+    /// Give the session back its home, TTL, disconnect grace and count of attachments.
+    SessionAttached {
+        session: Text,
+        home: ServerId,
+        ttl: Duration,
+        disconnect_grace: Option<Duration>,
+        attachment: u64,
+    },
     /// Remove this claim.
     ClaimEntered(Revision),
     /// Put this claim back.
@@ -46,11 +52,12 @@ impl Table {
                     self.dismiss(&id);
                 }
                 Undo::SessionRemoved(session) => self.admit(session),
-                Undo::SessionAttached { session, home, ttl, disconnect_grace } => {
+                Undo::SessionAttached { session, home, ttl, disconnect_grace, attachment } => {
                     if let Some(session) = self.sessions.get_mut(&session) {
                         let from = std::mem::replace(&mut session.spec.home, home);
                         session.spec.ttl = ttl;
                         session.spec.disconnect_grace = disconnect_grace;
+                        session.spec.attachment = attachment;
                         self.move_home(Some(from), Some(home));
                     }
                 }

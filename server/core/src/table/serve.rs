@@ -42,8 +42,8 @@ impl Table {
                 let spared =
                     spared.and_then(|except| self.claims.get(&except)).map_or(0, |claim| claim.spec.mode.permits());
                 let out = lock.permits() - u64::from(spared) + u64::from(permits);
-                let more = u64::from(Defect::OnePermitTooMany.is_here());
-                self.limit(name).is_some_and(|limit| out <= u64::from(limit) + more)
+                let out = out.saturating_sub(Defect::OnePermitTooMany.is_here().into());
+                self.limit(name).is_some_and(|limit| out <= limit.into())
             }
             (Mode::Shared, Mode::Exclusive) if Defect::SharedBesideHolder.is_here() => true,
             _ => Defect::GrantBesideHolder.is_here(),

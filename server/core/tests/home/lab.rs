@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::{Command, EndReason, Home, Opening, Outcome, Recorded, ServerId, StreamId, Table, Text, Tick};
+use tenure_core::{
+    Command, EndReason, Event, Home, Opening, Outcome, Recorded, Revision, ServerId, StreamId, Table, Text, Tick,
+};
 
 pub const ME: ServerId = ServerId(1);
 pub const OTHER: ServerId = ServerId(2);
@@ -15,6 +17,12 @@ pub const OTHER_STREAM: StreamId = StreamId(2);
 
 pub const fn at(seconds: u64) -> Tick {
     Duration::from_secs(seconds)
+}
+
+pub fn opening(session: &str, ttl: Duration, grace: Option<Duration>, home: ServerId) -> Command {
+    let (owner, metadata) = (Text::from(""), Arc::new(BTreeMap::new()));
+    let opening = Opening { ttl, disconnect_grace: grace, owner, metadata };
+    Command::OpenSession { session: session.into(), opening, home, attachment: 0 }
 }
 
 pub struct Lab {
@@ -37,14 +45,26 @@ impl Lab {
         outcome
     }
 
+    /// Something that the home learns of only when it takes over the table as a whole.
+    pub fn unseen(&mut self, command: Command) {
+        self.table.decide(command, &mut Vec::new()).expect("allowed");
+        self.table.commit();
+    }
+
+    /// The database has lost history.
+    pub fn lose(&mut self, now: Tick) {
+        let after = self.table.revision();
+        let lost = Recorded { revision: Revision(after.0 + 1_000), event: Event::HistoryLost { after } };
+        self.table.apply(&lost);
+        self.home.observe(&lost, &self.table, now);
+    }
+
     pub fn open(&mut self, session: &str, home: ServerId, now: Tick) {
         self.open_with(session, TTL, None, home, now);
     }
 
     pub fn open_with(&mut self, session: &str, ttl: Duration, grace: Option<Duration>, home: ServerId, now: Tick) {
-        let (owner, metadata) = (Text::from(""), Arc::new(BTreeMap::new()));
-        let opening = Opening { ttl, disconnect_grace: grace, owner, metadata };
-        self.ask(Command::OpenSession { session: session.into(), opening, home }, now);
+        self.ask(opening(session, ttl, grace, home), now);
     }
 
     /// Opens a session with a disconnect grace, attached to a stream.
@@ -55,6 +75,7 @@ impl Lab {
 
     pub fn acquire(&mut self, session: &str, min_hold: Duration, now: Tick) -> Outcome {
         let command = Command::Acquire {
+            attached: false,
             session: session.into(),
             opening: None,
             home: self.table.session(session).expect("open").spec.home,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_core::{Command, Event, Eviction, Outcome, Recorded, Revision, Tick};
+use tenure_core::{Command, Event, Eviction, Handoff, Outcome, Recorded, Revision, Tick};
 
 use super::lab::{Lab, ME, OTHER, TTL, at};
 
@@ -18,7 +18,9 @@ fn told(lab: &mut Lab, commands: Vec<Command>, now: Tick) -> Vec<Option<Duration
         lab.home.observe(recorded, &lab.table, now);
     }
     let longest = |recorded: Recorded| match recorded.event {
-        Event::ClaimLingering { longest_pause, .. } | Event::ClaimEnded { longest_pause, .. } => Some(longest_pause),
+        Event::ClaimLingering { longest_pause, .. }
+        | Event::ClaimEnded { longest_pause, .. }
+        | Event::ClaimTransferred { longest_pause, .. } => Some(longest_pause),
         _ => None,
     };
     events.into_iter().filter_map(longest).collect()
@@ -51,6 +53,22 @@ fn the_last_pause_counts_too() {
     lab.home.renew("ann", at(3)).expect("open");
     let due = lab.home.due(at(13));
     assert_eq!(told(&mut lab, due, at(13)), [Some(TTL)], "an expired one was silent for its whole TTL");
+}
+
+#[test]
+fn a_handoff_ends_a_hold_and_begins_another() {
+    let mut lab = Lab::new();
+    lab.open("ann", ME, at(0));
+    lab.open("bob", ME, at(0));
+    let Outcome::Held { claim, .. } = lab.acquire("ann", Duration::ZERO, at(0)) else { panic!("free") };
+    lab.acquire("bob", Duration::ZERO, at(0));
+    lab.home.renew("ann", at(3)).expect("open");
+    lab.home.renew("bob", at(4)).expect("open");
+    let by = Handoff::ByHolder { session: "ann".into() };
+    let handoff = Command::Transfer { name: "a".into(), token: claim.token(), to: None, by };
+    assert_eq!(told(&mut lab, vec![handoff], at(4)), [Some(at(3))]);
+    lab.home.renew("bob", at(6)).expect("open");
+    assert_eq!(told(&mut lab, close("bob"), at(7)), [Some(at(2))], "not the four seconds before the handoff");
 }
 
 #[test]

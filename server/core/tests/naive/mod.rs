@@ -49,6 +49,8 @@ struct Stake {
 pub struct Naive {
     /// Open sessions and their homes.
     sessions: BTreeMap<String, u64>,
+    /// How many attachments their clients have counted.
+    attachments: BTreeMap<String, u64>,
     /// The revisions that opened them: labels as well.
     opened: BTreeMap<String, u64>,
     /// In order of arrival.
@@ -61,17 +63,9 @@ pub struct Naive {
 impl Naive {
     pub fn decide(&mut self, command: &Command, accepted: bool) -> Kind {
         match command {
-            Command::OpenSession { session, home, .. } => {
-                self.sessions.insert(session.to_string(), home.0);
-                Kind::Open
-            }
-            Command::AttachSession { session, home } => match self.sessions.get_mut(&**session) {
-                Some(at) => {
-                    *at = home.0;
-                    Kind::Open
-                }
-                None => Kind::Rejected,
-            },
+            Command::OpenSession { session, home, attachment, .. } => self.attach(session, home.0, *attachment),
+            Command::AttachSession { session, .. } if !self.sessions.contains_key(&**session) => Kind::Rejected,
+            Command::AttachSession { session, home, attachment } => self.attach(session, home.0, *attachment),
             Command::CloseSession { session } => {
                 self.end_session(session);
                 Kind::Done
@@ -291,6 +285,16 @@ impl Naive {
         self.serve();
     }
 
+    fn attach(&mut self, session: &str, home: u64, attachment: u64) -> Kind {
+        let counted = self.attachments.entry(session.to_owned()).or_default();
+        if attachment > 0 && attachment < *counted {
+            return Kind::Rejected;
+        }
+        *counted = attachment.max(*counted);
+        self.sessions.insert(session.to_owned(), home);
+        Kind::Open
+    }
+
     fn end_session(&mut self, session: &str) {
         let Some(home) = self.sessions.get(session).copied() else { return };
         let own = |stake: &Stake| stake.session == session && !matches!(stake.stand, Stand::Lingering(_));
@@ -298,6 +302,7 @@ impl Naive {
             stake.stand = Stand::Lingering(home);
         }
         self.stakes.retain(|stake| !own(stake));
+        self.attachments.remove(session);
         self.sessions.remove(session);
         self.serve();
     }

@@ -20,6 +20,8 @@ pub(super) struct Round {
     namespace: Option<Text>,
     acquires: Vec<(Tag, Box<Acquiring>)>,
     commands: Vec<(Tag, Command)>,
+    /// Those for which there is no room.
+    shed: Vec<u64>,
     /// How many there may be.
     most: usize,
 }
@@ -60,7 +62,13 @@ impl Connection {
         id: u64,
         request: v1::AcquireRequest,
     ) -> Result<(), Problem> {
-        self.turn_to(round, bounds::namespace(&request.namespace)?).await?;
+        let name = bounds::namespace(&request.namespace)?;
+        self.turn_to(round, name).await?;
+        // Before anything is done for it: who has too much to do says so at little cost.
+        if self.namespaces.get(name).is_some_and(|namespace| namespace.is_full()) {
+            round.shed.push(id);
+            return Ok(());
+        }
         let acquiring = Box::new(self.api.acquiring(request, Via::Stream(self.id))?);
         let tag = self.tag(id);
         round.acquires.push((tag, acquiring));
@@ -113,7 +121,11 @@ impl Connection {
     /// # Errors
     /// If this server goes on no longer.
     pub(super) async fn submit(&mut self, round: Round) -> Result<(), Problem> {
-        let Round { namespace, acquires, mut commands, .. } = round;
+        let Round { namespace, acquires, mut commands, shed, .. } = round;
+        if !shed.is_empty() {
+            let overloaded = Problem::Refused(Refusal::Overloaded);
+            self.outbox.put(shed.into_iter().map(|id| refusal(id, &overloaded)).collect());
+        }
         let Some(namespace) = namespace.and_then(|name| self.namespaces.get(&*name)).cloned() else { return Ok(()) };
         if !acquires.is_empty() {
             let home = self.api.node()?.id();

@@ -19,6 +19,7 @@ use tenure_proto::v1;
 use tenure_proto::v1::answer::Kind as Answered;
 use tenure_proto::v1::command::Kind as Commanded;
 use tokio::sync::mpsc;
+use tokio::task::yield_now;
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
@@ -47,6 +48,9 @@ const COMMANDS: usize = 1_000;
 
 /// The most commands under way on one stream, waiting ones and watches included.
 const UNDER_WAY: usize = 10_000;
+
+/// After so many commands of one message others have their turn: renewals do not wait for all that is asked for at once.
+const TURN: usize = 64;
 
 /// How often is looked whether a command has been under way for too long.
 const LOOK: Duration = Duration::from_secs(1);
@@ -227,7 +231,10 @@ impl Connection {
         }
         self.received = Instant::now();
         let mut round = Round::of(request.commands.len());
-        for command in request.commands {
+        for (place, command) in request.commands.into_iter().enumerate() {
+            if place % TURN == TURN - 1 {
+                yield_now().await;
+            }
             self.command(command, &mut round).await?;
         }
         self.submit(round).await

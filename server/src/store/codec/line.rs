@@ -28,6 +28,8 @@ pub(super) struct Line<'a> {
     pub(super) priority: i32,
     pub(super) ttl_ms: Option<u64>,
     pub(super) disconnect_grace_ms: Option<u64>,
+    #[serde(default)]
+    pub(super) attachment: u64,
     #[serde(borrow, default, deserialize_with = "borrowed")]
     pub(super) mode: Option<Cow<'a, str>>,
     pub(super) permits: Option<u32>,

@@ -40,6 +40,7 @@ impl TryFrom<Line<'_>> for Recorded {
                 owner: text(line.owner, "owner")?,
                 metadata: labels(line.metadata),
                 home: ServerId(need(line.home, "home")?),
+                attachment: line.attachment,
             })),
             "session_attached" => Event::SessionAttached {
                 session: text(line.session, "session")?,
@@ -47,6 +48,7 @@ impl TryFrom<Line<'_>> for Recorded {
                 home: ServerId(need(line.home, "home")?),
                 ttl: Duration::from_millis(need(line.ttl_ms, "ttl_ms")?),
                 disconnect_grace: line.disconnect_grace_ms.map(Duration::from_millis),
+                attachment: line.attachment,
             },
             "session_ended" => Event::SessionEnded {
                 session: text(line.session, "session")?,

@@ -28,9 +28,10 @@ fn write_line(recorded: &Recorded, out: &mut String) {
             line.number("opened", revision.0);
             session_spec(&mut line, spec);
         }
-        Event::SessionAttached { session, opened, home, ttl, disconnect_grace } => {
+        Event::SessionAttached { session, opened, home, ttl, disconnect_grace, attachment } => {
             line.text("session", session).number("opened", opened.0).number("home", home.0);
             line.number("ttl_ms", millis(*ttl)).optional("disconnect_grace_ms", disconnect_grace.map(millis));
+            line.optional("attachment", told_of(*attachment));
         }
         Event::SessionEnded { session, opened, reason } => {
             line.text("session", session).number("opened", opened.0).text("reason", reason.as_str());
@@ -120,9 +121,15 @@ fn name(event: &Event) -> &'static str {
     }
 }
 
+/// A count of attachments, if there is one.
+fn told_of(attachment: u64) -> Option<u64> {
+    (attachment > 0).then_some(attachment)
+}
+
 fn session_spec(line: &mut Object<'_>, spec: &SessionSpec) {
     line.text("session", &spec.id).text("owner", &spec.owner).number("ttl_ms", millis(spec.ttl));
     line.optional("disconnect_grace_ms", spec.disconnect_grace.map(millis)).number("home", spec.home.0);
+    line.optional("attachment", told_of(spec.attachment));
     line.labels("metadata", &spec.metadata);
 }
 

@@ -11,7 +11,7 @@ use super::{int, number, optional, optional_int, text, unreadable};
 
 pub(in crate::store) static SESSIONS: Table = Table {
     name: "sessions",
-    columns: &["namespace", "opened", "id", "owner", "ttl_ms", "disconnect_grace_ms", "home", "metadata"],
+    columns: &["namespace", "opened", "id", "owner", "ttl_ms", "disconnect_grace_ms", "home", "attachment", "metadata"],
 };
 
 /// Rows of [`SESSIONS`]. `labels`: of each session, as JSON.
@@ -30,6 +30,7 @@ pub(in crate::store) fn session_cells<'a>(
             int(millis(spec.ttl)),
             optional_int(spec.disconnect_grace.map(millis)),
             int(spec.home.0),
+            int(spec.attachment),
             Arg::Text(labels),
         ]);
     }
@@ -44,7 +45,8 @@ pub(in crate::store) fn session(row: &Row<'_>) -> Result<Session, Failure> {
         ttl: Duration::from_millis(number(row, 3)?),
         disconnect_grace: optional(row, 4)?.map(Duration::from_millis),
         home: ServerId(number(row, 5)?),
-        metadata: decode_metadata(row.text(6)?).map_err(unreadable)?,
+        attachment: number(row, 6)?,
+        metadata: decode_metadata(row.text(7)?).map_err(unreadable)?,
     };
     Ok(Session { spec, opened: Revision(number(row, 0)?), claims: Default::default() })
 }

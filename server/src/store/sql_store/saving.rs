@@ -58,8 +58,9 @@ pub(super) async fn change_rows(
     }
 
     // Last, since appends wait for the head from here to the commit.
-    let (from, to, namespace) = (int(changes.from.0), int(changes.to.0), Arg::Text(namespace));
-    Ok(connection.execute(sql.advance_rows, &[to, namespace, from, namespace, to]).await? == 1)
+    let (from, to, lost) = (int(changes.from.0), int(changes.to.0), int(changes.lost.0));
+    let namespace = Arg::Text(namespace);
+    Ok(connection.execute(sql.advance_rows, &[to, lost, namespace, from, namespace, to]).await? == 1)
 }
 
 /// Deletes rows by their keys.

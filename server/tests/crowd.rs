@@ -1,0 +1,41 @@
+//! A server with more to decide than goes into one batch.
+
+mod lab;
+
+use std::time::Duration;
+
+use lab::{Server, settle, within};
+use tenure_core::Command;
+use tenure_server::store::MemoryDatabase;
+
+/// Some batches full.
+const CROWD: usize = 12_000;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_comes_does_not_wait_for_all_who_want_something_new() {
+    let database = MemoryDatabase::new();
+    let (server, other) = (Server::start(&database).await, Server::start(&database).await);
+    other.hold("ann", "a").await;
+    let hold = database.hold_appends();
+    let mut crowd = Vec::new();
+    for number in 0..CROWD {
+        let (namespace, acquire) = (server.namespace().await, server.acquire("bob", &format!("n{number}")));
+        crowd.push(tokio::spawn(async move { namespace.decide(acquire).await }));
+    }
+    settle().await;
+    let namespace = server.namespace().await;
+    let attach = Command::AttachSession { session: "ann".into(), home: server.node.id(), attachment: 0 };
+    let attached = tokio::spawn(async move { namespace.decide(attach).await });
+    settle().await;
+    drop(hold);
+    let attached = within(PATIENCE, attached).await.expect("ran").expect("open").revision;
+    let mut later = 0;
+    for asked in crowd {
+        let decided = within(PATIENCE, asked).await.expect("ran").expect("free");
+        later += usize::from(decided.revision > attached);
+        decided.attendance.into_iter().for_each(tenure_server::sequencer::Attendance::satisfied);
+    }
+    assert!(later > CROWD / 4, "only {later} of {CROWD} were decided after it");
+}
