@@ -6,7 +6,8 @@ use std::io::{Read, Write};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::time::Duration;
 
-use crate::checker::Violation;
+use tenure_checker::Violation;
+
 use crate::run::{self, Report};
 
 /// A seed that takes longer hangs.
@@ -64,7 +65,7 @@ impl Running {
             0 => {
                 // SAFETY: only this process is told.
                 unsafe { libc::alarm(u32::try_from(LIMIT.as_secs()).unwrap_or(u32::MAX)) };
-                let report = run::run(seed);
+                let report = run::run(seed, false);
                 let written = File::from(tells).write_all(write(&report).as_bytes());
                 // SAFETY: nothing is left to be done.
                 unsafe { libc::_exit(i32::from(written.is_err())) }

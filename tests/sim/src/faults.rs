@@ -4,31 +4,35 @@ use std::time::Duration;
 
 use rand::RngExt;
 
+use crate::base::DATABASE;
 use crate::host::HostId;
 use crate::run::Cast;
-use crate::world::{DATABASE, World};
+use crate::world::World;
 
-/// The longest time that a fault lasts.
-const LONGEST: Duration = Duration::from_secs(6);
+/// The longest time that a fault lasts, as a share of the busy time.
+pub const LONGEST: f64 = 0.5;
 
-/// Begins with faults; they end, and none begins after `until`.
-pub fn begin(world: &mut World, cast: &Cast, until: Duration) {
-    let pause = Duration::from_millis(world.rng.random_range(100..4_000));
+/// Begins with faults; they end, and none begins after the busy time.
+pub fn begin(world: &mut World, cast: &Cast) {
+    let pause = cast.busy.mul_f64(world.rng.random_range(0.01..0.33));
     let cast = cast.clone();
     world.after(pause, move |world| {
-        if world.now() < until {
+        if world.now() < cast.busy {
             one(world, &cast);
-            begin(world, &cast, until);
+            begin(world, &cast);
         }
     });
 }
 
 fn one(world: &mut World, cast: &Cast) {
-    let lasts = Duration::from_millis(world.rng.random_range(10..LONGEST.as_millis() as u64));
+    let lasts = cast.busy.mul_f64(world.rng.random_range(0.001..LONGEST));
     let server = cast.servers[world.rng.random_range(0..cast.servers.len())];
     let client = cast.clients[world.rng.random_range(0..cast.clients.len())];
     let any: HostId = if world.rng.random() { server } else { client };
-    match world.rng.random_range(0..15) {
+    let kind = world.rng.random_range(0..17);
+    let now = world.now();
+    world.faults.push((now, format!("fault {kind}: server {server}, client {client}, any {any}, for {lasts:?}")));
+    match kind {
         0 => {
             let with_machine = world.rng.random();
             if world.host(server).is_up() {
@@ -77,28 +81,37 @@ fn one(world: &mut World, cast: &Cast) {
             }
         }
         9 => {
-            world.weather.is_down = true;
-            world.after(lasts, |world| world.weather.is_down = false);
+            world.base.weather.is_down = true;
+            world.after(lasts, |world| world.base.weather.is_down = false);
         }
         10 => {
-            world.weather.slow = lasts / 4;
-            world.after(lasts, |world| world.weather.slow = Duration::ZERO);
+            world.base.weather.slow = lasts / 4;
+            world.after(lasts, |world| world.base.weather.slow = Duration::ZERO);
         }
         11 => {
-            world.weather.loses_answers = world.rng.random_range(1..10);
-            world.after(lasts, |world| world.weather.loses_answers = 0);
+            world.base.weather.loses_answers = world.rng.random_range(1..10);
+            world.after(lasts, |world| world.base.weather.loses_answers = 0);
         }
         12 => {
-            world.weather.is_late = world.rng.random_range(1..10);
-            world.after(lasts, |world| world.weather.is_late = 0);
+            world.base.weather.is_late = world.rng.random_range(1..10);
+            world.after(lasts, |world| world.base.weather.is_late = 0);
         }
         13 => {
             world.network.slow = lasts / 8;
             world.after(lasts, |world| world.network.slow = Duration::ZERO);
         }
+        14 | 15 => {
+            // As a rule what the others have is all there; a copy that is behind lacks the last ones.
+            let lost = if world.rng.random() { 0 } else { world.rng.random_range(1..20) };
+            world.base.weather.is_down = true;
+            world.after(lasts / 4, move |world| {
+                world.fail_over(lost);
+                world.base.weather.is_down = false;
+            });
+        }
         _ => {
             let wall = Duration::from_secs(1_800_000_000 + world.rng.random_range(0..7_200));
-            if world.rng.random() { world.set_database_wall(wall) } else { world.set_wall(any, wall) }
+            if world.rng.random() { world.base.wall = wall } else { world.set_wall(any, wall) }
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use tenure_sim::defect::{self, Defect};
-use tenure_sim::{campaign, machine};
+use tenure_sim::{campaign, machine, run};
 
 /// Runs seeds of the simulation, and tells which of them break a promise.
 #[derive(Debug, Parser)]
@@ -28,6 +28,9 @@ struct Arguments {
     /// Tell of each seed
     #[arg(long)]
     verbose: bool,
+    /// Tell all that happens in the first seed, and end
+    #[arg(long)]
+    story: bool,
 }
 
 fn main() -> ExitCode {
@@ -35,6 +38,11 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     if let Some(defect) = arguments.defect {
         defect.bring();
+    }
+    if arguments.story {
+        let report = run::run(arguments.first_seed, true);
+        report.violations.iter().for_each(|violation| println!("{violation}"));
+        return if report.violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
     let jobs = arguments.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let began = Instant::now();

@@ -12,7 +12,7 @@ use crate::host::HostId;
 use crate::mail::Deed;
 
 /// Nothing arrives earlier than this after it was sent: so far the world can let each host run by itself.
-pub const LEAST: Duration = Duration::from_millis(5);
+pub const LEAST: Duration = Duration::from_millis(10);
 
 /// A connection that hears nothing for so long is given up by both sides.
 pub const PATIENCE: Duration = Duration::from_secs(3);

@@ -1,25 +1,28 @@
 //! One run: a cast of servers and clients, faults for a while, peace, and the check of what happened.
 
+use std::mem::take;
 use std::time::Duration;
 
 use rand::RngExt;
+use tenure_checker::{Diary, Past, Violation, check};
 
-use crate::checker::{self, Violation};
-use crate::faults;
-use crate::history::Diary;
+use crate::client::{self, Given};
 use crate::host::{HostId, Pace};
 use crate::machine;
-use crate::program::{self, Task};
 use crate::world::World;
+use crate::{faults, server, story};
 
-/// For how long clients begin something, and faults happen.
-const BUSY: Duration = Duration::from_secs(12);
+/// For how long clients begin something, and faults happen: in one of [`LONG_ONES`] runs ...
+const LONG: Duration = Duration::from_secs(12);
 
-/// For how long there is peace after that: all that is held ends within.
-const PEACE: Duration = Duration::from_secs(18);
+/// ... and in the others, of which there can be more in the same time.
+const SHORT: Duration = Duration::from_secs(3);
 
-/// How many locks there are.
-const LOCKS: u32 = 5;
+/// One of so many runs is long.
+const LONG_ONES: u64 = 4;
+
+/// For how long there is peace after the last fault: all that is held ends within.
+const PEACE: Duration = Duration::from_secs(12);
 
 /// Who takes part.
 #[derive(Clone)]
@@ -30,6 +33,8 @@ pub struct Cast {
     pub clients: Vec<HostId>,
     diary: Diary,
     seed: u64,
+    /// For how long clients begin something, and faults happen.
+    pub busy: Duration,
 }
 
 impl Cast {
@@ -40,20 +45,19 @@ impl Cast {
 
     /// Starts a server.
     pub fn start_server(&self, world: &mut World, host: HostId) {
-        let hinted = world.way_to_database(host);
-        world.start(host, move |here| program::server(here, hinted));
+        let hinted = world.base.way(host);
+        world.start(host, move |here| server::run(here, hinted));
     }
 
     /// Starts a client.
     pub fn start_client(&self, world: &mut World, host: HostId) {
-        let task = Task {
+        let given = Given {
             servers: self.servers.clone(),
             diary: self.diary.clone(),
             seed: self.seed.wrapping_add(host as u64),
-            until: BUSY,
-            locks: LOCKS,
+            until: self.busy,
         };
-        world.start(host, move |here| program::client(here, task));
+        world.start(host, move |here| client::run(here, given));
     }
 }
 
@@ -72,14 +76,14 @@ pub struct Report {
     pub violations: Vec<Violation>,
 }
 
-/// Runs a seed, in a thread of its own.
+/// Runs a seed, in a thread of its own, and tells what happened if that is wished.
 #[must_use]
-pub fn run(seed: u64) -> Report {
-    let thread = std::thread::Builder::new().stack_size(8 * 1024 * 1024).spawn(move || alone(seed));
+pub fn run(seed: u64, tells: bool) -> Report {
+    let thread = std::thread::Builder::new().stack_size(8 * 1024 * 1024).spawn(move || alone(seed, tells));
     thread.expect("a thread").join().expect("no panic")
 }
 
-fn alone(seed: u64) -> Report {
+fn alone(seed: u64, tells: bool) -> Report {
     machine::seed(seed);
     let mut world = World::new(seed);
     let hosts = |world: &mut World, count: usize| -> Vec<HostId> {
@@ -97,6 +101,7 @@ fn alone(seed: u64) -> Report {
         clients: hosts(&mut world, clients),
         diary: Diary::default(),
         seed,
+        busy: if seed.is_multiple_of(LONG_ONES) { LONG } else { SHORT },
     };
     for server in &cast.servers {
         cast.start_server(&mut world, *server);
@@ -104,13 +109,16 @@ fn alone(seed: u64) -> Report {
     for client in &cast.clients {
         cast.start_client(&mut world, *client);
     }
-    faults::begin(&mut world, &cast, BUSY);
-    world.run_until(BUSY + PEACE);
+    faults::begin(&mut world, &cast);
+    world.run_until(cast.busy + cast.busy.mul_f64(faults::LONGEST) + PEACE);
     let history = cast.diary.take();
-    let log = world.database.log("default");
-    let acquired =
-        history.calls.iter().filter(|call| matches!(call.outcome, crate::history::Outcome::Acquired(_))).count() as u64;
-    let mut violations = checker::check(&history, &world.commits, &log);
+    let acquired = history.acquired().count() as u64;
+    let base = &mut world.base;
+    let past = Past { log: base.log(), commits: take(&mut base.commits), losses: take(&mut base.losses) };
+    let mut violations = check(&history, &past);
+    if tells {
+        story::tell(&history, &past, &take(&mut world.faults)).iter().for_each(|line| println!("{line}"));
+    }
     violations.extend(machine::panics().into_iter().map(|seen| Violation { rule: "nothing panics".into(), seen }));
     for host in cast.all() {
         world.kill(host, true);

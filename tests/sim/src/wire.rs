@@ -20,7 +20,7 @@ use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use tonic::Status;
 use tonic::body::Body;
-use tower::Service;
+use tower::{Service, service_fn};
 
 use crate::host::{Here, HostId};
 use crate::mail::{Sent, Way};
@@ -75,7 +75,7 @@ impl client::Connector for Dialler {
         let (here, address) = (self.0.clone(), server.authority().map(ToString::to_string).unwrap_or_default());
         async move {
             let cable = here.dial(&address).await?;
-            Ok(client::Wire::new(Calls { here, cable }))
+            Ok(client::Wire::new(service_fn(move |request| call(here.clone(), cable.clone(), request))))
         }
         .boxed()
     }
@@ -83,84 +83,55 @@ impl client::Connector for Dialler {
 
 impl peers::Connector for Dialler {
     fn connect(&self, address: &str) -> Result<peers::Wire, String> {
-        let lazy = Lazy { here: self.0.clone(), address: address.to_owned(), cable: Arc::default() };
-        Ok(peers::Wire::new(lazy))
+        let line = Line { here: self.0.clone(), address: address.to_owned(), cable: Arc::default() };
+        Ok(peers::Wire::new(service_fn(move |request| line.clone().call(request))))
     }
 }
 
-/// Calls over a connection that is made when it is needed.
+/// A connection that is made when it is needed.
 #[derive(Clone)]
-struct Lazy {
+struct Line {
     here: Here,
     address: String,
     cable: Arc<tokio::sync::Mutex<Option<Arc<Cable>>>>,
 }
 
-impl Service<Request<Body>> for Lazy {
-    type Response = Response<Body>;
-    type Error = Status;
-    type Future = BoxFuture<'static, Result<Response<Body>, Status>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Status>> {
-        Poll::Ready(Ok(()))
+impl Line {
+    async fn call(self, request: Request<Body>) -> Result<Response<Body>, Status> {
+        let cable = {
+            let mut cable = self.cable.lock().await;
+            match cable.as_ref().filter(|cable| !cable.broken(Side::Caller).is_cancelled()) {
+                Some(cable) => cable.clone(),
+                None => cable.insert(self.here.dial(&self.address).await.map_err(Status::unavailable)?).clone(),
+            }
+        };
+        call(self.here, cable, request).await
     }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let Self { here, address, cable } = self.clone();
-        async move {
-            let cable = {
-                let mut cable = cable.lock().await;
-                match cable.as_ref().filter(|cable| !cable.broken(Side::Caller).is_cancelled()) {
-                    Some(cable) => cable.clone(),
-                    None => cable.insert(here.dial(&address).await.map_err(Status::unavailable)?).clone(),
-                }
-            };
-            Calls { here, cable }.call(request).await
-        }
-        .boxed()
-    }
-}
-
-/// Calls over a connection.
-#[derive(Clone)]
-struct Calls {
-    here: Here,
-    cable: Arc<Cable>,
 }
 
 type Parts = Result<Frame<Bytes>, Status>;
 
-impl Service<Request<Body>> for Calls {
-    type Response = Response<Body>;
-    type Error = Status;
-    type Future = BoxFuture<'static, Result<Response<Body>, Status>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Status>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let Self { here, cable } = self.clone();
-        let (parts, body) = request.into_parts();
-        let (asks, asked) = unbounded();
-        let (answers, answered) = unbounded();
-        let (head, has_head) = oneshot::channel();
-        let handler = Handler::default();
-        let call = Called { cable: cable.clone(), parts, asked, head, answers, handler: handler.clone() };
-        here.send(Way::Cable(cable.clone(), Side::Caller), move |world| world.serve(call));
-        tokio::spawn(pump(here.clone(), cable.clone(), Side::Caller, body, asks));
-        let broken = cable.broken(Side::Caller).clone();
-        let cancelling = Cancelling { here, cable, handler };
-        async move {
-            let answer = tokio::select! {
-                head = has_head => head.map_err(|_| Status::unavailable("the call was cut off"))?,
-                () = broken.cancelled() => return Err(Status::unavailable("the connection broke")),
-            };
-            Ok(answer.map(|()| {
-                Body::new(Answering { answered, broken: broken.cancelled_owned().boxed(), _cancelling: cancelling })
-            }))
-        }
-        .boxed()
+/// Calls over a connection: the request is sent at once, whenever the answer is waited for.
+fn call(
+    here: Here,
+    cable: Arc<Cable>,
+    request: Request<Body>,
+) -> impl Future<Output = Result<Response<Body>, Status>> + Send {
+    let (parts, body) = request.into_parts();
+    let (asks, asked) = unbounded();
+    let (answers, answered) = unbounded();
+    let (head, has_head) = oneshot::channel();
+    let handler = Handler::default();
+    let called = Called { cable: cable.clone(), parts, asked, head, answers, handler: handler.clone() };
+    here.send(Way::Cable(cable.clone(), Side::Caller), move |world| world.serve(called));
+    tokio::spawn(pump(here.clone(), cable.clone(), Side::Caller, body, asks));
+    let cancelling = Cancelling { here, cable: cable.clone(), handler };
+    async move {
+        let answer = tokio::select! {
+            head = has_head => head.map_err(|_| Status::unavailable("the call was cut off"))?,
+            () = cable.broken(Side::Caller).cancelled() => return Err(Status::unavailable("the connection broke")),
+        };
+        Ok(answer.map(|()| Arriving::body(answered, &cable, Side::Caller, Some(cancelling))))
     }
 }
 
@@ -186,7 +157,7 @@ impl Called {
         let Self { cable, parts, asked, head, answers, handler } = self;
         let broken = cable.broken(Side::Called).clone();
         let carried_out = async move {
-            let body = Body::new(Asked { asked, broken: cable.broken(Side::Called).clone().cancelled_owned().boxed() });
+            let body = Arriving::body(asked, &cable, Side::Called, None);
             let Ok(answer) = routes.call(Request::from_parts(parts, body)).await;
             let (parts, body) = answer.into_parts();
             let told = Response::from_parts(parts, ());
@@ -248,48 +219,33 @@ impl Drop for Cancelling {
     }
 }
 
-type Broken = BoxFuture<'static, ()>;
-
-/// What a caller sends.
-struct Asked {
-    asked: UnboundedReceiver<Parts>,
-    broken: Broken,
+/// A body as it arrives, until the connection breaks.
+struct Arriving {
+    parts: UnboundedReceiver<Parts>,
+    broken: BoxFuture<'static, ()>,
+    /// What is dropped when nobody waits for the rest any more.
+    _cancelling: Option<Cancelling>,
 }
 
-/// What a caller is answered.
-struct Answering {
-    answered: UnboundedReceiver<Parts>,
-    broken: Broken,
-    _cancelling: Cancelling,
-}
-
-fn poll_part(
-    parts: &mut UnboundedReceiver<Parts>,
-    broken: &mut Broken,
-    context: &mut Context<'_>,
-) -> Poll<Option<Parts>> {
-    match parts.poll_next_unpin(context) {
-        Poll::Ready(part) => Poll::Ready(part),
-        Poll::Pending => broken.poll_unpin(context).map(|()| Some(Err(Status::unavailable("the connection broke")))),
+impl Arriving {
+    /// At this side of a connection.
+    fn body(parts: UnboundedReceiver<Parts>, cable: &Cable, side: Side, cancelling: Option<Cancelling>) -> Body {
+        let broken = cable.broken(side).clone().cancelled_owned().boxed();
+        Body::new(Self { parts, broken, _cancelling: cancelling })
     }
 }
 
-impl http_body::Body for Asked {
+impl http_body::Body for Arriving {
     type Data = Bytes;
     type Error = Status;
 
     fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Parts>> {
-        let Self { asked, broken } = &mut *self;
-        poll_part(asked, broken, context)
-    }
-}
-
-impl http_body::Body for Answering {
-    type Data = Bytes;
-    type Error = Status;
-
-    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Parts>> {
-        let Self { answered, broken, .. } = &mut *self;
-        poll_part(answered, broken, context)
+        let Self { parts, broken, .. } = &mut *self;
+        match parts.poll_next_unpin(context) {
+            Poll::Ready(part) => Poll::Ready(part),
+            Poll::Pending => {
+                broken.poll_unpin(context).map(|()| Some(Err(Status::unavailable("the connection broke"))))
+            }
+        }
     }
 }

@@ -10,12 +10,9 @@ use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use tenure_server::store::{Batch, MemoryDatabase, MemoryStore, Store, StoreError};
-use tokio::runtime::{Builder, Runtime};
-use tokio::sync::{Notify, oneshot};
 use tonic::service::Routes;
 
-use crate::database::Asked;
+use crate::base::{Base, DATABASE};
 use crate::host::{Here, Host, HostId, Pace};
 use crate::mail::{Deed, Mail, Sent, Way};
 use crate::network::{Cable, Fate, LEAST, Network, PATIENCE, Side};
@@ -59,28 +56,6 @@ struct Serving {
     routes: Routes,
 }
 
-/// A committed batch.
-#[derive(Clone, Debug)]
-pub struct Commit {
-    /// When.
-    pub at: Duration,
-    /// What.
-    pub batch: Arc<Batch>,
-}
-
-/// How the database is at the moment.
-#[derive(Debug, Default)]
-pub struct Weather {
-    /// It takes no connections.
-    pub is_down: bool,
-    /// By how much all takes longer.
-    pub slow: Duration,
-    /// One answer of so many is lost; 0: none.
-    pub loses_answers: u32,
-    /// One request of so many is late by up to some seconds; 0: none.
-    pub is_late: u32,
-}
-
 /// The world.
 pub struct World {
     now: Duration,
@@ -96,14 +71,9 @@ pub struct World {
     pub network: Network,
     serving: BTreeMap<HostId, Serving>,
     /// The database.
-    pub database: MemoryDatabase,
-    ways: BTreeMap<HostId, (Arc<MemoryStore>, Arc<Notify>)>,
-    database_runtime: Runtime,
-    database_wall: Duration,
-    /// How the database is.
-    pub weather: Weather,
-    /// All that was committed, in order.
-    pub commits: Vec<Commit>,
+    pub base: Base,
+    /// What went wrong by intent, and when.
+    pub faults: Vec<(Duration, String)>,
     /// How many events there were.
     pub steps: u64,
     /// What all of them come to: two runs that are the same have the same.
@@ -114,8 +84,6 @@ impl World {
     /// An empty world.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        let database_runtime =
-            Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
         let mut world = Self {
             now: Duration::ZERO,
             order: 0,
@@ -126,12 +94,8 @@ impl World {
             rng: StdRng::seed_from_u64(seed),
             network: Network::default(),
             serving: BTreeMap::new(),
-            database: MemoryDatabase::new(),
-            ways: BTreeMap::new(),
-            database_runtime,
-            database_wall: Duration::from_secs(1_800_000_000),
-            weather: Weather::default(),
-            commits: Vec::new(),
+            base: Base::default(),
+            faults: Vec::new(),
             steps: 0,
             trace: seed,
         };
@@ -198,21 +162,9 @@ impl World {
         self.hosts[id].set_wall(wall);
     }
 
-    /// The database's wall clock is set: what it shows at the beginning of the world.
-    pub fn set_database_wall(&mut self, wall: Duration) {
-        self.database_wall = wall;
-    }
-
     /// From now on these serve calls at a host.
     pub fn serve_at(&mut self, here: Here, routes: Routes) {
         self.serving.insert(here.host, Serving { here, routes });
-    }
-
-    /// A host's way to the database, and what tells it of appends.
-    pub fn way_to_database(&mut self, host: HostId) -> Arc<Notify> {
-        let hinted = Arc::new(Notify::new());
-        self.ways.insert(host, (self.database.server(), hinted.clone()));
-        hinted
     }
 
     /// Does something later.
@@ -221,7 +173,7 @@ impl World {
         self.add(at, None, Box::new(deed));
     }
 
-    fn add(&mut self, at: Duration, place: Option<(HostId, u64)>, deed: Deed) {
+    pub(crate) fn add(&mut self, at: Duration, place: Option<(HostId, u64)>, deed: Deed) {
         self.order += 1;
         self.events.push(Reverse(Event { at, order: self.order, place, deed }));
     }
@@ -280,8 +232,8 @@ impl World {
                 }
                 Way::Database => {
                     let mut delay = LEAST + Duration::from_micros(self.rng.random_range(0..3_000));
-                    delay += self.weather.slow.mul_f64(self.rng.random());
-                    if self.weather.is_late > 0 && self.rng.random_range(0..self.weather.is_late) == 0 {
+                    delay += self.base.weather.slow.mul_f64(self.rng.random());
+                    if self.base.weather.is_late > 0 && self.rng.random_range(0..self.base.weather.is_late) == 0 {
                         delay += Duration::from_millis(self.rng.random_range(0..5_000));
                     }
                     if !self.network.is_cut(from, DATABASE) {
@@ -355,70 +307,4 @@ impl World {
         }
         self.after(PROBE, Self::probe);
     }
-
-    /// Asks the database, and sends back what it says.
-    pub fn ask_database<T: Send + 'static>(
-        &mut self,
-        host: HostId,
-        run: u64,
-        asked: Asked<T>,
-        reply: oneshot::Sender<Result<T, StoreError>>,
-    ) {
-        let answer = match self.ways.get(&host) {
-            _ if self.weather.is_down => Err(StoreError::Unavailable("connection refused".to_owned())),
-            Some((store, _)) => {
-                let clock = i64::try_from((self.database_wall + self.now).as_millis()).unwrap_or(i64::MAX);
-                self.database.set_clock_ms(clock);
-                self.database_runtime.block_on(asked(store.clone()))
-            }
-            None => return,
-        };
-        let lost = self.weather.loses_answers > 0 && self.rng.random_range(0..self.weather.loses_answers) == 0;
-        if lost || self.network.is_cut(DATABASE, host) {
-            return;
-        }
-        let delay = LEAST + Duration::from_micros(self.rng.random_range(0..3_000));
-        let at = self.now + delay;
-        self.add(at, Some((host, run)), Box::new(move |_| drop(reply.send(answer))));
-    }
-
-    /// Appends a batch, and tells the others.
-    pub fn append(
-        &mut self,
-        host: HostId,
-        run: u64,
-        batch: Batch,
-        notify: bool,
-        reply: oneshot::Sender<Result<(), StoreError>>,
-    ) {
-        let before = self.database.revision(&batch.namespace);
-        let appended = Arc::new(batch);
-        let batch = appended.clone();
-        let asked: Asked<()> = Box::new(move |store| Box::pin(async move { store.append(&batch, notify).await }));
-        self.ask_database(host, run, asked, reply);
-        if self.database.revision(&appended.namespace) == before {
-            return;
-        }
-        let commit = Commit { at: self.now, batch: appended };
-        self.trace ^= commit.batch.revision().0.wrapping_mul(0xff51_afd7_ed55_8ccd);
-        self.commits.push(commit);
-        if notify {
-            let others: Vec<_> = self
-                .ways
-                .iter()
-                .filter(|(other, _)| **other != host)
-                .map(|(other, (_, hinted))| (*other, hinted.clone()))
-                .collect();
-            for (other, hinted) in others {
-                if self.network.is_cut(DATABASE, other) {
-                    continue;
-                }
-                let (at, run) = (self.now + self.network.delay(&mut self.rng), self.hosts[other].run);
-                self.add(at, Some((other, run)), Box::new(move |_| hinted.notify_one()));
-            }
-        }
-    }
 }
-
-/// The number by which links to the database are cut.
-pub const DATABASE: HostId = HostId::MAX;

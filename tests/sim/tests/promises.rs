@@ -1,9 +1,14 @@
-//! The short form of the simulation: no seed breaks a promise.
+//! The short form of the simulation: no seed breaks a promise, and what is wrong by intent is found.
 
 use std::process::{Command, Output};
 
+use tenure_sim::defect;
+
 /// How many seeds must be clean.
 const CLEAN: u32 = 200;
+
+/// How many seeds are searched for a deliberate defect.
+const SEARCHED: &str = "2000";
 
 fn sim(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tenure-sim")).args(arguments).output().expect("a simulation")
@@ -30,4 +35,50 @@ fn a_seed_is_always_the_same() {
     let alone = traces("1");
     assert_eq!(alone.len(), 12);
     assert_eq!(alone, traces("4"));
+}
+
+/// Each deliberate defect, and a seed by which it was found: whatever else changes, one of the next ones will do.
+const DEFECTS: [(&str, u32); 30] = [
+    ("GrantBesideHolder", 3),
+    ("SharedBesideHolder", 1),
+    ("OnePermitTooMany", 1),
+    ("TokenFromPlace", 4),
+    ("LastComesFirst", 1),
+    ("WaiterOutlivesSession", 5),
+    ("HolderOutlivesSession", 2),
+    ("RenewalForgotten", 2),
+    ("RenewalUnchecked", 9),
+    ("NoFreshTtl", 38),
+    ("LeaseIgnored", 3932),
+    ("PublishedEarly", 2),
+    ("UnknownIsCommitted", 2),
+    ("ConflictIsCommitted", 1),
+    ("UnknownIsRefused", 85),
+    ("RefusedIsCommitted", 1),
+    ("PollSkips", 3),
+    ("WatchSkips", 13),
+    ("ImpatientWithOthers", 196),
+    ("GraceCutShort", 699),
+    ("NoFreshTtlAfterLoss", 5638),
+    ("DueForEver", 21),
+    ("LoadsOnce", 679),
+    ("OldTokenAfterLoss", 260),
+    ("ReleaseOfAnyHold", 1),
+    ("ValidFromReceipt", 834),
+    ("ValidTooLong", 6),
+    ("GraceForgotten", 58),
+    ("WatchResumesTooFar", 13),
+    ("ReleasedEarly", 2),
+];
+
+/// The simulation would notice.
+#[test]
+fn every_defect_is_found() {
+    let known: Vec<String> = defect::Defect::all().map(|defect| defect.to_string()).collect();
+    assert!(known.iter().all(|name| DEFECTS.iter().any(|(defect, _)| defect == name)), "{known:?}");
+    for (defect, seed) in DEFECTS {
+        let seed = seed.to_string();
+        let output = sim(&["--defect", defect, "--first-only", "--seeds", SEARCHED, "--first-seed", &seed]);
+        assert_eq!(output.status.code(), Some(1), "{defect} was not found from seed {seed} on");
+    }
 }

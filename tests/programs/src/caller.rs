@@ -5,16 +5,14 @@ use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use tenure_client::transport::{Connector, Wire};
+use tenure_checker::{Entry, Renewal};
+use tenure_client::transport::Wire;
 use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::session_service_client::SessionServiceClient;
 use tenure_proto::v1::{AcquireRequest, ReleaseRequest, RenewRequest};
 use tokio::time::{sleep, timeout};
 
-use crate::history::Renewal;
-use crate::host::{Here, HostId};
-use crate::program::Task;
-use crate::wire::{Dialler, address};
+use crate::Task;
 
 /// How long an answer is waited for.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -26,18 +24,18 @@ const REFUSED: &str = "the database cannot be reached";
 const NAME: &str = "plain/lock";
 
 /// Runs until the task's time is over.
-pub async fn run(here: Here, task: Task, mut rng: StdRng) {
+pub async fn run(task: Task, mut rng: StdRng) {
     let mut count = 0;
-    while here.time.now() < task.until {
+    while task.place.is_time() {
         count += 1;
-        let session = format!("caller-{}-{}-{count}", here.host, here.run);
+        let session = format!("caller-{}-{count}", task.name);
         let ttl = Duration::from_millis(rng.random_range(400..2_000));
-        let favourite = task.servers[rng.random_range(0..task.servers.len())];
-        let mut caller = Caller { here: here.clone(), task: task.clone(), rng: StdRng::from_rng(&mut rng), favourite };
+        let favourite = task.draw_server(&mut rng);
+        let mut caller = Caller { task: &task, rng: StdRng::from_rng(&mut rng), favourite };
         let token = caller.acquire(&session, ttl).await;
         loop {
             sleep(ttl.mul_f64(rng.random_range(0.1..1.3))).await;
-            if here.time.now() >= task.until || !caller.renew(&session).await {
+            if !task.place.is_time() || !caller.renew(&session).await {
                 break;
             }
         }
@@ -51,20 +49,18 @@ pub async fn run(here: Here, task: Task, mut rng: StdRng) {
 }
 
 /// One that calls for a session.
-struct Caller {
-    here: Here,
-    task: Task,
+struct Caller<'a> {
+    task: &'a Task,
     rng: StdRng,
     /// The server that it calls as a rule.
-    favourite: HostId,
+    favourite: &'a str,
 }
 
-impl Caller {
+impl Caller<'_> {
     async fn wire(&mut self) -> Option<Wire> {
-        let any = self.task.servers[self.rng.random_range(0..self.task.servers.len())];
+        let any = self.task.draw_server(&mut self.rng);
         let server = if self.rng.random_range(0..5) == 0 { any } else { self.favourite };
-        let uri = format!("http://{}", address(server)).parse().ok()?;
-        Dialler(self.here.clone()).connect(&uri).await.ok()
+        self.task.connector.connect(&server.parse().ok()?).await.ok()
     }
 
     /// Takes the lock, in a session of its own, if it is free. The token.
@@ -84,7 +80,7 @@ impl Caller {
             Ok(Err(status)) => {
                 // Who waits may be refused after having joined the queue.
                 if !waits && status.message().starts_with(REFUSED) {
-                    self.task.diary.write(|history| history.refused.push(session.to_owned()));
+                    self.task.place.write(Entry::Refused(session.to_owned()));
                 }
                 None
             }
@@ -95,13 +91,12 @@ impl Caller {
     /// Whether it may be renewed again.
     async fn renew(&mut self, session: &str) -> bool {
         let Some(wire) = self.wire().await else { return true };
-        let start = self.here.time.now();
+        let start = self.task.place.now();
         let request = RenewRequest { session_id: session.to_owned(), ..RenewRequest::default() };
         match timeout(PATIENCE, SessionServiceClient::new(wire).renew(request)).await {
             Ok(Ok(answer)) => {
                 let ttl = answer.into_inner().ttl.and_then(|ttl| ttl.try_into().ok()).unwrap_or_default();
-                let renewal = Renewal { session: session.to_owned(), start, ttl };
-                self.task.diary.write(|history| history.renewals.push(renewal));
+                self.task.place.write(Entry::Renewal(Renewal { session: session.to_owned(), start, ttl }));
                 true
             }
             Ok(Err(status)) => status.code() == tonic::Code::Unavailable,

@@ -1,0 +1,100 @@
+//! Groups: who leads, and what is assigned.
+
+use std::collections::BTreeMap;
+
+use tenure_core::{Assignments, Basis, Event, GroupChange, Lead, Revision};
+
+use crate::Found;
+use crate::history::History;
+use crate::past::Past;
+
+/// A group, as the log tells.
+#[derive(Default)]
+struct Group {
+    members: Vec<Revision>,
+    lead: Option<Lead>,
+    membership: Revision,
+    config: Revision,
+}
+
+impl Group {
+    /// The database has lost history: others may have led in what is gone, with higher tokens.
+    fn lose(&mut self, revision: Revision) {
+        self.lead = self.lead.map(|lead| Lead { token: revision, ..lead });
+    }
+
+    fn basis(&self) -> Basis {
+        Basis { membership: self.membership, config: self.config }
+    }
+}
+
+/// The member that has been there longest leads, with a token that rises, and only it assigns, to all that are there.
+pub(crate) fn are_led_by_the_first(past: &Past, found: &mut Found) {
+    let mut groups: BTreeMap<Revision, Group> = BTreeMap::new();
+    let mut tokens: BTreeMap<String, Revision> = BTreeMap::new();
+    for recorded in past.left() {
+        let revision = recorded.revision;
+        if let Event::HistoryLost { .. } = &recorded.event {
+            groups.values_mut().for_each(|group| group.lose(revision));
+        }
+        let Event::Group { id, group: name, change } = &recorded.event else { continue };
+        let group = groups.entry(*id).or_default();
+        match change {
+            GroupChange::Joined { .. } => {
+                group.members.push(revision);
+                group.membership = revision;
+            }
+            GroupChange::Left { member, .. } => {
+                group.members.retain(|other| other != member);
+                group.membership = revision;
+            }
+            GroupChange::Configured { config } => {
+                group.config = if config.is_some() { revision } else { Revision(0) };
+            }
+            GroupChange::Assigned { lead, basis, assignments } => {
+                if group.lead != Some(*lead) || group.basis() != *basis {
+                    found.add(
+                        "only who leads assigns, by what is",
+                        format!("{name} at {revision}: {lead:?}, {basis:?}"),
+                    );
+                }
+                if !assignments.keys().eq(group.members.iter()) {
+                    found.add("all members are assigned something", format!("{name} at {revision}: {assignments:?}"));
+                }
+            }
+        }
+        let lead = match change {
+            GroupChange::Joined { lead, .. } => Some(*lead),
+            GroupChange::Left { lead, .. } => *lead,
+            GroupChange::Configured { .. } | GroupChange::Assigned { .. } => continue,
+        };
+        if lead.map(|lead| lead.member) != group.members.first().copied() {
+            found.add("who came first leads", format!("{name} at {revision}: {lead:?} of {:?}", group.members));
+        }
+        if let Some(lead) = lead.filter(|lead| group.lead != Some(*lead)) {
+            let highest = tokens.entry(name.to_string()).or_default();
+            if lead.token <= *highest {
+                found.add("leaders' tokens rise", format!("{name} at {revision}: {lead:?} after {highest}"));
+            }
+            *highest = lead.token;
+        }
+        group.lead = lead;
+    }
+}
+
+/// What a member is told to do is what a leader assigned to it.
+pub(crate) fn are_told_what_was_assigned(history: &History, past: &Past, found: &mut Found) {
+    let mut assigned: BTreeMap<u64, &Assignments> = BTreeMap::new();
+    for (_, recorded) in past.committed() {
+        if let Event::Group { change: GroupChange::Assigned { assignments, .. }, .. } = &recorded.event {
+            assigned.insert(recorded.revision.0, assignments);
+        }
+    }
+    for task in &history.tasks {
+        let assignments = assigned.get(&task.revision);
+        let told = assignments.and_then(|assignments| assignments.get(&Revision(task.member)));
+        if told.is_none_or(|told| **told != *task.assignment) {
+            found.add("members are told what was assigned", format!("{task:?}, not {told:?}"));
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Who holds at each revision, and who came first.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use tenure_core::{ClaimSpec, Event, Mode};
+
+use crate::Found;
+use crate::past::Past;
+
+/// The holds at some revision.
+#[derive(Default)]
+pub(crate) struct Holds {
+    claims: BTreeMap<u64, Arc<ClaimSpec>>,
+    /// Claim and fencing token of each holder, by lock.
+    by_name: BTreeMap<String, Vec<(u64, u64)>>,
+}
+
+impl Holds {
+    /// Goes on by an event.
+    pub(crate) fn follow(&mut self, revision: u64, event: &Event) {
+        match event {
+            Event::ClaimGranted { spec, claim } => self.add(claim.0, revision, spec),
+            Event::ClaimTransferred { from, claim, spec, .. } => {
+                self.remove(from.0);
+                self.add(claim.0, revision, spec);
+            }
+            Event::ClaimEnded { claim, .. } => self.remove(claim.0),
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, claim: u64, token: u64, spec: &Arc<ClaimSpec>) {
+        self.claims.insert(claim, spec.clone());
+        for name in spec.names.iter() {
+            self.by_name.entry(name.to_string()).or_default().push((claim, token));
+        }
+    }
+
+    fn remove(&mut self, claim: u64) {
+        for name in self.claims.remove(&claim).iter().flat_map(|spec| spec.names.iter()) {
+            if let Some(holders) = self.by_name.get_mut(&**name) {
+                holders.retain(|(holder, _)| *holder != claim);
+            }
+        }
+    }
+
+    /// Lock and token of each hold.
+    pub(crate) fn tokens(&self) -> BTreeSet<(String, u64)> {
+        let holders = self.by_name.iter();
+        holders.flat_map(|(name, holders)| holders.iter().map(|(_, token)| (name.clone(), *token))).collect()
+    }
+
+    fn agree_on(&self, name: &str) -> bool {
+        let holders = self.by_name.get(name).into_iter().flatten();
+        let modes: Vec<Mode> = holders.filter_map(|(claim, _)| self.claims.get(claim)).map(|spec| spec.mode).collect();
+        let permits: u32 = modes.iter().map(|mode| mode.permits()).sum();
+        match modes.last() {
+            None => true,
+            Some(Mode::Exclusive) => modes.len() == 1,
+            Some(Mode::Shared) => modes.iter().all(|mode| *mode == Mode::Shared),
+            Some(Mode::Permits { limit, .. }) => {
+                modes.iter().all(|mode| matches!(mode, Mode::Permits { .. })) && permits <= *limit
+            }
+        }
+    }
+}
+
+/// No two hold what they cannot share, only open sessions hold, revisions rise, and in the end nothing is left.
+pub(crate) fn agree(past: &Past, found: &mut Found) {
+    let mut holds = Holds::default();
+    let mut sessions = BTreeSet::new();
+    let mut last = 0;
+    for recorded in past.left() {
+        let revision = recorded.revision.0;
+        if revision <= last {
+            found.add("revisions rise", format!("{last}, then {revision}"));
+        }
+        last = revision;
+        holds.follow(revision, &recorded.event);
+        match &recorded.event {
+            Event::SessionOpened(_) => drop(sessions.insert(recorded.revision)),
+            Event::SessionEnded { opened, .. } => drop(sessions.remove(opened)),
+            Event::ClaimGranted { spec, claim } | Event::ClaimTransferred { claim, spec, .. } => {
+                if let Some(name) = spec.names.iter().find(|name| !holds.agree_on(name)) {
+                    found.add(
+                        "holders agree",
+                        format!("{claim} at {revision}: {name} {:?}", holds.by_name.get(&**name)),
+                    );
+                }
+                if !sessions.contains(&spec.opened) {
+                    found.add("only open sessions hold", format!("{claim} at {revision}"));
+                }
+            }
+            _ => {}
+        }
+    }
+    if !holds.claims.is_empty() {
+        found.add("nothing is held when all is over", format!("{:?}", holds.claims));
+    }
+}
+
+/// Who waits for locks is granted them before those who came later with no higher priority.
+pub(crate) fn are_served_in_order(past: &Past, found: &mut Found) {
+    let mut waiting: BTreeMap<u64, Arc<ClaimSpec>> = BTreeMap::new();
+    for recorded in past.left() {
+        match &recorded.event {
+            Event::ClaimQueued(spec) => drop(waiting.insert(recorded.revision.0, spec.clone())),
+            Event::ClaimEnded { claim, .. } | Event::ClaimTransferred { claim, .. } => drop(waiting.remove(&claim.0)),
+            Event::ClaimGranted { claim, spec } => {
+                waiting.remove(&claim.0);
+                let came_first =
+                    |(_, other): &(&u64, &Arc<ClaimSpec>)| other.names == spec.names && other.priority >= spec.priority;
+                if let Some((earlier, _)) = waiting.range(..claim.0).find(came_first) {
+                    found.add("who comes first is served first", format!("{claim} before {earlier}"));
+                }
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! What happened in the database.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_core::{Event, GroupChange, Lead, Recorded, Revision};
+use tenure_server::store::Batch;
+
+/// What is known of when something happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// Just then.
+    At(Duration),
+    /// Then or before: somebody saw it.
+    By(Duration),
+    /// Nothing.
+    Unknown,
+}
+
+impl Moment {
+    /// Whether it surely was before that.
+    #[must_use]
+    pub fn is_before(self, time: Duration) -> bool {
+        matches!(self, Self::At(at) | Self::By(at) if at < time)
+    }
+
+    /// Whether it surely was after that.
+    #[must_use]
+    pub fn is_after(self, time: Duration) -> bool {
+        matches!(self, Self::At(at) if at > time)
+    }
+}
+
+/// A committed batch.
+#[derive(Clone, Debug)]
+pub struct Commit {
+    /// When.
+    pub moment: Moment,
+    /// What.
+    pub batch: Arc<Batch>,
+}
+
+/// The database lost commits.
+#[derive(Clone, Copy, Debug)]
+pub struct Loss {
+    /// When, at the latest.
+    pub at: Duration,
+    /// The last revision that is left of what was there before.
+    pub after: u64,
+}
+
+/// What happened in the database, in one namespace.
+#[derive(Debug, Default)]
+pub struct Past {
+    /// All that was committed and is known, in order, also what was lost later.
+    pub commits: Vec<Commit>,
+    /// The log that is left in the end.
+    pub log: Vec<Arc<Batch>>,
+    /// What was lost, in order.
+    pub losses: Vec<Loss>,
+}
+
+impl Past {
+    /// The events that were committed, with when.
+    pub fn committed(&self) -> impl Iterator<Item = (Moment, &Recorded)> {
+        self.commits.iter().flat_map(|commit| commit.batch.events.iter().map(|recorded| (commit.moment, recorded)))
+    }
+
+    /// The events of the log that is left.
+    pub fn left(&self) -> impl Iterator<Item = &Recorded> {
+        self.log.iter().flat_map(|batch| &batch.events)
+    }
+
+    /// When holds and the lead of groups ended, by token. An end that was lost is none.
+    #[must_use]
+    pub fn ends(&self) -> BTreeMap<u64, Moment> {
+        let mut ends = BTreeMap::new();
+        // Who leads each group, with all the tokens that it has led with since.
+        let mut leads: BTreeMap<Revision, Vec<Lead>> = BTreeMap::new();
+        for (moment, recorded) in self.committed() {
+            let (group, lead) = match &recorded.event {
+                _ if self.loss_of(recorded.revision.0).is_some() => continue,
+                Event::ClaimEnded { token: Some(token), .. } | Event::ClaimTransferred { from_token: token, .. } => {
+                    ends.entry(token.0).or_insert(moment);
+                    continue;
+                }
+                Event::HistoryLost { .. } => {
+                    let anew = |lead: &Lead| Lead { token: recorded.revision, ..*lead };
+                    leads.values_mut().for_each(|leads| leads.extend(leads.last().map(anew)));
+                    continue;
+                }
+                Event::Group { id, change: GroupChange::Joined { lead, .. }, .. } => (*id, Some(*lead)),
+                Event::Group { id, change: GroupChange::Left { lead, .. }, .. } => (*id, *lead),
+                _ => continue,
+            };
+            let leads = leads.entry(group).or_default();
+            if leads.last().map(|lead| lead.member) != lead.map(|lead| lead.member) {
+                ends.extend(leads.drain(..).map(|over| (over.token.0, moment)));
+                leads.extend(lead);
+            }
+        }
+        ends
+    }
+
+    /// The first revision that is left of what came after a loss.
+    #[must_use]
+    pub fn jump_after(&self, loss: &Loss) -> Option<u64> {
+        let first = self.log.partition_point(|batch| batch.revision().0 <= loss.after);
+        let events = self.log.get(first)?.events.iter();
+        events.map(|recorded| recorded.revision.0).find(|left| *left > loss.after)
+    }
+
+    /// The loss that took this revision away.
+    #[must_use]
+    pub fn loss_of(&self, revision: u64) -> Option<Loss> {
+        let took = |loss: &&Loss| revision > loss.after && self.jump_after(loss).is_none_or(|jump| revision < jump);
+        self.losses.iter().find(took).copied()
+    }
+}

@@ -1,0 +1,60 @@
+//! Fencing tokens are given once, and rise.
+
+use std::collections::BTreeMap;
+
+use crate::Found;
+use crate::history::{Call, CallKind, History, Outcome, Sharing};
+
+/// A token belongs to one session, is not given again after it was given back, and is higher than those that others held with
+/// before.
+pub(crate) fn rise(history: &History, found: &mut Found) {
+    let mut owners = BTreeMap::new();
+    for (call, token) in history.acquired() {
+        let owner = owners.entry(token).or_insert(&call.session);
+        if *owner != &call.session {
+            found.add("no token is given twice", format!("{token} to {owner} and to {}", call.session));
+        }
+    }
+    let mut given_back = BTreeMap::new();
+    for call in history.calls.iter().filter(|call| call.outcome == Outcome::Done) {
+        if let CallKind::Release(token) | CallKind::Transfer(token) = call.kind {
+            given_back.insert(token, call.end);
+        }
+    }
+    for (call, token) in history.acquired() {
+        if let Some(at) = given_back.get(&token).filter(|at| **at < call.start) {
+            found.add("what was given back is not given again", format!("{call:?}: given back at {at:?}"));
+        }
+    }
+    let mut by_name: BTreeMap<&str, Vec<_>> = BTreeMap::new();
+    for (call, token) in history.acquired() {
+        for name in &call.names {
+            by_name.entry(name).or_default().push((call, token));
+        }
+    }
+    by_name.values().for_each(|grants| rise_for_each_lock(grants, found));
+}
+
+/// Who holds after others have, with whom it could not hold together, has a higher token.
+fn rise_for_each_lock(grants: &[(&Call, u64)], found: &mut Found) {
+    let mut answered: Vec<_> = grants.iter().map(|(call, token)| (call.end, call.kind, *token)).collect();
+    answered.sort_unstable_by_key(|(end, ..)| *end);
+    let mut asked = grants.to_vec();
+    asked.sort_unstable_by_key(|(call, _)| call.start);
+    let mut answered = answered.into_iter().peekable();
+    let mut highest: Vec<(Sharing, u64)> = Vec::new();
+    for (call, token) in asked {
+        while let Some((_, kind, earlier)) = answered.next_if(|(end, ..)| *end < call.start) {
+            let CallKind::Acquire(sharing) = kind else { continue };
+            match highest.iter_mut().find(|(known, _)| *known == sharing) {
+                Some((_, highest)) => *highest = earlier.max(*highest),
+                None => highest.push((sharing, earlier)),
+            }
+        }
+        let CallKind::Acquire(sharing) = call.kind else { continue };
+        let above = highest.iter().find(|(other, highest)| token < *highest && !sharing.agrees_with(*other));
+        if let Some((_, above)) = above {
+            found.add("tokens rise", format!("{above} was answered before {call:?}"));
+        }
+    }
+}

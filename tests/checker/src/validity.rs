@@ -1,0 +1,87 @@
+//! What the library calls valid is valid, and sessions live as long as was promised.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tenure_core::{EndReason, Event};
+
+use crate::history::{History, Renewal, Sharing, Sighting};
+use crate::past::{Moment, Past};
+use crate::{Found, PRECISION};
+
+/// What hosts' clocks may differ by while a TTL passes.
+const RATE: f64 = 0.999;
+
+/// In which time who lost a hold with the database's last commits learns of it, once servers have the database again.
+const LEARNS: Duration = Duration::from_secs(10);
+
+/// At any time, the valid holds of a lock are such as can be at once. (But for those that the database lost: see
+/// [`ends_in_time`].)
+pub(crate) fn is_of_one(history: &History, past: &Past, found: &mut Found) {
+    let mut by_name: BTreeMap<&str, BTreeMap<u64, (Sharing, Duration, Duration)>> = BTreeMap::new();
+    for Sighting { at, names, token, sharing } in &history.sightings {
+        for name in names {
+            let holds = by_name.entry(name).or_default();
+            let (_, _, last) = holds.entry(*token).or_insert((*sharing, *at, *at));
+            *last = (*last).max(*at);
+        }
+    }
+    for (name, holds) in by_name {
+        let mut longest: BTreeMap<u64, (Sharing, Duration)> = BTreeMap::new();
+        for (token, (sharing, first, last)) in holds {
+            longest.retain(|_, (_, last)| first + PRECISION < *last);
+            for (earlier, (other, until)) in &longest {
+                if !sharing.agrees_with(*other) && past.loss_of(*earlier).is_none() {
+                    found.add(
+                        "valid holds are disjoint",
+                        format!("{name}: {earlier} until {until:?}, {token} from {first:?}"),
+                    );
+                }
+            }
+            longest.insert(token, (sharing, last));
+        }
+    }
+}
+
+/// No hold is valid after its end, or for long after the database lost it.
+pub(crate) fn ends_in_time(history: &History, past: &Past, found: &mut Found) {
+    let ends = past.ends();
+    for sighting in &history.sightings {
+        let end = ends.get(&sighting.token);
+        if end.is_some_and(|end| end.is_before(sighting.at.saturating_sub(PRECISION))) {
+            found.add("no hold is valid after its end", format!("{sighting:?}: {end:?}"));
+        }
+        if let Some(loss) = past.loss_of(sighting.token)
+            && loss.at + LEARNS < sighting.at
+        {
+            found.add("who lost a hold learns of it", format!("{sighting:?}: {loss:?}"));
+        }
+    }
+}
+
+/// No session ends by itself before the TTL has passed since its last answered renewal was asked for.
+pub(crate) fn outlives_renewals(history: &History, past: &Past, found: &mut Found) {
+    let mut ends: BTreeMap<&str, Vec<Moment>> = BTreeMap::new();
+    let mut opened: BTreeMap<&str, u32> = BTreeMap::new();
+    for (moment, recorded) in past.committed().filter(|(_, recorded)| past.loss_of(recorded.revision.0).is_none()) {
+        match &recorded.event {
+            Event::SessionOpened(spec) => *opened.entry(&spec.id).or_default() += 1,
+            Event::SessionEnded { session, reason: EndReason::Expired | EndReason::Disconnected, .. } => {
+                ends.entry(session).or_default().push(moment);
+            }
+            _ => {}
+        }
+    }
+    for Renewal { session, start, ttl } in &history.renewals {
+        let alone = opened.get(&**session) == Some(&1);
+        let until = (*start + ttl.mul_f64(RATE)).saturating_sub(PRECISION);
+        // Of a session that was opened again, an earlier one may have ended before.
+        let is_early = |end: &&Moment| end.is_before(until) && (alone || end.is_after(*start));
+        if let Some(end) = ends.get(&**session).and_then(|ends| ends.iter().find(is_early)) {
+            found.add(
+                "no session ends before its renewals do",
+                format!("{session} renewed at {start:?} for {ttl:?}, ended: {end:?}"),
+            );
+        }
+    }
+}

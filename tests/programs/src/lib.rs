@@ -1,0 +1,10 @@
+//! Programs that use Tenure and write down what they were told, for `tenure-checker`. The simulation runs them on its
+//! hosts, chaos in processes.
+
+mod caller;
+mod member;
+mod task;
+mod watcher;
+mod worker;
+
+pub use task::{Habits, Place, Task, start};

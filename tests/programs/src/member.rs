@@ -1,0 +1,68 @@
+//! A program that is a member of a group: when it leads, it divides the work among all.
+
+use std::time::Duration;
+
+use rand::RngExt;
+use rand::rngs::StdRng;
+use tenure_checker::{Entry, Sharing, Sighting, Task as Assigned};
+use tenure_client::{Client, Membership, Standing};
+use tokio::time::{sleep, timeout};
+
+use crate::Task;
+
+/// The group that all are members of.
+const GROUP: &str = "team";
+
+/// How often a member looks where it stands.
+const LOOK: Duration = Duration::from_millis(40);
+
+/// Runs until the task's time is over.
+pub async fn run(client: Client, task: Task, mut rng: StdRng) {
+    while task.place.is_time() {
+        let ttl = Duration::from_millis(rng.random_range(600..2_000));
+        let Ok(membership) = client.group(GROUP).ttl(ttl).join().await else {
+            task.pause().await;
+            continue;
+        };
+        let stays = Duration::from_millis(rng.random_range(200..5_000));
+        let working = timeout(stays, async {
+            let leading = membership.lead(|group| group.assign(|place, _| format!("part {place}")));
+            tokio::select! {
+                _ = leading => {}
+                () = look(&task, &membership) => {}
+            }
+        });
+        let _ = working.await;
+        if rng.random_range(0..6) == 0 {
+            let expected = membership.standing().group.config_revision;
+            let _ = membership.set_config(Some("other"), Some(expected)).await;
+        }
+        if rng.random_range(0..3) > 0 {
+            let _ = membership.leave().await;
+        }
+    }
+}
+
+/// Writes down where a member stands, until that is lost.
+async fn look(task: &Task, membership: &Membership) {
+    loop {
+        let at = task.place.now();
+        let standing = membership.standing();
+        if standing.lost.is_some() {
+            return;
+        }
+        note(task, at, &standing);
+        sleep(LOOK).await;
+    }
+}
+
+fn note(task: &Task, at: Duration, standing: &Standing) {
+    if let Some(token) = standing.token() {
+        let names = vec![format!("group {GROUP}")];
+        task.place.write(Entry::Sighting(Sighting { at, names, token, sharing: Sharing::Exclusive }));
+    }
+    if let Some(assignment) = standing.assignment() {
+        let (member, revision) = (standing.number, standing.group.assignments_revision);
+        task.place.write(Entry::Task(Assigned { member, revision, assignment: assignment.to_owned() }));
+    }
+}

@@ -1,0 +1,29 @@
+//! A program that writes down all that a watch tells.
+
+use tenure_checker::{Entry, Telling};
+use tenure_client::{Client, WatchEvent, WatchOptions};
+
+use crate::Task;
+
+/// Watches everything until the client is closed.
+pub async fn run(client: Client, task: Task) {
+    let mut watch = client.watch(WatchOptions::all());
+    while let Some(Ok(item)) = watch.next().await {
+        let telling = match item {
+            WatchEvent::Snapshot { locks, revision, .. } => {
+                let holders = locks
+                    .iter()
+                    .flat_map(|lock| lock.holders.iter().map(|claim| (lock.name.clone(), claim.token.unwrap_or(0))));
+                Telling::Snapshot { revision, holders: holders.collect() }
+            }
+            WatchEvent::Events { events, revision, .. } => {
+                let events = events.into_iter().map(|event| (event.revision, event.name, event.kind.as_str().into()));
+                Telling::Events { events: events.collect(), revision }
+            }
+            WatchEvent::Progress { revision } => Telling::Progress(revision),
+            WatchEvent::HistoryGone { .. } => Telling::Gone,
+            _ => continue,
+        };
+        task.place.write(Entry::Told { watch: task.name.clone(), at: task.place.now(), telling });
+    }
+}

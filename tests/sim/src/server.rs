@@ -1,0 +1,44 @@
+//! The server as it is, on a simulated host.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_server::clock::BootClock;
+use tenure_server::life::{Ends, Ground, Parts};
+use tenure_server::node::NodeOptions;
+use tenure_server::service::TtlBounds;
+use tokio::sync::Notify;
+
+use crate::database::SimStore;
+use crate::host::Here;
+use crate::mail::{Sent, Way};
+use crate::wire::{Dialler, address};
+use crate::world::World;
+
+/// For how long a server's lease holds.
+pub const LEASE: Duration = Duration::from_secs(2);
+
+/// How long a claim is kept that nobody attends to.
+const REATTACH: Duration = Duration::from_secs(2);
+
+/// Runs a server until it ends.
+pub async fn run(here: Here, hinted: Arc<Notify>) {
+    let ends = Ends::default();
+    let store = Arc::new(SimStore::new(here.clone(), hinted));
+    let node = NodeOptions {
+        lease: LEASE,
+        label: format!("server-{}", here.host),
+        address: address(here.host),
+        reattach: REATTACH,
+        poll_interval: Duration::from_millis(100),
+        max_namespaces: 4,
+        history_retention: Duration::from_secs(3_600),
+    };
+    let ttl = TtlBounds { min: Duration::from_millis(200), max: Duration::from_secs(3_600) };
+    let ground = Ground { clock: Arc::new(BootClock), connector: Arc::new(Dialler(here.clone())) };
+    let parts = Parts::on(store, ttl, node, ground, &ends).await.expect("a server");
+    let (mail, host, at, place) = (here.mail.clone(), here.host, here.time.now(), here.clone());
+    let serve = move |world: &mut World| world.serve_at(place, parts.routes);
+    mail.send(Sent { at, from: host, way: Way::Host(host), deed: Box::new(serve) });
+    parts.life.await;
+}
