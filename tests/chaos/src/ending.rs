@@ -1,0 +1,108 @@
+//! The end of a run: all is well again, nobody does anything, and nothing is left.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tenure_checker::{Past, check};
+use tenure_client::{Client, ClientOptions};
+use tenure_core::Event;
+use tokio::time::{Instant, sleep};
+
+use crate::crew::Crew;
+use crate::journal::Collected;
+use crate::past::{Lost, jumps_are_for_a_reason, past, read_log};
+use crate::report::Report;
+use crate::workplace::Workplace;
+
+/// How long servers, whom nothing hinders any more, may take until they grant.
+const RECOVERS: Duration = Duration::from_secs(30);
+
+/// How long the sessions of those who are gone may last: their TTLs, a server's lease, and what a busy machine adds.
+const FADES: Duration = Duration::from_secs(60);
+
+/// How often it is looked whether something has come about.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Whether a lock can be had at the server with this URL, in time.
+pub async fn grants(url: &str, report: &mut Report) {
+    let begun = Instant::now();
+    let Ok(client) = Client::connect(ClientOptions::new().endpoints([url]).call_timeout(Duration::from_secs(2))) else {
+        return report.violate("servers have URLs", url);
+    };
+    let mut last = String::new();
+    while begun.elapsed() < RECOVERS {
+        match client.lock("after all").acquire().await {
+            Ok(guard) => {
+                if let Err(error) = guard.release().await {
+                    last = error.to_string();
+                    continue;
+                }
+                let _ = client.close().await;
+                return;
+            }
+            Err(error) => last = error.to_string(),
+        }
+        sleep(LOOK).await;
+    }
+    report.violate("all is well when nothing hinders it", format!("{url} after {RECOVERS:?}: {last}"));
+}
+
+/// How many sessions a log leaves open.
+#[must_use]
+pub fn open_sessions(log: &[std::sync::Arc<tenure_server::store::Batch>]) -> usize {
+    let mut open = BTreeSet::new();
+    for recorded in log.iter().flat_map(|batch| &batch.events) {
+        match &recorded.event {
+            Event::SessionOpened(_) => drop(open.insert(recorded.revision)),
+            Event::SessionEnded { opened, .. } => drop(open.remove(opened)),
+            _ => {}
+        }
+    }
+    open.len()
+}
+
+/// What a run leaves to be judged.
+pub struct Left<'a> {
+    /// The clients, who have finished.
+    pub clients: Vec<&'a Crew>,
+    /// The database's URL.
+    pub url: &'a str,
+    /// What it lost, in order.
+    pub lost: Vec<Lost>,
+    /// How often it was promoted.
+    pub promotions: usize,
+    /// The servers' logs.
+    pub logs: Vec<PathBuf>,
+}
+
+/// Waits until no session is left, collects what was written down, and judges it; also as `tell` does.
+///
+/// # Errors
+/// If it cannot be read.
+pub async fn judge(
+    left: Left<'_>,
+    workplace: &mut Workplace,
+    report: &mut Report,
+    tell: impl FnOnce(&Collected, &Past, &mut Report),
+) -> anyhow::Result<()> {
+    let begun = Instant::now();
+    let mut log = read_log(left.url, 0).await?;
+    while open_sessions(&log) > 0 && begun.elapsed() < FADES {
+        sleep(LOOK).await;
+        let last = log.last().map_or(0, |batch| batch.revision().0);
+        log.extend(read_log(left.url, last).await?);
+    }
+    if open_sessions(&log) > 0 {
+        report.violate("sessions of those who are gone end", format!("{} are left", open_sessions(&log)));
+    }
+    let mut collected = Collected::default();
+    left.clients.iter().try_for_each(|client| client.collect(&mut collected))?;
+    let past = past(log, left.lost, &collected.told);
+    report.count(&collected.history);
+    report.events = past.left().count();
+    report.violations.extend(check(&collected.history, &past));
+    report.violations.extend(jumps_are_for_a_reason(&past, left.promotions));
+    tell(&collected, &past, report);
+    workplace.keep_if_wrong(report, &past, left.logs.iter().map(PathBuf::as_path))
+}

@@ -1,0 +1,177 @@
+//! Failover: a primary is killed under load, and its standby takes over, again and again.
+
+mod lost;
+mod pair;
+
+use std::path::Path;
+use std::time::Duration;
+
+use clap::Args;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use tenure_checker::Past;
+use tenure_core::Event;
+use tokio::time::{Instant, sleep};
+
+pub use pair::Pair;
+
+use crate::clock::now;
+use crate::crew::Crew;
+use crate::ending::{Left, grants, judge};
+use crate::journal::Collected;
+use crate::past::Lost;
+use crate::report::Report;
+use crate::servers::Server;
+use crate::workplace::Workplace;
+
+/// How many servers there are: the last one reaches the primary through a proxy that follows it, the others are told both.
+const SERVERS: usize = 3;
+
+/// How many client processes there are, how many programs of each use locks, and how many locks there are.
+const CLIENTS: usize = 2;
+const WORKERS: usize = 6;
+const LOCKS: u32 = 16;
+
+/// How long there is load before the primary is killed, in ms.
+const LOAD: std::ops::Range<u64> = 1_000..3_000;
+
+/// For how long nothing has reached an asynchronous standby when its primary is killed, in ms.
+const BEHIND: std::ops::Range<u64> = 50..1_000;
+
+/// How long after a promotion the first grant may come.
+const FIRST_GRANT: Duration = Duration::from_secs(2);
+
+/// What failover is asked for.
+#[derive(Args, Clone, Debug)]
+pub struct FailoverArguments {
+    /// How often the standby takes over.
+    #[arg(long, default_value_t = 20)]
+    pub cycles: usize,
+    /// With a standby that commits do not wait for, and that lacks the last ones.
+    #[arg(long)]
+    pub asynchronous: bool,
+    /// What is drawn follows from it. Default: a fresh one, which is told.
+    #[arg(long)]
+    pub seed: Option<u64>,
+}
+
+/// A promotion.
+struct Promotion {
+    /// When the primary was killed.
+    killed: Duration,
+    /// When the standby had taken over.
+    done: Duration,
+    /// How long each server took to grant from then.
+    healed: Vec<Duration>,
+}
+
+/// Runs, and tells what came of it.
+///
+/// # Errors
+/// If something that is not under test fails.
+pub async fn failover(arguments: FailoverArguments) -> anyhow::Result<Report> {
+    let begun = Instant::now();
+    let seed = arguments.seed.unwrap_or_else(|| rand::rng().random_range(0..1 << 32));
+    let kind = if arguments.asynchronous { " --asynchronous" } else { "" };
+    let mut report = Report { run: format!("failover{kind} --seed {seed}"), ..Report::default() };
+    println!("{} for {} cycles", report.run, arguments.cycles);
+    let mut rng = StdRng::seed_from_u64(seed);
+    // The first to be made is the last to be dropped: databases have their files in it.
+    let mut workplace = Workplace::new()?;
+    let mut pair = Pair::start(!arguments.asynchronous).await?;
+    let servers = servers(&pair).await?;
+    let mut clients = clients(&servers, workplace.path(), &mut rng)?;
+    let (mut promotions, mut lost) = (Vec::new(), Vec::new());
+    for _ in 0..arguments.cycles {
+        sleep(Duration::from_millis(rng.random_range(LOAD))).await;
+        if arguments.asynchronous {
+            pair.part();
+            sleep(Duration::from_millis(rng.random_range(BEHIND))).await;
+        }
+        let promotion = take_over(&mut pair, &servers, &mut report).await?;
+        if arguments.asynchronous {
+            lost.extend(lost::compare(&mut pair, promotion.done).await?);
+        }
+        promotions.push(promotion);
+        pair.rebuild().await?;
+    }
+    for client in &mut clients {
+        if let Err(error) = client.finish().await {
+            report.violate("nobody waits for ever", format!("{error:#}"));
+        }
+    }
+    let mut logs = Vec::new();
+    for server in &servers {
+        logs.push(server.process.lock().await.log_file());
+    }
+    report.figures.push(("batches lost".to_owned(), listed(lost.iter().map(|lost: &Lost| lost.batches.len()))));
+    let url = Pair::url_of(pair.primary.port());
+    let left = Left { clients: clients.iter().collect(), url: &url, lost, promotions: promotions.len(), logs };
+    judge(left, &mut workplace, &mut report, |collected, past, report| tell(&promotions, collected, past, report))
+        .await?;
+    report.time = begun.elapsed();
+    Ok(report)
+}
+
+async fn servers(pair: &Pair) -> anyhow::Result<Vec<Server>> {
+    let mut servers = Vec::new();
+    for number in 0..SERVERS {
+        let url = |port| if number + 1 < SERVERS { pair.url() } else { Pair::url_of(port) };
+        servers.push(Server::start(pair.primary.port(), url, Vec::new()).await?);
+    }
+    Ok(servers)
+}
+
+fn clients(servers: &[Server], folder: &Path, rng: &mut StdRng) -> anyhow::Result<Vec<Crew>> {
+    let urls: Vec<String> = servers.iter().map(|server| server.url.clone()).collect();
+    (0..CLIENTS).map(|number| Crew::start(folder, number, &urls, rng.random(), WORKERS, LOCKS)).collect()
+}
+
+/// The primary is killed, the standby takes over, and every server grants again.
+async fn take_over(pair: &mut Pair, servers: &[Server], report: &mut Report) -> anyhow::Result<Promotion> {
+    let killed = now();
+    pair.kill_primary().await?;
+    pair.promote().await?;
+    let done = now();
+    let mut healed = Vec::new();
+    for server in servers {
+        let back = server.back.lock().await;
+        back.cut();
+        back.lead_to(pair.primary.port());
+    }
+    for server in servers {
+        grants(&server.url, report).await;
+        healed.push(now() - done);
+    }
+    Ok(Promotion { killed, done, healed })
+}
+
+/// Tells how long everything took, and judges that.
+fn tell(promotions: &[Promotion], collected: &Collected, past: &Past, report: &mut Report) {
+    let is_jump = |event: &Event| matches!(event, Event::HistoryLost { .. });
+    let jumps = past.left().filter(|recorded| is_jump(&recorded.event)).map(|recorded| recorded.revision.0);
+    let mut first = Vec::new();
+    for (promotion, jump) in promotions.iter().zip(jumps) {
+        let grants = collected.history.acquired().filter(|(_, token)| *token > jump).map(|(call, _)| call.end);
+        let Some(grant) = grants.min() else {
+            report.violate("there are grants after each promotion", format!("none after {:?}", promotion.done));
+            continue;
+        };
+        let took = grant.saturating_sub(promotion.done);
+        if took > FIRST_GRANT {
+            report.violate("the first grant comes within 2 s of the promotion", format!("{took:?}"));
+        }
+        first.push((took, grant.saturating_sub(promotion.killed)));
+    }
+    let healed = promotions.iter().flat_map(|promotion| promotion.healed.last());
+    report.figures.extend([
+        ("promotions".to_owned(), promotions.len().to_string()),
+        ("first grant after, ms".to_owned(), listed(first.iter().map(|(took, _)| took.as_millis()))),
+        ("  after the kill, ms".to_owned(), listed(first.iter().map(|(_, took)| took.as_millis()))),
+        ("every server grants, ms".to_owned(), listed(healed.map(Duration::as_millis))),
+    ]);
+}
+
+fn listed(numbers: impl Iterator<Item = impl ToString>) -> String {
+    numbers.map(|number| number.to_string()).collect::<Vec<_>>().join(" ")
+}

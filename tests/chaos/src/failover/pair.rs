@@ -1,0 +1,120 @@
+//! A primary, its standby, and the way between them.
+
+use std::time::Duration;
+
+use tenure_harness::{DatabaseOptions, Postgres, wait_until};
+
+use crate::proxy::{Proxy, Way, Weather};
+
+/// The name of the database.
+const NAME: &str = "tenure";
+
+/// How long the standby may take to catch up.
+const CATCHES_UP: Duration = Duration::from_secs(60);
+
+/// A standby that has lost its primary looks for it again this soon, and cannot be promoted meanwhile. Default: 5 s.
+const SETTINGS: [&str; 1] = ["wal_retrieve_retry_interval=100ms"];
+
+/// A primary and its standby.
+#[derive(Debug)]
+pub struct Pair {
+    /// The one that takes writes.
+    pub primary: Postgres,
+    /// The one that follows it.
+    pub standby: Postgres,
+    /// The way from the standby to the primary.
+    way: Proxy,
+    is_synchronous: bool,
+}
+
+impl Pair {
+    /// Starts both. If they are synchronous, a commit is answered when both have it.
+    ///
+    /// # Errors
+    /// If one does not start.
+    pub async fn start(is_synchronous: bool) -> anyhow::Result<Self> {
+        let way = Proxy::start().await?;
+        let primary = Postgres::start_with(&SETTINGS).await?;
+        primary.execute(&format!("CREATE DATABASE {NAME}")).await?;
+        way.lead_to(primary.port());
+        let standby = Postgres::start_standby(way.port(), &DatabaseOptions::settings(&SETTINGS)).await?;
+        let pair = Self { primary, standby, way, is_synchronous };
+        pair.synchronize().await?;
+        Ok(pair)
+    }
+
+    /// The URL for those who look for the primary among both.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let (one, other) = (self.primary.port(), self.standby.port());
+        format!("postgres://tenure@127.0.0.1:{one},127.0.0.1:{other}/{NAME}")
+    }
+
+    /// The URL of one of them, or of what leads to it.
+    #[must_use]
+    pub fn url_of(port: u16) -> String {
+        format!("postgres://tenure@127.0.0.1:{port}/{NAME}")
+    }
+
+    /// Has commits wait for the standby, if that is what is wanted, from when it has caught up.
+    async fn synchronize(&self) -> anyhow::Result<()> {
+        if self.is_synchronous {
+            self.primary.execute("ALTER SYSTEM SET synchronous_standby_names = '*'").await?;
+            self.primary.execute("SELECT pg_reload_conf()").await?;
+        }
+        let state = if self.is_synchronous { "sync" } else { "async" };
+        let sql = format!(
+            "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming' AND sync_state = '{state}' \
+            AND application_name = 'walreceiver' AND replay_lsn IS NOT NULL"
+        );
+        wait_until(CATCHES_UP, "the standby follows", async || {
+            self.primary.ask::<i64>(&sql).await.is_ok_and(|count| count == 1)
+        })
+        .await;
+        Ok(())
+    }
+
+    /// Lets nothing of what the primary writes reach the standby; what is sent meanwhile waits.
+    pub fn part(&self) {
+        self.way.set(Weather { back: Way { is_silent: true, ..Way::default() }, ..Weather::default() });
+    }
+
+    /// Lets it reach the standby again.
+    pub fn join(&self) {
+        self.way.set(Weather::default());
+    }
+
+    /// Kills the primary.
+    ///
+    /// # Errors
+    /// If it survives that.
+    pub async fn kill_primary(&mut self) -> anyhow::Result<()> {
+        self.primary.kill().await
+    }
+
+    /// Makes the standby the primary, and the other way round: what was the primary is not touched. What did not reach the
+    /// standby until now never does.
+    ///
+    /// # Errors
+    /// If it does not become one.
+    pub async fn promote(&mut self) -> anyhow::Result<()> {
+        // Nobody is to follow the old one any more, and what is on its way is not to arrive.
+        let silent = Way { is_silent: true, ..Way::default() };
+        self.way.set(Weather { refuses: true, forth: silent, back: silent });
+        self.way.cut();
+        self.standby.promote().await?;
+        std::mem::swap(&mut self.primary, &mut self.standby);
+        Ok(())
+    }
+
+    /// Makes a standby of what was the primary, from a fresh copy. It is stopped.
+    ///
+    /// # Errors
+    /// If it does not start.
+    pub async fn rebuild(&mut self) -> anyhow::Result<()> {
+        self.way.lead_to(self.primary.port());
+        self.way.set(Weather::default());
+        self.standby.follow(self.way.port()).await?;
+        self.synchronize().await
+    }
+}

@@ -1,0 +1,107 @@
+//! What a client process writes down, line by line, so that what it wrote before it was killed counts.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::Context;
+use tenure_checker::{Entry, History, Telling};
+
+/// The journal of a client process. Clones write into the same one.
+#[derive(Clone, Debug)]
+pub struct Journal(Arc<Mutex<File>>);
+
+impl Journal {
+    /// Begins a journal in this file.
+    ///
+    /// # Errors
+    /// If the file cannot be made.
+    pub fn begin(file: &Path) -> anyhow::Result<Self> {
+        let file = OpenOptions::new().create_new(true).append(true).open(file).context("beginning a journal")?;
+        Ok(Self(Arc::new(Mutex::new(file))))
+    }
+
+    /// Writes an entry: in one piece, so that a kill leaves at most one half line, the last one.
+    ///
+    /// # Panics
+    /// If it cannot be written: a history with holes proves nothing.
+    pub fn write(&self, entry: &Entry) {
+        let mut line = serde_json::to_vec(entry).expect("an entry is JSON");
+        line.push(b'\n');
+        let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        file.write_all(&line).expect("the journal takes a line");
+    }
+}
+
+/// What all clients wrote.
+#[derive(Debug, Default)]
+pub struct Collected {
+    /// For the checker.
+    pub history: History,
+    /// When a watch first told of an event, by revision.
+    pub told: BTreeMap<u64, Duration>,
+}
+
+impl Collected {
+    /// Adds the journal of one process.
+    ///
+    /// # Errors
+    /// If it cannot be read: but for the last line, which a kill may have cut off.
+    pub fn add(&mut self, file: &Path) -> anyhow::Result<()> {
+        let text = fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
+        for line in text.split_inclusive('\n').filter(|line| line.ends_with('\n')) {
+            let entry = serde_json::from_str(line).with_context(|| format!("{}: {line}", file.display()))?;
+            if let Entry::Told { at, telling, .. } = &entry {
+                self.note(*at, telling);
+            }
+            self.history.add(entry);
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, at: Duration, telling: &Telling) {
+        if let Telling::Events { events, .. } = telling {
+            for (revision, ..) in events {
+                let first = self.told.entry(*revision).or_insert(at);
+                *first = at.min(*first);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_before_a_kill_counts() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("journal");
+        let journal = Journal::begin(&file).expect("a journal");
+        journal.write(&Entry::Refused("one".to_owned()));
+        let events = vec![(3, "job".to_owned(), "granted".into()), (4, "job".to_owned(), "ended".into())];
+        let telling = Telling::Events { events, revision: 4 };
+        for (watch, at) in [("one", 7), ("other", 8), ("one", 9)] {
+            let (watch, at) = (watch.to_owned(), Duration::from_secs(at));
+            journal.write(&Entry::Told { watch, at, telling: telling.clone() });
+        }
+        OpenOptions::new().append(true).open(&file).expect("the journal").write_all(b"{\"Refus").expect("half a line");
+        let mut collected = Collected::default();
+        collected.add(&file).expect("it can be read");
+        assert_eq!(collected.history.refused, ["one"]);
+        let (one, other) = (vec![telling.clone(), telling.clone()], vec![telling]);
+        assert_eq!(collected.history.watches, [("one".to_owned(), one), ("other".to_owned(), other)].into());
+        assert_eq!(collected.told, [(3, Duration::from_secs(7)), (4, Duration::from_secs(7))].into());
+    }
+
+    #[test]
+    fn a_journal_with_a_hole_is_none() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("journal");
+        fs::write(&file, "{\"Refused\":\"one\"}\n{\"Refus\n").expect("a file");
+        assert!(Collected::default().add(&file).is_err());
+    }
+}

@@ -1,0 +1,53 @@
+//! `tenure-chaos`: see the library.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use tenure_chaos::client::{self, ClientArguments};
+use tenure_chaos::failover::{FailoverArguments, failover};
+use tenure_chaos::{ChaosArguments, be_alone, chaos};
+
+/// Real Tenure processes on real databases, while everything around them fails.
+#[derive(Parser)]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Lets faults that follow from a seed hit everything.
+    Chaos(ChaosArguments),
+    /// Kills a primary under load, and has its standby take over.
+    Failover(FailoverArguments),
+    /// One of the clients of such a run.
+    #[command(hide = true)]
+    Client(ClientArguments),
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("tenure-chaos: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whether all was well.
+fn run() -> anyhow::Result<bool> {
+    let task = Arguments::parse().task;
+    if !matches!(task, Task::Client(_)) {
+        be_alone();
+    }
+    let runtime = tokio::runtime::Runtime::new()?;
+    let report = match task {
+        Task::Client(arguments) => return runtime.block_on(client::run(arguments)).map(|()| true),
+        Task::Chaos(arguments) => runtime.block_on(chaos(arguments))?,
+        Task::Failover(arguments) => runtime.block_on(failover(arguments))?,
+    };
+    print!("{report}");
+    Ok(report.violations.is_empty())
+}

@@ -1,0 +1,202 @@
+//! A proxy for TCP that behaves like a bad network: it cuts connections, takes no new ones, and passes on what is sent late,
+//! slowly, in one direction only, or not at all. What it holds back comes later or never, but always in order.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{broadcast, watch};
+
+/// How much is passed on at a time.
+const PIECE: usize = 16 * 1024;
+
+/// How a direction is at the moment.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Way {
+    /// Nothing passes. What is sent meanwhile waits.
+    pub is_silent: bool,
+    /// How much longer all takes.
+    pub delay: Duration,
+    /// How many bytes pass in a second at the most; 0: any number.
+    pub rate: u32,
+}
+
+/// How a proxy is at the moment.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Weather {
+    /// It takes no connections.
+    pub refuses: bool,
+    /// The way of what is asked.
+    pub forth: Way,
+    /// The way of what is answered.
+    pub back: Way,
+}
+
+/// A proxy in front of one server.
+#[derive(Clone, Debug)]
+pub struct Proxy {
+    port: u16,
+    weather: watch::Sender<Weather>,
+    target: watch::Sender<Option<SocketAddr>>,
+    cuts: broadcast::Sender<()>,
+}
+
+impl Proxy {
+    /// Starts one that leads nowhere yet.
+    ///
+    /// # Errors
+    /// If it cannot listen.
+    pub async fn start() -> anyhow::Result<Self> {
+        let port = tenure_harness::free_port()?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+        let proxy = Self {
+            port,
+            weather: watch::Sender::default(),
+            target: watch::Sender::default(),
+            cuts: broadcast::Sender::new(1),
+        };
+        let taking = proxy.clone();
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let Some(target) = *taking.target.borrow() else { continue };
+                if taking.weather.borrow().refuses {
+                    continue;
+                }
+                let (cuts, weather) = (taking.cuts.subscribe(), taking.weather.subscribe());
+                tokio::spawn(pass(client, target, cuts, weather));
+            }
+        });
+        Ok(proxy)
+    }
+
+    /// Where it listens, on 127.0.0.1.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The URL for clients of Tenure.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// New connections lead to this port of 127.0.0.1.
+    pub fn lead_to(&self, port: u16) {
+        self.target.send_replace(Some((Ipv4Addr::LOCALHOST, port).into()));
+    }
+
+    /// Cuts all connections.
+    pub fn cut(&self) {
+        // Nobody listens if there is none.
+        let _ = self.cuts.send(());
+    }
+
+    /// Changes how it is.
+    pub fn set(&self, weather: Weather) {
+        self.weather.send_replace(weather);
+    }
+}
+
+async fn pass(
+    client: TcpStream,
+    target: SocketAddr,
+    mut cuts: broadcast::Receiver<()>,
+    weather: watch::Receiver<Weather>,
+) {
+    let Ok(server) = TcpStream::connect(target).await else { return };
+    let _ = (client.set_nodelay(true), server.set_nodelay(true));
+    let (from_client, to_client) = client.into_split();
+    let (from_server, to_server) = server.into_split();
+    tokio::select! {
+        () = async { tokio::join!(
+            carry(from_client, to_server, weather.clone(), |weather| weather.forth),
+            carry(from_server, to_client, weather, |weather| weather.back),
+        ); } => {}
+        _ = cuts.recv() => {}
+    }
+}
+
+/// Carries what is sent in one direction, until its end.
+async fn carry(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    mut weather: watch::Receiver<Weather>,
+    way: impl Fn(&Weather) -> Way,
+) {
+    let mut piece = vec![0; PIECE];
+    while let Ok(length) = from.read(&mut piece).await {
+        let now = match weather.wait_for(|weather| !way(weather).is_silent).await {
+            Ok(weather) => way(&weather),
+            Err(_) => return,
+        };
+        let takes = match now.rate {
+            0 => Duration::ZERO,
+            rate => Duration::from_secs_f64(length as f64 / f64::from(rate)),
+        };
+        if !(now.delay + takes).is_zero() {
+            tokio::time::sleep(now.delay + takes).await;
+        }
+        if length == 0 || to.write_all(&piece[..length]).await.is_err() {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A proxy in front of a server that sends back what it is sent, and a connection through it.
+    async fn echo() -> (Proxy, TcpStream) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
+        let proxy = Proxy::start().await.expect("a proxy");
+        proxy.lead_to(listener.local_addr().expect("an address").port());
+        tokio::spawn(async move {
+            while let Ok((mut connection, _)) = listener.accept().await {
+                tokio::spawn(async move {
+                    let (mut from, mut to) = connection.split();
+                    tokio::io::copy(&mut from, &mut to).await
+                });
+            }
+        });
+        let connection = TcpStream::connect((Ipv4Addr::LOCALHOST, proxy.port())).await.expect("a connection");
+        (proxy, connection)
+    }
+
+    async fn ask(connection: &mut TcpStream, time: Duration) -> std::io::Result<bool> {
+        connection.write_all(b"?").await?;
+        match tokio::time::timeout(time, connection.read_exact(&mut [0])).await {
+            Ok(read) => read.map(|_| true),
+            Err(_) => Ok(false),
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_held_back_comes_later() {
+        let (proxy, mut connection) = echo().await;
+        assert!(ask(&mut connection, Duration::from_secs(5)).await.expect("an answer"));
+        let silent = Way { is_silent: true, ..Way::default() };
+        for weather in [Weather { forth: silent, ..Weather::default() }, Weather { back: silent, ..Weather::default() }]
+        {
+            proxy.set(weather);
+            assert!(!ask(&mut connection, Duration::from_millis(50)).await.expect("no end"));
+            proxy.set(Weather::default());
+            let late = tokio::time::timeout(Duration::from_secs(5), connection.read_exact(&mut [0])).await;
+            late.expect("it comes").expect("an answer");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_cut_ends_connections_and_a_refusal_keeps_others_from_coming() {
+        let (proxy, mut connection) = echo().await;
+        assert!(ask(&mut connection, Duration::from_secs(5)).await.expect("an answer"));
+        proxy.set(Weather { refuses: true, ..Weather::default() });
+        proxy.cut();
+        assert!(ask(&mut connection, Duration::from_secs(5)).await.is_err());
+        let mut other = TcpStream::connect((Ipv4Addr::LOCALHOST, proxy.port())).await.expect("a connection");
+        assert!(ask(&mut other, Duration::from_secs(5)).await.is_err());
+    }
+}

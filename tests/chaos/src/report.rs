@@ -1,0 +1,73 @@
+//! What came of a run.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tenure_checker::{History, Outcome, Violation};
+
+/// How many violations are shown. The others are in the folder.
+const SHOWN: usize = 20;
+
+/// What came of a run.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// What it was.
+    pub run: String,
+    /// How long it took.
+    pub time: Duration,
+    /// How many calls came to what.
+    pub calls: BTreeMap<&'static str, usize>,
+    /// How many events the log has.
+    pub events: usize,
+    /// What else was counted: faults by kind, times of failovers.
+    pub figures: Vec<(String, String)>,
+    /// What was wrong.
+    pub violations: Vec<Violation>,
+    /// Where everything is written down, if something was wrong.
+    pub folder: Option<PathBuf>,
+}
+
+impl Report {
+    /// Counts what clients did.
+    pub fn count(&mut self, history: &History) {
+        for call in &history.calls {
+            let outcome = match call.outcome {
+                Outcome::Acquired(_) => "granted",
+                Outcome::Busy => "busy",
+                Outcome::Done => "given back",
+                Outcome::Unknown(_) => "unknown",
+            };
+            *self.calls.entry(outcome).or_default() += 1;
+        }
+        self.calls.insert("renewals", history.renewals.len());
+        self.calls.insert("refused", history.refused.len());
+        self.calls.insert("sightings", history.sightings.len());
+        self.calls.insert("tellings", history.watches.values().map(Vec::len).sum());
+    }
+
+    /// Notes that something is not as it should be.
+    pub fn violate(&mut self, rule: &'static str, seen: impl fmt::Display) {
+        self.violations.push(Violation { rule: rule.into(), seen: seen.to_string() });
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(formatter, "{}: {:.0} s, {} events", self.run, self.time.as_secs_f64(), self.events)?;
+        let calls: Vec<String> = self.calls.iter().map(|(outcome, count)| format!("{count} {outcome}")).collect();
+        writeln!(formatter, "calls: {}", calls.join(", "))?;
+        for (name, value) in &self.figures {
+            writeln!(formatter, "{name:<24} {value}")?;
+        }
+        for violation in self.violations.iter().take(SHOWN) {
+            writeln!(formatter, "VIOLATION: {}", violation.to_string().chars().take(2_000).collect::<String>())?;
+        }
+        writeln!(formatter, "{} violations", self.violations.len())?;
+        match &self.folder {
+            Some(folder) => writeln!(formatter, "everything is in {}", folder.display()),
+            None => Ok(()),
+        }
+    }
+}

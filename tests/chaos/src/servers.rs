@@ -1,0 +1,47 @@
+//! The servers, and the ways to and from them.
+
+use tenure_harness::{Tenured, TenuredOptions};
+use tokio::sync::Mutex;
+
+use crate::proxy::Proxy;
+
+/// A server. What a fault has got hold of, no other one gets.
+#[derive(Debug)]
+pub struct Server {
+    /// Its process.
+    pub process: Mutex<Tenured>,
+    /// The way from clients.
+    pub front: Mutex<Proxy>,
+    /// The way from other servers.
+    pub side: Mutex<Proxy>,
+    /// The way to the database.
+    pub back: Mutex<Proxy>,
+    /// The URL for clients.
+    pub url: String,
+}
+
+impl Server {
+    /// Starts one, with its state in the database at the URL that `store` makes of a port which leads to `database`.
+    ///
+    /// # Errors
+    /// If it does not start.
+    pub async fn start(
+        database: u16,
+        store: impl FnOnce(u16) -> String,
+        environment: Vec<(String, String)>,
+    ) -> anyhow::Result<Self> {
+        let (front, side, back) = (Proxy::start().await?, Proxy::start().await?, Proxy::start().await?);
+        back.lead_to(database);
+        let mut options = TenuredOptions::store(store(back.port()))
+            .argument("--server-lease=3000ms")
+            .argument("--store-statement-timeout=2000ms")
+            .argument(format!("--advertise=127.0.0.1:{}", side.port()));
+        options.environment = environment;
+        let process = Tenured::start(&options).await?;
+        front.lead_to(process.port());
+        side.lead_to(process.port());
+        let url = front.url();
+        let (front, side, back) = (Mutex::new(front), Mutex::new(side), Mutex::new(back));
+        Ok(Self { process: Mutex::new(process), front, side, back, url })
+    }
+}

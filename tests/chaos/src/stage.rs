@@ -1,0 +1,109 @@
+//! All that takes part in a run.
+
+use std::path::{Path, PathBuf};
+
+use rand::RngExt;
+use rand::rngs::StdRng;
+use tenure_harness::{DatabaseOptions, PgBouncer, Served};
+use tokio::sync::Mutex;
+
+use crate::crew::Crew;
+use crate::database::{Database, Kind};
+use crate::faults::{Disk, WallClock, is_alone};
+use crate::servers::Server;
+
+/// How many servers there are.
+const SERVERS: usize = 3;
+
+/// How many client processes there are.
+const CLIENTS: usize = 3;
+
+/// How many programs of each use locks, and how many locks there are.
+const WORKERS: usize = 4;
+const LOCKS: u32 = 16;
+
+/// All that takes part. What a fault has got hold of, no other one gets.
+#[derive(Debug)]
+pub struct Stage {
+    /// The database's URL, without anything in between.
+    pub url: String,
+    /// The database.
+    pub database: Mutex<Database>,
+    /// What the last server's connections pass.
+    pub pooler: Option<Mutex<PgBouncer>>,
+    /// What clients reach beside the servers: one of them, now this, now that one.
+    pub balancer: Mutex<Served>,
+    /// The servers.
+    pub servers: Vec<Server>,
+    /// The clients.
+    pub clients: Vec<Mutex<Crew>>,
+    /// The disk of the database, if it has one of its own.
+    pub disk: Option<Mutex<Disk>>,
+    /// The wall clocks of the database and of a server, if they have their own.
+    pub clocks: Vec<Mutex<WallClock>>,
+    /// What only one fault at a time has to do with.
+    pub machine: Mutex<()>,
+    /// Where everything is written down.
+    pub folder: PathBuf,
+}
+
+impl Stage {
+    /// Starts all of it.
+    ///
+    /// # Errors
+    /// If something does not start.
+    pub async fn start(kind: Kind, folder: &Path, rng: &mut StdRng) -> anyhow::Result<Self> {
+        let disk = if is_alone() { Disk::mount(folder)? } else { None };
+        let clocks = WallClock::two(folder)?;
+        let environment = |clock: usize| clocks.get(clock).map(WallClock::environment).unwrap_or_default();
+        let options = DatabaseOptions {
+            environment: environment(0),
+            parent: disk.as_ref().map(|disk| disk.folder().to_owned()),
+            ..DatabaseOptions::default()
+        };
+        let database = Database::start(kind, &options).await?;
+        let pooler = match &database {
+            Database::Postgres(postgres) => Some(PgBouncer::start(postgres).await?),
+            Database::MariaDb(_) => None,
+        };
+        let mut servers = Vec::new();
+        for number in 0..SERVERS {
+            let last = number + 1 == SERVERS;
+            let pooled = pooler.as_ref().filter(|_| last).map(PgBouncer::port);
+            let server = Server::start(
+                pooled.unwrap_or(database.port()),
+                |port| database.url_by(port),
+                if number == 0 { environment(1) } else { Vec::new() },
+            );
+            servers.push(server.await?);
+        }
+        let mut ways: Vec<String> = servers.iter().map(|server| server.url.clone()).collect();
+        let balancer = crate::faults::balancer(&ways).await?;
+        ways.push(format!("http://127.0.0.1:{}", balancer.port()));
+        let clients =
+            (0..CLIENTS).map(|number| Crew::start(folder, number, &ways, rng.random(), WORKERS, LOCKS).map(Mutex::new));
+        let clients = clients.collect::<anyhow::Result<_>>()?;
+        Ok(Self {
+            url: database.url(),
+            database: Mutex::new(database),
+            pooler: pooler.map(Mutex::new),
+            balancer: Mutex::new(balancer),
+            servers,
+            clients,
+            disk: disk.map(Mutex::new),
+            clocks: clocks.into_iter().map(Mutex::new).collect(),
+            machine: Mutex::new(()),
+            folder: folder.to_owned(),
+        })
+    }
+
+    /// Whether all servers are ready.
+    pub async fn is_ready(&self) -> bool {
+        for server in &self.servers {
+            if server.process.lock().await.status("/readyz").await != Some(200) {
+                return false;
+            }
+        }
+        true
+    }
+}

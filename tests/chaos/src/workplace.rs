@@ -1,0 +1,59 @@
+//! Where a run writes everything down.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context;
+use tempfile::TempDir;
+use tenure_checker::Past;
+
+use crate::report::Report;
+
+/// A folder that stays if something was wrong.
+#[derive(Debug)]
+pub struct Workplace(TempDir);
+
+impl Workplace {
+    /// Makes one, which databases, which may run as other users, can get through.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn new() -> anyhow::Result<Self> {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::Builder::new().prefix("tenure-chaos-").tempdir().context("making a folder")?;
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755))?;
+        Ok(Self(folder))
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Keeps it if something was wrong, with the database's log and those of the servers; removes it otherwise.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn keep_if_wrong<'a>(
+        &mut self,
+        report: &mut Report,
+        past: &Past,
+        logs: impl IntoIterator<Item = &'a Path>,
+    ) -> anyhow::Result<()> {
+        if report.violations.is_empty() {
+            return Ok(());
+        }
+        self.0.disable_cleanup(true);
+        let folder = self.path().to_owned();
+        for (number, log) in logs.into_iter().enumerate() {
+            fs::copy(log, folder.join(format!("server-{number}.log"))).context("keeping a log")?;
+        }
+        let committed = past.committed().map(|(moment, recorded)| format!("{moment:?} {recorded:?}\n"));
+        fs::write(folder.join("log.txt"), committed.collect::<String>())?;
+        let violations: Vec<String> = report.violations.iter().map(|violation| format!("{violation}\n")).collect();
+        fs::write(folder.join("violations.txt"), violations.concat())?;
+        report.folder = Some(folder);
+        Ok(())
+    }
+}

@@ -1,0 +1,41 @@
+//! Chaos and failover in their short form.
+
+use std::process::Command;
+use std::time::Duration;
+
+use tenure_harness::wait_until;
+
+/// Longer than any of it takes.
+const DEADLINE: Duration = Duration::from_secs(300);
+
+/// Runs the program, and shows what it told.
+async fn all_is_well(arguments: &[&str]) {
+    let mut run = Command::new(env!("CARGO_BIN_EXE_tenure-chaos")).args(arguments).spawn().expect("it starts");
+    let mut ended = None;
+    wait_until(DEADLINE, "the run ends", async || {
+        ended = run.try_wait().expect("it can be waited for");
+        ended.is_some()
+    })
+    .await;
+    assert!(ended.is_some_and(|status| status.success()), "see above for what was wrong, and where everything is");
+}
+
+#[tokio::test]
+async fn chaos_on_postgres_breaks_no_promise() {
+    all_is_well(&["chaos", "--minutes", "0.5", "--store", "postgres"]).await;
+}
+
+#[tokio::test]
+async fn chaos_on_mariadb_breaks_no_promise() {
+    all_is_well(&["chaos", "--minutes", "0.5", "--store", "mariadb"]).await;
+}
+
+#[tokio::test]
+async fn failover_to_a_synchronous_standby_loses_nothing() {
+    all_is_well(&["failover", "--cycles", "2"]).await;
+}
+
+#[tokio::test]
+async fn failover_that_loses_commits_is_told_and_repeats_no_token() {
+    all_is_well(&["failover", "--cycles", "2", "--asynchronous"]).await;
+}

@@ -1,0 +1,154 @@
+//! Traps of PostgreSQL's replication that servers must not walk into.
+
+use std::time::Duration;
+
+use tenure_chaos::failover::Pair;
+use tenure_client::{Attempt, Client, ClientOptions, SessionOptions};
+use tenure_core::{Event, Recorded, Revision, ServerId};
+use tenure_harness::{Tenured, TenuredOptions, wait_until};
+use tenure_server::store::{Batch, Store, StoreError, StoreOptions, migrate, open};
+use tokio::time::timeout;
+
+/// Longer than anything here takes.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// How long nothing is to happen.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// Those who wait for the standby.
+const WAITING: &str = "wait_event = 'SyncRep' AND query LIKE '%batches%'";
+
+async fn server(url: String) -> Tenured {
+    let options = TenuredOptions::store(url).argument("--server-lease=3000ms");
+    Tenured::start(&options).await.expect("the server starts")
+}
+
+fn client(server: &Tenured) -> Client {
+    Client::connect(ClientOptions::new().endpoints([server.url()]).call_timeout(DEADLINE)).expect("a URL")
+}
+
+async fn somebody_waits(pair: &Pair) {
+    let sql = format!("SELECT count(*) FROM pg_stat_activity WHERE {WAITING}");
+    let waits = async || pair.primary.ask::<i64>(&sql).await.is_ok_and(|count| count > 0);
+    wait_until(DEADLINE, "somebody waits for the standby", waits).await;
+}
+
+/// PostgreSQL then says that the commit succeeded, and adds a warning.
+async fn cancel_the_wait(pair: &Pair) {
+    let sql = format!("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE {WAITING}");
+    pair.primary.execute(&sql).await.expect("the wait is cancelled");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_whose_wait_for_the_standby_is_cancelled_is_not_answered_before_the_standby_has_it() {
+    let pair = Pair::start(true).await.expect("a pair");
+    let server = server(pair.url()).await;
+    let client = client(&server);
+    let session = client.session(SessionOptions::new().ttl(DEADLINE)).await.expect("a session");
+    pair.part();
+    let mut asked = tokio::spawn({
+        let session = session.clone();
+        async move { session.lock("job").acquire().await }
+    });
+    somebody_waits(&pair).await;
+    cancel_the_wait(&pair).await;
+    let early = timeout(QUIET, &mut asked).await;
+    assert!(early.is_err(), "believed what only the primary has: {:?}", early.map(|asked| asked.map(|it| it.is_ok())));
+    pair.join();
+    let guard = timeout(DEADLINE, asked).await.expect("in time").expect("no panic").expect("it is granted");
+    guard.release().await.expect("it is held");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_whose_wait_for_the_standby_is_cancelled_may_be_lost() {
+    let mut pair = Pair::start(true).await.expect("a pair");
+    let server = server(pair.url()).await;
+    let client = client(&server);
+    let session = client.session(SessionOptions::new().ttl(DEADLINE)).await.expect("a session");
+    pair.part();
+    let asked = tokio::spawn({
+        let session = session.clone();
+        async move { session.lock("job").acquire().await }
+    });
+    somebody_waits(&pair).await;
+    cancel_the_wait(&pair).await;
+    pair.kill_primary().await.expect("it dies");
+    pair.promote().await.expect("the standby takes over");
+    let guard = timeout(DEADLINE, asked).await.expect("in time").expect("no panic").expect("it is granted");
+    let holder = client.get_lock("job").await.expect("an answer").holders.first().and_then(|claim| claim.token);
+    assert_eq!(holder, Some(guard.token()));
+}
+
+/// The old primary was not killed: its commits wait for a standby that is none any more, but it can be read.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_old_primary_that_answers_reads_makes_nobody_hold_what_another_holds() {
+    let mut pair = Pair::start(true).await.expect("a pair");
+    let old = server(Pair::url_of(pair.primary.port())).await;
+    let holder = client(&old);
+    let guard = holder.lock("job").ttl(Duration::from_secs(1)).acquire().await.expect("it is free");
+    pair.promote().await.expect("the standby takes over");
+    let new = server(Pair::url_of(pair.primary.port())).await;
+    let next =
+        client(&new).lock("job").ttl(Duration::from_secs(5)).acquire().await.expect("the holder's server is dead");
+    assert!(!guard.is_valid(), "two hold the lock");
+    assert!(next.token() > guard.token());
+    let hearsay = timeout(QUIET * 3, holder.get_lock("job")).await;
+    let told = hearsay.ok().and_then(Result::ok).and_then(|lock| lock.holders.first().and_then(|claim| claim.token));
+    assert_ne!(told, Some(guard.token()), "who lost the database tells what it was");
+}
+
+fn batch(previous: Revision, number: u64) -> Batch {
+    let event = Event::ServerAdopted { dead: ServerId(number), by: ServerId(number + 1) };
+    let events = vec![Recorded { revision: previous.next(), event }];
+    Batch { namespace: "default".into(), previous, events, server: ServerId(1), number, at_ms: 0 }
+}
+
+async fn store(url: String) -> std::sync::Arc<dyn Store> {
+    let options = StoreOptions::new(url);
+    migrate(&options).await.expect("the tables are made");
+    open(&options).await.expect("the store opens")
+}
+
+/// Right after a promotion, the view of the control file still tells of the old timeline.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_promoted_server_is_never_taken_for_the_old_one() {
+    let mut pair = Pair::start(false).await.expect("a pair");
+    let store = store(pair.url()).await;
+    store.append(&batch(Revision(0), 1), false).await.expect("it is appended");
+    let written = pair.primary.ask::<String>("SELECT pg_current_wal_lsn()::text").await.expect("an answer");
+    wait_until(DEADLINE, "the standby has it", async || {
+        let sql = format!("SELECT pg_last_wal_replay_lsn() >= '{written}'::pg_lsn");
+        pair.standby.ask::<bool>(&sql).await.unwrap_or(false)
+    })
+    .await;
+    pair.kill_primary().await.expect("it dies");
+    let reads = tokio::spawn(async move {
+        // As often as can be, from before the promotion on: the first answer counts.
+        loop {
+            match store.read("default", Revision(0), 10).await {
+                Ok(tail) => return (tail.head.intact, store.append(&batch(Revision(1), 2), false).await),
+                Err(StoreError::Unavailable(_)) => tokio::task::yield_now().await,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    });
+    pair.promote().await.expect("the standby takes over");
+    let view = "SELECT timeline_id FROM pg_control_checkpoint()";
+    println!("the control file tells of timeline {}", pair.primary.ask::<i32>(view).await.expect("an answer"));
+    let (intact, appended) = timeout(DEADLINE, reads).await.expect("in time").expect("no panic");
+    assert!(!intact, "the promoted server was taken for the old one");
+    assert_eq!(appended, Err(StoreError::Conflict));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_busy_lock_is_busy_after_a_failover_without_loss() {
+    let mut pair = Pair::start(true).await.expect("a pair");
+    let server = server(pair.url()).await;
+    let client = client(&server);
+    let guard = client.lock("job").ttl(Duration::from_secs(30)).acquire().await.expect("it is free");
+    pair.kill_primary().await.expect("it dies");
+    pair.promote().await.expect("the standby takes over");
+    let other = timeout(DEADLINE, client.lock("job").try_acquire()).await.expect("in time").expect("an answer");
+    assert!(matches!(other, Attempt::Busy(_)), "given to two");
+    assert!(guard.is_valid());
+}
