@@ -1,0 +1,279 @@
+//! Many power cuts of one run.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use rand::RngExt;
+use rand::rngs::StdRng;
+use tenure_harness::{Tenured, TenuredOptions, free_port};
+use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_proto::v1::{AcquireRequest, ListLocksRequest};
+
+use crate::database::{Database, Kind, sqlite_url};
+use crate::disk::Disk;
+use crate::drive::{Barriers, Drive};
+use crate::found::Found;
+use crate::image::Image;
+use crate::load::{self, Answer, Told};
+use crate::tape::{Cut, Cutter, Entry, Keeps, Tape};
+
+/// Room for any of the databases.
+const DISK: usize = 640 << 20;
+
+/// So many answers are had for each cut, and as many as that at least: enough to see logs begin anew, and checkpoints.
+const ANSWERS: usize = 10;
+const ANSWERS_AT_LEAST: usize = 800;
+
+/// How long flushes take while clients work: longer than an answer is under way, so that one which does not wait for the flush
+/// is there before it.
+const FLUSH: Duration = Duration::from_millis(3);
+
+/// Every so many disks lose their power again while they are brought back.
+const AGAIN: usize = 4;
+
+/// The most writes that the cache of a disk holds which is never told to flush. Or all of the file system would be gone.
+const SMALL_CACHE: usize = 64;
+
+/// What is tried.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// On which database.
+    pub kind: Kind,
+    /// How many power cuts.
+    pub cuts: usize,
+    /// Whether the disk is flushed when it should be.
+    pub barriers: Barriers,
+}
+
+/// What one cut came to.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The cut.
+    pub cut: Cut,
+    /// How many writes had not been flushed.
+    pub volatile: usize,
+    /// How many answers clients had by then.
+    pub answers: usize,
+    /// Another cut while it was brought back, with its position among what the disk was told then.
+    pub again: Option<Cut>,
+    /// Whether the file system had to be repaired before it could be mounted.
+    pub repaired: bool,
+    /// What was lost, or wrong.
+    pub faults: Vec<String>,
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { cut, volatile, answers, .. } = self;
+        let Cut { position, keeps } = cut;
+        write!(formatter, "cut at {position}, {answers} answers, {volatile} writes not flushed, {keeps} left")?;
+        if let Some(Cut { position, keeps }) = &self.again {
+            write!(formatter, "; again at {position} while it came back, {keeps} left")?;
+        }
+        match self.faults.as_slice() {
+            [] => write!(formatter, ": nothing lost"),
+            [first, rest @ ..] => write!(formatter, ": {first} (and {} more)", rest.len()),
+        }
+    }
+}
+
+/// What the disk was told while clients worked, and what they were told.
+#[derive(Debug)]
+pub struct Run {
+    tape: Tape,
+    answers: Vec<Answer>,
+    /// MariaDB on another port would be taken for another database.
+    port: u16,
+}
+
+impl Run {
+    /// How many answers clients had.
+    #[must_use]
+    pub fn answers(&self) -> usize {
+        self.answers.len()
+    }
+
+    /// How many writes the disk was told.
+    #[must_use]
+    pub fn writes(&self) -> usize {
+        self.tape.writes()
+    }
+
+    /// How many flushes.
+    #[must_use]
+    pub fn flushes(&self) -> usize {
+        self.tape.flushes()
+    }
+}
+
+/// Has clients work on a database whose disk is recorded.
+///
+/// # Errors
+/// If that does not work on this machine.
+pub async fn record(plan: &Plan, random: &mut StdRng) -> anyhow::Result<Run> {
+    let disk = Disk::new(Image::new(DISK));
+    let drive = Drive::plug_in(&disk)?;
+    drive.format()?;
+    drive.mount(plan.barriers)?;
+    let port = free_port()?;
+    let database = Database::start(plan.kind, &drive.files(), port).await?;
+    let mut tenured = Tenured::start(&TenuredOptions::store(database.url())).await?;
+    disk.slow_down(FLUSH);
+    let count = (plan.cuts * ANSWERS).max(ANSWERS_AT_LEAST);
+    let answers = load::run(&tenured.url(), &disk, count, random).await?;
+    let tape = disk.take_tape();
+    tenured.kill().await?;
+    database.kill().await?;
+    ensure!(
+        plan.barriers == Barriers::Off || tape.flushes() > 0,
+        "the disk was never flushed: the loop device does not pass flushes on"
+    );
+    Ok(Run { tape, answers, port })
+}
+
+/// Cuts the power in the moments after answers, and tells what each cut came to.
+///
+/// # Errors
+/// If that does not work on this machine.
+pub async fn cut(plan: &Plan, run: &Run, random: &mut StdRng, mut tell: impl FnMut(Outcome)) -> anyhow::Result<()> {
+    let cache = if plan.barriers == Barriers::On { usize::MAX } else { SMALL_CACHE };
+    let mut cutter = Cutter::new(&run.tape, cache);
+    for (number, position) in positions(plan.cuts, run, random).into_iter().enumerate() {
+        let cut = Cut { position, keeps: Keeps::any(random) };
+        let (image, volatile) = cutter.cut(cut, random);
+        let disk = Disk::new(image);
+        let answers = run.answers.iter().filter(|answer| answer.had <= position).count();
+        let mut outcome = Outcome { cut, volatile, answers, again: None, repaired: false, faults: Vec::new() };
+        bring_back(plan.kind, &disk, run, &mut outcome).await?;
+        if number % AGAIN == 0 && outcome.faults.is_empty() {
+            let tape = disk.take_tape();
+            let again = Cut { position: random.random_range(0..=tape.entries.len()), keeps: Keeps::any(random) };
+            outcome.again = Some(again);
+            let (image, _) = Cutter::new(&tape, usize::MAX).cut(again, random);
+            bring_back(plan.kind, &Disk::new(image), run, &mut outcome).await?;
+        }
+        tell(outcome);
+    }
+    Ok(())
+}
+
+/// Where to cut, in order: at the first answer; about every second time as soon as another one was had; and else right after
+/// any write since, which is not flushed yet, or one of the tenth that most others go before that are not flushed either.
+fn positions(cuts: usize, run: &Run, random: &mut StdRng) -> Vec<usize> {
+    let Some(first) = run.answers.first().map(|first| first.had) else { return Vec::new() };
+    let mut writes = volatile_writes(&run.tape.entries[first..], first);
+    writes.sort_by_key(|(_, before)| std::cmp::Reverse(*before));
+    let (all, tenth) = (writes.len(), writes.len().div_ceil(10));
+    let any = |_| match random.random_range(0..4) {
+        0 if all > 0 => writes[random.random_range(0..all)].0,
+        1 if all > 0 => writes[random.random_range(0..tenth)].0,
+        _ => run.answers[random.random_range(0..run.answers.len())].had,
+    };
+    let mut positions: Vec<usize> = std::iter::once(first).chain((1..cuts).map(any)).collect();
+    positions.sort_unstable();
+    positions
+}
+
+/// The position right after each write, and how many others before it are not flushed then.
+fn volatile_writes(entries: &[Entry], first: usize) -> Vec<(usize, usize)> {
+    let mut before = 0;
+    let mut writes = Vec::new();
+    for (number, entry) in entries.iter().enumerate() {
+        match entry {
+            Entry::Flush => before = 0,
+            Entry::Write { .. } => {
+                writes.push((first + number + 1, before));
+                before += 1;
+            }
+        }
+    }
+    writes
+}
+
+/// Plugs in what is left, and notes all that is wrong with it.
+async fn bring_back(kind: Kind, disk: &Disk, run: &Run, outcome: &mut Outcome) -> anyhow::Result<()> {
+    let drive = Drive::plug_in(disk)?;
+    if drive.mount(Barriers::On).is_err() {
+        outcome.repaired = true;
+        if let Err(error) = drive.repair().and_then(|()| drive.mount(Barriers::On)) {
+            outcome.faults.push(format!("the file system does not come back: {error:#}"));
+            return Ok(());
+        }
+    }
+    match look(kind, &drive, run, outcome.cut.position).await {
+        Ok(faults) => outcome.faults.extend(faults),
+        Err(error) => outcome.faults.push(format!("the database does not come back: {error:#}")),
+    }
+    Ok(())
+}
+
+/// Looks at what is left, and whether a server works with it; leaves nothing running.
+async fn look(kind: Kind, drive: &Drive, run: &Run, cut: usize) -> anyhow::Result<Vec<String>> {
+    let database = Database::start(kind, &drive.files(), run.port).await?;
+    let found = read(&database, drive).await.context("reading what is left")?;
+    let mut faults = found.faults(&run.answers, cut);
+    if faults.is_empty() {
+        faults = serve(&database.url(), &found, &run.answers, cut).await.context("serving what is left")?;
+    }
+    database.kill().await?;
+    drive.unmount()?;
+    if let Err(error) = drive.check() {
+        faults.push(format!("the file system is broken: {error:#}"));
+    }
+    Ok(faults)
+}
+
+/// Reads what is left; of files a copy, so that the server finds them as they were.
+async fn read(database: &Database, drive: &Drive) -> anyhow::Result<Found> {
+    let Database::Sqlite(_) = database else { return Found::read(&database.url()).await };
+    let folder = tempfile::tempdir()?;
+    drive.copy_files(folder.path())?;
+    Found::read(&sqlite_url(folder.path())).await
+}
+
+/// Starts a server on what is left: it must tell the same, and give a new token.
+async fn serve(url: &str, found: &Found, answers: &[Answer], cut: usize) -> anyhow::Result<Vec<String>> {
+    let mut faults = Vec::new();
+    let mut tenured = Tenured::start(&TenuredOptions::store(url)).await?;
+    let mut locks = LockServiceClient::connect(tenured.url()).await?;
+    let holds = holds(&mut locks).await?;
+    for (name, token) in holds.symmetric_difference(&found.holds()) {
+        faults.push(format!("the log and the server disagree on whether {name} is held with token {token}"));
+    }
+    let request = AcquireRequest {
+        names: vec![format!("free at {}", found.revision())],
+        ttl: Some(prost_types::Duration { seconds: 60, nanos: 0 }),
+        wait: Some(prost_types::Duration::default()),
+        ..AcquireRequest::default()
+    };
+    let token = locks.acquire(request).await?.into_inner().token;
+    let given = answers.iter().filter(|answer| answer.had <= cut).filter_map(|answer| match answer.told {
+        Told::Granted { token, .. } => Some(token),
+        _ => None,
+    });
+    let highest = given.max().unwrap_or_default().max(found.revision());
+    if token <= highest {
+        faults.push(format!("token {token} was given after {highest}"));
+    }
+    tenured.kill().await?;
+    Ok(faults)
+}
+
+/// Who holds what as a server tells it: names and tokens.
+async fn holds(locks: &mut LockServiceClient<tonic::transport::Channel>) -> anyhow::Result<BTreeSet<(String, u64)>> {
+    let mut holds = BTreeSet::new();
+    let mut page_token = String::new();
+    loop {
+        let request = ListLocksRequest { page_size: 1000, page_token, ..ListLocksRequest::default() };
+        let page = locks.list_locks(request).await?.into_inner();
+        for lock in &page.locks {
+            holds.extend(lock.holders.iter().map(|holder| (lock.name.clone(), holder.token)));
+        }
+        if page.next_page_token.is_empty() {
+            return Ok(holds);
+        }
+        page_token = page.next_page_token;
+    }
+}

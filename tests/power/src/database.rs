@@ -1,0 +1,92 @@
+//! The databases whose disk loses its power.
+
+use std::path::Path;
+
+use clap::ValueEnum;
+use tenure_harness::{MariaDb, Postgres};
+
+/// A kind of database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Kind {
+    /// A SQLite file of the server's own.
+    Sqlite,
+    /// PostgreSQL.
+    Postgres,
+    /// MariaDB.
+    Mariadb,
+}
+
+impl Kind {
+    /// What people call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sqlite => "SQLite",
+            Self::Postgres => "PostgreSQL",
+            Self::Mariadb => "MariaDB",
+        }
+    }
+}
+
+/// In PostgreSQL and MariaDB.
+const NAME: &str = "tenure";
+
+/// PostgreSQL's log in small files, so that a short run sees many come and go, and many checkpoints.
+const INITDB: [&str; 1] = ["--wal-segsize=1"];
+const SETTINGS: [&str; 3] = ["max_wal_size=2MB", "min_wal_size=2MB", "shared_buffers=1MB"];
+
+/// Of the file in this folder.
+pub(crate) fn sqlite_url(folder: &Path) -> String {
+    format!("sqlite:{}", folder.join("tenure.db").display())
+}
+
+/// A database that is running, where it takes more than a file.
+pub(crate) enum Database {
+    Sqlite(String),
+    Postgres(Postgres),
+    Mariadb(MariaDb),
+}
+
+impl Database {
+    /// Starts one whose data is in this folder, on this port. A new one if nothing is there.
+    pub(crate) async fn start(kind: Kind, folder: &Path, port: u16) -> anyhow::Result<Self> {
+        let data = folder.join("data");
+        let is_new = !data.exists();
+        let create = format!("CREATE DATABASE {NAME}");
+        Ok(match kind {
+            Kind::Sqlite => Self::Sqlite(sqlite_url(folder)),
+            Kind::Postgres => {
+                let postgres = Postgres::start_in(&data, port, &INITDB, &SETTINGS).await?;
+                if is_new {
+                    postgres.execute(&create).await?;
+                }
+                Self::Postgres(postgres)
+            }
+            Kind::Mariadb => {
+                let mariadb = MariaDb::start_in(&data, port, &[]).await?;
+                if is_new {
+                    mariadb.execute(&create).await?;
+                }
+                Self::Mariadb(mariadb)
+            }
+        })
+    }
+
+    /// Where servers find it.
+    pub(crate) fn url(&self) -> String {
+        match self {
+            Self::Sqlite(url) => url.clone(),
+            Self::Postgres(postgres) => postgres.url(NAME),
+            Self::Mariadb(mariadb) => mariadb.url(NAME),
+        }
+    }
+
+    /// Ends it at once.
+    pub(crate) async fn kill(self) -> anyhow::Result<()> {
+        match self {
+            Self::Sqlite(_) => Ok(()),
+            Self::Postgres(mut postgres) => postgres.kill().await,
+            Self::Mariadb(mut mariadb) => mariadb.kill().await,
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! A disk in memory that remembers in which order it was written and flushed.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use crate::image::Image;
+use crate::tape::{Entry, Tape};
+
+/// The disk. Clones are the same disk.
+#[derive(Clone, Debug)]
+pub struct Disk(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+struct State {
+    image: Image,
+    tape: Tape,
+    /// How long a flush takes.
+    flush: Duration,
+}
+
+impl Disk {
+    /// A disk with this content.
+    #[must_use]
+    pub fn new(image: Image) -> Self {
+        let tape = Tape::new(image.clone());
+        Self(Arc::new(Mutex::new(State { image, tape, flush: Duration::ZERO })))
+    }
+
+    /// Has flushes take so long from now on: whoever does not wait for their end is seen not to.
+    pub fn slow_down(&self, flush: Duration) {
+        self.state().flush = flush;
+    }
+
+    /// How many writes and flushes there have been.
+    #[must_use]
+    pub fn position(&self) -> usize {
+        self.state().tape.entries.len()
+    }
+
+    /// All writes and flushes so far, which are forgotten here.
+    #[must_use]
+    pub fn take_tape(&self) -> Tape {
+        let mut state = self.state();
+        let next = Tape::new(state.image.clone());
+        std::mem::replace(&mut state.tape, next)
+    }
+
+    pub(crate) fn size(&self) -> usize {
+        self.state().image.size()
+    }
+
+    pub(crate) fn read(&self, offset: usize, length: usize) -> Vec<u8> {
+        self.state().image.read(offset, length)
+    }
+
+    pub(crate) fn write(&self, offset: usize, bytes: &[u8]) {
+        let mut state = self.state();
+        state.image.write(offset, bytes);
+        state.tape.entries.push(Entry::Write { offset, bytes: bytes.into() });
+    }
+
+    pub(crate) fn flush(&self) {
+        let takes = self.state().flush;
+        std::thread::sleep(takes);
+        self.state().tape.entries.push(Entry::Flush);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().expect("nobody panics with a disk in hand")
+    }
+}

@@ -1,0 +1,224 @@
+//! A disk plugged into this machine, with a file system on it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use fuser::BackgroundSession;
+
+use crate::disk::Disk;
+use crate::file::{NAME, OneFile};
+
+/// The longest that a tool for file systems may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Between two looks whether a tool has ended.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// Waits for the end of its input, which is the end of the process that started it or of the drive; then unmounts what is
+/// mounted in the folder, when those that use it are gone, and removes the folder.
+const REAPER: &str = r#"
+is_mounted() { grep -q " $1 " /proc/self/mounts; }
+cat > /dev/null
+cd /
+for place in "$1/files" "$1/drive"; do
+  left=150
+  while is_mounted "$place" && ! umount "$place" && [ "$left" -gt 0 ]; do
+    sleep 0.1
+    left=$((left - 1))
+  done
+  is_mounted "$place" && umount -l "$place"
+  rmdir "$place"
+done
+rmdir "$1"
+"#;
+
+/// How much of what was written a file system on a drive makes sure of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Barriers {
+    /// As usual: it flushes the disk where that is needed.
+    On,
+    /// It never flushes the disk, whatever programs ask for.
+    Off,
+}
+
+/// The drive. It is pulled out, and all that it took is removed, when it is dropped or this process dies.
+///
+/// Other processes read, write, mount and unmount what is on it: if this one, which serves it, waited in the kernel for
+/// itself, it could not be killed.
+#[derive(Debug)]
+pub struct Drive {
+    folder: PathBuf,
+    reaper: Child,
+    session: Option<BackgroundSession>,
+}
+
+impl Drive {
+    /// Plugs a disk in.
+    ///
+    /// # Errors
+    /// If the machine does not let it.
+    pub fn plug_in(disk: &Disk) -> anyhow::Result<Self> {
+        let folder = tempfile::Builder::new().prefix("tenure-power-").tempdir().context("making a folder")?.keep();
+        // With a process group of its own, so that Ctrl-C in a terminal does not end it.
+        let reaper = Command::new("sh")
+            .args(["-c", REAPER, "reaper"])
+            .arg(&folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .context("starting sh")?;
+        let mut drive = Self { folder, reaper, session: None };
+        fs::set_permissions(&drive.folder, fs::Permissions::from_mode(0o755)).context("opening a folder to others")?;
+        for place in [drive.place(), drive.files()] {
+            fs::create_dir(&place).with_context(|| place.display().to_string())?;
+        }
+        let mounted = fuser::spawn_mount(OneFile(disk.clone()), drive.place(), &fuser::Config::default());
+        drive.session = Some(mounted.context("mounting a file system in user space (FUSE)")?);
+        Ok(drive)
+    }
+
+    /// Where its files are while it is mounted.
+    #[must_use]
+    pub fn files(&self) -> PathBuf {
+        self.folder.join("files")
+    }
+
+    /// Makes an empty file system on it.
+    ///
+    /// # Errors
+    /// If that fails.
+    pub fn format(&self) -> anyhow::Result<()> {
+        let all_at_once = "nodiscard,lazy_itable_init=0,lazy_journal_init=0";
+        self.tool("mkfs.ext4", "e2fsprogs", &["-q", "-F", "-m", "0", "-E", all_at_once]).map(drop)
+    }
+
+    /// Mounts it, which brings a file system that was not unmounted in order again.
+    ///
+    /// # Errors
+    /// If that fails.
+    pub fn mount(&self, barriers: Barriers) -> anyhow::Result<()> {
+        let options = match barriers {
+            Barriers::On => "loop,barrier=1,data=ordered",
+            Barriers::Off => "loop,barrier=0,data=ordered",
+        };
+        let mut mount = Command::new(tenure_harness::find("mount", "mount")?);
+        mount.args(["-t", "ext4", "-o", options]).arg(self.disk_file()).arg(self.files());
+        run(&mut mount).map(drop)
+    }
+
+    /// Unmounts it, as soon as its files are not in use any more.
+    ///
+    /// # Errors
+    /// If that takes too long.
+    pub fn unmount(&self) -> anyhow::Result<()> {
+        let mut unmount = Command::new(tenure_harness::find("umount", "mount")?);
+        unmount.arg(self.files());
+        let began = Instant::now();
+        loop {
+            match run(&mut unmount) {
+                Err(_) if began.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
+                ended => return ended.map(drop),
+            }
+        }
+    }
+
+    /// Copies its files to a folder, while it is mounted.
+    ///
+    /// # Errors
+    /// If that fails.
+    pub fn copy_files(&self, to: &Path) -> anyhow::Result<()> {
+        run(Command::new("cp").arg("-R").arg(self.files().join(".")).arg(to)).map(drop)
+    }
+
+    /// Repairs what can be repaired without asking, while it is not mounted.
+    ///
+    /// # Errors
+    /// If more is broken.
+    pub fn repair(&self) -> anyhow::Result<()> {
+        let mut check = Command::new(tenure_harness::find("e2fsck", "e2fsprogs")?);
+        let output = finish(check.arg("-p").arg(self.disk_file()))?;
+        // 1 says that there was something to repair, and that it is repaired.
+        if !matches!(output.status.code(), Some(0 | 1)) {
+            bail!("e2fsck -p: {}", told(&output));
+        }
+        Ok(())
+    }
+
+    /// Finds fault with a file system that is not mounted.
+    ///
+    /// # Errors
+    /// If anything is wrong.
+    pub fn check(&self) -> anyhow::Result<()> {
+        self.tool("e2fsck", "e2fsprogs", &["-f", "-n"]).map(drop)
+    }
+
+    fn tool(&self, name: &str, package: &str, arguments: &[&str]) -> anyhow::Result<Output> {
+        run(Command::new(tenure_harness::find(name, package)?).args(arguments).arg(self.disk_file()))
+    }
+
+    fn place(&self) -> PathBuf {
+        self.folder.join("drive")
+    }
+
+    fn disk_file(&self) -> PathBuf {
+        self.place().join(NAME)
+    }
+}
+
+impl Drop for Drive {
+    fn drop(&mut self) {
+        drop(self.reaper.stdin.take());
+        let _ = self.reaper.wait();
+        let Some(session) = self.session.take() else { return };
+        let began = Instant::now();
+        while !session.guard.is_finished() {
+            if began.elapsed() > PATIENCE {
+                eprintln!("the drive in {} is still in use", self.folder.display());
+                return std::mem::forget(session);
+            }
+            std::thread::sleep(PAUSE);
+        }
+        let _ = session.join();
+    }
+}
+
+/// Runs a program to its end, which must be a good one.
+fn run(command: &mut Command) -> anyhow::Result<Output> {
+    let output = finish(command)?;
+    if !output.status.success() {
+        bail!("{} ended with {}: {}", name(command), output.status, told(&output));
+    }
+    Ok(output)
+}
+
+/// Runs a program to its end.
+fn finish(command: &mut Command) -> anyhow::Result<Output> {
+    let name = name(command);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().with_context(|| format!("starting {name}"))?;
+    let began = Instant::now();
+    while child.try_wait()?.is_none() {
+        if began.elapsed() > PATIENCE {
+            let _ = child.kill();
+            bail!("{name} did not end within {PATIENCE:?}");
+        }
+        std::thread::sleep(PAUSE);
+    }
+    child.wait_with_output().with_context(|| format!("hearing {name}"))
+}
+
+fn name(command: &Command) -> String {
+    Path::new(command.get_program()).file_name().unwrap_or_default().display().to_string()
+}
+
+fn told(output: &Output) -> String {
+    let told = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
+    String::from_utf8_lossy(&told).trim().to_owned()
+}

@@ -1,0 +1,203 @@
+//! Clients that change something all the time, and note what they were told, and when.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use anyhow::Context;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use tenure_proto::v1::group_service_client::GroupServiceClient;
+use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_proto::v1::session_service_client::SessionServiceClient;
+use tenure_proto::v1::{
+    AcquireRequest, CloseSessionRequest, ConfigureGroupRequest, ConfigureLockRequest, LockSettings, OpenSessionRequest,
+    ReleaseRequest,
+};
+use tokio::task::JoinSet;
+use tonic::transport::{Channel, Endpoint};
+
+use crate::disk::Disk;
+
+/// Far longer than a run: no session ends by itself.
+const TTL: prost_types::Duration = prost_types::Duration { seconds: 86_400, nanos: 0 };
+
+/// No call takes longer.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// How many clients there are, by turns: one alone, after whose answer nothing follows that would hide what was not flushed;
+/// and several, whose changes are committed together.
+const CLIENTS: [usize; 8] = [1, 4, 1, 3, 1, 6, 1, 2];
+
+/// The most that one client holds.
+const HOLDS: usize = 12;
+
+/// How many names the clients contend for.
+const SHARED: usize = 8;
+
+/// Something that a client was told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// A session was opened.
+    Opened { session: String },
+    /// A session is closed.
+    Closed { session: String },
+    /// These locks were granted.
+    Granted { token: u64, names: Vec<String>, session: String },
+    /// That hold is over.
+    Released { token: u64 },
+    /// A lock has this limit.
+    Limited { name: String, limit: u32 },
+    /// A group has this config.
+    Configured { group: String, config: String, revision: u64 },
+}
+
+/// An answer, and between which positions of the disk's tape it was asked for and had.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    /// Where the tape was when the client asked.
+    pub(crate) asked: usize,
+    /// Where it was as soon as the client had the answer.
+    pub(crate) had: usize,
+    /// What was answered.
+    pub(crate) told: Told,
+}
+
+/// Has clients work until there are so many answers, which are returned in order.
+pub(crate) async fn run(url: &str, disk: &Disk, answers: usize, random: &mut StdRng) -> anyhow::Result<Vec<Answer>> {
+    let channel = Endpoint::from_shared(url.to_owned())?.timeout(LONGEST).connect().await.context("connecting")?;
+    let had: Arc<Mutex<Vec<Answer>>> = Arc::default();
+    for (turn, clients) in CLIENTS.into_iter().enumerate() {
+        let enough = answers * (turn + 1) / CLIENTS.len();
+        let mut tasks = JoinSet::new();
+        for number in 0..clients {
+            let client = Client {
+                name: format!("client {turn}.{number}"),
+                channel: channel.clone(),
+                disk: disk.clone(),
+                random: StdRng::seed_from_u64(random.random()),
+                session: None,
+                count: 0,
+                held: Vec::new(),
+                had: Arc::clone(&had),
+            };
+            tasks.spawn(client.work(enough));
+        }
+        while let Some(ended) = tasks.join_next().await {
+            ended??;
+        }
+    }
+    let mut answers = std::mem::take(&mut *had.lock().expect("nobody panics with the answers in hand"));
+    answers.sort_by_key(|answer| answer.had);
+    Ok(answers)
+}
+
+struct Client {
+    name: String,
+    channel: Channel,
+    disk: Disk,
+    random: StdRng,
+    session: Option<String>,
+    /// Makes names differ.
+    count: usize,
+    /// A name and the token of each hold.
+    held: Vec<(String, u64)>,
+    had: Arc<Mutex<Vec<Answer>>>,
+}
+
+impl Client {
+    async fn work(mut self, enough: usize) -> Result<(), tonic::Status> {
+        while self.had.lock().expect("nobody panics with the answers in hand").len() < enough {
+            let asked = self.disk.position();
+            let told = self.change_something().await?;
+            let had = self.disk.position();
+            if let Some(told) = told {
+                let answer = Answer { asked, had, told };
+                self.had.lock().expect("nobody panics with the answers in hand").push(answer);
+            }
+        }
+        Ok(())
+    }
+
+    async fn change_something(&mut self) -> Result<Option<Told>, tonic::Status> {
+        self.count += 1;
+        let Some(session) = self.session.clone() else { return self.open().await.map(Some) };
+        match self.random.random_range(0..100) {
+            0..50 if self.held.len() < HOLDS => self.acquire(session).await,
+            50..60 => self.limit().await.map(Some),
+            60..70 => self.configure().await.map(Some),
+            70..74 => self.close(session).await.map(Some),
+            _ if self.held.is_empty() => self.acquire(session).await,
+            _ => self.release(session).await.map(Some),
+        }
+    }
+
+    async fn open(&mut self) -> Result<Told, tonic::Status> {
+        let session = format!("{} session {}", self.name, self.count);
+        let owner = self.name.clone();
+        let request =
+            OpenSessionRequest { session_id: session.clone(), owner, ttl: Some(TTL), ..OpenSessionRequest::default() };
+        SessionServiceClient::new(self.channel.clone()).open_session(request).await?;
+        self.session = Some(session.clone());
+        Ok(Told::Opened { session })
+    }
+
+    async fn close(&mut self, session: String) -> Result<Told, tonic::Status> {
+        let request = CloseSessionRequest { session_id: session.clone(), ..CloseSessionRequest::default() };
+        SessionServiceClient::new(self.channel.clone()).close_session(request).await?;
+        self.session = None;
+        self.held.clear();
+        Ok(Told::Closed { session })
+    }
+
+    /// Locks that nobody else wants, or one that others want, which may be refused.
+    async fn acquire(&mut self, session: String) -> Result<Option<Told>, tonic::Status> {
+        let shared = format!("shared {}", self.random.random_range(0..SHARED));
+        let names = match self.random.random_range(0..10) {
+            0..3 if !self.held.iter().any(|(name, _)| *name == shared) => vec![shared],
+            0..7 => vec![format!("{} lock {}", self.name, self.count)],
+            _ => (0..3).map(|part| format!("{} lock {} part {part}", self.name, self.count)).collect(),
+        };
+        let request = AcquireRequest {
+            names: names.clone(),
+            session_id: session.clone(),
+            wait: Some(prost_types::Duration::default()),
+            ..AcquireRequest::default()
+        };
+        let answer = LockServiceClient::new(self.channel.clone()).acquire(request).await?.into_inner();
+        if !answer.acquired {
+            return Ok(None);
+        }
+        self.held.push((names[0].clone(), answer.token));
+        Ok(Some(Told::Granted { token: answer.token, names, session }))
+    }
+
+    async fn release(&mut self, session_id: String) -> Result<Told, tonic::Status> {
+        let (name, token) = self.held.swap_remove(self.random.random_range(0..self.held.len()));
+        let request = ReleaseRequest { name, session_id, token, ..ReleaseRequest::default() };
+        LockServiceClient::new(self.channel.clone()).release(request).await?;
+        Ok(Told::Released { token })
+    }
+
+    async fn limit(&mut self) -> Result<Told, tonic::Status> {
+        let (name, limit) = (format!("{} limited {}", self.name, self.count), self.random.random_range(1..100));
+        let request = ConfigureLockRequest {
+            name: name.clone(),
+            settings: Some(LockSettings { limit, preempt: None }),
+            operator: self.name.clone(),
+            ..ConfigureLockRequest::default()
+        };
+        LockServiceClient::new(self.channel.clone()).configure_lock(request).await?;
+        Ok(Told::Limited { name, limit })
+    }
+
+    async fn configure(&mut self) -> Result<Told, tonic::Status> {
+        let (group, config) = (format!("{} group", self.name), format!("{}", self.count));
+        let request = ConfigureGroupRequest {
+            group: group.clone(),
+            config: Some(config.clone()),
+            ..ConfigureGroupRequest::default()
+        };
+        let answer = GroupServiceClient::new(self.channel.clone()).configure_group(request).await?.into_inner();
+        Ok(Told::Configured { group, config, revision: answer.config_revision })
+    }
+}

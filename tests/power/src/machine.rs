@@ -1,0 +1,17 @@
+//! What cutting the power takes of the machine.
+
+use std::path::Path;
+
+/// Why the power of a disk cannot be cut on this machine: none if it can.
+#[must_use]
+pub fn obstacle() -> Option<&'static str> {
+    if !rustix::process::geteuid().is_root() {
+        Some("only root may mount file systems")
+    } else if !Path::new("/dev/fuse").exists() {
+        Some("this machine has no /dev/fuse")
+    } else if !Path::new("/dev/loop-control").exists() {
+        Some("this machine has no /dev/loop-control, so no loop devices")
+    } else {
+        None
+    }
+}

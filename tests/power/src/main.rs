@@ -1,0 +1,98 @@
+//! Cuts the power, many times.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::bail;
+use clap::Parser;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use tenure_power::campaign::{self, Plan};
+use tenure_power::{Barriers, Kind, obstacle};
+
+/// Cuts the power of a database's disk right after clients were answered, and tells whether anything that they were told is
+/// lost. Takes root, /dev/fuse and loop devices.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// How many cuts of each database
+    #[arg(long, default_value_t = 20)]
+    cuts: usize,
+    /// Only this database
+    #[arg(long, value_enum)]
+    store: Option<Kind>,
+    /// Have the file system flush nothing, which must be found to lose something
+    #[arg(long)]
+    without_sync: bool,
+    /// What chance follows from; each run differs all the same, by what the database does and when
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Tell of each cut
+    #[arg(long)]
+    verbose: bool,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run(&Arguments::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tenure-power: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    if let Some(obstacle) = obstacle() {
+        bail!("no power can be cut here: {obstacle}");
+    }
+    let kinds = arguments.store.map_or(vec![Kind::Sqlite, Kind::Postgres, Kind::Mariadb], |kind| vec![kind]);
+    let mut unexpected = Vec::new();
+    for kind in kinds {
+        let losses = cut(arguments, kind).await?;
+        if (losses > 0) != arguments.without_sync {
+            unexpected.push(kind.name());
+        }
+    }
+    match (unexpected.as_slice(), arguments.without_sync) {
+        ([], _) => Ok(()),
+        (names, false) => bail!("power cuts cost something: {}", names.join(", ")),
+        (names, true) => bail!("power cuts cost nothing, though nothing was flushed: {}", names.join(", ")),
+    }
+}
+
+/// Returns how many cuts cost something.
+async fn cut(arguments: &Arguments, kind: Kind) -> anyhow::Result<usize> {
+    let barriers = if arguments.without_sync { Barriers::Off } else { Barriers::On };
+    let plan = Plan { kind, cuts: arguments.cuts, barriers };
+    let mut random = StdRng::seed_from_u64(arguments.seed);
+    let began = Instant::now();
+    let run = campaign::record(&plan, &mut random).await?;
+    let (answers, writes, flushes) = (run.answers(), run.writes(), run.flushes());
+    println!(
+        "{}: {answers} answers, {writes} writes and {flushes} flushes of the disk in {:.1} s",
+        kind.name(),
+        began.elapsed().as_secs_f64()
+    );
+    let (mut losses, mut again, mut repaired, mut volatile, mut most) = (0, 0, 0, 0, 0);
+    campaign::cut(&plan, &run, &mut random, |outcome| {
+        losses += usize::from(!outcome.faults.is_empty());
+        again += usize::from(outcome.again.is_some());
+        repaired += usize::from(outcome.repaired);
+        volatile += outcome.volatile;
+        most = most.max(outcome.volatile);
+        if arguments.verbose || !outcome.faults.is_empty() {
+            println!("  {outcome}");
+        }
+    })
+    .await?;
+    println!(
+        "{}: {} cuts, {again} of them with another one while the disk came back: {losses} cost something. {:.1} s; {:.1} writes \
+        were not flushed on average and {most} at the most; {repaired} file systems had to be repaired",
+        kind.name(),
+        plan.cuts,
+        began.elapsed().as_secs_f64(),
+        volatile as f64 / plan.cuts.max(1) as f64
+    );
+    Ok(losses)
+}

@@ -1,0 +1,241 @@
+//! What a disk was told, in order, and what of it a power cut may leave.
+
+use std::fmt;
+use std::ops::Range;
+
+use rand::RngExt;
+use rand::rngs::StdRng;
+
+use crate::image::Image;
+
+/// What a disk was told.
+#[derive(Debug)]
+pub(crate) enum Entry {
+    /// To write, which is done in the disk's cache, and sooner or later for good.
+    Write { offset: usize, bytes: Box<[u8]> },
+    /// To make sure that all writes so far are done for good.
+    Flush,
+}
+
+/// All that a disk was told, from some content on.
+#[derive(Debug)]
+pub struct Tape {
+    base: Image,
+    pub(crate) entries: Vec<Entry>,
+}
+
+impl Tape {
+    pub(crate) fn new(base: Image) -> Self {
+        Self { base, entries: Vec::new() }
+    }
+
+    /// How many writes there were.
+    #[must_use]
+    pub fn writes(&self) -> usize {
+        self.entries.len() - self.flushes()
+    }
+
+    /// How many flushes there were.
+    #[must_use]
+    pub fn flushes(&self) -> usize {
+        self.entries.iter().filter(|entry| matches!(entry, Entry::Flush)).count()
+    }
+}
+
+/// What a power cut leaves of the writes that were not flushed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Keeps {
+    /// Nothing.
+    Nothing,
+    /// Everything.
+    Everything,
+    /// The first ones.
+    First,
+    /// Any of them, each with this likelihood.
+    Writes(f64),
+    /// Any of their sectors of so many bytes, each with this likelihood.
+    Sectors(usize, f64),
+}
+
+impl fmt::Display for Keeps {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => write!(formatter, "none of them"),
+            Self::Everything => write!(formatter, "all of them"),
+            Self::First => write!(formatter, "the first of them"),
+            Self::Writes(share) => write!(formatter, "about {share} of them"),
+            Self::Sectors(size, share) => write!(formatter, "about {share} of their sectors of {size} bytes"),
+        }
+    }
+}
+
+impl Keeps {
+    /// Any of these.
+    pub fn any(random: &mut StdRng) -> Self {
+        let share = [0.1, 0.5, 0.9][random.random_range(0..3)];
+        match random.random_range(0..10) {
+            0 | 1 => Self::Nothing,
+            2 => Self::Everything,
+            3 => Self::First,
+            4 | 5 => Self::Writes(share),
+            6 | 7 => Self::Sectors(4096, share),
+            _ => Self::Sectors(512, share),
+        }
+    }
+}
+
+/// A power cut, as the disk has it.
+#[derive(Clone, Copy, Debug)]
+pub struct Cut {
+    /// How much of the tape there was.
+    pub position: usize,
+    /// What is left of the writes that were not flushed.
+    pub keeps: Keeps,
+}
+
+/// Makes images of a disk as power cuts leave it, from the start of its tape to the end.
+#[derive(Debug)]
+pub struct Cutter<'a> {
+    tape: &'a Tape,
+    /// The most writes that the disk's cache holds.
+    cache: usize,
+    /// All that is surely kept ...
+    kept: Image,
+    /// ... of so many entries.
+    until: usize,
+}
+
+impl<'a> Cutter<'a> {
+    /// `cache`: the most writes that the disk's cache holds. Earlier ones are kept without a flush.
+    #[must_use]
+    pub fn new(tape: &'a Tape, cache: usize) -> Self {
+        Self { tape, cache, kept: tape.base.clone(), until: 0 }
+    }
+
+    /// What is left after a cut, which must not come before an earlier one; and how many writes were not flushed.
+    ///
+    /// # Panics
+    /// If the cut is beyond the end of the tape.
+    pub fn cut(&mut self, cut: Cut, random: &mut StdRng) -> (Image, usize) {
+        let entries = &self.tape.entries[..cut.position];
+        let flushed = entries.iter().rposition(|entry| matches!(entry, Entry::Flush)).map_or(0, |flush| flush + 1);
+        let surely = flushed.max(cut.position.saturating_sub(self.cache)).max(self.until);
+        for entry in &entries[self.until..surely] {
+            if let Entry::Write { offset, bytes } = entry {
+                self.kept.write(*offset, bytes);
+            }
+        }
+        self.until = surely;
+        let mut image = self.kept.clone();
+        let volatile = &entries[surely..];
+        let first = random.random_range(0..=volatile.len());
+        for (number, entry) in volatile.iter().enumerate() {
+            if let Entry::Write { offset, bytes } = entry {
+                for part in parts(cut.keeps, *offset, bytes.len(), number < first, random) {
+                    image.write(offset + part.start, &bytes[part]);
+                }
+            }
+        }
+        (image, volatile.len())
+    }
+}
+
+/// The parts of a write that are left.
+fn parts(keeps: Keeps, offset: usize, length: usize, is_first: bool, random: &mut StdRng) -> Vec<Range<usize>> {
+    let whole = |kept: bool| kept.then_some(0..length).into_iter().collect();
+    match keeps {
+        Keeps::Nothing => whole(false),
+        Keeps::Everything => whole(true),
+        Keeps::First => whole(is_first),
+        Keeps::Writes(share) => whole(random.random_bool(share)),
+        Keeps::Sectors(size, share) => {
+            let (first, last) = (offset / size, (offset + length).div_ceil(size));
+            let sectors = (first..last).filter(|_| random.random_bool(share));
+            sectors
+                .map(|sector| (sector * size).max(offset) - offset..((sector + 1) * size).min(offset + length) - offset)
+                .collect()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+
+    use super::*;
+    use crate::disk::Disk;
+
+    const SECTOR: usize = 512;
+
+    /// One write of eight sectors, flushed; then a second and a third in its place.
+    fn tape() -> Tape {
+        let disk = Disk::new(Image::new(8 * SECTOR));
+        disk.write(0, &[1; 8 * SECTOR]);
+        disk.flush();
+        disk.write(0, &[2; 8 * SECTOR]);
+        disk.write(0, &[3; 4 * SECTOR]);
+        disk.take_tape()
+    }
+
+    fn left(keeps: Keeps, position: usize, seed: u64) -> Vec<u8> {
+        let tape = tape();
+        let (image, _) = Cutter::new(&tape, usize::MAX).cut(Cut { position, keeps }, &mut StdRng::seed_from_u64(seed));
+        image.read(0, 8 * SECTOR)
+    }
+
+    #[test]
+    fn what_was_flushed_is_left_whatever_else_is() {
+        assert_eq!(left(Keeps::Nothing, 4, 0), [1; 8 * SECTOR]);
+        for seed in 0..100 {
+            let keeps = Keeps::any(&mut StdRng::seed_from_u64(seed));
+            assert!(!left(keeps, 2, seed).contains(&0), "{keeps}");
+            assert!(!left(keeps, 4, seed).contains(&0), "{keeps}");
+        }
+        assert_eq!(left(Keeps::Nothing, 1, 0), [0; 8 * SECTOR]);
+    }
+
+    #[test]
+    fn later_writes_are_left_over_earlier_ones() {
+        assert_eq!(left(Keeps::Everything, 4, 0), [[3; 4 * SECTOR], [2; 4 * SECTOR]].concat());
+        assert_eq!(left(Keeps::Everything, 3, 0), [2; 8 * SECTOR]);
+    }
+
+    #[test]
+    fn sectors_are_whole_and_writes_are_torn() {
+        let mut torn = 0;
+        for seed in 0..100 {
+            let bytes = left(Keeps::Sectors(SECTOR, 0.5), 4, seed);
+            let sectors: Vec<&[u8]> = bytes.chunks(SECTOR).collect();
+            assert!(sectors.iter().all(|sector| sector.iter().all(|byte| *byte == sector[0])));
+            torn += usize::from(sectors[4..].iter().any(|sector| sector[0] != sectors[4][0]));
+        }
+        assert!(torn > 50, "{torn} of 100 writes of four sectors were torn");
+    }
+
+    #[test]
+    fn a_write_that_begins_within_a_sector_has_parts_that_meet() {
+        let mut random = StdRng::seed_from_u64(0);
+        let parts = parts(Keeps::Sectors(SECTOR, 1.0), 100, 2 * SECTOR, false, &mut random);
+        assert_eq!(parts, [0..412, 412..924, 924..1024]);
+    }
+
+    #[test]
+    fn a_cache_that_is_full_keeps_the_oldest() {
+        let tape = tape();
+        let mut cutter = Cutter::new(&tape, 1);
+        let cut = Cut { position: 4, keeps: Keeps::Nothing };
+        let (image, lost) = cutter.cut(cut, &mut StdRng::seed_from_u64(0));
+        assert_eq!((image.read(0, 8 * SECTOR), lost), (vec![2; 8 * SECTOR], 1));
+    }
+
+    #[test]
+    fn cuts_that_follow_each_other_are_as_if_each_were_the_only_one() {
+        let tape = tape();
+        let mut cutter = Cutter::new(&tape, usize::MAX);
+        for position in 0..=4 {
+            let cut = Cut { position, keeps: Keeps::Nothing };
+            let (image, _) = cutter.cut(cut, &mut StdRng::seed_from_u64(0));
+            assert_eq!(image.read(0, 8 * SECTOR), left(Keeps::Nothing, position, 0), "at {position}");
+        }
+    }
+}

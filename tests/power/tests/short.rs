@@ -1,0 +1,53 @@
+//! The short form: a few power cuts of each database cost nothing, and would be seen to cost something if nothing were flushed.
+//!
+//! It takes root, /dev/fuse and loop devices. Where the machine has none of those it says so, and tests nothing.
+
+use std::io::Write;
+
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use tenure_power::campaign::{self, Outcome, Plan};
+use tenure_power::{Barriers, Kind, obstacle};
+
+async fn cut(kind: Kind, cuts: usize, barriers: Barriers) -> Option<Vec<Outcome>> {
+    if let Some(obstacle) = obstacle() {
+        // Not by eprintln, whose lines are shown of failed tests only.
+        let _ = writeln!(std::io::stderr(), "SKIPPED: no power is cut from {}, because {obstacle}", kind.name());
+        return None;
+    }
+    let plan = Plan { kind, cuts, barriers };
+    let mut random = StdRng::seed_from_u64(cuts as u64);
+    let run = campaign::record(&plan, &mut random).await.expect("a disk in user space with a database on it");
+    let mut outcomes = Vec::new();
+    campaign::cut(&plan, &run, &mut random, |outcome| outcomes.push(outcome)).await.expect("disks after power cuts");
+    Some(outcomes)
+}
+
+async fn costs_nothing(kind: Kind) {
+    let Some(outcomes) = cut(kind, 4, Barriers::On).await else { return };
+    assert_eq!(outcomes.len(), 4);
+    for outcome in outcomes {
+        assert!(outcome.faults.is_empty(), "{outcome}\n{}", outcome.faults.join("\n"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_sqlite_costs_nothing() {
+    costs_nothing(Kind::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_postgres_costs_nothing() {
+    costs_nothing(Kind::Postgres).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_mariadb_costs_nothing() {
+    costs_nothing(Kind::Mariadb).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_flushes_is_seen_to_cost_something() {
+    let Some(outcomes) = cut(Kind::Sqlite, 10, Barriers::Off).await else { return };
+    assert!(outcomes.iter().any(|outcome| !outcome.faults.is_empty()), "nothing was lost, though nothing was flushed");
+}
