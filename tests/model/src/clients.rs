@@ -1,0 +1,127 @@
+//! What clients do: `client-rs/src/engine`.
+
+use crate::action::{Action, Server};
+use crate::client::{Answer, Ask, Kind, Stage};
+use crate::flaw::Flaw;
+use crate::limits::Limits;
+use crate::table::{self, Node, Revision};
+use crate::world::World;
+
+impl World {
+    /// What clients can do now.
+    pub fn client_actions(&self, limits: &Limits, actions: &mut Vec<Action>) {
+        for (id, client) in (0..).zip(&self.clients).filter(|(_, client)| client.lives) {
+            let is_gone = |node: Node| !self.runs(node);
+            match client.ask {
+                Some(Ask { stage: Stage::Answered(_), .. }) => actions.push(Action::Hear(id)),
+                Some(ask) if is_gone(ask.to) => actions.push(Action::Notice(id)),
+                Some(_) => {}
+                None if client.stream.is_some_and(is_gone) => actions.push(Action::Notice(id)),
+                None if !client.has_asked => self.asking(id, limits, actions),
+                None => {}
+            }
+            if client.told.is_some() {
+                actions.push(Action::HearGrant(id));
+            }
+        }
+    }
+
+    fn asking(&self, id: table::Client, limits: &Limits, actions: &mut Vec<Action>) {
+        let client = &self.clients[usize::from(id)];
+        let running = || (0..).zip(&self.servers).filter_map(|(server, life)| life.as_ref().map(|life| (server, life)));
+        if client.is_new {
+            actions.extend(running().map(|(server, _)| Action::Acquire(id, server)));
+        } else if limits.calls {
+            // Whoever calls by hand does not count.
+            actions.extend(running().map(|(server, _)| Action::Renew(id, server)));
+        } else if !client.over {
+            actions.extend(running().filter_map(|(server, life)| match client.stream {
+                None => Some(Action::Attach(id, server)),
+                Some(node) => (node == life.node).then_some(Action::Renew(id, server)),
+            }));
+        }
+    }
+
+    /// A client sends a request. One that moves hears nothing more of what it asked before.
+    pub fn ask(&mut self, id: table::Client, server: Server, kind: Kind) {
+        let Some(to) = self.servers[usize::from(server)].as_ref().map(|life| life.node) else { return };
+        let client = self.client(id);
+        if kind == Kind::Attach {
+            client.disconnect();
+        }
+        client.ask = Some(Ask { kind, to, age: 0, stage: Stage::Sent });
+        client.has_asked = true;
+    }
+
+    /// A client gives the lock back: from now on it does not act under it.
+    pub fn release(&mut self, id: table::Client) {
+        let client = &self.clients[usize::from(id)];
+        let (Some(token), Some(node)) = (client.hold, client.stream) else { return };
+        let Some(server) =
+            (0..).zip(&self.servers).find(|(_, life)| life.as_ref().is_some_and(|life| life.node == node))
+        else {
+            return;
+        };
+        self.ask(id, server.0, Kind::Release(token));
+        self.client(id).hold = None;
+    }
+
+    /// A client hears the answer to what it asked.
+    pub fn hear(&mut self, id: table::Client, limits: &Limits) {
+        let Some(Ask { kind, to, age, stage: Stage::Answered(answer) }) = self.client(id).ask.take() else { return };
+        match answer {
+            Answer::Open(token, waits) => {
+                self.renewed(id, age, limits);
+                let client = self.client(id);
+                let asks_for_it = client.waits || kind == Kind::Acquire;
+                client.is_new = false;
+                client.stream = Some(to);
+                client.waits = waits && asks_for_it;
+                client.hold = client.hold.filter(|hold| token == Some(*hold));
+                if let Some(token) = token.filter(|_| asks_for_it) {
+                    self.granted(id, token);
+                }
+            }
+            Answer::Renewed => self.renewed(id, age, limits),
+            Answer::Released => {}
+            Answer::Over => {
+                let client = self.client(id);
+                client.disconnect();
+                (client.is_new, client.over, client.left) = (false, true, 0);
+                (client.hold, client.waits) = (None, false);
+            }
+            Answer::Refused | Answer::Unknown => self.client(id).stream = None,
+        }
+    }
+
+    /// A client hears on its stream that it was granted the lock.
+    pub fn hear_grant(&mut self, id: table::Client) {
+        if let Some(token) = self.client(id).told.take() {
+            self.granted(id, token);
+        }
+    }
+
+    fn granted(&mut self, id: table::Client, token: Revision) {
+        let client = self.client(id);
+        client.waits = false;
+        if !client.over {
+            client.hold = Some(token);
+            client.has_held = true;
+        }
+    }
+
+    /// A renewal was answered that was sent so long ago. `Validity::renewed`.
+    fn renewed(&mut self, id: table::Client, age: u8, limits: &Limits) {
+        let good = limits.client_validity().saturating_sub(age);
+        let client = self.client(id);
+        let heard = if limits.has(Flaw::ValidFromReceipt) { limits.client_validity() } else { good };
+        let revives = limits.has(Flaw::LateAnswerRevives);
+        if !client.over || revives {
+            client.left = client.left.max(heard);
+            client.over |= client.left == 0;
+        }
+        if !client.over || limits.calls {
+            self.account.promise(id, good);
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Checks a model of the protocol, as large as it is told.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use tenure_model::check::check;
+use tenure_model::flaw::{self, Flaw};
+use tenure_model::limits::{Budget, Limits};
+
+/// Looks at everything that can happen in a model of the protocol within these bounds.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// How many servers
+    #[arg(long, default_value_t = 2)]
+    servers: u8,
+    /// How many clients
+    #[arg(long, default_value_t = 2)]
+    clients: u8,
+    /// How long it lasts, in ticks
+    #[arg(long, default_value_t = 3)]
+    ticks: u8,
+    /// For how long at the end nothing goes wrong, in ticks
+    #[arg(long, default_value_t = 0)]
+    calm: u8,
+    /// The TTL of a session, in ticks
+    #[arg(long, default_value_t = 2)]
+    ttl: u8,
+    /// How long a server may be silent, in ticks
+    #[arg(long, default_value_t = 2)]
+    lease: u8,
+    /// By how many ticks a server's clock may run ahead
+    #[arg(long, default_value_t = 0)]
+    drift: u8,
+    /// Time passes only when all is done that can be; then what comes about in the end is looked at, too
+    #[arg(long)]
+    prompt: bool,
+    /// Sessions are renewed by calls to whatever server
+    #[arg(long)]
+    calls: bool,
+    /// Nobody has asked for the lock yet
+    #[arg(long)]
+    fresh: bool,
+    /// How many renewals and beats may take long
+    #[arg(long, default_value_t = 0)]
+    slow: u8,
+    /// How often a client moves without need
+    #[arg(long, default_value_t = 0)]
+    moves: u8,
+    /// How often a holder releases
+    #[arg(long, default_value_t = 0)]
+    releases: u8,
+    /// How many clients die
+    #[arg(long, default_value_t = 0)]
+    client_crashes: u8,
+    /// How many servers die
+    #[arg(long, default_value_t = 0)]
+    server_crashes: u8,
+    /// How many servers start again
+    #[arg(long, default_value_t = 0)]
+    restarts: u8,
+    /// Of how many appends the outcome is not told
+    #[arg(long, default_value_t = 0)]
+    unknowns: u8,
+    /// How many appends are turned away
+    #[arg(long, default_value_t = 0)]
+    unavailables: u8,
+    /// How many beats or their answers are lost
+    #[arg(long, default_value_t = 0)]
+    lost_beats: u8,
+    /// How often another database takes over
+    #[arg(long, default_value_t = 0)]
+    failovers: u8,
+    /// How many batches are lost with that
+    #[arg(long, default_value_t = 0)]
+    lost_batches: u8,
+    /// Bring in a flaw, which is to be found
+    #[arg(long, value_parser = flaw::parse)]
+    flaw: Option<Flaw>,
+    /// How many threads; as many as there are cores unless said otherwise
+    #[arg(long)]
+    threads: Option<usize>,
+}
+
+impl Arguments {
+    fn limits(&self) -> Limits {
+        Limits {
+            servers: self.servers,
+            clients: self.clients,
+            ticks: self.ticks,
+            calm: self.calm,
+            ttl: self.ttl,
+            lease: self.lease,
+            drift: self.drift,
+            prompt: self.prompt,
+            calls: self.calls,
+            begun: !self.fresh,
+            budget: Budget {
+                slow: self.slow,
+                moves: self.moves,
+                releases: self.releases,
+                client_crashes: self.client_crashes,
+                server_crashes: self.server_crashes,
+                restarts: self.restarts,
+                unknowns: self.unknowns,
+                unavailables: self.unavailables,
+                lost_beats: self.lost_beats,
+                failovers: self.failovers,
+                lost_batches: self.lost_batches,
+            },
+            flaw: self.flaw,
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let threads = arguments.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let report = check(arguments.limits(), threads);
+    let seconds = report.took.as_secs_f64();
+    println!("{} states, at most {} steps deep, in {seconds:.1} s", report.states, report.depth);
+    for (name, actions) in &report.broken {
+        println!("does not hold: {name}");
+        actions.iter().for_each(|action| println!("  {action:?}"));
+    }
+    if report.broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

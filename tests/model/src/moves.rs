@@ -1,0 +1,220 @@
+//! What servers do beside appending: take requests, renew, beat, mark dead, adopt, end. `server/src/service/sessions.rs`,
+//! `server/src/presence.rs`, `server/src/caretaker.rs`, `server/core/src/home.rs`.
+
+use crate::action::{Action, Server};
+use crate::client::{Answer, Ask, Kind, Note, Stage};
+use crate::flaw::Flaw;
+use crate::limits::Limits;
+use crate::server::{Life, Seen};
+use crate::store::Presence;
+use crate::table::{Client, Command, Node};
+use crate::world::World;
+
+impl Life {
+    /// Renews a session, if its home is here and its time was not up. `Home::renew`.
+    pub fn renew(&mut self, client: Client, limits: &Limits) -> Note {
+        let Some(kept) = self.kept(client) else { return Note::Elsewhere };
+        kept.over |= kept.left == 0;
+        if kept.over && !limits.has(Flaw::RenewalRevives) {
+            return Note::Over;
+        }
+        (kept.left, kept.over) = (limits.ttl, false);
+        Note::Renewed
+    }
+
+    fn may_renew(&self, limits: &Limits) -> bool {
+        self.lease > 0 || limits.has(Flaw::LeaseIgnored)
+    }
+}
+
+impl World {
+    /// What servers can do now.
+    pub fn server_actions(&self, limits: &Limits, actions: &mut Vec<Action>) {
+        for (server, life) in (0..).zip(&self.servers) {
+            let Some(life) = life else { continue };
+            let free = self.is_free(life);
+            if free && (life.table.revision != self.store.head.revision || !self.store.intact) {
+                actions.push(Action::Follow(server));
+            }
+            for (client, asker) in (0..).zip(&self.clients) {
+                self.requests(life, free, client, actions);
+                let told = asker.told.is_some() || !asker.waits || asker.stream != Some(life.node) || !asker.lives;
+                if !told && life.table.token_of(client).is_some() {
+                    actions.push(Action::Tell(server, client));
+                }
+                let kept = life.kept[usize::from(client)];
+                if free && life.lease > 0 && kept.is_some_and(|kept| kept.left == 0 || kept.over) {
+                    actions.push(Action::End(server, client));
+                }
+            }
+            actions.extend((life.beat.is_none() && !life.has_beaten).then_some(Action::Beat(server)));
+            let silent = life.others.iter().filter(|seen| seen.age >= limits.patience());
+            actions.extend(silent.map(|seen| Action::MarkDead(server, seen.node)));
+            // Who adopts has just beaten, and so was not dead itself.
+            let alive = !self.store.presences[usize::from(life.node)].dead;
+            if free && alive && !limits.has(Flaw::NoAdoption) {
+                let dead = |node: &Node| self.store.presences[usize::from(*node)].dead && *node != life.node;
+                let first = life.table.homes().find(dead);
+                actions.extend(first.map(|node| Action::Adopt(server, node)));
+            }
+            let waits = life.job.as_ref().is_some_and(|job| !job.sent) && !limits.has(Flaw::UnknownIsForgotten);
+            if waits && self.store.under_way[usize::from(life.node)].is_none() {
+                actions.push(Action::Retry(server));
+            }
+        }
+        for (node, under_way) in (0..).zip(&self.store.under_way) {
+            actions.extend(under_way.as_ref().map(|_| Action::Append(node)));
+        }
+    }
+
+    fn requests(&self, life: &Life, free: bool, client: Client, actions: &mut Vec<Action>) {
+        let Some(ask) = self.clients[usize::from(client)].ask.filter(|ask| ask.to == life.node) else { return };
+        match ask {
+            Ask { stage: Stage::Sent, kind: Kind::Renew, .. } => actions.push(Action::Handle(client)),
+            Ask { stage: Stage::Sent, .. } if free && self.can_decide(client, life) => {
+                actions.push(Action::Handle(client));
+            }
+            Ask { stage: Stage::Noted(_), .. } if free && self.store.intact => actions.push(Action::Confirm(client)),
+            _ => {}
+        }
+    }
+
+    /// Whether nothing has to be read first that cannot be: after a failover, the jump comes first.
+    fn can_decide(&self, client: Client, life: &Life) -> bool {
+        self.store.intact || life.kept[usize::from(client)].is_none_or(|kept| kept.left > 0 && !kept.over)
+    }
+
+    /// A server takes a client's request.
+    pub fn handle(&mut self, client: Client, limits: &Limits) {
+        let Some(ask) = self.client(client).ask else { return };
+        let node = ask.to;
+        self.take(client, Stage::Taken);
+        let Some(life) = self.life(node) else { return };
+        match ask.kind {
+            Kind::Renew if !life.may_renew(limits) => self.answer(node, Some(client), Answer::Refused),
+            Kind::Renew => {
+                let note = self.note(client, node, limits);
+                if limits.calls && !(limits.has(Flaw::CallWithoutBarrier) && note == Note::Renewed) {
+                    return self.take(client, Stage::Noted(note));
+                }
+                let answer = match note {
+                    Note::Renewed => Answer::Renewed,
+                    Note::Over => Answer::Over,
+                    Note::Elsewhere => Answer::Refused,
+                };
+                self.answer(node, Some(client), answer);
+            }
+            Kind::Acquire => self.decide_present(client, Command::Acquire { client, home: node }, limits),
+            Kind::Attach => self.decide_present(client, Command::Attach { client, home: node }, limits),
+            Kind::Release(token) => self.begin(node, Command::Release { client, token }, Some(client), limits),
+        }
+    }
+
+    /// Takes note that the client is there, and decides its command. `Api::note_presence`.
+    fn decide_present(&mut self, client: Client, command: Command, limits: &Limits) {
+        let Some(node) = self.client(client).ask.map(|ask| ask.to) else { return };
+        if self.note(client, node, limits) == Note::Over {
+            self.catch_up(node, limits);
+            if self.is_home(client, node) {
+                return self.answer(node, Some(client), Answer::Over);
+            }
+        }
+        self.begin(node, command, Some(client), limits);
+    }
+
+    /// A node notes a renewal in its memory.
+    fn note(&mut self, client: Client, node: Node, limits: &Limits) -> Note {
+        let note = self.life(node).map_or(Note::Elsewhere, |life| life.renew(client, limits));
+        if note == Note::Renewed {
+            self.account.taken(client, node, &self.store);
+        }
+        note
+    }
+
+    fn is_home(&self, client: Client, node: Node) -> bool {
+        self.store.head.session(client).is_some_and(|session| session.home == node)
+    }
+
+    fn take(&mut self, client: Client, stage: Stage) {
+        if let Some(ask) = &mut self.client(client).ask {
+            ask.stage = stage;
+        }
+    }
+
+    /// A server has looked at the head before it answers a call to renew. `Api::renew_anywhere`.
+    pub fn confirm(&mut self, client: Client, limits: &Limits) {
+        let Some(Ask { to: node, stage: Stage::Noted(note), .. }) = self.client(client).ask else { return };
+        self.catch_up(node, limits);
+        match note {
+            Note::Renewed if self.is_home(client, node) => self.answer(node, Some(client), Answer::Renewed),
+            Note::Over if self.is_home(client, node) => self.answer(node, Some(client), Answer::Over),
+            _ => self.begin(node, Command::Attach { client, home: node }, Some(client), limits),
+        }
+    }
+
+    /// A session's time is up at its home, which says so.
+    pub fn end(&mut self, server: Server, client: Client, limits: &Limits) {
+        let Some(life) = &mut self.servers[usize::from(server)] else { return };
+        let home = life.node;
+        let Some(kept) = life.kept(client) else { return };
+        kept.over = true;
+        let opened = kept.opened;
+        self.begin(home, Command::End { client, opened, home }, None, limits);
+    }
+
+    /// A server sends a beat.
+    pub fn beat(&mut self, server: Server) {
+        if let Some(life) = &mut self.servers[usize::from(server)] {
+            (life.beat, life.has_beaten) = (Some(0), true);
+        }
+    }
+
+    /// A beat is committed; `answered` unless that is lost. `Beats::beat_once`.
+    pub fn beat_arrives(&mut self, server: Server, answered: bool, limits: &Limits) {
+        let Some(life) = &mut self.servers[usize::from(server)] else { return };
+        let Some(age) = life.beat.take() else { return };
+        let presence = &mut self.store.presences[usize::from(life.node)];
+        if !presence.dead {
+            presence.beat += 1;
+        }
+        if !answered {
+            return;
+        }
+        if presence.dead && !limits.has(Flaw::DeadBeatsOn) {
+            // It starts over as a new one.
+            let life = self.start(limits);
+            self.servers[usize::from(server)] = Some(life);
+            return;
+        }
+        if life.lease == 0 {
+            life.refresh(limits);
+        }
+        life.lease = life.lease.max(limits.lease_validity().saturating_sub(age));
+        life.look_at(&self.store.presences);
+    }
+
+    /// A server marks another one dead that has been silent, if its beat is still the same.
+    pub fn mark_dead(&mut self, server: Server, node: Node, limits: &Limits) {
+        let Some(life) = &mut self.servers[usize::from(server)] else { return };
+        let Some(place) = life.others.iter().position(|seen| seen.node == node) else { return };
+        let seen = life.others.remove(place);
+        let presence = &mut self.store.presences[usize::from(node)];
+        presence.dead |= presence.beat == seen.beat || limits.has(Flaw::DeadWithoutCondition);
+    }
+}
+
+impl Life {
+    /// Takes note of the others' beats. `Beats::look_at`.
+    pub fn look_at(&mut self, presences: &[Presence]) {
+        for (node, presence) in (0..).zip(presences).filter(|(node, _)| *node != self.node) {
+            let seen = self.others.iter_mut().find(|seen| seen.node == node);
+            match seen {
+                Some(seen) if seen.beat != presence.beat => (seen.beat, seen.age) = (presence.beat, 0),
+                Some(_) => {}
+                None => self.others.push(Seen { node, beat: presence.beat, age: 0 }),
+            }
+        }
+        self.others.retain(|seen| !presences[usize::from(seen.node)].dead);
+        self.others.sort_by_key(|seen| seen.node);
+    }
+}

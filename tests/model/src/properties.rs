@@ -1,0 +1,201 @@
+//! What must hold, and the account that it is decided by. The names are those of the design: S1 to S6, L1 and L4.
+
+use stateright::Property;
+
+use crate::client::{Answer, Ask, Stage};
+use crate::limits::Limits;
+use crate::server::Life;
+use crate::store::{Batch, Store};
+use crate::table::{Client, Event, Node, Revision};
+use crate::world::World;
+
+/// What has been promised and lost so far, which nobody in the world knows as a whole.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Account {
+    /// For how long each client's session must not end, after its last acknowledged renewal.
+    promised: Vec<u8>,
+    /// For how long the home of each session has been able to take renewals since the last one, or since it became its home.
+    served: Vec<u8>,
+    /// The highest token ever granted.
+    top: Revision,
+    /// Batches of which callers were told that they were not made.
+    refused: Vec<(Node, u8)>,
+    /// The tokens of grants that a failover lost.
+    lost: Vec<Revision>,
+    /// Whether a failover lost anything.
+    shaken: bool,
+    ttl: u8,
+    /// Whether a session ended too early.
+    ended_early: bool,
+    /// Whether a token did not rise.
+    token_fell: bool,
+    /// Whether a session was renewed that had ended.
+    revived: bool,
+    /// Whether a change was called refused that had been made, or was under way.
+    guessed: bool,
+}
+
+impl Account {
+    /// Nothing has happened yet.
+    #[must_use]
+    pub fn new(limits: &Limits) -> Self {
+        Self {
+            promised: vec![0; limits.clients.into()],
+            served: vec![0; limits.clients.into()],
+            top: 0,
+            refused: Vec::new(),
+            lost: Vec::new(),
+            shaken: false,
+            ttl: limits.ttl - limits.drift,
+            ended_early: false,
+            token_fell: false,
+            revived: false,
+            guessed: false,
+        }
+    }
+
+    /// A client's session will not end for so long.
+    pub fn promise(&mut self, client: Client, left: u8) {
+        let promised = &mut self.promised[usize::from(client)];
+        *promised = left.max(*promised);
+    }
+
+    /// The home of a session took a renewal.
+    pub fn taken(&mut self, client: Client, node: Node, store: &Store) {
+        if store.head.session(client).is_some_and(|session| session.home == node) {
+            self.served[usize::from(client)] = 0;
+        }
+    }
+
+    /// A tick.
+    pub fn tick(&mut self, store: &Store, servers: &[Option<Life>]) {
+        self.promised.iter_mut().for_each(|left| *left = left.saturating_sub(1));
+        for (served, session) in self.served.iter_mut().zip(&store.head.sessions) {
+            let serves = |home: Node| servers.iter().flatten().any(|life| life.node == home && life.lease > 0);
+            if session.is_some_and(|session| serves(session.home)) {
+                *served = (*served + 1).min(self.ttl);
+            }
+        }
+    }
+
+    /// A batch was committed.
+    pub fn committed(&mut self, batch: &Batch) {
+        for recorded in &batch.events {
+            match recorded.event {
+                Event::Granted { token, .. } => {
+                    self.token_fell |= token <= self.top;
+                    self.top = self.top.max(token);
+                }
+                Event::Opened { client, .. } | Event::Attached { client, .. } => self.served[usize::from(client)] = 0,
+                Event::Ended { client } => {
+                    let client = usize::from(client);
+                    self.ended_early |= !self.shaken && (self.promised[client] > 0 || self.served[client] < self.ttl);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A renewal was answered.
+    pub fn renewed(&mut self, client: Client, store: &Store) {
+        self.revived |= !self.shaken && store.head.session(client).is_none();
+    }
+
+    /// A caller was told that a batch was not made.
+    pub fn refused(&mut self, node: Node, number: u8, store: &Store) {
+        let under_way = store.under_way[usize::from(node)].as_ref().is_some_and(|batch| batch.number == number);
+        self.guessed |= under_way || store.has(node, number);
+        self.refused.push((node, number));
+    }
+
+    /// A failover lost the grants of these tokens, and perhaps more.
+    pub fn lost(&mut self, shaken: bool, tokens: impl Iterator<Item = Revision>) {
+        self.shaken |= shaken;
+        self.lost.extend(tokens);
+    }
+}
+
+/// S1, S6: a database that lost commits is the one exception, and has to be: there fencing is what holds.
+pub const ONE_HOLDER: &str = "at most one client holds the lock by its own count";
+/// S2.
+pub const TOKENS_RISE: &str = "every token is greater than all before";
+/// S4.
+pub const IN_LOG: &str = "a grant that a client hears of is in the log";
+/// S5.
+pub const NO_EARLY_END: &str = "no session ends before its time";
+/// S3.
+pub const NO_REVIVAL: &str = "what has ended is not renewed, and what is over stays over";
+/// S4.
+pub const REFUSED_IS_NOT: &str = "what was refused is not in the log";
+/// S4.
+pub const NOT_GUESSED: &str = "nothing is called refused that was made or is under way";
+/// L1.
+pub const HANDED_ON: &str = "a dead holder's lock goes to a waiter that lives";
+/// L4.
+pub const ANSWERED: &str = "every request is answered";
+/// What became of a failover that lost grants.
+pub const LEARNT: &str = "who believes to hold the lock does";
+
+/// The properties of a model. What comes about in the end is only claimed where everybody does what there is to do.
+#[must_use]
+pub fn of(limits: &Limits) -> Vec<Property<Limits>> {
+    let mut all = vec![
+        Property::always(ONE_HOLDER, |_, world: &World| {
+            world.account.shaken || world.clients.iter().filter(|client| client.is_valid_holder()).count() <= 1
+        }),
+        Property::always(TOKENS_RISE, |_, world: &World| !world.account.token_fell),
+        Property::always(IN_LOG, |_, world: &World| every_grant_is_in_log(world)),
+        Property::always(NO_EARLY_END, |_, world: &World| !world.account.ended_early),
+        Property::always(NO_REVIVAL, |_, world: &World| {
+            !world.account.revived && world.clients.iter().all(|client| !client.over || client.left == 0)
+        }),
+        Property::always(REFUSED_IS_NOT, |_, world: &World| {
+            world.account.refused.iter().all(|(node, number)| !world.store.has(*node, *number))
+        }),
+        Property::always(NOT_GUESSED, |_, world: &World| !world.account.guessed),
+    ];
+    if limits.prompt {
+        all.extend([
+            Property::eventually(ANSWERED, |limits: &Limits, world: &World| {
+                world.now == limits.ticks && nothing_is_open(world)
+            }),
+            Property::eventually(HANDED_ON, |limits: &Limits, world: &World| {
+                world.now == limits.ticks && the_living_had_it(world)
+            }),
+            Property::eventually(LEARNT, |limits: &Limits, world: &World| {
+                world.now == limits.ticks && believers_hold(world)
+            }),
+        ]);
+    }
+    all
+}
+
+fn every_grant_is_in_log(world: &World) -> bool {
+    (0..).zip(&world.clients).all(|(id, client)| {
+        let answered = match client.ask {
+            Some(Ask { stage: Stage::Answered(Answer::Open(token, _)), .. }) => token,
+            _ => None,
+        };
+        [client.hold, client.told, answered].into_iter().flatten().all(|heard| {
+            let is_it = |event: Event| event == Event::Granted { client: id, token: heard };
+            let mut events = world.store.log.iter().flat_map(|batch| &batch.events);
+            events.any(|recorded| is_it(recorded.event)) || world.account.lost.contains(&heard)
+        })
+    })
+}
+
+fn nothing_is_open(world: &World) -> bool {
+    world.clients.iter().all(|client| !client.lives || client.ask.is_none())
+}
+
+/// If one died among the clients and others live, one of these has held the lock, or lost its session.
+fn the_living_had_it(world: &World) -> bool {
+    let dies = world.clients.iter().any(|client| !client.lives);
+    let mut living = world.clients.iter().filter(|client| client.lives).peekable();
+    !dies || living.peek().is_none() || living.any(|client| client.has_held || client.over)
+}
+
+fn believers_hold(world: &World) -> bool {
+    let mut believers = (0..).zip(&world.clients).filter(|(_, client)| client.is_valid_holder());
+    believers.all(|(id, client)| world.store.head.token_of(id) == client.hold)
+}

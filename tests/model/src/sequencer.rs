@@ -1,0 +1,225 @@
+//! What sequencers do: decide, append, find out, follow. `server/src/sequencer/batch.rs` and `replica.rs`.
+
+use crate::client::{Answer, Kind, Note, Stage};
+use crate::flaw::Flaw;
+use crate::limits::Limits;
+use crate::server::{Job, Life};
+use crate::store::Batch;
+use crate::table::{Client, Command, Node, Recorded, Revision};
+use crate::world::World;
+
+impl Life {
+    /// The next batch of this node.
+    pub fn batch(&mut self, events: Vec<Recorded>, previous: Revision) -> Batch {
+        self.number += 1;
+        Batch { previous, node: self.node, number: self.number, events }
+    }
+}
+
+impl World {
+    /// Whether a sequencer has nothing under way.
+    #[must_use]
+    pub fn is_free(&self, life: &Life) -> bool {
+        life.job.is_none() && self.store.under_way[usize::from(life.node)].is_none()
+    }
+
+    /// Decides a command, and begins to append what it causes. One that causes nothing is answered if the replica is at the
+    /// head. `Sequencer::carry_out`.
+    pub fn begin(&mut self, node: Node, command: Command, asker: Option<Client>, limits: &Limits) {
+        loop {
+            let (head, intact) = (self.store.head.revision, self.store.intact);
+            let Some(life) = self.life(node) else { return };
+            let events = life.table.decide(command, limits.flaw);
+            let previous = life.table.revision;
+            if !events.is_empty() {
+                let batch = life.batch(events, previous);
+                life.job = Some(Job { command, batch: batch.clone(), asker, unknown: false, sent: true });
+                if limits.has(Flaw::PublishedEarly) {
+                    self.publish_early(&batch, command, asker, limits);
+                }
+                self.store.under_way[usize::from(node)] = Some(batch);
+                return;
+            }
+            if !intact {
+                return self.answer(node, asker, Answer::Refused);
+            }
+            if previous == head {
+                return self.finish(node, command, asker, limits);
+            }
+            self.catch_up(node, limits);
+        }
+    }
+
+    /// The flaw that answers come before the commit.
+    fn publish_early(&mut self, batch: &Batch, command: Command, asker: Option<Client>, limits: &Limits) {
+        let Some(life) = self.life(batch.node) else { return };
+        let before = life.clone();
+        life.take_over(batch, limits);
+        self.finish(batch.node, command, asker, limits);
+        if let Some(life) = self.life(batch.node) {
+            *life = before;
+        }
+    }
+
+    /// Follows the log to its head. A log that does not go on from here was lost and replaced. `Replica::follow`.
+    pub fn catch_up(&mut self, node: Node, limits: &Limits) {
+        let (log, head) = (self.store.log.clone(), self.store.head.clone());
+        let Some(life) = self.life(node) else { return };
+        for batch in log.iter().filter(|batch| batch.revision() > life.table.revision).collect::<Vec<_>>() {
+            if batch.previous != life.table.revision {
+                break;
+            }
+            life.take_over(batch, limits);
+        }
+        if life.table != head {
+            self.reload(node, limits);
+            self.close_streams(node);
+        }
+    }
+
+    fn reload(&mut self, node: Node, limits: &Limits) {
+        let head = self.store.head.clone();
+        let Some(life) = self.life(node) else { return };
+        life.table = head;
+        life.rebuild(limits);
+    }
+
+    /// Every client comes back, and looks what is still its own.
+    fn close_streams(&mut self, node: Node) {
+        for client in self.clients.iter_mut().filter(|client| client.stream == Some(node)) {
+            client.disconnect();
+        }
+    }
+
+    /// Follows the log; if another database took over, jumps past all that may have been handed out. `Replica::loss`.
+    pub fn follow(&mut self, node: Node, limits: &Limits) {
+        if limits.has(Flaw::NoJump) {
+            self.store.intact = true;
+        }
+        if self.store.intact {
+            return self.catch_up(node, limits);
+        }
+        self.reload(node, limits);
+        let (head, clock) = (self.store.head.revision, self.store.clock());
+        let Some(life) = self.life(node) else { return };
+        life.seen = life.seen.max(head);
+        let to = if limits.has(Flaw::ShortJump) { head + 1 } else { clock.max(life.seen + 1) };
+        self.begin(node, Command::Jump { to }, None, limits);
+    }
+
+    /// The database carries out the append of a node that is under way. Says whether it was committed.
+    pub fn carry_out(&mut self, node: Node, limits: &Limits) -> Option<bool> {
+        let batch = self.store.under_way[usize::from(node)].take()?;
+        Some(self.commit(&batch, limits))
+    }
+
+    /// Appends a batch, if it fits.
+    pub fn commit(&mut self, batch: &Batch, limits: &Limits) -> bool {
+        let committed = self.store.append(batch, limits.flaw);
+        if committed {
+            self.account.committed(batch);
+        }
+        committed
+    }
+
+    /// The node is told what became of its append, if it still listens.
+    pub fn told(&mut self, node: Node, committed: bool, limits: &Limits) {
+        let Some(job) = self.life(node).and_then(|life| life.job.take_if(|job| job.sent)) else { return };
+        let found = job.unknown && self.store.has(node, job.batch.number);
+        if committed || found || limits.has(Flaw::ConflictIsCommitted) {
+            self.is_committed(node, job, limits);
+        } else if !self.store.intact {
+            self.refuse(node, &job);
+        } else {
+            self.catch_up(node, limits);
+            if !matches!(job.command, Command::Jump { .. }) {
+                self.begin(node, job.command, job.asker, limits);
+            }
+        }
+    }
+
+    fn is_committed(&mut self, node: Node, job: Job, limits: &Limits) {
+        if let Some(life) = self.life(node) {
+            life.take_over(&job.batch, limits);
+        }
+        if let Command::Jump { .. } = job.command {
+            self.close_streams(node);
+        }
+        self.finish(node, job.command, job.asker, limits);
+    }
+
+    /// The node is not told what became of its append.
+    pub fn untold(&mut self, node: Node, limits: &Limits) {
+        let Some(mut job) = self.life(node).and_then(|life| life.job.take_if(|job| job.sent)) else { return };
+        if limits.has(Flaw::UnknownIsRefused) {
+            self.refuse(node, &job);
+        } else if limits.has(Flaw::UnknownIsCommitted) {
+            self.is_committed(node, job, limits);
+        } else if let Some(life) = self.life(node) {
+            (job.unknown, job.sent) = (true, false);
+            life.job = Some(job);
+        }
+    }
+
+    /// The database refuses an append: surely it was not made. An earlier try may have been.
+    pub fn turned_away(&mut self, node: Node) {
+        self.store.under_way[usize::from(node)] = None;
+        let Some(mut job) = self.life(node).and_then(|life| life.job.take_if(|job| job.sent)) else { return };
+        if !job.unknown {
+            self.refuse(node, &job);
+        } else if let Some(life) = self.life(node) {
+            job.sent = false;
+            life.job = Some(job);
+        }
+    }
+
+    /// Nothing was changed, and the caller is told so.
+    fn refuse(&mut self, node: Node, job: &Job) {
+        self.account.refused(node, job.batch.number, &self.store);
+        self.answer(node, job.asker, Answer::Refused);
+    }
+
+    /// The very same append once more. The database does not let it overtake the first try.
+    pub fn retry(&mut self, node: Node) {
+        let Some(job) = self.life(node).and_then(|life| life.job.as_mut()) else { return };
+        job.sent = true;
+        let batch = job.batch.clone();
+        self.store.under_way[usize::from(node)] = Some(batch);
+    }
+
+    /// A command has taken effect, or needed none: the caller is answered.
+    fn finish(&mut self, node: Node, command: Command, asker: Option<Client>, limits: &Limits) {
+        let Some(client) = asker else { return };
+        if let Command::Release { .. } = command {
+            return self.answer(node, asker, Answer::Released);
+        }
+        let kind = self.client(client).ask.map(|ask| ask.kind);
+        let Some(life) = self.life(node) else { return };
+        let open = Answer::Open(life.table.token_of(client), life.table.queue.contains(&client));
+        let note = life.renew(client, limits);
+        let answer = match note {
+            Note::Over => Answer::Over,
+            Note::Elsewhere if life.table.session(client).is_none() => Answer::Over,
+            Note::Elsewhere => Answer::Refused,
+            Note::Renewed if kind != Some(Kind::Renew) => open,
+            Note::Renewed if life.lease > 0 => Answer::Renewed,
+            Note::Renewed => Answer::Refused,
+        };
+        if note == Note::Renewed {
+            self.account.taken(client, node, &self.store);
+        }
+        self.answer(node, asker, answer);
+    }
+
+    /// Answers a client, if it still listens.
+    pub fn answer(&mut self, node: Node, client: Option<Client>, answer: Answer) {
+        let Some(id) = client else { return };
+        if answer == Answer::Renewed {
+            self.account.renewed(id, &self.store);
+        }
+        let waiting = self.client(id).ask.as_mut().filter(|ask| ask.to == node);
+        if let Some(ask) = waiting.filter(|ask| !matches!(ask.stage, Stage::Answered(_) | Stage::Sent)) {
+            ask.stage = Stage::Answered(answer);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The database: the log of one namespace, the servers' beats, and appends that are under way in it. What `server/src/store`
+//! promises of every store.
+
+use crate::flaw::Flaw;
+use crate::table::{Event, Node, Recorded, Revision, Table};
+
+/// The events of one commit.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub struct Batch {
+    pub previous: Revision,
+    pub node: Node,
+    pub number: u8,
+    pub events: Vec<Recorded>,
+}
+
+impl Batch {
+    /// The revision after it.
+    #[must_use]
+    pub fn revision(&self) -> Revision {
+        self.events.last().map_or(self.previous, |last| last.revision)
+    }
+
+    fn declares_loss(&self) -> bool {
+        self.events.iter().any(|recorded| recorded.event == Event::HistoryLost)
+    }
+}
+
+/// A node's row among the servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub struct Presence {
+    pub beat: u8,
+    pub dead: bool,
+}
+
+/// The database.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Store {
+    /// What was committed.
+    pub log: Vec<Batch>,
+    /// What the log comes to.
+    pub head: Table,
+    /// Whether this is the database that the head was written on.
+    pub intact: bool,
+    /// How many failovers there were.
+    pub failovers: u8,
+    /// The nodes, in the order in which they registered.
+    pub presences: Vec<Presence>,
+    /// The append of each node that is under way.
+    pub under_way: Vec<Option<Batch>>,
+}
+
+impl Store {
+    /// A new database.
+    #[must_use]
+    pub fn new(clients: u8) -> Self {
+        let (log, presences, under_way) = (Vec::new(), Vec::new(), Vec::new());
+        Self { log, head: Table::new(clients), intact: true, failovers: 0, presences, under_way }
+    }
+
+    /// Registers a node by its first beat.
+    pub fn register(&mut self) -> Node {
+        self.presences.push(Presence { beat: 1, dead: false });
+        self.under_way.push(None);
+        (self.presences.len() - 1) as Node
+    }
+
+    /// Appends a batch if the namespace is where the batch begins, and the database is the one that the head was written on.
+    /// Says whether it was committed.
+    pub fn append(&mut self, batch: &Batch, flaw: Option<Flaw>) -> bool {
+        let fits = self.head.revision == batch.previous && (self.intact || batch.declares_loss());
+        if !fits && flaw != Some(Flaw::AppendWithoutCondition) {
+            return false;
+        }
+        self.intact |= batch.declares_loss();
+        batch.events.iter().for_each(|recorded| self.head.apply(recorded));
+        self.log.push(batch.clone());
+        true
+    }
+
+    /// Whether a batch is in the log.
+    #[must_use]
+    pub fn has(&self, node: Node, number: u8) -> bool {
+        self.log.iter().any(|batch| (batch.node, batch.number) == (node, number))
+    }
+
+    /// Another database takes over, without the last batches. What was under way is gone with the connections.
+    pub fn fail_over(&mut self, lost: usize) -> Vec<Batch> {
+        let gone = self.log.split_off(self.log.len() - lost);
+        let mut head = Table::new(self.head.sessions.len() as u8);
+        self.log.iter().flat_map(|batch| &batch.events).for_each(|recorded| head.apply(recorded));
+        self.head = head;
+        self.intact = false;
+        self.failovers += 1;
+        self.under_way.iter_mut().for_each(|batch| *batch = None);
+        gone
+    }
+
+    /// Where its clock is, as a revision: higher than all that could be counted up to between two failovers.
+    #[must_use]
+    pub fn clock(&self) -> Revision {
+        self.failovers * 64
+    }
+}

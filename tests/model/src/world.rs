@@ -1,0 +1,143 @@
+//! The world: the state of everything, and what can happen next.
+
+use stateright::{Model, Property};
+
+use crate::action::Action;
+use crate::client::Client;
+use crate::limits::{Budget, Limits};
+use crate::properties::{self, Account};
+use crate::server::Life;
+use crate::store::Store;
+use crate::table::{self, Command, Node};
+
+/// The state of everything.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct World {
+    /// How much time has passed.
+    pub now: u8,
+    /// The database.
+    pub store: Store,
+    /// The servers. None: it is down.
+    pub servers: Vec<Option<Life>>,
+    /// The clients.
+    pub clients: Vec<Client>,
+    /// What may yet happen.
+    pub budget: Budget,
+    /// What the properties go by.
+    pub account: Account,
+}
+
+impl World {
+    fn new(limits: &Limits) -> Self {
+        let mut world = Self {
+            now: 0,
+            store: Store::new(limits.clients),
+            servers: Vec::new(),
+            clients: vec![Client::new(); limits.clients.into()],
+            budget: limits.budget,
+            account: Account::new(limits),
+        };
+        world.servers = (0..limits.servers).map(|_| Some(world.start(limits))).collect();
+        for life in world.servers.iter_mut().flatten() {
+            life.look_at(&world.store.presences);
+        }
+        if limits.begun {
+            world.have_begun(limits);
+        }
+        world
+    }
+
+    /// A server's life begins: it registers, and loads what there is.
+    pub fn start(&mut self, limits: &Limits) -> Life {
+        let node = self.store.register();
+        let mut life = Life::new(node, self.store.head.clone(), limits);
+        life.rebuild(limits);
+        life
+    }
+
+    /// Every client has asked for the lock, by one server after the other, and has been answered.
+    fn have_begun(&mut self, limits: &Limits) {
+        for client in 0..limits.clients {
+            let server = usize::from(client % limits.servers);
+            let node = server as Node;
+            let command = Command::Acquire { client, home: node };
+            let batch = {
+                let Some(life) = &mut self.servers[server] else { continue };
+                life.batch(self.store.head.decide(command, None), self.store.head.revision)
+            };
+            self.commit(&batch, limits);
+            for life in self.servers.iter_mut().flatten() {
+                life.take_over(&batch, limits);
+            }
+            let token = self.store.head.token_of(client);
+            self.account.promise(client, limits.client_validity());
+            let asker = &mut self.clients[usize::from(client)];
+            asker.is_new = false;
+            asker.left = limits.client_validity();
+            asker.stream = Some(node);
+            (asker.hold, asker.waits, asker.has_held) = (token, token.is_none(), token.is_some());
+        }
+    }
+
+    /// The life of a node, if it runs.
+    pub fn life(&mut self, node: Node) -> Option<&mut Life> {
+        self.servers.iter_mut().flatten().find(|life| life.node == node)
+    }
+
+    /// Whether a node runs.
+    #[must_use]
+    pub fn runs(&self, node: Node) -> bool {
+        self.servers.iter().flatten().any(|life| life.node == node)
+    }
+
+    /// A client.
+    pub fn client(&mut self, client: table::Client) -> &mut Client {
+        &mut self.clients[usize::from(client)]
+    }
+
+    /// A tick, for all.
+    pub fn tick(&mut self, limits: &Limits) {
+        self.now += 1;
+        self.account.tick(&self.store, &self.servers);
+        for client in &mut self.clients {
+            client.over |= client.left == 1;
+            client.left = client.left.saturating_sub(1);
+            client.has_asked = false;
+            if let Some(ask) = &mut client.ask {
+                ask.age = (ask.age + 1).min(limits.ttl);
+            }
+        }
+        self.servers.iter_mut().flatten().for_each(|life| life.tick(limits));
+    }
+}
+
+impl Model for Limits {
+    type State = World;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<World> {
+        vec![World::new(self)]
+    }
+
+    fn actions(&self, world: &World, actions: &mut Vec<Action>) {
+        world.client_actions(self, actions);
+        world.server_actions(self, actions);
+        let idle = actions.is_empty();
+        if world.now + self.calm <= self.ticks {
+            world.mishaps(self, actions);
+        }
+        if world.now < self.ticks && (idle || !self.prompt) {
+            actions.push(Action::Tick);
+        }
+    }
+
+    fn next_state(&self, world: &World, action: Action) -> Option<World> {
+        let mut next = world.clone();
+        next.act(action, self);
+        (next != *world).then_some(next)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        properties::of(self)
+    }
+}
