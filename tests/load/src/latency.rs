@@ -1,0 +1,66 @@
+//! How long things took.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+
+/// How long many things took, in milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Latency {
+    /// How many there were.
+    pub count: usize,
+    /// Half of them took at most this.
+    pub p50: f64,
+    /// 99 of 100 took at most this.
+    pub p99: f64,
+    /// The longest.
+    pub max: f64,
+}
+
+impl Latency {
+    /// Sums up.
+    pub fn of(mut times: Vec<Duration>) -> Self {
+        times.sort_unstable();
+        let at = |share: f64| {
+            let place = (times.len() as f64 * share).ceil() as usize;
+            times.get(place.saturating_sub(1)).map_or(0.0, |time| time.as_secs_f64() * 1e3)
+        };
+        Self { count: times.len(), p50: at(0.5), p99: at(0.99), max: at(1.0) }
+    }
+}
+
+impl fmt::Display for Latency {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "p50 {:.1}, p99 {:.1}, max {:.1} ms of {}", self.p50, self.p99, self.max, self.count)
+    }
+}
+
+/// Times that are taken somewhere and read elsewhere.
+#[derive(Clone, Debug, Default)]
+pub struct Times(Arc<Mutex<Vec<Duration>>>);
+
+impl Times {
+    /// Adds one.
+    pub fn add(&self, time: Duration) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(time);
+    }
+
+    /// Sums up those since the last time.
+    pub fn take(&self) -> Latency {
+        Latency::of(std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_up_by_rank() {
+        let times = (1..=200).rev().map(Duration::from_millis).collect();
+        assert_eq!(Latency::of(times), Latency { count: 200, p50: 100.0, p99: 198.0, max: 200.0 });
+        assert_eq!(Latency::of(Vec::new()), Latency::default());
+    }
+}

@@ -1,0 +1,45 @@
+//! `tenure-load`: see the library.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use tenure_load::overload::{OverloadArguments, overload};
+use tenure_load::soak::{SoakArguments, soak};
+
+/// Real Tenure processes under more load than they can take, and under a steady one for long.
+#[derive(Parser)]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Offers a server three times what it can take.
+    Overload(OverloadArguments),
+    /// Has three servers do a bit of everything, for long.
+    Soak(SoakArguments),
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("tenure-load: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whether all was well.
+fn run() -> anyhow::Result<bool> {
+    // One thread: the machine is the servers', too.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let report = match Arguments::parse().task {
+        Task::Overload(arguments) => runtime.block_on(overload(&arguments))?,
+        Task::Soak(arguments) => runtime.block_on(soak(&arguments))?,
+    };
+    print!("{report}");
+    Ok(report.violations.is_empty())
+}

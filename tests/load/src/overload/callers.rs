@@ -1,0 +1,118 @@
+//! Those who use plain calls, and read what they are refused with.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use serde::Serialize;
+use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_proto::v1::session_service_client::SessionServiceClient;
+use tenure_proto::v1::{AcquireRequest, OpenSessionRequest, ReleaseRequest};
+use tokio::task::JoinSet;
+use tokio::time::{MissedTickBehavior, interval};
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Request, Status};
+use tonic_types::StatusExt;
+
+use super::holders::Seen;
+
+/// Their session, which no renewal has to keep.
+pub const SESSION: &str = "caller";
+const TTL: Duration = Duration::from_secs(3_600);
+
+/// How often one calls.
+const EVERY: Duration = Duration::from_millis(25);
+
+/// How long a call may take.
+const DEADLINE: Duration = Duration::from_secs(2);
+
+/// What plain calls came to.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Calls {
+    /// How often what was answered.
+    pub outcomes: BTreeMap<String, usize>,
+    /// What is not as it should be, how often.
+    pub wrong: BTreeMap<String, usize>,
+}
+
+impl Calls {
+    fn note(&mut self, answer: Result<(), Status>) {
+        let outcome = match &answer {
+            Ok(()) => "granted".to_owned(),
+            Err(status) if status.code() == Code::DeadlineExceeded || is_timeout(status) => "deadline".to_owned(),
+            Err(status) => reason(status),
+        };
+        if let Err(status) = &answer
+            && outcome != "deadline"
+            && !is_shed_well(status)
+        {
+            *self.wrong.entry(format!("{status:?}")).or_default() += 1;
+        }
+        *self.outcomes.entry(outcome).or_default() += 1;
+    }
+}
+
+/// The client's own deadline.
+fn is_timeout(status: &Status) -> bool {
+    status.code() == Code::Cancelled && status.message().contains("Timeout expired")
+}
+
+fn reason(status: &Status) -> String {
+    status.get_details_error_info().map_or_else(|| status.code().to_string(), |info| info.reason)
+}
+
+/// Whether a call was refused because there is too much to do, with advice when to try again.
+fn is_shed_well(status: &Status) -> bool {
+    let retry = status.get_details_retry_info().and_then(|info| info.retry_delay);
+    status.code() == Code::ResourceExhausted
+        && reason(status) == "OVERLOADED"
+        && retry.is_some_and(|retry| !retry.is_zero())
+}
+
+/// Calls until it is over, while it is asked for.
+pub async fn call(url: String, seen: Seen) -> anyhow::Result<Calls> {
+    let channel = Endpoint::from_shared(url)?.tcp_nodelay(true).connect().await?;
+    let open = OpenSessionRequest {
+        session_id: SESSION.to_owned(),
+        ttl: TTL.try_into().ok(),
+        ..OpenSessionRequest::default()
+    };
+    SessionServiceClient::new(channel.clone()).open_session(open).await?;
+    let (mut calls, mut under_way, mut count) = (Calls::default(), JoinSet::new(), 0);
+    let mut tick = interval(EVERY);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while seen.goes_on() {
+        tick.tick().await;
+        if seen.calls.load(Ordering::SeqCst) {
+            count += 1;
+            under_way.spawn(take_and_give_back(channel.clone(), format!("plain/{count}")));
+        }
+        while let Some(ended) = under_way.try_join_next() {
+            calls.note(ended?);
+        }
+    }
+    while let Some(ended) = under_way.join_next().await {
+        calls.note(ended?);
+    }
+    Ok(calls)
+}
+
+async fn take_and_give_back(channel: Channel, name: String) -> Result<(), Status> {
+    let mut locks = LockServiceClient::new(channel);
+    let session_id = SESSION.to_owned();
+    let acquire = AcquireRequest {
+        names: vec![name.clone()],
+        session_id: session_id.clone(),
+        wait: Some(prost_types::Duration::default()),
+        ..AcquireRequest::default()
+    };
+    let token = locks.acquire(within(acquire)).await?.into_inner().token;
+    let release = ReleaseRequest { name, session_id, token, ..ReleaseRequest::default() };
+    locks.release(within(release)).await.map(drop)
+}
+
+fn within<M>(message: M) -> Request<M> {
+    let mut request = Request::new(message);
+    request.set_timeout(DEADLINE);
+    request
+}

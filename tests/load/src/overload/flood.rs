@@ -1,0 +1,248 @@
+//! Those who ask for more than there is: raw streams that take locks and give them back, at a pace of their own.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use tenure_proto::v1::answer::Kind as Answered;
+use tenure_proto::v1::command::Kind;
+use tenure_proto::v1::{AcquireRequest, Answer, CloseSessionRequest, Command, ReleaseRequest, StreamRequest};
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use super::tally::Tally;
+use crate::talk::Talk;
+
+/// How many streams there are, each over a connection of its own, and with how many sessions.
+pub const STREAMS: usize = 16;
+const SESSIONS: usize = 32;
+
+/// Outlives every run, so that these sessions need no renewals.
+const TTL: Duration = Duration::from_secs(3_600);
+
+/// How long who asks waits for an answer. After that the lock is of no use any more, and is given back as soon as it is granted.
+pub const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How many turns of one stream may be under way. Who comes when there are as many is turned away by the client itself.
+/// Well below what a server takes on one stream, and all streams together have many more than it lets wait.
+pub const UNDER_WAY: usize = 6_000;
+
+/// How often those who have come are let in.
+const TICK: Duration = Duration::from_millis(2);
+
+/// The most commands in one message: the contract's bound.
+const COMMANDS: usize = 1_000;
+
+/// How long the last answers may take. No request hangs: see L4 of the design.
+const LAST: Duration = Duration::from_secs(60);
+
+/// When the next one comes.
+#[derive(Clone, Copy, Debug)]
+pub enum Pace {
+    /// As soon as one is done: so many are under way at a time, on all streams together.
+    Closed(usize),
+    /// So many a second on all streams together, whatever becomes of those before.
+    Open(f64),
+}
+
+/// The streams.
+pub struct Flood(Vec<Stream>);
+
+impl Flood {
+    /// Opens them.
+    ///
+    /// # Errors
+    /// If the server cannot be reached, or refuses.
+    pub async fn begin(url: &str) -> anyhow::Result<Self> {
+        let mut streams = Vec::new();
+        for number in 0..STREAMS {
+            let sessions: Vec<String> = (0..SESSIONS).map(|place| format!("flood-{number}-{place}")).collect();
+            let talk = Talk::begin(url, &sessions, TTL).await?;
+            streams.push(Stream { number, talk, sessions, next: 0, turns: HashMap::new(), unsent: VecDeque::new() });
+        }
+        Ok(Self(streams))
+    }
+
+    /// Lets them come at this pace for a time, and waits until all are answered.
+    ///
+    /// # Errors
+    /// If a stream ends, or a command is never answered.
+    pub async fn run(self, pace: Pace, time: Duration) -> anyhow::Result<(Self, Tally)> {
+        let mut running = JoinSet::new();
+        let part = match pace {
+            Pace::Closed(turns) => Pace::Closed((turns / STREAMS).max(1)),
+            Pace::Open(rate) => Pace::Open(rate / STREAMS as f64),
+        };
+        for mut stream in self.0 {
+            running.spawn(async move { stream.run(part, time).await.map(|tally| (stream, tally)) });
+        }
+        let (mut streams, mut all) = (Vec::new(), Tally::default());
+        while let Some(ended) = running.join_next().await {
+            let (stream, tally) = ended??;
+            streams.push(stream);
+            all.add(tally);
+        }
+        all.time = time;
+        Ok((Self(streams), all))
+    }
+
+    /// Closes all sessions.
+    ///
+    /// # Errors
+    /// If a stream has ended.
+    pub async fn end(self) -> anyhow::Result<()> {
+        for mut stream in self.0 {
+            let close = stream.sessions.iter().zip(1..).map(|(session, id)| {
+                let request = CloseSessionRequest { session_id: session.clone(), ..CloseSessionRequest::default() };
+                (id, Kind::CloseSession(request))
+            });
+            stream.talk.say(close).await?;
+            let mut missing = stream.sessions.len();
+            while missing > 0 {
+                missing = missing.saturating_sub(stream.talk.hear().await?.len());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One who wants a lock.
+struct Turn {
+    came: Instant,
+    name: String,
+    session: usize,
+    /// The token, once the lock is to be given back, and whether it came in time.
+    granted: Option<(u64, bool)>,
+}
+
+struct Stream {
+    number: usize,
+    talk: Talk,
+    sessions: Vec<String>,
+    /// How many have come so far.
+    next: u64,
+    /// Those under way, by the number of their command.
+    turns: HashMap<u64, Turn>,
+    /// Commands that the connection did not take yet.
+    unsent: VecDeque<u64>,
+}
+
+impl Stream {
+    async fn run(&mut self, pace: Pace, time: Duration) -> anyhow::Result<Tally> {
+        let (start, mut tally) = (Instant::now(), Tally::default());
+        let mut tick = interval(TICK);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let now = Instant::now();
+            if now < start + time {
+                self.come(pace, now, now - start, &mut tally);
+            } else if self.turns.is_empty() {
+                return Ok(tally);
+            }
+            ensure!(now < start + time + LAST, "{} commands were not answered within {LAST:?}", self.turns.len());
+            self.send(now, &mut tally)?;
+            tokio::select! {
+                answers = self.talk.hear() => {
+                    let now = Instant::now();
+                    for answer in answers? {
+                        self.take(answer, now, now < start + time, &mut tally)?;
+                    }
+                }
+                _ = tick.tick() => {}
+            }
+        }
+    }
+
+    /// Lets in those who have come by now.
+    fn come(&mut self, pace: Pace, now: Instant, since: Duration, tally: &mut Tally) {
+        let (come, most) = match pace {
+            Pace::Closed(turns) => (turns.saturating_sub(self.turns.len()), turns),
+            Pace::Open(rate) => ((rate * since.as_secs_f64()) as usize - tally.offered, UNDER_WAY),
+        };
+        for _ in 0..come {
+            tally.offered += 1;
+            if self.turns.len() >= most {
+                tally.not_started += 1;
+                continue;
+            }
+            self.next += 1;
+            let name = format!("flood/{}/{}", self.number, self.next);
+            let session = self.next as usize % self.sessions.len();
+            self.turns.insert(self.next, Turn { came: now, name, session, granted: None });
+            self.unsent.push_back(self.next);
+        }
+    }
+
+    /// Sends what the connection takes. Who has waited for that for too long goes away.
+    fn send(&mut self, now: Instant, tally: &mut Tally) -> anyhow::Result<()> {
+        while !self.unsent.is_empty() {
+            let place = match self.talk.requests.try_reserve() {
+                Ok(place) => place,
+                Err(TrySendError::Full(())) => return Ok(()),
+                Err(TrySendError::Closed(())) => anyhow::bail!("the stream has ended"),
+            };
+            let mut commands = Vec::new();
+            while commands.len() < COMMANDS
+                && let Some(id) = self.unsent.pop_front()
+            {
+                let turn = self.turns.get(&id).context("what is unsent is under way")?;
+                if turn.granted.is_none() && now > turn.came + PATIENCE {
+                    self.turns.remove(&id);
+                    tally.given_up += 1;
+                    continue;
+                }
+                commands.push(Command { id, kind: Some(self.command(turn)) });
+            }
+            if !commands.is_empty() {
+                place.send(StreamRequest { commands });
+            }
+        }
+        Ok(())
+    }
+
+    fn command(&self, turn: &Turn) -> Kind {
+        let (name, session_id) = (turn.name.clone(), self.sessions[turn.session].clone());
+        match turn.granted {
+            None => Kind::Acquire(AcquireRequest {
+                names: vec![name],
+                session_id,
+                wait: Some(prost_types::Duration::default()),
+                ..AcquireRequest::default()
+            }),
+            Some((token, _)) => Kind::Release(ReleaseRequest { name, session_id, token, ..ReleaseRequest::default() }),
+        }
+    }
+
+    fn take(&mut self, answer: Answer, now: Instant, counts: bool, tally: &mut Tally) -> anyhow::Result<()> {
+        let mut turn = self.turns.remove(&answer.id).with_context(|| format!("unasked: {answer:?}"))?;
+        let took = now - turn.came;
+        match (answer.kind, turn.granted) {
+            (Some(Answered::Acquire(acquired)), None) if acquired.acquired => {
+                let in_time = took <= PATIENCE;
+                if in_time {
+                    tally.granted.push(took);
+                } else {
+                    tally.late += 1;
+                }
+                turn.granted = Some((acquired.token, in_time));
+                self.turns.insert(answer.id, turn);
+                self.unsent.push_back(answer.id);
+            }
+            (Some(Answered::Release(_)), Some((_, in_time))) => tally.done += usize::from(counts && in_time),
+            (Some(Answered::Refusal(refusal)), granted) => {
+                if refusal.reason == "OVERLOADED" && granted.is_none() {
+                    tally.shed.push(took);
+                } else {
+                    let what = if granted.is_some() { "release" } else { "acquire" };
+                    *tally.unexpected.entry(format!("{what}: {} ({})", refusal.reason, refusal.code)).or_default() += 1;
+                }
+            }
+            (other, _) => *tally.unexpected.entry(format!("{other:?}")).or_default() += 1,
+        }
+        Ok(())
+    }
+}
+
+/// How often something else than expected was answered, by what it was.
+pub type Unexpected = BTreeMap<String, usize>;

@@ -1,0 +1,201 @@
+//! Overload: a server is offered three times what it can take, by clients that do not wait for answers. It must shed what is
+//! too much, in words that say so, and whoever holds something must not notice.
+
+mod callers;
+mod capacity;
+mod flood;
+mod holders;
+mod probe;
+mod tally;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Args;
+use serde_json::json;
+use tenure_chaos::scan_log;
+use tenure_core::{EndReason, Event};
+use tokio::time::{Instant, interval};
+
+use self::capacity::{Capacity, closed, measure};
+use self::flood::{Flood, Pace};
+use self::holders::{Fate, Holders};
+use crate::process::Taken;
+use crate::report::Report;
+use crate::service::{Base, Service};
+
+/// How many times what it can take a server is offered.
+const TIMES: f64 = 3.0;
+
+/// How long each step of measuring what it can take lasts, as a part of the time of the overload, and at the most.
+const STEP: f64 = 0.2;
+const LONGEST_STEP: Duration = Duration::from_secs(2);
+
+/// How often a server's memory is looked at.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How much memory the overload may cost, in MB: what waits is bounded, in number and so in bytes.
+const MEMORY: f64 = 512.0;
+
+/// How soon the service is to be at its normal rate again, and what part of the rate from before counts as such: other
+/// programs may have come to the machine meanwhile.
+const RECOVERS: Duration = Duration::from_secs(15);
+const NORMAL: f64 = 0.5;
+
+/// What overload is asked for.
+#[derive(Args, Clone, Debug)]
+pub struct OverloadArguments {
+    /// On which database.
+    #[arg(long, value_enum, default_value_t = Base::Sqlite)]
+    pub store: Base,
+    /// For how long there is too much to do.
+    #[arg(long, default_value_t = 30.0)]
+    pub seconds: f64,
+    /// The TTL of those who hold something meanwhile, in seconds.
+    #[arg(long, default_value_t = 3.0)]
+    pub ttl: f64,
+    /// Where to write the report as JSON, too.
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+}
+
+/// Runs, and tells what came of it.
+///
+/// # Errors
+/// If something that is not under test fails.
+pub async fn overload(arguments: &OverloadArguments) -> anyhow::Result<Report> {
+    let begun = Instant::now();
+    let mut report =
+        Report::new(format!("overload --store {} --seconds {}", arguments.store.name(), arguments.seconds));
+    let mut service = Service::start(arguments.store, 1).await?;
+    let (url, process) = (service.servers[0].url(), service.servers[0].process_id().context("it runs")?);
+    let holders = Holders::start(url.clone(), Duration::from_secs_f64(arguments.ttl)).await?;
+    let step = Duration::from_secs_f64(arguments.seconds * STEP).min(LONGEST_STEP);
+    quiet(&holders, step, &mut report).await?;
+
+    let (flood, capacity) = measure(Flood::begin(&url).await?, step).await?;
+    report.figure("takes", format!("{:.0} pairs a second, {} at a time", capacity.rate, capacity.at_once));
+    report.detail("capacity", &json!({ "rate": capacity.rate, "at_once": capacity.at_once }))?;
+    renewals(&holders, "renewals, as much as it takes", &mut report)?;
+
+    let flood = flooded(flood, capacity, arguments.seconds, process, &holders, &mut report).await?;
+    let flood = recovered(flood, capacity, step, &mut report).await?;
+    renewals(&holders, "renewals, after", &mut report)?;
+    flood.end().await?;
+    report.demand(service.servers[0].status("/readyz").await == Some(200), "the server is ready", "it is not");
+    let fate = holders.end().await?;
+    service.servers[0].stop().await?;
+    judge(&fate, &service.store_url, &mut report).await?;
+    report.end(begun.elapsed(), &service.servers, arguments.report.as_deref())?;
+    Ok(report)
+}
+
+/// How it is while nobody asks for anything but renewals.
+async fn quiet(holders: &Holders, time: Duration, report: &mut Report) -> anyhow::Result<()> {
+    holders.look();
+    tokio::time::sleep(time).await;
+    renewals(holders, "renewals, quiet", report)
+}
+
+/// Tells of the renewals since the last time.
+fn renewals(holders: &Holders, when: &str, report: &mut Report) -> anyhow::Result<()> {
+    let (renewals, left) = holders.look();
+    report.figure(when, format!("{renewals}; valid for {left:.0} ms more at the least"));
+    report.demand(renewals.count > 0, "renewals are answered", when);
+    report.demand(
+        renewals.max < holders.seen.ttl.as_secs_f64() * 1e3,
+        "a renewal is answered within its TTL",
+        format!("{when}: {renewals}"),
+    );
+    report.detail(when, &json!({ "milliseconds": renewals, "least_left_milliseconds": left }))
+}
+
+/// Offers too much.
+async fn flooded(
+    flood: Flood,
+    capacity: Capacity,
+    seconds: f64,
+    process: u32,
+    holders: &Holders,
+    report: &mut Report,
+) -> anyhow::Result<Flood> {
+    let before = Taken::by(process)?;
+    let rate = capacity.rate * TIMES;
+    holders.seen.calls.store(true, Ordering::SeqCst);
+    let mut running = tokio::spawn(flood.run(Pace::Open(rate), Duration::from_secs_f64(seconds)));
+    let (mut look, mut peak, start) = (interval(LOOK), before.memory, Instant::now());
+    let (flood, tally) = loop {
+        tokio::select! {
+            ended = &mut running => break ended??,
+            _ = look.tick() => peak = peak.max(Taken::by(process)?.memory),
+        }
+    };
+    let drained = start.elapsed().saturating_sub(tally.time);
+    holders.seen.calls.store(false, Ordering::SeqCst);
+    report.figure("offered", format!("{rate:.0} a second for {seconds} s: {}", tally.offered));
+    report.figure("came to", &tally);
+    report.figure("granted after", crate::latency::Latency::of(tally.granted.clone()));
+    report.figure("shed after", crate::latency::Latency::of(tally.shed.clone()));
+    report.figure("given back meanwhile", format!("{:.0} a second", tally.rate()));
+    report.figure("last answer", format!("{:.1} s after the last request", drained.as_secs_f64()));
+    report.figure("memory", format!("{:.0} MB before, {peak:.0} MB at the most", before.memory));
+    report.detail("overload", &tally.details())?;
+    report.detail("memory", &json!({ "before_mb": before.memory, "peak_mb": peak }))?;
+    renewals(holders, "renewals, overloaded", report)?;
+    report.demand(!tally.shed.is_empty(), "what is too much is shed", "nothing was, so nothing is proved");
+    report.demand(!tally.granted.is_empty(), "who is let in is served in time", "nobody was");
+    report.demand(tally.unexpected.is_empty(), "nothing else is answered", format!("{:?}", tally.unexpected));
+    report.demand(peak < before.memory + MEMORY, "memory is bounded", format!("{peak:.0} MB"));
+    Ok(flood)
+}
+
+/// Waits until the service is at its normal rate again.
+async fn recovered(mut flood: Flood, capacity: Capacity, step: Duration, report: &mut Report) -> anyhow::Result<Flood> {
+    let start = Instant::now();
+    loop {
+        let rate;
+        (flood, rate) = closed(flood, capacity.at_once, step).await?;
+        let (is_normal, took) = (rate >= capacity.rate * NORMAL, start.elapsed());
+        if is_normal || took > RECOVERS {
+            report.figure("afterwards", format!("{rate:.0} pairs a second {:.1} s later", took.as_secs_f64()));
+            report.detail("afterwards", &json!({ "rate": rate, "seconds_later": took.as_secs_f64() }))?;
+            report.demand(is_normal, "all is as before when it is over", format!("{rate:.0} pairs a second"));
+            return Ok(flood);
+        }
+    }
+}
+
+/// Whether those who hold something, and those who use plain calls, have nothing to complain of.
+async fn judge(fate: &Fate, store_url: &str, report: &mut Report) -> anyhow::Result<()> {
+    let calls: Vec<String> = fate.calls.outcomes.iter().map(|(outcome, count)| format!("{count} {outcome}")).collect();
+    report.figure("plain calls", calls.join(", "));
+    report.detail("plain_calls", &fate.calls)?;
+    report.demand(fate.calls.wrong.is_empty(), "plain calls are refused well", format!("{:?}", fate.calls.wrong));
+    let held = Holders::COUNT.saturating_sub(fate.lost.len());
+    report.figure("locks held all the time", format!("{held} of {}", Holders::COUNT));
+    report.demand(fate.lost.is_empty(), "who renews keeps what it holds", fate.lost.join("; "));
+    let theirs: BTreeSet<&str> = fate.sessions.iter().map(String::as_str).chain([probe::SESSION]).collect();
+    let (mut events, mut expired, mut grants) = (0, Vec::new(), 0);
+    scan_log(store_url, 0, |batch| {
+        events += batch.events.len();
+        for recorded in &batch.events {
+            match &recorded.event {
+                Event::SessionEnded { session, reason, .. }
+                    if *reason != EndReason::Closed && theirs.contains(&**session) && **session != *probe::SESSION =>
+                {
+                    expired.push(format!("{session}: {}", reason.as_str()));
+                }
+                Event::ClaimGranted { spec, .. } if theirs.contains(&*spec.session) => grants += 1,
+                _ => {}
+            }
+        }
+    })
+    .await?;
+    report.figure("log", format!("{events} events"));
+    report.demand(expired.is_empty(), "no session that is renewed ends", expired.join("; "));
+    report.demand(grants == Holders::COUNT, "each of them was granted its lock once", grants);
+    Ok(())
+}

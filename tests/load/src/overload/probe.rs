@@ -1,0 +1,49 @@
+//! One who measures how long renewals take: a stream with a session that is renewed often, without the library, which does not
+//! tell.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use anyhow::{bail, ensure};
+use tenure_proto::v1::KeepAliveRequest;
+use tenure_proto::v1::answer::Kind as Answered;
+use tenure_proto::v1::command::Kind;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use super::holders::Seen;
+use crate::talk::Talk;
+
+/// Its session.
+pub const SESSION: &str = "probe";
+
+/// How often it is renewed, whether the renewals before were answered or not.
+const EVERY: Duration = Duration::from_millis(20);
+
+/// Renews until it is over.
+pub async fn probe(url: String, seen: Seen) -> anyhow::Result<()> {
+    let mut talk = Talk::begin(&url, &[SESSION.to_owned()], seen.ttl).await?;
+    let mut asked: HashMap<u64, Instant> = HashMap::new();
+    let mut tick = interval(EVERY);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Burst);
+    let mut id = 0;
+    while seen.goes_on() {
+        tokio::select! {
+            due = tick.tick() => {
+                id += 1;
+                let keep = KeepAliveRequest { session_ids: vec![SESSION.to_owned()], ..KeepAliveRequest::default() };
+                talk.say([(id, Kind::KeepAlive(keep))]).await?;
+                asked.insert(id, due);
+            }
+            answers = talk.hear() => for answer in answers? {
+                match answer.kind {
+                    Some(Answered::KeepAlive(kept)) => {
+                        ensure!(kept.sessions.iter().all(|session| session.refusal.is_none()), "not renewed: {kept:?}");
+                    }
+                    other => bail!("not renewed: {other:?}"),
+                }
+                asked.remove(&answer.id).into_iter().for_each(|since| seen.renewals.add(since.elapsed()));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,67 @@
+//! What a process takes, from /proc.
+
+use std::fs;
+use std::time::Duration;
+
+use anyhow::Context;
+use serde::Serialize;
+
+/// What a process takes.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Taken {
+    /// Its memory, in MB.
+    pub memory: f64,
+    /// The most memory that it had so far, in MB.
+    pub most_memory: f64,
+    /// Its open descriptors.
+    pub descriptors: usize,
+    /// Its threads.
+    pub threads: usize,
+    /// The processor time that it has used, in seconds.
+    pub processor: f64,
+}
+
+impl Taken {
+    /// What it takes now.
+    ///
+    /// # Errors
+    /// If there is no such process.
+    pub fn by(process: u32) -> anyhow::Result<Self> {
+        let read = |file: &str| {
+            fs::read_to_string(format!("/proc/{process}/{file}")).with_context(|| format!("{file} of {process}"))
+        };
+        let status = read("status")?;
+        let field = |name: &str| -> anyhow::Result<f64> {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+            let word = line.and_then(|line| line.split_whitespace().next()).with_context(|| format!("no {name}"))?;
+            Ok(word.parse()?)
+        };
+        Ok(Self {
+            memory: field("VmRSS")? / 1e3,
+            most_memory: field("VmHWM")? / 1e3,
+            descriptors: fs::read_dir(format!("/proc/{process}/fd"))?.count(),
+            threads: field("Threads")? as usize,
+            processor: processor_time(&read("stat")?).context("no times in stat")?.as_secs_f64(),
+        })
+    }
+}
+
+/// From `id (name) state parent ...`, of which the 14th and 15th are times.
+fn processor_time(stat: &str) -> Option<Duration> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    let ticks: u64 = fields.get(11..13)?.iter().filter_map(|field| field.parse::<u64>().ok()).sum();
+    Some(Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tells_what_this_process_takes() {
+        let taken = Taken::by(std::process::id()).expect("it is there");
+        assert!(taken.memory > 1.0 && taken.most_memory >= taken.memory, "{taken:?}");
+        assert!(taken.descriptors >= 3 && taken.threads >= 1, "{taken:?}");
+    }
+}

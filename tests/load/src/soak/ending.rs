@@ -1,0 +1,96 @@
+//! The end: nobody does anything any more, nothing is left, and what is written down agrees.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::time::Duration;
+
+use anyhow::Context;
+use tenure_chaos::{open_sessions, past, read_log};
+use tenure_checker::check;
+use tenure_client::{Client, Result};
+use tokio::time::{Instant, sleep};
+use tokio_stream::StreamExt;
+
+use super::task::Task;
+use crate::report::Report;
+
+/// How long sessions may last that nobody renews: the longest TTL, and what a busy machine adds.
+const FADES: Duration = Duration::from_secs(30);
+
+/// How long servers and watches may take to see what the log has.
+const SEEN: Duration = Duration::from_secs(15);
+
+/// How often it is looked whether something has come about.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// All that is at a server, as it shows it.
+async fn shown(url: &str) -> Result<String> {
+    let client = Client::connect(url)?;
+    let locks: Vec<_> = client.list_locks("").collect::<Result<_>>().await?;
+    let sessions: Vec<_> = client.list_sessions().collect::<Result<_>>().await?;
+    let groups: Vec<_> = client.list_groups("").collect::<Result<_>>().await?;
+    client.close().await?;
+    Ok(format!("locks {locks:?}, sessions {sessions:?}, groups {groups:?}"))
+}
+
+/// Waits until nothing is left, and the watch of everything has told of it.
+///
+/// # Errors
+/// If the log or a server cannot be read.
+pub async fn wait_for_the_end(task: &Task, store_url: &str, report: &mut Report) -> anyhow::Result<()> {
+    let begun = Instant::now();
+    let mut log = read_log(store_url, 0).await?;
+    while open_sessions(&log) > 0 && begun.elapsed() < FADES {
+        sleep(LOOK).await;
+        let last = log.last().map_or(0, |batch| batch.revision().0);
+        log.extend(read_log(store_url, last).await?);
+    }
+    let left = open_sessions(&log);
+    report.demand(left == 0, "no session is left", left);
+    let head = log.last().context("the log is empty")?.revision().0;
+    let begun = Instant::now();
+    while task.notes().told_up_to < head && begun.elapsed() < SEEN {
+        sleep(LOOK).await;
+    }
+    let told = task.notes().told_up_to;
+    report.demand(told >= head, "a watch tells of everything", format!("up to {told} of {head}"));
+    let mut all = Vec::new();
+    for url in task.urls.iter() {
+        all.push(shown(url).await.with_context(|| format!("reading all that is at {url}"))?);
+    }
+    let is_same = all.windows(2).all(|pair| pair[0] == pair[1]);
+    report.demand(is_same, "all servers show the same", all.join("\n"));
+    let is_empty = all.iter().all(|shown| shown.starts_with("locks [], sessions [], "));
+    report.demand(is_empty, "nothing is held, and nobody is there", all.join("\n"));
+    Ok(())
+}
+
+/// Has the checker judge what was written down.
+///
+/// # Errors
+/// If the log cannot be read.
+pub async fn judge(task: &Task, store_url: &str, report: &mut Report) -> anyhow::Result<()> {
+    let log = read_log(store_url, 0).await?;
+    let mut at = 0;
+    for batch in &log {
+        let follows =
+            batch.previous.0 == at && batch.events.iter().map(|event| event.revision.0).eq(at + 1..=batch.revision().0);
+        report.demand(follows, "revisions have no gaps", format!("{} after {at}", batch.previous));
+        at = batch.revision().0;
+    }
+    let told = std::mem::take(&mut task.notes().told);
+    let (past, history) = (past(log, Vec::new(), &told), task.diary.take());
+    report.figure("log", format!("{} events in {} batches", past.left().count(), past.log.len()));
+    let (calls, sightings) = (history.calls.len(), history.sightings.len());
+    let told: usize = history.watches.values().map(Vec::len).sum();
+    report.figure("checked", format!("{calls} calls, {sightings} sightings of valid holds, {told} tellings"));
+    report.violations.extend(check(&history, &past).iter().map(ToString::to_string));
+    if !report.violations.is_empty() {
+        let mut file = BufWriter::new(File::create(report.folder()?.join("log.txt"))?);
+        for (moment, recorded) in past.committed() {
+            writeln!(file, "{moment:?} {recorded:?}")?;
+        }
+        file.flush()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! A program that is a member of a group: when it leads, it divides the work among all.
+
+use std::time::Duration;
+
+use rand::RngExt;
+use rand::rngs::StdRng;
+use tenure_chaos::now;
+use tenure_checker::{Entry, Sharing, Sighting, Task as Assigned};
+use tenure_client::{Client, Membership};
+use tokio::time::{sleep, timeout};
+
+use super::task::Task;
+
+/// How often a member looks where it stands.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// How long a member stays, in ms.
+const STAYS: std::ops::Range<u64> = 500..8_000;
+
+/// Runs until the task is over.
+pub async fn run(client: Client, group: String, task: Task, mut rng: StdRng) {
+    while task.goes_on() {
+        let joined = client.group(&group).ttl(Duration::from_secs(5)).join().await;
+        let Some(membership) = task.counted("groups joined", joined) else {
+            sleep(LOOK).await;
+            continue;
+        };
+        let stays = Duration::from_millis(rng.random_range(STAYS));
+        // It ends with the time.
+        let _ = timeout(stays, async {
+            tokio::join!(lead(&task, &membership), look(&task, &membership));
+        })
+        .await;
+        if rng.random_range(0..4) == 0 {
+            let (expected, config) = (membership.standing().group.config_revision, rng.random_range(0..100_u32));
+            let set = membership.set_config(Some(&config.to_string()), Some(expected)).await;
+            task.counted("configs set", set);
+        }
+        if rng.random_range(0..4) > 0 {
+            task.counted("groups left", membership.leave().await);
+        }
+    }
+}
+
+/// Divides the work whenever this member leads.
+async fn lead(task: &Task, membership: &Membership) {
+    let lead = membership.lead(|group| {
+        task.count("divisions of work");
+        group.assign(|place, _| format!("part {place}"))
+    });
+    let Err(error) = lead.await;
+    task.counted::<()>("leading", Err(error));
+}
+
+/// Writes down where a member stands.
+async fn look(task: &Task, membership: &Membership) {
+    loop {
+        let at = now();
+        let standing = membership.standing();
+        if standing.lost.is_some() {
+            return *task.notes().wrong.entry("a membership is lost".to_owned()).or_default() += 1;
+        }
+        if let Some(token) = standing.token() {
+            let names = vec![format!("group {}", membership.group_name())];
+            let sighting = Sighting { at, names, token, sharing: Sharing::Exclusive };
+            task.diary.write(Entry::Sighting(sighting));
+        }
+        if let Some(assignment) = standing.assignment() {
+            let (member, revision) = (standing.number, standing.group.assignments_revision);
+            let assigned = Assigned { member, revision, assignment: assignment.to_owned() };
+            task.diary.write(Entry::Task(assigned));
+        }
+        sleep(LOOK).await;
+    }
+}

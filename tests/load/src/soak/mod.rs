@@ -1,0 +1,167 @@
+//! Soak: three servers do a bit of everything at a steady rate, for long. They must not grow, and what they did must be
+//! consistent in the end.
+
+mod ending;
+mod locker;
+mod member;
+mod reader;
+mod sample;
+mod task;
+mod watcher;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Args;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use serde_json::json;
+use tenure_client::Client;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+
+use self::sample::{Course, MEASURES, Sample};
+use self::task::Task;
+use crate::report::Report;
+use crate::service::{Base, Service};
+
+/// How many servers there are; with SQLite, there is one.
+const SERVERS: usize = 3;
+
+/// For each server: how many programs take locks, and how many are members of groups.
+const LOCKERS: usize = 16;
+const MEMBERS: usize = 3;
+
+/// How many groups there are.
+const GROUPS: usize = 2;
+
+/// What is watched by prefix.
+const PREFIXES: [&str; 3] = ["lock/", "book/", "pool/"];
+
+/// How often it is looked what the servers take: so many times in all, but no less often and no more often than this.
+const SAMPLES: f64 = 40.0;
+const OFTEN: f64 = 0.5;
+const SELDOM: f64 = 10.0;
+
+/// How long programs may take to bring to an end what they do.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a soak is asked for.
+#[derive(Args, Clone, Debug)]
+pub struct SoakArguments {
+    /// For how long.
+    #[arg(long, default_value_t = 60.0)]
+    pub minutes: f64,
+    /// On which database.
+    #[arg(long, value_enum, default_value_t = Base::Postgres)]
+    pub store: Base,
+    /// How many times a second somebody takes locks.
+    #[arg(long, default_value_t = 100.0)]
+    pub rate: f64,
+    /// What is drawn. Default: a fresh one, which is told.
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Where to write the report as JSON, too.
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+}
+
+/// Runs, and tells what came of it.
+///
+/// # Errors
+/// If something that is not under test fails.
+pub async fn soak(arguments: &SoakArguments) -> anyhow::Result<Report> {
+    let begun = Instant::now();
+    let seed = arguments.seed.unwrap_or_else(|| rand::rng().random_range(0..1 << 32));
+    let (base, minutes) = (arguments.store, arguments.minutes);
+    let mut report = Report::new(format!("soak --minutes {minutes} --store {} --seed {seed}", base.name()));
+    let service = Service::start(base, if base == Base::Sqlite { 1 } else { SERVERS }).await?;
+    let task = Task::new(service.urls());
+    let clients = task.urls.iter().map(|url| Ok(Client::connect(url.as_str())?)).collect::<anyhow::Result<Vec<_>>>()?;
+    let noting = tokio::spawn(watcher::note_all(clients[0].clone(), task.clone()));
+    let mut programs = start(&task, &clients, arguments.rate, &mut StdRng::seed_from_u64(seed));
+
+    let samples = watch_over(&service, Duration::from_secs_f64(minutes * 60.0), &mut report).await?;
+    task.finish();
+    while let Some(ended) = timeout(PATIENCE, programs.join_next()).await.context("a program hangs")? {
+        ended?;
+    }
+    ending::wait_for_the_end(&task, &service.store_url, &mut report).await?;
+    for client in clients {
+        task.counted("clients closed", client.close().await);
+    }
+    timeout(PATIENCE, noting).await.context("the watch of everything does not end")??;
+    tell(&samples, &task, &mut report)?;
+    ending::judge(&task, &service.store_url, &mut report).await?;
+    report.end(begun.elapsed(), &service.servers, arguments.report.as_deref())?;
+    Ok(report)
+}
+
+/// Starts all programs.
+fn start(task: &Task, clients: &[Client], rate: f64, rng: &mut StdRng) -> JoinSet<()> {
+    let mut programs = JoinSet::new();
+    let pace = Duration::from_secs_f64((clients.len() * LOCKERS) as f64 / rate);
+    for (number, client) in clients.iter().enumerate() {
+        for _ in 0..LOCKERS {
+            programs.spawn(locker::run(client.clone(), task.clone(), StdRng::from_rng(rng), pace));
+        }
+        for member in 0..MEMBERS {
+            let group = format!("team-{}", (number + member) % GROUPS);
+            programs.spawn(member::run(client.clone(), group, task.clone(), StdRng::from_rng(rng)));
+        }
+        for prefix in PREFIXES {
+            let watching = watcher::come_and_go(client.clone(), prefix, task.clone(), StdRng::from_rng(rng));
+            programs.spawn(watching);
+        }
+        programs.spawn(reader::look(client.clone(), task.clone(), StdRng::from_rng(rng)));
+        programs.spawn(reader::visit(task.clone(), StdRng::from_rng(rng)));
+    }
+    programs
+}
+
+/// Looks at the servers until the time is over.
+async fn watch_over(service: &Service, time: Duration, report: &mut Report) -> anyhow::Result<Vec<Sample>> {
+    let start = Instant::now();
+    let mut look = interval(Duration::from_secs_f64((time.as_secs_f64() / SAMPLES).clamp(OFTEN, SELDOM)));
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (mut samples, mut unready) = (Vec::new(), 0);
+    while start.elapsed() < time {
+        look.tick().await;
+        samples.push(Sample::take(start.elapsed().as_secs_f64(), &service.servers)?);
+        for server in &service.servers {
+            unready += usize::from(server.status("/readyz").await != Some(200));
+        }
+    }
+    report.demand(unready == 0, "servers are ready all the time", format!("{unready} times one was not"));
+    Ok(samples)
+}
+
+/// Tells what the servers took, and what the programs did.
+fn tell(samples: &[Sample], task: &Task, report: &mut Report) -> anyhow::Result<()> {
+    let (first, last) = (samples.first().context("no samples")?, samples.last().context("no samples")?);
+    let used = |sample: &Sample| sample.servers.iter().map(|server| server.processor).sum::<f64>();
+    let cores = (used(last) - used(first)) / (last.at - first.at).max(f64::EPSILON);
+    report.figure("processor", format!("{cores:.2} cores for all servers together"));
+    report.detail("cores", &cores)?;
+    for measure in &MEASURES {
+        let courses: Vec<Course> = (0..task.urls.len()).map(|server| Course::of(measure, server, samples)).collect();
+        let shown: Vec<String> = courses.iter().map(|of| format!("{:.0} then {:.0}", of.second, of.last)).collect();
+        report.figure(measure.name, shown.join(", "));
+        report.detail(measure.name, &courses)?;
+        for (server, course) in courses.iter().enumerate() {
+            let seen = format!("server {server}: {} then {}", course.second, course.last);
+            report.demand(course.is_flat(measure), &format!("{} do not grow", measure.name), seen);
+        }
+    }
+    let notes = task.notes().clone();
+    for (what, count) in &notes.done {
+        report.figure(what, count);
+    }
+    for (what, count) in &notes.wrong {
+        report.demand(false, "where nothing fails there are no errors", format!("{count} times {what}"));
+    }
+    report.detail("done", &notes.done)?;
+    report.detail("wrong", &notes.wrong)?;
+    report.detail("samples", &json!(samples))
+}

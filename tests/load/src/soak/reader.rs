@@ -1,0 +1,71 @@
+//! Programs that use plain calls to look at all there is, and such as only come by.
+
+use std::time::Duration;
+
+use rand::RngExt;
+use rand::rngs::StdRng;
+use tenure_chaos::now;
+use tenure_checker::{Entry, Renewal};
+use tenure_client::{Client, Result, Session, SessionOptions};
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_stream::{Stream, StreamExt};
+
+use super::task::Task;
+
+/// How often one looks, and how often somebody comes by.
+const LOOK: Duration = Duration::from_millis(100);
+const VISIT: Duration = Duration::from_secs(1);
+
+/// The most that is read of a list.
+const ITEMS: usize = 250;
+
+/// Looks at something, until the task is over.
+pub async fn look(client: Client, task: Task, mut rng: StdRng) {
+    let Some(session) = task.counted("sessions opened", client.session(SessionOptions::new()).await) else { return };
+    let mut pace = interval(LOOK);
+    pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while task.goes_on() {
+        pace.tick().await;
+        look_at_something(&client, &session, &task, &mut rng).await;
+    }
+    task.counted("sessions closed", session.close().await);
+}
+
+async fn look_at_something(client: &Client, session: &Session, task: &Task, rng: &mut StdRng) {
+    let name = format!("lock/{}", rng.random_range(0..32_u32));
+    match rng.random_range(0..8) {
+        0 | 1 => drop(task.counted("plain GetLock", client.get_lock(&name).await)),
+        2 => drop(task.counted("plain ListLocks", all(client.list_locks("lock/")).await)),
+        3 => drop(task.counted("plain ListSessions", all(client.list_sessions()).await)),
+        4 => drop(task.counted("plain ListGroups", all(client.list_groups("")).await)),
+        5 => drop(task.counted("plain GetSession", client.get_session(session.id()).await)),
+        6 => drop(task.counted("plain ListHistory", all(client.history(name).take(ITEMS)).await)),
+        _ => {
+            let start = now();
+            if let Some(ttl) = task.counted("plain Renew", client.renew(session.id()).await) {
+                let renewal = Renewal { session: session.id().to_owned(), start, ttl };
+                task.diary.write(Entry::Renewal(renewal));
+            }
+        }
+    }
+}
+
+async fn all<T>(items: impl Stream<Item = Result<T>>) -> Result<Vec<T>> {
+    items.collect().await
+}
+
+/// Connects, takes a lock in a session of its own, and goes, until the task is over.
+pub async fn visit(task: Task, mut rng: StdRng) {
+    let mut pace = interval(VISIT);
+    pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while task.goes_on() {
+        pace.tick().await;
+        let url = task.urls[rng.random_range(0..task.urls.len())].clone();
+        let Some(client) = task.counted("visits", Client::connect(url)) else { return };
+        let lock = client.lock(format!("visit/{}", rng.random_range(0..1_000_u32))).ttl(Duration::from_secs(5));
+        if let Some(guard) = task.counted("asked for locks", lock.acquire().await) {
+            task.counted("holds given back", guard.release().await);
+        }
+        task.counted("clients closed", client.close().await);
+    }
+}

@@ -1,0 +1,80 @@
+//! Programs that watch: one that writes down all that it is told, and others that come and go.
+
+use std::time::Duration;
+
+use rand::RngExt;
+use rand::rngs::StdRng;
+use tenure_chaos::now;
+use tenure_checker::{Entry, Telling};
+use tenure_client::{Client, WatchEvent, WatchOptions};
+use tokio::time::timeout;
+
+use super::task::Task;
+
+/// How long somebody watches who comes and goes, in ms.
+const STAYS: std::ops::Range<u64> = 2_000..20_000;
+
+/// Writes down all that a watch of everything tells, until the client is closed.
+pub async fn note_all(client: Client, task: Task) {
+    let mut watch = client.watch(WatchOptions::all());
+    while let Some(item) = watch.next().await {
+        let Some(item) = task.counted("tellings of the watch of everything", item) else { break };
+        let (up_to, telling) = match item {
+            WatchEvent::Snapshot { locks, revision, .. } => {
+                let holders = locks
+                    .iter()
+                    .flat_map(|lock| lock.holders.iter().map(|claim| (lock.name.clone(), claim.token.unwrap_or(0))));
+                (revision, Telling::Snapshot { revision, holders: holders.collect() })
+            }
+            WatchEvent::Events { events, revision, .. } => {
+                let at = now();
+                for event in &events {
+                    task.notes().told.entry(event.revision).or_insert(at);
+                }
+                let events = events.into_iter().map(|event| (event.revision, event.name, event.kind.as_str().into()));
+                (revision, Telling::Events { events: events.collect(), revision })
+            }
+            WatchEvent::Progress { revision } => (revision, Telling::Progress(revision)),
+            _ => (0, Telling::Gone),
+        };
+        task.notes().told_up_to = up_to;
+        task.diary.write(Entry::Told { watch: "everything".to_owned(), at: now(), telling });
+    }
+}
+
+/// Watches locks by a prefix, and groups, for a while, again and again.
+pub async fn come_and_go(client: Client, prefix: &'static str, task: Task, mut rng: StdRng) {
+    while task.goes_on() {
+        let mut watch = client.watch(WatchOptions::default().prefix(prefix).group("team-0"));
+        task.count("watches by prefix");
+        let stays = Duration::from_millis(rng.random_range(STAYS));
+        let mut last = 0;
+        let watching = async {
+            while let Some(item) = watch.next().await {
+                let Some(item) = task.counted("tellings of watches by prefix", item) else { return };
+                check(&item, prefix, &mut last, &task);
+            }
+        };
+        // It ends with the time.
+        let _ = timeout(stays, watching).await;
+    }
+}
+
+/// What is told rises, and is of what was asked for.
+fn check(item: &WatchEvent, prefix: &str, last: &mut u64, task: &Task) {
+    let (is_well, revision) = match item {
+        WatchEvent::Snapshot { locks, revision, .. } => {
+            (locks.iter().all(|lock| lock.name.starts_with(prefix)), *revision)
+        }
+        WatchEvent::Events { events, revision, .. } => {
+            let is_new = |event: &tenure_client::Event| event.revision > *last && event.name.starts_with(prefix);
+            (events.iter().all(is_new), *revision)
+        }
+        WatchEvent::Progress { revision } => (true, *revision),
+        _ => (false, 0),
+    };
+    if !is_well || revision < *last {
+        *task.notes().wrong.entry(format!("a watch of {prefix:?} after {last} tells {item:?}")).or_default() += 1;
+    }
+    *last = revision;
+}

@@ -1,0 +1,79 @@
+//! A client's end of a stream, without the library: it sends what it is told to, whatever becomes of it.
+
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use tenure_proto::v1::answer::Kind as Answered;
+use tenure_proto::v1::client_service_client::ClientServiceClient;
+use tenure_proto::v1::command::Kind;
+use tenure_proto::v1::{Answer, Command, OpenSessionRequest, StreamRequest, StreamResponse};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::Streaming;
+use tonic::transport::Endpoint;
+
+/// How many messages wait for the connection before no more is sent.
+const MESSAGES: usize = 16;
+
+/// How long a server may take to answer one who has just come.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A client's end of a stream, over a connection of its own.
+pub struct Talk {
+    /// What is sent.
+    pub requests: mpsc::Sender<StreamRequest>,
+    /// What comes back.
+    pub responses: Streaming<StreamResponse>,
+}
+
+impl Talk {
+    /// Begins one, with these sessions.
+    ///
+    /// # Errors
+    /// If the server cannot be reached, or refuses.
+    pub async fn begin(url: &str, sessions: &[String], ttl: Duration) -> anyhow::Result<Self> {
+        let channel = Endpoint::from_shared(url.to_owned())?.tcp_nodelay(true).connect().await.context("connecting")?;
+        let (requests, outgoing) = mpsc::channel(MESSAGES);
+        let responses = ClientServiceClient::new(channel).stream(ReceiverStream::new(outgoing)).await?.into_inner();
+        let mut talk = Self { requests, responses };
+        let open = (1..).zip(sessions).map(|(id, session)| {
+            let request = OpenSessionRequest {
+                session_id: session.clone(),
+                ttl: ttl.try_into().ok(),
+                ..OpenSessionRequest::default()
+            };
+            (id, Kind::OpenSession(request))
+        });
+        talk.say(open).await?;
+        let mut missing = sessions.len();
+        while missing > 0 {
+            let answers = timeout(PATIENCE, talk.hear()).await.context("sessions take too long to open")??;
+            for answer in answers {
+                match answer.kind {
+                    Some(Answered::OpenSession(_)) => missing -= 1,
+                    other => bail!("a session is not opened: {other:?}"),
+                }
+            }
+        }
+        Ok(talk)
+    }
+
+    /// Sends commands in one message.
+    ///
+    /// # Errors
+    /// If the stream has ended.
+    pub async fn say(&self, commands: impl IntoIterator<Item = (u64, Kind)>) -> anyhow::Result<()> {
+        let commands = commands.into_iter().map(|(id, kind)| Command { id, kind: Some(kind) }).collect();
+        self.requests.send(StreamRequest { commands }).await.context("the stream has ended")
+    }
+
+    /// Waits for the answers of the next message.
+    ///
+    /// # Errors
+    /// If the stream has ended.
+    pub async fn hear(&mut self) -> anyhow::Result<Vec<Answer>> {
+        let message = self.responses.message().await.context("the stream broke")?;
+        Ok(message.context("the server has ended the stream")?.answers)
+    }
+}
