@@ -2,6 +2,7 @@
 mod bench;
 mod contract;
 mod generate;
+mod mutants;
 mod packages;
 mod programs;
 mod readme;
@@ -11,7 +12,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::programs::cargo;
+use crate::programs::{cargo, program, root};
 use crate::stages::Stages;
 
 /// Everything a developer of Tenure runs.
@@ -43,6 +44,48 @@ enum Task {
     /// Simulates servers and clients under faults, in the long form: each seed is one run, and always the same one.
     Sim {
         /// The simulation's own arguments: `--help` tells them.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+        arguments: Vec<String>,
+    },
+    /// Cuts the power of the databases' disks right after clients were answered, and looks whether anything is lost.
+    Power {
+        /// Its own arguments, such as `--cuts 200 --store postgres`: `--help` tells them.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+        arguments: Vec<String>,
+    },
+    /// Checks a model of the protocol, all of it within bounds, in the long form.
+    Model {
+        /// The model's own arguments: `--help` tells them.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+        arguments: Vec<String>,
+    },
+    /// Changes the core in every small way, and tells which changes no test of it notices.
+    Mutants {
+        /// More arguments for cargo-mutants, for example `--file server/core/src/home.rs`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+        arguments: Vec<String>,
+    },
+    /// Lets faults that follow from a seed hit real servers, clients and databases, in the long form.
+    Chaos {
+        /// Its own arguments: `--help` tells them.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+        arguments: Vec<String>,
+    },
+    /// Kills a PostgreSQL primary under load, again and again, and has its standby take over.
+    Failover {
+        /// Its own arguments: `--help` tells them.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+        arguments: Vec<String>,
+    },
+    /// Offers a server three times what it can take, in a release build: who holds something must not notice.
+    Overload {
+        /// Its own arguments, such as `--store postgres --seconds 30`: `--help` tells them.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+        arguments: Vec<String>,
+    },
+    /// Has three servers do a bit of everything for an hour, in a release build: they must not grow.
+    Soak {
+        /// Its own arguments, such as `--minutes 10 --report soak.json`: `--help` tells them.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
         arguments: Vec<String>,
     },
@@ -79,6 +122,8 @@ enum Stage {
     Readme,
     /// Tests of real processes.
     E2e,
+    /// Chaos and failover, in their short form.
+    Chaos,
 }
 
 impl Stage {
@@ -95,12 +140,24 @@ impl Stage {
             }
             Self::Build => cargo(&["build", "--locked", "--workspace", "--bins", "--examples"]).run(),
             Self::Unit => {
-                cargo(&["test", "--locked", "--workspace", "--exclude", "tenure-e2e", "--no-fail-fast"]).run()
+                let mut command = cargo(&["test", "--locked", "--workspace", "--no-fail-fast"]);
+                for apart in ["tenure-e2e", "tenure-chaos", "tenure-load"] {
+                    command.args(["--exclude", apart]);
+                }
+                command.run()
             }
             Self::Readme => readme::check(),
             Self::E2e => e2e(None, None),
+            Self::Chaos => alone("tenure-chaos"),
         }
     }
+}
+
+/// The tests of a package, one at a time: they burden the machine.
+fn alone(package: &str) -> anyhow::Result<()> {
+    let mut command = cargo(&["test", "--locked", "--package", package, "--no-fail-fast"]);
+    command.args(["--", "--test-threads=1"]);
+    command.run()
 }
 
 /// One at a time: they measure how long things take.
@@ -111,6 +168,27 @@ fn e2e(tries: Option<u32>, name: Option<&str>) -> anyhow::Result<()> {
         command.env("TENURE_E2E_TRIES", &tries.to_string());
     }
     command.run()
+}
+
+fn power(arguments: &[String]) -> anyhow::Result<()> {
+    packages::provide()?;
+    cargo(&["build", "--locked", "--package", "tenure-server", "--package", "tenure-power", "--bins"]).run()?;
+    program(root().join("target/debug/tenure-power")).args(arguments).run()
+}
+
+fn chaos(run: &str, arguments: &[String]) -> anyhow::Result<()> {
+    cargo(&["build", "--locked", "--package", "tenure-server", "--package", "tenure-chaos", "--bins"]).run()?;
+    let mut command = cargo(&["run", "--locked", "--package", "tenure-chaos", "--bin", "tenure-chaos", "--", run]);
+    command.args(arguments);
+    command.run()
+}
+
+/// In release builds: they are about how much there is to do.
+fn load(run: &str, arguments: &[String]) -> anyhow::Result<()> {
+    packages::provide()?;
+    cargo(&["build", "--locked", "--release", "--package", "tenure-server", "--package", "tenure-load", "--bins"])
+        .run()?;
+    program(root().join("target/release/tenure-load")).args([run]).args(arguments).run()
 }
 
 fn main() -> ExitCode {
@@ -139,6 +217,17 @@ fn run() -> anyhow::Result<()> {
             run.args(&arguments);
             run.run()
         }
+        Task::Power { arguments } => power(&arguments),
+        Task::Model { arguments } => {
+            let mut run = cargo(&["run", "--locked", "--profile", "sim", "--package", "tenure-model", "--"]);
+            run.args(&arguments);
+            run.run()
+        }
+        Task::Mutants { arguments } => mutants::run(&arguments),
+        Task::Chaos { arguments } => chaos("chaos", &arguments),
+        Task::Failover { arguments } => chaos("failover", &arguments),
+        Task::Overload { arguments } => load("overload", &arguments),
+        Task::Soak { arguments } => load("soak", &arguments),
         Task::Bench { arguments } => bench::run(&arguments),
         Task::Generate => generate::write(&generate::generated_folder()),
         Task::Image => contract::write_image(),

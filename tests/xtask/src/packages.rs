@@ -7,13 +7,18 @@ use anyhow::{Context, bail};
 use crate::programs::{find, program};
 
 /// A Debian package and a program, or another file, that it brings.
-const NEEDED: [(&str, &str); 9] = [
+const NEEDED: [(&str, &str); 14] = [
     ("postgresql", "postgres"),
     ("postgresql", "initdb"),
     ("mariadb-server", "mariadbd"),
     ("mariadb-server", "mariadb-install-db"),
     ("pgbouncer", "pgbouncer"),
     ("sqlite3", "sqlite3"),
+    ("e2fsprogs", "mkfs.ext4"),
+    ("mount", "mount"),
+    ("haproxy", "haproxy"),
+    ("nftables", "nft"),
+    ("faketime", "faketime"),
     ("etcd-server", "etcd"),
     ("redis-server", "redis-server"),
     ("zookeeper", "/usr/share/java/zookeeper.jar"),
