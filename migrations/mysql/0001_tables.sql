@@ -41,6 +41,7 @@ CREATE TABLE IF NOT EXISTS sessions (
     disconnect_grace_ms BIGINT,  -- how long it outlives its stream; null: until its TTL has passed
     home BIGINT NOT NULL,        -- the server that takes its renewals
     metadata LONGTEXT NOT NULL,  -- a JSON object
+    attachment BIGINT NOT NULL DEFAULT 0, -- how often its client has asked for it to be attached; 0: that is not counted
     PRIMARY KEY (namespace, opened)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 

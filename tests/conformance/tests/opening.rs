@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use sqlx::{Connection, Executor};
 use tenure_core::{Event, Recorded, Revision, ServerId};
 use tenure_harness::{MariaDb, PgBouncer, Postgres, wait_until};
 use tenure_server::store::{Batch, OpenError, Store, StoreError, StoreOptions, migrate, open, pending_migrations};
@@ -66,6 +67,43 @@ async fn tables_are_made_by_many_at_once_through_pgbouncer() {
 async fn tables_are_made_by_many_at_once_on_mariadb() {
     let mariadb = MariaDb::shared().await.expect("MariaDB starts");
     are_made_by_many_at_once(&mariadb.create_database().await.expect("a database is made")).await;
+}
+
+/// A database that an earlier version made gets what is new.
+async fn are_brought_up_to_date<DB: sqlx::Database>(url: &str)
+where
+    for<'a> DB::Arguments<'a>: sqlx::IntoArguments<'a, DB>,
+    for<'a> &'a mut DB::Connection: sqlx::Executor<'a, Database = DB>,
+{
+    let options = StoreOptions::new(url);
+    migrate(&options).await.expect("the tables are made");
+    let mut connection = DB::Connection::connect(url).await.expect("it answers");
+    for sql in ["ALTER TABLE sessions DROP COLUMN attachment", "DELETE FROM tenure_migrations WHERE number = 3"] {
+        connection.execute(sql).await.expect("it is as it was");
+    }
+    connection.close().await.expect("it is closed");
+    assert_eq!(pending_migrations(&options).await.expect("it answers"), ["0003_attachments"]);
+    migrate(&options).await.expect("the column is added");
+    assert!(pending_migrations(&options).await.expect("it answers").is_empty());
+    open(&options).await.expect("it opens").load("default").await.expect("the column is there");
+}
+
+#[tokio::test]
+async fn tables_of_an_earlier_version_are_brought_up_to_date_on_sqlite() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let url = format!("sqlite:{}", folder.path().join("tenure.db").display());
+    are_brought_up_to_date::<sqlx::Sqlite>(&url).await;
+}
+
+#[tokio::test]
+async fn tables_of_an_earlier_version_are_brought_up_to_date_on_postgres() {
+    are_brought_up_to_date::<sqlx::Postgres>(&postgres().await.1).await;
+}
+
+#[tokio::test]
+async fn tables_of_an_earlier_version_are_brought_up_to_date_on_mariadb() {
+    let mariadb = MariaDb::shared().await.expect("MariaDB starts");
+    are_brought_up_to_date::<sqlx::MySql>(&mariadb.create_database().await.expect("a database is made")).await;
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use rand::rngs::StdRng;
 use tenure_harness::{Tenured, TenuredOptions, free_port};
 use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::{AcquireRequest, ListLocksRequest};
+use tenure_server::store::{StoreOptions, migrate};
 
 use crate::database::{Database, Kind, sqlite_url};
 use crate::disk::Disk;
@@ -29,6 +30,9 @@ const ANSWERS_AT_LEAST: usize = 800;
 /// How long flushes take while clients work: longer than an answer is under way, so that one which does not wait for the flush
 /// is there before it.
 const FLUSH: Duration = Duration::from_millis(3);
+
+/// Every so many cuts come while the first server makes its tables.
+const TABLES: usize = 10;
 
 /// Every so many disks lose their power again while they are brought back.
 const AGAIN: usize = 4;
@@ -83,6 +87,8 @@ impl fmt::Display for Outcome {
 #[derive(Debug)]
 pub struct Run {
     tape: Tape,
+    /// Where the tape was when the database was there, with nothing in it.
+    empty: usize,
     answers: Vec<Answer>,
     /// MariaDB on another port would be taken for another database.
     port: u16,
@@ -119,6 +125,7 @@ pub async fn record(plan: &Plan, random: &mut StdRng) -> anyhow::Result<Run> {
     drive.mount(plan.barriers)?;
     let port = free_port()?;
     let database = Database::start(plan.kind, &drive.files(), port).await?;
+    let empty = disk.position();
     let mut tenured = Tenured::start(&TenuredOptions::store(database.url())).await?;
     disk.slow_down(FLUSH);
     let count = (plan.cuts * ANSWERS).max(ANSWERS_AT_LEAST);
@@ -130,7 +137,7 @@ pub async fn record(plan: &Plan, random: &mut StdRng) -> anyhow::Result<Run> {
         plan.barriers == Barriers::Off || tape.flushes() > 0,
         "the disk was never flushed: the loop device does not pass flushes on"
     );
-    Ok(Run { tape, answers, port })
+    Ok(Run { tape, empty, answers, port })
 }
 
 /// Cuts the power in the moments after answers, and tells what each cut came to.
@@ -140,7 +147,7 @@ pub async fn record(plan: &Plan, random: &mut StdRng) -> anyhow::Result<Run> {
 pub async fn cut(plan: &Plan, run: &Run, random: &mut StdRng, mut tell: impl FnMut(Outcome)) -> anyhow::Result<()> {
     let cache = if plan.barriers == Barriers::On { usize::MAX } else { SMALL_CACHE };
     let mut cutter = Cutter::new(&run.tape, cache);
-    for (number, position) in positions(plan.cuts, run, random).into_iter().enumerate() {
+    for (number, position) in positions(plan, run, random).into_iter().enumerate() {
         let cut = Cut { position, keeps: Keeps::any(random) };
         let (image, volatile) = cutter.cut(cut, random);
         let disk = Disk::new(image);
@@ -159,10 +166,12 @@ pub async fn cut(plan: &Plan, run: &Run, random: &mut StdRng, mut tell: impl FnM
     Ok(())
 }
 
-/// Where to cut, in order: at the first answer; about every second time as soon as another one was had; and else right after
-/// any write since, which is not flushed yet, or one of the tenth that most others go before that are not flushed either.
-fn positions(cuts: usize, run: &Run, random: &mut StdRng) -> Vec<usize> {
+/// Where to cut, in order: every tenth time while the first server makes its tables, where the database survives that; at the
+/// first answer; about every second time as soon as another one was had; and else right after any write since, which is not
+/// flushed yet, or one of the tenth that most others go before that are not flushed either.
+fn positions(plan: &Plan, run: &Run, random: &mut StdRng) -> Vec<usize> {
     let Some(first) = run.answers.first().map(|first| first.had) else { return Vec::new() };
+    let tables = if plan.kind.survives_new_tables() { plan.cuts.div_ceil(TABLES) } else { 0 };
     let mut writes = volatile_writes(&run.tape.entries[first..], first);
     writes.sort_by_key(|(_, before)| std::cmp::Reverse(*before));
     let (all, tenth) = (writes.len(), writes.len().div_ceil(10));
@@ -171,7 +180,9 @@ fn positions(cuts: usize, run: &Run, random: &mut StdRng) -> Vec<usize> {
         1 if all > 0 => writes[random.random_range(0..tenth)].0,
         _ => run.answers[random.random_range(0..run.answers.len())].had,
     };
-    let mut positions: Vec<usize> = std::iter::once(first).chain((1..cuts).map(any)).collect();
+    let mut positions: Vec<usize> = (tables + 1..plan.cuts).map(any).collect();
+    positions.push(first);
+    positions.extend((0..tables).map(|_| random.random_range(run.empty..first)));
     positions.sort_unstable();
     positions
 }
@@ -212,7 +223,8 @@ async fn bring_back(kind: Kind, disk: &Disk, run: &Run, outcome: &mut Outcome) -
 /// Looks at what is left, and whether a server works with it; leaves nothing running.
 async fn look(kind: Kind, drive: &Drive, run: &Run, cut: usize) -> anyhow::Result<Vec<String>> {
     let database = Database::start(kind, &drive.files(), run.port).await?;
-    let found = read(&database, drive).await.context("reading what is left")?;
+    let has_tables = run.answers.first().is_some_and(|first| first.had <= cut);
+    let found = read(&database, drive, has_tables).await.context("reading what is left")?;
     let mut faults = found.faults(&run.answers, cut);
     if faults.is_empty() {
         faults = serve(&database.url(), &found, &run.answers, cut).await.context("serving what is left")?;
@@ -225,12 +237,21 @@ async fn look(kind: Kind, drive: &Drive, run: &Run, cut: usize) -> anyhow::Resul
     Ok(faults)
 }
 
-/// Reads what is left; of files a copy, so that the server finds them as they were.
-async fn read(database: &Database, drive: &Drive) -> anyhow::Result<Found> {
-    let Database::Sqlite(_) = database else { return Found::read(&database.url()).await };
+/// Reads what is left; of files a copy, so that the server finds them as they were. Tables that may not all be there are made
+/// first.
+async fn read(database: &Database, drive: &Drive, has_tables: bool) -> anyhow::Result<Found> {
     let folder = tempfile::tempdir()?;
-    drive.copy_files(folder.path())?;
-    Found::read(&sqlite_url(folder.path())).await
+    let url = match database {
+        Database::Sqlite(_) => {
+            drive.copy_files(folder.path())?;
+            sqlite_url(folder.path())
+        }
+        Database::Postgres(_) | Database::Mariadb(_) => database.url(),
+    };
+    if !has_tables {
+        migrate(&StoreOptions::new(&url)).await.context("making the tables")?;
+    }
+    Found::read(&url).await
 }
 
 /// Starts a server on what is left: it must tell the same, and give a new token.

@@ -26,6 +26,12 @@ impl Kind {
             Self::Mariadb => "MariaDB",
         }
     }
+
+    /// Whether its power may fail while tables and views are made. MariaDB does not flush the files of new databases and views,
+    /// and does not start, or takes a view for something else, if one of them is lost.
+    pub(crate) fn survives_new_tables(self) -> bool {
+        self != Self::Mariadb
+    }
 }
 
 /// In PostgreSQL and MariaDB.
