@@ -21,7 +21,7 @@ use crate::load::{self, Answer, Told};
 use crate::tape::{Cut, Cutter, Entry, Keeps, Tape};
 
 /// Room for any of the databases.
-const DISK: usize = 640 << 20;
+pub(crate) const DISK: usize = 640 << 20;
 
 /// So many answers are had for each cut, and as many as that at least: enough to see logs begin anew, and checkpoints.
 const ANSWERS: usize = 10;
@@ -29,7 +29,7 @@ const ANSWERS_AT_LEAST: usize = 800;
 
 /// How long flushes take while clients work: longer than an answer is under way, so that one which does not wait for the flush
 /// is there before it.
-const FLUSH: Duration = Duration::from_millis(3);
+pub(crate) const FLUSH: Duration = Duration::from_millis(3);
 
 /// Every so many cuts come while the first server makes its tables.
 const TABLES: usize = 10;
@@ -86,12 +86,12 @@ impl fmt::Display for Outcome {
 /// What the disk was told while clients worked, and what they were told.
 #[derive(Debug)]
 pub struct Run {
-    tape: Tape,
+    pub(crate) tape: Tape,
     /// Where the tape was when the database was there, with nothing in it.
-    empty: usize,
-    answers: Vec<Answer>,
+    pub(crate) empty: usize,
+    pub(crate) answers: Vec<Answer>,
     /// MariaDB on another port would be taken for another database.
-    port: u16,
+    pub(crate) port: u16,
 }
 
 impl Run {
@@ -194,6 +194,7 @@ fn volatile_writes(entries: &[Entry], first: usize) -> Vec<(usize, usize)> {
     for (number, entry) in entries.iter().enumerate() {
         match entry {
             Entry::Flush => before = 0,
+            Entry::Gone => {}
             Entry::Write { .. } => {
                 writes.push((first + number + 1, before));
                 before += 1;
@@ -204,7 +205,7 @@ fn volatile_writes(entries: &[Entry], first: usize) -> Vec<(usize, usize)> {
 }
 
 /// Plugs in what is left, and notes all that is wrong with it.
-async fn bring_back(kind: Kind, disk: &Disk, run: &Run, outcome: &mut Outcome) -> anyhow::Result<()> {
+pub(crate) async fn bring_back(kind: Kind, disk: &Disk, run: &Run, outcome: &mut Outcome) -> anyhow::Result<()> {
     let drive = Drive::plug_in(disk)?;
     if drive.mount(Barriers::On).is_err() {
         outcome.repaired = true;

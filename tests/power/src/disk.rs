@@ -16,6 +16,19 @@ struct State {
     tape: Tape,
     /// How long a flush takes.
     flush: Duration,
+    /// How many flushes from now on fail.
+    failing: usize,
+    unflushed: Unflushed,
+    failed: usize,
+}
+
+/// What becomes of what was written when a flush fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unflushed {
+    /// It stays in the disk's cache.
+    Stays,
+    /// It is gone.
+    Goes,
 }
 
 impl Disk {
@@ -23,12 +36,33 @@ impl Disk {
     #[must_use]
     pub fn new(image: Image) -> Self {
         let tape = Tape::new(image.clone());
-        Self(Arc::new(Mutex::new(State { image, tape, flush: Duration::ZERO })))
+        Self(Arc::new(Mutex::new(State {
+            image,
+            tape,
+            flush: Duration::ZERO,
+            failing: 0,
+            unflushed: Unflushed::Stays,
+            failed: 0,
+        })))
     }
 
     /// Has flushes take so long from now on: whoever does not wait for their end is seen not to.
     pub fn slow_down(&self, flush: Duration) {
         self.state().flush = flush;
+    }
+
+    /// Has so many flushes fail from now on. What was written stays in the disk's cache, or is gone for good: programs do not see
+    /// that, since the kernel has it in a cache of its own.
+    pub fn fail_flushes(&self, count: usize, unflushed: Unflushed) {
+        let mut state = self.state();
+        state.failing = count;
+        state.unflushed = unflushed;
+    }
+
+    /// How many flushes have failed.
+    #[must_use]
+    pub fn failed(&self) -> usize {
+        self.state().failed
     }
 
     /// How many writes and flushes there have been.
@@ -59,10 +93,24 @@ impl Disk {
         state.tape.entries.push(Entry::Write { offset, bytes: bytes.into() });
     }
 
-    pub(crate) fn flush(&self) {
+    /// Returns whether it worked.
+    pub(crate) fn flush(&self) -> bool {
         let takes = self.state().flush;
         std::thread::sleep(takes);
-        self.state().tape.entries.push(Entry::Flush);
+        let mut state = self.state();
+        if state.failing == 0 {
+            state.tape.entries.push(Entry::Flush);
+            return true;
+        }
+        if state.failing < usize::MAX {
+            state.failing -= 1;
+        }
+        state.failed += 1;
+        if state.unflushed == Unflushed::Goes {
+            let entries = state.tape.entries.iter_mut().rev();
+            entries.take_while(|entry| !matches!(entry, Entry::Flush)).for_each(|entry| *entry = Entry::Gone);
+        }
+        false
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -97,8 +97,11 @@ impl Filesystem for OneFile {
 
     /// What a flush of the loop device comes as.
     fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        self.0.flush();
-        reply.ok();
+        if self.0.flush() {
+            reply.ok();
+        } else {
+            reply.error(Errno::EIO);
+        }
     }
 
     /// The end of a use of the file, not of a write.

@@ -10,6 +10,7 @@ pub mod campaign;
 mod database;
 mod disk;
 mod drive;
+pub mod failing;
 mod file;
 mod found;
 mod image;

@@ -1,6 +1,6 @@
 //! Clients that change something all the time, and note what they were told, and when.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -16,7 +16,7 @@ use tenure_proto::v1::{
 use tokio::task::JoinSet;
 use tonic::transport::{Channel, Endpoint};
 
-use crate::disk::Disk;
+use crate::disk::{Disk, Unflushed};
 
 /// Far longer than a run: no session ends by itself.
 const TTL: prost_types::Duration = prost_types::Duration { seconds: 86_400, nanos: 0 };
@@ -30,6 +30,10 @@ const CLIENTS: [usize; 8] = [1, 4, 1, 3, 1, 6, 1, 2];
 
 /// The most that one client holds.
 const HOLDS: usize = 12;
+
+/// How many clients work on a disk that fails, and how long they wait for an answer then.
+const FAILING_CLIENTS: usize = 4;
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How many names the clients contend for.
 const SHARED: usize = 8;
@@ -78,6 +82,7 @@ pub(crate) async fn run(url: &str, disk: &Disk, answers: usize, random: &mut Std
                 session: None,
                 count: 0,
                 held: Vec::new(),
+                ending: None,
                 had: Arc::clone(&had),
             };
             tasks.spawn(client.work(enough));
@@ -86,9 +91,57 @@ pub(crate) async fn run(url: &str, disk: &Disk, answers: usize, random: &mut Std
             ended??;
         }
     }
+    Ok(in_order(&had))
+}
+
+/// Has clients work on a disk whose flushes begin to fail after so many answers, until there are so many more, or each was
+/// refused something: which it then does not know whether it happened.
+pub(crate) async fn run_on_failing(
+    url: &str,
+    disk: &Disk,
+    failing: Failing,
+    random: &mut StdRng,
+) -> anyhow::Result<Vec<Answer>> {
+    let channel = Endpoint::from_shared(url.to_owned())?.timeout(PATIENCE).connect().await.context("connecting")?;
+    let had: Arc<Mutex<Vec<Answer>>> = Arc::default();
+    let mut tasks = JoinSet::new();
+    for number in 0..FAILING_CLIENTS {
+        let client = Client {
+            name: format!("client {number}"),
+            channel: channel.clone(),
+            disk: disk.clone(),
+            random: StdRng::seed_from_u64(random.random()),
+            session: None,
+            count: 0,
+            held: Vec::new(),
+            ending: None,
+            had: Arc::clone(&had),
+        };
+        tasks.spawn(client.work_while_it_works(failing));
+    }
+    while let Some(ended) = tasks.join_next().await {
+        ended?;
+    }
+    Ok(in_order(&had))
+}
+
+fn in_order(had: &Mutex<Vec<Answer>>) -> Vec<Answer> {
     let mut answers = std::mem::take(&mut *had.lock().expect("nobody panics with the answers in hand"));
     answers.sort_by_key(|answer| answer.had);
-    Ok(answers)
+    answers
+}
+
+/// When flushes fail.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Failing {
+    /// After so many answers.
+    pub(crate) after: usize,
+    /// So many flushes.
+    pub(crate) flushes: usize,
+    /// And what was written before.
+    pub(crate) unflushed: Unflushed,
+    /// So many answers more are enough.
+    pub(crate) more: usize,
 }
 
 struct Client {
@@ -101,21 +154,48 @@ struct Client {
     count: usize,
     /// A name and the token of each hold.
     held: Vec<(String, u64)>,
+    /// What it asked for last, if that was to end something.
+    ending: Option<Told>,
     had: Arc<Mutex<Vec<Answer>>>,
 }
 
 impl Client {
     async fn work(mut self, enough: usize) -> Result<(), tonic::Status> {
-        while self.had.lock().expect("nobody panics with the answers in hand").len() < enough {
+        while self.had().len() < enough {
             let asked = self.disk.position();
             let told = self.change_something().await?;
-            let had = self.disk.position();
-            if let Some(told) = told {
-                let answer = Answer { asked, had, told };
-                self.had.lock().expect("nobody panics with the answers in hand").push(answer);
-            }
+            self.note(asked, told);
         }
         Ok(())
+    }
+
+    async fn work_while_it_works(mut self, failing: Failing) {
+        let mut answers = 0;
+        while answers < failing.after + failing.more {
+            let asked = self.disk.position();
+            self.ending = None;
+            let Ok(told) = self.change_something().await else {
+                return self.ending.take().into_iter().for_each(|told| {
+                    self.had().push(Answer { asked, had: usize::MAX, told });
+                });
+            };
+            answers = self.note(asked, told);
+            if answers == failing.after {
+                self.disk.fail_flushes(failing.flushes, failing.unflushed);
+            }
+        }
+    }
+
+    /// Returns how many answers there are, of which each has another number.
+    fn note(&self, asked: usize, told: Option<Told>) -> usize {
+        let had = self.disk.position();
+        let mut answers = self.had();
+        answers.extend(told.map(|told| Answer { asked, had, told }));
+        answers.len()
+    }
+
+    fn had(&self) -> MutexGuard<'_, Vec<Answer>> {
+        self.had.lock().expect("nobody panics with the answers in hand")
     }
 
     async fn change_something(&mut self) -> Result<Option<Told>, tonic::Status> {
@@ -142,6 +222,7 @@ impl Client {
     }
 
     async fn close(&mut self, session: String) -> Result<Told, tonic::Status> {
+        self.ending = Some(Told::Closed { session: session.clone() });
         let request = CloseSessionRequest { session_id: session.clone(), ..CloseSessionRequest::default() };
         SessionServiceClient::new(self.channel.clone()).close_session(request).await?;
         self.session = None;
@@ -173,6 +254,7 @@ impl Client {
 
     async fn release(&mut self, session_id: String) -> Result<Told, tonic::Status> {
         let (name, token) = self.held.swap_remove(self.random.random_range(0..self.held.len()));
+        self.ending = Some(Told::Released { token });
         let request = ReleaseRequest { name, session_id, token, ..ReleaseRequest::default() };
         LockServiceClient::new(self.channel.clone()).release(request).await?;
         Ok(Told::Released { token })

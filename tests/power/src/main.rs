@@ -8,6 +8,7 @@ use clap::Parser;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use tenure_power::campaign::{self, Plan};
+use tenure_power::failing::{self, Failure};
 use tenure_power::{Barriers, Kind, obstacle};
 
 /// Cuts the power of a database's disk right after clients were answered, and tells whether anything that they were told is
@@ -26,6 +27,10 @@ struct Arguments {
     /// What chance follows from; each run differs all the same, by what the database does and when
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Instead: have flushes fail while clients work, and cut the power then; so many times of each database, in turns once, for good, and
+    /// once with what was not flushed gone
+    #[arg(long, default_value_t = 0)]
+    failing: usize,
     /// Tell of each cut
     #[arg(long)]
     verbose: bool,
@@ -49,7 +54,7 @@ async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let kinds = arguments.store.map_or(vec![Kind::Sqlite, Kind::Postgres, Kind::Mariadb], |kind| vec![kind]);
     let mut unexpected = Vec::new();
     for kind in kinds {
-        let losses = cut(arguments, kind).await?;
+        let losses = if arguments.failing > 0 { fail(arguments, kind).await? } else { cut(arguments, kind).await? };
         if (losses > 0) != arguments.without_sync {
             unexpected.push(kind.name());
         }
@@ -59,6 +64,29 @@ async fn run(arguments: &Arguments) -> anyhow::Result<()> {
         (names, false) => bail!("power cuts cost something: {}", names.join(", ")),
         (names, true) => bail!("power cuts cost nothing, though nothing was flushed: {}", names.join(", ")),
     }
+}
+
+/// Returns how many failures cost something.
+async fn fail(arguments: &Arguments, kind: Kind) -> anyhow::Result<usize> {
+    let mut random = StdRng::seed_from_u64(arguments.seed);
+    let (mut losses, mut answers) = (0, 0);
+    for number in 0..arguments.failing {
+        let failure = [Failure::Once, Failure::ForGood, Failure::OnceAndLoses][number % 3];
+        let outcomes = failing::fail(kind, failure, &mut random).await?;
+        losses += usize::from(outcomes.iter().any(|outcome| !outcome.faults.is_empty()));
+        answers += outcomes[0].answers;
+        for outcome in outcomes {
+            if arguments.verbose || !outcome.faults.is_empty() {
+                println!("  {failure}; {outcome}");
+            }
+        }
+    }
+    println!(
+        "{}: {} disks failed to flush, {answers} answers: {losses} cost something",
+        kind.name(),
+        arguments.failing
+    );
+    Ok(losses)
 }
 
 /// Returns how many cuts cost something.

@@ -15,6 +15,8 @@ pub(crate) enum Entry {
     Write { offset: usize, bytes: Box<[u8]> },
     /// To make sure that all writes so far are done for good.
     Flush,
+    /// To write, what a flush that failed took away.
+    Gone,
 }
 
 /// All that a disk was told, from some content on.
@@ -32,7 +34,7 @@ impl Tape {
     /// How many writes there were.
     #[must_use]
     pub fn writes(&self) -> usize {
-        self.entries.len() - self.flushes()
+        self.entries.iter().filter(|entry| matches!(entry, Entry::Write { .. })).count()
     }
 
     /// How many flushes there were.

@@ -1,4 +1,5 @@
-//! The short form: a few power cuts of each database cost nothing, and would be seen to cost something if nothing were flushed.
+//! The short form: a few power cuts and failed flushes of each database cost nothing, and would be seen to cost something if
+//! nothing were flushed.
 //!
 //! It takes root, /dev/fuse and loop devices. Where the machine has none of those it says so, and tests nothing.
 
@@ -7,12 +8,20 @@ use std::io::Write;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use tenure_power::campaign::{self, Outcome, Plan};
+use tenure_power::failing::{self, Failure};
 use tenure_power::{Barriers, Kind, obstacle};
 
-async fn cut(kind: Kind, cuts: usize, barriers: Barriers) -> Option<Vec<Outcome>> {
-    if let Some(obstacle) = obstacle() {
+fn is_skipped(kind: Kind) -> bool {
+    let obstacle = obstacle();
+    if let Some(obstacle) = obstacle {
         // Not by eprintln, whose lines are shown of failed tests only.
         let _ = writeln!(std::io::stderr(), "SKIPPED: no power is cut from {}, because {obstacle}", kind.name());
+    }
+    obstacle.is_some()
+}
+
+async fn cut(kind: Kind, cuts: usize, barriers: Barriers) -> Option<Vec<Outcome>> {
+    if is_skipped(kind) {
         return None;
     }
     let plan = Plan { kind, cuts, barriers };
@@ -44,6 +53,33 @@ async fn of_postgres_costs_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn of_mariadb_costs_nothing() {
     costs_nothing(Kind::Mariadb).await;
+}
+
+async fn failing_costs_nothing(kind: Kind) {
+    if is_skipped(kind) {
+        return;
+    }
+    let mut random = StdRng::seed_from_u64(1);
+    for failure in [Failure::OnceAndLoses, Failure::ForGood] {
+        for outcome in failing::fail(kind, failure, &mut random).await.expect("a disk in user space that fails") {
+            assert!(outcome.faults.is_empty(), "{failure}; {outcome}\n{}", outcome.faults.join("\n"));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flush_that_fails_costs_sqlite_nothing() {
+    failing_costs_nothing(Kind::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flush_that_fails_costs_postgres_nothing() {
+    failing_costs_nothing(Kind::Postgres).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flush_that_fails_costs_mariadb_nothing() {
+    failing_costs_nothing(Kind::Mariadb).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
