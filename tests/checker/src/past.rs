@@ -115,6 +115,45 @@ impl Past {
     #[must_use]
     pub fn loss_of(&self, revision: u64) -> Option<Loss> {
         let took = |loss: &&Loss| revision > loss.after && self.jump_after(loss).is_none_or(|jump| revision < jump);
-        self.losses.iter().find(took).copied()
+        let mut took = self.losses.iter().filter(took).peekable();
+        took.peek()?;
+        // Several may have gone back to the same revision: those before it was committed did not take it.
+        let committed = self.moment_of(revision);
+        took.find(|loss| !committed.is_after(loss.at)).copied()
+    }
+
+    /// When a revision was committed. Later ones are always higher.
+    fn moment_of(&self, revision: u64) -> Moment {
+        let place = self.commits.partition_point(|commit| commit.batch.revision().0 < revision);
+        self.commits.get(place).map_or(Moment::Unknown, |commit| commit.moment)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_core::ServerId;
+
+    use super::*;
+
+    fn at(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    fn commit(seconds: u64, previous: u64, revision: u64) -> Commit {
+        let event = Event::HistoryLost { after: Revision(previous) };
+        let events = vec![Recorded { revision: Revision(revision), event }];
+        let (namespace, previous, server) = ("default".into(), Revision(previous), ServerId(1));
+        let batch = Arc::new(Batch { namespace, previous, events, server, number: revision, at_ms: 0 });
+        Commit { moment: Moment::At(at(seconds)), batch }
+    }
+
+    #[test]
+    fn of_losses_that_go_back_to_the_same_revision_only_one_that_came_later_took_a_commit() {
+        let commits = vec![commit(1, 0, 3), commit(2, 3, 4), commit(4, 3, 100), commit(5, 100, 101), commit(7, 3, 200)];
+        let log = [0, 4].map(|left| Arc::clone(&commits[left].batch)).to_vec();
+        let losses = vec![Loss { at: at(3), after: 3 }, Loss { at: at(6), after: 3 }];
+        let past = Past { commits, log, losses };
+        let when = |revision| past.loss_of(revision).map(|loss| loss.at);
+        assert_eq!([3, 4, 100, 101, 200].map(when), [None, Some(at(3)), Some(at(6)), Some(at(6)), None]);
     }
 }

@@ -124,6 +124,8 @@ enum Stage {
     E2e,
     /// Chaos and failover, in their short form.
     Chaos,
+    /// Overload and soak, in their short form.
+    Load,
 }
 
 impl Stage {
@@ -149,6 +151,7 @@ impl Stage {
             Self::Readme => readme::check(),
             Self::E2e => e2e(None, None),
             Self::Chaos => alone("tenure-chaos"),
+            Self::Load => alone("tenure-load"),
         }
     }
 }
