@@ -1,132 +1,16 @@
-//! Planned handoffs, with time passed in: what the holder is given, and when a better candidate may ask for the lock.
+//! Planned handoffs, with time passed in: what the holder is given, and who holds next.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+#[path = "handoff/lab.rs"]
+mod lab;
+#[path = "handoff/preemption.rs"]
+mod preemption;
+
 use std::time::Duration;
 
+use lab::{Lab, ME, at, by_operator, operator};
 use tenure_core::{
-    AskedMode, ClaimState, Command, EndReason, Event, Eviction, Handoff, Home, LockSettings, Obstacle, Opening,
-    Outcome, Preempt, Recorded, Rejection, Revision, ServerId, Table, Text, Tick,
+    AskedMode, Command, EndReason, Event, Handoff, Home, LockSettings, Obstacle, Outcome, Rejection, Revision, ServerId,
 };
-
-const ME: ServerId = ServerId(1);
-
-const fn at(seconds: u64) -> Tick {
-    Duration::from_secs(seconds)
-}
-
-struct Lab {
-    table: Table,
-    home: Home,
-    events: Vec<Recorded>,
-}
-
-impl Lab {
-    fn new() -> Self {
-        Self { table: Table::default(), home: Home::new(ME, at(5)), events: Vec::new() }
-    }
-
-    fn try_ask(&mut self, command: Command, now: Tick) -> Result<Outcome, Rejection> {
-        let mut events = Vec::new();
-        let outcome = self.table.decide(command, &mut events);
-        self.table.commit();
-        for recorded in &events {
-            self.home.observe(recorded, &self.table, now);
-        }
-        self.events.extend(events);
-        outcome
-    }
-
-    fn ask(&mut self, command: Command, now: Tick) -> Outcome {
-        self.try_ask(command, now).expect("allowed")
-    }
-
-    /// Something that the home learns of only when it takes over the table as a whole.
-    fn unseen(&mut self, command: Command) {
-        self.table.decide(command, &mut Vec::new()).expect("allowed");
-        self.table.commit();
-    }
-
-    fn acquire(&mut self, session: &str, priority: i32, now: Tick) -> Revision {
-        self.acquire_as(session, &["a"], AskedMode::Exclusive, priority, Duration::ZERO, now)
-    }
-
-    fn acquire_as(
-        &mut self,
-        session: &str,
-        names: &[&str],
-        mode: AskedMode,
-        priority: i32,
-        min_hold: Duration,
-        now: Tick,
-    ) -> Revision {
-        let opening =
-            Opening { ttl: at(1_000), disconnect_grace: None, owner: Text::from(""), metadata: Arc::default() };
-        let command = Command::Acquire {
-            attached: false,
-            session: session.into(),
-            opening: Some(opening),
-            home: ME,
-            names: names.iter().map(|name| Text::from(*name)).collect(),
-            mode,
-            queue: true,
-            priority,
-            metadata: Arc::new(BTreeMap::new()),
-            min_hold,
-        };
-        match self.ask(command, now) {
-            Outcome::Held { claim, .. } | Outcome::Waiting { claim, .. } => claim.id,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    fn allow_preemption(&mut self, settling: Duration, now: Tick) {
-        let settings = LockSettings { limit: None, preempt: Some(Preempt { settling, drain: at(3) }) };
-        self.ask(Command::ConfigureLock { name: "a".into(), settings, by: operator() }, now);
-    }
-
-    fn transfer(&mut self, to: Option<&str>, by: Handoff, now: Tick) -> Result<Outcome, Rejection> {
-        let token = self.holder().1;
-        let to = to.map(Text::from);
-        self.try_ask(Command::Transfer { name: "a".into(), token: Some(token), to, by }, now)
-    }
-
-    /// An operator's wish that whoever is best holds next.
-    fn wish(&self) -> Command {
-        Command::Transfer { name: "a".into(), token: Some(self.holder().1), to: None, by: by_operator() }
-    }
-
-    fn release(&mut self, now: Tick) {
-        let (session, token) = self.holder();
-        self.ask(Command::Release { session: session.as_str().into(), name: "a".into(), token }, now);
-    }
-
-    /// Carries out what is due.
-    fn pass(&mut self, now: Tick) {
-        for command in self.home.due(now) {
-            self.ask(command, now);
-        }
-    }
-
-    fn holder(&self) -> (String, Revision) {
-        let held = self.table.claims().find(|claim| matches!(claim.state, ClaimState::Held { .. })).expect("held");
-        (held.spec.session.to_string(), held.token().expect("held"))
-    }
-
-    /// Who was asked to hand over, by session.
-    fn asked(&self) -> Vec<&str> {
-        let pending = self.table.claims().filter(|claim| claim.transfer.is_some());
-        pending.map(|claim| &*claim.spec.session).collect()
-    }
-}
-
-fn operator() -> Eviction {
-    Eviction { operator: "op".into(), note: "".into() }
-}
-
-fn by_operator() -> Handoff {
-    Handoff::ByOperator { by: operator(), drain: at(3) }
-}
 
 #[test]
 fn the_holder_confirms_by_releasing_and_the_named_waiter_holds_next_in_one_event() {
@@ -230,69 +114,6 @@ fn what_cannot_be_handed_over_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn a_better_candidate_that_has_settled_is_handed_the_lock_and_never_takes_it() {
-    let mut lab = Lab::new();
-    lab.acquire("ann", 0, at(0));
-    lab.allow_preemption(at(10), at(0));
-    lab.acquire("bob", 0, at(1));
-    lab.acquire("cid", 5, at(2));
-    lab.pass(at(11));
-    assert!(lab.asked().is_empty(), "it has not settled yet, and one that is not better never asks");
-    lab.pass(at(12));
-    assert_eq!(lab.asked(), ["ann"]);
-    assert_eq!(lab.holder().0, "ann", "asked, not robbed");
-    lab.release(at(13));
-    assert_eq!(lab.holder().0, "cid");
-}
-
-#[test]
-fn only_the_first_in_the_queue_preempts() {
-    let mut lab = Lab::new();
-    lab.acquire("ann", 0, at(0));
-    lab.allow_preemption(at(10), at(0));
-    let bob = lab.acquire("bob", 3, at(1));
-    let cid = lab.acquire("cid", 5, at(5));
-    lab.ask(Command::Preempt { claim: bob, home: ME }, at(6));
-    assert!(lab.asked().is_empty());
-    lab.pass(at(11));
-    assert!(lab.asked().is_empty(), "the better one has not settled");
-    lab.ask(Command::EndWait { claim: cid, home: ME }, at(12));
-    lab.pass(at(12));
-    assert_eq!(lab.asked(), ["ann"], "the one that has settled is first now");
-}
-
-#[test]
-fn a_preemption_that_is_not_confirmed_is_tried_again_after_settling_anew() {
-    let mut lab = Lab::new();
-    lab.acquire("ann", 0, at(0));
-    lab.acquire("bob", 1, at(0));
-    lab.allow_preemption(at(10), at(0));
-    lab.pass(at(10));
-    assert_eq!(lab.asked(), ["ann"]);
-    lab.pass(at(13));
-    assert!(lab.asked().is_empty());
-    lab.acquire("cid", 0, at(14));
-    lab.pass(at(22));
-    assert!(lab.asked().is_empty(), "other things that happen to the lock make it no sooner");
-    lab.pass(at(23));
-    assert_eq!(lab.asked(), ["ann"]);
-}
-
-#[test]
-fn a_candidate_whose_caller_is_away_does_not_preempt_before_it_is_back() {
-    let mut lab = Lab::new();
-    lab.acquire("ann", 0, at(0));
-    lab.allow_preemption(at(2), at(0));
-    let bob = lab.acquire("bob", 1, at(0));
-    lab.home.leave(bob, at(1));
-    lab.pass(at(2));
-    assert!(lab.asked().is_empty());
-    lab.home.attend(bob);
-    lab.pass(at(3));
-    assert_eq!(lab.asked(), ["ann"]);
-}
-
-#[test]
 fn a_handoff_goes_on_at_the_server_that_adopts_the_holder() {
     let mut lab = Lab::new();
     lab.acquire("ann", 0, at(0));
@@ -360,48 +181,6 @@ fn a_handoff_that_was_learnt_of_from_the_table_alone_has_its_full_time() {
     assert_eq!(lab.asked(), ["ann"], "only the first one would have been over");
     lab.pass(at(6));
     assert!(lab.asked().is_empty());
-}
-
-#[test]
-fn who_has_been_granted_the_lock_asks_for_it_no_more() {
-    let mut lab = Lab::new();
-    lab.acquire("ann", 0, at(0));
-    lab.acquire("bob", 1, at(0));
-    lab.allow_preemption(at(10), at(0));
-    lab.release(at(5));
-    assert_eq!(lab.holder().0, "bob");
-    assert_eq!(lab.home.due(at(100)), []);
-}
-
-#[test]
-fn a_better_candidate_than_the_one_that_was_named_asks_as_soon_as_it_has_settled() {
-    let mut lab = Lab::new();
-    lab.acquire("ann", 9, at(0));
-    lab.allow_preemption(at(10), at(0));
-    lab.acquire("bob", 5, at(1));
-    lab.acquire("cid", 0, at(2));
-    lab.transfer(Some("cid"), Handoff::ByHolder { session: "ann".into() }, at(3)).expect("possible");
-    lab.pass(at(10));
-    assert!(lab.asked().is_empty());
-    lab.pass(at(11));
-    assert_eq!(lab.asked(), ["cid"], "it has settled while it waited for one that was better");
-}
-
-#[test]
-fn nobody_preempts_who_is_as_good_or_has_a_minimum_or_shares() {
-    let holder = |mode, priority, min_hold| {
-        let mut lab = Lab::new();
-        lab.acquire_as("ann", &["a"], mode, priority, min_hold, at(0));
-        lab.allow_preemption(at(10), at(0));
-        let bob = lab.acquire("bob", 1, at(0));
-        lab.pass(at(10));
-        lab.ask(Command::Preempt { claim: bob, home: ME }, at(10));
-        lab.asked().len()
-    };
-    assert_eq!(holder(AskedMode::Exclusive, 0, Duration::ZERO), 1);
-    assert_eq!(holder(AskedMode::Exclusive, 1, Duration::ZERO), 0);
-    assert_eq!(holder(AskedMode::Exclusive, 0, at(20)), 0);
-    assert_eq!(holder(AskedMode::Shared, 0, Duration::ZERO), 0);
 }
 
 #[test]
