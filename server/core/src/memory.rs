@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(memory.end_of_hold("busy", Revision(4)), Some(EndReason::Evicted));
         assert_eq!(memory.end_of_hold("quiet", Revision(4)), None, "another's");
         assert_eq!(memory.end_of_hold("busy", Revision(2)), None, "there is an end to it");
-        assert_eq!(memory.older_holds.0.len(), OLDER_HOLDS);
+        assert_eq!((memory.sessions["busy"].holds.len(), memory.older_holds.0.len()), (HOLDS, OLDER_HOLDS));
     }
 
     #[test]
@@ -221,6 +221,19 @@ mod tests {
         memory.session_opened(&ann);
         (0..SESSIONS).for_each(|number| memory.session_ended(&format!("{number}").into(), EndReason::Closed));
         assert_eq!(memory.end_of_hold("ann", Revision(1)), Some(EndReason::Released));
+    }
+
+    #[test]
+    fn of_a_session_that_ended_again_the_last_end_counts() {
+        let mut memory = Memory::default();
+        let ann = Text::from("ann");
+        memory.session_ended(&ann, EndReason::Closed);
+        memory.session_opened(&ann);
+        memory.session_ended(&ann, EndReason::Expired);
+        (2..=SESSIONS).for_each(|number| memory.session_ended(&format!("{number}").into(), EndReason::Closed));
+        assert_eq!(memory.end_of_session("ann"), Some(EndReason::Expired));
+        memory.session_ended(&"one more".into(), EndReason::Closed);
+        assert_eq!(memory.end_of_session("ann"), None);
     }
 
     #[test]

@@ -233,3 +233,21 @@ impl Claim {
 /// The order in which waiters are served: higher priority first, then the earlier claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank(pub Reverse<i32>, pub Revision);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_that_many_do_not_have_are_there_once() {
+        assert!(no_labels().is_empty() && Arc::ptr_eq(&no_labels(), &no_labels()));
+    }
+
+    #[test]
+    fn settings_are_default_only_if_nothing_is_set() {
+        let preempt = Some(Preempt { settling: Duration::ZERO, drain: Duration::ZERO });
+        assert!(LockSettings::default().is_default());
+        assert!(!LockSettings { limit: Some(1), preempt: None }.is_default());
+        assert!(!LockSettings { limit: None, preempt }.is_default());
+    }
+}

@@ -96,6 +96,8 @@ impl fmt::Debug for Names {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     #[test]
@@ -109,6 +111,14 @@ mod tests {
             let mut extended = Names::default();
             extended.extend(texts.iter().cloned());
             assert_eq!(made, extended);
+        }
+    }
+
+    #[test]
+    fn one_takes_no_memory_of_its_own() {
+        let one = Text::from("a");
+        for names in [Names::from(one.clone()), vec![one.clone()].into(), [one.clone()].into_iter().collect()] {
+            assert!(matches!(names.0, Inner::One(name) if Arc::ptr_eq(&name, &one)));
         }
     }
 }

@@ -113,3 +113,23 @@ fn acquires_of_several_names_at_once_never_deadlock() {
     let cid = lab.acquire("cid", &["a", "c"], AskedMode::Exclusive).id;
     assert_eq!((lab.0.deadlock(bob), lab.0.deadlock(cid)), (None, None));
 }
+
+#[test]
+fn who_waits_for_several_waits_for_those_in_its_way_only() {
+    let mut lab = Lab::default();
+    lab.acquire("ann", &["a"], AskedMode::Shared);
+    let bob = lab.exclusive("bob", "b");
+    let cid = lab.acquire("cid", &["a", "b"], AskedMode::Shared);
+    assert_eq!(lab.0.waits_for(&cid).into_iter().collect::<Vec<_>>(), [bob], "it can read beside ann");
+}
+
+#[test]
+fn of_a_circle_through_a_queue_only_who_holds_something_is_told() {
+    let mut lab = Lab::default();
+    lab.exclusive("ann", "a");
+    lab.exclusive("bob", "b");
+    let cid = lab.acquire("cid", &["a", "b"], AskedMode::Exclusive).id;
+    let ann = lab.exclusive("ann", "b");
+    assert_eq!(lab.0.deadlock(ann), Some(vec![ann, cid]), "ann waits behind cid, and cid for what ann holds");
+    assert_eq!(lab.0.deadlock(cid), None, "cid holds nothing");
+}

@@ -155,3 +155,21 @@ fn after_a_loss_who_leads_does_so_with_a_new_token() {
     let after = table.group(&group).and_then(|group| group.lead).expect("it leads");
     assert_eq!((after.member, after.token), (before.member, jump));
 }
+
+#[test]
+fn groups_are_listed_by_their_names() {
+    let mut lab = Lab::default();
+    for group in ["c", "b2", "aa", "b1", "b"] {
+        lab.join(group, "ann");
+    }
+    let listed = |prefix: &str, after: Option<&str>| -> Vec<String> {
+        lab.table.groups_after(prefix, after).map(|group| group.name.to_string()).collect()
+    };
+    assert_eq!(listed("", None), ["aa", "b", "b1", "b2", "c"]);
+    assert_eq!(listed("", Some("b1")), ["b2", "c"]);
+    assert_eq!(listed("b", None), ["b", "b1", "b2"]);
+    assert_eq!(listed("b", Some("a")), ["b", "b1", "b2"], "there is another one between");
+    assert_eq!(listed("b", Some("b")), ["b1", "b2"]);
+    assert_eq!(listed("b", Some("b1")), ["b2"]);
+    assert!(listed("b", Some("c")).is_empty());
+}

@@ -130,6 +130,23 @@ fn all_of_many_releases_can_be_repeated() {
 }
 
 #[test]
+fn a_release_can_be_repeated_however_many_sessions_have_ended_since_if_its_own_is_open_again() {
+    let mut lab = Lab::default();
+    let release = release("ann", "a", lab.acquire("ann", "a"));
+    let close = |session: &str| Command::CloseSession { session: session.into() };
+    lab.ask(release.clone()).expect("held");
+    lab.ask(close("ann")).expect("open");
+    lab.acquire("ann", "b");
+    // As many as are remembered.
+    for number in 0..10_000 {
+        let session = format!("session {number}");
+        lab.acquire(&session, "a");
+        lab.ask(close(&session)).expect("open");
+    }
+    assert_eq!(lab.again(&release), Ok(Outcome::Done));
+}
+
+#[test]
 fn a_holders_handoff_can_be_repeated() {
     let mut lab = Lab::default();
     let token = lab.acquire("ann", "a");

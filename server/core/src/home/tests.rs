@@ -89,3 +89,13 @@ fn nothing_is_kept_of_what_sessions_hold_that_are_at_home_elsewhere() {
     ask(&mut table, &mut home, acquire("ann", Duration::ZERO, other), now);
     assert_eq!(home.held.iter().count(), 0);
 }
+
+#[test]
+fn the_end_of_another_stream_is_nothing_to_a_session() {
+    let (now, second) = (Duration::ZERO, Duration::from_secs(1));
+    let mut kept = Kept::new(Revision(1), second * 10, Some(second), now);
+    kept.attach(StreamId(1));
+    assert!(!kept.disconnect(Some(StreamId(2)), now) && !kept.disconnect(None, now));
+    assert_eq!(kept.stream(), Some(StreamId(1)));
+    assert!(kept.disconnect(Some(StreamId(1)), now));
+}

@@ -146,9 +146,36 @@ mod tests {
         }
         assert!(locks.unsorted.len() <= UNSORTED && !locks.sorted.is_empty());
         assert!(listed(&locks, "", None).into_iter().eq(expected.iter().map(|name| &**name)));
-        let some = |name: &&str| name.starts_with("04") && *name > "04500";
-        let expected: Vec<&str> = expected.iter().map(|name| &**name).filter(some).collect();
-        assert_eq!(listed(&locks, "04", Some("04500")), expected);
+        for (prefix, after) in
+            [("9", None), ("9", Some("8")), ("9", Some("90000")), ("94", Some("94500")), ("9", Some("99"))]
+        {
+            let some = |name: &&str| name.starts_with(prefix) && after.is_none_or(|after| *name > after);
+            let expected: Vec<&str> = expected.iter().map(|name| &**name).filter(some).collect();
+            assert_eq!(listed(&locks, prefix, after), expected, "{prefix} {after:?}");
+            assert!(expected.len() > 5, "{prefix} {after:?}");
+        }
+        assert_eq!(locks.by_name.len(), locks.sorted.len() + locks.unsorted.len(), "nothing is left of what has gone");
+    }
+
+    #[test]
+    fn are_sorted_when_as_many_have_come_after_them() {
+        let mut locks = Locks::default();
+        let names: Vec<Text> = (0..2 * UNSORTED).rev().map(|number| Text::from(format!("{number:05}"))).collect();
+        let (first, last) = names.split_at(UNSORTED);
+        first.iter().for_each(|name| locks.enter(&hold(name), |_| None));
+        assert_eq!((locks.unsorted.len(), locks.sorted.len()), (UNSORTED, 0));
+        last.iter().for_each(|name| locks.enter(&hold(name), |_| None));
+        assert!(locks.sorted.iter().rev().eq(first));
+        assert!(listed(&locks, "", None).into_iter().eq(names.iter().rev().map(|name| &**name)));
+    }
+
+    #[test]
+    fn those_of_a_restored_table_are_sorted_from_the_start() {
+        let claims: Vec<Claim> = names().map(|name| hold(&name)).collect();
+        let mut locks = Locks::idle(&claims);
+        claims.iter().for_each(|claim| locks.enter(claim, |_| None));
+        assert!(locks.by_name.keys().eq(claims.iter().flat_map(|claim| &claim.spec.names)));
+        assert_eq!((locks.unsorted.len(), locks.sorted.len()), (0, claims.len()));
     }
 
     #[test]
@@ -156,8 +183,9 @@ mod tests {
         let mut locks = Locks::default();
         for name in names() {
             locks.enter(&hold(&name), |_| None);
+            assert!(locks.sorted.is_empty());
             locks.leave(&hold(&name));
+            assert_eq!((locks.by_name.len(), locks.unsorted.len()), (0, 0));
         }
-        assert_eq!((locks.by_name.len(), locks.unsorted.len(), locks.sorted.len()), (0, 0, 0));
     }
 }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use tenure_core::{AskedMode, Command, Handoff};
+use tenure_core::{AskedMode, Command, Handoff, Outcome};
 
-use super::lab::{Lab, ME, at};
+use super::lab::{Lab, ME, at, by_operator};
 
 #[test]
 fn a_better_candidate_that_has_settled_is_handed_the_lock_and_never_takes_it() {
@@ -109,4 +109,18 @@ fn nobody_preempts_who_is_as_good_or_has_a_minimum_or_shares() {
     assert_eq!(holder(AskedMode::Exclusive, 1, Duration::ZERO), 0);
     assert_eq!(holder(AskedMode::Exclusive, 0, at(20)), 0);
     assert_eq!(holder(AskedMode::Shared, 0, Duration::ZERO), 0);
+}
+
+#[test]
+fn who_has_been_asked_to_hand_over_to_somebody_is_not_asked_for_a_better_one() {
+    let mut lab = Lab::new();
+    lab.acquire("ann", 0, at(0));
+    lab.allow_preemption(at(10), at(0));
+    let bob = lab.acquire("bob", 0, at(0));
+    let asked = lab.transfer(Some("bob"), by_operator(), at(0)).expect("possible");
+    let Outcome::Transferring { claim: ann } = asked else { panic!("{asked:?}") };
+    let cid = lab.acquire("cid", 5, at(0));
+    lab.ask(Command::Preempt { claim: cid, home: ME }, at(1));
+    assert_eq!(ann.transfer.as_ref().and_then(|transfer| transfer.to), Some(bob));
+    assert_eq!(lab.table.claim(ann.id), Some(&ann));
 }
