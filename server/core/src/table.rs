@@ -9,6 +9,8 @@ mod journal;
 mod locks;
 mod serve;
 mod settings;
+#[cfg(test)]
+mod tests;
 mod transfer;
 
 use std::collections::BTreeMap;
@@ -59,6 +61,7 @@ impl PartialEq for Table {
             && self.settings == other.settings
             && self.groups == other.groups
             && self.memberships == other.memberships
+            && self.homes == other.homes
     }
 }
 

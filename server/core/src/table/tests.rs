@@ -1,0 +1,63 @@
+//! What cannot be seen from outside: what makes two tables different.
+
+use std::time::Duration;
+
+use super::*;
+use crate::command::{AskedMode, Command, Opening};
+use crate::event::Eviction;
+use crate::group::GroupCommand;
+use crate::model::no_labels;
+
+/// A table in which there is some of everything.
+fn table() -> Table {
+    let (session, group) = (Text::from("ann"), Text::from("g"));
+    let (home, name, metadata) = (ServerId(1), Text::from("a"), no_labels());
+    let opening =
+        Opening { ttl: Duration::ZERO, disconnect_grace: None, owner: Text::from(""), metadata: metadata.clone() };
+    let by = Eviction { operator: "op".into(), note: "".into() };
+    let settings = LockSettings { limit: Some(1), preempt: None };
+    let mut table = Table::default();
+    let commands = [
+        Command::Acquire {
+            attached: false,
+            session: session.clone(),
+            opening: Some(opening),
+            home,
+            names: name.clone().into(),
+            mode: AskedMode::Exclusive,
+            queue: false,
+            priority: 0,
+            metadata: metadata.clone(),
+            min_hold: Duration::ZERO,
+        },
+        Command::ConfigureLock { name, settings, by },
+        Command::Group(GroupCommand::Join { group, session, opening: None, home, metadata }),
+    ];
+    for command in commands {
+        table.decide(command, &mut Vec::new()).expect("allowed");
+    }
+    table.commit();
+    table
+}
+
+#[test]
+fn two_are_equal_only_if_all_of_their_state_is() {
+    assert_eq!(table(), table());
+    let changes: [fn(&mut Table); 10] = [
+        |table| table.revision = Revision(1_000),
+        |table| table.lost = Revision(1),
+        |table| table.sessions.clear(),
+        |table| table.opened = ByRevision::default(),
+        |table| table.claims = ByRevision::default(),
+        |table| table.locks = Locks::default(),
+        |table| table.settings.clear(),
+        |table| table.groups.clear(),
+        |table| table.memberships.clear(),
+        |table| table.homes.clear(),
+    ];
+    for (place, change) in changes.iter().enumerate() {
+        let mut other = table();
+        change(&mut other);
+        assert_ne!(other, table(), "{place}");
+    }
+}
