@@ -128,9 +128,7 @@ impl Crowd {
         } else {
             self.permits -= u64::from(claim.spec.mode.permits());
         }
-        if claim.spec.mode.permits() > 0 {
-            self.counted.remove(&counted(claim));
-        }
+        self.counted.remove(&counted(claim));
         if !claim.lingers() {
             self.claims.remove(&claim.spec.opened);
         }
@@ -153,16 +151,19 @@ mod tests {
     use super::*;
     use crate::model::{ClaimSpec, Mode, Text, no_labels};
 
+    /// A claim to permits, each of another session.
+    fn claim(id: u64, permits: u32, waits: bool) -> Claim {
+        let mode = Mode::Permits { permits, limit: 9 };
+        let (session, opened, names) = (Text::from("ann"), Revision(id), Text::from("a").into());
+        let (owner, metadata, min_hold) = (Text::from(""), no_labels(), Duration::ZERO);
+        let spec = ClaimSpec { session, opened, owner, names, mode, priority: 0, metadata, min_hold };
+        let state = if waits { ClaimState::Waiting } else { ClaimState::Held { token: Revision(id) } };
+        Claim::new(Revision(id), Arc::new(spec), state)
+    }
+
     fn lock(claims: &[(u64, u32, bool)]) -> Lock {
         let mut lock = Lock::default();
-        for (id, permits, waits) in claims {
-            let mode = Mode::Permits { permits: *permits, limit: 9 };
-            let (session, opened, names) = (Text::from("ann"), Revision(*id), Text::from("a").into());
-            let (owner, metadata, min_hold) = (Text::from(""), no_labels(), Duration::ZERO);
-            let spec = ClaimSpec { session, opened, owner, names, mode, priority: 0, metadata, min_hold };
-            let state = if *waits { ClaimState::Waiting } else { ClaimState::Held { token: Revision(*id) } };
-            lock.enter(&Claim::new(Revision(*id), Arc::new(spec), state), |_| None);
-        }
+        claims.iter().for_each(|(id, permits, waits)| lock.enter(&claim(*id, *permits, *waits), |_| None));
         lock
     }
 
@@ -173,5 +174,19 @@ mod tests {
         assert_ne!(one, lock(&[(1, 2, false)]), "nobody waits");
         assert_ne!(one, lock(&[(1, 1, false), (2, 1, true)]), "with less permits");
         assert_ne!(one, lock(&[(3, 2, false), (2, 1, true)]), "another one");
+    }
+
+    #[test]
+    fn who_has_left_is_not_found_any_more() {
+        let mut lock = lock(&[(1, 2, false), (2, 1, false), (3, 1, true)]);
+        let found = |lock: &Lock| (lock.first_counted(), [1, 2, 3].map(|opened| lock.claim_of(Revision(opened))));
+        let [one, two, three] = [1, 2, 3].map(|id| Some(Revision(id)));
+        assert_eq!(found(&lock), (one, [one, two, three]));
+        lock.leave(&claim(1, 2, false));
+        assert_eq!(found(&lock), (two, [None, two, three]));
+        lock.leave(&claim(2, 1, false));
+        assert_eq!(found(&lock), (three, [None, None, three]), "a limit is known as long as somebody waits");
+        lock.leave(&claim(3, 1, true));
+        assert_eq!(found(&lock), (None, [None; 3]));
     }
 }
