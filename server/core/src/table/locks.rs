@@ -167,6 +167,9 @@ mod tests {
         last.iter().for_each(|name| locks.enter(&hold(name), |_| None));
         assert!(locks.sorted.iter().rev().eq(first));
         assert!(listed(&locks, "", None).into_iter().eq(names.iter().rev().map(|name| &**name)));
+        first.iter().for_each(|name| locks.leave(&hold(name)));
+        assert_eq!((locks.unsorted.len(), locks.sorted.len()), (UNSORTED, 0));
+        assert_eq!(listed(&locks, "", Some(&last[2])), [&*last[1], &*last[0]]);
     }
 
     #[test]
