@@ -71,6 +71,14 @@ fn it_is_as_the_other_was() {
 }
 
 #[test]
+fn its_sessions_have_the_claims_that_are_there_whatever_they_were_given_with() {
+    let sessions: Vec<Session> = table().sessions_after(Revision(0)).cloned().collect();
+    assert!(sessions.iter().all(|session| !session.claims.is_empty()));
+    let restored = Table::restore(LOST, LOST, sessions, Vec::new(), Vec::new(), Vec::new());
+    assert!(restored.sessions_after(Revision(0)).all(|session| session.claims.is_empty()));
+}
+
+#[test]
 fn its_claims_have_their_texts_in_common_with_their_sessions() {
     let table = restored(&table());
     let session = table.session("ann").expect("open");
