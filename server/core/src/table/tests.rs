@@ -1,4 +1,4 @@
-//! What cannot be seen from outside: what makes two tables different.
+//! What cannot be seen from outside: what makes two tables different, and how they are made.
 
 use std::time::Duration;
 
@@ -60,4 +60,11 @@ fn two_are_equal_only_if_all_of_their_state_is() {
         change(&mut other);
         assert_ne!(other, table(), "{place}");
     }
+}
+
+#[test]
+fn the_locks_of_one_that_is_restored_are_sorted_from_the_start() {
+    let (sessions, claims) = (table().sessions.into_values().collect(), table().claims.iter().cloned().collect());
+    let restored = Table::restore(Revision(9), Revision(0), sessions, claims, Vec::new(), Vec::new());
+    assert!(restored.lock("a").is_some() && restored.locks.are_sorted() && !table().locks.are_sorted());
 }
