@@ -1,0 +1,267 @@
+"""The connection: owns the stream, carries between it and the engine, and goes to the next server when it fails."""
+
+import asyncio
+import contextlib
+import logging
+import random
+from collections.abc import Sequence
+
+import grpc
+import grpc.aio
+
+from tenure import clock
+from tenure._engine.engine import Engine, Verdict
+from tenure._engine.reply import Reply
+from tenure._link.backoff import Backoff
+from tenure._link.dial import Dialled, dial, stagger
+from tenure.clock import MILLISECOND, SECOND
+from tenure.errors import ClosedError, UnavailableError
+from tenure.v1 import stream_pb2 as pb
+
+log = logging.getLogger("tenure")
+
+#: Pauses between rounds of connecting in vain: from this ...
+FIRST_PAUSE = 50 * MILLISECOND
+#: ... to this.
+LONGEST_PAUSE = SECOND
+#: A connection that lasted shorter than this is not followed by another without a pause.
+SHORT_LIVED = 500 * MILLISECOND
+#: How long a stream that is left is kept while the sessions come over to the new one.
+OVERLAP = 5 * SECOND
+#: The most commands in one message: the contract's bound.
+COMMANDS_PER_MESSAGE = 1000
+#: Timers of the event loop stop in suspend: after so long the clock is looked at whatever they say.
+LONGEST_NAP = SECOND
+
+
+class Connection:
+    """One client's connection to one server at a time. All of it runs in one event loop."""
+
+    def __init__(self, targets: Sequence[str], namespace: str, connect_timeout: int, call_timeout: int) -> None:
+        self.engine = Engine(namespace)
+        self.call_timeout = call_timeout
+        self.loop = asyncio.get_running_loop()
+        self._targets = targets
+        self._connect_timeout = connect_timeout
+        self._wake = asyncio.Event()
+        self._line_changed = asyncio.Event()
+        self._problem = "not connected yet"
+        self._stream: Dialled | None = None
+        self._carriers: set[asyncio.Task[None]] = set()
+        #: The stream that was left, until the sessions have come over or this moment has passed.
+        self._parked: tuple[Dialled, int] | None = None
+        self._dialling: asyncio.Task[Dialled] | None = None
+        self._next_endpoint = random.randrange(len(targets))
+        self._connected_at: int | None = None
+        self._backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
+        self._is_shutting_down = False
+        self._task = self.loop.create_task(self._run())
+
+    def check_open(self) -> None:
+        """Nothing can be asked of a client that was closed."""
+        if self._is_shutting_down:
+            raise ClosedError
+
+    @property
+    def is_closed(self) -> bool:
+        return self._is_shutting_down
+
+    def wake(self) -> None:
+        """The engine was asked something: there may be something to send, and other timers."""
+        self._wake.set()
+        if self._stream is not None:
+            self._stream.outgoing.set()
+
+    async def shut_down(self) -> None:
+        """Closes all sessions and ends all watches; nothing can be asked afterwards."""
+        if not self._is_shutting_down:
+            self._is_shutting_down = True
+            now = clock.now()
+            self._answer: asyncio.Future[None] = self.loop.create_future()
+            self.engine.shut_down(now + self.call_timeout, Reply(self._shut_down_answered), now)
+            self.wake()
+        await asyncio.shield(self._answer)
+        await self._task
+
+    async def channel(self, deadline: float) -> tuple[grpc.aio.Channel, asyncio.Event]:
+        """The connection to the server that the stream is connected to, and what tells when that changes. Waits for one until
+        the deadline, in the event loop's time."""
+        while self._stream is None:
+            self.check_open()
+            changed = self._line_changed
+            try:
+                await asyncio.wait_for(changed.wait(), deadline - self.loop.time())
+            except asyncio.TimeoutError:
+                raise UnavailableError(self._problem) from None
+        self.check_open()
+        return self._stream.channel, self._line_changed
+
+    def _shut_down_answered(self, reply: Reply[None]) -> None:
+        if reply.error is not None:
+            self._answer.set_exception(reply.error)
+        else:
+            self._answer.set_result(None)
+        self.wake()
+
+    async def _run(self) -> None:
+        try:
+            self._start_dialling(None)
+            while not (self._is_shutting_down and self._answer.done()):
+                now = clock.now()
+                self.engine.due(now)
+                self._follow_verdict()
+                self._unpark(now)
+                if self._stream is not None:
+                    self._stream.outgoing.set()
+                if self.engine.take_shut_down():
+                    break
+                await self._nap(now)
+                if self._dialling is not None and self._dialling.done():
+                    self._dialled(self._dialling)
+        finally:
+            self._is_shutting_down = True
+            await self._close()
+
+    async def _nap(self, now: int) -> None:
+        deadlines = [now + LONGEST_NAP, self.engine.timers.next(), self._parked[1] if self._parked else None]
+        nap = min(at for at in deadlines if at is not None) - now
+        if nap > 0 and not self._wake.is_set():
+            timer = self.loop.call_later(nap / SECOND, self._wake.set)
+            await self._wake.wait()
+            timer.cancel()
+        else:
+            await asyncio.sleep(0)
+        self._wake.clear()
+
+    def _start_dialling(self, pause: int | None) -> None:
+        if self._dialling is not None or (self._is_shutting_down and not self.engine.closings):
+            return
+        at = self._connected_at
+        if pause is None and at is not None:
+            if clock.now() - at >= SHORT_LIVED:
+                self._backoff.reset()
+            else:
+                pause = self._backoff.next_pause()
+        count = len(self._targets)
+        # The one that the stream is connected to comes last; while that is only to be left, others do or nobody does.
+        others = count - 1 if self._stream is not None and count > 1 else count
+        order = [(self._next_endpoint + step) % count for step in range(others)]
+        beside = stagger(self._connect_timeout, self.engine.sessions.shortest_window())
+        if pause is not None and self.engine.sessions:
+            pause = min(pause, beside)
+        self._dialling = self.loop.create_task(self._dial(order, pause or 0, beside))
+        self._dialling.add_done_callback(lambda _: self._wake.set())
+
+    async def _dial(self, order: Sequence[int], pause: int, beside: int) -> Dialled:
+        if pause > 0:
+            await asyncio.sleep(pause / SECOND)
+        return await dial(self._targets, order, self._connect_timeout, beside)
+
+    def _dialled(self, dialling: asyncio.Task[Dialled]) -> None:
+        self._dialling = None
+        try:
+            dialled = dialling.result()
+        except UnavailableError as error:
+            log.warning("no server can be reached: %s", error.problem)
+            if self._stream is None:
+                self._problem = error.problem
+                self.engine.disconnected(error.problem)
+            self._start_dialling(self._backoff.next_pause())
+            return
+        log.info("connected to %s", dialled.target)
+        now = clock.now()
+        if self._stream is not None:
+            # Whoever sends on it is to notice.
+            self._stream.outgoing.set()
+            if self._parked is not None:
+                self._parked[0].close()
+            self._parked = (self._stream, now + OVERLAP)
+        self._next_endpoint = (dialled.endpoint + 1) % len(self._targets)
+        self._connected_at = now
+        self._stream = dialled
+        self._change_line()
+        self.engine.connected(now)
+        # Not to be cancelled: that would end a stream that is only parked.
+        for carrying in (self._receive(dialled), self._send(dialled)):
+            carrier = self.loop.create_task(carrying)
+            self._carriers.add(carrier)
+            carrier.add_done_callback(self._carriers.discard)
+
+    async def _receive(self, stream: Dialled) -> None:
+        problem = "the server ended the stream"
+        try:
+            async for response in stream.call:
+                if stream is self._stream:
+                    self.engine.received(response, clock.now())
+                    self.wake()
+        except asyncio.CancelledError:
+            # The stream was closed on this side.
+            return
+        except grpc.RpcError:
+            problem = await stream.call.details() or problem
+        except Exception:
+            log.exception("what the server said was not understood")
+            problem = "what the server said was not understood"
+        self._hang_up(stream, problem)
+
+    async def _send(self, stream: Dialled) -> None:
+        while True:
+            await stream.outgoing.wait()
+            stream.outgoing.clear()
+            while stream is self._stream and (commands := self.engine.take_outgoing(COMMANDS_PER_MESSAGE)):
+                try:
+                    await stream.call.write(pb.StreamRequest(commands=commands))
+                except (grpc.RpcError, asyncio.InvalidStateError, asyncio.CancelledError):
+                    # Whoever receives is told why.
+                    return
+            if stream is not self._stream:
+                return
+
+    def _follow_verdict(self) -> None:
+        verdict = self.engine.take_verdict()
+        if verdict == Verdict.BROKEN and self._stream is not None:
+            self._hang_up(self._stream, "the server did not answer")
+        elif verdict == Verdict.LEAVE:
+            self._start_dialling(None)
+
+    def _hang_up(self, stream: Dialled, problem: str) -> None:
+        if stream is not self._stream:
+            return
+        log.warning("the stream broke: %s", problem)
+        stream.outgoing.set()
+        self._stream = None
+        self._problem = problem
+        self._change_line()
+        self.engine.disconnected(problem)
+        stream.close()
+        self._start_dialling(None)
+        self.wake()
+
+    def _change_line(self) -> None:
+        changed, self._line_changed = self._line_changed, asyncio.Event()
+        changed.set()
+
+    def _unpark(self, now: int) -> None:
+        if self._parked is None:
+            return
+        stream, until = self._parked
+        is_settled = self._stream is not None and self.engine.sessions.are_all_attached()
+        if until <= now or is_settled:
+            stream.close()
+            self._parked = None
+
+    async def _close(self) -> None:
+        if self._dialling is not None:
+            self._dialling.cancel()
+            with contextlib.suppress(asyncio.CancelledError, UnavailableError):
+                (await self._dialling).close(None)
+        streams = [self._stream, self._parked[0] if self._parked else None]
+        self._stream = self._parked = None
+        self._change_line()
+        for stream in streams:
+            if stream is not None:
+                stream.outgoing.set()
+                stream.close(None)
+                await stream.closed()
+        if self._carriers:
+            await asyncio.wait(self._carriers)
