@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import warnings
+from collections.abc import AsyncIterator
 from types import TracebackType
 
 from typing_extensions import Self, Unpack
@@ -12,7 +13,7 @@ from tenure._engine.openings import SessionSpec
 from tenure._engine.reply import Reply
 from tenure._engine.sessions import Live
 from tenure._link.connection import Connection
-from tenure.aio._waiting import replying, session_lost
+from tenure.aio._waiting import changes_of, nap, replying, session_lost
 from tenure.aio.lock import LockRequest
 from tenure.clock import seconds
 from tenure.errors import Lost, LostReason
@@ -87,6 +88,19 @@ class Session:
     def lost_reason(self) -> Lost | None:
         """Why it is lost, if it is."""
         return None if self.is_valid() else self._live.presence.lost
+
+    async def states(self) -> AsyncIterator[SessionState]:
+        """Where it stands, now and after each change, until it is lost. Who is slow sees the latest."""
+        presence = self._live.presence
+        told: SessionState | None = None
+        with changes_of(presence.changed) as changed:
+            while told != SessionState.LOST:
+                state = presence.check(clock.now())
+                if state != told:
+                    told = state
+                    yield state
+                else:
+                    await nap(changed, presence.validity.next_change(clock.now()))
 
     async def lost(self) -> Lost:
         """Waits until the session is lost: before the server could give its locks away, or as soon as the server says so."""

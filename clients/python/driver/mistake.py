@@ -1,0 +1,5 @@
+"""What is wrong with a scenario."""
+
+
+class Mistake(Exception):
+    """A mistake of the scenario."""
