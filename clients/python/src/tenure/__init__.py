@@ -3,6 +3,13 @@
 `tenure.Client` is for threads, `tenure.aio.Client` for asyncio; both have the same names.
 """
 
+from tenure._sync.client import Client
+from tenure._sync.election import Election, Leadership
+from tenure._sync.group import GroupRequest, Membership
+from tenure._sync.lock import Guard, Hold, LockRequest
+from tenure._sync.session import Session
+from tenure._sync.watch import Watch
+from tenure.aio.lock import Done
 from tenure.errors import (
     ClosedError,
     InvalidError,
@@ -54,7 +61,10 @@ __all__ = [
     "Busy",
     "Claim",
     "ClaimState",
+    "Client",
     "ClosedError",
+    "Done",
+    "Election",
     "EndReason",
     "Event",
     "EventKind",
@@ -64,18 +74,24 @@ __all__ = [
     "GroupEventKind",
     "GroupLeader",
     "GroupMember",
+    "GroupRequest",
+    "Guard",
     "HistoryEntry",
     "HistoryGone",
     "HistoryGoneCause",
     "HistoryLoss",
+    "Hold",
     "HoldRecord",
     "InvalidError",
     "Leader",
+    "Leadership",
     "Lock",
+    "LockRequest",
     "LockSettings",
     "Lost",
     "LostError",
     "LostReason",
+    "Membership",
     "Metadata",
     "Mode",
     "PendingTransfer",
@@ -83,6 +99,7 @@ __all__ = [
     "Progressed",
     "Refusal",
     "RefusedError",
+    "Session",
     "SessionInfo",
     "SessionState",
     "Snapshot",
@@ -90,5 +107,6 @@ __all__ = [
     "TenureError",
     "TransferRequest",
     "UnavailableError",
+    "Watch",
     "WatchItem",
 ]

@@ -2,9 +2,9 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Coroutine, Iterator
 from types import TracebackType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tenure import clock
 from tenure._engine.reply import Reply
@@ -91,7 +91,7 @@ class Cancelling:
     """Cancels the task that enters it when something happens, and takes the cancellation back on exit, as `asyncio.timeout`
     does. `happened` tells whether that was so."""
 
-    def __init__(self, happens: Callable[[], "asyncio.Future[None]"]) -> None:
+    def __init__(self, happens: Coroutine[Any, Any, object]) -> None:
         self._happens = happens
         self.happened = False
 
@@ -102,7 +102,7 @@ class Cancelling:
         self._task = task
         #: How many others had asked for the task's cancellation already. Before Python 3.11 tasks do not count.
         self._before = task.cancelling() if hasattr(task, "cancelling") else 0
-        self._watcher = self._happens()
+        self._watcher = asyncio.ensure_future(self._happens)
         self._watcher.add_done_callback(self._cancel)
         return self
 
@@ -116,7 +116,7 @@ class Cancelling:
         others = self._task.uncancel() - self._before if hasattr(self._task, "uncancel") else 0
         return others <= 0 and kind is not None and issubclass(kind, asyncio.CancelledError)
 
-    def _cancel(self, watcher: "asyncio.Future[None]") -> None:
+    def _cancel(self, watcher: "asyncio.Future[object]") -> None:
         if not watcher.cancelled():
             self.happened = True
             self._task.cancel()

@@ -15,9 +15,8 @@ from typing_extensions import Self
 from tenure._link.backoff import Backoff
 from tenure.aio._waiting import Cancelling
 from tenure.aio.guard import Guard, Hold
-from tenure.clock import MILLISECOND, SECOND, Seconds, nanoseconds
+from tenure.clock import MILLISECOND, NEVER, SECOND, Seconds, nanoseconds
 from tenure.errors import InvalidError, LostError, TenureError
-from tenure.handoff import TransferRequest
 from tenure.leader import Leader, leader_after
 from tenure.model import Events, Snapshot
 from tenure.request import ElectionOptions, LockOptions
@@ -82,19 +81,13 @@ class Election:
         Never returns: cancel it to resign and stop. Raises what trying again cannot cure: InvalidError, ClosedError, refusals other
         than those of a passing outage, and what the body raises.
         """
-        pauses = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
         while True:
+            leadership = await self.win()
             try:
-                leadership = await self.campaign()
-            except TenureError as error:
-                if not error.is_transient and not isinstance(error, LostError):
-                    raise
-                log.warning("the campaign for %s failed, and starts over: %s", self._name, error)
-                await asyncio.sleep(pauses.next_pause() / SECOND)
-                continue
-            pauses.reset()
-            log.info("leading %s with token %s", self._name, leadership.token)
-            await self._lead_once(leadership, body)
+                async with Cancelling(_over(leadership.hold)):
+                    await body(leadership.hold)
+            finally:
+                await self.step_down(leadership)
 
     async def lead_every(self, period: Seconds, body: Callable[[Hold], Awaitable[object]]) -> NoReturn:
         """Runs `body` at once on leading, and then every `period` while this candidate leads; campaigns again after a loss. A body
@@ -108,20 +101,11 @@ class Election:
             raise InvalidError("period", "it is to be more than zero")
 
         async def bodies(hold: Hold) -> None:
-            loop = asyncio.get_running_loop()
-            next_at = loop.time()
-            handing_over = asyncio.ensure_future(hold.transfer_requested())
-            try:
-                while True:
-                    await self._pause(hold, next_at, handing_over)
-                    # Between two bodies there is nothing to drain. The process may have been paused since.
-                    if handing_over.done() or not hold.is_valid():
-                        return
-                    next_at = loop.time() + every
-                    await body(hold)
-                    hold.tick()
-            finally:
-                handing_over.cancel()
+            next_at = self._client._connection.loop.time()
+            while await self.rest(hold, next_at):
+                next_at = self._client._connection.loop.time() + every
+                await body(hold)
+                hold.tick()
 
         await self.lead(bodies)
 
@@ -134,7 +118,7 @@ class Election:
             hold = self.leadership
             if hold is None:
                 return None
-            async with Cancelling(lambda: asyncio.ensure_future(_lost(hold))) as cancelling:
+            async with Cancelling(hold.lost()) as cancelling:
                 return await function(*arguments, **named)
             if cancelling.happened:
                 hold.check()
@@ -176,52 +160,60 @@ class Election:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._standing
 
-    async def _lead_once(self, leadership: Leadership, body: Callable[[Hold], Awaitable[object]]) -> None:
-        self._hold = leadership.hold
-        try:
-            async with Cancelling(lambda: asyncio.ensure_future(_over(leadership.hold))):
-                await body(leadership.hold)
-        finally:
-            self._hold = None
-            lost = leadership.lost_reason
-            if lost is not None:
-                log.warning("the leadership of %s is lost: %s", self._name, lost)
-                leadership.drop()
-            else:
-                await self._resign(leadership)
+    async def win(self) -> Leadership:
+        """Campaigns, again and again, until this candidate leads: what `lead` does before each body."""
+        pauses = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
+        while True:
+            try:
+                leadership = await self.campaign()
+            except TenureError as error:
+                if not error.is_transient and not isinstance(error, LostError):
+                    raise
+                log.warning("the campaign for %s failed, and starts over: %s", self._name, error)
+                await asyncio.sleep(pauses.next_pause() / SECOND)
+                continue
+            log.info("leading %s with token %s", self._name, leadership.token)
+            self._hold = leadership.hold
+            return leadership
 
-    async def _resign(self, leadership: Leadership) -> None:
+    async def step_down(self, leadership: Leadership) -> None:
+        """Resigns, or takes note of the loss: what `lead` does after each body."""
+        self._hold = None
+        lost = leadership.lost_reason
+        if lost is not None:
+            log.warning("the leadership of %s is lost: %s", self._name, lost)
+            leadership.drop()
+            return
         try:
             await leadership.release()
         except TenureError as error:
             log.warning("did not resign from %s cleanly: %s", self._name, error)
 
-    async def _pause(self, hold: Hold, until: float, handing_over: asyncio.Future[TransferRequest]) -> None:
-        """Waits for the next body's time, or for a handoff. To wait is no stall, however long the period is."""
+    async def rest(self, hold: Hold, until: float) -> bool:
+        """Waits between two bodies, until then in the event loop's time: what `lead_every` does. To wait is no stall, however long
+        it takes. Answers whether this candidate leads on: there is nothing to drain now, and the process may have been paused."""
         loop = asyncio.get_running_loop()
-        often = (
-            None if self._stall_after is None else max(self._stall_after // TICKS_WHILE_WAITING, MILLISECOND) / SECOND
-        )
-        while True:
-            hold.tick()
-            left = max(until - loop.time(), 0)
-            await asyncio.wait([handing_over], timeout=left if often is None else min(left, often))
-            if handing_over.done() or loop.time() >= until:
+        within = self._stall_after
+        often = NEVER if within is None else max(within // TICKS_WHILE_WAITING, MILLISECOND)
+        over = (asyncio.ensure_future(hold.lost()), asyncio.ensure_future(hold.transfer_requested()))
+        try:
+            while (left := until - loop.time()) > 0 and not any(task.done() for task in over):
                 hold.tick()
-                return
+                await asyncio.wait(over, timeout=min(left, often / SECOND), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in over:
+                task.cancel()
+        hold.tick()
+        return hold.transfer_request is None and hold.is_valid()
 
 
 async def _until_cancelled(_: Hold) -> None:
     await asyncio.get_running_loop().create_future()
 
 
-async def _lost(hold: Hold) -> None:
-    await hold.lost()
-
-
 async def _over(hold: Hold) -> None:
     """Waits until the body has to stop: the hold is lost, or a handoff was asked for and its drain is nearly over."""
-    tasks = (asyncio.ensure_future(_lost(hold)), asyncio.ensure_future(_drained(hold)))
+    tasks = (asyncio.ensure_future(hold.lost()), asyncio.ensure_future(_drained(hold)))
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:

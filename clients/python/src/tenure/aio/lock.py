@@ -134,7 +134,7 @@ class HoldScope:
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
-        self._cancelling = Cancelling(lambda: asyncio.ensure_future(self._lost()))
+        self._cancelling = Cancelling(guard.lost())
 
     async def __aenter__(self) -> Hold:
         await self._cancelling.__aenter__()
@@ -155,6 +155,3 @@ class HoldScope:
         self._guard.drop()
         if kind is None or is_ours:
             raise LostError(lost) from error
-
-    async def _lost(self) -> None:
-        await self._guard.lost()

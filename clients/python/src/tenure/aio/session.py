@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import warnings
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from types import TracebackType
 
 from typing_extensions import Self, Unpack
@@ -115,7 +115,7 @@ class Session:
         """Asks for a lock in this session."""
         return self.locks([name], **options)
 
-    def locks(self, names: "list[str] | tuple[str, ...]", **options: Unpack[ClaimOptions]) -> LockRequest:
+    def locks(self, names: Iterable[str], **options: Unpack[ClaimOptions]) -> LockRequest:
         """Asks for several locks at once, all or nothing, with one token: 1 to 16 different names."""
         return LockRequest(self._given, acquire_spec(names, **options), is_own=False)
 
