@@ -1,0 +1,14 @@
+"""Waits for a lock, works under it, and gives it back.
+
+`python examples/basic.py`, with a server of `TENURE_ENDPOINTS` (default: this machine's port 7420).
+"""
+
+from tenure import Client
+
+with Client.from_env() as client:
+    guard = client.lock("nightly-report", ttl=5, owner="basic").acquire()
+    print(f"acquired token={guard.token}")
+    # Each write goes along with the token; work that takes long looks whether the lock is still there.
+    print(f"valid={str(guard.is_valid()).lower()}")
+    guard.release()
+    print("released")

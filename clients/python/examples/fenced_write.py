@@ -1,0 +1,63 @@
+"""Writes under a lock to a database that turns away whoever has lost the lock, be he paused in the middle of it.
+
+`python examples/fenced_write.py work.db`, with a server of `TENURE_ENDPOINTS` (default: this machine's port 7420).
+"""
+
+import contextlib
+import sqlite3
+import sys
+from pathlib import Path
+
+from tenure import Client
+
+#: What `tenure fence-sql sqlite` prints.
+FENCE = Path(__file__).resolve().parents[2] / "fence" / "sqlite.sql"
+
+
+def write(database: sqlite3.Connection, token: int) -> None:
+    """One write: all that belongs to it in one transaction, and the check first."""
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        database.execute("INSERT INTO tenure_fence (name, token) VALUES (?, ?)", ("nightly-report", token))
+        database.execute("INSERT INTO reports (pages) VALUES (1)")
+    except BaseException:
+        database.execute("ROLLBACK")
+        raise
+    database.execute("COMMIT")
+
+
+def highest_seen(database: sqlite3.Connection) -> int:
+    row = database.execute("SELECT token FROM tenure_fences WHERE name = ?", ("nightly-report",)).fetchone()
+    return int(row[0])
+
+
+def main() -> None:
+    file = sys.argv[1] if len(sys.argv) > 1 else "work.db"
+    # Without an isolation level it is this program that begins and ends transactions.
+    with contextlib.closing(sqlite3.connect(file, isolation_level=None, timeout=5)) as database:
+        database.executescript(f"BEGIN IMMEDIATE; {FENCE.read_text()} COMMIT;")
+        database.execute("CREATE TABLE IF NOT EXISTS reports (pages INTEGER NOT NULL)")
+        with Client.from_env() as client:
+            first = client.lock("nightly-report", owner="fenced_write").acquire()
+            print(f"acquired token={first.token}")
+            write(database, first.token)
+            print("wrote")
+            first.release()
+
+            # Had the first holder been paused instead, the next one would have got the lock after the TTL, and gone on like this.
+            following = client.lock("nightly-report", owner="fenced_write").acquire()
+            print(f"acquired token={following.token}")
+            write(database, following.token)
+            print("wrote")
+
+            # The first one wakes up, and does not know yet.
+            try:
+                write(database, first.token)
+            except sqlite3.IntegrityError as error:
+                if str(error) != "stale fencing token":
+                    raise
+                print(f"refused token={first.token} highest={highest_seen(database)}")
+            following.release()
+
+
+main()

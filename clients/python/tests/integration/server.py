@@ -1,0 +1,66 @@
+"""A server of one's own: a process on a free port, with a database file."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+#: How long whatever is waited for may take on a busy machine, in seconds.
+PATIENCE = 20.0
+
+
+class Server:
+    """A tenured that can be killed, frozen and started again on its port."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port: int = probe.getsockname()[1]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        program = os.environ.get("TENURED", "tenured")
+        arguments = [program, "--store-url", f"sqlite:{self._folder / 'tenure.db'}", "--data-dir", str(self._folder)]
+        arguments += ["--listen", f"127.0.0.1:{self.port}", "--admin-listen", "127.0.0.1:0"]
+        log = (self._folder / "tenured.log").open("ab")
+        with contextlib.closing(log):
+            self._process = subprocess.Popen(arguments, stdout=log, stderr=log)
+        until(self._listens)
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def freeze(self) -> None:
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: int) -> None:
+        assert self._process is not None
+        self._process.send_signal(number)
+
+    def _listens(self) -> bool:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
+            return True
+        return False
+
+
+def until(is_met: Callable[[], bool]) -> None:
+    """Waits for a condition."""
+    deadline = time.monotonic() + PATIENCE
+    while not is_met():
+        assert time.monotonic() < deadline, "it takes too long"
+        time.sleep(0.01)

@@ -1,0 +1,169 @@
+"""Elections and groups against a real server."""
+
+import asyncio
+
+import pytest
+
+from tenure import Assignments, Group, InvalidError, LostError, LostReason, RefusedError, Standing
+from tenure.aio import Client, Hold
+from tests.integration.server import Server
+from tests.integration.waiting import soon, vacant, waiting
+
+
+class Candidate:
+    """Leads until it is told to resign; tells its terms."""
+
+    def __init__(self, client: Client, name: str) -> None:
+        self.terms: asyncio.Queue[int] = asyncio.Queue()
+        self.ends: asyncio.Queue[int] = asyncio.Queue()
+        self.resign = asyncio.Event()
+        self.election = client.election("boss", owner=name, ttl=2)
+        self.task = asyncio.ensure_future(self.election.lead(self._body))
+
+    async def _body(self, hold: Hold) -> None:
+        self.resign.clear()
+        self.terms.put_nowait(hold.token)
+        try:
+            await self.resign.wait()
+        finally:
+            self.ends.put_nowait(hold.token)
+
+    async def stop(self) -> None:
+        self.task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await self.task
+
+
+async def test_one_leads_at_a_time_and_the_next_has_a_higher_token(client: Client, server: Server) -> None:
+    async with Client(server.endpoint) as other:
+        ann = Candidate(client, "ann")
+        first = await soon(ann.terms.get())
+        bob = Candidate(other, "bob")
+        await waiting(client, "boss")
+        leader = await ann.election.leader()
+        assert leader is not None
+        assert (leader.owner, leader.token) == ("ann", first)
+        ann.resign.set()
+        second = await soon(bob.terms.get())
+        assert second > first
+        await client.evict("boss", operator="ops")
+        assert await soon(bob.ends.get()) == second, "the body was cancelled"
+        assert await soon(ann.terms.get()) > second
+        await bob.stop()
+        await ann.stop()
+        await vacant(client, "boss")
+
+
+async def test_an_observer_is_told_each_leader_and_that_nobody_leads(client: Client) -> None:
+    told = client.election("boss").observe()
+    assert await soon(anext(told)) is None
+    leadership = await client.election("boss", owner="ann").campaign()
+    leader = await soon(anext(told))
+    assert leader is not None
+    assert (leader.owner, leader.token) == ("ann", leadership.token)
+    await leadership.release()
+    assert await soon(anext(told)) is None
+
+
+async def test_a_leader_loop_runs_at_its_period_and_hands_over_when_asked(client: Client) -> None:
+    ran: asyncio.Queue[int] = asyncio.Queue()
+
+    async def body(hold: Hold) -> None:
+        ran.put_nowait(hold.token)
+
+    election = client.election("boss", stall_after=5)
+    leading = asyncio.ensure_future(election.lead_every(0.05, body))
+    tokens = [await soon(ran.get()) for _ in range(4)]
+    assert len(set(tokens)) == 1
+    following = asyncio.ensure_future(client.election("boss").campaign())
+    await waiting(client, "boss")
+    claim = await soon(client.transfer("boss", operator="ops", drain=5))
+    assert (await soon(following)).token == claim.token
+    leading.cancel()
+    with pytest.raises(InvalidError, match="period"):
+        await election.lead_every(0, body)
+
+
+async def test_leader_only_functions_run_only_while_leading(client: Client) -> None:
+    election = client.election("boss", owner="ann")
+    begun = asyncio.Event()
+
+    @election.leader_only
+    async def job(answer: int, last: bool) -> int:
+        begun.set()
+        if last:
+            await asyncio.get_running_loop().create_future()
+        return answer
+
+    assert await job(1, False) is None
+    async with election:
+        await soon(leads(client, "ann"))
+        assert await job(2, False) == 2
+        begun.clear()
+        running = asyncio.ensure_future(job(3, True))
+        await soon(begun.wait())
+        await client.evict("boss", operator="ops")
+        with pytest.raises(LostError):
+            await soon(running)
+    await vacant(client, "boss")
+    assert await job(4, False) is None
+
+
+async def leads(client: Client, owner: str) -> None:
+    async for leader in client.election("boss").observe():
+        if leader is not None and leader.owner == owner:
+            return
+
+
+def divide(group: Group) -> Assignments:
+    return group.assign(lambda place, _: f"{group.config}-{place}")
+
+
+async def test_members_share_what_the_leader_assigns(client: Client, server: Server) -> None:
+    told: dict[str, asyncio.Queue[Standing]] = {"ann": asyncio.Queue(), "bob": asyncio.Queue()}
+
+    async def until(name: str, assignment: str) -> Standing:
+        while True:
+            standing = await soon(told[name].get())
+            if standing.is_current and standing.assignment == assignment:
+                return standing
+
+    async with Client(server.endpoint) as other:
+        await client.configure_group("work", "x")
+        ann = asyncio.ensure_future(client.group("work", owner="ann", ttl=2).take_part(divide, told["ann"].put_nowait))
+        assert (await until("ann", "x-0")).leads
+        bob = asyncio.ensure_future(other.group("work", owner="bob", ttl=2).take_part(divide, told["bob"].put_nowait))
+        assert not (await until("bob", "x-1")).leads
+        revision = (await client.get_group("work")).config_revision
+        await client.configure_group("work", "y", expected_revision=revision)
+        await until("bob", "y-1")
+        with pytest.raises(RefusedError) as refused:
+            await client.configure_group("work", "z", expected_revision=revision)
+        assert refused.value.reason == "CONFIG_CONFLICT"
+        ann.cancel()
+        assert (await until("bob", "y-0")).leads
+        bob.cancel()
+        await asyncio.wait({ann, bob})
+
+
+async def test_a_membership_assigns_is_told_its_loss_and_leaves(client: Client) -> None:
+    first = await client.group("work", metadata={"size": "3"}).join()
+    session = await client.session()
+    second = await client.group("work", session=session).join()
+    group = (await client.get_group("work")).members
+    assert [member.number for member in group] == [first.number, second.number]
+    assert group[0].metadata == {"size": "3"}
+    with pytest.raises(InvalidError):
+        await second.assign(second.standing.group, {})
+    async for standing in first.standings():
+        if len(standing.group.members) == 2:
+            await first.assign(standing.group, standing.group.assign(lambda place, _: str(place)))
+            break
+    async for standing in second.standings():
+        if standing.assignment is not None:
+            assert standing.assignment == "1"
+            break
+    await session.close()
+    assert (await soon(second.lost())).reason == LostReason.CLOSED
+    await first.leave()
+    assert (await client.get_group("work")).members == ()

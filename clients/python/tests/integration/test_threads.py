@@ -1,0 +1,155 @@
+"""The client for threads."""
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from tenure import Busy, Client, ClosedError, Done, Hold, LostError, LostReason, Snapshot, Standing
+from tests.integration.server import PATIENCE, Server, until
+
+
+@pytest.fixture
+def threads(server: Server) -> Iterator[Client]:
+    with Client(server.endpoint, call_timeout=10) as client:
+        yield client
+
+
+def test_a_lock_is_held_tried_and_given_back(threads: Client) -> None:
+    with threads.lock("job", owner="ann") as hold:
+        hold.check()
+        assert hold.lost(timeout=0.01) is None
+        busy = threads.lock("job").try_acquire()
+        assert isinstance(busy, Busy)
+        assert busy.holder is not None
+        assert busy.holder.token == hold.token
+        assert not threads.lock("job").acquire_within(0.05)
+    guard = threads.lock("job").try_acquire()
+    assert guard
+    assert guard.token > hold.token
+    guard.update({"phase": "end"})
+    assert threads.get_lock("job").holders[0].metadata == {"phase": "end"}
+    guard.release()
+    ran = threads.lock("job").try_run(lambda hold: hold.token)
+    assert isinstance(ran, Done)
+
+
+def test_a_body_that_lost_its_hold_is_told_in_between_and_at_its_end(threads: Client) -> None:
+    reached_the_end = False
+    with pytest.raises(LostError), threads.lock("job") as hold:
+        threads.evict("job", operator="ops", token=hold.token)
+        lost = hold.lost(PATIENCE)
+        assert lost is not None
+        assert lost.operator == "ops"
+        with pytest.raises(LostError):
+            hold.check()
+        reached_the_end = True
+    assert reached_the_end, "a thread is not cancelled"
+
+
+def test_threads_take_turns_in_one_session(threads: Client) -> None:
+    inside: list[int] = []
+    most: list[int] = []
+    with threads.session() as session:
+
+        def work() -> None:
+            with session.lock("job") as hold:
+                inside.append(hold.token)
+                most.append(len(inside))
+                inside.remove(hold.token)
+
+        workers = [threading.Thread(target=work) for _ in range(8)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join(PATIENCE)
+    assert most == [1] * 8
+
+
+def test_a_decorated_function_runs_under_the_lock(threads: Client) -> None:
+    @threads.locked("job", owner="decorated")
+    def function(number: int) -> tuple[int, str]:
+        holder = threads.get_lock("job").holder
+        assert holder is not None
+        return number, holder.owner
+
+    assert function(7) == (7, "decorated")
+
+
+def test_watches_and_lists_are_iterated(threads: Client) -> None:
+    with threads.watch(names=["job"]) as watch:
+        assert isinstance(next(watch), Snapshot)
+        with threads.lock("job"):
+            assert [lock.name for lock in threads.list_locks()] == ["job"]
+        kinds = [event.kind.value for item in (next(watch), next(watch)) for event in getattr(item, "events", ())]
+        assert kinds == ["granted", "ended"]
+    with pytest.raises(StopIteration):
+        next(watch)
+
+
+def test_a_leader_loop_ends_with_its_client(server: Server) -> None:
+    ran = threading.Semaphore(0)
+    ended: list[BaseException] = []
+    client = Client(server.endpoint)
+
+    def lead() -> None:
+        try:
+            client.election("boss").lead_every(0.02, lambda _: ran.release())
+        except ClosedError as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=lead)
+    thread.start()
+    for _ in range(3):
+        assert ran.acquire(timeout=PATIENCE)
+    client.close()
+    thread.join(PATIENCE)
+    assert len(ended) == 1
+
+
+def test_leader_only_functions_run_only_while_leading(threads: Client) -> None:
+    election = threads.election("boss")
+    job = election.leader_only(lambda: "ran")
+    assert job() is None
+    with election:
+        until(lambda: election.leadership is not None)
+        assert job() == "ran"
+    assert election.leader() is None
+
+
+def test_a_body_that_leads_returns_and_leads_again(threads: Client) -> None:
+    tokens: list[int] = []
+
+    def body(hold: Hold) -> None:
+        tokens.append(hold.token)
+        if len(tokens) == 2:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        threads.election("boss").lead(body)
+    assert tokens == sorted(set(tokens))
+    assert threads.election("boss").leader() is None
+
+
+def test_taking_part_in_a_group_tells_in_this_thread(threads: Client) -> None:
+    here = threading.current_thread()
+
+    def told(standing: Standing) -> None:
+        assert threading.current_thread() is here
+        if standing.assignment == "0":
+            raise StopAsyncIteration
+
+    with pytest.raises(StopAsyncIteration):
+        threads.group("work").take_part(lambda group: group.assign(lambda place, _: str(place)), told)
+    until(lambda: threads.get_group("work").members == ())
+
+
+def test_a_session_says_where_it_stands(threads: Client) -> None:
+    session = threads.session(ttl=5, disconnect_grace=2, owner="ann")
+    assert (session.ttl, session.disconnect_grace, session.owner) == (5.0, 2.0, "ann")
+    assert 0 < session.valid_for < 2
+    session.close()
+    lost = session.lost()
+    assert lost is not None
+    assert lost.reason == LostReason.CLOSED
+    assert session.valid_for == 0
