@@ -78,7 +78,9 @@ async def test_a_leader_loop_runs_at_its_period_and_hands_over_when_asked(client
     following = asyncio.ensure_future(client.election("boss").campaign())
     await waiting(client, "boss")
     claim = await soon(client.transfer("boss", operator="ops", drain=5))
-    assert (await soon(following)).token == claim.token
+    leadership = await soon(following)
+    assert leadership.token == claim.token
+    await leadership.release()
     leading.cancel()
     with pytest.raises(InvalidError, match="period"):
         await election.lead_every(0, body)

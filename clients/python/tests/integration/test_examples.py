@@ -5,12 +5,13 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from tenure import Client
-from tests.integration.server import Server
+from tests.integration.server import PATIENCE, Server
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -33,9 +34,13 @@ def said(server: Server, name: str, *arguments: str) -> list[str]:
 @contextmanager
 def running(server: Server, name: str, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
     with started(server, name, *arguments) as program:
+        # What it never says is told by its end.
+        deadline = threading.Timer(PATIENCE * 2, program.kill)
+        deadline.start()
         try:
             yield program
         finally:
+            deadline.cancel()
             program.kill()
 
 
@@ -67,14 +72,16 @@ def test_fenced_write(server: Server, tmp_path: Path) -> None:
 
 
 def test_leader_loop(server: Server) -> None:
-    with running(server, "leader_loop", "first") as first, running(server, "leader_loop", "second") as second:
+    with running(server, "leader_loop", "first") as first:
         assert says(first, "candidate") == "candidate first"
         token = says(first, "work token=")
         assert says(first, "work token=") == token
-        first.kill()
-        assert says(second, "work token=") != token
-        second.send_signal(signal.SIGINT)
-        assert says(second, "stopping") == "stopping"
+        with running(server, "leader_loop", "second") as second:
+            assert says(second, "candidate") == "candidate second"
+            first.kill()
+            assert says(second, "work token=") != token
+            second.send_signal(signal.SIGINT)
+            assert says(second, "stopping") == "stopping"
 
 
 def test_watch(server: Server) -> None:
