@@ -10,7 +10,7 @@ from driver.locks import LOCKS
 from driver.options import given
 from driver.sessions import SESSIONS
 from driver.things import Things
-from tenure import LockSettings, Preempt
+from tenure import ClosedError, LockSettings, Preempt
 
 Request = dict[str, Any]
 Answer = dict[str, Any] | None
@@ -33,12 +33,27 @@ async def watch(request: Request, things: Things) -> Answer:
     return None
 
 
+async def observe(request: Request, things: Things) -> Answer:
+    things.observed[request["watch"]] = things.clients[request["client"]].election(request["name"]).observe()
+    return None
+
+
 async def next_item(request: Request, things: Things) -> Answer:
-    return answers.item(await anext(things.watches[request["watch"]]))
+    name = request["watch"]
+    try:
+        if name in things.observed:
+            return answers.leader(await anext(things.observed[name]))
+        return answers.item(await anext(things.watches[name]))
+    except StopAsyncIteration:
+        raise ClosedError from None
 
 
 async def unwatch(request: Request, things: Things) -> Answer:
-    things.watches.pop(request["watch"]).close()
+    name = request["watch"]
+    if name in things.observed:
+        await things.observed.pop(name).aclose()
+    else:
+        things.watches.pop(name).close()
     return None
 
 
@@ -75,6 +90,7 @@ DEEDS: dict[str, Deed] = {
     **SESSIONS,
     **LOCKS,
     **ELECTIONS,
+    "observe": observe,
     "watch": watch,
     "next": next_item,
     "unwatch": unwatch,

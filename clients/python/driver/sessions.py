@@ -8,9 +8,6 @@ from driver.things import Things
 from tenure import SessionState
 from tenure.aio import Client
 
-#: A session is in a state, or beyond it.
-ORDER = [SessionState.HEALTHY, SessionState.AT_RISK, SessionState.LOST]
-
 
 async def connect(request: dict[str, Any], things: Things) -> None:
     times = given(request, connect_timeout="connect_timeout_ms", call_timeout="call_timeout_ms")
@@ -39,9 +36,9 @@ async def session_state(request: dict[str, Any], things: Things) -> dict[str, An
 
 async def await_state(request: dict[str, Any], things: Things) -> dict[str, Any]:
     waited_for = things.sessions[request["session"]]
-    wanted = ORDER.index(SessionState(request["state"]))
+    wanted = {SessionState(request["state"]), SessionState.LOST}
     async for state in waited_for.states():
-        if ORDER.index(state) >= wanted:
+        if state in wanted:
             break
     return answers.session(waited_for)
 

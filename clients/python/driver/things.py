@@ -1,10 +1,10 @@
 """What the driver has made, by the names that requests gave it."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 
-from tenure import Standing
+from tenure import Leader, Standing
 from tenure.aio import Client, Guard, Hold, Membership, Session, Watch
 
 
@@ -74,5 +74,7 @@ class Things:
     runs: dict[str, Run] = field(default_factory=dict)
     elections: dict[str, Leading] = field(default_factory=dict)
     watches: dict[str, Watch] = field(default_factory=dict)
+    #: Who leads, as it changes.
+    observed: dict[str, AsyncGenerator[Leader | None, None]] = field(default_factory=dict)
     members: dict[str, Member] = field(default_factory=dict)
     running: "dict[int, asyncio.Task[None]]" = field(default_factory=dict)

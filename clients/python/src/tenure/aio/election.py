@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import functools
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, ParamSpec, TypeVar, cast
 
@@ -130,7 +130,7 @@ class Election:
         """Who leads now."""
         return Leader.of((await self._client.get_lock(self._name)).holder)
 
-    async def observe(self) -> AsyncIterator[Leader | None]:
+    async def observe(self) -> AsyncGenerator[Leader | None, None]:
         """Who leads, now and after each change; None while nobody does. Goes on by itself after failures."""
         leader: Leader | None = None
         is_told = False
