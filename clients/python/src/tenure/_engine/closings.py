@@ -79,7 +79,12 @@ class Closings:
             closing.command = None
 
     def forget_all(self) -> None:
+        """They end by their TTLs."""
+        closings = tuple(self._all.values())
         self._all.clear()
+        for closing in closings:
+            for reply in closing.replies:
+                reply.fail(self._engine.in_vain(closing.refusal))
 
     def closed(self, session_id: str, now: int) -> None:
         """The server has ended the session."""

@@ -13,7 +13,7 @@ from tenure import clock
 from tenure._engine.engine import Engine, Verdict
 from tenure._engine.reply import Reply
 from tenure._link.backoff import Backoff
-from tenure._link.dial import Dialled, dial, stagger
+from tenure._link.dial import WINDOW_DIVISOR, Dialled, dial, stagger
 from tenure.clock import MILLISECOND, SECOND
 from tenure.errors import ClosedError, UnavailableError
 from tenure.v1 import stream_pb2 as pb
@@ -55,6 +55,7 @@ class Connection:
         self._connected_at: int | None = None
         self._backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
         self._is_shutting_down = False
+        self._answer: asyncio.Future[None] = self.loop.create_future()
         self._task = self.loop.create_task(self._run())
 
     def check_open(self) -> None:
@@ -77,7 +78,6 @@ class Connection:
         if not self._is_shutting_down:
             self._is_shutting_down = True
             now = clock.now()
-            self._answer: asyncio.Future[None] = self.loop.create_future()
             self.engine.shut_down(now + self.call_timeout, Reply(self._shut_down_answered), now)
             self.wake()
         await asyncio.shield(self._answer)
@@ -106,13 +106,9 @@ class Connection:
     async def _run(self) -> None:
         try:
             self._start_dialling(None)
-            while not (self._is_shutting_down and self._answer.done()):
+            while not self._answer.done():
                 now = clock.now()
-                self.engine.due(now)
-                self._follow_verdict()
-                self._unpark(now)
-                if self._stream is not None:
-                    self._stream.outgoing.set()
+                self._do_what_is_due(now)
                 if self.engine.take_shut_down():
                     break
                 await self._nap(now)
@@ -120,7 +116,21 @@ class Connection:
                     self._dialled(self._dialling)
         finally:
             self._is_shutting_down = True
+            if not self._answer.done():
+                # The event loop ends: the sessions do by their TTLs.
+                self._answer.set_result(None)
             await self._close()
+
+    def _do_what_is_due(self, now: int) -> None:
+        try:
+            self.engine.due(now)
+        except Exception:
+            # Nobody may be left waiting because of one mistake.
+            log.exception("something was not done")
+        self._follow_verdict()
+        self._unpark(now)
+        if self._stream is not None:
+            self._stream.outgoing.set()
 
     async def _nap(self, now: int) -> None:
         deadlines = [now + LONGEST_NAP, self.engine.timers.next(), self._parked[1] if self._parked else None]
@@ -146,9 +156,10 @@ class Connection:
         # The one that the stream is connected to comes last; while that is only to be left, others do or nobody does.
         others = count - 1 if self._stream is not None and count > 1 else count
         order = [(self._next_endpoint + step) % count for step in range(others)]
-        beside = stagger(self._connect_timeout, self.engine.sessions.shortest_window())
-        if pause is not None and self.engine.sessions:
-            pause = min(pause, beside)
+        window = self.engine.sessions.shortest_window()
+        beside = stagger(self._connect_timeout, window)
+        if pause is not None and window is not None:
+            pause = min(pause, window // WINDOW_DIVISOR)
         self._dialling = self.loop.create_task(self._dial(order, pause or 0, beside))
         self._dialling.add_done_callback(lambda _: self._wake.set())
 

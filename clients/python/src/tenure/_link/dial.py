@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 
 #: The next endpoint is tried beside one that has not answered for this part of the connect time-out ...
 STAGGER_DIVISOR = 4
-#: ... but not slower than this ...
+#: ... not slower than this ...
 LONGEST_STAGGER = 100 * MILLISECOND
-#: ... and not faster than this.
+#: ... and not slower than this part of the shortest time for which a renewal is good ...
+WINDOW_DIVISOR = 12
+#: ... but not faster than this.
 SHORTEST_STAGGER = 10 * MILLISECOND
 #: The largest answer that is taken: a page of 1000 locks with 100 waiters each.
 LARGEST_ANSWER = 64 << 20
@@ -81,7 +83,7 @@ class Dialled:
 def stagger(limit: int, window: int | None) -> int:
     """After how long the next endpoint is tried beside the one before: in time for the shortest window of a session."""
     longest = min(limit // STAGGER_DIVISOR, LONGEST_STAGGER)
-    return max(longest if window is None else min(longest, window // 12), SHORTEST_STAGGER)
+    return max(longest if window is None else min(longest, window // WINDOW_DIVISOR), SHORTEST_STAGGER)
 
 
 async def dial(targets: Sequence[str], order: Sequence[int], limit: int, pause: int) -> Dialled:

@@ -144,4 +144,4 @@ class Client(Calls):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.close()
+        run(self._client.__aexit__(kind, error, traceback))

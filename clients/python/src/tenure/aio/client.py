@@ -17,7 +17,7 @@ from tenure.aio.lock import LockRequest
 from tenure.aio.session import Session
 from tenure.aio.watch import Watch
 from tenure.clock import Seconds, nanoseconds
-from tenure.errors import InvalidError
+from tenure.errors import InvalidError, TenureError
 from tenure.options import (
     DEFAULT_CALL_TIMEOUT,
     DEFAULT_CONNECT_TIMEOUT,
@@ -156,4 +156,9 @@ class Client(Calls):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await self.close()
+        try:
+            await self.close()
+        except TenureError:
+            # What the body raised says more.
+            if kind is None:
+                raise

@@ -16,7 +16,7 @@ from tenure._link.connection import Connection
 from tenure.aio._waiting import changes_of, nap, replying, session_lost
 from tenure.aio.lock import LockRequest
 from tenure.clock import seconds
-from tenure.errors import Lost, LostReason
+from tenure.errors import Lost, LostReason, TenureError
 from tenure.presence import SessionState
 from tenure.request import ClaimOptions, acquire_spec
 
@@ -149,8 +149,14 @@ class Session:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if not self._connection.is_closed:
+        if self._connection.is_closed:
+            return
+        try:
             await self.close()
+        except TenureError:
+            # What the body raised says more.
+            if kind is None:
+                raise
 
     def __del__(self) -> None:
         if getattr(self, "_live", None) is None or self._live.presence.lost is not None or self._connection.is_closed:
