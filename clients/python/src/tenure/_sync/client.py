@@ -37,7 +37,7 @@ class Client(Calls):
 
     It connects in the background, to one server at a time, and goes to the next when that fails; sessions, what they hold, and
     their places in queues go along. Calls wait for a connection, each until its deadline. `close` it before the program ends, or
-    use it as a context manager, so that what it holds is free at once. It does not outlive a fork: make another in the child.
+    use it as a context manager, so that what it holds is free at once. A process that forks makes its clients afterwards.
     """
 
     def __init__(

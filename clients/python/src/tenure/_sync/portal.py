@@ -23,7 +23,7 @@ class _Portal:
 _portals: list[_Portal] = []
 _making = threading.Lock()
 
-# A child has no such thread: it makes one of its own, and clients of its own.
+# A child has no such thread. gRPC does not survive a fork either, but calls then end at their deadlines.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_portals.clear)
 
