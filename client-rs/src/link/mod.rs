@@ -155,6 +155,10 @@ impl Remote {
     /// The connection to the server that the stream is connected to, and what tells when that changes. Waits for one until
     /// `deadline`.
     pub(crate) async fn wire(&self, deadline: tokio::time::Instant) -> Result<(Wire, watch::Receiver<Line>)> {
+        // A line stays as it was told last when nobody tells any more.
+        if self.is_closed() {
+            return Err(Error::Closed);
+        }
         let mut line = self.shared.line.clone();
         let up = async { line.wait_for(|line| matches!(line, Line::Up(_))).await.map(|line| line.clone()) };
         let found = match tokio::time::timeout_at(deadline, up).await {
