@@ -1,0 +1,195 @@
+//! What is answered.
+
+use serde_json::{Map, Value, json};
+use tenure_client::{
+    Busy, Claim, Error, Event, Group, GroupEvent, Hold, Leader, Lock, LostReason, Mode, Reason, SessionState, Standing,
+};
+
+/// What is answered to a request.
+pub(crate) type Answer = Result<Value, Failure>;
+
+/// Why a request was not done.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The client says so.
+    Client(Error),
+    /// It was cancelled.
+    Cancelled,
+    /// A mistake of the scenario.
+    Driver(String),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Client(error)
+    }
+}
+
+impl Failure {
+    pub(crate) fn to_json(&self) -> Value {
+        match self {
+            Self::Cancelled => json!({"kind": "cancelled"}),
+            Self::Driver(message) => json!({"kind": "driver", "message": message}),
+            Self::Client(Error::Unavailable(message)) => json!({"kind": "unavailable", "message": message}),
+            Self::Client(Error::Refused(refusal)) => json!({
+                "kind": "refused",
+                "reason": reason(&refusal.reason),
+                "message": refusal.message,
+                "metadata": refusal.metadata,
+            }),
+            Self::Client(Error::Lost(reason)) => json!({"kind": "lost", "lost": lost(reason)}),
+            Self::Client(Error::Invalid { field, problem }) => {
+                json!({"kind": "invalid", "field": field, "message": problem})
+            }
+            Self::Client(Error::Closed) => json!({"kind": "closed"}),
+            Self::Client(error) => json!({"kind": "driver", "message": format!("an unknown error: {error}")}),
+        }
+    }
+}
+
+/// As in the contract: `NotHolder` is `NOT_HOLDER`.
+fn reason(reason: &Reason) -> String {
+    if let Reason::Other(text) = reason {
+        return text.clone();
+    }
+    let mut name = String::new();
+    for letter in format!("{reason:?}").chars() {
+        if letter.is_ascii_uppercase() && !name.is_empty() {
+            name.push('_');
+        }
+        name.push(letter.to_ascii_uppercase());
+    }
+    name
+}
+
+pub(crate) fn lost(reason: &LostReason) -> Value {
+    match reason {
+        LostReason::Unrenewed => json!({"reason": "expired"}),
+        LostReason::Stalled => json!({"reason": "stalled"}),
+        LostReason::Forgotten => json!({"reason": "forgotten"}),
+        LostReason::Released => json!({"reason": "released"}),
+        LostReason::Closed => json!({"reason": "closed"}),
+        LostReason::Ended { reason, operator, note } => {
+            json!({"reason": "ended", "end_reason": reason.as_str(), "operator": operator, "note": note})
+        }
+        other => json!({"reason": format!("{other:?}")}),
+    }
+}
+
+pub(crate) fn state(state: &SessionState, is_valid: bool) -> Value {
+    match state {
+        SessionState::Healthy => json!({"state": "healthy", "valid": is_valid}),
+        SessionState::AtRisk => json!({"state": "at_risk", "valid": is_valid}),
+        SessionState::Lost(reason) => json!({"state": "lost", "valid": is_valid, "lost": lost(reason)}),
+        other => json!({"state": format!("{other:?}"), "valid": is_valid}),
+    }
+}
+
+pub(crate) fn hold(hold: &Hold) -> Value {
+    json!({
+        "valid": hold.is_valid(),
+        "token": hold.token(),
+        "lost": hold.lost_reason().as_ref().map(lost),
+    })
+}
+
+pub(crate) fn busy(busy: &Busy) -> Value {
+    json!({"acquired": false, "holder": busy.holder.as_ref().map(claim)})
+}
+
+pub(crate) fn claim(claim: &Claim) -> Value {
+    let mode = match claim.mode {
+        Mode::Exclusive => "exclusive",
+        Mode::Shared => "shared",
+        Mode::Permits { .. } => "permits",
+        _ => "unknown",
+    };
+    json!({
+        "session_id": claim.session_id,
+        "owner": claim.owner,
+        "token": claim.token,
+        "mode": mode,
+        "priority": claim.priority,
+        "metadata": claim.metadata,
+    })
+}
+
+pub(crate) fn lock(lock: &Lock) -> Value {
+    json!({
+        "name": lock.name,
+        "holders": lock.holders.iter().map(claim).collect::<Vec<_>>(),
+        "waiters": lock.waiters.iter().map(claim).collect::<Vec<_>>(),
+    })
+}
+
+pub(crate) fn leader(leader: Option<&Leader>) -> Value {
+    let leader = leader.map(|leader| {
+        json!({"session_id": leader.session_id, "owner": leader.owner, "token": leader.token})
+    });
+    json!({"leader": leader})
+}
+
+pub(crate) fn event(event: &Event) -> Value {
+    let claim = event.claim.as_ref();
+    json!({
+        "revision": event.revision,
+        "name": event.name,
+        "kind": event.kind.as_str(),
+        "session_id": claim.map(|claim| &claim.session_id),
+        "token": claim.and_then(|claim| claim.token),
+        "end_reason": event.end_reason.map(|reason| reason.as_str()),
+        "vacant": event.vacant,
+    })
+}
+
+pub(crate) fn group_event(event: &GroupEvent) -> Value {
+    json!({
+        "revision": event.revision,
+        "group": event.group,
+        "kind": event.kind.as_str(),
+        "number": event.member.as_ref().map(|member| member.number),
+        "session_id": event.member.as_ref().map(|member| &member.session_id),
+        "end_reason": event.end_reason.map(|reason| reason.as_str()),
+        "leader": event.leader,
+        "config": event.config,
+    })
+}
+
+pub(crate) fn group(group: &Group) -> Value {
+    let members = group.members.iter().map(|member| {
+        json!({
+            "number": member.number,
+            "session_id": member.session_id,
+            "owner": member.owner,
+            "metadata": member.metadata,
+            "assignment": member.assignment,
+        })
+    });
+    let leader = group.leader.as_ref().map(|leader| {
+        json!({"number": leader.member, "token": leader.token, "session_id": leader.session_id})
+    });
+    json!({
+        "name": group.name,
+        "members": members.collect::<Vec<_>>(),
+        "leader": leader,
+        "config": group.config,
+        "config_revision": group.config_revision,
+        "current": group.assignments_current,
+    })
+}
+
+pub(crate) fn standing(standing: &Standing) -> Map<String, Value> {
+    let Value::Object(told) = json!({
+        "leads": standing.leads(),
+        "token": standing.token(),
+        "number": standing.number,
+        "assignment": standing.assignment(),
+        "current": standing.is_current(),
+        "members": standing.group.members.iter().map(|member| member.number).collect::<Vec<_>>(),
+        "config": standing.group.config,
+        "lost": standing.lost.as_ref().map(lost),
+    }) else {
+        return Map::new();
+    };
+    told
+}

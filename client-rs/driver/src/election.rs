@@ -1,0 +1,114 @@
+//! Elections.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use tenure_client::{Error, Hold};
+use tokio::sync::{Mutex, Notify, watch};
+use tokio::task::JoinHandle;
+
+use crate::answer::{Answer, Failure};
+use crate::request::Lead;
+use crate::things::Things;
+
+/// A candidate that leads whenever it can.
+pub(crate) struct Leading {
+    terms: Arc<Terms>,
+    task: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What its bodies tell.
+#[derive(Default)]
+struct Terms {
+    now: watch::Sender<Term>,
+    resign: Notify,
+}
+
+#[derive(Clone, Default)]
+struct Term {
+    /// Of the body that runs.
+    token: Option<u64>,
+    /// How many have begun.
+    begun: u64,
+    /// Why there will be no other.
+    failed: Option<Error>,
+}
+
+/// A body's presence: also the one that is cancelled tells its end.
+struct Body<'a>(&'a Terms);
+
+impl Drop for Body<'_> {
+    fn drop(&mut self) {
+        self.0.now.send_modify(|term| term.token = None);
+    }
+}
+
+impl Terms {
+    async fn body(&self, hold: Hold) {
+        let resigned = self.resign.notified();
+        tokio::pin!(resigned);
+        // From here on it can be told to return.
+        resigned.as_mut().enable();
+        let _body = Body(self);
+        self.now.send_modify(|term| {
+            term.token = Some(hold.token());
+            term.begun += 1;
+        });
+        resigned.await;
+    }
+}
+
+pub(crate) fn lead(lead: Lead, things: &Things) -> Answer {
+    let mut election = things.clients.get(&lead.client)?.election(lead.name);
+    let options = &lead.options;
+    if let Some(ttl) = options.ttl_ms {
+        election = election.ttl(Duration::from_millis(ttl));
+    }
+    if let Some(grace) = options.disconnect_grace_ms {
+        election = election.disconnect_grace(Duration::from_millis(grace));
+    }
+    if let Some(owner) = &options.owner {
+        election = election.owner(owner);
+    }
+    let terms = Arc::new(Terms::default());
+    let told = Arc::clone(&terms);
+    let task = tokio::spawn(async move {
+        let Err(error) = election.lead(|hold| told.body(hold)).await;
+        told.now.send_modify(|term| term.failed = Some(error));
+    });
+    things.elections.put(lead.election, Leading { terms, task: Mutex::new(Some(task)) });
+    Ok(json!({}))
+}
+
+impl Leading {
+    async fn until(&self, is_met: impl FnMut(&Term) -> bool) -> Result<Term, Failure> {
+        let mut now = self.terms.now.subscribe();
+        let term = now.wait_for(is_met).await.map(|term| term.clone()).unwrap_or_default();
+        term.failed.clone().map_or(Ok(term), |error| Err(error.into()))
+    }
+
+    pub(crate) async fn await_leading(&self) -> Answer {
+        let term = self.until(|term| term.token.is_some() || term.failed.is_some()).await?;
+        Ok(json!({"token": term.token, "terms": term.begun}))
+    }
+
+    pub(crate) async fn await_not_leading(&self) -> Answer {
+        self.until(|term| term.token.is_none()).await?;
+        Ok(json!({}))
+    }
+
+    pub(crate) fn resign(&self) -> Answer {
+        self.terms.resign.notify_waiters();
+        Ok(json!({}))
+    }
+
+    pub(crate) async fn stop(&self) -> Answer {
+        if let Some(task) = self.task.lock().await.take() {
+            task.abort();
+            // It was cancelled: that is no failure.
+            let _ = task.await;
+        }
+        Ok(json!({}))
+    }
+}

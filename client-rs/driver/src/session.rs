@@ -1,0 +1,60 @@
+//! Clients and sessions.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tenure_client::{ClientOptions, Session, SessionState};
+
+use crate::answer::{self, Answer, Failure};
+use crate::request::{Connect, SessionFields};
+use crate::things::Things;
+
+pub(crate) fn connect(fields: Connect, things: &Things) -> Answer {
+    let mut options = ClientOptions::new();
+    if let Some(endpoints) = fields.endpoints {
+        options = options.endpoints(endpoints);
+    }
+    if let Some(namespace) = fields.namespace {
+        options = options.namespace(namespace);
+    }
+    if let Some(timeout) = fields.connect_timeout_ms {
+        options = options.connect_timeout(Duration::from_millis(timeout));
+    }
+    if let Some(timeout) = fields.call_timeout_ms {
+        options = options.call_timeout(Duration::from_millis(timeout));
+    }
+    things.clients.put(fields.client, options.connect()?);
+    Ok(json!({}))
+}
+
+pub(crate) async fn open(client: &str, name: String, fields: &SessionFields, things: &Things) -> Answer {
+    let session = things.clients.get(client)?.session(fields.full()).await?;
+    let session = things.sessions.put(name, session);
+    Ok(json!({
+        "session_id": session.id(),
+        "ttl_ms": session.ttl().as_millis(),
+        "disconnect_grace_ms": session.disconnect_grace().map(|grace| grace.as_millis()),
+    }))
+}
+
+/// As it is by the clock.
+pub(crate) fn state(session: &Session) -> Value {
+    let is_valid = session.is_valid();
+    answer::state(&session.state().borrow(), is_valid)
+}
+
+pub(crate) async fn await_state(session: &Session, wanted: &str) -> Answer {
+    let is_wanted = |state: &SessionState| match (wanted, state) {
+        (_, SessionState::Lost(_)) | ("healthy", SessionState::Healthy) | ("at_risk", SessionState::AtRisk) => true,
+        _ => false,
+    };
+    if !["healthy", "at_risk", "lost"].contains(&wanted) {
+        return Err(Failure::Driver(format!("there is no state \"{wanted}\"")));
+    }
+    let mut changes = session.state();
+    tokio::select! {
+        _ = changes.wait_for(is_wanted) => {}
+        _ = session.lost() => {}
+    }
+    Ok(state(session))
+}

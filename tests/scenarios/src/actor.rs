@@ -1,0 +1,87 @@
+//! A client that takes part in a scenario: its driver, and the network between it and each server.
+
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use serde_json::{Map, Value, json};
+use tokio::net::TcpListener;
+use tokio::time::timeout;
+
+use crate::clients::ClientSpec;
+use crate::driver::Driver;
+use crate::matcher::Kept;
+use crate::relay::Relay;
+use crate::scenario::Connect;
+use crate::step::Cut;
+
+/// How long a driver may take to start: some languages are slow at that.
+const START: Duration = Duration::from_secs(60);
+
+/// A client that takes part.
+#[derive(Debug)]
+pub(crate) struct Actor {
+    pub(crate) driver: Driver,
+    /// In the order of the servers.
+    relays: Vec<Relay>,
+    /// Takes connections and never answers.
+    _hanging: TcpListener,
+    /// What only this client's requests can name.
+    pub(crate) own: Kept,
+}
+
+impl Actor {
+    /// Starts one. Its list of servers begins with the one that is its `turn`, so that not all go to the same.
+    pub(crate) async fn start(spec: &ClientSpec, ports: &[u16], turn: usize) -> anyhow::Result<Self> {
+        let mut relays = Vec::new();
+        for port in ports {
+            relays.push(Relay::start(*port).await?);
+        }
+        let mut urls: Vec<String> = relays.iter().map(Relay::url).collect();
+        let mut own = Kept::new();
+        for (place, url) in urls.iter().enumerate() {
+            own.insert(format!("endpoint_{}", place + 1), json!(url));
+            own.insert(format!("address_{}", place + 1), json!(url.trim_start_matches("http://")));
+        }
+        urls.rotate_left(turn % ports.len().max(1));
+        own.insert("endpoints".to_owned(), json!(urls));
+        let hanging = TcpListener::bind(("127.0.0.1", 0)).await?;
+        own.insert("hanging".to_owned(), json!(format!("http://{}", hanging.local_addr()?)));
+        own.insert("dead".to_owned(), json!(format!("http://127.0.0.1:{}", tenure_harness::free_port()?)));
+        let mut driver = Driver::start(spec.driver()?)?;
+        let (_, answer) = driver.ask("hello", &Map::new()).await?;
+        match timeout(START, answer).await {
+            Ok(Ok(_)) => Ok(Self { driver, relays, _hanging: hanging, own }),
+            Ok(Err(_)) => bail!("the driver ended instead of starting:\n{}", driver.log()),
+            Err(_) => bail!("the driver did not start within {START:?}:\n{}", driver.log()),
+        }
+    }
+
+    /// The fields of the request that connects it before the first step, if it is connected then.
+    pub(crate) fn connect(&self, how: &Connect, namespace: &str) -> Option<Map<String, Value>> {
+        let more = match how {
+            Connect::Whether(false) => return None,
+            Connect::Whether(true) => Map::new(),
+            Connect::With(more) => more.clone(),
+        };
+        let mut fields = Map::new();
+        fields.insert("client".to_owned(), json!("c"));
+        fields.insert("endpoints".to_owned(), self.own["endpoints"].clone());
+        fields.insert("namespace".to_owned(), json!(namespace));
+        fields.extend(more);
+        Some(fields)
+    }
+
+    pub(crate) fn cut(&self, how: Cut) {
+        self.relays.iter().for_each(|relay| relay.cut(how));
+    }
+
+    pub(crate) fn mend(&self) {
+        self.relays.iter().for_each(Relay::mend);
+    }
+
+    /// The server that it is connected to, from 0: the one that it heard of last.
+    pub(crate) fn server(&self) -> anyhow::Result<usize> {
+        let heard = self.relays.iter().enumerate().filter_map(|(server, relay)| Some((relay.heard()?, server)));
+        heard.max().map(|(_, server)| server).context("it is connected to no server")
+    }
+}

@@ -1,0 +1,72 @@
+//! The clients of all languages: `clients.toml`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, ensure};
+use serde::Deserialize;
+use tokio::process::Command;
+
+/// One language's client.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClientSpec {
+    /// Its name, by which scenarios skip it.
+    pub name: String,
+    /// Where its commands are run, from the repository's root. It is left out if that does not exist.
+    pub folder: PathBuf,
+    /// Builds its driver.
+    pub build: Vec<String>,
+    /// Runs its driver.
+    pub run: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    client: Vec<ClientSpec>,
+}
+
+impl ClientSpec {
+    /// Reads the file, and leaves out what does not exist. Paths are from `root`, unless they are absolute.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn load_all(file: &Path, root: &Path) -> anyhow::Result<Vec<Self>> {
+        let text = fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
+        let table: Table = toml::from_str(&text).with_context(|| file.display().to_string())?;
+        let placed = table.client.into_iter().map(|client| Self { folder: root.join(&client.folder), ..client });
+        Ok(placed.filter(|client| client.folder.is_dir()).collect())
+    }
+
+    /// Builds its driver.
+    ///
+    /// # Errors
+    /// If that fails; with what was said.
+    pub async fn build(&self) -> anyhow::Result<()> {
+        if self.build.is_empty() {
+            return Ok(());
+        }
+        let output = self.command(&self.build)?.output().await.with_context(|| format!("building {}", self.name))?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "building {} failed ({}):\n{said}", self.name, output.status);
+        Ok(())
+    }
+
+    /// What runs its driver.
+    ///
+    /// # Errors
+    /// If there is no command.
+    pub fn driver(&self) -> anyhow::Result<Command> {
+        self.command(&self.run)
+    }
+
+    fn command(&self, words: &[String]) -> anyhow::Result<Command> {
+        let (program, arguments) = words.split_first().with_context(|| format!("{} has an empty command", self.name))?;
+        // A path is from its folder, a bare name is looked for as usual.
+        let program = if program.contains('/') { self.folder.join(program) } else { program.into() };
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(&self.folder);
+        Ok(command)
+    }
+}

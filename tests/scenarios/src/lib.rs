@@ -1,0 +1,22 @@
+//! Scenarios: what a client can get wrong, as data, played against the client of each language by way of its driver. The README
+//! beside this crate has the format and the protocol of the drivers.
+
+mod actor;
+mod clients;
+mod driver;
+mod matcher;
+mod observer;
+mod play;
+mod relay;
+mod report;
+mod run;
+mod scenario;
+mod stage;
+mod step;
+mod told;
+
+pub use clients::ClientSpec;
+pub use report::report;
+pub use run::{Outcome, RunOptions, run};
+pub use scenario::Scenario;
+pub use stage::{SETUPS, Setup};

@@ -1,0 +1,97 @@
+//! What a server says of locks, groups and sessions, asked beside all relays.
+
+use anyhow::{Context, bail};
+use serde_json::{Map, Value, json};
+use tenure_client::{Claim, Client, ClientOptions, Error, Reason};
+use tokio_stream::StreamExt;
+
+/// Asks the servers of one namespace.
+#[derive(Debug)]
+pub struct Observer {
+    client: Client,
+}
+
+impl Observer {
+    /// One that asks the servers on these ports.
+    ///
+    /// # Errors
+    /// If there are none.
+    pub fn start(ports: &[u16], namespace: &str) -> anyhow::Result<Self> {
+        let endpoints = ports.iter().map(|port| format!("127.0.0.1:{port}"));
+        Ok(Self { client: ClientOptions::new().endpoints(endpoints).namespace(namespace).connect()? })
+    }
+
+    /// What is asked for by the one of `lock`, `group`, `session` and `sessions` that `until` has.
+    ///
+    /// # Errors
+    /// If it has none, or no server answers.
+    pub async fn look(&self, until: &Map<String, Value>) -> anyhow::Result<Value> {
+        let name = |key: &str| until.get(key).and_then(Value::as_str);
+        if let Some(name) = name("lock") {
+            let lock = self.client.get_lock(name).await?;
+            let claims = |claims: &[Claim]| claims.iter().map(claim).collect::<Vec<_>>();
+            return Ok(json!({"lock": name, "holders": claims(&lock.holders), "waiters": claims(&lock.waiters)}));
+        }
+        if let Some(name) = name("group") {
+            let group = self.client.get_group(name).await?;
+            let members = group.members.iter().map(|member| {
+                json!({"number": member.number, "session_id": member.session_id, "assignment": member.assignment})
+            });
+            return Ok(json!({
+                "group": name,
+                "members": members.collect::<Vec<_>>(),
+                "leader": group.leader.map(|leader| leader.member),
+                "config": group.config,
+                "current": group.assignments_current,
+            }));
+        }
+        if let Some(id) = name("session") {
+            return match self.client.get_session(id).await {
+                Ok(session) => Ok(json!({
+                    "session": id,
+                    "open": true,
+                    "owner": session.owner,
+                    "metadata": session.metadata,
+                    "claims": session.claims.iter().map(claim).collect::<Vec<_>>(),
+                })),
+                Err(error) if is_gone(&error) => Ok(json!({"session": id, "open": false})),
+                Err(error) => Err(error.into()),
+            };
+        }
+        if until.contains_key("sessions") {
+            let sessions: Result<Vec<_>, Error> = self.client.list_sessions().collect().await;
+            let ids: Vec<String> = sessions?.into_iter().map(|session| session.id).collect();
+            return Ok(json!({"sessions": ids}));
+        }
+        bail!("nothing to ask for")
+    }
+}
+
+/// How it is to be: a number in place of a list is how long that is.
+///
+/// # Errors
+/// If nothing is asked for.
+pub fn wanted(until: &Map<String, Value>) -> anyhow::Result<Value> {
+    until.keys().next().context("nothing to ask for")?;
+    let lists = ["holders", "waiters", "members", "claims", "sessions"];
+    let fields = until.iter().map(|(name, value)| match value {
+        Value::Number(length) if lists.contains(&name.as_str()) => (name.clone(), json!({"length": length})),
+        _ => (name.clone(), value.clone()),
+    });
+    Ok(Value::Object(fields.collect()))
+}
+
+fn is_gone(error: &Error) -> bool {
+    matches!(error.reason(), Some(Reason::SessionNotFound | Reason::SessionEnded))
+}
+
+fn claim(claim: &Claim) -> Value {
+    json!({
+        "session_id": claim.session_id,
+        "owner": claim.owner,
+        "token": claim.token,
+        "state": claim.state.as_str(),
+        "priority": claim.priority,
+        "metadata": claim.metadata,
+    })
+}

@@ -1,0 +1,211 @@
+//! The network between one client and one server.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::step::Cut;
+
+/// How much is passed on at a time.
+const PIECE: usize = 16 * 1024;
+
+/// What passes: everything, or not.
+type Weather = Option<Cut>;
+
+/// A relay on a port of its own, in front of one server.
+#[derive(Debug)]
+pub struct Relay {
+    port: u16,
+    weather: watch::Sender<Weather>,
+    connections: Connections,
+    taking: JoinHandle<()>,
+}
+
+/// The connections that are open, each with when the server was heard of on it last.
+#[derive(Clone, Debug, Default)]
+struct Connections(Arc<Mutex<BTreeMap<u64, Instant>>>);
+
+impl Connections {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Instant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Relay {
+    /// Starts one to a port of 127.0.0.1.
+    ///
+    /// # Errors
+    /// If it cannot listen.
+    pub async fn start(to: u16) -> anyhow::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, tenure_harness::free_port()?)).await?;
+        let port = listener.local_addr()?.port();
+        let (weather, connections) = (watch::Sender::new(None), Connections::default());
+        let taking = tokio::spawn(take(listener, (Ipv4Addr::LOCALHOST, to).into(), weather.subscribe(), connections.clone()));
+        Ok(Self { port, weather, connections, taking })
+    }
+
+    /// The URL for clients.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// From now on nothing passes.
+    pub fn cut(&self, how: Cut) {
+        self.weather.send_replace(Some(how));
+    }
+
+    /// From now on all passes, also what was held back.
+    pub fn mend(&self) {
+        self.weather.send_replace(None);
+    }
+
+    /// When the server was heard of last on a connection that is open, if there is one.
+    #[must_use]
+    pub fn heard(&self) -> Option<Instant> {
+        self.connections.lock().values().max().copied()
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        self.taking.abort();
+        self.weather.send_replace(Some(Cut::Close));
+    }
+}
+
+async fn take(listener: TcpListener, to: SocketAddr, weather: watch::Receiver<Weather>, connections: Connections) {
+    let mut number = 0;
+    while let Ok((client, _)) = listener.accept().await {
+        if *weather.borrow() == Some(Cut::Close) {
+            continue;
+        }
+        number += 1;
+        tokio::spawn(pass(client, to, weather.clone(), connections.clone(), number));
+    }
+}
+
+/// Passes on what is sent on one connection until one side ends it, or the network does.
+async fn pass(client: TcpStream, to: SocketAddr, weather: watch::Receiver<Weather>, connections: Connections, number: u64) {
+    let Ok(server) = TcpStream::connect(to).await else { return };
+    let _ = (client.set_nodelay(true), server.set_nodelay(true));
+    let (from_client, to_client) = client.into_split();
+    let (from_server, to_server) = server.into_split();
+    connections.lock().insert(number, Instant::now());
+    let heard = || {
+        connections.lock().insert(number, Instant::now());
+    };
+    let mut closed = weather.clone();
+    tokio::select! {
+        () = async { tokio::join!(
+            carry(from_client, to_server, weather.clone(), || {}),
+            carry(from_server, to_client, weather, heard),
+        ); } => {}
+        _ = closed.wait_for(|weather| *weather == Some(Cut::Close)) => {}
+    }
+    connections.lock().remove(&number);
+}
+
+/// Carries what is sent in one direction, until its end. What is held back comes later, in order; so does the end.
+async fn carry(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut weather: watch::Receiver<Weather>, heard: impl Fn()) {
+    let mut piece = vec![0; PIECE];
+    loop {
+        let length = from.read(&mut piece).await.unwrap_or(0);
+        if weather.wait_for(|weather| *weather != Some(Cut::Hold)).await.is_err() {
+            return;
+        }
+        if length == 0 || to.write_all(&piece[..length]).await.is_err() {
+            // The other side learns of the end, and ends its direction.
+            let _ = to.shutdown().await;
+            return;
+        }
+        heard();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(10);
+
+    /// A server that sends back what it is sent, a relay in front of it, and a connection.
+    async fn echo() -> (Relay, TcpStream) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let relay = Relay::start(listener.local_addr().unwrap().port()).await.unwrap();
+        tokio::spawn(async move {
+            while let Ok((mut connection, _)) = listener.accept().await {
+                tokio::spawn(async move {
+                    let (mut from, mut to) = connection.split();
+                    tokio::io::copy(&mut from, &mut to).await
+                });
+            }
+        });
+        let connection = connect(&relay).await;
+        (relay, connection)
+    }
+
+    async fn connect(relay: &Relay) -> TcpStream {
+        TcpStream::connect((Ipv4Addr::LOCALHOST, relay.port)).await.unwrap()
+    }
+
+    async fn answer(connection: &mut TcpStream) -> Option<u8> {
+        tokio::time::timeout(LONG, connection.read_u8()).await.expect("an answer or an end").ok()
+    }
+
+    #[tokio::test]
+    async fn what_is_held_back_comes_later() {
+        let (relay, mut connection) = echo().await;
+        connection.write_u8(1).await.unwrap();
+        assert_eq!(answer(&mut connection).await, Some(1));
+        relay.cut(Cut::Hold);
+        connection.write_u8(2).await.unwrap();
+        let early = tokio::time::timeout(Duration::from_millis(100), connection.read_u8()).await;
+        assert!(early.is_err(), "it passed: {early:?}");
+        relay.mend();
+        assert_eq!(answer(&mut connection).await, Some(2));
+    }
+
+    #[tokio::test]
+    async fn what_is_closed_ends_and_takes_nobody_until_it_is_mended() {
+        let (relay, mut connection) = echo().await;
+        connection.write_u8(1).await.unwrap();
+        assert_eq!(answer(&mut connection).await, Some(1));
+        relay.cut(Cut::Close);
+        assert_eq!(answer(&mut connection).await, None);
+        assert_eq!(answer(&mut connect(&relay).await).await, None);
+        relay.mend();
+        let mut other = connect(&relay).await;
+        other.write_u8(3).await.unwrap();
+        assert_eq!(answer(&mut other).await, Some(3));
+    }
+
+    #[tokio::test]
+    async fn it_knows_which_connections_are_open() {
+        let (relay, mut connection) = echo().await;
+        connection.write_u8(1).await.unwrap();
+        answer(&mut connection).await;
+        let first = relay.heard().expect("one is open");
+        let mut other = connect(&relay).await;
+        other.write_u8(1).await.unwrap();
+        answer(&mut other).await;
+        assert!(relay.heard().is_some_and(|last| last > first));
+        drop((connection, other));
+        tenure_harness::wait_until(LONG, "both have ended", async || relay.heard().is_none()).await;
+    }
+
+    #[tokio::test]
+    async fn a_server_that_is_not_there_ends_the_connection() {
+        let relay = Relay::start(tenure_harness::free_port().unwrap()).await.unwrap();
+        assert_eq!(answer(&mut connect(&relay).await).await, None);
+    }
+}

@@ -1,0 +1,44 @@
+//! The matrix: one line a scenario, one column a client.
+
+use std::fmt::Write;
+
+use crate::clients::ClientSpec;
+use crate::run::Outcome;
+use crate::scenario::Scenario;
+
+/// The matrix, and the line that closes it.
+#[must_use]
+pub fn report(scenarios: &[Scenario], clients: &[ClientSpec], outcomes: &[Outcome]) -> String {
+    let width = scenarios.iter().map(|scenario| scenario.name.len()).max().unwrap_or_default();
+    let mut text = format!("{:width$}", "");
+    for client in clients {
+        let _ = write!(text, "  {:16}", client.name);
+    }
+    for scenario in scenarios {
+        let _ = write!(text, "\n{:width$}", scenario.name);
+        for client in clients {
+            let _ = write!(text, "  {:16}", cell(scenario, client, outcomes));
+        }
+    }
+    let failed = outcomes.iter().filter(|outcome| outcome.failure.is_some()).count();
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    format!("{}\n{} passed, {failed} failed\n", lines.join("\n"), outcomes.len() - failed)
+}
+
+/// What became of a scenario with a client, on all set-ups.
+fn cell(scenario: &Scenario, client: &ClientSpec, outcomes: &[Outcome]) -> String {
+    if scenario.skip.contains_key(&client.name) {
+        return "skipped".to_owned();
+    }
+    let is_mine = |outcome: &&Outcome| outcome.scenario == scenario.name && outcome.client == client.name;
+    let mine: Vec<&Outcome> = outcomes.iter().filter(is_mine).collect();
+    let mut failed: Vec<&str> =
+        mine.iter().filter(|outcome| outcome.failure.is_some()).map(|outcome| outcome.setup.store).collect();
+    failed.sort_unstable();
+    failed.dedup();
+    match (mine.is_empty(), failed.is_empty()) {
+        (true, _) => "-".to_owned(),
+        (false, true) => "ok".to_owned(),
+        (false, false) => format!("FAILED {}", failed.join(" ")),
+    }
+}

@@ -1,0 +1,115 @@
+//! Plays scenarios against clients, several at a time.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Handle;
+use tokio::sync::{OnceCell, Semaphore};
+use tokio::task::JoinSet;
+
+use crate::clients::ClientSpec;
+use crate::play::play;
+use crate::scenario::Scenario;
+use crate::stage::{Setup, Stage};
+
+/// How scenarios are played.
+#[derive(Clone, Copy, Debug)]
+pub struct RunOptions {
+    /// How many at a time.
+    pub jobs: usize,
+    /// How often each.
+    pub rounds: usize,
+    /// Whether each step is told.
+    pub verbose: bool,
+}
+
+/// What became of one scenario with one client on one set-up.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The scenario's name.
+    pub scenario: String,
+    /// The client's name.
+    pub client: String,
+    /// Where.
+    pub setup: Setup,
+    /// What went wrong, if something did.
+    pub failure: Option<String>,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// The servers that scenarios share which do nothing to them.
+#[derive(Debug, Default)]
+struct Shared(HashMap<Setup, OnceCell<Stage>>);
+
+/// Whether a scenario is played there at all.
+fn is_for(scenario: &Scenario, setup: Setup) -> bool {
+    let stores = scenario.stores.as_ref();
+    stores.is_none_or(|stores| stores.iter().any(|store| store == setup.store))
+        && scenario.servers.is_none_or(|servers| servers <= setup.servers)
+}
+
+/// Plays all of them with all of these clients, and says at once what fails.
+pub async fn run(scenarios: &[Scenario], clients: &[ClientSpec], setups: &[Setup], options: RunOptions) -> Vec<Outcome> {
+    let shared = Arc::new(Shared(setups.iter().map(|setup| (*setup, OnceCell::new())).collect()));
+    let places = Arc::new(Semaphore::new(options.jobs));
+    let mut jobs = JoinSet::new();
+    for _ in 0..options.rounds {
+        for scenario in scenarios {
+            for client in clients.iter().filter(|client| !scenario.skip.contains_key(&client.name)) {
+                for setup in setups.iter().filter(|setup| is_for(scenario, **setup)) {
+                    let place = Arc::clone(&places).acquire_owned().await;
+                    let (shared, scenario, client, setup) =
+                        (Arc::clone(&shared), scenario.clone(), client.clone(), *setup);
+                    let runtime = Handle::current();
+                    // A thread each: to end a server's folder blocks.
+                    jobs.spawn_blocking(move || {
+                        let outcome = runtime.block_on(one(&scenario, &client, setup, &shared, options.verbose));
+                        tell(&outcome);
+                        drop(place);
+                        outcome
+                    });
+                }
+            }
+        }
+    }
+    let mut outcomes = Vec::new();
+    while let Some(outcome) = jobs.join_next().await {
+        outcomes.extend(outcome);
+    }
+    outcomes
+}
+
+fn tell(outcome: &Outcome) {
+    if let Some(failure) = &outcome.failure {
+        let Outcome { scenario, client, setup, .. } = outcome;
+        println!("FAILED {scenario} with {client} on {}:\n  {failure}", setup.store);
+    }
+}
+
+async fn one(scenario: &Scenario, client: &ClientSpec, setup: Setup, shared: &Shared, verbose: bool) -> Outcome {
+    static NAMESPACES: AtomicU64 = AtomicU64::new(1);
+    let namespace = format!("scenario-{}", NAMESPACES.fetch_add(1, Ordering::Relaxed));
+    let began = Instant::now();
+    let played = async {
+        let own;
+        let stage = if scenario.harms_servers() {
+            let servers = scenario.servers.unwrap_or(setup.servers);
+            own = Stage::start(Setup { servers, ..setup }, scenario.harms_the_database()).await?;
+            &own
+        } else {
+            shared.0[&setup].get_or_try_init(|| Stage::start(setup, false)).await?
+        };
+        play(scenario, client, stage, &namespace, verbose).await
+    };
+    let failure = played.await.err().map(|error| format!("{error:#}"));
+    Outcome {
+        scenario: scenario.name.clone(),
+        client: client.name.clone(),
+        setup,
+        failure,
+        took: began.elapsed(),
+    }
+}

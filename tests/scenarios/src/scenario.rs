@@ -1,0 +1,135 @@
+//! The format of a scenario: see the README beside this crate.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, ensure};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::step::{Act, Fault, Step};
+
+/// One scenario.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// The name of its file, without the ending.
+    #[serde(skip)]
+    pub name: String,
+    /// What it shows, for people.
+    pub title: String,
+    /// The promises, of the design or of the clients' common page, that it is about.
+    pub promise: String,
+    /// The clients that take part, each a process of its own.
+    pub clients: Vec<String>,
+    /// How each is connected before the first step.
+    #[serde(default)]
+    pub connect: Connect,
+    /// How many servers there are. Default: as many as the run has.
+    #[serde(default)]
+    pub servers: Option<usize>,
+    /// On which stores it is played. Default: on all.
+    #[serde(default)]
+    pub stores: Option<Vec<String>>,
+    /// Which languages cannot play it, and why.
+    #[serde(default)]
+    pub skip: BTreeMap<String, String>,
+    /// What happens.
+    pub steps: Vec<Step>,
+}
+
+/// How clients are connected before the first step.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Connect {
+    /// Whether they are, as `c`, to all servers.
+    Whether(bool),
+    /// They are, with these fields besides.
+    With(Map<String, Value>),
+}
+
+impl Default for Connect {
+    fn default() -> Self {
+        Self::Whether(true)
+    }
+}
+
+impl Scenario {
+    /// Reads all files of a folder, in order of their names.
+    ///
+    /// # Errors
+    /// If one cannot be read, or is no scenario.
+    pub fn load_all(folder: &Path) -> anyhow::Result<Vec<Self>> {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "yaml") {
+                files.push(path);
+            }
+        }
+        files.sort();
+        files.iter().map(|file| Self::load(file)).collect()
+    }
+
+    fn load(file: &Path) -> anyhow::Result<Self> {
+        let text = fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
+        let name = file.file_stem().unwrap_or_default().to_string_lossy();
+        Self::parse(&name, &text)
+    }
+
+    /// Reads the text of a scenario.
+    ///
+    /// # Errors
+    /// If it is no scenario.
+    pub fn parse(name: &str, text: &str) -> anyhow::Result<Self> {
+        // `y` is a letter.
+        let options = serde_saphyr::options! { strict_booleans: true };
+        let read = serde_saphyr::from_str_with_options(text, options);
+        let scenario: Self = read.with_context(|| format!("{name}.yaml"))?;
+        let scenario = Self { name: name.to_owned(), ..scenario };
+        scenario.check().with_context(|| format!("{name}.yaml"))?;
+        Ok(scenario)
+    }
+
+    /// What would otherwise be noticed only when it is played, or not at all.
+    fn check(&self) -> anyhow::Result<()> {
+        ensure!(!self.steps.is_empty(), "there are no steps");
+        let mut started = Vec::new();
+        for (number, step) in self.steps.iter().enumerate() {
+            let number = number + 1;
+            let client = match &step.act {
+                Act::Ask(ask) => Some(&ask.at),
+                Act::Told(told) => Some(&told.at),
+                Act::Fault(fault) => fault.client.as_ref(),
+                _ => None,
+            };
+            if let Some(client) = client {
+                ensure!(self.clients.contains(client), "step {number}: there is no client {client}");
+            }
+            if let Act::Ask(ask) = &step.act {
+                started.extend(ask.start.clone());
+            }
+            for name in step.act.awaits() {
+                ensure!(started.contains(name), "step {number}: \"{name}\" was not started before");
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether it does something to servers, which then must be its own.
+    #[must_use]
+    pub fn harms_servers(&self) -> bool {
+        self.faults().any(|fault| fault.kind.is_of_a_server()) || self.harms_the_database()
+    }
+
+    /// Whether it does something to the database, which then must be its own.
+    #[must_use]
+    pub fn harms_the_database(&self) -> bool {
+        self.faults().any(|fault| fault.kind.is_of_the_database())
+    }
+
+    fn faults(&self) -> impl Iterator<Item = &Fault> {
+        self.steps.iter().filter_map(|step| if let Act::Fault(fault) = &step.act { Some(fault) } else { None })
+    }
+}

@@ -1,0 +1,100 @@
+//! The servers that scenarios are played on.
+
+use anyhow::{Context, ensure};
+use tenure_harness::{Postgres, Tenured, TenuredOptions};
+use tokio::sync::Mutex;
+
+use crate::step::FaultKind;
+
+/// How long others wait for a server that died: shorter than usual, so that nobody waits for long, and long enough for a machine
+/// that is busy.
+const SERVER_LEASE: &str = "5s";
+
+/// More than there are scenarios for all clients.
+const NAMESPACES: &str = "100000";
+
+/// On what scenarios are played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Setup {
+    /// The name of the store.
+    pub store: &'static str,
+    /// How many servers share it.
+    pub servers: usize,
+}
+
+/// Each scenario is played on each of these, unless it says otherwise.
+pub const SETUPS: [Setup; 2] = [Setup { store: "sqlite", servers: 1 }, Setup { store: "postgres", servers: 3 }];
+
+/// Servers that run.
+#[derive(Debug)]
+pub struct Stage {
+    servers: Vec<Mutex<Tenured>>,
+    ports: Vec<u16>,
+    database: Option<Mutex<Postgres>>,
+}
+
+impl Stage {
+    /// Starts servers. `own_database`: one that can be stopped.
+    ///
+    /// # Errors
+    /// If something does not start.
+    pub async fn start(setup: Setup, own_database: bool) -> anyhow::Result<Self> {
+        let (database, url) = match setup.store {
+            "sqlite" => (None, None),
+            _ if own_database => {
+                let database = Postgres::start().await?;
+                let url = database.create_database().await?;
+                (Some(Mutex::new(database)), Some(url))
+            }
+            _ => (None, Some(Postgres::shared().await?.create_database().await?)),
+        };
+        let options = TenuredOptions { store_url: url, ..TenuredOptions::default() }
+            .argument(format!("--server-lease={SERVER_LEASE}"))
+            .argument(format!("--max-namespaces={NAMESPACES}"));
+        let mut servers = Vec::new();
+        for _ in 0..setup.servers {
+            servers.push(Tenured::start(&options).await?);
+        }
+        let ports = servers.iter().map(Tenured::port).collect();
+        Ok(Self { servers: servers.into_iter().map(Mutex::new).collect(), ports, database })
+    }
+
+    /// The ports of the servers.
+    #[must_use]
+    pub fn ports(&self) -> &[u16] {
+        &self.ports
+    }
+
+    /// Does something to a server, counted from 0.
+    ///
+    /// # Errors
+    /// If that cannot be done.
+    pub async fn harm_server(&self, fault: FaultKind, server: usize) -> anyhow::Result<()> {
+        let server = self.servers.get(server).with_context(|| format!("there is no server {}", server + 1))?;
+        let mut server = server.lock().await;
+        match fault {
+            FaultKind::KillServer => server.kill().await,
+            FaultKind::FreezeServer => server.pause(),
+            FaultKind::ThawServer => server.resume(),
+            FaultKind::StopServer => server.stop().await,
+            FaultKind::StartServer => {
+                ensure!(!server.is_running(), "it runs already");
+                server.start_again().await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Does something to the database.
+    ///
+    /// # Errors
+    /// If that cannot be done.
+    pub async fn harm_database(&self, fault: FaultKind) -> anyhow::Result<()> {
+        let mut database = self.database.as_ref().context("the store is no database of its own")?.lock().await;
+        match fault {
+            FaultKind::StopDatabase => database.stop().await,
+            FaultKind::StartDatabase => database.start_again().await,
+            _ => Ok(()),
+        }
+    }
+}
