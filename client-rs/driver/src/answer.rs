@@ -123,9 +123,8 @@ pub(crate) fn lock(lock: &Lock) -> Value {
 }
 
 pub(crate) fn leader(leader: Option<&Leader>) -> Value {
-    let leader = leader.map(|leader| {
-        json!({"session_id": leader.session_id, "owner": leader.owner, "token": leader.token})
-    });
+    let leader =
+        leader.map(|leader| json!({"session_id": leader.session_id, "owner": leader.owner, "token": leader.token}));
     json!({"leader": leader})
 }
 
@@ -165,9 +164,10 @@ pub(crate) fn group(group: &Group) -> Value {
             "assignment": member.assignment,
         })
     });
-    let leader = group.leader.as_ref().map(|leader| {
-        json!({"number": leader.member, "token": leader.token, "session_id": leader.session_id})
-    });
+    let leader = group
+        .leader
+        .as_ref()
+        .map(|leader| json!({"number": leader.member, "token": leader.token, "session_id": leader.session_id}));
     json!({
         "name": group.name,
         "members": members.collect::<Vec<_>>(),

@@ -71,7 +71,12 @@ impl Member {
         let standing = match self {
             Self::Joined { standings, .. } => {
                 let mut standings = standings.clone();
-                standings.wait_for(|standing| standing.lost.is_some() || is_met(standing, wanted)).await.ok().as_deref().cloned()
+                standings
+                    .wait_for(|standing| standing.lost.is_some() || is_met(standing, wanted))
+                    .await
+                    .ok()
+                    .as_deref()
+                    .cloned()
             }
             Self::TakesPart { told, .. } => {
                 let mut told = told.clone();

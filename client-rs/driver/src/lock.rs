@@ -32,9 +32,7 @@ pub(crate) struct Run {
 
 fn request(acquire: &Acquire, things: &Things) -> Result<LockRequest, Failure> {
     let mut request = match (&acquire.client, &acquire.session) {
-        (Some(client), None) => {
-            things.clients.get(client)?.locks(acquire.names.iter()).session(acquire.options.bare())
-        }
+        (Some(client), None) => things.clients.get(client)?.locks(acquire.names.iter()).session(acquire.options.bare()),
         (None, Some(session)) => things.sessions.get(session)?.locks(acquire.names.iter()),
         _ => return Err(Failure::Driver("either a client or a session is asked".to_owned())),
     };
@@ -138,4 +136,3 @@ pub(crate) fn finish(run: &Run) -> Value {
     run.finish.notify_one();
     json!({})
 }
-

@@ -10,14 +10,12 @@ use crate::{election, group, lock, operate, session, watch};
 /// Does what is asked. Dropped, it is cancelled.
 pub(crate) async fn perform(request: Request, things: &Things) -> Answer {
     match request {
-        Request::Hello => Ok(json!({"client": "rust", "does": request::ALL})),
+        Request::Hello => Ok(json!({"client": "rust", "does": request::ALL.split_whitespace().collect::<Vec<_>>()})),
         Request::Connect(fields) => session::connect(fields, things),
         Request::Close { client } => done(things.clients.get(&client)?.close().await),
         Request::Session { client, session, options } => session::open(&client, session, &options, things).await,
         Request::SessionState { session } => Ok(session::state(&*things.sessions.get(&session)?)),
-        Request::AwaitState { session, state } => {
-            session::await_state(&*things.sessions.get(&session)?, &state).await
-        }
+        Request::AwaitState { session, state } => session::await_state(&*things.sessions.get(&session)?, &state).await,
         Request::CloseSession { session } => done(things.sessions.get(&session)?.close().await),
         Request::Acquire { guard, acquire } => lock::acquire(guard, &acquire, things).await,
         Request::Cancel { request } => {

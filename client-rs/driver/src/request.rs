@@ -11,56 +11,145 @@ use tenure_client::{Metadata, Progress, SessionOptions};
 pub(crate) enum Request {
     Hello,
     Connect(Connect),
-    Close { client: String },
-    Session { client: String, session: String, #[serde(flatten)] options: SessionFields },
-    SessionState { session: String },
-    AwaitState { session: String, state: String },
-    CloseSession { session: String },
-    Acquire { guard: String, #[serde(flatten)] acquire: Acquire },
-    Cancel { request: u64 },
-    Hold { guard: String },
-    AwaitLost { guard: String },
-    Tick { guard: String },
-    Release { guard: String },
-    Drop { guard: String },
-    Update { guard: String, #[serde(default)] metadata: Metadata },
-    TransferTo { guard: String, session_id: Option<String> },
-    AwaitTransfer { guard: String },
-    Run { run: String, #[serde(flatten)] acquire: Acquire },
-    AwaitBody { run: String },
-    Finish { run: String },
+    Close {
+        client: String,
+    },
+    Session {
+        client: String,
+        session: String,
+        #[serde(flatten)]
+        options: SessionFields,
+    },
+    SessionState {
+        session: String,
+    },
+    AwaitState {
+        session: String,
+        state: String,
+    },
+    CloseSession {
+        session: String,
+    },
+    Acquire {
+        guard: String,
+        #[serde(flatten)]
+        acquire: Acquire,
+    },
+    Cancel {
+        request: u64,
+    },
+    Hold {
+        guard: String,
+    },
+    AwaitLost {
+        guard: String,
+    },
+    Tick {
+        guard: String,
+    },
+    Release {
+        guard: String,
+    },
+    Drop {
+        guard: String,
+    },
+    Update {
+        guard: String,
+        #[serde(default)]
+        metadata: Metadata,
+    },
+    TransferTo {
+        guard: String,
+        session_id: Option<String>,
+    },
+    AwaitTransfer {
+        guard: String,
+    },
+    Run {
+        run: String,
+        #[serde(flatten)]
+        acquire: Acquire,
+    },
+    AwaitBody {
+        run: String,
+    },
+    Finish {
+        run: String,
+    },
     Lead(Lead),
-    AwaitLeading { election: String },
-    AwaitNotLeading { election: String },
-    Resign { election: String },
-    Stop { election: String },
-    Leader { client: String, name: String },
-    Observe { client: String, watch: String, name: String },
+    AwaitLeading {
+        election: String,
+    },
+    AwaitNotLeading {
+        election: String,
+    },
+    Resign {
+        election: String,
+    },
+    Stop {
+        election: String,
+    },
+    Leader {
+        client: String,
+        name: String,
+    },
+    Observe {
+        client: String,
+        watch: String,
+        name: String,
+    },
     Watch(WatchFields),
-    Next { watch: String },
-    Unwatch { watch: String },
-    Join { member: String, #[serde(flatten)] place: Place },
-    Standing { member: String },
+    Next {
+        watch: String,
+    },
+    Unwatch {
+        watch: String,
+    },
+    Join {
+        member: String,
+        #[serde(flatten)]
+        place: Place,
+    },
+    Standing {
+        member: String,
+    },
     AwaitStanding(AwaitStanding),
-    Assign { member: String, assignments: Vec<String> },
-    Leave { member: String },
-    TakePart { member: String, #[serde(flatten)] place: Place },
-    ConfigureGroup { client: String, group: String, config: Option<String>, expected_revision: Option<u64> },
-    GetGroup { client: String, group: String },
-    GetLock { client: String, name: String },
+    Assign {
+        member: String,
+        assignments: Vec<String>,
+    },
+    Leave {
+        member: String,
+    },
+    TakePart {
+        member: String,
+        #[serde(flatten)]
+        place: Place,
+    },
+    ConfigureGroup {
+        client: String,
+        group: String,
+        config: Option<String>,
+        expected_revision: Option<u64>,
+    },
+    GetGroup {
+        client: String,
+        group: String,
+    },
+    GetLock {
+        client: String,
+        name: String,
+    },
     Evict(Evict),
     Transfer(Transfer),
     ConfigureLock(ConfigureLock),
 }
 
 /// The names of all of them.
-pub(crate) const ALL: &[&str] = &[
-    "hello", "connect", "close", "session", "session_state", "await_state", "close_session", "acquire", "cancel", "hold",
-    "await_lost", "tick", "release", "drop", "update", "transfer_to", "await_transfer", "run", "await_body", "finish",
-    "lead", "await_leading", "await_not_leading", "resign", "stop", "leader", "observe", "watch", "next", "unwatch",
-    "join", "standing", "await_standing", "assign", "leave", "take_part", "configure_group", "get_group", "get_lock",
-    "evict", "transfer", "configure_lock",
-];
+pub(crate) const ALL: &str = "hello connect close session session_state await_state close_session acquire cancel hold \
+    await_lost tick release drop update transfer_to await_transfer run await_body finish lead await_leading \
+    await_not_leading resign stop leader observe watch next unwatch join standing await_standing assign leave \
+    take_part configure_group get_group get_lock evict transfer configure_lock";
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Connect {
@@ -208,4 +297,22 @@ pub(crate) struct ConfigureLock {
 pub(crate) struct PreemptFields {
     pub(crate) settling_ms: Option<u64>,
     pub(crate) drain_ms: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn all_that_is_said_to_be_known_is() {
+        for name in ALL.split_whitespace() {
+            let read = serde_json::from_value::<Request>(json!({"do": name}));
+            let is_known = read.map_or_else(|error| error.to_string().contains("missing field"), |_| true);
+            assert!(is_known, "{name}");
+        }
+        let unknown = serde_json::from_value::<Request>(json!({"do": "rain"})).unwrap_err().to_string();
+        assert_eq!(unknown.matches('`').count() / 2 - 1, ALL.split_whitespace().count(), "{unknown}");
+    }
 }

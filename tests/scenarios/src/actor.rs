@@ -14,8 +14,8 @@ use crate::relay::Relay;
 use crate::scenario::Connect;
 use crate::step::Cut;
 
-/// How long a driver may take to start: some languages are slow at that.
-const START: Duration = Duration::from_secs(60);
+/// How long a driver may take to start, and to reach a server: some languages are slow at that.
+pub(crate) const START: Duration = Duration::from_secs(60);
 
 /// A client that takes part.
 #[derive(Debug)]

@@ -62,7 +62,8 @@ impl ClientSpec {
     }
 
     fn command(&self, words: &[String]) -> anyhow::Result<Command> {
-        let (program, arguments) = words.split_first().with_context(|| format!("{} has an empty command", self.name))?;
+        let (program, arguments) =
+            words.split_first().with_context(|| format!("{} has an empty command", self.name))?;
         // A path is from its folder, a bare name is looked for as usual.
         let program = if program.contains('/') { self.folder.join(program) } else { program.into() };
         let mut command = Command::new(program);

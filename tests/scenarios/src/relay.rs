@@ -47,7 +47,8 @@ impl Relay {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, tenure_harness::free_port()?)).await?;
         let port = listener.local_addr()?.port();
         let (weather, connections) = (watch::Sender::new(None), Connections::default());
-        let taking = tokio::spawn(take(listener, (Ipv4Addr::LOCALHOST, to).into(), weather.subscribe(), connections.clone()));
+        let taking =
+            tokio::spawn(take(listener, (Ipv4Addr::LOCALHOST, to).into(), weather.subscribe(), connections.clone()));
         Ok(Self { port, weather, connections, taking })
     }
 
@@ -93,7 +94,13 @@ async fn take(listener: TcpListener, to: SocketAddr, weather: watch::Receiver<We
 }
 
 /// Passes on what is sent on one connection until one side ends it, or the network does.
-async fn pass(client: TcpStream, to: SocketAddr, weather: watch::Receiver<Weather>, connections: Connections, number: u64) {
+async fn pass(
+    client: TcpStream,
+    to: SocketAddr,
+    weather: watch::Receiver<Weather>,
+    connections: Connections,
+    number: u64,
+) {
     let Ok(server) = TcpStream::connect(to).await else { return };
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
     let (from_client, to_client) = client.into_split();
@@ -114,7 +121,12 @@ async fn pass(client: TcpStream, to: SocketAddr, weather: watch::Receiver<Weathe
 }
 
 /// Carries what is sent in one direction, until its end. What is held back comes later, in order; so does the end.
-async fn carry(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut weather: watch::Receiver<Weather>, heard: impl Fn()) {
+async fn carry(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    mut weather: watch::Receiver<Weather>,
+    heard: impl Fn(),
+) {
     let mut piece = vec![0; PIECE];
     loop {
         let length = from.read(&mut piece).await.unwrap_or(0);

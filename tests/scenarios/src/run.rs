@@ -52,7 +52,12 @@ fn is_for(scenario: &Scenario, setup: Setup) -> bool {
 }
 
 /// Plays all of them with all of these clients, and says at once what fails.
-pub async fn run(scenarios: &[Scenario], clients: &[ClientSpec], setups: &[Setup], options: RunOptions) -> Vec<Outcome> {
+pub async fn run(
+    scenarios: &[Scenario],
+    clients: &[ClientSpec],
+    setups: &[Setup],
+    options: RunOptions,
+) -> Vec<Outcome> {
     let shared = Arc::new(Shared(setups.iter().map(|setup| (*setup, OnceCell::new())).collect()));
     let places = Arc::new(Semaphore::new(options.jobs));
     let mut jobs = JoinSet::new();
@@ -105,11 +110,5 @@ async fn one(scenario: &Scenario, client: &ClientSpec, setup: Setup, shared: &Sh
         play(scenario, client, stage, &namespace, verbose).await
     };
     let failure = played.await.err().map(|error| format!("{error:#}"));
-    Outcome {
-        scenario: scenario.name.clone(),
-        client: client.name.clone(),
-        setup,
-        failure,
-        took: began.elapsed(),
-    }
+    Outcome { scenario: scenario.name.clone(), client: client.name.clone(), setup, failure, took: began.elapsed() }
 }

@@ -40,10 +40,10 @@ impl TryFrom<Map<String, Value>> for Step {
         let has = |key: &str| step.contains_key(key);
         let step = shown.clone();
         // What has expectations shares their fields, so that unknown ones are found here.
-        const KNOWN: [&str; 9] =
-            ["at", "do", "with", "start", "await", "expect", "error", "within_ms", "at_least_ms"];
+        const KNOWN: [&str; 9] = ["at", "do", "with", "start", "await", "expect", "error", "within_ms", "at_least_ms"];
         if (has("do") || has("await"))
-            && let Some(unknown) = shown.as_object().and_then(|step| step.keys().find(|key| !KNOWN.contains(&key.as_str())))
+            && let Some(unknown) =
+                shown.as_object().and_then(|step| step.keys().find(|key| !KNOWN.contains(&key.as_str())))
         {
             return Err(format!("an unknown field \"{unknown}\", in {shown}"));
         }
@@ -190,10 +190,7 @@ pub enum FaultKind {
 
 impl FaultKind {
     pub(crate) fn is_of_a_server(self) -> bool {
-        matches!(
-            self,
-            Self::KillServer | Self::FreezeServer | Self::ThawServer | Self::StopServer | Self::StartServer
-        )
+        matches!(self, Self::KillServer | Self::FreezeServer | Self::ThawServer | Self::StopServer | Self::StartServer)
     }
 
     pub(crate) fn is_of_the_database(self) -> bool {

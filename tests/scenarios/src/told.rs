@@ -40,7 +40,8 @@ impl Play<'_> {
                 let next = if kind { heard.group_events.pop_front() } else { heard.events.pop_front() };
                 let next = next.unwrap_or_default();
                 let wanted = resolve(expected, &self.kept);
-                compare(expected, &next, &mut self.kept).map_err(|mismatch| anyhow!("{mismatch}\n    in {next}, not {wanted}"))?;
+                compare(expected, &next, &mut self.kept)
+                    .map_err(|mismatch| anyhow!("{mismatch}\n    in {next}, not {wanted}"))?;
             }
         }
         self.heard.0.insert(key, heard);
