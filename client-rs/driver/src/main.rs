@@ -22,7 +22,8 @@ use crate::answer::{Answer, Failure};
 use crate::request::Request;
 use crate::things::Things;
 
-#[tokio::main]
+// On one thread requests are begun in the order in which they were read.
+#[tokio::main(flavor = "current_thread")]
 async fn main() -> io::Result<()> {
     tracing_subscriber::fmt()
         .with_writer(io::stderr)

@@ -128,7 +128,13 @@ impl Play<'_> {
 
     async fn step(&mut self, number: usize, step: &Step) -> anyhow::Result<()> {
         match &step.act {
-            Act::Ask(ask) => self.perform(number, ask).await.with_context(|| format!("{} at {}", ask.request, ask.at)),
+            Act::Ask(ask) => {
+                for _ in 0..ask.times {
+                    let done = self.perform(number, ask).await;
+                    done.with_context(|| format!("{} at {}", ask.request, ask.at))?;
+                }
+                Ok(())
+            }
             Act::Await(wait) => {
                 let started = self.started.remove(&wait.started).context("it was not started")?;
                 let result = self.expect(started, &wait.expected).await;

@@ -40,7 +40,7 @@ impl TryFrom<Map<String, Value>> for Step {
         let has = |key: &str| step.contains_key(key);
         let step = shown.clone();
         // What has expectations shares their fields, so that unknown ones are found here.
-        const KNOWN: [&str; 9] = ["at", "do", "with", "start", "await", "expect", "error", "within_ms", "at_least_ms"];
+        const KNOWN: [&str; 10] = ["at", "do", "with", "start", "times", "await", "expect", "error", "within_ms", "at_least_ms"];
         if (has("do") || has("await"))
             && let Some(unknown) =
                 shown.as_object().and_then(|step| step.keys().find(|key| !KNOWN.contains(&key.as_str())))
@@ -82,6 +82,10 @@ impl Act {
     }
 }
 
+fn once() -> usize {
+    1
+}
+
 /// Asks a client to do something.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Ask {
@@ -96,6 +100,9 @@ pub struct Ask {
     /// It goes on in the background, by this name.
     #[serde(default)]
     pub start: Option<String>,
+    /// So many times, one after the other. Default: once.
+    #[serde(default = "once")]
+    pub times: usize,
     /// What is to be answered.
     #[serde(flatten)]
     pub expected: Expected,
@@ -224,6 +231,9 @@ pub struct Told {
     /// What happened to groups: exactly this.
     #[serde(default)]
     pub group_events: Vec<Value>,
+    /// So many times, one after the other. Default: once.
+    #[serde(default = "once")]
+    pub times: usize,
     /// From when the step begins.
     #[serde(default)]
     pub within_ms: Option<u64>,

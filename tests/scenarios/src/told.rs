@@ -28,7 +28,8 @@ impl Play<'_> {
         let key = (told.at.clone(), told.watch.clone());
         let mut heard = self.heard.0.remove(&key).unwrap_or_default();
         let (began, within) = (Instant::now(), patience(told.within_ms));
-        while heard.events.len() < told.events.len() || heard.group_events.len() < told.group_events.len() {
+        let (events, group_events) = (told.events.len() * told.times, told.group_events.len() * told.times);
+        while heard.events.len() < events || heard.group_events.len() < group_events {
             let left = within.saturating_sub(began.elapsed());
             let item = self.next_item(&told.at, &told.watch, left).await;
             let item = item.map_err(|error| error.context(heard.show()))?;
@@ -36,7 +37,7 @@ impl Play<'_> {
             heard.take(&item)?;
         }
         for (expected, kind) in [(&told.events, false), (&told.group_events, true)] {
-            for expected in expected {
+            for expected in expected.iter().cycle().take(expected.len() * told.times) {
                 let next = if kind { heard.group_events.pop_front() } else { heard.events.pop_front() };
                 let next = next.unwrap_or_default();
                 let wanted = resolve(expected, &self.kept);
