@@ -74,10 +74,10 @@ func (d *driver) join(ctx context.Context, asked *request) (facts, error) {
 		}
 	}()
 	standing := membership.Standing()
-	return facts{
+	told := facts{
 		"number": membership.Number(), "session_id": membership.Session().ID(), "leads": standing.Leads(),
-		"token": optional(standing.Token()),
-	}, nil
+	}
+	return told.add("token", optional(standing.Token())), nil
 }
 
 func (d *driver) standing(_ context.Context, asked *request) (facts, error) {
@@ -187,9 +187,10 @@ func (d *driver) getGroup(ctx context.Context, asked *request) (facts, error) {
 }
 
 func standingFacts(standing tenure.Standing) facts {
-	told := facts{
-		"leads": standing.Leads(), "token": optional(standing.Token()), "number": standing.Number,
-		"current": standing.IsCurrent(), "config": standing.Group.Config,
+	told := facts{"leads": standing.Leads(), "number": standing.Number, "current": standing.IsCurrent()}
+	told.add("token", optional(standing.Token()))
+	if standing.Group.Config != nil {
+		told["config"] = *standing.Group.Config
 	}
 	if assignment, some := standing.Assignment(); some {
 		told["assignment"] = assignment
@@ -233,7 +234,7 @@ func groupEventFacts(event tenure.GroupEvent) facts {
 	return told
 }
 
-// Null instead of none.
+// Nil instead of none.
 func optional(token uint64) any {
 	if token == 0 {
 		return nil

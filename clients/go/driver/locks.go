@@ -75,7 +75,7 @@ func (d *driver) hold(_ context.Context, asked *request) (facts, error) {
 		return nil, err
 	}
 	lost := guard.Err()
-	return facts{"valid": lost == nil, "token": guard.Token(), "lost": lostFacts(lost)}, nil
+	return facts{"valid": lost == nil, "token": guard.Token()}.add("lost", lostFacts(lost)), nil
 }
 
 func (d *driver) awaitLost(ctx context.Context, asked *request) (facts, error) {

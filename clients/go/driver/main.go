@@ -23,6 +23,14 @@ const longestLine = 4 << 20
 // What an answer says.
 type facts map[string]any
 
+// Says it if there is something to say.
+func (f facts) add(name string, value any) facts {
+	if value != nil {
+		f[name] = value
+	}
+	return f
+}
+
 type handler func(ctx context.Context, asked *request) (facts, error)
 
 var errCancelled = errors.New("cancelled by the scenario")

@@ -61,9 +61,8 @@ func (d *driver) sessionState(_ context.Context, asked *request) (facts, error) 
 }
 
 func stateFacts(session *tenure.Session) facts {
-	return facts{
-		"state": session.State().String(), "valid": session.IsValid(), "lost": lostFacts(session.Err()),
-	}
+	told := facts{"state": session.State().String(), "valid": session.IsValid()}
+	return told.add("lost", lostFacts(session.Err()))
 }
 
 func (d *driver) awaitState(ctx context.Context, asked *request) (facts, error) {

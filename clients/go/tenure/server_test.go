@@ -1,0 +1,217 @@
+package tenure_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tenure-lock/tenure/clients/go/tenure"
+)
+
+const (
+	// The longest that anything is waited for.
+	patience = 15 * time.Second
+	// A TTL for what is to expire soon.
+	shortTTL = 1200 * time.Millisecond
+)
+
+// A server of its own for one test, with SQLite in a temporary folder.
+type server struct {
+	t       *testing.T
+	address string
+	admin   string
+	store   string
+	process *os.Process
+}
+
+func startServer(t *testing.T) *server {
+	t.Helper()
+	if os.Getenv("TENURED") == "" {
+		t.Skip("TENURED does not tell where the server is")
+	}
+	s := &server{t: t, address: freeAddress(t), admin: freeAddress(t), store: filepath.Join(t.TempDir(), "tenure.db")}
+	s.start()
+	t.Cleanup(s.kill)
+	return s
+}
+
+func (s *server) start() {
+	s.t.Helper()
+	command := exec.Command(os.Getenv("TENURED"),
+		"--listen", s.address, "--admin-listen", s.admin, "--store-url", "sqlite:"+s.store, "--log-level", "warn")
+	command.Stderr = os.Stderr
+	if err := command.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.process = command.Process
+	eventually(s.t, "the server listens", func() bool {
+		conn, err := net.Dial("tcp", s.address)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	})
+}
+
+// As a crash.
+func (s *server) kill() {
+	if s.process != nil {
+		_ = s.process.Kill()
+		_, _ = s.process.Wait()
+		s.process = nil
+	}
+}
+
+func (s *server) signal(signal syscall.Signal) {
+	s.t.Helper()
+	if err := s.process.Signal(signal); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// A client of this server.
+func (s *server) client() *tenure.Client {
+	s.t.Helper()
+	return connect(s.t, s.address)
+}
+
+func connect(t *testing.T, endpoints ...string) *tenure.Client {
+	t.Helper()
+	client, err := tenure.Connect(&tenure.Options{Endpoints: endpoints})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = client.Close(ctx)
+	})
+	return client
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
+}
+
+// The network between a client and a server, which can be cut.
+type relay struct {
+	address string
+	mu      sync.Mutex
+	conns   []net.Conn
+	isCut   bool
+}
+
+func startRelay(t *testing.T, to string) *relay {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &relay{address: listener.Addr().String()}
+	t.Cleanup(func() {
+		_ = listener.Close()
+		r.cut()
+	})
+	go func() {
+		for {
+			near, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", to)
+			r.mu.Lock()
+			if err != nil || r.isCut {
+				_ = near.Close()
+			}
+			if err == nil && r.isCut {
+				_ = far.Close()
+			}
+			if err == nil && !r.isCut {
+				r.conns = append(r.conns, near, far)
+				go pipe(near, far)
+				go pipe(far, near)
+			}
+			r.mu.Unlock()
+		}
+	}()
+	return r
+}
+
+func pipe(to, from net.Conn) {
+	_, _ = io.Copy(to, from)
+	_ = to.Close()
+}
+
+// Closes all connections, and takes no more until it is mended.
+func (r *relay) cut() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.isCut = true
+	for _, conn := range r.conns {
+		_ = conn.Close()
+	}
+	r.conns = nil
+}
+
+func (r *relay) mend() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.isCut = false
+}
+
+// A context that ends when a test has waited long enough.
+func patiently(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// Waits for a condition.
+func eventually(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !so(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("in vain: %s", what)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// Waits for a channel to be closed or to give something.
+func receive[T any](t *testing.T, what string, from <-chan T) T {
+	t.Helper()
+	select {
+	case value := <-from:
+		return value
+	case <-time.After(patience):
+		t.Fatalf("in vain: %s", what)
+		panic("unreachable")
+	}
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(fmt.Sprintf("unexpected: %v", err))
+	}
+	return value
+}
+
+func waiters(t *testing.T, client *tenure.Client, name string) uint64 {
+	t.Helper()
+	return must(client.GetLock(patiently(t), name)).WaiterCount
+}
