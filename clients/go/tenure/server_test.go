@@ -18,7 +18,7 @@ import (
 
 const (
 	// The longest that anything is waited for.
-	patience = 15 * time.Second
+	patience = 30 * time.Second
 	// A TTL for what is to expire soon.
 	shortTTL = 1200 * time.Millisecond
 )

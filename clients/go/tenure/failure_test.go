@@ -1,0 +1,171 @@
+package tenure_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tenure-lock/tenure/clients/go/tenure"
+)
+
+func TestHoldsAndPlacesOutliveACrashOfTheServer(t *testing.T) {
+	server, ctx := startServer(t), patiently(t)
+	client, other := server.client(), server.client()
+	guard := must(client.Lock("job", nil).Acquire(ctx))
+	waiting := acquiring(ctx, other.Lock("job", nil))
+	eventually(t, "it waits", func() bool { return waiters(t, client, "job") == 1 })
+	server.kill()
+	server.start()
+	// A call goes over a new connection.
+	lock := must(client.GetLock(ctx, "job"))
+	if !guard.IsValid() || lock.Holder() == nil || lock.Holder().Token != guard.Token() || lock.WaiterCount != 1 {
+		t.Fatalf("%v %+v", guard.Err(), lock)
+	}
+	must(0, guard.Release(ctx))
+	if next := receive(t, "the grant", waiting); next.err != nil || next.guard.Token() <= guard.Token() {
+		t.Fatalf("%+v", next)
+	}
+}
+
+func TestTheNextEndpointIsTaken(t *testing.T) {
+	server, ctx := startServer(t), patiently(t)
+	first, second := startRelay(t, server.address), startRelay(t, server.address)
+	client := connect(t, freeAddress(t), first.address, second.address)
+	guard := must(client.Lock("job", &tenure.LockOptions{
+		Session: tenure.SessionOptions{TTL: 2 * time.Second, DisconnectGrace: 900 * time.Millisecond},
+	}).Acquire(ctx))
+	for _, way := range []*relay{first, second, first} {
+		way.cut()
+		if lock := must(client.GetLock(ctx, "job")); lock.Holder() == nil || lock.Holder().Token != guard.Token() {
+			t.Fatalf("%+v", lock)
+		}
+		way.mend()
+	}
+	must(0, guard.Release(ctx))
+}
+
+func TestSilenceEndsASessionBeforeTheServerDoes(t *testing.T) {
+	server, ctx := startServer(t), patiently(t)
+	client := server.client()
+	session := must(client.OpenSession(ctx, &tenure.SessionOptions{TTL: shortTTL}))
+	asked := time.Now()
+	err := session.Lock("job", nil).Do(ctx, func(ctx context.Context, hold *tenure.Hold) error {
+		server.signal(syscall.SIGSTOP)
+		asked = time.Now()
+		<-ctx.Done()
+		if hold.IsValid() || !errors.Is(context.Cause(ctx), tenure.ErrLost) {
+			t.Errorf("cancelled while valid: %v", context.Cause(ctx))
+		}
+		return nil
+	})
+	server.signal(syscall.SIGCONT)
+	var lost *tenure.LostError
+	if !errors.As(err, &lost) || lost.Reason != tenure.LostExpired {
+		t.Errorf("%v", err)
+	}
+	if took := time.Since(asked); took > shortTTL {
+		t.Errorf("lost after %v", took)
+	}
+	if session.State() != tenure.Lost {
+		t.Errorf("%v", session.State())
+	}
+	// What could not be said is said later: the next one need not wait for the server to find out.
+	must(client.Lock("job", nil).Acquire(ctx))
+}
+
+func TestASessionIsAtRiskBeforeItIsLost(t *testing.T) {
+	server, ctx := startServer(t), patiently(t)
+	way := startRelay(t, server.address)
+	session := must(connect(t, way.address).OpenSession(ctx, &tenure.SessionOptions{TTL: shortTTL}))
+	var states []tenure.SessionState
+	for state := range session.States(ctx) {
+		states = append(states, state)
+		switch {
+		case state == tenure.AtRisk && len(states) == 2:
+			way.mend()
+		case state == tenure.Healthy || state == tenure.AtRisk:
+			way.cut()
+		}
+		if state == tenure.Healthy && len(states) == 3 {
+			if left := time.Until(session.ValidUntil()); left <= 0 || left > shortTTL {
+				t.Errorf("valid for %v", left)
+			}
+		}
+	}
+	want := []tenure.SessionState{tenure.Healthy, tenure.AtRisk, tenure.Healthy, tenure.AtRisk, tenure.Lost}
+	if len(states) != len(want) {
+		t.Fatalf("%v", states)
+	}
+	for place := range want {
+		if states[place] != want[place] {
+			t.Fatalf("%v", states)
+		}
+	}
+}
+
+func TestWithoutTicksTheNextOneHasTheLock(t *testing.T) {
+	server, ctx := startServer(t), patiently(t)
+	client := server.client()
+	guard := must(client.Lock("job", &tenure.LockOptions{
+		Session: tenure.SessionOptions{TTL: shortTTL}, StallAfter: 300 * time.Millisecond,
+	}).Acquire(ctx))
+	waiting := acquiring(ctx, client.Lock("job", nil))
+	for until := time.Now().Add(2 * shortTTL); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
+		guard.Tick()
+	}
+	if err := guard.Err(); err != nil {
+		t.Fatal(err)
+	}
+	receive(t, "its loss", guard.Lost())
+	var lost *tenure.LostError
+	if err := guard.Err(); !errors.As(err, &lost) || lost.Reason != tenure.LostStalled {
+		t.Errorf("%v", err)
+	}
+	if next := receive(t, "the grant", waiting); next.err != nil {
+		t.Error(next.err)
+	}
+}
+
+func TestADeadProcessIsReplaced(t *testing.T) {
+	server, ctx := startServer(t), patiently(t)
+	client := server.client()
+	driver := startDriver(t)
+	driver.ask(t, map[string]any{"do": "connect", "client": "c", "endpoints": []string{server.address}})
+	held := driver.ask(t, map[string]any{
+		"do": "acquire", "client": "c", "guard": "g", "names": []string{"job"}, "ttl_ms": shortTTL.Milliseconds(),
+	})
+	waiting := acquiring(ctx, client.Lock("job", nil))
+	eventually(t, "it waits", func() bool { return waiters(t, client, "job") == 1 })
+	died := time.Now()
+	must(0, driver.process.Signal(os.Kill))
+	next := receive(t, "the grant", waiting)
+	if next.err != nil || float64(next.guard.Token()) <= held["token"].(float64) {
+		t.Fatalf("%+v", next)
+	}
+	// What is promised, and what a busy machine may take on top.
+	if took := time.Since(died); took > shortTTL+50*time.Millisecond+500*time.Millisecond {
+		t.Errorf("it took %v", took)
+	}
+}
+
+func TestAFrozenProcessKnowsOnWaking(t *testing.T) {
+	server, ctx := startServer(t), patiently(t)
+	client := server.client()
+	driver := startDriver(t)
+	driver.ask(t, map[string]any{"do": "connect", "client": "c", "endpoints": []string{server.address}})
+	driver.ask(t, map[string]any{
+		"do": "acquire", "client": "c", "guard": "g", "names": []string{"job"}, "ttl_ms": shortTTL.Milliseconds(),
+	})
+	must(0, driver.process.Signal(syscall.SIGSTOP))
+	guard := must(client.Lock("job", nil).Acquire(ctx))
+	must(0, driver.process.Signal(syscall.SIGCONT))
+	hold := driver.ask(t, map[string]any{"do": "hold", "guard": "g"})
+	if hold["valid"] != false || hold["lost"] == nil {
+		t.Errorf("%v", hold)
+	}
+	driver.ask(t, map[string]any{"do": "await_lost", "guard": "g"})
+	must(0, guard.Release(ctx))
+}

@@ -1,0 +1,115 @@
+package tenure_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"testing"
+
+	"github.com/tenure-lock/tenure/clients/go/tenure"
+)
+
+func place(group *tenure.GroupInfo) tenure.Assignments {
+	return group.Assign(func(place int, _ *tenure.GroupMember) string {
+		return strconv.Itoa(place+1) + " of " + strconv.Itoa(len(group.Members))
+	})
+}
+
+func TestMembersAreAssignedAnewAsTheyComeAndGo(t *testing.T) {
+	server, ctx := startServer(t), patiently(t)
+	take := func() (<-chan string, context.CancelFunc, <-chan error) {
+		told, ended := make(chan string, 100), make(chan error, 1)
+		ctx, stop := context.WithCancel(ctx)
+		client := server.client()
+		go func() {
+			ended <- client.Group("team", nil).TakePart(ctx, place, func(standing tenure.Standing) {
+				if assignment, some := standing.Assignment(); some && standing.IsCurrent() {
+					told <- assignment
+				}
+			})
+		}()
+		return told, stop, ended
+	}
+	until := func(told <-chan string, want string) {
+		t.Helper()
+		for receive(t, want, told) != want {
+		}
+	}
+	first, stopFirst, firstEnded := take()
+	until(first, "1 of 1")
+	second, _, _ := take()
+	until(second, "2 of 2")
+	until(first, "1 of 2")
+	stopFirst()
+	if err := receive(t, "its end", firstEnded); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	until(second, "1 of 1")
+	server.kill()
+	server.start()
+	third, _, _ := take()
+	until(third, "2 of 2")
+}
+
+func TestOnlyTheLeaderAssigns(t *testing.T) {
+	client, ctx := startServer(t).client(), patiently(t)
+	first := must(client.Group("team", nil).Join(ctx))
+	session := must(client.OpenSession(ctx, nil))
+	second := must(session.Group("team", nil).Join(ctx))
+	if !first.Standing().Leads() || second.Standing().Leads() || second.Number() <= first.Number() {
+		t.Fatalf("%+v %+v", first.Standing(), second.Standing())
+	}
+	stale := first.Standing().Group
+	for standing := range first.Standings(ctx) {
+		if len(standing.Group.Members) == 2 {
+			break
+		}
+	}
+	current := first.Standing().Group
+	if len(stale.Members) == 1 {
+		_, err := first.Assign(ctx, stale, place(stale))
+		var refused *tenure.RefusedError
+		if !errors.As(err, &refused) || refused.Reason != tenure.ReasonStaleAssignment {
+			t.Errorf("%v", err)
+		}
+	}
+	if _, err := second.Assign(ctx, current, place(current)); !errors.Is(err, tenure.ErrInvalid) {
+		t.Errorf("%v", err)
+	}
+	must(first.Assign(ctx, current, place(current)))
+	for standing := range second.Standings(ctx) {
+		if assignment, some := standing.Assignment(); some {
+			if assignment != "2 of 2" || !standing.IsCurrent() {
+				t.Errorf("%+v", standing)
+			}
+			break
+		}
+	}
+	must(0, first.Leave(ctx))
+	for standing := range second.Standings(ctx) {
+		if standing.Leads() {
+			break
+		}
+	}
+	must(0, session.Close(ctx))
+	receive(t, "the loss of the membership", second.Lost())
+}
+
+func TestAConfigIsComparedAndSet(t *testing.T) {
+	client, ctx := startServer(t).client(), patiently(t)
+	config, none := "7", uint64(0)
+	revision := must(client.ConfigureGroup(ctx, "team", &config, &none))
+	_, err := client.ConfigureGroup(ctx, "team", &config, &none)
+	var refused *tenure.RefusedError
+	if !errors.As(err, &refused) || refused.Reason != tenure.ReasonConfigConflict {
+		t.Errorf("%v", err)
+	}
+	group := must(client.GetGroup(ctx, "team"))
+	if *group.Config != config || group.ConfigRevision != revision {
+		t.Errorf("%+v", group)
+	}
+	must(client.ConfigureGroup(ctx, "team", nil, &revision))
+	if group := must(client.GetGroup(ctx, "team")); group.Config != nil {
+		t.Errorf("%+v", group)
+	}
+}
