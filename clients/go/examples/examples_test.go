@@ -1,0 +1,211 @@
+// Package examples runs the examples as the programs that they are.
+package examples
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tenure-lock/tenure/clients/go/tenure"
+)
+
+const patience = 30 * time.Second
+
+var folder string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		var err error
+		if folder, err = os.MkdirTemp("", "tenure-go-examples"); err != nil {
+			panic(err)
+		}
+		defer func() { _ = os.RemoveAll(folder) }()
+		build := exec.Command("go", "build", "-o", folder, "./...")
+		build.Stderr = os.Stderr
+		if err := build.Run(); err != nil {
+			panic(err)
+		}
+		return m.Run()
+	}())
+}
+
+// Where a server of its own listens.
+func startServer(t *testing.T) string {
+	t.Helper()
+	if os.Getenv("TENURED") == "" {
+		t.Skip("TENURED does not tell where the server is")
+	}
+	address := freeAddress(t)
+	server := exec.Command(os.Getenv("TENURED"), "--listen", address, "--admin-listen", freeAddress(t),
+		"--store-url", "sqlite:"+filepath.Join(t.TempDir(), "tenure.db"), "--log-level", "warn")
+	server.Stderr = os.Stderr
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = server.Process.Kill()
+		_ = server.Wait()
+	})
+	return address
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
+}
+
+// An example that runs.
+type example struct {
+	t     *testing.T
+	lines chan string
+	run   *exec.Cmd
+}
+
+func start(t *testing.T, server, name string, arguments ...string) *example {
+	t.Helper()
+	run := exec.Command(filepath.Join(folder, name), arguments...)
+	run.Env = append(os.Environ(), "TENURE_ENDPOINTS="+server, "TENURE_NAMESPACE=")
+	run.Stderr = os.Stderr
+	output, err := run.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	e := &example{t: t, lines: make(chan string, 1000), run: run}
+	go func() {
+		for scanner := bufio.NewScanner(output); scanner.Scan(); {
+			e.lines <- scanner.Text()
+		}
+		close(e.lines)
+	}()
+	t.Cleanup(e.kill)
+	return e
+}
+
+func (e *example) kill() {
+	_ = e.run.Process.Kill()
+	_ = e.run.Wait()
+}
+
+// Reads on to the next line like this; answers it.
+func (e *example) says(like string) string {
+	e.t.Helper()
+	pattern := regexp.MustCompile("^" + like + "$")
+	deadline := time.After(patience)
+	for {
+		select {
+		case line, some := <-e.lines:
+			if !some {
+				e.t.Fatalf("it ended before %q", like)
+			}
+			if pattern.MatchString(line) {
+				return line
+			}
+		case <-deadline:
+			e.t.Fatalf("it never said %q", like)
+		}
+	}
+}
+
+// All that it says until it ends by itself.
+func (e *example) saysAll() string {
+	e.t.Helper()
+	var all []string
+	for line := range e.lines {
+		all = append(all, line)
+	}
+	if err := e.run.Wait(); err != nil {
+		e.t.Fatalf("%v after %q", err, all)
+	}
+	return strings.Join(all, "\n")
+}
+
+func matches(t *testing.T, said, like string) {
+	t.Helper()
+	if !regexp.MustCompile("^" + like + "$").MatchString(said) {
+		t.Errorf("said %q", said)
+	}
+}
+
+func TestBasic(t *testing.T) {
+	said := start(t, startServer(t), "basic").saysAll()
+	matches(t, said, `acquired token=\d+\nvalid=true\nreleased`)
+}
+
+func TestTryLock(t *testing.T) {
+	server := startServer(t)
+	matches(t, start(t, server, "try_lock", "one").saysAll(), `running token=\d+\ndone`)
+	matches(t, start(t, server, "try_lock", "two").saysAll(), `busy holder=one`)
+}
+
+func TestLeaderLoop(t *testing.T) {
+	server := startServer(t)
+	first := start(t, server, "leader_loop", "first")
+	first.says("candidate first")
+	token := first.says(`work token=\d+`)
+	second := start(t, server, "leader_loop", "second")
+	second.says("candidate second")
+	first.kill()
+	if second.says(`work token=\d+`) == token {
+		t.Error("the same token")
+	}
+	if err := second.run.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	second.says("stopping")
+}
+
+func TestWatch(t *testing.T) {
+	server := startServer(t)
+	watch := start(t, server, "watch", "nightly")
+	watch.says(`snapshot revision=\d+`)
+	start(t, server, "basic").saysAll()
+	watch.says(`granted name=nightly-report revision=\d+ owner=basic `)
+	watch.says(`ended name=nightly-report revision=\d+ owner=basic released vacant`)
+}
+
+func TestGroupThroughput(t *testing.T) {
+	server := startServer(t)
+	client, err := tenure.Connect(&tenure.Options{Endpoints: []string{server}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	total := "7"
+	if _, err := client.ConfigureGroup(ctx, "throughput", &total, nil); err != nil {
+		t.Fatal(err)
+	}
+	first := start(t, server, "group_throughput", "first", "exact")
+	first.says("share=7 of=7 members=1 leader")
+	second := start(t, server, "group_throughput", "second", "exact")
+	first.says("share=4 of=7 members=2 leader")
+	second.says("share=3 of=7 members=2 member")
+	first.kill()
+	second.says("share=7 of=7 members=1 leader")
+}
+
+func TestFencedWrite(t *testing.T) {
+	said := start(t, startServer(t), "fenced_write", filepath.Join(t.TempDir(), "work.db")).saysAll()
+	var first, next, refused, highest uint64
+	_, err := fmt.Sscanf(said, "acquired token=%d\nwrote\nacquired token=%d\nwrote\nrefused token=%d highest=%d",
+		&first, &next, &refused, &highest)
+	if err != nil || first >= next || refused != first || highest != next {
+		t.Errorf("%v: %q", err, said)
+	}
+}

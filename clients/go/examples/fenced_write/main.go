@@ -1,0 +1,129 @@
+// Command fenced_write writes under a lock to a database that turns away whoever has lost the lock, be he paused in the middle of
+// it.
+//
+// go run ./fenced_write work.db, with a server of TENURE_ENDPOINTS (default: this machine's port 7420).
+package main
+
+import (
+	"context"
+	"database/sql"
+	_ "embed"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/mattn/go-sqlite3"
+
+	"github.com/tenure-lock/tenure/clients/go/tenure"
+)
+
+// The kit, as `tenure fence-sql sqlite` prints it.
+//
+//go:embed tenure_fence.sql
+var fence string
+
+func main() {
+	file := "work.db"
+	if len(os.Args) > 1 {
+		file = os.Args[1]
+	}
+	if err := run(context.Background(), file); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, file string) error {
+	// Transactions begin with the right to write.
+	database, err := sql.Open("sqlite3", "file:"+file+"?_txlock=immediate&_busy_timeout=5000")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = database.Close() }()
+	if _, err := database.ExecContext(ctx, "BEGIN IMMEDIATE;\n"+fence+"\nCOMMIT"); err != nil {
+		return err
+	}
+	if _, err := database.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS reports (pages INTEGER NOT NULL)"); err != nil {
+		return err
+	}
+
+	client, err := tenure.Connect(tenure.FromEnv())
+	if err != nil {
+		return err
+	}
+	lock := client.Lock("nightly-report", &tenure.LockOptions{Session: tenure.SessionOptions{Owner: "fenced_write"}})
+	first, err := lock.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("acquired token=%d\n", first.Token())
+	if err := write(ctx, database, first.Token()); err != nil {
+		return err
+	}
+	fmt.Println("wrote")
+	if err := first.Release(ctx); err != nil {
+		return err
+	}
+
+	// Had the first holder been paused instead, the next one would have got the lock after the TTL, and gone on like this.
+	next, err := lock.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("acquired token=%d\n", next.Token())
+	if err := write(ctx, database, next.Token()); err != nil {
+		return err
+	}
+	fmt.Println("wrote")
+
+	// The first one wakes up, and does not know yet.
+	var stale *staleError
+	if err := write(ctx, database, first.Token()); !errors.As(err, &stale) {
+		return fmt.Errorf("not refused: %w", err)
+	}
+	fmt.Printf("refused token=%d highest=%d\n", stale.token, stale.highest)
+	if err := next.Release(ctx); err != nil {
+		return err
+	}
+	return client.Close(ctx)
+}
+
+// One write: all that belongs to it in one transaction, and the check first.
+func write(ctx context.Context, database *sql.DB, token uint64) error {
+	transaction, err := database.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = transaction.Rollback() }()
+	if err := check(ctx, transaction, "nightly-report", token); err != nil {
+		return err
+	}
+	if _, err := transaction.ExecContext(ctx, "INSERT INTO reports (pages) VALUES (1)"); err != nil {
+		return err
+	}
+	return transaction.Commit()
+}
+
+// Another holder has taken over: end the work.
+type staleError struct{ token, highest uint64 }
+
+func (e *staleError) Error() string {
+	return fmt.Sprintf("stale fencing token %d: %d is the highest seen", e.token, e.highest)
+}
+
+// Lets the transaction in, unless the database has seen a higher token for the name.
+func check(ctx context.Context, transaction *sql.Tx, name string, token uint64) error {
+	_, err := transaction.ExecContext(ctx, "INSERT INTO tenure_fence (name, token) VALUES (?, ?)", name, int64(token))
+	var refused sqlite3.Error
+	if !errors.As(err, &refused) || refused.ExtendedCode != sqlite3.ErrConstraintTrigger ||
+		refused.Error() != "stale fencing token" {
+		return err
+	}
+	// Its message says no more; the transaction goes on, and so can still be asked.
+	stale := &staleError{token: token}
+	row := transaction.QueryRowContext(ctx, "SELECT token FROM tenure_fences WHERE name = ?", name)
+	if err := row.Scan(&stale.highest); err != nil {
+		return err
+	}
+	return stale
+}
