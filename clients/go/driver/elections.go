@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/tenure-lock/tenure/clients/go/tenure"
@@ -21,6 +22,7 @@ type election struct {
 	terms  int
 	resign chan struct{}
 	ended  bool
+	err    error
 	stop   context.CancelFunc
 }
 
@@ -46,7 +48,7 @@ func (d *driver) lead(_ context.Context, asked *request) (facts, error) {
 			return nil
 		})
 		d.log.Info("leading has ended", "election", asked.Election, "error", err)
-		of.change(func() { of.ended = true })
+		of.change(func() { of.ended, of.err = true, err })
 	}()
 	return nil, nil
 }
@@ -57,11 +59,14 @@ func (d *driver) awaitLeading(ctx context.Context, asked *request) (facts, error
 		return nil, err
 	}
 	var told facts
+	var ended error
 	err = of.await(ctx, func() bool {
-		told = facts{"token": of.token, "terms": of.terms}
-		return of.leads
+		if told, ended = (facts{"token": of.token, "terms": of.terms}), nil; !of.leads {
+			ended = of.err
+		}
+		return of.leads || of.ended
 	})
-	return told, err
+	return told, cmp.Or(err, ended)
 }
 
 func (d *driver) awaitNotLeading(ctx context.Context, asked *request) (facts, error) {
@@ -99,10 +104,14 @@ func (d *driver) leader(ctx context.Context, asked *request) (facts, error) {
 		return nil, err
 	}
 	leader, err := client.Election(asked.Name, nil).Leader(ctx)
-	if err != nil || leader == nil {
-		return facts{"leader": nil}, err
+	return leaderFacts(leader), err
+}
+
+func leaderFacts(leader *tenure.Leader) facts {
+	if leader == nil {
+		return facts{"leader": nil}
 	}
 	return facts{"leader": facts{
 		"session_id": leader.SessionID, "owner": leader.Owner, "token": leader.Token,
-	}}, nil
+	}}
 }

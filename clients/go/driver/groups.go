@@ -104,7 +104,7 @@ func (d *driver) awaitStanding(ctx context.Context, asked *request) (facts, erro
 		}
 		standing = *of.told
 		assignment, some := standing.Assignment()
-		return (asked.Leads == nil || *asked.Leads == standing.Leads()) &&
+		return standing.Lost != nil && of.membership != nil || (asked.Leads == nil || *asked.Leads == standing.Leads()) &&
 			(asked.Assignment == nil || some && *asked.Assignment == assignment) &&
 			(asked.Current == nil || *asked.Current == standing.IsCurrent()) &&
 			(asked.MemberCount == nil || *asked.MemberCount == len(standing.Group.Members))
@@ -224,7 +224,10 @@ func memberFacts(member tenure.GroupMember) facts {
 }
 
 func groupEventFacts(event tenure.GroupEvent) facts {
-	told := facts{"revision": event.Revision, "name": event.Group, "kind": event.Kind}
+	told := facts{"revision": event.Revision, "group": event.Group, "kind": event.Kind}
+	if event.Config != nil {
+		told["config"] = *event.Config
+	}
 	if event.Member != nil {
 		told["session_id"], told["number"] = event.Member.SessionID, event.Member.Number
 	}

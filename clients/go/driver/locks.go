@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"sync"
 
 	"github.com/tenure-lock/tenure/clients/go/tenure"
@@ -51,7 +50,7 @@ func (d *driver) acquire(ctx context.Context, asked *request) (facts, error) {
 	case err != nil:
 		return nil, err
 	case busy != nil:
-		return busyFacts(busy), nil
+		return facts{"acquired": false}.add("holder", holderFacts(busy)), nil
 	}
 	d.guards.put(asked.Guard, guard)
 	return facts{
@@ -59,14 +58,11 @@ func (d *driver) acquire(ctx context.Context, asked *request) (facts, error) {
 	}, nil
 }
 
-func busyFacts(busy *tenure.Busy) facts {
-	told := facts{"acquired": false}
-	if busy.Holder != nil {
-		told["holder"] = facts{
-			"session_id": busy.Holder.SessionID, "owner": busy.Holder.Owner, "token": busy.Holder.Token,
-		}
+func holderFacts(busy *tenure.Busy) any {
+	if busy.Holder == nil {
+		return nil
 	}
-	return told
+	return facts{"session_id": busy.Holder.SessionID, "owner": busy.Holder.Owner, "token": busy.Holder.Token}
 }
 
 func (d *driver) hold(_ context.Context, asked *request) (facts, error) {
@@ -168,7 +164,7 @@ func (d *driver) run(ctx context.Context, asked *request) (facts, error) {
 	done := make(chan struct{})
 	of := &run{begun: make(chan struct{}), done: done, finish: sync.OnceFunc(func() { close(done) })}
 	d.runs.put(asked.Run, of)
-	ran, cancelled := false, false
+	ran := false
 	body := func(ctx context.Context, hold *tenure.Hold) error {
 		ran, of.token = true, hold.Token()
 		close(of.begun)
@@ -176,8 +172,7 @@ func (d *driver) run(ctx context.Context, asked *request) (facts, error) {
 		case <-of.done:
 			return nil
 		case <-ctx.Done():
-			cancelled = true
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 	}
 	var busy *tenure.Busy
@@ -190,14 +185,9 @@ func (d *driver) run(ctx context.Context, asked *request) (facts, error) {
 		return nil, mistake("run waits for ever, or tries")
 	}
 	if busy != nil {
-		told := busyFacts(busy)
-		told["ran"] = false
-		return told, nil
+		return facts{"ran": false}.add("holder", holderFacts(busy)), nil
 	}
-	if cancelled && !errors.Is(err, tenure.ErrLost) {
-		err = context.Cause(ctx)
-	}
-	return facts{"ran": ran, "cancelled": cancelled, "token": of.token}, err
+	return facts{"ran": ran, "token": of.token}, err
 }
 
 func (d *driver) awaitBody(ctx context.Context, asked *request) (facts, error) {

@@ -7,7 +7,7 @@ import (
 )
 
 func (d *driver) watchHandlers() map[string]handler {
-	return map[string]handler{"watch": d.watch, "next": d.next, "unwatch": d.unwatch}
+	return map[string]handler{"watch": d.watch, "observe": d.observe, "next": d.next, "unwatch": d.unwatch}
 }
 
 type watch struct {
@@ -15,12 +15,33 @@ type watch struct {
 	stop  context.CancelFunc
 }
 
+// What the next item of a watch is told as.
 type watched struct {
-	event tenure.WatchEvent
-	err   error
+	told facts
+	err  error
 }
 
 func (d *driver) watch(_ context.Context, asked *request) (facts, error) {
+	return d.startWatch(asked, func(ctx context.Context, client *tenure.Client, tell func(facts, error)) {
+		for event, err := range client.Watch(ctx, &tenure.WatchOptions{
+			Names: asked.Names, Prefixes: asked.Prefixes, Groups: asked.Groups, AfterRevision: asked.AfterRevision,
+		}) {
+			tell(watchFacts(event), err)
+		}
+	})
+}
+
+func (d *driver) observe(_ context.Context, asked *request) (facts, error) {
+	return d.startWatch(asked, func(ctx context.Context, client *tenure.Client, tell func(facts, error)) {
+		for leader, err := range client.Election(asked.Name, nil).Observe(ctx) {
+			tell(leaderFacts(leader), err)
+		}
+	})
+}
+
+func (d *driver) startWatch(
+	asked *request, follow func(ctx context.Context, client *tenure.Client, tell func(facts, error)),
+) (facts, error) {
 	client, err := d.clients.get(asked.Client)
 	if err != nil {
 		return nil, err
@@ -30,15 +51,12 @@ func (d *driver) watch(_ context.Context, asked *request) (facts, error) {
 	d.watches.put(asked.Watch, of)
 	go func() {
 		defer close(of.items)
-		for event, err := range client.Watch(ctx, &tenure.WatchOptions{
-			Names: asked.Names, Prefixes: asked.Prefixes, Groups: asked.Groups, AfterRevision: asked.AfterRevision,
-		}) {
+		follow(ctx, client, func(told facts, err error) {
 			select {
-			case of.items <- watched{event: event, err: err}:
+			case of.items <- watched{told: told, err: err}:
 			case <-ctx.Done():
-				return
 			}
-		}
+		})
 	}()
 	return nil, nil
 }
@@ -53,10 +71,9 @@ func (d *driver) next(ctx context.Context, asked *request) (facts, error) {
 		switch {
 		case !some:
 			return nil, mistake("the watch has ended")
-		case item.err != nil:
-			return nil, item.err
+		default:
+			return item.told, item.err
 		}
-		return watchFacts(item.event), nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
