@@ -145,7 +145,8 @@ func (d *driver) awaitTransfer(ctx context.Context, asked *request) (facts, erro
 		return nil, context.Cause(ctx)
 	}
 	wanted := guard.TransferRequest()
-	return facts{"drain_ms": wanted.Drain.Milliseconds(), "operator": wanted.Operator, "note": wanted.Note}, nil
+	told := facts{"drain_ms": wanted.Drain.Milliseconds()}
+	return told.add("operator", text(wanted.Operator)).add("note", text(wanted.Note)), nil
 }
 
 // A closure form under way.
@@ -156,14 +157,20 @@ type run struct {
 	token  uint64
 }
 
+func newRun() *run {
+	done := make(chan struct{})
+	return &run{begun: make(chan struct{}), done: done, finish: sync.OnceFunc(func() { close(done) })}
+}
+
 func (d *driver) run(ctx context.Context, asked *request) (facts, error) {
 	lock, err := d.lockOf(asked)
 	if err != nil {
 		return nil, err
 	}
-	done := make(chan struct{})
-	of := &run{begun: make(chan struct{}), done: done, finish: sync.OnceFunc(func() { close(done) })}
-	d.runs.put(asked.Run, of)
+	of, err := d.runs.get(asked.Run)
+	if err != nil {
+		return nil, err
+	}
 	ran := false
 	body := func(ctx context.Context, hold *tenure.Hold) error {
 		ran, of.token = true, hold.Token()

@@ -85,7 +85,16 @@ func main() {
 		d.mu.Lock()
 		d.underWay[asked.ID] = cancel
 		d.mu.Unlock()
-		go d.carryOut(ctx, asked)
+		switch asked.Do {
+		case "lead", "take_part", "watch", "observe":
+			// Answered at once: what comes next may name what they make.
+			d.carryOut(ctx, asked)
+		case "run":
+			d.runs.put(asked.Run, newRun())
+			fallthrough
+		default:
+			go d.carryOut(ctx, asked)
+		}
 	}
 }
 
@@ -165,13 +174,14 @@ func lostFacts(err error) any {
 	if !errors.As(err, &lost) || lost == nil {
 		return nil
 	}
-	told := facts{"reason": lost.Reason}
-	for name, value := range map[string]string{
-		"end_reason": string(lost.EndReason), "operator": lost.Operator, "note": lost.Note,
-	} {
-		if value != "" {
-			told[name] = value
-		}
+	told := facts{"reason": lost.Reason}.add("end_reason", text(string(lost.EndReason)))
+	return told.add("operator", text(lost.Operator)).add("note", text(lost.Note))
+}
+
+// Nil instead of none.
+func text(text string) any {
+	if text == "" {
+		return nil
 	}
-	return told
+	return text
 }

@@ -20,15 +20,11 @@ const (
 	longestCallPause = 500 * time.Millisecond
 )
 
-// Whether a call may be tried again when its answer was lost.
+// Whether a call may be tried again when its answer was lost; if not, only when it surely had no effect.
 type retry bool
 
-const (
-	// Doing it twice is doing it once.
-	retrySafe retry = true
-	// Only if it surely had no effect.
-	retryUnsafe retry = false
-)
+// Doing it twice is doing it once.
+const retrySafe retry = true
 
 var errMoved = errors.New("the stream has gone to another server")
 

@@ -216,13 +216,12 @@ func (e *Election) Observe(ctx context.Context) iter.Seq2[*Leader, error] {
 		var last *Leader
 		isFirst := true
 		for event, err := range e.client.Watch(ctx, &WatchOptions{Names: []string{e.name}}) {
-			leader := last
+			var leader *Leader
 			switch {
 			case err != nil:
 				yield(nil, err)
 				return
 			case event.Kind == WatchSnapshot:
-				leader = nil
 				for place := range event.Locks {
 					if event.Locks[place].Name == e.name {
 						leader = leaderOf(event.Locks[place].Holder())
