@@ -91,7 +91,13 @@ func main() {
 			d.carryOut(ctx, asked)
 		case "run":
 			d.runs.put(asked.Run, newRun())
-			fallthrough
+			go d.carryOut(ctx, asked)
+		case "release", "drop", "transfer_to":
+			go d.carryOut(ctx, asked)
+			// From the asking on the hold is over, for what comes next too.
+			if guard, err := d.guards.get(asked.Guard); err == nil {
+				<-guard.Lost()
+			}
 		default:
 			go d.carryOut(ctx, asked)
 		}
