@@ -49,16 +49,16 @@ export class Hold {
   }
 
   /** Waits until the hold is lost or released. */
-  async lost({ signal }: Cancellable = {}): Promise<LostReason> {
-    return (await this.presence.ended.until((lost) => lost !== undefined, signal)) as LostReason;
+  lost({ signal }: Cancellable = {}): Promise<LostReason> {
+    return this.presence.ended.until((lost): lost is LostReason => lost !== undefined, signal);
   }
 
   /**
    * Waits until the server asks to hand the locks over: an operator's transfer, or a better candidate that preempts. The work
    * should then be stopped and the locks released, which confirms it; if they are not in time, the hold goes on.
    */
-  async transferRequested({ signal }: Cancellable = {}): Promise<TransferRequest> {
-    return (await this.presence.transfer.until((asked) => asked !== undefined, signal)) as TransferRequest;
+  transferRequested({ signal }: Cancellable = {}): Promise<TransferRequest> {
+    return this.presence.transfer.until((asked): asked is TransferRequest => asked !== undefined, signal);
   }
 
   /** The last such request, if there was one. */

@@ -132,8 +132,9 @@ export class Session implements AsyncDisposable {
 
   /** Waits until the session is lost. */
   async lost({ signal }: Cancellable = {}): Promise<LostReason> {
-    const state = await this.live.presence.state.until((state) => state.state === 'lost', signal);
-    return (state as Extract<SessionState, { state: 'lost' }>).lost;
+    const isLost = (state: SessionState) => state.state === 'lost';
+    const { lost } = await this.live.presence.state.until(isLost, signal);
+    return lost;
   }
 
   /** Asks for a lock in this session. */

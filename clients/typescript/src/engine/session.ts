@@ -116,11 +116,11 @@ export class LiveSession {
     this.backoff.reset();
     this.renewLater(sent);
     // A grace that is new may end it earlier.
-    this.phaseDue(now);
-    if (!this.isOver) {
-      this.claims.compare(session?.claims ?? [], revision, now);
-      this.claims.send(now);
+    if (this.isGoneBy(now)) {
+      return;
     }
+    this.claims.compare(session?.claims ?? [], revision, now);
+    this.claims.send(now);
   }
 
   private attachRefused(refusal: RefusedError, now: Moment): void {
@@ -215,24 +215,24 @@ export class LiveSession {
       clear(this.look);
       this.look = this.engine.timers.set(change, (now) => {
         this.look = undefined;
-        this.phaseDue(now);
+        this.isGoneBy(now);
       });
     }
   }
 
-  /** Looks where the session stands. */
-  private phaseDue(now: Moment): void {
-    if (this.isOver) {
-      return;
-    }
+  /** Looks where the session stands. Answers whether it is over. */
+  private isGoneBy(now: Moment): boolean {
     const lost = this.presence.lostReason(now);
     if (lost === undefined) {
       this.lookAtChange(now);
-      return;
+      return false;
     }
-    this.lose(lost, now);
-    // The server may not have given anything away yet: so that others need not wait for that.
-    this.engine.closeLater(this.id, now + this.presence.ttl, undefined, now);
+    if (!this.isOver) {
+      this.lose(lost, now);
+      // The server may not have given anything away yet: so that others need not wait for that.
+      this.engine.closeLater(this.id, now + this.presence.ttl, undefined, now);
+    }
+    return true;
   }
 
   /** Whether a refusal says that the session is over; then it is. */

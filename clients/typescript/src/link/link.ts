@@ -74,7 +74,7 @@ export class Link {
   }
 
   closeSession(session: LiveSession): Promise<void> {
-    return this.ask(undefined, (reply) => session.close(now(), { reply, giveUp: this.giveUp() }));
+    return this.tell((reply) => session.close(now(), { reply, giveUp: this.giveUp() }));
   }
 
   /** Closes it in the background. */
@@ -93,19 +93,18 @@ export class Link {
     signal?: AbortSignal,
   ): Promise<{ claim: ClaimEntry; outcome: Outcome }> {
     return this.ask(signal, (reply) => {
-      let claim: ClaimEntry | undefined;
       const answer: Reply<Outcome> = {
-        // The claim is known by then: an answer to a command comes later, and one without a command has no hold.
-        resolve: (outcome) => queueMicrotask(() => claim && reply.resolve({ claim, outcome })),
+        // The claim is known only when `acquire` has returned.
+        resolve: (outcome) => queueMicrotask(() => reply.resolve({ claim, outcome })),
         reject: (error) => reply.reject(error),
       };
-      claim = session.acquire(spec, waitMs, this.callTimeoutMs, answer, now());
+      const claim = session.acquire(spec, waitMs, this.callTimeoutMs, answer, now());
       return () => claim.drop(now());
     });
   }
 
   release(claim: ClaimEntry): Promise<void> {
-    return this.ask(undefined, (reply) => claim.release(reply, this.giveUp(), now()));
+    return this.tell((reply) => claim.release(reply, this.giveUp(), now()));
   }
 
   /** Gives it back in the background. */
@@ -137,7 +136,7 @@ export class Link {
     if (this.isClosed) {
       return;
     }
-    await this.ask<void>(undefined, (reply) => this.engine.shutDown(this.giveUp(), reply, now()));
+    await this.tell((reply) => this.engine.shutDown(this.giveUp(), reply, now()));
   }
 
   private giveUp(): Moment {
@@ -145,7 +144,7 @@ export class Link {
   }
 
   /** Asks the engine. What `start` answers is done if the signal fires before there is an answer. */
-  private ask<T>(signal: AbortSignal | undefined, start: (reply: Reply<T>) => (() => void) | void): Promise<T> {
+  private ask<T>(signal: AbortSignal | undefined, start: (reply: Reply<T>) => () => void): Promise<T> {
     if (this.isClosed) {
       return Promise.reject(new ClosedError());
     }
@@ -153,9 +152,17 @@ export class Link {
       const stop = start({ resolve, reject });
       this.turnSoon();
       return () => {
-        stop?.();
+        stop();
         this.turnSoon();
       };
+    });
+  }
+
+  /** Asks the engine for what is not given up. */
+  private tell(start: (reply: Reply<void>) => void): Promise<void> {
+    return this.ask<void>(undefined, (reply) => {
+      start(reply);
+      return () => undefined;
     });
   }
 

@@ -1,5 +1,5 @@
 // From a gRPC status to an error of this library.
-import { BinaryReader } from '@bufbuild/protobuf/wire';
+import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import type { ServiceError } from '@grpc/grpc-js';
 import { status } from '@grpc/grpc-js';
 import type { TenureError } from '../errors.js';
@@ -58,7 +58,7 @@ function fieldsOf(message: Uint8Array): Field[] {
   const fields: Field[] = [];
   while (reader.pos < reader.len) {
     const [number, type] = reader.tag();
-    if (type === 2) {
+    if (type === WireType.LengthDelimited) {
       fields.push({ number, bytes: reader.bytes() });
     } else {
       reader.skip(type);
