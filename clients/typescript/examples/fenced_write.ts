@@ -19,10 +19,11 @@ const insertReport = database.prepare('INSERT INTO reports (pages) VALUES (1)');
 const highestToken = database.prepare('SELECT token FROM tenure_fences WHERE name = ?').pluck().safeIntegers();
 
 /** One write: all that belongs to it in one transaction, and the check first. */
-const write = database.transaction((token: bigint) => {
+const writing = database.transaction((token: bigint) => {
   passFence.run('nightly-report', token);
   insertReport.run();
-}).immediate;
+});
+const write = (token: bigint) => writing.immediate(token);
 
 await using client = Client.fromEnv();
 const lock = client.lock('nightly-report', { owner: 'fenced_write' });

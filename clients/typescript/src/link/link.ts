@@ -160,7 +160,7 @@ export class Link {
 
   /** Asks the engine for what is not given up. */
   private tell(start: (reply: Reply<void>) => void): Promise<void> {
-    return this.ask<void>(undefined, (reply) => {
+    return this.ask(undefined, (reply: Reply<void>) => {
       start(reply);
       return () => undefined;
     });

@@ -1,0 +1,109 @@
+// A real server on a free port, with a database file of its own.
+import type { ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { Client } from '../../src/index.js';
+import type { ClientOptions } from '../../src/index.js';
+import { eventually } from './wait.js';
+
+function program(): string {
+  const { TENURED } = process.env;
+  if (TENURED === undefined) {
+    throw new Error('set TENURED to the path of a `tenured`');
+  }
+  return TENURED;
+}
+
+async function freePort(): Promise<number> {
+  const listener = createServer().listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  const address = listener.address();
+  listener.close();
+  await once(listener, 'close');
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+async function isServing(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1');
+  const isOpen = await new Promise<boolean>((resolve) => {
+    socket.once('connect', () => resolve(true));
+    socket.once('error', () => resolve(false));
+  });
+  socket.destroy();
+  return isOpen;
+}
+
+export class Server {
+  private child: ChildProcess | undefined;
+  private readonly folder = mkdtempSync(join(tmpdir(), 'tenure-'));
+
+  private constructor(
+    private readonly port: number,
+    private readonly adminPort: number,
+  ) {}
+
+  /** Serves until the test is over. */
+  static async start(): Promise<Server> {
+    const server = new Server(await freePort(), await freePort());
+    onTestFinished(async () => {
+      await server.kill();
+      rmSync(server.folder, { recursive: true });
+    });
+    await server.run();
+    return server;
+  }
+
+  get endpoint(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  /** A client, until the test is over. */
+  client(options: ClientOptions = {}): Client {
+    const client = Client.connect({ endpoints: this.endpoint, ...options });
+    onTestFinished(() => client.close().catch(() => undefined));
+    return client;
+  }
+
+  /** Serves again, on the same port and the same file. */
+  async run(): Promise<void> {
+    this.child = spawn(
+      program(),
+      [
+        ['--data-dir', this.folder],
+        ['--store-url', `sqlite:${join(this.folder, 'tenure.db')}`],
+        ['--listen', `127.0.0.1:${this.port}`],
+        ['--admin-listen', `127.0.0.1:${this.adminPort}`],
+        ['--log-level', 'warn'],
+      ].flat(),
+      { stdio: ['ignore', 'ignore', 'inherit'] },
+    );
+    await eventually(() => isServing(this.port));
+  }
+
+  kill(): Promise<void> {
+    return this.end('SIGKILL');
+  }
+
+  /** Drains and stops. */
+  stop(): Promise<void> {
+    return this.end('SIGTERM');
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.child?.kill(signal);
+  }
+
+  private async end(signal: NodeJS.Signals): Promise<void> {
+    const { child } = this;
+    this.child = undefined;
+    if (child?.exitCode === null) {
+      child.kill(signal);
+      await once(child, 'exit');
+    }
+  }
+}
