@@ -22,8 +22,9 @@ export function abortable<T>(
       },
     );
     function aborted() {
-      stop();
+      // Before whatever stopping may tell.
       reject(signal?.reason as Error);
+      stop();
     }
     signal?.addEventListener('abort', aborted, { once: true });
   });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Hold } from '../../src/index.js';
 import { InvalidError } from '../../src/index.js';
 import { Server } from '../support/server.js';
-import { eventually, within } from '../support/wait.js';
+import { all, eventually, within } from '../support/wait.js';
 
 /** A body that goes on until it is told to stop. */
 function untilStopped(_hold: Hold, signal: AbortSignal): Promise<void> {
@@ -97,7 +97,7 @@ describe('an election', () => {
     );
     // To wait for the next body's time is no stall.
     await eventually(() => bodies === 3);
-    expect((await Array.fromAsync(client.history('leader'))).length).toBe(1);
+    expect((await all(client.history('leader'))).length).toBe(1);
     stop.abort();
     await expect(leading).rejects.toThrow();
     await expect(election.leadEvery(0, () => undefined)).rejects.toThrow(InvalidError);

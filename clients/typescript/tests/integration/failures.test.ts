@@ -9,8 +9,9 @@ describe('a holder', () => {
     const server = await Server.start();
     const dying = new Driver(server);
     await dying.ask({ do: 'acquire', client: 'c', guard: 'g', names: ['job'], ttl_ms: 1500 });
-    const waiting = server.client().lock('job').acquire();
-    await eventually(async () => (await server.client().getLock('job')).waiterCount === 1n);
+    const client = server.client();
+    const waiting = client.lock('job').acquire();
+    await eventually(async () => (await client.getLock('job')).waiterCount === 1n);
     dying.program.signal('SIGKILL');
     await within(2500, waiting);
   });
@@ -24,7 +25,8 @@ describe('a holder', () => {
     expect(next.isValid).toBe(true);
     frozen.program.signal('SIGCONT');
     const { ok } = await frozen.ask({ do: 'hold', guard: 'g' });
-    expect(ok).toMatchObject({ valid: false, lost: { reason: 'expired' } });
+    // By its own clock, or by the server's notice, whichever it sees first.
+    expect(ok).toMatchObject({ valid: false, lost: { reason: expect.stringMatching(/^(expired|ended)$/) as string } });
   });
 
   it('with a grace is replaced after that', async () => {
@@ -36,13 +38,14 @@ describe('a holder', () => {
       guard: 'g',
       names: ['job'],
       ttl_ms: 60_000,
-      disconnect_grace_ms: 300,
+      disconnect_grace_ms: 1000,
     };
     await dying.ask(acquire);
-    const waiting = server.client().lock('job').acquire();
-    await eventually(async () => (await server.client().getLock('job')).waiterCount === 1n);
+    const client = server.client();
+    const waiting = client.lock('job').acquire();
+    await eventually(async () => (await client.getLock('job')).waiterCount === 1n);
     dying.program.signal('SIGKILL');
-    await within(2000, waiting);
+    await within(3000, waiting);
   });
 });
 

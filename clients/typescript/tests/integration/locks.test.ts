@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ClosedError, InvalidError, LostError, RefusedError } from '../../src/index.js';
 import { Server } from '../support/server.js';
-import { eventually, within } from '../support/wait.js';
+import { all, eventually, within } from '../support/wait.js';
 
 describe('a lock', () => {
   it('is held by one, and then by who waits', async () => {
@@ -24,7 +24,7 @@ describe('a lock', () => {
     expect(second.token).toBeGreaterThan(first.token);
     await expect(first.release()).rejects.toThrow(LostError);
     await second.release();
-    await eventually(async () => (await Array.fromAsync(one.listSessions())).length === 0);
+    await eventually(async () => (await all(one.listSessions())).length === 0);
   });
 
   it('that nobody waits for any more is left alone', async () => {
@@ -103,7 +103,7 @@ describe('a lock', () => {
       lost: { reason: 'ended', endReason: 'evicted', operator: 'ann', note: 'stuck' },
     });
     await eventually(() => stopped);
-    const history = await Array.fromAsync(client.history('job'));
+    const history = await all(client.history('job'));
     expect(history).toMatchObject([{ kind: 'hold', endReason: 'evicted', operator: 'ann' }]);
   });
 

@@ -14,8 +14,13 @@ describe('the example', () => {
 
   it('try_lock', async () => {
     const server = await Server.start();
-    const first = await new Program('examples/try_lock', server, 'one').ends();
-    expect(first).toEqual([expect.stringMatching(/^running token=\d+$/), 'done']);
+    const lines = await new Program('examples/try_lock', server, 'one').ends();
+    expect(lines).toEqual([expect.stringMatching(/^running token=\d+$/), 'done']);
+  });
+
+  it('try_lock on another host', async () => {
+    const server = await Server.start();
+    await server.client().lock('hourly-job', { owner: 'one' }).acquire();
     expect(await new Program('examples/try_lock', server, 'two').ends()).toEqual(['busy holder=one']);
   });
 

@@ -68,6 +68,6 @@ export class Driver {
   }
 
   ask(request: Record<string, unknown>): Promise<Record<string, unknown>> {
-    return within(10_000, this.answer(this.send(request)));
+    return within(20_000, this.answer(this.send(request)));
   }
 }

@@ -78,6 +78,7 @@ export class Server {
         ['--store-url', `sqlite:${join(this.folder, 'tenure.db')}`],
         ['--listen', `127.0.0.1:${this.port}`],
         ['--admin-listen', `127.0.0.1:${this.adminPort}`],
+        ['--drain-timeout', '1s'],
         ['--log-level', 'warn'],
       ].flat(),
       { stdio: ['ignore', 'ignore', 'inherit'] },

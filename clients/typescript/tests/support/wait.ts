@@ -1,7 +1,7 @@
 // Waiting for conditions, with a deadline.
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const DEADLINE_MS = 10_000;
+const DEADLINE_MS = 20_000;
 const PAUSE_MS = 10;
 
 /** Waits until it is so. */
@@ -13,6 +13,15 @@ export async function eventually(isSo: () => boolean | Promise<boolean>, within 
     }
     await sleep(PAUSE_MS);
   }
+}
+
+/** All items. */
+export async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const list: T[] = [];
+  for await (const item of items) {
+    list.push(item);
+  }
+  return list;
 }
 
 /** What it comes to within the deadline. */
