@@ -1,5 +1,5 @@
 // Clients and sessions.
-import type { ClientOptions, SessionOptions, SessionState } from 'tenure-client';
+import type { SessionOptions, SessionState } from 'tenure-client';
 import { Client, Session } from 'tenure-client';
 import type { Handler, Request } from './request.js';
 import { Things } from './request.js';
@@ -41,7 +41,7 @@ const STATES = ['healthy', 'at_risk', 'lost'];
 
 export const sessions: Record<string, Handler> = {
   connect: (request) => {
-    clientsByName.set(request, Client.connect(request.options(CLIENT_OPTIONS) as ClientOptions));
+    clientsByName.set(request, Client.connect(request.options(CLIENT_OPTIONS)));
     return {};
   },
   close: async (request) => {

@@ -10,6 +10,7 @@ import type { TenureError } from '../../src/errors.js';
 import {
   Claim,
   ClaimState,
+  EndReason,
   KeepAliveResponse,
   OpenSessionResponse,
   Refusal,
@@ -182,6 +183,13 @@ export function attached(id: string, claims: Claim[], revision: bigint, grace?: 
 }
 
 export function evicted(sessionId: string, token: bigint): AnswerKind {
-  const value = HoldEnded.fromPartial({ sessionId, names: ['job'], token, reason: 5, operator: 'ann', note: 'stuck' });
+  const value = HoldEnded.fromPartial({
+    sessionId,
+    names: ['job'],
+    token,
+    reason: EndReason.EVICTED,
+    operator: 'ann',
+    note: 'stuck',
+  });
   return { $case: 'holdEnded', value };
 }

@@ -20,12 +20,11 @@ describe('the clock', () => {
       () => fine,
       () => Math.floor((fine + 3) / 10) * 10,
     );
-    let before = clock.now();
     // Whatever the rounding, once a whole step of the coarse clock has been seen.
     for (fine = 0; fine < 10; fine += 0.5) {
       clock.now();
     }
-    before = clock.now();
+    let before = clock.now();
     for (let step = 0; step < 100; step += 1) {
       fine += 0.7;
       const now = clock.now();
