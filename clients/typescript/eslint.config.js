@@ -2,7 +2,7 @@ import js from '@eslint/js';
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['build', 'dist', 'node_modules', 'src/generated', 'tests/consumer'] },
+  { ignores: ['dist', 'node_modules', 'src/generated', 'tests/consumer'] },
   js.configs.recommended,
   tseslint.configs.strictTypeChecked,
   {

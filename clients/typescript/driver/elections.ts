@@ -4,6 +4,7 @@ import { cancelled } from './locks.js';
 import type { Handler } from './request.js';
 import { Things } from './request.js';
 import { clientsByName, ownSession } from './sessions.js';
+import { leaderToWire } from './watches.js';
 import { Cancelled } from './wire.js';
 
 const electionsByName = new Things<Leading>('election');
@@ -76,8 +77,6 @@ export const elections: Record<string, Handler> = {
   leader: async (request) => {
     const { signal } = request;
     const leader = await clientsByName.get(request).election(request.text('name')).leader({ signal });
-    return {
-      leader: leader === undefined ? null : { session_id: leader.sessionId, owner: leader.owner, token: leader.token },
-    };
+    return { leader: leaderToWire(leader) };
   },
 };

@@ -106,7 +106,7 @@ export const groups: Record<string, Handler> = {
   standing: (request) => standingToWire(membersByName.get(request).standing()),
   await_standing: async (request) => {
     for await (const standing of membersByName.get(request).standings(request.signal)) {
-      if (standing !== undefined && isAsWanted(request, standing)) {
+      if (standing !== undefined && (standing.lost !== undefined || isAsWanted(request, standing))) {
         return standingToWire(standing);
       }
     }

@@ -73,13 +73,13 @@ async function run(request: Request): Promise<object> {
   const { signal } = request;
   const waitMs = request.get<number>('wait_ms');
   if (waitMs === undefined) {
-    return { ran: true, cancelled: false, token: await asked.run(run.body, { signal }) };
+    return { ran: true, token: await asked.run(run.body, { signal }) };
   }
   if (waitMs !== 0) {
     throw new DriverError('a run waits for ever or tries once');
   }
   const tried = await asked.tryRun(run.body, { signal });
-  return { ran: tried.ran, cancelled: false, token: tried.value };
+  return tried.ran ? { ran: true, token: tried.value } : { ran: false, holder: holderToWire(tried.holder) };
 }
 
 export const locks: Record<string, Handler> = {

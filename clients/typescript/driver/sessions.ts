@@ -37,8 +37,6 @@ function stateToWire(state: SessionState): object {
   return { state: state.state, valid: !isLost, lost: isLost ? lostToWire(state.lost) : undefined };
 }
 
-const STATES = ['healthy', 'at_risk', 'lost'];
-
 export const sessions: Record<string, Handler> = {
   connect: (request) => {
     clientsByName.set(request, Client.connect(request.options(CLIENT_OPTIONS)));
@@ -58,9 +56,9 @@ export const sessions: Record<string, Handler> = {
   session_state: (request) => stateToWire(sessionsByName.get(request).state),
   await_state: async (request) => {
     const { signal } = request;
-    const wanted = STATES.indexOf(request.text('state'));
+    const wanted = request.text('state');
     for await (const state of sessionsByName.get(request).states({ signal })) {
-      if (STATES.indexOf(state.state) >= wanted) {
+      if (state.state === wanted || state.state === 'lost') {
         return stateToWire(state);
       }
     }

@@ -1,11 +1,13 @@
 // Watches.
-import type { GroupEvent, Lock, LockEvent, Watch, WatchItem } from 'tenure-client';
+import type { GroupEvent, Leader, Lock, LockEvent, WatchItem } from 'tenure-client';
+import { ClosedError } from 'tenure-client';
 import type { Handler } from './request.js';
 import { Things } from './request.js';
 import { clientsByName } from './sessions.js';
-import { claimToWire, DriverError, groupToWire } from './wire.js';
+import { claimToWire, groupToWire } from './wire.js';
 
-const watchesByName = new Things<Watch>('watch');
+/** A watch, or who observes an election. */
+const watchesByName = new Things<AsyncIterator<object, undefined>>('watch');
 
 function eventToWire({ revision, name, kind, claim, endReason, vacant }: LockEvent): object {
   const { sessionId, token } = claim ?? {};
@@ -13,9 +15,9 @@ function eventToWire({ revision, name, kind, claim, endReason, vacant }: LockEve
 }
 
 function groupEventToWire(event: GroupEvent): object {
-  const { revision, group, kind, member, endReason, leader, token, config } = event;
+  const { revision, group, kind, member, endReason, config } = event;
   const { number, sessionId } = member ?? {};
-  return { revision, name: group, kind, number, session_id: sessionId, end_reason: endReason, leader, token, config };
+  return { revision, group, kind, number, session_id: sessionId, end_reason: endReason, config };
 }
 
 export function lockToWire({ name, holders, waiters }: Lock): object {
@@ -44,6 +46,23 @@ function itemToWire(item: WatchItem): object {
   }
 }
 
+export function leaderToWire(leader: Leader | undefined): object | undefined {
+  return leader && { session_id: leader.sessionId, owner: leader.owner, token: leader.token };
+}
+
+function mapped<T>(items: AsyncIterator<T, unknown>, toWire: (item: T) => object): AsyncIterator<object, undefined> {
+  return {
+    async next() {
+      const { done, value } = await items.next();
+      return done === true ? { done, value: undefined } : { done: false, value: toWire(value) };
+    },
+    async return() {
+      await items.return?.();
+      return { done: true, value: undefined };
+    },
+  };
+}
+
 export const watches: Record<string, Handler> = {
   watch: (request) => {
     const afterRevision = request.revision('after_revision');
@@ -51,18 +70,26 @@ export const watches: Record<string, Handler> = {
       ...request.options({ names: 'names', prefixes: 'prefixes', groups: 'groups' }),
       ...(afterRevision !== undefined && { afterRevision }),
     };
-    watchesByName.set(request, clientsByName.get(request).watch(options));
+    watchesByName.set(request, mapped(clientsByName.get(request).watch(options), itemToWire));
+    return {};
+  },
+  observe: (request) => {
+    const leaders = clientsByName.get(request).election(request.text('name')).observe();
+    watchesByName.set(
+      request,
+      mapped(leaders, (leader) => ({ leader: leaderToWire(leader) })),
+    );
     return {};
   },
   next: async (request) => {
     const { done, value } = await watchesByName.get(request).next();
     if (done === true) {
-      throw new DriverError('the watch has ended');
+      throw new ClosedError();
     }
-    return itemToWire(value);
+    return value;
   },
   unwatch: async (request) => {
-    await watchesByName.get(request).return();
+    await watchesByName.get(request).return?.();
     return {};
   },
 };

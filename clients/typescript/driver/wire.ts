@@ -51,9 +51,9 @@ export function errorToWire(error: unknown): object {
   return { kind: error instanceof TenureError ? error.code.toLowerCase() : 'driver', message };
 }
 
-/** Field names as the protocol has them. */
+/** Options as they are called in all languages, whose names do not tell the unit. */
 function snakeCase(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return name.replace(/Ms$/, '').replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 export function claimToWire(claim: Claim | undefined): object | undefined {

@@ -1,6 +1,6 @@
 // Waits for a lock, works under it, and gives it back.
 //
-// `node build/examples/basic.js`, with a server of `TENURE_ENDPOINTS` (default: this machine's port 7420).
+// `node dist/examples/basic.js`, with a server of `TENURE_ENDPOINTS` (default: this machine's port 7420).
 import { Client } from 'tenure-client';
 
 await using client = Client.fromEnv();

@@ -1,6 +1,6 @@
 // Writes under a lock to a database that turns away whoever has lost the lock, be he paused in the middle of it.
 //
-// `node build/examples/fenced_write.js work.db`, with a server of `TENURE_ENDPOINTS` (default: this machine's port 7420). The
+// `node dist/examples/fenced_write.js work.db`, with a server of `TENURE_ENDPOINTS` (default: this machine's port 7420). The
 // fence itself is clients/fence/sqlite.sql, as `tenure fence-sql sqlite` prints it.
 import { readFileSync } from 'node:fs';
 import Database from 'better-sqlite3';

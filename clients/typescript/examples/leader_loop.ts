@@ -1,6 +1,6 @@
 // Copies of a program, of which only the leader works: once a second, while it leads.
 //
-// `node build/examples/leader_loop.js NAME`, several times, with a server of `TENURE_ENDPOINTS` (default: this machine's port
+// `node dist/examples/leader_loop.js NAME`, several times, with a server of `TENURE_ENDPOINTS` (default: this machine's port
 // 7420). Kill the one that works, and another does.
 import { Client } from 'tenure-client';
 

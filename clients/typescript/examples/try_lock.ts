@@ -1,6 +1,6 @@
 // A job that starts on several hosts at once: one runs, the others are told who does.
 //
-// `node build/examples/try_lock.js HOST`, with a server of `TENURE_ENDPOINTS` (default: this machine's port 7420).
+// `node dist/examples/try_lock.js HOST`, with a server of `TENURE_ENDPOINTS` (default: this machine's port 7420).
 import { Client } from 'tenure-client';
 
 const [, , host = 'host'] = process.argv;

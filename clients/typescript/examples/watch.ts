@@ -1,6 +1,6 @@
 // Prints who holds what, as it changes.
 //
-// `node build/examples/watch.js PREFIX`, with a server of `TENURE_ENDPOINTS` (default: this machine's port 7420).
+// `node dist/examples/watch.js PREFIX`, with a server of `TENURE_ENDPOINTS` (default: this machine's port 7420).
 import { Client, holderOf } from 'tenure-client';
 
 const [, , prefix = ''] = process.argv;

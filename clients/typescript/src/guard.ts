@@ -141,8 +141,12 @@ export class Guard extends Hold implements AsyncDisposable {
     }
   }
 
-  /** Replaces the labels of the claim. */
+  /** Replaces the labels of the claim. Rejects with `LostError`, `RefusedError`, `UnavailableError`. */
   async update(metadata: Metadata, options?: Cancellable): Promise<void> {
+    const lost = this.lostReason;
+    if (lost !== undefined) {
+      throw new LostError(lost);
+    }
     await this.session.client.updateClaim(this.names[0] ?? '', this.session.id, this.token, metadata, options);
   }
 

@@ -13,7 +13,7 @@ export class Program {
 
   /** Runs until the test is over. */
   constructor(name: string, server: Server, ...args: string[]) {
-    const file = fileURLToPath(new URL(`../../build/${name}.js`, import.meta.url));
+    const file = fileURLToPath(new URL(`../../dist/${name}.js`, import.meta.url));
     const env = { ...process.env, TENURE_ENDPOINTS: server.endpoint, TENURE_NAMESPACE: '' };
     this.child = spawn(process.execPath, [file, ...args], { env, stdio: ['pipe', 'pipe', 'inherit'] });
     if (this.child.stdout !== null) {
