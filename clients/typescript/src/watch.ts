@@ -19,7 +19,7 @@ export class Watch implements AsyncIterableIterator<WatchItem> {
     private readonly signal: AbortSignal | undefined,
   ) {
     this.watched = link.watch(options);
-    signal?.addEventListener('abort', () => this.stop(), { once: true });
+    signal?.addEventListener('abort', this.stop, { once: true });
     if (signal?.aborted === true) {
       this.stop();
     }
@@ -42,10 +42,11 @@ export class Watch implements AsyncIterableIterator<WatchItem> {
     return this;
   }
 
-  private stop(): void {
+  private readonly stop = (): void => {
+    this.signal?.removeEventListener('abort', this.stop);
     this.watched.end();
     this.link.turnSoon();
-  }
+  };
 
   private async read(): Promise<IteratorResult<WatchItem, undefined>> {
     for (;;) {
