@@ -1,0 +1,15 @@
+package io.tenure.client;
+
+import java.util.List;
+
+/**
+ * A claim that waits.
+ *
+ * @param claim the claim; its {@code deadlock} says whether it waits in vain
+ * @param blockedBy those that it waits for: of each of its locks, the waiter just before it, or the holders in its way
+ */
+public record BlockedClaim(Claim claim, List<Claim> blockedBy) {
+    public BlockedClaim {
+        blockedBy = List.copyOf(blockedBy);
+    }
+}

@@ -1,0 +1,84 @@
+package io.tenure.client;
+
+import io.tenure.client.internal.link.Link;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/** An answer to come. Cancelling it gives up what was asked for. */
+final class Pending<T> extends CompletableFuture<T> {
+    private volatile @Nullable Runnable onCancel;
+
+    /** What giving up takes, from now on. */
+    void onCancel(Runnable action) {
+        onCancel = action;
+        if (isCancelled()) {
+            action.run();
+        }
+    }
+
+    @Override
+    public boolean cancel(boolean mayInterrupt) {
+        boolean isFirst = super.cancel(mayInterrupt);
+        Runnable action = onCancel;
+        if (isFirst && action != null) {
+            action.run();
+        }
+        return isFirst;
+    }
+
+    /** The same for the program's own code, which is not called on the connection's thread. */
+    CompletableFuture<T> published(Link link, Consumer<T> discard) {
+        Pending<T> outer = new Pending<>();
+        outer.onCancel(() -> cancel(false));
+        whenComplete((value, error) -> execute(link.callbacks(), () -> {
+            if (error != null) {
+                outer.completeExceptionally(cause(error));
+            } else if (!outer.complete(value)) {
+                discard.accept(value);
+            }
+        }));
+        return outer;
+    }
+
+    /** Does it in the background; here, if the background has ended. */
+    static void execute(Executor executor, Runnable work) {
+        try {
+            executor.execute(work);
+        } catch (RejectedExecutionException ended) {
+            work.run();
+        }
+    }
+
+    /** Waits for an answer. Interrupted, it gives up what was asked for. */
+    static <T> T await(CompletableFuture<T> answer) throws InterruptedException {
+        try {
+            return answer.get();
+        } catch (InterruptedException interrupted) {
+            answer.cancel(false);
+            throw interrupted;
+        } catch (ExecutionException error) {
+            throw thrown(error);
+        }
+    }
+
+    private static RuntimeException thrown(ExecutionException error) {
+        if (error.getCause() instanceof TenureException known) {
+            // Of the thread that the answer came on: where it was asked is of more use.
+            known.setStackTrace(new Throwable().getStackTrace());
+            return known;
+        }
+        return error.getCause() instanceof CancellationException cancelled
+                ? cancelled
+                : new CompletionException(error.getCause());
+    }
+
+    static Throwable cause(Throwable error) {
+        return error instanceof CompletionException && error.getCause() != null ? error.getCause() : error;
+    }
+}

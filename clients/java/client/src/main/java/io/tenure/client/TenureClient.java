@@ -1,0 +1,423 @@
+package io.tenure.client;
+
+import io.grpc.MethodDescriptor;
+import io.tenure.client.internal.Convert;
+import io.tenure.client.internal.SuspendClock;
+import io.tenure.client.internal.Validity;
+import io.tenure.client.internal.engine.OpenSpec;
+import io.tenure.client.internal.engine.Opened;
+import io.tenure.client.internal.link.Endpoint;
+import io.tenure.client.internal.link.Link;
+import io.tenure.client.internal.link.PlainCall;
+import io.tenure.client.v1.CloseSessionRequest;
+import io.tenure.client.v1.ConfigureGroupRequest;
+import io.tenure.client.v1.ConfigureLockRequest;
+import io.tenure.client.v1.EvictRequest;
+import io.tenure.client.v1.GetGroupRequest;
+import io.tenure.client.v1.GetLockRequest;
+import io.tenure.client.v1.GetSessionRequest;
+import io.tenure.client.v1.GroupServiceGrpc;
+import io.tenure.client.v1.ListBlockedRequest;
+import io.tenure.client.v1.ListGroupsRequest;
+import io.tenure.client.v1.ListHistoryRequest;
+import io.tenure.client.v1.ListLocksRequest;
+import io.tenure.client.v1.ListSessionsRequest;
+import io.tenure.client.v1.LockServiceGrpc;
+import io.tenure.client.v1.ReleaseRequest;
+import io.tenure.client.v1.SessionServiceGrpc;
+import io.tenure.client.v1.TransferRequest;
+import io.tenure.client.v1.UpdateClaimRequest;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A client of the service, for one namespace: where everything begins. It connects in the background, to one server at a time, and
+ * goes to the next when that fails; sessions, what they hold, and their places in queues go along.
+ *
+ * <p>All calls may throw {@link TenureException}: {@link TenureException.Unavailable} if no server answered in time,
+ * {@link TenureException.Refused} if one refused.
+ */
+public final class TenureClient implements AutoCloseable {
+    private static final Logger LOG = System.getLogger(TenureClient.class.getName());
+
+    private final Link link;
+    private final String namespace;
+
+    private TenureClient(ClientOptions options) {
+        List<Endpoint> servers =
+                options.endpoints().stream().map(Endpoint::parse).toList();
+        this.namespace = options.namespace();
+        this.link = new Link(servers, namespace, options.connectTimeout(), options.callTimeout(), SuspendClock.SYSTEM);
+    }
+
+    /**
+     * A client with these options. Returns at once; calls wait for a connection, each until its deadline.
+     *
+     * @throws TenureException.Invalid if an endpoint is no URL, or a time-out not more than zero
+     */
+    public static TenureClient connect(ClientOptions options) {
+        return new TenureClient(options.checked());
+    }
+
+    /** A client for these endpoints: a text of URLs separated by commas. */
+    public static TenureClient connect(String endpoints) {
+        return connect(ClientOptions.defaults().endpoints(ClientOptions.split(endpoints)));
+    }
+
+    /** A client as {@link ClientOptions#fromEnvironment} says. */
+    public static TenureClient fromEnvironment() {
+        return connect(ClientOptions.fromEnvironment());
+    }
+
+    /** The namespace of all that this client does. */
+    public String namespace() {
+        return namespace;
+    }
+
+    /** Opens a session, which then keeps itself alive. */
+    public Session session(SessionOptions options) throws InterruptedException {
+        return new Session(this, Pending.await(open(options)));
+    }
+
+    /** As {@link #session}. */
+    public CompletableFuture<Session> sessionAsync(SessionOptions options) {
+        return open(options)
+                .published(link, unwanted -> new Session(this, unwanted).drop())
+                .thenApply(opened -> new Session(this, opened));
+    }
+
+    /** Asks for a lock in a session of its own, which ends with the guard: see {@link LockRequest}. */
+    public LockRequest lock(String name) {
+        return LockRequest.inOwnSession(this, List.of(name));
+    }
+
+    /** Asks for several locks at once, all or nothing, with one token: 1 to 16 different names. */
+    public LockRequest locks(String... names) {
+        return LockRequest.inOwnSession(this, List.of(names));
+    }
+
+    /** Asks for several locks at once, all or nothing, with one token: 1 to 16 different names. */
+    public LockRequest locks(List<String> names) {
+        return LockRequest.inOwnSession(this, names);
+    }
+
+    /** A candidate's part in an election. */
+    public Election election(String name) {
+        return new Election(this, name);
+    }
+
+    /** Takes part in a group, in a session of its own, which ends with the membership: see {@link GroupRequest}. */
+    public GroupRequest group(String name) {
+        return new GroupRequest(this, name);
+    }
+
+    /** Watches locks and groups. What cannot be watched is told by the first item. */
+    public Watch watch(WatchOptions options) {
+        return Watch.start(link, options);
+    }
+
+    /** As {@link #watch}, as a publisher: each subscriber has a watch of its own, and is told as much as it requests. */
+    public WatchPublisher publisher(WatchOptions options) {
+        return new WatchPublisher(this, options);
+    }
+
+    /** Reads one lock. A lock that nobody ever asked for is an idle lock, not an error. */
+    public LockInfo getLock(String name) throws InterruptedException {
+        GetLockRequest request = GetLockRequest.newBuilder()
+                .setNamespace(namespace)
+                .setName(name)
+                .build();
+        return Convert.lock(call(LockServiceGrpc.getGetLockMethod(), request).getLock());
+    }
+
+    /**
+     * The locks that are held or waited for and whose names begin with {@code prefix} (empty: all), in byte order of their names.
+     * Asked for page by page as they are looked at; each page is true at a revision of its own.
+     */
+    public Stream<LockInfo> listLocks(String prefix) {
+        return Pages.of(token -> {
+            var page = call(
+                    LockServiceGrpc.getListLocksMethod(),
+                    ListLocksRequest.newBuilder()
+                            .setNamespace(namespace)
+                            .setPrefix(prefix)
+                            .setPageToken(token)
+                            .build());
+            return new Pages.Page<>(
+                    page.getLocksList().stream().map(Convert::lock).toList(), page.getNextPageToken());
+        });
+    }
+
+    /**
+     * Who held a lock, as far back as history is kept: the holds that last first, then those that are over, what ended last first.
+     * Asked for page by page as it is looked at.
+     */
+    public Stream<HistoryEntry> history(String name) {
+        return Pages.of(token -> {
+            var page = call(
+                    LockServiceGrpc.getListHistoryMethod(),
+                    ListHistoryRequest.newBuilder()
+                            .setNamespace(namespace)
+                            .setName(name)
+                            .setPageToken(token)
+                            .build());
+            return new Pages.Page<>(
+                    page.getEntriesList().stream().flatMap(Histories::entry).toList(), page.getNextPageToken());
+        });
+    }
+
+    /** The claims that wait, in the order in which they were made, with those that they wait for; or only those in a deadlock. */
+    public Stream<BlockedClaim> listBlocked(boolean deadlockedOnly) {
+        return Pages.of(token -> {
+            var page = call(
+                    LockServiceGrpc.getListBlockedMethod(),
+                    ListBlockedRequest.newBuilder()
+                            .setNamespace(namespace)
+                            .setDeadlockedOnly(deadlockedOnly)
+                            .setPageToken(token)
+                            .build());
+            return new Pages.Page<>(
+                    page.getBlockedList().stream().map(Convert::blocked).toList(), page.getNextPageToken());
+        });
+    }
+
+    /** Reads one open session. */
+    public SessionInfo getSession(String sessionId) throws InterruptedException {
+        GetSessionRequest request = GetSessionRequest.newBuilder()
+                .setNamespace(namespace)
+                .setSessionId(sessionId)
+                .build();
+        return Convert.session(
+                call(SessionServiceGrpc.getGetSessionMethod(), request).getSession());
+    }
+
+    /** The open sessions, oldest first. Asked for page by page as they are looked at. */
+    public Stream<SessionInfo> listSessions() {
+        return Pages.of(token -> {
+            var page = call(
+                    SessionServiceGrpc.getListSessionsMethod(),
+                    ListSessionsRequest.newBuilder()
+                            .setNamespace(namespace)
+                            .setPageToken(token)
+                            .build());
+            return new Pages.Page<>(
+                    page.getSessionsList().stream().map(Convert::session).toList(), page.getNextPageToken());
+        });
+    }
+
+    /** Ends a session, by its id, and all that it holds and waits for. No error if it was closed already. */
+    public void closeSession(String sessionId) throws InterruptedException {
+        CloseSessionRequest request = CloseSessionRequest.newBuilder()
+                .setNamespace(namespace)
+                .setSessionId(sessionId)
+                .build();
+        call(SessionServiceGrpc.getCloseSessionMethod(), request);
+    }
+
+    /** Gives back what a session holds, by a name and the token of the hold. For holds that no {@link Guard} keeps. */
+    public void release(String name, String sessionId, long token) throws InterruptedException {
+        ReleaseRequest request = ReleaseRequest.newBuilder()
+                .setNamespace(namespace)
+                .setName(name)
+                .setSessionId(sessionId)
+                .setToken(token)
+                .build();
+        call(LockServiceGrpc.getReleaseMethod(), request);
+    }
+
+    /**
+     * Ends the hold of a lock against its holder's will, and answers what was ended. For operators; recorded in history. When no
+     * server answers it may or may not have taken effect, unless a token was given.
+     */
+    public List<Claim> evict(String name, EvictOptions options) throws InterruptedException {
+        EvictRequest request = EvictRequest.newBuilder()
+                .setNamespace(namespace)
+                .setName(name)
+                .setToken(options.token())
+                .setOperator(options.operator())
+                .setNote(options.note())
+                .build();
+        // Without a token a second try could evict the next holder.
+        var answer = call(LockServiceGrpc.getEvictMethod(), request, options.token() != 0, Duration.ZERO);
+        return answer.getEvictedList().stream().map(Convert::claim).toList();
+    }
+
+    /**
+     * Hands a lock over to a waiter: the holder is asked to stop, and confirms by releasing. Returns when it is done, with the new
+     * hold. For operators; recorded in history. There is no moment at which nobody holds the lock.
+     *
+     * @throws TenureException.Refused with {@code TRANSFER_IMPOSSIBLE} (nobody holds it, nobody waits, ...),
+     *     {@code TRANSFER_PENDING}, or {@code TRANSFER_NOT_CONFIRMED} if the holder did not stop in time, and holds on
+     */
+    public Claim transfer(String name, TransferOptions options) throws InterruptedException {
+        TransferRequest.Builder request = TransferRequest.newBuilder()
+                .setNamespace(namespace)
+                .setName(name)
+                .setToken(options.token())
+                .setToSessionId(options.to())
+                .setOperator(options.operator())
+                .setNote(options.note());
+        Duration drain = options.drain();
+        if (drain != null) {
+            request.setDrain(Convert.toWire(drain));
+        }
+        Duration wait = drain == null ? LockSettings.Preempt.DEFAULT.drain() : drain;
+        // Without a token a second try could make the next holder hand over.
+        var answer = call(LockServiceGrpc.getTransferMethod(), request.build(), options.token() != 0, wait);
+        return Convert.claim(answer.getClaim());
+    }
+
+    /**
+     * Sets what claims to a lock have to go by, in place of what was set before, on behalf of {@code operator} (1 to 255 bytes) with
+     * a note (0 to 255 bytes). Takes nothing from holders; waiters that ask for more permits than there are then, are ended.
+     */
+    public LockInfo configureLock(String name, LockSettings settings, String operator, String note)
+            throws InterruptedException {
+        ConfigureLockRequest request = ConfigureLockRequest.newBuilder()
+                .setNamespace(namespace)
+                .setName(name)
+                .setSettings(Convert.toWire(settings))
+                .setOperator(operator)
+                .setNote(note)
+                .build();
+        return Convert.lock(
+                call(LockServiceGrpc.getConfigureLockMethod(), request).getLock());
+    }
+
+    /** Replaces the labels of a hold, by a name and the token of the hold. */
+    public Claim updateClaim(String name, String sessionId, long token, Map<String, String> metadata)
+            throws InterruptedException {
+        UpdateClaimRequest request = UpdateClaimRequest.newBuilder()
+                .setNamespace(namespace)
+                .setName(name)
+                .setSessionId(sessionId)
+                .setToken(token)
+                .putAllMetadata(metadata)
+                .build();
+        return Convert.claim(
+                call(LockServiceGrpc.getUpdateClaimMethod(), request).getClaim());
+    }
+
+    /** Reads one group. A group that nobody ever joined is an empty group, not an error. */
+    public Group getGroup(String name) throws InterruptedException {
+        GetGroupRequest request = GetGroupRequest.newBuilder()
+                .setNamespace(namespace)
+                .setGroup(name)
+                .build();
+        return Convert.group(call(GroupServiceGrpc.getGetGroupMethod(), request).getGroup());
+    }
+
+    /** The groups that have members or a config and whose names begin with {@code prefix} (empty: all), in byte order. */
+    public Stream<Group> listGroups(String prefix) {
+        return Pages.of(token -> {
+            var page = call(
+                    GroupServiceGrpc.getListGroupsMethod(),
+                    ListGroupsRequest.newBuilder()
+                            .setNamespace(namespace)
+                            .setPrefix(prefix)
+                            .setPageToken(token)
+                            .build());
+            return new Pages.Page<>(
+                    page.getGroupsList().stream().map(Convert::group).toList(), page.getNextPageToken());
+        });
+    }
+
+    /**
+     * Sets the value that a group shares, or clears it with null, and answers the revision of the event that set it (0 if there is
+     * none).
+     *
+     * @param expected only if that is the revision of the config that is there; 0: only if there is none; null: in any case
+     * @throws TenureException.Refused with {@code CONFIG_CONFLICT} if the config is not the expected one
+     */
+    public long configureGroup(String name, @Nullable String config, @Nullable Long expected)
+            throws InterruptedException {
+        ConfigureGroupRequest.Builder request =
+                ConfigureGroupRequest.newBuilder().setNamespace(namespace).setGroup(name);
+        if (config != null) {
+            request.setConfig(config);
+        }
+        if (expected != null) {
+            request.setExpectedRevision(expected);
+        }
+        // Done twice, the second would find what the first has set, and not what is expected.
+        var answer = call(GroupServiceGrpc.getConfigureGroupMethod(), request.build(), expected == null, Duration.ZERO);
+        return answer.getConfigRevision();
+    }
+
+    /**
+     * Closes all sessions of this client and ends its connection, so that what it holds is free at once. If no server answers within
+     * the time of a call, the sessions end by their TTLs.
+     */
+    @Override
+    public void close() {
+        awaitQuietly(link.shutDown(), "the client was not closed cleanly");
+    }
+
+    /** Hands over what a session of this client holds. Answers the next token. */
+    long handOver(String name, String sessionId, long token, @Nullable String to) throws InterruptedException {
+        TransferRequest request = TransferRequest.newBuilder()
+                .setNamespace(namespace)
+                .setName(name)
+                .setToken(token)
+                .setToSessionId(to == null ? "" : to)
+                .setSessionId(sessionId)
+                .build();
+        return call(LockServiceGrpc.getTransferMethod(), request).getToken();
+    }
+
+    Pending<Opened> open(SessionOptions options) {
+        String id = options.id() == null ? SessionIds.fresh() : options.id();
+        Duration grace = options.disconnectGrace();
+        Progress progress = options.renewWhile();
+        OpenSpec spec = new OpenSpec(
+                id,
+                Convert.nanos(options.ttl()),
+                grace == null ? Validity.NO_GRACE : Convert.nanos(grace),
+                options.owner(),
+                options.metadata(),
+                progress == null ? null : progress.ticks());
+        Pending<Opened> reply = new Pending<>();
+        reply.onCancel(() -> link.ask((engine, now) -> engine.dropOpening(id, reply, now)));
+        long giveUp = link.giveUp();
+        link.ask(reply, (engine, now) -> {
+            if (!reply.isDone()) {
+                engine.open(spec, giveUp, reply, now);
+            }
+        });
+        return reply;
+    }
+
+    /** A call that is safe to repeat. */
+    <Q, A> A call(MethodDescriptor<Q, A> method, Q request) throws InterruptedException {
+        return call(method, request, true, Duration.ZERO);
+    }
+
+    private <Q, A> A call(MethodDescriptor<Q, A> method, Q request, boolean isSafe, Duration wait)
+            throws InterruptedException {
+        long deadline = link.giveUp() + Convert.nanos(wait);
+        return Pending.await(link.call(new PlainCall<>(method, request, isSafe, deadline, new CompletableFuture<>())));
+    }
+
+    /** Waits, and only logs what goes wrong. An interrupt ends the waiting, not what is waited for. */
+    void awaitQuietly(CompletableFuture<?> done, String complaint) {
+        try {
+            done.get();
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+        } catch (ExecutionException | CompletionException error) {
+            LOG.log(Level.WARNING, "{0}: {1}", complaint, error.getCause());
+        }
+    }
+
+    Link link() {
+        return link;
+    }
+}

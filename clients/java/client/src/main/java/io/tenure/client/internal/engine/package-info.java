@@ -1,0 +1,4 @@
+@NullMarked
+package io.tenure.client.internal.engine;
+
+import org.jspecify.annotations.NullMarked;

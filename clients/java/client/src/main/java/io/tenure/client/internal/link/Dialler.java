@@ -1,0 +1,124 @@
+package io.tenure.client.internal.link;
+
+import io.tenure.client.v1.StreamResponse;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ScheduledFuture;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Finding a server: tries endpoints once, in order, the next as soon as one fails or takes long. The first that opens a stream is
+ * taken. Used by the connection's thread only.
+ */
+final class Dialler {
+    /** What comes of it. */
+    interface Outcome {
+        void dialled(Wire wire);
+
+        /** No server can be reached. */
+        void failed(String problem);
+    }
+
+    private final Loop loop;
+    private final Wire.Listener listener;
+    private final Duration limit;
+    private final long stagger;
+    private final Deque<Endpoint> order;
+    private final Outcome outcome;
+    private final Map<Wire, ScheduledFuture<?>> tries = new LinkedHashMap<>();
+    private @Nullable ScheduledFuture<?> next;
+    private String problem = "there are no endpoints";
+    private boolean isOver;
+
+    /** The listener is told what happens on the wire that was taken, from when it was. */
+    Dialler(Loop loop, Wire.Listener listener, List<Endpoint> order, Duration limit, long stagger, Outcome outcome) {
+        this.loop = loop;
+        this.listener = listener;
+        this.order = new ArrayDeque<>(order);
+        this.limit = limit;
+        this.stagger = stagger;
+        this.outcome = outcome;
+    }
+
+    void start() {
+        if (isOver) {
+            return;
+        }
+        cancel(next);
+        Endpoint endpoint = order.poll();
+        if (endpoint == null) {
+            if (tries.isEmpty()) {
+                isOver = true;
+                outcome.failed(problem);
+            }
+            return;
+        }
+        Wire wire = Wire.connect(endpoint, limit, new Trying());
+        String late = endpoint + ": no answer within " + limit.toMillis() + " ms";
+        tries.put(wire, loop.later(limit.toNanos(), () -> failed(wire, late)));
+        next = loop.later(stagger, this::start);
+    }
+
+    /** Stops trying. */
+    void stop() {
+        isOver = true;
+        cancel(next);
+        tries.values().forEach(Dialler::cancel);
+        tries.keySet().forEach(Wire::drop);
+        tries.clear();
+    }
+
+    private void opened(Wire wire) {
+        ScheduledFuture<?> limitTimer = tries.remove(wire);
+        if (limitTimer != null) {
+            cancel(limitTimer);
+            stop();
+            outcome.dialled(wire);
+        }
+    }
+
+    private void failed(Wire wire, String why) {
+        ScheduledFuture<?> limitTimer = tries.remove(wire);
+        if (limitTimer == null) {
+            return;
+        }
+        cancel(limitTimer);
+        wire.drop();
+        problem = why;
+        start();
+    }
+
+    private static void cancel(@Nullable ScheduledFuture<?> timer) {
+        if (timer != null) {
+            timer.cancel(false);
+        }
+    }
+
+    /** Listens to a wire until it is known what comes of it, and passes on what it says then. */
+    private final class Trying implements Wire.Listener {
+        @Override
+        public void opened(Wire wire) {
+            loop.execute(() -> Dialler.this.opened(wire));
+        }
+
+        @Override
+        public void received(Wire wire, StreamResponse response) {
+            listener.received(wire, response);
+        }
+
+        @Override
+        public void ready(Wire wire) {
+            listener.ready(wire);
+        }
+
+        @Override
+        public void closed(Wire wire, String why) {
+            loop.execute(() -> failed(wire, why));
+            listener.closed(wire, why);
+        }
+    }
+}

@@ -1,0 +1,4 @@
+@NullMarked
+package io.tenure.client.internal;
+
+import org.jspecify.annotations.NullMarked;

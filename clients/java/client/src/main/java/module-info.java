@@ -1,0 +1,16 @@
+/** The client of Tenure, a lock and leadership service. */
+module io.tenure.client {
+    requires transitive org.jspecify;
+    requires com.google.protobuf;
+    requires io.grpc;
+    requires io.grpc.netty.shaded;
+    requires io.grpc.protobuf;
+    requires io.grpc.stub;
+    requires com.google.common;
+    requires proto.google.common.protos;
+
+    exports io.tenure.client;
+    // What protobuf reads by reflection.
+    exports io.tenure.client.v1 to
+            com.google.protobuf;
+}

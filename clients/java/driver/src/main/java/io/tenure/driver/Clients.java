@@ -1,0 +1,83 @@
+package io.tenure.driver;
+
+import com.google.gson.JsonObject;
+import io.tenure.client.ClientOptions;
+import io.tenure.client.LostReason;
+import io.tenure.client.Session;
+import io.tenure.client.SessionState;
+import io.tenure.client.TenureClient;
+import java.time.Duration;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.Semaphore;
+
+/** Clients and sessions. */
+final class Clients {
+    final Named<TenureClient> clients = new Named<>("client");
+    final Named<Session> sessions = new Named<>("session");
+
+    void addTo(Map<String, Requests.Request> known) {
+        known.put("connect", this::connect);
+        known.put("close", fields -> {
+            clients.get(fields).close();
+            return new JsonObject();
+        });
+        known.put("session", this::session);
+        known.put("session_state", fields -> state(sessions.get(fields)));
+        known.put("await_state", this::awaitState);
+        known.put("close_session", fields -> {
+            Waiting.on(sessions.get(fields).closeAsync());
+            return new JsonObject();
+        });
+    }
+
+    private JsonObject connect(Fields fields) {
+        ClientOptions options = ClientOptions.defaults();
+        if (fields.has("endpoints")) {
+            options = options.endpoints(fields.texts("endpoints"));
+        }
+        if (fields.has("namespace")) {
+            options = options.namespace(fields.text("namespace"));
+        }
+        if (fields.has("connect_timeout_ms")) {
+            options = options.connectTimeout(fields.duration("connect_timeout_ms"));
+        }
+        if (fields.has("call_timeout_ms")) {
+            options = options.callTimeout(fields.duration("call_timeout_ms"));
+        }
+        clients.put(fields, TenureClient.connect(options));
+        return new JsonObject();
+    }
+
+    private JsonObject session(Fields fields) throws InterruptedException {
+        Session session = sessions.put(fields, clients.get(fields).session(fields.session(true)));
+        JsonObject answer = Json.object("session_id", session.id(), "ttl_ms", session.ttl().toMillis());
+        Duration grace = session.disconnectGrace();
+        if (grace != null) {
+            answer.addProperty("disconnect_grace_ms", grace.toMillis());
+        }
+        return answer;
+    }
+
+    private static JsonObject state(Session session) {
+        JsonObject answer = Json.object(
+                "state", session.state().name().toLowerCase(Locale.ROOT),
+                "valid", session.isValid());
+        LostReason lost = session.lostReason();
+        if (lost != null) {
+            answer.add("lost", Json.lost(lost));
+        }
+        return answer;
+    }
+
+    private JsonObject awaitState(Fields fields) throws InterruptedException {
+        Session session = sessions.get(fields);
+        SessionState wanted = SessionState.valueOf(fields.text("state").toUpperCase(Locale.ROOT));
+        Semaphore changes = new Semaphore(0);
+        session.onState(state -> changes.release());
+        while (session.state().compareTo(wanted) < 0) {
+            changes.acquire();
+        }
+        return state(session);
+    }
+}

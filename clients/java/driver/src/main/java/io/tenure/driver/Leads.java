@@ -1,0 +1,131 @@
+package io.tenure.driver;
+
+import com.google.gson.JsonNull;
+import com.google.gson.JsonObject;
+import io.tenure.client.Election;
+import io.tenure.client.Hold;
+import java.util.Map;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/** Elections. */
+final class Leads {
+    private final Clients clients;
+    private final Named<Lead> leads = new Named<>("election");
+
+    Leads(Clients clients) {
+        this.clients = clients;
+    }
+
+    /** A candidate whose body waits to be told to resign. */
+    private static final class Lead {
+        private @Nullable Exception error;
+        private @Nullable Hold leadership;
+        private long terms;
+        private boolean resigns;
+        private @Nullable Thread thread;
+
+        void start(Election election) {
+            Thread candidate = new Thread(() -> lead(election), "candidate");
+            candidate.setDaemon(true);
+            thread = candidate;
+            candidate.start();
+        }
+
+        private void lead(Election election) {
+            try {
+                election.lead(this::body);
+            } catch (Exception ended) {
+                fail(ended);
+            }
+        }
+
+        private synchronized void fail(Exception ended) {
+            error = ended;
+            notifyAll();
+        }
+
+        private synchronized void body(Hold hold) throws InterruptedException {
+            leadership = hold;
+            resigns = false;
+            terms++;
+            notifyAll();
+            try {
+                while (!resigns) {
+                    wait();
+                }
+            } finally {
+                leadership = null;
+                notifyAll();
+            }
+        }
+
+        synchronized void resign() {
+            resigns = true;
+            notifyAll();
+        }
+
+        synchronized JsonObject awaitLeading() throws Exception {
+            while (leadership == null) {
+                throwError();
+                wait();
+            }
+            return Json.object("token", leadership.token(), "terms", terms);
+        }
+
+        synchronized JsonObject awaitNotLeading() throws InterruptedException {
+            while (leadership != null) {
+                wait();
+            }
+            return new JsonObject();
+        }
+
+        private void throwError() throws Exception {
+            if (error != null) {
+                throw error;
+            }
+        }
+
+        JsonObject stop() throws InterruptedException {
+            if (thread != null) {
+                thread.interrupt();
+                thread.join();
+            }
+            return new JsonObject();
+        }
+    }
+
+    void addTo(Map<String, Requests.Request> known) {
+        known.put("lead", fields -> {
+            Election election =
+                    clients.clients.get(fields).election(fields.text("name")).session(fields.session(false));
+            leads.put(fields, new Lead()).start(election);
+            return new JsonObject();
+        });
+        known.put("await_leading", fields -> leads.get(fields).awaitLeading());
+        known.put("await_not_leading", fields -> leads.get(fields).awaitNotLeading());
+        known.put("resign", fields -> {
+            leads.get(fields).resign();
+            return new JsonObject();
+        });
+        known.put("stop", fields -> leads.get(fields).stop());
+        known.put("leader", this::leader);
+    }
+
+    private JsonObject leader(Fields fields) throws InterruptedException {
+        Optional<Election.Leader> leader =
+                clients.clients.get(fields).election(fields.text("name")).leader();
+        JsonObject answer = new JsonObject();
+        if (leader.isEmpty()) {
+            answer.add("leader", JsonNull.INSTANCE);
+        } else {
+            answer.add(
+                    "leader",
+                    Json.object(
+                            "session_id", leader.get().sessionId(),
+                            "owner", leader.get().owner(),
+                            "token", leader.get().token()));
+        }
+        return answer;
+    }
+}

@@ -1,0 +1,20 @@
+package io.tenure.driver;
+
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+
+/** Waits for what is asked in the background. */
+final class Waiting {
+    private Waiting() {}
+
+    static <T> T on(CompletableFuture<T> answer) throws InterruptedException {
+        try {
+            return answer.get();
+        } catch (ExecutionException error) {
+            if (error.getCause() instanceof RuntimeException cause) {
+                throw cause;
+            }
+            throw new IllegalStateException(error.getCause());
+        }
+    }
+}

@@ -1,0 +1,5 @@
+/** Plays scenarios on behalf of the Java client: see {@code tests/scenarios/README.md}. */
+@NullMarked
+package io.tenure.driver;
+
+import org.jspecify.annotations.NullMarked;
