@@ -51,7 +51,8 @@ final class Clients {
 
     private JsonObject session(Fields fields) throws InterruptedException {
         Session session = sessions.put(fields, clients.get(fields).session(fields.session(true)));
-        JsonObject answer = Json.object("session_id", session.id(), "ttl_ms", session.ttl().toMillis());
+        JsonObject answer =
+                Json.object("session_id", session.id(), "ttl_ms", session.ttl().toMillis());
         Duration grace = session.disconnectGrace();
         if (grace != null) {
             answer.addProperty("disconnect_grace_ms", grace.toMillis());

@@ -56,14 +56,15 @@ public final class Driver {
             answer(id, "ok", new JsonObject());
             return;
         }
-        FutureTask<Void> task = new FutureTask<>(() -> carryOut(id, request), null);
+        Fields fields = new Fields(request);
+        requests.prepare(fields);
+        FutureTask<Void> task = new FutureTask<>(() -> carryOut(id, fields), null);
         underWay.put(id, task);
         threads.execute(task);
     }
 
-    private void carryOut(long id, JsonObject request) {
+    private void carryOut(long id, Fields fields) {
         try {
-            Fields fields = new Fields(request);
             answer(id, "ok", requests.carryOut(fields.text("do"), fields));
         } catch (TenureException error) {
             answer(id, "error", Json.error(error));

@@ -38,7 +38,8 @@ final class Fields {
         return has(field) ? text(field) : otherwise;
     }
 
-    @Nullable String optional(String field) {
+    @Nullable
+    String optional(String field) {
         return has(field) ? text(field) : null;
     }
 

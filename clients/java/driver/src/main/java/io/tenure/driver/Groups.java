@@ -56,8 +56,7 @@ final class Groups {
             Thread member = new Thread(
                     () -> {
                         try {
-                            group.takePart(
-                                    now -> now.assign((place, of) -> String.valueOf(place + 1)), this::told);
+                            group.takePart(now -> now.assign((place, of) -> String.valueOf(place + 1)), this::told);
                         } catch (InterruptedException left) {
                             Thread.currentThread().interrupt();
                         }
@@ -147,8 +146,7 @@ final class Groups {
                         || fields.text("assignment")
                                 .equals(standing.assignment().orElse(null)))
                 && (!fields.has("current") || standing.isCurrent() == fields.flag("current"))
-                && (!fields.has("member_count")
-                        || standing.group().members().size() == fields.number("member_count"));
+                && (!fields.has("member_count") || standing.group().members().size() == fields.number("member_count"));
         return Json.standing(members.get(fields).await(so));
     }
 
@@ -165,9 +163,8 @@ final class Groups {
 
     private JsonObject configure(Fields fields) throws InterruptedException {
         Long expected = fields.has("expected_revision") ? Long.valueOf(fields.number("expected_revision")) : null;
-        long revision = clients.clients
-                .get(fields)
-                .configureGroup(fields.text("group"), fields.optional("config"), expected);
+        long revision =
+                clients.clients.get(fields).configureGroup(fields.text("group"), fields.optional("config"), expected);
         return Json.object("config_revision", revision);
     }
 }

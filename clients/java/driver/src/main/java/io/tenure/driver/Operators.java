@@ -4,8 +4,8 @@ import com.google.gson.JsonObject;
 import io.tenure.client.EvictOptions;
 import io.tenure.client.LockSettings;
 import io.tenure.client.TransferOptions;
-import java.util.Map;
 import java.time.Duration;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** Operator calls. */
@@ -17,9 +17,7 @@ final class Operators {
     }
 
     void addTo(Map<String, Requests.Request> known) {
-        known.put(
-                "get_lock",
-                fields -> Json.lock(clients.clients.get(fields).getLock(fields.text("name"))));
+        known.put("get_lock", fields -> Json.lock(clients.clients.get(fields).getLock(fields.text("name"))));
         known.put("evict", this::evict);
         known.put("transfer", this::transfer);
         known.put("configure_lock", this::configure);
@@ -38,7 +36,10 @@ final class Operators {
                 fields.text("operator", ""), fields.text("to", ""), 0, drain, fields.text("note", ""));
         return Json.object(
                 "token",
-                clients.clients.get(fields).transfer(fields.text("name"), options).token());
+                clients.clients
+                        .get(fields)
+                        .transfer(fields.text("name"), options)
+                        .token());
     }
 
     private JsonObject configure(Fields fields) throws InterruptedException {

@@ -16,12 +16,14 @@ final class Requests {
     }
 
     private final Map<String, Request> known = new TreeMap<>();
+    private final Runs runs;
 
     Requests() {
         Clients clients = new Clients();
+        runs = new Runs(clients);
         clients.addTo(known);
         new Locks(clients).addTo(known);
-        new Runs(clients).addTo(known);
+        runs.addTo(known);
         new Leads(clients).addTo(known);
         new Watching(clients).addTo(known);
         new Groups(clients).addTo(known);
@@ -33,6 +35,13 @@ final class Requests {
         List<String> does = new ArrayList<>(known.keySet());
         does.add("cancel");
         return does;
+    }
+
+    /** In the order in which requests come: names what is under way, so that the next request finds it. */
+    void prepare(Fields fields) {
+        if (fields.text("do").equals("run")) {
+            runs.prepare(fields);
+        }
     }
 
     JsonObject carryOut(String what, Fields fields) throws Exception {

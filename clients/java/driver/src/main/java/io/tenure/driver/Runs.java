@@ -40,8 +40,12 @@ final class Runs {
         });
     }
 
+    void prepare(Fields fields) {
+        runs.put(fields, new Run());
+    }
+
     private JsonObject run(Fields fields) throws Exception {
-        Run run = runs.put(fields, new Run());
+        Run run = runs.get(fields);
         LockRequest request = Locks.request(fields, clients);
         if (fields.has("wait_ms") && fields.number("wait_ms") == 0) {
             Ran<Long> ran = request.tryRun(run);

@@ -27,9 +27,7 @@ final class Watching {
             watches.put(fields, clients.clients.get(fields).watch(options));
             return new JsonObject();
         });
-        known.put(
-                "next",
-                fields -> item(watches.get(fields).next().orElseThrow(TenureException.Closed::new)));
+        known.put("next", fields -> item(watches.get(fields).next().orElseThrow(TenureException.Closed::new)));
         known.put("unwatch", fields -> {
             watches.get(fields).close();
             return new JsonObject();

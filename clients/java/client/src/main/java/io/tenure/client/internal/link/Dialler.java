@@ -15,6 +15,11 @@ import org.jspecify.annotations.Nullable;
  * taken. Used by the connection's thread only.
  */
 final class Dialler {
+    /** What loading the transport's code may take, which is no sign of a server that hangs. */
+    private static final Duration COLD_START = Duration.ofSeconds(3);
+    /** Whether any connection of this program ever came about. */
+    private static volatile boolean hasConnected;
+
     /** What comes of it. */
     interface Outcome {
         void dialled(Wire wire);
@@ -25,7 +30,7 @@ final class Dialler {
 
     private final Loop loop;
     private final Wire.Listener listener;
-    private final Duration limit;
+    private final Duration timeout;
     private final long stagger;
     private final Deque<Endpoint> order;
     private final Outcome outcome;
@@ -35,11 +40,11 @@ final class Dialler {
     private boolean isOver;
 
     /** The listener is told what happens on the wire that was taken, from when it was. */
-    Dialler(Loop loop, Wire.Listener listener, List<Endpoint> order, Duration limit, long stagger, Outcome outcome) {
+    Dialler(Loop loop, Wire.Listener listener, List<Endpoint> order, Duration timeout, long stagger, Outcome outcome) {
         this.loop = loop;
         this.listener = listener;
         this.order = new ArrayDeque<>(order);
-        this.limit = limit;
+        this.timeout = timeout;
         this.stagger = stagger;
         this.outcome = outcome;
     }
@@ -57,6 +62,7 @@ final class Dialler {
             }
             return;
         }
+        Duration limit = hasConnected ? timeout : timeout.plus(COLD_START);
         Wire wire = Wire.connect(endpoint, limit, new Trying());
         String late = endpoint + ": no answer within " + limit.toMillis() + " ms";
         tries.put(wire, loop.later(limit.toNanos(), () -> failed(wire, late)));
@@ -75,6 +81,7 @@ final class Dialler {
     private void opened(Wire wire) {
         ScheduledFuture<?> limitTimer = tries.remove(wire);
         if (limitTimer != null) {
+            hasConnected = true;
             cancel(limitTimer);
             stop();
             outcome.dialled(wire);

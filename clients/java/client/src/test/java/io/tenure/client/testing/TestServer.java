@@ -1,0 +1,94 @@
+package io.tenure.client.testing;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.TimeUnit;
+
+/** A real server on free ports with a database of its own, which can be killed and started anew. */
+public final class TestServer implements AutoCloseable {
+    private final Path folder;
+    private final int port;
+    private final int adminPort;
+    private Process process;
+
+    private TestServer() throws IOException {
+        this.folder = Files.createTempDirectory("tenure-java-");
+        this.port = freePort();
+        this.adminPort = freePort();
+        this.process = launch();
+    }
+
+    /** Starts one: the program of the environment variable TENURED, or the one on the path. */
+    public static TestServer start() throws IOException, InterruptedException {
+        TestServer server = new TestServer();
+        server.awaitListening();
+        return server;
+    }
+
+    private static int freePort() throws IOException {
+        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            return socket.getLocalPort();
+        }
+    }
+
+    private Process launch() throws IOException {
+        String program = System.getenv().getOrDefault("TENURED", "tenured");
+        return new ProcessBuilder(
+                        program,
+                        "--store-url",
+                        "sqlite:" + folder.resolve("tenure.db"),
+                        "--listen",
+                        "127.0.0.1:" + port,
+                        "--admin-listen",
+                        "127.0.0.1:" + adminPort)
+                .redirectErrorStream(true)
+                .redirectOutput(
+                        ProcessBuilder.Redirect.appendTo(folder.resolve("log").toFile()))
+                .start();
+    }
+
+    private void awaitListening() throws InterruptedException {
+        Eventually.holds("the server listens", () -> {
+            try (Socket socket = new Socket()) {
+                socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), 100);
+                return true;
+            } catch (IOException notYet) {
+                return false;
+            }
+        });
+    }
+
+    public String url() {
+        return "http://127.0.0.1:" + port;
+    }
+
+    /** Ends it without a word. */
+    public void kill() throws InterruptedException {
+        process.destroyForcibly();
+        process.waitFor(20, TimeUnit.SECONDS);
+    }
+
+    /** Starts it again, on the same port and database. */
+    public void restart() throws IOException, InterruptedException {
+        process = launch();
+        awaitListening();
+    }
+
+    /** Freezes a process, or thaws it. */
+    public static void signal(Process process, String name) throws IOException, InterruptedException {
+        new ProcessBuilder("kill", "-" + name, String.valueOf(process.pid()))
+                .inheritIO()
+                .start()
+                .waitFor();
+    }
+
+    @Override
+    public void close() throws InterruptedException {
+        kill();
+    }
+}

@@ -1,0 +1,55 @@
+package io.tenure.shedlock;
+
+import io.tenure.client.Guard;
+import java.time.Duration;
+import java.util.Optional;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.TimeUnit;
+import net.javacrumbs.shedlock.core.AbstractSimpleLock;
+import net.javacrumbs.shedlock.core.LockConfiguration;
+import net.javacrumbs.shedlock.core.SimpleLock;
+
+/** A lock that is held until it is given back, or its time is over. */
+final class TenureSimpleLock extends AbstractSimpleLock {
+    private final Guard guard;
+    private final ScheduledExecutorService timers;
+    /** Gives it back when its time is over. */
+    private final ScheduledFuture<?> end;
+    /** By {@link System#nanoTime}: it is not given back before. */
+    private final long notBefore;
+
+    private TenureSimpleLock(
+            LockConfiguration configuration, Guard guard, ScheduledExecutorService timers, Duration atLeast) {
+        super(configuration);
+        this.guard = guard;
+        this.timers = timers;
+        this.notBefore = System.nanoTime() + atLeast.toNanos();
+        this.end =
+                timers.schedule(guard::close, configuration.getLockAtMostFor().toNanos(), TimeUnit.NANOSECONDS);
+    }
+
+    /** One that was just granted, with what it is to be held at least for. */
+    static TenureSimpleLock granted(LockConfiguration configuration, Guard guard, ScheduledExecutorService timers) {
+        return new TenureSimpleLock(configuration, guard, timers, Duration.ZERO);
+    }
+
+    @Override
+    protected void doUnlock() {
+        long left = notBefore - System.nanoTime();
+        end.cancel(false);
+        if (left > 0) {
+            timers.schedule(guard::close, left, TimeUnit.NANOSECONDS);
+        } else {
+            guard.close();
+        }
+    }
+
+    @Override
+    protected Optional<SimpleLock> doExtend(LockConfiguration extended) {
+        if (!end.cancel(false) || !guard.isValid()) {
+            return Optional.empty();
+        }
+        return Optional.of(new TenureSimpleLock(extended, guard, timers, extended.getLockAtLeastFor()));
+    }
+}

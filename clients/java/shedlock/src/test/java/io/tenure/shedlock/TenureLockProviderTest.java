@@ -1,0 +1,81 @@
+package io.tenure.shedlock;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.tenure.client.ClientOptions;
+import io.tenure.client.SessionOptions;
+import io.tenure.client.TenureClient;
+import io.tenure.client.testing.Eventually;
+import io.tenure.client.testing.TestServer;
+import java.time.Duration;
+import net.javacrumbs.shedlock.core.ExtensibleLockProvider;
+import net.javacrumbs.shedlock.support.LockException;
+import net.javacrumbs.shedlock.test.support.AbstractExtensibleLockProviderIntegrationTest;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** ShedLock's own tests of a provider, and some more. */
+class TenureLockProviderTest extends AbstractExtensibleLockProviderIntegrationTest {
+    private TestServer server;
+    private TenureClient client;
+
+    @BeforeEach
+    void start() throws Exception {
+        server = TestServer.start();
+        client = TenureClient.connect(server.url());
+    }
+
+    @AfterEach
+    void stop() throws Exception {
+        client.close();
+        server.close();
+    }
+
+    @Override
+    protected ExtensibleLockProvider getLockProvider() {
+        return new TenureLockProvider(client);
+    }
+
+    @Override
+    protected void assertUnlocked(String name) {
+        try {
+            // A lock whose time is over is given back in the background.
+            Eventually.holds(
+                    "nobody has it", () -> client.getLock(name).holders().isEmpty());
+        } catch (InterruptedException interrupted) {
+            throw new AssertionError(interrupted);
+        }
+    }
+
+    @Override
+    protected void assertLocked(String name) {
+        try {
+            assertThat(client.getLock(name).holders()).isNotEmpty();
+        } catch (InterruptedException interrupted) {
+            throw new AssertionError(interrupted);
+        }
+    }
+
+    @Test
+    void aLockOutlivesItsHolderByItsMinimumOnly() throws Exception {
+        TenureClient dying = TenureClient.connect(server.url());
+        TenureLockProvider provider =
+                new TenureLockProvider(dying, SessionOptions.defaults().ttl(Duration.ofMillis(600)));
+        assertThat(provider.lock(lockConfig(LOCK_NAME1, Duration.ofHours(1), Duration.ZERO)))
+                .isPresent();
+        dying.close();
+        assertUnlocked(LOCK_NAME1);
+    }
+
+    @Test
+    void withoutAServerItSaysSo() {
+        ClientOptions nowhere =
+                ClientOptions.defaults().endpoints("127.0.0.1:1").callTimeout(Duration.ofMillis(200));
+        try (TenureClient lonely = TenureClient.connect(nowhere)) {
+            TenureLockProvider provider = new TenureLockProvider(lonely);
+            assertThatThrownBy(() -> provider.lock(lockConfig(LOCK_NAME1))).isInstanceOf(LockException.class);
+        }
+    }
+}
