@@ -7,7 +7,6 @@ module io.tenure.client {
     requires io.grpc.protobuf;
     requires io.grpc.stub;
     requires com.google.common;
-    requires proto.google.common.protos;
 
     exports io.tenure.client;
     // What protobuf reads by reflection.

@@ -168,18 +168,7 @@ public final class LockRequest {
 
     /** As {@link #acquire}. Cancelling it gives up. */
     public CompletableFuture<Guard> acquireAsync() {
-        Pending<Attempt> asked = ask(Clock.NEVER);
-        Pending<Guard> answer = new Pending<>();
-        CompletableFuture<Attempt> published = asked.published(client.link(), LockRequest::discard);
-        answer.onCancel(() -> published.cancel(false));
-        published.whenComplete((attempt, error) -> {
-            if (error != null) {
-                answer.completeExceptionally(Pending.cause(error));
-            } else if (!answer.complete(guard(attempt))) {
-                discard(attempt);
-            }
-        });
-        return answer;
+        return ask(Clock.NEVER).published(client.link(), LockRequest::guard, Guard::drop);
     }
 
     /** Tries once. That somebody else holds the locks is no error. */

@@ -8,6 +8,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /** An answer to come. Cancelling it gives up what was asked for. */
@@ -34,13 +35,25 @@ final class Pending<T> extends CompletableFuture<T> {
 
     /** The same for the program's own code, which is not called on the connection's thread. */
     CompletableFuture<T> published(Link link, Consumer<T> discard) {
-        Pending<T> outer = new Pending<>();
+        return published(link, value -> value, discard);
+    }
+
+    /** As {@link #published(Link, Consumer)}, of what is made of it. What comes too late is discarded. */
+    <R> CompletableFuture<R> published(Link link, Function<T, R> make, Consumer<R> discard) {
+        Pending<R> outer = new Pending<>();
         outer.onCancel(() -> cancel(false));
         whenComplete((value, error) -> execute(link.callbacks(), () -> {
             if (error != null) {
                 outer.completeExceptionally(cause(error));
-            } else if (!outer.complete(value)) {
-                discard.accept(value);
+                return;
+            }
+            try {
+                R made = make.apply(value);
+                if (!outer.complete(made)) {
+                    discard.accept(made);
+                }
+            } catch (TenureException unmade) {
+                outer.completeExceptionally(unmade);
             }
         }));
         return outer;

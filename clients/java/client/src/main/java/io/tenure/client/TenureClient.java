@@ -89,9 +89,7 @@ public final class TenureClient implements AutoCloseable {
 
     /** As {@link #session}. */
     public CompletableFuture<Session> sessionAsync(SessionOptions options) {
-        return open(options)
-                .published(link, unwanted -> new Session(this, unwanted).drop())
-                .thenApply(opened -> new Session(this, opened));
+        return open(options).published(link, opened -> new Session(this, opened), Session::drop);
     }
 
     /** Asks for a lock in a session of its own, which ends with the guard: see {@link LockRequest}. */

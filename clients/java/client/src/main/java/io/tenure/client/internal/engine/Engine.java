@@ -173,11 +173,14 @@ public final class Engine {
 
     /** Whether it was asked to shut down and has. */
     public boolean isShutDown() {
-        boolean isDone = isShuttingDown && closings.isEmpty() && sessions.isEmpty();
-        if (isDone && shutDown != null) {
+        return isShuttingDown && closings.isEmpty() && sessions.isEmpty();
+    }
+
+    /** Nothing will be done any more: tells who asked for that. */
+    public void tellShutDown() {
+        if (shutDown != null) {
             shutDown.complete(null);
         }
-        return isDone;
     }
 
     /** A stream was opened: all that is not settled is said on it anew. */

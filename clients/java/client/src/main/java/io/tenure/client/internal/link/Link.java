@@ -161,6 +161,9 @@ public final class Link {
 
     private void takeTurn() {
         isTurnPending = false;
+        if (isClosed) {
+            return;
+        }
         long now = clock.now();
         engine.due(now);
         switch (engine.takeVerdict()) {
@@ -203,6 +206,7 @@ public final class Link {
         calls.end();
         loop.stop();
         callbacks.shutdown();
+        engine.tellShutDown();
     }
 
     private void startDialling() {

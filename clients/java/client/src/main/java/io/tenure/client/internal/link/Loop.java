@@ -2,6 +2,8 @@ package io.tenure.client.internal.link;
 
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
@@ -12,6 +14,8 @@ final class Loop {
     private static final Logger LOG = System.getLogger(Loop.class.getName());
 
     private final ScheduledThreadPoolExecutor executor;
+    private final Queue<Runnable> inbox = new ConcurrentLinkedQueue<>();
+    private volatile boolean isStopped;
 
     Loop() {
         executor = new ScheduledThreadPoolExecutor(1, work -> {
@@ -25,11 +29,22 @@ final class Loop {
 
     /** Does it soon. Answers false if it never will. */
     boolean execute(Runnable work) {
-        try {
-            executor.execute(() -> runSafely(work));
-            return true;
-        } catch (RejectedExecutionException ended) {
+        if (isStopped) {
             return false;
+        }
+        inbox.add(work);
+        try {
+            executor.execute(this::takeIn);
+        } catch (RejectedExecutionException stopped) {
+            // What came in just before the end was done at the end.
+            return !inbox.remove(work);
+        }
+        return true;
+    }
+
+    private void takeIn() {
+        for (Runnable work = inbox.poll(); work != null; work = inbox.poll()) {
+            runSafely(work);
         }
     }
 
@@ -38,8 +53,11 @@ final class Loop {
         return executor.schedule(() -> runSafely(work), nanos, TimeUnit.NANOSECONDS);
     }
 
+    /** Does what has come in already, and nothing more. */
     void stop() {
+        isStopped = true;
         executor.shutdown();
+        takeIn();
     }
 
     private static void runSafely(Runnable work) {

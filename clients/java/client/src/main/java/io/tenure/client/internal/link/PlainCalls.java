@@ -22,6 +22,7 @@ final class PlainCalls {
     private final Set<Trying<?, ?>> tried = new LinkedHashSet<>();
     private @Nullable Channel channel;
     private String problem = "not connected yet";
+    private boolean isEnded;
 
     PlainCalls(Loop loop, Clock clock) {
         this.loop = loop;
@@ -29,6 +30,10 @@ final class PlainCalls {
     }
 
     <Q, A> void start(PlainCall<Q, A> call) {
+        if (isEnded) {
+            call.answer().completeExceptionally(new TenureException.Closed());
+            return;
+        }
         Trying<Q, A> trying = new Trying<>(call);
         tried.add(trying);
         trying.deadline = loop.later(
@@ -52,6 +57,7 @@ final class PlainCalls {
     }
 
     void end() {
+        isEnded = true;
         List.copyOf(tried).forEach(trying -> trying.fail(new TenureException.Closed()));
     }
 

@@ -2,25 +2,28 @@ package io.tenure.client.internal.link;
 
 import com.google.protobuf.Any;
 import com.google.protobuf.InvalidProtocolBufferException;
-import com.google.rpc.ErrorInfo;
+import io.grpc.Metadata;
 import io.grpc.Status;
-import io.grpc.protobuf.StatusProto;
 import io.tenure.client.Refusal;
 import io.tenure.client.TenureException;
+import io.tenure.client.v1.ErrorInfo;
+import io.tenure.client.v1.StatusDetails;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** What the status of a call means. */
 final class Refusals {
     private static final String DOMAIN = "tenure";
+    private static final String ERROR_INFO = "/google.rpc.ErrorInfo";
+    private static final Metadata.Key<byte[]> DETAILS =
+            Metadata.Key.of("grpc-status-details-bin", Metadata.BINARY_BYTE_MARSHALLER);
 
     private Refusals() {}
 
     static TenureException error(Throwable error) {
         Status status = Status.fromThrowable(error);
         String message = status.getDescription() == null ? "" : status.getDescription();
-        com.google.rpc.@Nullable Status details = StatusProto.fromThrowable(error);
-        ErrorInfo info = details == null ? null : info(details);
+        ErrorInfo info = info(Status.trailersFromThrowable(error));
         if (info != null) {
             return new TenureException.Refused(new Refusal(info.getReason(), message, info.getMetadataMap()));
         }
@@ -32,18 +35,22 @@ final class Refusals {
         };
     }
 
-    private static @Nullable ErrorInfo info(com.google.rpc.Status details) {
-        for (Any detail : details.getDetailsList()) {
-            try {
-                if (detail.is(ErrorInfo.class)) {
-                    ErrorInfo info = detail.unpack(ErrorInfo.class);
-                    if (DOMAIN.equals(info.getDomain())) {
+    private static @Nullable ErrorInfo info(@Nullable Metadata trailers) {
+        byte[] details = trailers == null ? null : trailers.get(DETAILS);
+        if (details == null) {
+            return null;
+        }
+        try {
+            for (Any detail : StatusDetails.parseFrom(details).getDetailsList()) {
+                if (detail.getTypeUrl().endsWith(ERROR_INFO)) {
+                    ErrorInfo info = ErrorInfo.parseFrom(detail.getValue());
+                    if (info.getDomain().equals(DOMAIN)) {
                         return info;
                     }
                 }
-            } catch (InvalidProtocolBufferException unreadable) {
-                return null;
             }
+        } catch (InvalidProtocolBufferException unreadable) {
+            return null;
         }
         return null;
     }

@@ -234,6 +234,7 @@ class EngineTest {
                 script.sentOne(),
                 Answer.newBuilder().setCloseSession(io.tenure.client.v1.CloseSessionResponse.getDefaultInstance()));
         assertThat(script.engine.isShutDown()).isTrue();
+        script.engine.tellShutDown();
         assertThat(done).isCompleted();
     }
 
