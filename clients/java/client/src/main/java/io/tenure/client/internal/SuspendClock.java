@@ -20,6 +20,7 @@ public final class SuspendClock implements Clock {
 
     private static final long NANOS_PER_HUNDREDTH = 10_000_000L;
     private static final int LONGEST_UPTIME = 64;
+    private static final int FIRST_LOOKS = 16;
 
     private final @Nullable RandomAccessFile uptime;
     private final byte[] text = new byte[LONGEST_UPTIME];
@@ -28,6 +29,10 @@ public final class SuspendClock implements Clock {
 
     private SuspendClock() {
         this.uptime = open();
+        // The first look may be off by as long as the thread was kept from looking on: a few make that unlikely.
+        for (int look = 0; look < FIRST_LOOKS; look++) {
+            now();
+        }
     }
 
     private static @Nullable RandomAccessFile open() {

@@ -202,6 +202,8 @@ public final class Link {
         }
         if (wire != null) {
             wire.drop();
+            // What it says from now on is not listened to.
+            wire = null;
         }
         calls.end();
         loop.stop();
