@@ -129,7 +129,8 @@ impl Play<'_> {
     async fn step(&mut self, number: usize, step: &Step) -> anyhow::Result<()> {
         match &step.act {
             Act::Ask(ask) => {
-                for _ in 0..ask.times {
+                for time in 1..=ask.times {
+                    self.kept.insert("time".to_owned(), json!(time.to_string()));
                     let done = self.perform(number, ask).await;
                     done.with_context(|| format!("{} at {}", ask.request, ask.at))?;
                 }
