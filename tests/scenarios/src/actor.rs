@@ -11,7 +11,6 @@ use crate::clients::ClientSpec;
 use crate::driver::Driver;
 use crate::matcher::Kept;
 use crate::relay::Relay;
-use crate::scenario::Connect;
 use crate::step::Cut;
 
 /// How long a driver may take to start, and to reach a server: some languages are slow at that.
@@ -54,21 +53,6 @@ impl Actor {
             Ok(Err(_)) => bail!("the driver ended instead of starting:\n{}", driver.log()),
             Err(_) => bail!("the driver did not start within {START:?}:\n{}", driver.log()),
         }
-    }
-
-    /// The fields of the request that connects it before the first step, if it is connected then.
-    pub(crate) fn connect(&self, how: &Connect, namespace: &str) -> Option<Map<String, Value>> {
-        let more = match how {
-            Connect::Whether(false) => return None,
-            Connect::Whether(true) => Map::new(),
-            Connect::With(more) => more.clone(),
-        };
-        let mut fields = Map::new();
-        fields.insert("client".to_owned(), json!("c"));
-        fields.insert("endpoints".to_owned(), self.own["endpoints"].clone());
-        fields.insert("namespace".to_owned(), json!(namespace));
-        fields.extend(more);
-        Some(fields)
     }
 
     pub(crate) fn cut(&self, how: Cut) {

@@ -99,28 +99,33 @@ pub async fn play(
 }
 
 impl Play<'_> {
+    /// Connects the clients and waits until they have reached a server. One that is not connected before the first step reaches one
+    /// by another client, so that the first time, which takes long in some languages, is over.
     async fn connect(&mut self, namespace: &str) -> anyhow::Result<()> {
+        let (client, more) = match &self.scenario.connect {
+            Connect::Whether(true) => ("c", Map::new()),
+            Connect::Whether(false) => ("first", Map::new()),
+            Connect::With(more) => ("c", more.clone()),
+        };
         for name in &self.scenario.clients {
-            let actor = self.actors.get(name).context("a client")?;
-            let Some(fields) = actor.connect(&self.scenario.connect, namespace) else { continue };
+            let mut fields = Map::from_iter([("client".to_owned(), json!(client))]);
+            fields.insert("endpoints".to_owned(), self.actors.get(name).context("a client")?.own["endpoints"].clone());
+            fields.insert("namespace".to_owned(), json!(namespace));
+            fields.extend(more.clone());
             let asked = self.ask(name, "connect", &fields).await?;
             self.answer(asked, PATIENCE).await?.answer.map_err(|error| anyhow!("{name} did not connect: {error}"))?;
         }
         for name in &self.scenario.clients {
-            self.reach(name).await.with_context(|| format!("{name} did not reach a server"))?;
+            self.reach(name, client).await.with_context(|| format!("{name} did not reach a server"))?;
         }
         Ok(())
     }
 
-    /// Waits until a client that is connected has reached a server: the first time takes long in some languages.
-    async fn reach(&mut self, client: &str) -> anyhow::Result<()> {
-        if matches!(self.scenario.connect, Connect::Whether(false)) {
-            return Ok(());
-        }
-        let fields = Map::from_iter([("client".to_owned(), json!("c")), ("name".to_owned(), json!("any"))]);
+    async fn reach(&mut self, at: &str, client: &str) -> anyhow::Result<()> {
+        let fields = Map::from_iter([("client".to_owned(), json!(client)), ("name".to_owned(), json!("any"))]);
         let began = Instant::now();
         loop {
-            let asked = self.ask(client, "get_lock", &fields).await?;
+            let asked = self.ask(at, "get_lock", &fields).await?;
             let Err(error) = self.answer(asked, START).await?.answer else { return Ok(()) };
             ensure!(began.elapsed() < START, "{error}");
         }

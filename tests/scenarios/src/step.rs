@@ -40,7 +40,8 @@ impl TryFrom<Map<String, Value>> for Step {
         let has = |key: &str| step.contains_key(key);
         let step = shown.clone();
         // What has expectations shares their fields, so that unknown ones are found here.
-        const KNOWN: [&str; 10] = ["at", "do", "with", "start", "times", "await", "expect", "error", "within_ms", "at_least_ms"];
+        const KNOWN: [&str; 10] =
+            ["at", "do", "with", "start", "times", "await", "expect", "error", "within_ms", "at_least_ms"];
         if (has("do") || has("await"))
             && let Some(unknown) =
                 shown.as_object().and_then(|step| step.keys().find(|key| !KNOWN.contains(&key.as_str())))
