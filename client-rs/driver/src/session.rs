@@ -44,9 +44,9 @@ pub(crate) fn state(session: &Session) -> Value {
 }
 
 pub(crate) async fn await_state(session: &Session, wanted: &str) -> Answer {
-    let is_wanted = |state: &SessionState| match (wanted, state) {
-        (_, SessionState::Lost(_)) | ("healthy", SessionState::Healthy) | ("at_risk", SessionState::AtRisk) => true,
-        _ => false,
+    let is_wanted = |state: &SessionState| {
+        use SessionState::{AtRisk, Healthy, Lost};
+        matches!((wanted, state), (_, Lost(_)) | ("healthy", Healthy) | ("at_risk", AtRisk))
     };
     if !["healthy", "at_risk", "lost"].contains(&wanted) {
         return Err(Failure::Driver(format!("there is no state \"{wanted}\"")));

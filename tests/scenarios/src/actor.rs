@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 

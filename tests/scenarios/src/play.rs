@@ -86,8 +86,9 @@ pub async fn play(
     for (number, step) in scenario.steps.iter().enumerate() {
         let number = number + 1;
         if let Err(error) = play.step(number, step).await {
+            let error = error.context(format!("{}.yaml, step {number}", scenario.name));
             let logs = play.logs();
-            return Err(error.context(format!("{}.yaml, step {number}", scenario.name)).context(logs));
+            return Err(if logs.is_empty() { error } else { error.context(logs) });
         }
     }
     for (name, actor) in &play.actors {

@@ -97,9 +97,10 @@ async fn revisions_that_go_back_are_found_out() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_driver_that_does_not_answer_is_given_up() {
-    let text = "{title: t, promise: p, clients: [a], steps: [{at: a, do: get_lock, with: {client: c, name: report}, within_ms: 300}]}";
-    let scenario = Scenario::parse("silent", text).unwrap();
-    let (failure, _) = play(scenario, liar("/holders/d")).await;
+    let ask = "{at: a, do: session, with: {client: c, session: s}, within_ms: 300}";
+    let text = format!("{{title: t, promise: p, clients: [a], steps: [{ask}]}}");
+    let scenario = Scenario::parse("silent", &text).unwrap();
+    let (failure, _) = play(scenario, liar("/ttl_ms/d")).await;
     assert!(failure.as_ref().is_some_and(|text| text.contains("no answer within 300ms")), "{failure:?}");
 }
 
