@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	patience      = 40 * time.Second
+	patience      = 60 * time.Second
 	leaseDuration = 3 * time.Second
 	renewDeadline = 2 * time.Second
 	retryPeriod   = 200 * time.Millisecond
@@ -30,18 +30,58 @@ func startServer(t *testing.T) string {
 	if os.Getenv("TENURED") == "" {
 		t.Skip("TENURED does not tell where the server is")
 	}
-	address := freeAddress(t)
-	server := exec.Command(os.Getenv("TENURED"), "--listen", address, "--admin-listen", freeAddress(t),
-		"--store-url", "sqlite:"+filepath.Join(t.TempDir(), "tenure.db"), "--log-level", "warn")
-	server.Stderr = os.Stderr
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = server.Process.Kill()
-		_ = server.Wait()
+	address, folder := "", t.TempDir()
+	eventually(t, "the server listens", func() bool {
+		address = freeAddress(t)
+		server := exec.Command(os.Getenv("TENURED"), "--listen", address, "--admin-listen", freeAddress(t),
+			"--store-url", "sqlite:"+filepath.Join(folder, "tenure.db"), "--log-level", "warn")
+		server.Stderr = os.Stderr
+		if err := server.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_ = server.Wait()
+		}()
+		t.Cleanup(func() {
+			_ = server.Process.Kill()
+			<-ended
+		})
+		// Somebody else may have taken the port meanwhile.
+		return listens(address, ended)
 	})
 	return address
+}
+
+// Whether a server comes to listen before it ends.
+func listens(address string, ended <-chan struct{}) bool {
+	for {
+		select {
+		case <-ended:
+			return false
+		case <-time.After(5 * time.Millisecond):
+		}
+		if conn, err := net.Dial("tcp", address); err == nil {
+			_ = conn.Close()
+			select {
+			case <-ended:
+				return false
+			case <-time.After(50 * time.Millisecond):
+				return true
+			}
+		}
+	}
+}
+
+// Waits for a condition.
+func eventually(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !so(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("in vain: %s", what)
+		}
+	}
 }
 
 func freeAddress(t *testing.T) string {
@@ -110,7 +150,7 @@ func startCandidate(t *testing.T, name, server string) *candidate {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	c := &candidate{
-		name: name, lock: leaderelection.NewLock(client, "my-controller", name, renewDeadline),
+		name: name, lock: leaderelection.NewLock(client, "my-controller", name, renewDeadline, retryPeriod),
 		started: make(chan uint64, 1), stopped: make(chan time.Time, 1), stop: stop,
 	}
 	elector, err := client_go.NewLeaderElector(client_go.LeaderElectionConfig{

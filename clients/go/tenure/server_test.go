@@ -30,6 +30,7 @@ type server struct {
 	admin   string
 	store   string
 	process *os.Process
+	ended   chan struct{}
 }
 
 func startServer(t *testing.T) *server {
@@ -37,13 +38,26 @@ func startServer(t *testing.T) *server {
 	if os.Getenv("TENURED") == "" {
 		t.Skip("TENURED does not tell where the server is")
 	}
-	s := &server{t: t, address: freeAddress(t), admin: freeAddress(t), store: filepath.Join(t.TempDir(), "tenure.db")}
-	s.start()
+	s := &server{t: t, store: filepath.Join(t.TempDir(), "tenure.db")}
 	t.Cleanup(s.kill)
+	eventually(t, "the server listens", func() bool {
+		s.kill()
+		s.address, s.admin = freeAddress(t), freeAddress(t)
+		// Somebody else may have taken a port meanwhile.
+		return s.tryToStart()
+	})
 	return s
 }
 
+// Starts it where it was.
 func (s *server) start() {
+	s.t.Helper()
+	if !s.tryToStart() {
+		s.t.Fatal("the server did not start")
+	}
+}
+
+func (s *server) tryToStart() bool {
 	s.t.Helper()
 	command := exec.Command(os.Getenv("TENURED"),
 		"--listen", s.address, "--admin-listen", s.admin, "--store-url", "sqlite:"+s.store, "--log-level", "warn")
@@ -51,21 +65,35 @@ func (s *server) start() {
 	if err := command.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	s.process = command.Process
-	eventually(s.t, "the server listens", func() bool {
-		conn, err := net.Dial("tcp", s.address)
-		if err == nil {
-			_ = conn.Close()
+	s.process, s.ended = command.Process, make(chan struct{})
+	go func(ended chan struct{}) {
+		defer close(ended)
+		_ = command.Wait()
+	}(s.ended)
+	for {
+		select {
+		case <-s.ended:
+			return false
+		case <-time.After(5 * time.Millisecond):
 		}
-		return err == nil
-	})
+		if conn, err := net.Dial("tcp", s.address); err == nil {
+			_ = conn.Close()
+			// It may be somebody else who listens.
+			select {
+			case <-s.ended:
+				return false
+			case <-time.After(50 * time.Millisecond):
+				return true
+			}
+		}
+	}
 }
 
 // As a crash.
 func (s *server) kill() {
 	if s.process != nil {
 		_ = s.process.Kill()
-		_, _ = s.process.Wait()
+		<-s.ended
 		s.process = nil
 	}
 }
