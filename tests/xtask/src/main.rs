@@ -1,5 +1,6 @@
 //! `cargo xtask`: the one door for developers.
 mod bench;
+mod clients;
 mod contract;
 mod generate;
 mod mutants;
@@ -86,6 +87,17 @@ enum Task {
     /// Has three servers do a bit of everything for an hour, in a release build: they must not grow.
     Soak {
         /// Its own arguments, such as `--minutes 10 --report soak.json`: `--help` tells them.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+        arguments: Vec<String>,
+    },
+    /// Checks the clients in other languages: form, types, tests and packages of each.
+    Clients {
+        /// Only these, such as `go`. Default: all.
+        only: Vec<String>,
+    },
+    /// Plays the scenarios against every client, and prints a line for each.
+    Scenarios {
+        /// The runner's own arguments, such as `--client go --scenario lock-min-hold`: `--help` tells them.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
         arguments: Vec<String>,
     },
@@ -186,6 +198,12 @@ fn chaos(run: &str, arguments: &[String]) -> anyhow::Result<()> {
     command.run()
 }
 
+fn scenarios(arguments: &[String]) -> anyhow::Result<()> {
+    packages::provide()?;
+    cargo(&["build", "--locked", "--package", "tenure-server", "--package", "tenure-scenarios", "--bins"]).run()?;
+    program(root().join("target/debug/tenure-scenarios")).args(arguments).run()
+}
+
 /// In release builds: they are about how much there is to do.
 fn load(run: &str, arguments: &[String]) -> anyhow::Result<()> {
     packages::provide()?;
@@ -231,6 +249,11 @@ fn run() -> anyhow::Result<()> {
         Task::Failover { arguments } => chaos("failover", &arguments),
         Task::Overload { arguments } => load("overload", &arguments),
         Task::Soak { arguments } => load("soak", &arguments),
+        Task::Clients { only } => {
+            cargo(&["build", "--locked", "--package", "tenure-server", "--bins"]).run()?;
+            clients::check(&only)
+        }
+        Task::Scenarios { arguments } => scenarios(&arguments),
         Task::Bench { arguments } => bench::run(&arguments),
         Task::Generate => generate::write(&generate::generated_folder()),
         Task::Image => contract::write_image(),

@@ -1,0 +1,27 @@
+//! The clients in other languages: each brings a script that checks all of it.
+
+use anyhow::{Context, bail};
+
+use crate::programs::{find, program, root};
+
+/// A client's folder in clients/, and what it takes besides Rust.
+const CLIENTS: [(&str, &[&str]); 4] =
+    [("go", &["go"]), ("python", &["python3"]), ("typescript", &["node", "npm"]), ("java", &["java", "mvn"])];
+
+/// Checks these clients, or all, with a server of this tree.
+pub fn check(only: &[String]) -> anyhow::Result<()> {
+    if let Some(unknown) = only.iter().find(|name| !CLIENTS.iter().any(|(client, _)| client == name)) {
+        bail!("there is no client in {unknown}");
+    }
+    let tenured = root().join("target/debug/tenured");
+    let is_wanted = |name: &str| only.is_empty() || only.iter().any(|wanted| wanted == name);
+    for (name, tools) in CLIENTS.into_iter().filter(|(name, _)| is_wanted(name)) {
+        if let Some(missing) = tools.iter().find(|tool| find(tool).is_none()) {
+            bail!("{missing} is not installed: the {name} client takes it");
+        }
+        println!("\n-- {name}");
+        let mut check = program(root().join("clients").join(name).join("check"));
+        check.env("TENURED", &tenured.display().to_string()).run().with_context(|| format!("the {name} client"))?;
+    }
+    Ok(())
+}
