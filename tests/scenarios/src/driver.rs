@@ -1,16 +1,25 @@
 //! A driver: a process that does in its language what it is asked.
 
 use std::collections::{HashMap, VecDeque};
+use std::fs;
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::oneshot;
+use tokio::time::sleep;
+
+/// How long it may take to stand still ...
+const FREEZE: Duration = Duration::from_secs(10);
+
+/// ... and how often that is looked at.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// How much of its log a failure shows.
 const LOG_LINES: usize = 30;
@@ -99,9 +108,18 @@ impl Driver {
         let _ = self.child.wait().await;
     }
 
-    /// Freezes it.
-    pub fn freeze(&self) {
+    /// Freezes it, and waits until it stands still: on a busy machine it may go on for a while, and be asked something.
+    ///
+    /// # Errors
+    /// If it does not.
+    pub async fn freeze(&self) -> anyhow::Result<()> {
         self.signal(Signal::STOP);
+        let began = Instant::now();
+        while !is_frozen(self.group) {
+            ensure!(began.elapsed() < FREEZE, "the driver does not freeze");
+            sleep(PAUSE).await;
+        }
+        Ok(())
     }
 
     /// Lets it run on.
@@ -133,6 +151,24 @@ impl Drop for Driver {
     fn drop(&mut self) {
         self.signal(Signal::KILL);
     }
+}
+
+/// Whether all threads of all processes of a group are stopped, or over.
+fn is_frozen(group: Pid) -> bool {
+    let of = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let members = of(Path::new("/proc")).filter(|process| state_and_group(process).is_some_and(|(_, of)| of == group));
+    let mut threads = members.flat_map(|process| of(&process.join("task")).collect::<Vec<_>>());
+    threads.all(|thread| state_and_group(&thread).is_none_or(|(state, _)| "TZX".contains(state)))
+}
+
+/// The state letter and the group of a process or thread, from its `stat`: `id (name) state parent group ...`.
+fn state_and_group(folder: &Path) -> Option<(char, Pid)> {
+    let stat = fs::read_to_string(folder.join("stat")).ok()?;
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut fields = rest.split_whitespace();
+    let state = fields.next()?.chars().next()?;
+    let group = Pid::from_raw(fields.nth(1)?.parse().ok()?)?;
+    Some((state, group))
 }
 
 async fn listen(output: impl AsyncRead + Unpin, shared: Arc<Shared>) {

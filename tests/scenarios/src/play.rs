@@ -129,6 +129,7 @@ impl Play<'_> {
             let asked = self.ask(at, "get_lock", &fields).await?;
             let Err(error) = self.answer(asked, START).await?.answer else { return Ok(()) };
             ensure!(began.elapsed() < START, "{error}");
+            sleep(PAUSE).await;
         }
     }
 
@@ -260,7 +261,7 @@ impl Play<'_> {
         let shown = format!("{:?} {}", fault.kind, fault.client.as_deref().unwrap_or_default());
         match (fault.kind, actor) {
             (FaultKind::KillClient, Some(actor)) => actor.driver.kill().await,
-            (FaultKind::FreezeClient, Some(actor)) => actor.driver.freeze(),
+            (FaultKind::FreezeClient, Some(actor)) => actor.driver.freeze().await?,
             (FaultKind::ThawClient, Some(actor)) => actor.driver.thaw(),
             (FaultKind::Cut, Some(actor)) => actor.cut(fault.how),
             (FaultKind::Mend, Some(actor)) => actor.mend(),
