@@ -21,11 +21,18 @@ type driver struct {
 	lines   *bufio.Scanner
 }
 
+// For what is built once for all tests.
+var folder string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		folder = must(os.MkdirTemp("", "tenure-go-driver"))
+		defer func() { _ = os.RemoveAll(folder) }()
+		return m.Run()
+	}())
+}
+
 var builtDriver = sync.OnceValues(func() (string, error) {
-	folder, err := os.MkdirTemp("", "tenure-go-driver")
-	if err != nil {
-		return "", err
-	}
 	path := filepath.Join(folder, "driver")
 	return path, exec.Command("go", "build", "-o", path, "../driver").Run()
 })
