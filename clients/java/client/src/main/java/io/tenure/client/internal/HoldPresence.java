@@ -51,7 +51,11 @@ public final class HoldPresence {
 
     /** Why it is lost, if it is, decided by the clock at this very moment. */
     public @Nullable LostReason lost() {
-        session.check();
+        // Another thread may know that the session is lost, and not have told this yet.
+        LostReason lost = session.lost();
+        if (lost != null) {
+            end(lost);
+        }
         synchronized (this) {
             return ended;
         }
