@@ -185,8 +185,9 @@ impl Node {
         Presence { server: self.id, beat, lease: self.options.lease, label, address, dead: false }
     }
 
-    /// Takes note of the other servers that live, according to the servers table.
+    /// Takes note of all leases and of the other servers that live, according to the servers table.
     pub(crate) fn note_others(&self, servers: &[Presence]) {
+        servers.iter().for_each(|server| self.others.note_lease(server.lease));
         let others = servers.iter().filter(|other| other.server != self.id && !other.dead);
         self.others.note(others.map(|other| (other.server, other.address.clone())).collect());
     }

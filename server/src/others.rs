@@ -2,34 +2,51 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use tenure_core::ServerId;
 
 /// The other servers, and where each is reached.
 #[derive(Debug, Default)]
-pub struct Others(ArcSwapOption<BTreeMap<ServerId, String>>);
+pub struct Others {
+    living: ArcSwapOption<BTreeMap<ServerId, String>>,
+    longest_lease_ms: AtomicU64,
+}
 
 impl Others {
     /// Takes note of those that live.
     pub(crate) fn note(&self, living: BTreeMap<ServerId, String>) {
-        self.0.store(Some(Arc::new(living)));
+        self.living.store(Some(Arc::new(living)));
+    }
+
+    /// Takes note of a server's lease, this one's or another's.
+    pub(crate) fn note_lease(&self, lease: Duration) {
+        let ms = lease.as_millis().try_into().unwrap_or(u64::MAX);
+        self.longest_lease_ms.fetch_max(ms, Ordering::Relaxed);
+    }
+
+    /// The longest lease of a server that was seen so far.
+    #[must_use]
+    pub fn longest_lease(&self) -> Duration {
+        Duration::from_millis(self.longest_lease_ms.load(Ordering::Relaxed))
     }
 
     /// Whether there is anybody else, as far as is known.
     #[must_use]
     pub fn live(&self) -> bool {
-        self.0.load().as_ref().is_none_or(|living| !living.is_empty())
+        self.living.load().as_ref().is_none_or(|living| !living.is_empty())
     }
 
     /// Where a server is reached that lives; empty if nowhere.
     #[must_use]
     pub fn address(&self, server: ServerId) -> Option<String> {
-        self.0.load().as_ref()?.get(&server).cloned()
+        self.living.load().as_ref()?.get(&server).cloned()
     }
 
     /// Whether this holds of all of them, as far as they are known.
     pub(crate) fn all(&self, holds: impl Fn(ServerId) -> bool) -> bool {
-        self.0.load().as_ref().is_some_and(|living| living.keys().all(|server| holds(*server)))
+        self.living.load().as_ref().is_some_and(|living| living.keys().all(|server| holds(*server)))
     }
 }

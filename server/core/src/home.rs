@@ -1,5 +1,6 @@
 //! The home of sessions: one server's timers. It takes renewals in memory, and says what is due.
 
+mod floors;
 mod handoff;
 mod kept;
 mod nanos;
@@ -20,6 +21,7 @@ use crate::event::{EndReason, Event, Recorded};
 use crate::map::Map;
 use crate::model::{ClaimState, Revision, ServerId, Session, Text};
 use crate::table::Table;
+use floors::Floors;
 use handoff::Handoffs;
 use kept::Kept;
 pub(crate) use nanos::Nanos;
@@ -50,10 +52,9 @@ pub struct Home {
     me: ServerId,
     /// How long a claim is kept that nobody attends to.
     reattach: Duration,
-    /// No session counts from earlier than this.
-    floor: Tick,
-    /// The last time that the database lost history, as far as this home has heard.
-    lost: Revision,
+    /// The longest lease of a server.
+    longest_lease: Duration,
+    floors: Floors,
     kept: Map<Text, Kept>,
     /// The sessions with a disconnect grace, by the stream that they are attached to.
     graced: BTreeMap<StreamId, BTreeSet<Text>>,
@@ -76,8 +77,8 @@ impl Home {
         Self {
             me,
             reattach,
-            floor: Tick::ZERO,
-            lost: Revision(0),
+            longest_lease: Duration::ZERO,
+            floors: Floors::default(),
             kept: Map::default(),
             graced: BTreeMap::new(),
             held: ByRevision::default(),
@@ -197,7 +198,7 @@ impl Home {
     pub fn renew(&mut self, session: &str, now: Tick) -> Result<Duration, NotKept> {
         let kept = self.kept.get_mut(session).ok_or(NotKept::Elsewhere)?;
         if !Defect::RenewalUnchecked.is_here() {
-            kept.check(self.floor, now)?;
+            kept.check(self.floors.of(kept.opened), now)?;
         }
         kept.call(now);
         Ok(kept.ttl())
@@ -213,7 +214,7 @@ impl Home {
         if kept.stream() != Some(stream) {
             return Err(NotKept::NotAttached);
         }
-        kept.check(self.floor, now)?;
+        kept.check(self.floors.of(kept.opened), now)?;
         kept.renew(now);
         Ok(kept.ttl())
     }
@@ -222,7 +223,7 @@ impl Home {
     #[must_use]
     pub fn remaining(&self, session: &str, now: Tick) -> Option<Duration> {
         let kept = self.kept.get(session)?;
-        Some(Tick::from(kept.deadline(self.floor)).saturating_sub(now))
+        Some(Tick::from(kept.deadline(self.floors.of(kept.opened))).saturating_sub(now))
     }
 
     /// How many sessions are kept here.
@@ -256,20 +257,25 @@ impl Home {
     /// The server was not able to take renewals until now, so every session lives for a full TTL from now, or for its full
     /// disconnect grace. But for those whose time was up before: their end may be under way, and nothing revives them.
     pub fn refresh(&mut self, now: Tick) {
-        self.floor = now;
+        self.floors.raise(now);
     }
 
-    /// In what was lost, sessions may have been at another home, which has answered their renewals: each lives for a full TTL
-    /// from now, also if its time was up: its end [stands](Self::stands) no more.
+    /// Takes note of a server's lease. The longest one is how long another server, cut off from the database, may go on
+    /// answering renewals for what the database has lost.
+    pub fn heed_lease(&mut self, lease: Duration) {
+        self.longest_lease = self.longest_lease.max(lease);
+    }
+
+    /// In what was lost, sessions may have been at another home, which has answered their renewals, and may do so for its
+    /// lease: each lives for a full TTL after that, also if its time was up: its end [stands](Self::stands) no more.
     fn heard_of_loss(&mut self, lost: Revision, now: Tick) {
-        if lost > self.lost && !Defect::NoFreshTtlAfterLoss.is_here() {
-            self.lost = lost;
-            self.refresh(now);
-            for (id, kept) in &mut self.kept {
-                if kept.revive() {
-                    kept.timer = kept.deadline(now);
-                    self.timers.set(kept.timer, Timer::Session(id.clone()));
-                }
+        if Defect::NoFreshTtlAfterLoss.is_here() || !self.floors.lose(lost, now + self.longest_lease) {
+            return;
+        }
+        for (id, kept) in &mut self.kept {
+            if kept.revive() {
+                kept.timer = kept.deadline(self.floors.of(kept.opened));
+                self.timers.set(kept.timer, Timer::Session(id.clone()));
             }
         }
     }
@@ -304,8 +310,8 @@ impl Home {
     }
 
     fn session_due(&mut self, session: Text, now: Tick) -> Option<Command> {
-        let floor = self.floor;
         let kept = self.kept.get_mut(&session)?;
+        let floor = self.floors.of(kept.opened);
         match kept.check(floor, now) {
             Err(NotKept::Over(reason)) => {
                 Some(Command::EndSession { session, opened: kept.opened, home: self.me, reason })
@@ -376,7 +382,7 @@ impl Home {
 
     fn keep(&mut self, session: &Text, opened: Revision, ttl: Duration, disconnect_grace: Option<Duration>, now: Tick) {
         match self.kept.get_mut(session).filter(|kept| kept.opened == opened) {
-            Some(kept) => kept.change(ttl, disconnect_grace, self.floor, now),
+            Some(kept) => kept.change(ttl, disconnect_grace, self.floors.of(opened), now),
             None => {
                 self.forget(session);
                 let now = if Defect::NoFreshTtl.is_here() { now.saturating_sub(ttl) } else { now };
@@ -389,7 +395,7 @@ impl Home {
     /// Makes sure that a timer rings when the session's time is up. One that rings earlier does: the time is looked at then.
     fn wake(&mut self, session: &Text, now: Tick) {
         let Some(kept) = self.kept.get_mut(session) else { return };
-        let deadline = kept.deadline(self.floor);
+        let deadline = kept.deadline(self.floors.of(kept.opened));
         if kept.timer <= now.into() || deadline < kept.timer {
             let timer = Timer::Session(session.clone());
             self.timers.unset(replace(&mut kept.timer, deadline), timer.clone());

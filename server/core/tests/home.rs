@@ -11,7 +11,7 @@ mod streams;
 
 use std::time::Duration;
 
-use lab::{GRACE, Lab, ME, OTHER, TTL, at, opening};
+use lab::{GRACE, Lab, ME, OTHER, STREAM, TTL, at, opening};
 use tenure_core::{Command, EndReason, NotKept, Outcome, StreamId};
 
 #[test]
@@ -84,6 +84,29 @@ fn after_a_loss_every_session_lives_for_a_full_ttl_even_if_its_end_was_under_way
     assert_eq!(lab.expire(at(20)), [""; 0]);
     assert_eq!(lab.expire(at(21)), ["ann"]);
     assert_eq!(lab.expire(at(22)), ["bob"]);
+}
+
+/// In what the database lost, the session may have moved to a server that is cut off from it and has some of its lease left:
+/// until then that one answers its renewals.
+#[test]
+fn after_a_loss_a_session_lives_for_a_full_ttl_after_the_longest_lease_of_a_server() {
+    let mut lab = Lab::new();
+    for lease in [at(2), at(3), at(1)] {
+        lab.home.heed_lease(lease);
+    }
+    lab.open("kept", ME, at(0));
+    lab.open("adopted", OTHER, at(0));
+    lab.open_on("streamed", STREAM, at(0));
+    lab.lose(at(5));
+    lab.home.disconnected(STREAM, at(5));
+    lab.open("later", ME, at(5));
+    lab.ask(Command::Adopt { dead: OTHER, by: ME }, at(6));
+    assert_eq!(lab.home.remaining("kept", at(6)), Some(at(12)));
+    assert_eq!(lab.end(at(9)), []);
+    assert_eq!(lab.end(at(10)), [("streamed".to_owned(), EndReason::Disconnected)]);
+    assert_eq!(lab.expire(at(15)), ["later"], "it is younger than what was lost");
+    assert_eq!(lab.expire(at(17)), [""; 0]);
+    assert_eq!(lab.expire(at(18)), ["adopted", "kept"]);
 }
 
 #[test]

@@ -11,7 +11,9 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::attendance::{Attendance, Callers};
+use super::run::Settings;
 use crate::lease::Lease;
+use crate::others::Others;
 
 /// What a client's stream is told without having asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,6 +82,7 @@ impl Notices {
 pub(crate) struct Desk {
     pub(crate) home: Home,
     lease: Arc<Lease>,
+    others: Arc<Others>,
     pub(super) callers: Callers,
     /// The streams that there are; without a place for notices those that were closed here, but have not ended yet.
     streams: HashMap<StreamId, Option<Notices>>,
@@ -90,9 +93,10 @@ pub(crate) struct Desk {
 pub(crate) struct SharedDesk(Arc<Mutex<Desk>>);
 
 impl SharedDesk {
-    pub(crate) fn new(me: ServerId, reattach: std::time::Duration, lease: Arc<Lease>) -> Self {
-        let home = Home::new(me, reattach);
-        let desk = Desk { home, lease, callers: Callers::default(), streams: HashMap::new() };
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let home = Home::new(settings.me, settings.reattach);
+        let (lease, others) = (settings.lease.clone(), settings.others.clone());
+        let desk = Desk { home, lease, others, callers: Callers::default(), streams: HashMap::new() };
         Self(Arc::new(Mutex::new(desk)))
     }
 
@@ -181,6 +185,7 @@ impl Desk {
     /// Takes note of committed events; `table` shows the state after them.
     pub(crate) fn observe(&mut self, events: &[Recorded], table: &Table) {
         let now = self.lease.standing_tick();
+        self.home.heed_lease(self.others.longest_lease());
         for recorded in events {
             self.notify(recorded, table);
             self.home.observe(recorded, table, now);
@@ -190,6 +195,7 @@ impl Desk {
     /// The table was loaded anew: settles what is waited for according to it.
     pub(crate) fn reconcile(&mut self, table: &Table) {
         let now = self.lease.standing_tick();
+        self.home.heed_lease(self.others.longest_lease());
         self.home.rebuild(table, now);
         self.callers.retain_grants(|claim| table.claim(claim).is_some());
         for claim in self.callers.waited_for() {

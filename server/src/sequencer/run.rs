@@ -80,7 +80,7 @@ pub async fn start(
     store: Arc<dyn Store>,
     settings: Settings,
 ) -> Result<(Namespace, JoinHandle<()>), StoreError> {
-    let desk = SharedDesk::new(settings.me, settings.reattach, settings.lease.clone());
+    let desk = SharedDesk::new(&settings);
     let hub = Arc::new(Hub::default());
     let (sender, requests) = mpsc::channel(QUEUE);
     let (pressing_sender, pressing) = mpsc::channel(QUEUE);

@@ -11,7 +11,7 @@ impl Home {
     /// As [`Self::renew`].
     pub fn attach(&mut self, session: &Text, stream: StreamId, now: Tick) -> Result<Option<StreamId>, NotKept> {
         let kept = self.kept.get_mut(session).ok_or(NotKept::Elsewhere)?;
-        kept.check(self.floor, now)?;
+        kept.check(self.floors.of(kept.opened), now)?;
         kept.renew(now);
         let before = kept.stream().filter(|before| *before != stream);
         let graced = kept.attach(stream);
