@@ -4,8 +4,8 @@ use std::process::{Command, Output};
 
 use tenure_sim::defect;
 
-/// How many seeds must be clean.
-const CLEAN: u32 = 200;
+/// How many seeds must be clean: two and a half million steps.
+const CLEAN: u32 = 1000;
 
 /// How many seeds are searched for a deliberate defect.
 const SEARCHED: &str = "2000";
