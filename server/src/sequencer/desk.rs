@@ -4,8 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tenure_core::{
-    Claim, ClaimState, EndReason, Event, Eviction, Home, NotKept, Recorded, Revision, ServerId, StreamId, Table, Text,
-    Transfer,
+    Claim, ClaimState, EndReason, Event, Eviction, Home, NotKept, Recorded, Revision, StreamId, Table, Text, Transfer,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
