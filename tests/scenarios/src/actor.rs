@@ -47,11 +47,11 @@ impl Actor {
         own.insert("hanging".to_owned(), json!(format!("http://{}", hanging.local_addr()?)));
         own.insert("dead".to_owned(), json!(format!("http://127.0.0.1:{}", tenure_harness::free_port()?)));
         let mut driver = Driver::start(spec.driver()?)?;
-        let (_, answer) = driver.ask("hello", &Map::new()).await?;
+        let (_, answer) = driver.talk.ask("hello", &Map::new()).await?;
         match timeout(START, answer).await {
             Ok(Ok(_)) => Ok(Self { driver, relays, _hanging: hanging, own }),
-            Ok(Err(_)) => bail!("the driver ended instead of starting:\n{}", driver.log()),
-            Err(_) => bail!("the driver did not start within {START:?}:\n{}", driver.log()),
+            Ok(Err(_)) => bail!("the driver ended instead of starting:\n{}", driver.talk.log()),
+            Err(_) => bail!("the driver did not start within {START:?}:\n{}", driver.talk.log()),
         }
     }
 

@@ -3,6 +3,7 @@
 
 mod actor;
 mod clients;
+mod conversation;
 mod driver;
 mod matcher;
 mod observer;
@@ -16,6 +17,7 @@ mod step;
 mod told;
 
 pub use clients::ClientSpec;
+pub use conversation::{Answered, Conversation};
 pub use report::report;
 pub use run::{Outcome, RunOptions, run};
 pub use scenario::Scenario;

@@ -12,7 +12,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::actor::{Actor, START};
 use crate::clients::ClientSpec;
-use crate::driver::Answered;
+use crate::conversation::Answered;
 use crate::matcher::{Kept, Mismatch, compare, resolve};
 use crate::observer::{self, Observer};
 use crate::scenario::{Connect, Scenario};
@@ -92,7 +92,7 @@ pub async fn play(
         }
     }
     for (name, actor) in &play.actors {
-        if let Some(line) = actor.driver.nonsense() {
+        if let Some(line) = actor.driver.talk.nonsense() {
             bail!("{name} said something that is no answer: {line}");
         }
     }
@@ -196,7 +196,7 @@ impl Play<'_> {
     async fn ask(&mut self, client: &str, request: &str, fields: &Map<String, Value>) -> anyhow::Result<Started> {
         let actor = self.actors.get_mut(client).context("a client")?;
         let asked = Instant::now();
-        let (id, answer) = actor.driver.ask(request, fields).await?;
+        let (id, answer) = actor.driver.talk.ask(request, fields).await?;
         Ok(Started { id, asked, answer: Some(answer), answered: None })
     }
 
@@ -303,7 +303,7 @@ impl Play<'_> {
 
     /// The ends of what the drivers have logged, of those who have.
     fn logs(&self) -> String {
-        let logs = self.actors.iter().map(|(name, actor)| (name, actor.driver.log()));
+        let logs = self.actors.iter().map(|(name, actor)| (name, actor.driver.talk.log()));
         let logs: Vec<String> =
             logs.filter(|(_, log)| !log.is_empty()).map(|(name, log)| format!("the log of {name}:\n{log}\n")).collect();
         logs.concat()

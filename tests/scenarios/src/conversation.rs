@@ -1,0 +1,149 @@
+//! What is said to a driver, and what it answers: a JSON object a line, by a number each.
+
+use std::collections::{HashMap, VecDeque};
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use anyhow::Context;
+use serde_json::{Map, Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader};
+use tokio::process::{Child, ChildStdin, Command};
+use tokio::sync::oneshot;
+
+/// How much of its log a failure shows.
+const LOG_LINES: usize = 30;
+
+/// What was answered, and when.
+#[derive(Clone, Debug)]
+pub struct Answered {
+    /// When the answer was there.
+    pub at: Instant,
+    /// `ok`, or `error`.
+    pub answer: Result<Value, Value>,
+}
+
+/// The talk with a process that is a driver.
+#[derive(Debug)]
+pub struct Conversation {
+    input: Option<ChildStdin>,
+    last_id: u64,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    talk: Mutex<Talk>,
+}
+
+#[derive(Debug, Default)]
+struct Talk {
+    waiting: HashMap<u64, oneshot::Sender<Answered>>,
+    /// What it said that cannot be understood.
+    nonsense: Option<String>,
+    log: VecDeque<String>,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Talk> {
+        self.talk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Conversation {
+    /// Starts a driver, which is killed when its process is dropped.
+    ///
+    /// # Errors
+    /// If the command cannot be run.
+    pub fn begin(mut command: Command) -> anyhow::Result<(Child, Self)> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        let program = command.as_std().get_program().display().to_string();
+        let mut child = command.spawn().with_context(|| format!("starting {program}"))?;
+        let shared = Arc::new(Shared::default());
+        let input = child.stdin.take();
+        tokio::spawn(listen(child.stdout.take().context("no output")?, Arc::clone(&shared)));
+        tokio::spawn(log(child.stderr.take().context("no log")?, Arc::clone(&shared)));
+        Ok((child, Self { input, last_id: 0, shared }))
+    }
+
+    /// Asks for something: answers the request's id, and what will be answered. An end without an answer is the driver's.
+    ///
+    /// # Errors
+    /// If nothing can be said to it any more.
+    pub async fn ask(
+        &mut self,
+        request: &str,
+        fields: &Map<String, Value>,
+    ) -> anyhow::Result<(u64, oneshot::Receiver<Answered>)> {
+        self.last_id += 1;
+        let id = self.last_id;
+        let mut said = Map::from_iter([("id".to_owned(), json!(id)), ("do".to_owned(), json!(request))]);
+        said.extend(fields.clone());
+        let (tell, answer) = oneshot::channel();
+        self.shared.lock().waiting.insert(id, tell);
+        let line = format!("{}\n", Value::Object(said));
+        let input = self.input.as_mut().context("the talk is over")?;
+        input.write_all(line.as_bytes()).await.context("the driver has ended")?;
+        input.flush().await.context("the driver has ended")?;
+        Ok((id, answer))
+    }
+
+    /// Says nothing more.
+    pub fn end(&mut self) {
+        self.input = None;
+    }
+
+    /// What it said that cannot be understood.
+    #[must_use]
+    pub fn nonsense(&self) -> Option<String> {
+        self.shared.lock().nonsense.clone()
+    }
+
+    /// The end of its log.
+    #[must_use]
+    pub fn log(&self) -> String {
+        Vec::from(self.shared.lock().log.clone()).join("\n")
+    }
+}
+
+async fn listen(output: impl AsyncRead + Unpin, shared: Arc<Shared>) {
+    let mut lines = BufReader::new(output).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        let at = Instant::now();
+        let mut talk = shared.lock();
+        match understand(&line) {
+            Some((id, answer)) if talk.waiting.contains_key(&id) => {
+                if let Some(waiting) = talk.waiting.remove(&id) {
+                    // Whoever asked may have gone.
+                    let _ = waiting.send(Answered { at, answer });
+                }
+            }
+            _ => {
+                talk.nonsense.get_or_insert(line);
+            }
+        }
+    }
+    // Nobody is answered any more.
+    shared.lock().waiting.clear();
+}
+
+fn understand(line: &str) -> Option<(u64, Result<Value, Value>)> {
+    let said: Value = serde_json::from_str(line).ok()?;
+    let id = said.get("id")?.as_u64()?;
+    match (said.get("ok"), said.get("error")) {
+        (Some(ok), None) => Some((id, Ok(ok.clone()))),
+        (None, Some(error)) => Some((id, Err(error.clone()))),
+        _ => None,
+    }
+}
+
+async fn log(output: impl AsyncRead + Unpin, shared: Arc<Shared>) {
+    let mut lines = BufReader::new(output).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        let mut talk = shared.lock();
+        talk.log.push_back(line);
+        if talk.log.len() > LOG_LINES {
+            talk.log.pop_front();
+        }
+    }
+}
