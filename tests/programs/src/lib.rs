@@ -2,6 +2,7 @@
 //! hosts, chaos in processes.
 
 mod caller;
+pub mod draw;
 mod member;
 mod task;
 mod watcher;

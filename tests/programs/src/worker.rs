@@ -9,12 +9,7 @@ use tenure_client::{Attempt, Client, Guard, Session, SessionOptions};
 use tokio::time::{Instant, sleep};
 
 use crate::Task;
-
-/// Holds last less long than this, in ms ...
-const LONG: u64 = 2_500;
-
-/// ... or than this, where most are short.
-const SHORT: u64 = 200;
+use crate::draw::{Ending, Presence, Turn, draw_look, draw_work};
 
 /// One that uses locks.
 pub struct Worker {
@@ -30,11 +25,10 @@ impl Worker {
     /// Runs until the task's time is over.
     pub async fn run(mut self) {
         while self.task.place.is_time() {
-            let ttl = Duration::from_millis(self.rng.random_range(600..3_000));
-            let mut options = SessionOptions::new().ttl(ttl);
-            if self.rng.random_range(0..3) == 0 {
-                let grace = self.rng.random_range(self.task.habits.graces.clone());
-                options = options.disconnect_grace(Duration::from_millis(grace));
+            let presence = Presence::draw(&mut self.rng, &self.task.habits);
+            let mut options = SessionOptions::new().ttl(presence.ttl);
+            if let Some(grace) = presence.grace {
+                options = options.disconnect_grace(grace);
             }
             let Ok(session) = self.client.session(options).await else {
                 self.task.pause().await;
@@ -53,31 +47,16 @@ impl Worker {
         }
     }
 
-    /// Locks, and how they are shared.
-    fn choose(&mut self) -> (Vec<String>, Sharing) {
-        let number = self.rng.random_range(0..self.task.locks);
-        match number % 4 {
-            0 | 1 if self.rng.random_range(0..4) == 0 => {
-                (vec![format!("lock/{number}"), format!("lock/{}", number ^ 1)], Sharing::Exclusive)
-            }
-            0 | 1 => (vec![format!("lock/{number}")], Sharing::Exclusive),
-            2 if self.rng.random() => (vec![format!("book/{number}")], Sharing::Shared),
-            2 => (vec![format!("book/{number}")], Sharing::Exclusive),
-            _ => (vec![format!("pool/{number}")], Sharing::Permits(2)),
-        }
-    }
-
     /// Tries to hold something for a while.
     async fn take_turn(&mut self, session: &Session) {
-        let (names, sharing) = self.choose();
-        let request = session.locks(&names).priority(i32::from(self.rng.random_range(0..8) == 0));
+        let Turn { names, sharing, priority, wait } = Turn::draw(&mut self.rng, self.task.locks);
+        let request = session.locks(&names).priority(priority);
         let request = match sharing {
             Sharing::Exclusive => request,
             Sharing::Shared => request.shared(),
             Sharing::Permits(limit) => request.permits(1).limit(limit),
         };
         let start = self.task.place.now();
-        let wait = Duration::from_millis(self.rng.random_range(0..2_000));
         let (guard, outcome) = match request.acquire_within(wait).await {
             Ok(Attempt::Acquired(guard)) => {
                 let token = guard.token();
@@ -95,9 +74,7 @@ impl Worker {
     /// Does something while the hold is valid, and gives it back, hands it over, or drops it.
     async fn work(&mut self, guard: Guard, sharing: Sharing) {
         let (names, token, session) = (guard.names().to_vec(), guard.token(), guard.session().id().to_owned());
-        let is_short = self.task.habits.mostly_short && self.rng.random_range(0..4) > 0;
-        let lasts = Duration::from_millis(self.rng.random_range(0..if is_short { SHORT } else { LONG }));
-        let until = Instant::now() + lasts;
+        let until = Instant::now() + draw_work(&mut self.rng, &self.task.habits);
         while Instant::now() < until {
             // Before the hold is asked: a process may be frozen in between.
             let at = self.task.place.now();
@@ -105,13 +82,13 @@ impl Worker {
                 return;
             }
             self.task.place.write(Entry::Sighting(Sighting { at, names: names.clone(), token, sharing }));
-            sleep(Duration::from_millis(self.rng.random_range(1..150))).await;
+            sleep(draw_look(&mut self.rng)).await;
         }
         let start = self.task.place.now();
-        let (kind, ended) = match self.rng.random_range(0..8) {
-            0 | 1 => return,
-            2 => (CallKind::Transfer(token), guard.transfer_to(None).await.map(drop)),
-            _ => (CallKind::Release(token), guard.release().await),
+        let (kind, ended) = match Ending::draw(&mut self.rng) {
+            Ending::Drop => return,
+            Ending::Transfer => (CallKind::Transfer(token), guard.transfer_to(None).await.map(drop)),
+            Ending::Release => (CallKind::Release(token), guard.release().await),
         };
         let outcome = ended.map_or_else(|error| Outcome::Unknown(error.to_string()), |()| Outcome::Done);
         self.note(&session, &names, kind, start, outcome);

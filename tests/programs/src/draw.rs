@@ -1,0 +1,101 @@
+//! What programs draw: which sessions they open, what they ask for, and what they do with it.
+
+use std::time::Duration;
+
+use rand::RngExt;
+use rand::rngs::StdRng;
+use tenure_checker::Sharing;
+
+use crate::Habits;
+
+/// Holds last less long than this, in ms ...
+const LONG: u64 = 2_500;
+
+/// ... or than this, where most are short.
+const SHORT: u64 = 200;
+
+/// How a session is opened.
+#[derive(Clone, Copy, Debug)]
+pub struct Presence {
+    /// Its TTL.
+    pub ttl: Duration,
+    /// Its disconnect grace.
+    pub grace: Option<Duration>,
+}
+
+impl Presence {
+    /// Draws one.
+    pub fn draw(rng: &mut StdRng, habits: &Habits) -> Self {
+        let ttl = Duration::from_millis(rng.random_range(600..3_000));
+        let grace = (rng.random_range(0..3) == 0).then(|| rng.random_range(habits.graces.clone()));
+        Self { ttl, grace: grace.map(Duration::from_millis) }
+    }
+}
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub struct Turn {
+    /// The locks.
+    pub names: Vec<String>,
+    /// How they are shared.
+    pub sharing: Sharing,
+    /// The priority.
+    pub priority: i32,
+    /// How long it is waited for.
+    pub wait: Duration,
+}
+
+impl Turn {
+    /// Draws one, of so many locks.
+    pub fn draw(rng: &mut StdRng, locks: u32) -> Self {
+        let (names, sharing) = choose(rng, locks);
+        let priority = i32::from(rng.random_range(0..8) == 0);
+        Self { names, sharing, priority, wait: Duration::from_millis(rng.random_range(0..2_000)) }
+    }
+}
+
+fn choose(rng: &mut StdRng, locks: u32) -> (Vec<String>, Sharing) {
+    let number = rng.random_range(0..locks);
+    match number % 4 {
+        0 | 1 if rng.random_range(0..4) == 0 => {
+            (vec![format!("lock/{number}"), format!("lock/{}", number ^ 1)], Sharing::Exclusive)
+        }
+        0 | 1 => (vec![format!("lock/{number}")], Sharing::Exclusive),
+        2 if rng.random() => (vec![format!("book/{number}")], Sharing::Shared),
+        2 => (vec![format!("book/{number}")], Sharing::Exclusive),
+        _ => (vec![format!("pool/{number}")], Sharing::Permits(2)),
+    }
+}
+
+/// How long something is held.
+pub fn draw_work(rng: &mut StdRng, habits: &Habits) -> Duration {
+    let is_short = habits.mostly_short && rng.random_range(0..4) > 0;
+    Duration::from_millis(rng.random_range(0..if is_short { SHORT } else { LONG }))
+}
+
+/// How long until a hold is looked at again.
+pub fn draw_look(rng: &mut StdRng) -> Duration {
+    Duration::from_millis(rng.random_range(1..150))
+}
+
+/// How a hold is ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// As the language does without a release.
+    Drop,
+    /// By handing it over to whoever waits first.
+    Transfer,
+    /// By a release.
+    Release,
+}
+
+impl Ending {
+    /// Draws one: a release, as a rule.
+    pub fn draw(rng: &mut StdRng) -> Self {
+        match rng.random_range(0..8) {
+            0 | 1 => Self::Drop,
+            2 => Self::Transfer,
+            _ => Self::Release,
+        }
+    }
+}
