@@ -11,6 +11,7 @@ use rand::{RngExt, SeedableRng};
 use tokio::task::{JoinSet, LocalSet};
 use tokio::time::{Instant, sleep};
 
+use crate::crew::Crew;
 use crate::database::Kind;
 use crate::ending::{Left, grants, judge};
 use crate::faults::Fault;
@@ -45,6 +46,9 @@ pub struct ChaosArguments {
     /// Only these faults. Default: all.
     #[arg(long, value_enum, value_delimiter = ',')]
     pub faults: Vec<Fault>,
+    /// In which languages there are clients beside those in Rust, such as go,python: what their drivers take must be there.
+    #[arg(long, value_delimiter = ',')]
+    pub languages: Vec<String>,
 }
 
 /// Runs, and tells what came of it.
@@ -60,7 +64,7 @@ pub async fn chaos(arguments: ChaosArguments) -> anyhow::Result<Report> {
     // The first to be made is the last to be dropped: databases have their files in it.
     let mut workplace = Workplace::new()?;
     let mut rng = StdRng::seed_from_u64(seed);
-    let stage = Arc::new(Stage::start(arguments.store, workplace.path(), &mut rng).await?);
+    let stage = Arc::new(Stage::start(arguments.store, workplace.path(), &arguments.languages, &mut rng).await?);
     let tally = LocalSet::new().run_until(storm(&arguments, &stage, &mut rng)).await?;
     {
         let mut database = stage.database.lock().await;
@@ -82,7 +86,17 @@ pub async fn chaos(arguments: ChaosArguments) -> anyhow::Result<Report> {
     for server in &stage.servers {
         logs.push(server.process.lock().await.log_file());
     }
-    let clients = clients.iter().map(|client| &**client).collect();
+    let clients: Vec<&Crew> = clients.iter().map(|client| &**client).collect();
+    let mut by_language: BTreeMap<&str, usize> = BTreeMap::new();
+    for client in &clients {
+        *by_language.entry(client.language()).or_default() += client.grants()?;
+    }
+    for (language, grants) in by_language {
+        report.figures.push((format!("grants by {language}"), grants.to_string()));
+        if grants == 0 {
+            report.violate("every client gets something", language);
+        }
+    }
     let left = Left { clients, url: &stage.url, lost: Vec::new(), promotions: 0, logs };
     judge(left, &mut workplace, &mut report, |_, _, _| {}).await?;
     let possible = Fault::possible(&stage).len();

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::Context;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
@@ -14,15 +14,27 @@ use crate::journal::Collected;
 /// How long a client may take to bring to an end what it does.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// What a client process is to do.
+#[derive(Clone, Debug)]
+pub struct Orders {
+    /// The servers, as URLs.
+    pub servers: Vec<String>,
+    /// What it draws.
+    pub seed: u64,
+    /// How many of its programs use locks.
+    pub workers: usize,
+    /// How many locks there are.
+    pub locks: u32,
+    /// In which language, if not in Rust.
+    pub language: Option<String>,
+}
+
 /// A client process, and the journals of all that were started in its place.
 #[derive(Debug)]
 pub struct Crew {
     folder: PathBuf,
     name: usize,
-    servers: String,
-    seed: u64,
-    workers: usize,
-    locks: u32,
+    orders: Orders,
     runs: usize,
     child: Option<Child>,
 }
@@ -32,16 +44,8 @@ impl Crew {
     ///
     /// # Errors
     /// If it cannot be started.
-    pub fn start(
-        folder: &Path,
-        name: usize,
-        servers: &[String],
-        seed: u64,
-        workers: usize,
-        locks: u32,
-    ) -> anyhow::Result<Self> {
-        let (folder, servers) = (folder.to_owned(), servers.join(","));
-        let mut crew = Self { folder, name, servers, seed, workers, locks, runs: 0, child: None };
+    pub fn start(folder: &Path, name: usize, orders: Orders) -> anyhow::Result<Self> {
+        let mut crew = Self { folder: folder.to_owned(), name, orders, runs: 0, child: None };
         crew.start_again()?;
         Ok(crew)
     }
@@ -52,18 +56,19 @@ impl Crew {
     /// If it cannot be started.
     pub fn start_again(&mut self) -> anyhow::Result<()> {
         self.runs += 1;
-        let child = Command::new(tenure_harness::built("tenure-chaos")?)
+        let Orders { servers, seed, workers, locks, language } = &self.orders;
+        let mut command = Command::new(tenure_harness::built("tenure-chaos")?);
+        command
             .arg("client")
-            .args(["--servers", &self.servers])
+            .args(["--servers", &servers.join(",")])
             .arg("--journal")
             .arg(self.journal(self.runs))
-            .args(["--seed", &(self.seed.wrapping_add(self.runs as u64 * 1_000)).to_string()])
-            .args(["--workers", &self.workers.to_string(), "--locks", &self.locks.to_string()])
-            .stdin(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .context("starting a client")?;
-        self.child = Some(child);
+            .args(["--seed", &(seed.wrapping_add(self.runs as u64 * 1_000)).to_string()])
+            .args(["--workers", &workers.to_string(), "--locks", &locks.to_string()])
+            .args(language.iter().flat_map(|language| ["--language", language]));
+        // A group, of which another language's driver is a part.
+        command.process_group(0).stdin(Stdio::piped()).kill_on_drop(true);
+        self.child = Some(command.spawn().context("starting a client")?);
         Ok(())
     }
 
@@ -76,8 +81,9 @@ impl Crew {
     /// # Errors
     /// If it is not running.
     pub async fn kill(&mut self) -> anyhow::Result<()> {
+        self.signal(Signal::KILL)?;
         let mut child = self.child.take().context("the client is not running")?;
-        child.kill().await.context("killing a client")
+        child.wait().await.map(drop).context("killing a client")
     }
 
     /// Freezes it, or lets it run on.
@@ -85,9 +91,12 @@ impl Crew {
     /// # Errors
     /// If it is not running.
     pub fn freeze(&self, freezes: bool) -> anyhow::Result<()> {
+        self.signal(if freezes { Signal::STOP } else { Signal::CONT })
+    }
+
+    fn signal(&self, signal: Signal) -> anyhow::Result<()> {
         let id = self.child.as_ref().and_then(Child::id).and_then(|id| Pid::from_raw(id.cast_signed()));
-        let signal = if freezes { Signal::STOP } else { Signal::CONT };
-        kill_process(id.context("the client is not running")?, signal).context("signalling a client")
+        kill_process_group(id.context("the client is not running")?, signal).context("signalling a client")
     }
 
     /// Has it begin nothing more, and waits for its end. What it complains of, if it ends in any other way.
@@ -101,6 +110,21 @@ impl Crew {
         let status = ended.with_context(|| format!("client {} hangs", self.name))??;
         anyhow::ensure!(status.success(), "client {} ended with {status}", self.name);
         Ok(())
+    }
+
+    /// Its language.
+    pub fn language(&self) -> &str {
+        self.orders.language.as_deref().unwrap_or("rust")
+    }
+
+    /// How often it got what it asked for.
+    ///
+    /// # Errors
+    /// If what was written cannot be read.
+    pub fn grants(&self) -> anyhow::Result<usize> {
+        let mut own = Collected::default();
+        self.collect(&mut own)?;
+        Ok(own.history.acquired().count())
     }
 
     /// Collects what was written.

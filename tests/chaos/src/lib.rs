@@ -23,7 +23,7 @@ mod workplace;
 
 pub use chaos::{ChaosArguments, chaos};
 pub use clock::now;
-pub use crew::Crew;
+pub use crew::{Crew, Orders};
 pub use database::Kind;
 pub use ending::open_sessions;
 pub use faults::be_alone;

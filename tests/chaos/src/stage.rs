@@ -7,7 +7,7 @@ use rand::rngs::StdRng;
 use tenure_harness::{DatabaseOptions, PgBouncer, Served};
 use tokio::sync::Mutex;
 
-use crate::crew::Crew;
+use crate::crew::{Crew, Orders};
 use crate::database::{Database, Kind};
 use crate::faults::{Disk, WallClock, is_alone};
 use crate::servers::Server;
@@ -15,7 +15,7 @@ use crate::servers::Server;
 /// How many servers there are.
 const SERVERS: usize = 3;
 
-/// How many client processes there are.
+/// How many client processes there are in Rust.
 const CLIENTS: usize = 3;
 
 /// How many programs of each use locks, and how many locks there are.
@@ -48,11 +48,11 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Starts all of it.
+    /// Starts all of it; beside the clients in Rust one in each of these languages.
     ///
     /// # Errors
     /// If something does not start.
-    pub async fn start(kind: Kind, folder: &Path, rng: &mut StdRng) -> anyhow::Result<Self> {
+    pub async fn start(kind: Kind, folder: &Path, languages: &[String], rng: &mut StdRng) -> anyhow::Result<Self> {
         let disk = if is_alone() { Disk::mount(folder)? } else { None };
         let clocks = WallClock::two(folder)?;
         let environment = |clock: usize| clocks.get(clock).map(WallClock::environment).unwrap_or_default();
@@ -80,8 +80,12 @@ impl Stage {
         let mut ways: Vec<String> = servers.iter().map(|server| server.url.clone()).collect();
         let balancer = crate::faults::balancer(&ways).await?;
         ways.push(format!("http://127.0.0.1:{}", balancer.port()));
-        let clients =
-            (0..CLIENTS).map(|number| Crew::start(folder, number, &ways, rng.random(), WORKERS, LOCKS).map(Mutex::new));
+        let others = languages.iter().cloned().map(Some);
+        let clients = std::iter::repeat_n(None, CLIENTS).chain(others).enumerate().map(|(number, language)| {
+            let (servers, seed) = (ways.clone(), rng.random());
+            let orders = Orders { servers, seed, workers: WORKERS, locks: LOCKS, language };
+            Crew::start(folder, number, orders).map(Mutex::new)
+        });
         let clients = clients.collect::<anyhow::Result<_>>()?;
         Ok(Self {
             url: database.url(),

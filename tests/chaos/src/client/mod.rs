@@ -1,6 +1,8 @@
 //! A client process: its programs, and where they run.
 
 mod channels;
+mod foreign;
+mod speaker;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,12 +11,17 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use serde_json::json;
 use tenure_checker::Entry;
 use tenure_client::{Client, ClientOptions};
 use tenure_programs::{Habits, Place, Task, start};
 use tokio::io::AsyncReadExt;
+use tokio::task::JoinSet;
 
 use self::channels::Channels;
+use self::speaker::Speaker;
 use crate::clock::now;
 use crate::journal::Journal;
 
@@ -39,6 +46,9 @@ pub struct ClientArguments {
     /// How many locks there are.
     #[arg(long, default_value_t = 16)]
     pub locks: u32,
+    /// In which language, if not in Rust.
+    #[arg(long)]
+    pub language: Option<String>,
 }
 
 /// A process, as its programs know it.
@@ -64,22 +74,62 @@ impl Place for Site {
 /// Runs until the end of its input, and then brings to an end what it does.
 ///
 /// # Errors
-/// If it cannot begin.
+/// If it cannot begin, or a client in another language does not do as it is asked.
 pub async fn run(arguments: ClientArguments) -> anyhow::Result<()> {
-    let ClientArguments { servers, journal, seed, workers, locks } = arguments;
-    let name = journal.file_stem().context("a journal has a name")?.to_string_lossy().into_owned();
-    let site = Arc::new(Site { journal: Journal::begin(&journal)?, is_over: AtomicBool::new(false) });
+    let name = arguments.journal.file_stem().context("a journal has a name")?.to_string_lossy().into_owned();
+    let site = Arc::new(Site { journal: Journal::begin(&arguments.journal)?, is_over: AtomicBool::new(false) });
+    match &arguments.language {
+        None => in_rust(&arguments, name, site).await,
+        Some(language) => in_another(&arguments, language, name, site).await,
+    }
+}
+
+/// Its end is also the end of the process that gave it.
+async fn input_ends() {
+    let _ = tokio::io::stdin().read_to_end(&mut Vec::new()).await;
+}
+
+async fn in_rust(arguments: &ClientArguments, name: String, site: Arc<Site>) -> anyhow::Result<()> {
+    let ClientArguments { servers, seed, workers, locks, .. } = arguments.clone();
     let client = Client::connect(ClientOptions::new().endpoints(&servers))?;
     let connector = Arc::new(Channels::to(&servers)?);
     let task = Task { name, place: site.clone(), servers, connector, workers, locks, habits: HABITS };
     let programs = start(&client, &task, seed);
-    // Its end is also the end of the process that gave it.
-    let _ = tokio::io::stdin().read_to_end(&mut Vec::new()).await;
+    input_ends().await;
     site.is_over.store(true, Ordering::SeqCst);
     for program in programs {
         program.await?;
     }
     // Bounded by the client; what is left ends by its TTL.
     let _ = client.close().await;
+    Ok(())
+}
+
+async fn in_another(arguments: &ClientArguments, language: &str, name: String, site: Arc<Site>) -> anyhow::Result<()> {
+    let (speaker, child) = Speaker::start(language, site.clone())?;
+    let speaker = Arc::new(speaker);
+    let connected = speaker.ask("connect", json!({"client": "c", "endpoints": arguments.servers})).await?;
+    anyhow::ensure!(connected.is_ok(), "it cannot connect: {connected:?}");
+    let watching = tokio::spawn(foreign::watch(speaker.clone(), name));
+    let mut rng = StdRng::seed_from_u64(arguments.seed);
+    let mut programs = JoinSet::new();
+    for number in 0..arguments.workers {
+        let (name, rng) = (format!("s{number}"), StdRng::from_rng(&mut rng));
+        let (speaker, habits, locks) = (speaker.clone(), HABITS, arguments.locks);
+        programs.spawn(foreign::Worker { speaker, name, habits, locks, rng }.run());
+    }
+    programs.spawn(foreign::member(speaker.clone(), StdRng::from_rng(&mut rng)));
+    let end = async {
+        input_ends().await;
+        site.is_over.store(true, Ordering::SeqCst);
+        std::future::pending().await
+    };
+    tokio::select! {
+        () = end => {}
+        ended = programs.join_all() => ended.into_iter().collect::<anyhow::Result<()>>()?,
+    }
+    let _ = speaker.ask("close", json!({"client": "c"})).await?;
+    watching.await??;
+    speaker.end(child).await?;
     Ok(())
 }

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep};
 pub use pair::Pair;
 
 use crate::clock::now;
-use crate::crew::Crew;
+use crate::crew::{Crew, Orders};
 use crate::ending::{Left, grants, judge};
 use crate::journal::Collected;
 use crate::past::Lost;
@@ -124,7 +124,11 @@ async fn servers(pair: &Pair) -> anyhow::Result<Vec<Server>> {
 
 fn clients(servers: &[Server], folder: &Path, rng: &mut StdRng) -> anyhow::Result<Vec<Crew>> {
     let urls: Vec<String> = servers.iter().map(|server| server.url.clone()).collect();
-    (0..CLIENTS).map(|number| Crew::start(folder, number, &urls, rng.random(), WORKERS, LOCKS)).collect()
+    let mut orders = || {
+        let (servers, seed) = (urls.clone(), rng.random());
+        Orders { servers, seed, workers: WORKERS, locks: LOCKS, language: None }
+    };
+    (0..CLIENTS).map(|number| Crew::start(folder, number, orders())).collect()
 }
 
 /// The primary is killed, the standby takes over, and every server grants again.

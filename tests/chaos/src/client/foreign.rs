@@ -1,0 +1,204 @@
+//! What a client in another language is asked for: as the programs of the library are, it uses locks, watches everything, and is
+//! a member of a group.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand::RngExt;
+use rand::rngs::StdRng;
+use serde_json::{Value, json};
+use tenure_checker::{Call, CallKind, Entry, Outcome, Sharing, Sighting, Telling};
+use tenure_programs::draw::{Ending, Presence, Turn, draw_look, draw_work};
+use tenure_programs::{Habits, Place};
+use tokio::time::{Instant, sleep};
+
+use super::speaker::Speaker;
+
+/// The group that all are members of.
+const GROUP: &str = "team";
+
+/// How often a member looks where it stands.
+const LOOK: Duration = Duration::from_millis(40);
+
+fn ms(duration: Duration) -> u64 {
+    duration.as_millis() as u64
+}
+
+/// One that uses locks, in sessions of its own.
+pub(super) struct Worker {
+    pub(super) speaker: Arc<Speaker>,
+    /// By which its things differ from those of others.
+    pub(super) name: String,
+    pub(super) habits: Habits,
+    pub(super) locks: u32,
+    pub(super) rng: StdRng,
+}
+
+impl Worker {
+    pub(super) async fn run(mut self) -> anyhow::Result<()> {
+        let mut count = 0;
+        while self.speaker.site.is_time() {
+            count += 1;
+            let session = format!("{}-{count}", self.name);
+            let Presence { ttl, grace } = Presence::draw(&mut self.rng, &self.habits);
+            let fields =
+                json!({"client": "c", "session": session, "ttl_ms": ms(ttl), "disconnect_grace_ms": grace.map(ms)});
+            let Ok(opened) = self.speaker.ask("session", fields).await? else {
+                sleep(self.habits.pause.unwrap_or_default()).await;
+                continue;
+            };
+            let id = opened["session_id"].as_str().unwrap_or_default().to_owned();
+            for turn in 0..self.rng.random_range(1..6) {
+                if !self.speaker.site.is_time() {
+                    break;
+                }
+                self.take_turn(&session, &id, format!("{session}-{turn}")).await?;
+                sleep(Duration::from_millis(self.rng.random_range(0..100))).await;
+            }
+            let _ = self.speaker.ask("close_session", json!({"session": session})).await?;
+        }
+        Ok(())
+    }
+
+    async fn take_turn(&mut self, session: &str, id: &str, guard: String) -> anyhow::Result<()> {
+        let Turn { names, sharing, priority, wait } = Turn::draw(&mut self.rng, self.locks);
+        let mut fields = json!({
+            "session": session, "guard": guard, "names": names, "priority": priority, "wait_ms": ms(wait),
+        });
+        match sharing {
+            Sharing::Exclusive => {}
+            Sharing::Shared => fields["mode"] = json!("shared"),
+            Sharing::Permits(limit) => (fields["permits"], fields["limit"]) = (json!(1), json!(limit)),
+        }
+        let start = self.speaker.site.now();
+        let outcome = match self.speaker.ask("acquire", fields).await? {
+            Ok(answer) if answer["acquired"] == true => Outcome::Acquired(answer["token"].as_u64().unwrap_or(0)),
+            Ok(_) => Outcome::Busy,
+            Err(error) => Outcome::Unknown(error.to_string()),
+        };
+        self.note(id, &names, CallKind::Acquire(sharing), start, outcome.clone());
+        if let Outcome::Acquired(token) = outcome {
+            self.work(id, &guard, names, token, sharing).await?;
+        }
+        Ok(())
+    }
+
+    /// Does something while the hold is valid, and gives it back, hands it over, or drops it.
+    async fn work(
+        &mut self,
+        id: &str,
+        guard: &str,
+        names: Vec<String>,
+        token: u64,
+        sharing: Sharing,
+    ) -> anyhow::Result<()> {
+        let until = Instant::now() + draw_work(&mut self.rng, &self.habits);
+        while Instant::now() < until {
+            // Before the hold is asked: a process may be frozen in between.
+            let at = self.speaker.site.now();
+            let hold = self.speaker.ask("hold", json!({"guard": guard})).await?;
+            if hold.is_ok_and(|hold| hold["valid"] == true) {
+                self.speaker.write(Entry::Sighting(Sighting { at, names: names.clone(), token, sharing }));
+            } else {
+                break;
+            }
+            sleep(draw_look(&mut self.rng)).await;
+        }
+        let start = self.speaker.site.now();
+        let (request, kind) = match Ending::draw(&mut self.rng) {
+            Ending::Drop => ("drop", None),
+            Ending::Transfer => ("transfer_to", Some(CallKind::Transfer(token))),
+            Ending::Release => ("release", Some(CallKind::Release(token))),
+        };
+        let ended = self.speaker.ask(request, json!({"guard": guard})).await?;
+        if let Some(kind) = kind {
+            let outcome = ended.map_or_else(|error| Outcome::Unknown(error.to_string()), |_| Outcome::Done);
+            self.note(id, &names, kind, start, outcome);
+        }
+        Ok(())
+    }
+
+    fn note(&self, session: &str, names: &[String], kind: CallKind, start: Duration, outcome: Outcome) {
+        let (session, names, end) = (session.to_owned(), names.to_vec(), self.speaker.site.now());
+        self.speaker.write(Entry::Call(Call { session, names, kind, start, end, outcome }));
+    }
+}
+
+/// Writes down all that a watch of everything tells, until its end.
+pub(super) async fn watch(speaker: Arc<Speaker>, name: String) -> anyhow::Result<()> {
+    let _ = speaker.ask("watch", json!({"client": "c", "watch": "w"})).await?;
+    while let Some(item) = speaker.next("w").await? {
+        let revision = item["revision"].as_u64().unwrap_or(0);
+        let telling = match item["kind"].as_str() {
+            Some("snapshot") => Telling::Snapshot { revision, holders: holders(&item) },
+            Some("events") => Telling::Events { events: events(&item), revision },
+            Some("progress") => Telling::Progress(revision),
+            Some("history_gone") => Telling::Gone,
+            _ => continue,
+        };
+        speaker.write(Entry::Told { watch: name.clone(), at: speaker.site.now(), telling });
+    }
+    Ok(())
+}
+
+fn list<'a>(item: &'a Value, field: &str) -> impl Iterator<Item = &'a Value> {
+    item[field].as_array().into_iter().flatten()
+}
+
+fn text(item: &Value, field: &str) -> String {
+    item[field].as_str().unwrap_or_default().to_owned()
+}
+
+fn holders(item: &Value) -> Vec<(String, u64)> {
+    let of = |lock: &Value| {
+        let name = text(lock, "name");
+        list(lock, "holders").map(|claim| (name.clone(), claim["token"].as_u64().unwrap_or(0))).collect::<Vec<_>>()
+    };
+    list(item, "locks").flat_map(of).collect()
+}
+
+fn events(item: &Value) -> Vec<(u64, String, std::borrow::Cow<'static, str>)> {
+    let of = |event: &Value| (event["revision"].as_u64().unwrap_or(0), text(event, "name"), text(event, "kind").into());
+    list(item, "events").map(of).collect()
+}
+
+/// A member of a group: when it leads, it divides the work among all.
+pub(super) async fn member(speaker: Arc<Speaker>, mut rng: StdRng) -> anyhow::Result<()> {
+    let mut count = 0;
+    while speaker.site.is_time() {
+        count += 1;
+        let member = format!("m{count}");
+        let ttl = rng.random_range(600..2_000);
+        let fields = json!({"client": "c", "member": member, "group": GROUP, "ttl_ms": ttl});
+        if speaker.ask("join", fields).await?.is_err() {
+            sleep(LOOK).await;
+            continue;
+        }
+        let until = Instant::now() + Duration::from_millis(rng.random_range(200..5_000));
+        while Instant::now() < until && stands(&speaker, &member).await? {
+            sleep(LOOK).await;
+        }
+        let _ = speaker.ask("leave", json!({"member": member})).await?;
+    }
+    Ok(())
+}
+
+/// Writes down where a member stands, and assigns if that is for it to do. Whether it still is a member.
+async fn stands(speaker: &Speaker, member: &str) -> anyhow::Result<bool> {
+    let at = speaker.site.now();
+    let Ok(standing) = speaker.ask("standing", json!({"member": member})).await? else { return Ok(false) };
+    if !standing["lost"].is_null() {
+        return Ok(false);
+    }
+    if let (true, Some(token)) = (standing["leads"] == true, standing["token"].as_u64()) {
+        let names = vec![format!("group {GROUP}")];
+        speaker.write(Entry::Sighting(Sighting { at, names, token, sharing: Sharing::Exclusive }));
+        if standing["current"] == false {
+            let parts: Vec<String> =
+                (0..list(&standing, "members").count()).map(|part| format!("part {part}")).collect();
+            // The group may have changed meanwhile.
+            let _ = speaker.ask("assign", json!({"member": member, "assignments": parts})).await?;
+        }
+    }
+    Ok(true)
+}
