@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use lab::{Server, settle, within};
 use tenure_core::Command;
+use tenure_server::sequencer::Refusal;
 use tenure_server::store::MemoryDatabase;
 
 /// Some batches full.
@@ -38,4 +39,35 @@ async fn a_session_that_comes_does_not_wait_for_all_who_want_something_new() {
         decided.attendance.into_iter().for_each(tenure_server::sequencer::Attendance::satisfied);
     }
     assert!(later > CROWD / 4, "only {later} of {CROWD} were decided after it");
+}
+
+/// Its renewals are answered, what it holds is given back, and nobody has to wait to hear that there is too much to do.
+#[tokio::test(start_paused = true)]
+async fn who_wants_something_new_of_a_full_server_is_refused_at_once() {
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    let namespace = server.namespace().await;
+    let token = server.hold("ann", "a").await;
+    let hold = database.hold_appends();
+    let mut crowd = Vec::new();
+    while !namespace.is_full() {
+        assert!(crowd.len() < 10 * CROWD, "it is never full");
+        let (namespace, acquire) = (namespace.clone(), server.acquire("bob", &format!("n{}", crowd.len())));
+        crowd.push(tokio::spawn(async move { namespace.decide(acquire).await }));
+        tokio::task::yield_now().await;
+    }
+    let acquire = server.acquire("bob", "too much");
+    let refused = within(Duration::ZERO, namespace.decide(acquire.clone())).await;
+    assert!(matches!(refused, Err(Refusal::Overloaded)), "{:?}", refused.map(|decided| decided.outcome));
+    assert_eq!(namespace.renew("ann"), Ok(Some(lab::TTL)));
+    let release = Command::Release { session: "ann".into(), name: "a".into(), token };
+    let released = tokio::spawn(async move { namespace.decide(release).await });
+    settle().await;
+    drop(hold);
+    within(PATIENCE, released).await.expect("ran").expect("it is held");
+    for asked in crowd {
+        let decided = within(PATIENCE, asked).await.expect("ran").expect("it was let in");
+        decided.attendance.into_iter().for_each(tenure_server::sequencer::Attendance::satisfied);
+    }
+    server.hold_by(acquire).await;
 }
