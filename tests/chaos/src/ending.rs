@@ -1,12 +1,10 @@
 //! The end of a run: all is well again, nobody does anything, and nothing is left.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tenure_checker::{Past, check};
+use tenure_checker::{Past, check, open_sessions};
 use tenure_client::{Client, ClientOptions};
-use tenure_core::Event;
 use tokio::time::{Instant, sleep};
 
 use crate::crew::Crew;
@@ -46,20 +44,6 @@ pub async fn grants(url: &str, report: &mut Report) {
         sleep(LOOK).await;
     }
     report.violate("all is well when nothing hinders it", format!("{url} after {RECOVERS:?}: {last}"));
-}
-
-/// How many sessions a log leaves open.
-#[must_use]
-pub fn open_sessions(log: &[std::sync::Arc<tenure_server::store::Batch>]) -> usize {
-    let mut open = BTreeSet::new();
-    for recorded in log.iter().flat_map(|batch| &batch.events) {
-        match &recorded.event {
-            Event::SessionOpened(_) => drop(open.insert(recorded.revision)),
-            Event::SessionEnded { opened, .. } => drop(open.remove(opened)),
-            _ => {}
-        }
-    }
-    open.len()
 }
 
 /// What a run leaves to be judged.

@@ -25,7 +25,6 @@ pub use chaos::{ChaosArguments, chaos};
 pub use clock::now;
 pub use crew::{Crew, Orders};
 pub use database::Kind;
-pub use ending::open_sessions;
 pub use faults::be_alone;
 pub use past::{past, read_log, scan_log};
 pub use proxy::{Proxy, Way, Weather};

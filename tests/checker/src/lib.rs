@@ -20,7 +20,7 @@ use std::time::Duration;
 
 pub use diary::Diary;
 pub use history::{Call, CallKind, Entry, History, Outcome, Renewal, Sharing, Sighting, Task, Telling};
-pub use past::{Commit, Loss, Moment, Past};
+pub use past::{Commit, Loss, Moment, Past, open_sessions};
 
 /// Clocks are read with this precision.
 const PRECISION: Duration = Duration::from_millis(3);

@@ -1,6 +1,6 @@
 //! What happened in the database.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,6 +30,20 @@ impl Moment {
     pub fn is_after(self, time: Duration) -> bool {
         matches!(self, Self::At(at) if at > time)
     }
+}
+
+/// How many sessions a log leaves open.
+#[must_use]
+pub fn open_sessions(log: &[Arc<Batch>]) -> usize {
+    let mut open = BTreeSet::new();
+    for recorded in log.iter().flat_map(|batch| &batch.events) {
+        match &recorded.event {
+            Event::SessionOpened(_) => drop(open.insert(recorded.revision)),
+            Event::SessionEnded { opened, .. } => drop(open.remove(opened)),
+            _ => {}
+        }
+    }
+    open.len()
 }
 
 /// A committed batch.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rand::RngExt;
-use tenure_checker::{Commit, Loss, Moment};
+use tenure_checker::{Commit, Loss, Moment, open_sessions};
 use tenure_server::store::{Batch, MemoryDatabase, MemoryStore, Store, StoreError};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Notify, oneshot};
@@ -69,6 +69,13 @@ impl Base {
     #[must_use]
     pub fn log(&self) -> Vec<Arc<Batch>> {
         self.database.log(NAMESPACE)
+    }
+
+    /// Whether no session is open, and nothing has been committed since then.
+    #[must_use]
+    pub fn is_quiet(&self, since: Duration) -> bool {
+        let commits_late = |commit: &Commit| matches!(commit.moment, Moment::At(at) if at > since);
+        !self.commits.last().is_some_and(commits_late) && open_sessions(&self.log()) == 0
     }
 
     /// A host's way to the database, and what tells it of appends.

@@ -22,7 +22,13 @@ const SHORT: Duration = Duration::from_secs(3);
 const LONG_ONES: u64 = 4;
 
 /// For how long there is peace after the last fault: all that is held ends within.
-const PEACE: Duration = Duration::from_secs(12);
+const PEACE: Duration = Duration::from_secs(20);
+
+/// When no session is open and nothing was committed for so long, all is over.
+const QUIET: Duration = Duration::from_secs(2);
+
+/// How often that is looked at.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// Who takes part.
 #[derive(Clone)]
@@ -110,7 +116,11 @@ fn alone(seed: u64, tells: bool) -> Report {
         cast.start_client(&mut world, *client);
     }
     faults::begin(&mut world, &cast);
-    world.run_until(cast.busy + cast.busy.mul_f64(faults::LONGEST) + PEACE);
+    world.run_until(cast.busy + cast.busy.mul_f64(faults::LONGEST));
+    let peace_ends = world.now() + PEACE;
+    while world.now() < peace_ends && !world.base.is_quiet(world.now().saturating_sub(QUIET)) {
+        world.run_until(world.now() + LOOK);
+    }
     let history = cast.diary.take();
     let acquired = history.acquired().count() as u64;
     let base = &mut world.base;

@@ -5,8 +5,8 @@ use std::io::{BufWriter, Write};
 use std::time::Duration;
 
 use anyhow::Context;
-use tenure_chaos::{open_sessions, past, read_log};
-use tenure_checker::check;
+use tenure_chaos::{past, read_log};
+use tenure_checker::{check, open_sessions};
 use tenure_client::{Client, Result};
 use tokio::time::{Instant, sleep};
 use tokio_stream::StreamExt;
