@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 use tenure_sim::defect;
 
 /// How many seeds must be clean: two and a half million steps.
-const CLEAN: u32 = 1000;
+const CLEAN: u32 = 1500;
 
 /// How many seeds are searched for a deliberate defect.
 const SEARCHED: &str = "2000";
