@@ -47,7 +47,7 @@ pub struct ChaosArguments {
     #[arg(long, value_enum, value_delimiter = ',')]
     pub faults: Vec<Fault>,
     /// In which languages there are clients beside those in Rust, such as go,python: what their drivers take must be there.
-    #[arg(long, value_delimiter = ',')]
+    #[arg(long, value_delimiter = ',', env = "TENURE_CHAOS_LANGUAGES")]
     pub languages: Vec<String>,
 }
 

@@ -1,5 +1,6 @@
 //! `cargo xtask`: the one door for developers.
 mod bench;
+mod beside;
 mod clients;
 mod contract;
 mod generate;
@@ -13,6 +14,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::beside::Beside;
 use crate::programs::{cargo, program, root};
 use crate::stages::Stages;
 
@@ -134,6 +136,10 @@ enum Stage {
     Readme,
     /// Tests of real processes.
     E2e,
+    /// The clients in other languages: their forms, tests and packages. In a run of all stages beside the one before.
+    Clients,
+    /// The scenarios, played against all clients.
+    Scenarios,
     /// Chaos and failover, in their short form.
     Chaos,
     /// Overload and soak, in their short form.
@@ -142,6 +148,10 @@ enum Stage {
 
 impl Stage {
     const FORM: [Self; 4] = [Self::Format, Self::Generated, Self::Contract, Self::Clippy];
+
+    fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_string())
+    }
 
     fn run(self) -> anyhow::Result<()> {
         match self {
@@ -162,6 +172,8 @@ impl Stage {
             }
             Self::Readme => readme::check(),
             Self::E2e => e2e(None, None),
+            Self::Clients => clients::check(&[]),
+            Self::Scenarios => scenarios(&[]),
             Self::Chaos => alone("tenure-chaos"),
             Self::Load => alone("tenure-load"),
         }
@@ -171,6 +183,8 @@ impl Stage {
 /// The tests of a package, one at a time: they burden the machine.
 fn alone(package: &str) -> anyhow::Result<()> {
     let mut command = cargo(&["test", "--locked", "--package", package, "--no-fail-fast"]);
+    // What takes clients in other languages can have them: they are there after the stages before.
+    command.env("TENURE_CHAOS_LANGUAGES", "go,python,typescript,java");
     command.args(["--", "--test-threads=1"]);
     command.run()
 }
@@ -224,10 +238,8 @@ fn main() -> ExitCode {
 
 fn run() -> anyhow::Result<()> {
     match Arguments::parse().task {
-        Task::Test { only } => {
-            let all = Stage::value_variants().iter().copied();
-            stages_of(all.filter(|stage| only.is_empty() || only.contains(stage)))
-        }
+        Task::Test { only } if only.is_empty() => test(),
+        Task::Test { only } => stages_of(Stage::value_variants().iter().copied().filter(|stage| only.contains(stage))),
         Task::Lint => stages_of(Stage::FORM),
         Task::E2e { tries, name } => {
             Stage::Build.run()?;
@@ -260,11 +272,26 @@ fn run() -> anyhow::Result<()> {
     }
 }
 
+/// All stages. The tests of real processes wait most of their time: the clients are checked meanwhile.
+fn test() -> anyhow::Result<()> {
+    let mut run = Stages::default();
+    let mut clients = None;
+    for stage in Stage::value_variants() {
+        if *stage == Stage::E2e {
+            clients = Some(Beside::start("clients"));
+        }
+        run.stage(&stage.name(), || match (stage, clients.take_if(|_| *stage == Stage::Clients)) {
+            (_, Some(clients)) => clients?.finish(),
+            (stage, None) => stage.run(),
+        });
+    }
+    run.finish()
+}
+
 fn stages_of(stages: impl IntoIterator<Item = Stage>) -> anyhow::Result<()> {
     let mut run = Stages::default();
     for stage in stages {
-        let name = stage.to_possible_value().map_or_else(String::new, |value| value.get_name().to_string());
-        run.stage(&name, || stage.run());
+        run.stage(&stage.name(), || stage.run());
     }
     run.finish()
 }

@@ -1,4 +1,5 @@
-//! The databases and peers that tests and the bench start themselves, and their command lines.
+//! The databases and peers that tests and the bench start themselves, and their command lines; and the other languages' own
+//! programs.
 
 use std::fs;
 
@@ -7,7 +8,7 @@ use anyhow::{Context, bail};
 use crate::programs::{find, program};
 
 /// A Debian package and a program, or another file, that it brings.
-const NEEDED: [(&str, &str); 14] = [
+const NEEDED: [(&str, &str); 21] = [
     ("postgresql", "postgres"),
     ("postgresql", "initdb"),
     ("mariadb-server", "mariadbd"),
@@ -22,6 +23,13 @@ const NEEDED: [(&str, &str); 14] = [
     ("etcd-server", "etcd"),
     ("redis-server", "redis-server"),
     ("zookeeper", "/usr/share/java/zookeeper.jar"),
+    ("gcc", "cc"),
+    ("golang-go", "go"),
+    ("python3-venv", "python3"),
+    ("nodejs", "node"),
+    ("npm", "npm"),
+    ("default-jdk-headless", "javac"),
+    ("maven", "mvn"),
 ];
 
 /// Installs without starting the services of the packages: tests start their own, elsewhere. A policy that the machine
