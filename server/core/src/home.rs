@@ -1,5 +1,6 @@
 //! The home of sessions: one server's timers. It takes renewals in memory, and says what is due.
 
+mod due;
 mod floors;
 mod handoff;
 mod kept;
@@ -15,7 +16,6 @@ use std::mem::replace;
 use std::time::Duration;
 
 use crate::by_revision::ByRevision;
-use crate::command::Command;
 use crate::defect::Defect;
 use crate::event::{EndReason, Event, Recorded};
 use crate::map::Map;
@@ -277,106 +277,6 @@ impl Home {
                 kept.timer = kept.deadline(self.floors.of(kept.opened));
                 self.timers.set(kept.timer, Timer::Session(id.clone()));
             }
-        }
-    }
-
-    /// When [`Self::due`] is to be called next.
-    #[must_use]
-    pub fn next_deadline(&self) -> Option<Tick> {
-        self.timers.next().map(Tick::from)
-    }
-
-    /// What has to be asked of the table now that it is `now`. Each command is to be carried out or handed to
-    /// [`Self::again`].
-    pub fn due(&mut self, now: Tick) -> Vec<Command> {
-        let mut commands = Vec::new();
-        while let Some((at, timer)) = self.timers.ring(now.into()) {
-            if !self.counts(at, &timer) {
-                continue;
-            }
-            commands.extend(match timer {
-                Timer::Session(session) => self.session_due(session, now),
-                Timer::Lingering(claim) => Some(Command::EndLingering { claim, home: self.me }),
-                Timer::Unattended(claim) => {
-                    self.unattended.swap_remove(&claim);
-                    self.given_up.insert(claim);
-                    Some(Command::Abandon { claim, home: self.me })
-                }
-                Timer::Transfer(claim) => self.transfer_due(claim),
-                Timer::Preempt(claim) => self.preempt_due(claim),
-            });
-        }
-        commands
-    }
-
-    fn session_due(&mut self, session: Text, now: Tick) -> Option<Command> {
-        let kept = self.kept.get_mut(&session)?;
-        let floor = self.floors.of(kept.opened);
-        match kept.check(floor, now) {
-            Err(NotKept::Over(reason)) => {
-                Some(Command::EndSession { session, opened: kept.opened, home: self.me, reason })
-            }
-            _ => {
-                kept.timer = kept.deadline(floor);
-                let at = kept.timer;
-                self.timers.set(at, Timer::Session(session));
-                None
-            }
-        }
-    }
-
-    /// Whether a command of [`Self::due`] is still to be carried out, after what was committed meanwhile: its session may have
-    /// gone elsewhere, and come back with a new TTL and claims that its client knows of.
-    #[must_use]
-    pub fn stands(&self, command: &Command) -> bool {
-        match command {
-            Command::EndSession { session, opened, .. } => {
-                self.kept.get(session).is_some_and(|kept| kept.opened == *opened && kept.is_over())
-            }
-            Command::Abandon { claim, .. } => self.given_up.contains(claim),
-            _ => true,
-        }
-    }
-
-    /// A command of [`Self::due`] could not be carried out: it is due again at `at`.
-    pub fn again(&mut self, command: &Command, at: Tick) {
-        let at = Nanos::from(at);
-        let timer = match command {
-            Command::EndSession { session, opened, .. } => {
-                let Some(kept) = self.kept.get_mut(session).filter(|kept| kept.opened == *opened) else { return };
-                kept.timer = at;
-                Timer::Session(session.clone())
-            }
-            Command::EndLingering { claim, .. } => {
-                let Some(due) = self.lingering.get_mut(claim) else { return };
-                *due = at;
-                Timer::Lingering(*claim)
-            }
-            Command::Abandon { claim, .. } => {
-                if !self.given_up.remove(claim) {
-                    return;
-                }
-                self.unattended.insert(*claim, at);
-                Timer::Unattended(*claim)
-            }
-            Command::EndTransfer { claim, started, .. } => {
-                self.handoffs.drains.insert(*claim, (*started, at));
-                Timer::Transfer(*claim)
-            }
-            Command::Preempt { claim, .. } => Timer::Preempt(*claim),
-            _ => return,
-        };
-        self.timers.set(at, timer);
-    }
-
-    /// Whether a timer that rings is one that still matters.
-    fn counts(&self, at: Nanos, timer: &Timer) -> bool {
-        match timer {
-            Timer::Session(session) => self.kept.get(session).is_some_and(|kept| kept.timer == at),
-            Timer::Lingering(claim) => self.lingering.get(claim) == Some(&at),
-            Timer::Unattended(claim) => self.unattended.get(claim) == Some(&at),
-            Timer::Transfer(claim) => self.handoffs.drains.get(claim).is_some_and(|(_, due)| *due == at),
-            Timer::Preempt(claim) => self.handoffs.settled.get(claim).is_some_and(|settled| *settled <= at),
         }
     }
 

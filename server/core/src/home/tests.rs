@@ -1,7 +1,7 @@
 //! What cannot be seen from outside: that nothing is left behind.
 
 use super::*;
-use crate::command::{AskedMode, Opening};
+use crate::command::{AskedMode, Command, Opening};
 use crate::model::no_labels;
 
 const ME: ServerId = ServerId(1);
