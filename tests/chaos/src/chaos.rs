@@ -12,7 +12,7 @@ use tokio::task::{JoinSet, LocalSet};
 use tokio::time::{Instant, sleep};
 
 use crate::crew::Crew;
-use crate::database::Kind;
+use crate::database::{Database, Kind};
 use crate::ending::{Left, grants, judge};
 use crate::faults::Fault;
 use crate::report::Report;
@@ -72,6 +72,9 @@ pub async fn chaos(arguments: ChaosArguments) -> anyhow::Result<Report> {
     }
     for server in &stage.servers {
         grants(&server.url, &mut report).await;
+    }
+    if !report.violations.is_empty() {
+        std::fs::write(workplace.path().join("activity.txt"), Database::activity(&stage.url).await?.join("\n"))?;
     }
     sleep(PEACE).await;
     let mut clients = Vec::new();

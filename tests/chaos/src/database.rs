@@ -5,8 +5,9 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::ValueEnum;
 use sqlx::postgres::PgConnectOptions;
-use sqlx::{ConnectOptions, Connection, MySqlConnection};
+use sqlx::{ConnectOptions, Connection, Executor, MySqlConnection, PgConnection};
 use tenure_harness::{DatabaseOptions, MariaDb, Postgres};
+use tokio::time::sleep;
 
 /// The name of the database in the instance.
 const NAME: &str = "tenure";
@@ -129,15 +130,26 @@ impl Database {
         Ok(())
     }
 
-    /// Holds the lock on the heads of all namespaces for a while, as somebody's forgotten transaction would.
+    /// Holds the lock on the heads of all namespaces for a while, as somebody's forgotten transaction would: by this clock, since
+    /// the database's may be set back meanwhile.
     pub async fn lock_heads(url: &str, lasts: Duration) -> anyhow::Result<()> {
-        let (heads, sleeps) = if url.starts_with("postgres") {
-            ("namespaces".to_owned(), "SELECT pg_sleep")
+        if url.starts_with("postgres") {
+            hold(&mut stranger(url).await?, "namespaces", lasts).await
         } else {
-            (format!("{NAME}.namespaces"), "DO SLEEP")
-        };
-        let sql = format!("BEGIN; SELECT revision FROM {heads} FOR UPDATE; {sleeps}({}); COMMIT", lasts.as_secs_f64());
-        execute(url, &sql).await
+            hold(&mut beside(url).await?, &format!("{NAME}.namespaces"), lasts).await
+        }
+    }
+
+    /// What everybody is doing in it, a line each.
+    pub async fn activity(url: &str) -> anyhow::Result<Vec<String>> {
+        let postgres = "SELECT row_to_json(a)::text FROM pg_stat_activity AS a";
+        let mariadb =
+            "SELECT CONCAT_WS(' ', id, user, db, command, time, state, info) FROM information_schema.processlist";
+        Ok(if url.starts_with("postgres") {
+            sqlx::query_scalar(postgres).fetch_all(&mut stranger(url).await?).await?
+        } else {
+            sqlx::query_scalar(mariadb).fetch_all(&mut beside(url).await?).await?
+        })
     }
 
     /// Makes PostgreSQL wait before each commit.
@@ -153,16 +165,32 @@ impl Database {
     }
 }
 
+/// Locks all rows of a table for a while.
+async fn hold<C: Connection>(connection: &mut C, table: &str, lasts: Duration) -> anyhow::Result<()>
+where
+    for<'a> &'a mut C: Executor<'a, Database = C::Database>,
+{
+    connection.execute("BEGIN").await?;
+    connection.execute(&*format!("SELECT revision FROM {table} FOR UPDATE")).await?;
+    sleep(lasts).await;
+    connection.execute("COMMIT").await?;
+    Ok(())
+}
+
 /// Executes statements in the database at this URL: of MariaDB beside it, where nobody is disturbed.
 pub async fn execute(url: &str, sql: &str) -> anyhow::Result<()> {
     if url.starts_with("postgres") {
-        let options: PgConnectOptions = url.parse()?;
-        let mut connection = options.application_name(STRANGER).connect().await?;
-        sqlx::raw_sql(sql).execute(&mut connection).await?;
+        sqlx::raw_sql(sql).execute(&mut stranger(url).await?).await?;
     } else {
         sqlx::raw_sql(sql).execute(&mut beside(url).await?).await?;
     }
     Ok(())
+}
+
+/// A connection to PostgreSQL that nobody takes for a server's.
+async fn stranger(url: &str) -> anyhow::Result<PgConnection> {
+    let options: PgConnectOptions = url.parse()?;
+    Ok(options.application_name(STRANGER).connect().await?)
 }
 
 /// A connection to MariaDB that is in no database.

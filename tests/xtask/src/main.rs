@@ -8,6 +8,7 @@ mod mutants;
 mod packages;
 mod programs;
 mod readme;
+mod snippets;
 mod stages;
 
 use std::process::ExitCode;
@@ -109,7 +110,7 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
         arguments: Vec<String>,
     },
-    /// Generates the Rust code of the contract from proto/, without a system protoc.
+    /// Generates the Rust code of the contract from proto/, without a system protoc, and the READMEs' code from the examples.
     Generate,
     /// Makes the contract as it is now the one that later changes must not break: proto/image.binpb.
     Image,
@@ -122,7 +123,7 @@ enum Stage {
     Packages,
     /// rustfmt.
     Format,
-    /// The generated code is what proto/ gives.
+    /// The generated code is what proto/ gives, and the code in READMEs what the examples have.
     Generated,
     /// The contract is in good form and breaks no client.
     Contract,
@@ -157,7 +158,7 @@ impl Stage {
         match self {
             Self::Packages => packages::provide(),
             Self::Format => cargo(&["fmt", "--all", "--check"]).run(),
-            Self::Generated => generate::check(),
+            Self::Generated => generate::check().and_then(|()| snippets::check()),
             Self::Contract => contract::check(),
             Self::Clippy => {
                 cargo(&["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"]).run()
@@ -267,7 +268,7 @@ fn run() -> anyhow::Result<()> {
         }
         Task::Scenarios { arguments } => scenarios(&arguments),
         Task::Bench { arguments } => bench::run(&arguments),
-        Task::Generate => generate::write(&generate::generated_folder()),
+        Task::Generate => generate::write(&generate::generated_folder()).and_then(|()| snippets::write()),
         Task::Image => contract::write_image(),
     }
 }
