@@ -2,7 +2,6 @@ package io.tenure.client;
 
 import java.util.List;
 import java.util.Optional;
-import java.util.concurrent.CancellationException;
 
 /** Who leads, as it changes. For one reader. */
 public final class LeaderWatch implements AutoCloseable {
@@ -19,11 +18,11 @@ public final class LeaderWatch implements AutoCloseable {
     /**
      * Who leads: at once, and then after the next change. Empty while nobody does.
      *
-     * @throws CancellationException after the watch was closed
+     * @throws TenureException.Closed after the watch or the client was closed
      */
     public Optional<Election.Leader> next() throws InterruptedException {
         while (true) {
-            WatchEvent told = watch.next().orElseThrow(() -> new CancellationException("the watch has ended"));
+            WatchEvent told = watch.next().orElseThrow(TenureException.Closed::new);
             Optional<Election.Leader> now = leader;
             if (told instanceof WatchEvent.Snapshot snapshot) {
                 now = snapshot.locks().stream()

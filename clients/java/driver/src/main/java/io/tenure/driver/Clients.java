@@ -8,7 +8,6 @@ import io.tenure.client.SessionState;
 import io.tenure.client.TenureClient;
 import java.time.Duration;
 import java.util.Locale;
-import java.util.Map;
 import java.util.concurrent.Semaphore;
 
 /** Clients and sessions. */
@@ -16,16 +15,16 @@ final class Clients {
     final Named<TenureClient> clients = new Named<>("client");
     final Named<Session> sessions = new Named<>("session");
 
-    void addTo(Map<String, Requests.Request> known) {
-        known.put("connect", this::connect);
-        known.put("close", fields -> {
+    void addTo(Requests known) {
+        known.add("connect", this::connect);
+        known.add("close", fields -> {
             clients.get(fields).close();
             return new JsonObject();
         });
-        known.put("session", this::session);
-        known.put("session_state", fields -> state(sessions.get(fields)));
-        known.put("await_state", this::awaitState);
-        known.put("close_session", fields -> {
+        known.add("session", this::session);
+        known.add("session_state", fields -> state(sessions.get(fields)));
+        known.add("await_state", this::awaitState);
+        known.add("close_session", fields -> {
             Waiting.on(sessions.get(fields).closeAsync());
             return new JsonObject();
         });
@@ -76,7 +75,7 @@ final class Clients {
         SessionState wanted = SessionState.valueOf(fields.text("state").toUpperCase(Locale.ROOT));
         Semaphore changes = new Semaphore(0);
         session.onState(state -> changes.release());
-        while (session.state().compareTo(wanted) < 0) {
+        for (SessionState seen = session.state(); seen != wanted && seen != SessionState.LOST; seen = session.state()) {
             changes.acquire();
         }
         return state(session);

@@ -11,11 +11,8 @@ import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
+import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
-import java.util.concurrent.FutureTask;
 
 /** Reads requests, one a line, and writes answers as they are ready. */
 public final class Driver {
@@ -23,12 +20,7 @@ public final class Driver {
 
     private final PrintStream output;
     private final Requests requests = new Requests();
-    private final Map<Long, Future<?>> underWay = new ConcurrentHashMap<>();
-    private final ExecutorService threads = Executors.newCachedThreadPool(work -> {
-        Thread thread = new Thread(work, "request");
-        thread.setDaemon(true);
-        return thread;
-    });
+    private final Map<Long, Thread> underWay = new ConcurrentHashMap<>();
 
     private Driver(PrintStream output) {
         this.output = output;
@@ -49,23 +41,33 @@ public final class Driver {
     private void take(JsonObject request) {
         long id = request.get("id").getAsLong();
         if ("cancel".equals(request.get("do").getAsString())) {
-            Future<?> cancelled = underWay.get(request.get("request").getAsLong());
+            Thread cancelled = underWay.get(request.get("request").getAsLong());
             if (cancelled != null) {
-                cancelled.cancel(true);
+                cancelled.interrupt();
             }
             answer(id, "ok", new JsonObject());
             return;
         }
-        Fields fields = new Fields(request);
-        requests.prepare(fields);
-        FutureTask<Void> task = new FutureTask<>(() -> carryOut(id, fields), null);
-        underWay.put(id, task);
-        threads.execute(task);
+        Callable<JsonObject> rest = begin(new Fields(request));
+        Thread thread = new Thread(() -> carryOut(id, rest), "request-" + id);
+        thread.setDaemon(true);
+        underWay.put(id, thread);
+        thread.start();
     }
 
-    private void carryOut(long id, Fields fields) {
+    private Callable<JsonObject> begin(Fields fields) {
         try {
-            answer(id, "ok", requests.carryOut(fields.text("do"), fields));
+            return requests.begin(fields);
+        } catch (Exception error) {
+            return () -> {
+                throw error;
+            };
+        }
+    }
+
+    private void carryOut(long id, Callable<JsonObject> request) {
+        try {
+            answer(id, "ok", request.call());
         } catch (TenureException error) {
             answer(id, "error", Json.error(error));
         } catch (InterruptedException cancelled) {

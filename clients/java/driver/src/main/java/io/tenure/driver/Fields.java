@@ -51,10 +51,6 @@ final class Fields {
         return get(field).getAsBoolean();
     }
 
-    boolean isFlag(String field) {
-        return get(field).isJsonPrimitive();
-    }
-
     Fields object(String field) {
         return new Fields(get(field).getAsJsonObject());
     }

@@ -5,6 +5,7 @@ import io.tenure.client.Group;
 import io.tenure.client.GroupRequest;
 import io.tenure.client.Membership;
 import io.tenure.client.Standing;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Predicate;
@@ -99,23 +100,23 @@ final class Groups {
         }
     }
 
-    void addTo(Map<String, Requests.Request> known) {
-        known.put("join", this::join);
-        known.put("standing", fields -> Json.standing(members.get(fields).standing()));
-        known.put("await_standing", this::awaitStanding);
-        known.put("assign", this::assign);
-        known.put("leave", fields -> {
+    void addTo(Requests known) {
+        known.add("join", this::join);
+        known.add("standing", fields -> Json.standing(members.get(fields).standing()));
+        known.add("await_standing", this::awaitStanding);
+        known.add("assign", this::assign);
+        known.add("leave", fields -> {
             members.get(fields).leave();
             return new JsonObject();
         });
-        known.put("take_part", fields -> {
+        known.addOrdered("take_part", fields -> {
             TakingPart member = new TakingPart();
             members.put(fields, member);
             member.start(request(fields));
-            return new JsonObject();
+            return JsonObject::new;
         });
-        known.put("configure_group", this::configure);
-        known.put("get_group", fields -> {
+        known.add("configure_group", this::configure);
+        known.add("get_group", fields -> {
             JsonObject answer = new JsonObject();
             answer.add("group", Json.group(clients.clients.get(fields).getGroup(fields.text("group"))));
             return answer;
@@ -133,11 +134,12 @@ final class Groups {
         Membership membership = request(fields).join();
         members.put(fields, new Joined(membership));
         Standing standing = membership.standing();
-        return Json.object(
+        JsonObject answer = Json.object(
                 "number", membership.number(),
                 "session_id", membership.session().id(),
-                "leads", standing.leads(),
-                "token", standing.token());
+                "leads", standing.leads());
+        Json.addToken(answer, standing.token());
+        return answer;
     }
 
     private JsonObject awaitStanding(Fields fields) throws InterruptedException {
@@ -154,11 +156,11 @@ final class Groups {
         Membership membership = members.get(fields).membership();
         List<String> assignments = fields.texts("assignments");
         Group group = membership.standing().group();
-        if (assignments.size() != group.members().size()) {
-            throw new IllegalArgumentException("there are " + group.members().size() + " members");
+        Map<Long, String> byNumber = new LinkedHashMap<>();
+        for (int place = 0; place < assignments.size(); place++) {
+            byNumber.put(group.members().get(place).number(), assignments.get(place));
         }
-        long revision = membership.assign(group, group.assign((place, member) -> assignments.get(place)));
-        return Json.object("revision", revision);
+        return Json.object("revision", membership.assign(group, byNumber));
     }
 
     private JsonObject configure(Fields fields) throws InterruptedException {

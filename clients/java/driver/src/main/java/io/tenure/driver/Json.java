@@ -2,9 +2,9 @@ package io.tenure.driver;
 
 import com.google.gson.Gson;
 import com.google.gson.JsonArray;
-import com.google.gson.JsonNull;
 import com.google.gson.JsonObject;
 import io.tenure.client.Claim;
+import io.tenure.client.Election;
 import io.tenure.client.Group;
 import io.tenure.client.GroupEvent;
 import io.tenure.client.GroupMember;
@@ -15,6 +15,7 @@ import io.tenure.client.Standing;
 import io.tenure.client.TenureException;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -77,6 +78,13 @@ final class Json {
         }
     }
 
+    /** Adds a token, if there is one. */
+    static void addToken(JsonObject object, long token) {
+        if (token != 0) {
+            object.addProperty("token", token);
+        }
+    }
+
     private static JsonObject labels(Map<String, String> labels) {
         JsonObject object = new JsonObject();
         labels.forEach(object::addProperty);
@@ -87,19 +95,16 @@ final class Json {
         JsonObject object = object(
                 "session_id", claim.sessionId(),
                 "owner", claim.owner(),
-                "token", claim.token(),
                 "mode", claim.mode().kind().toString(),
                 "priority", claim.priority());
+        addToken(object, claim.token());
         object.add("metadata", labels(claim.metadata()));
         return object;
     }
 
     static JsonObject lock(LockInfo lock) {
         JsonObject object = object("name", lock.name());
-        List<Claim> holders = lock.holders().stream()
-                .filter(claim -> claim.state() == Claim.State.HELD)
-                .toList();
-        object.add("holders", list(holders, Json::claim));
+        object.add("holders", list(lock.holders(), Json::claim));
         object.add("waiters", list(lock.waiters(), Json::claim));
         return object;
     }
@@ -113,7 +118,7 @@ final class Json {
         Claim claim = event.claim();
         if (claim != null) {
             object.addProperty("session_id", claim.sessionId());
-            object.addProperty("token", claim.token());
+            addToken(object, claim.token());
         }
         add(object, "end_reason", event.endReason());
         return object;
@@ -122,7 +127,7 @@ final class Json {
     static JsonObject groupEvent(GroupEvent event) {
         JsonObject object = object(
                 "revision", event.revision(),
-                "name", event.group(),
+                "group", event.group(),
                 "kind", event.kind().toString());
         GroupMember member = event.member();
         if (member != null) {
@@ -130,21 +135,26 @@ final class Json {
             object.addProperty("number", member.number());
         }
         add(object, "end_reason", event.endReason());
+        add(object, "config", event.config());
         return object;
+    }
+
+    static JsonObject leader(Optional<Election.Leader> leader) {
+        JsonObject answer = new JsonObject();
+        leader.ifPresent(found -> answer.add(
+                "leader", object("session_id", found.sessionId(), "owner", found.owner(), "token", found.token())));
+        return answer;
     }
 
     static JsonObject group(Group group) {
         JsonObject object = object("name", group.name(), "current", group.assignmentsCurrent());
         object.add("members", list(group.members(), Json::member));
         Group.Leader leader = group.leader();
-        object.add(
-                "leader",
-                leader == null
-                        ? JsonNull.INSTANCE
-                        : object(
-                                "number", leader.member(),
-                                "token", leader.token(),
-                                "session_id", leader.sessionId()));
+        if (leader != null) {
+            object.add(
+                    "leader",
+                    object("number", leader.member(), "token", leader.token(), "session_id", leader.sessionId()));
+        }
         add(object, "config", group.config());
         return object;
     }
@@ -161,13 +171,13 @@ final class Json {
     static JsonObject standing(Standing standing) {
         JsonObject object = object(
                 "leads", standing.leads(),
-                "token", standing.token(),
                 "number", standing.number(),
                 "current", standing.isCurrent(),
                 "members",
                         standing.group().members().stream()
                                 .map(GroupMember::number)
                                 .toList());
+        addToken(object, standing.token());
         add(object, "assignment", standing.assignment().orElse(null));
         add(object, "config", standing.group().config());
         if (standing.lost() != null) {

@@ -1,10 +1,8 @@
 package io.tenure.driver;
 
-import com.google.gson.JsonNull;
 import com.google.gson.JsonObject;
 import io.tenure.client.Election;
 import io.tenure.client.Hold;
-import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
@@ -95,37 +93,26 @@ final class Leads {
         }
     }
 
-    void addTo(Map<String, Requests.Request> known) {
-        known.put("lead", fields -> {
+    void addTo(Requests known) {
+        known.addOrdered("lead", fields -> {
             Election election =
                     clients.clients.get(fields).election(fields.text("name")).session(fields.session(false));
             leads.put(fields, new Lead()).start(election);
-            return new JsonObject();
+            return JsonObject::new;
         });
-        known.put("await_leading", fields -> leads.get(fields).awaitLeading());
-        known.put("await_not_leading", fields -> leads.get(fields).awaitNotLeading());
-        known.put("resign", fields -> {
+        known.add("await_leading", fields -> leads.get(fields).awaitLeading());
+        known.add("await_not_leading", fields -> leads.get(fields).awaitNotLeading());
+        known.add("resign", fields -> {
             leads.get(fields).resign();
             return new JsonObject();
         });
-        known.put("stop", fields -> leads.get(fields).stop());
-        known.put("leader", this::leader);
+        known.add("stop", fields -> leads.get(fields).stop());
+        known.add("leader", this::leader);
     }
 
     private JsonObject leader(Fields fields) throws InterruptedException {
         Optional<Election.Leader> leader =
                 clients.clients.get(fields).election(fields.text("name")).leader();
-        JsonObject answer = new JsonObject();
-        if (leader.isEmpty()) {
-            answer.add("leader", JsonNull.INSTANCE);
-        } else {
-            answer.add(
-                    "leader",
-                    Json.object(
-                            "session_id", leader.get().sessionId(),
-                            "owner", leader.get().owner(),
-                            "token", leader.get().token()));
-        }
-        return answer;
+        return Json.leader(leader);
     }
 }

@@ -8,7 +8,8 @@ import io.tenure.client.LockRequest;
 import io.tenure.client.LostReason;
 import io.tenure.client.TransferRequest;
 import java.time.Duration;
-import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /** Locks and guards. */
@@ -20,68 +21,73 @@ final class Locks {
         this.clients = clients;
     }
 
-    void addTo(Map<String, Requests.Request> known) {
-        known.put("acquire", this::acquire);
-        known.put("hold", this::hold);
-        known.put("await_lost", fields -> {
+    void addTo(Requests known) {
+        known.addOrdered("acquire", this::acquire);
+        known.add("hold", this::hold);
+        known.add("await_lost", fields -> {
             LostReason reason = Waiting.on(guards.get(fields).lost());
             return wrapped(reason);
         });
-        known.put("tick", fields -> {
+        known.add("tick", fields -> {
             guards.get(fields).tick();
             return new JsonObject();
         });
-        known.put("release", fields -> {
-            guards.get(fields).release();
-            return new JsonObject();
+        known.addOrdered("release", fields -> {
+            CompletableFuture<Void> released = guards.get(fields).releaseAsync();
+            return () -> {
+                Waiting.on(released);
+                return new JsonObject();
+            };
         });
-        known.put("drop", fields -> {
+        known.addOrdered("drop", fields -> {
             guards.get(fields).releaseAsync();
-            return new JsonObject();
+            return JsonObject::new;
         });
-        known.put("update", fields -> {
+        known.add("update", fields -> {
             guards.get(fields).update(fields.labels("metadata"));
             return new JsonObject();
         });
-        known.put(
+        known.add(
                 "transfer_to",
                 fields -> Json.object("token", guards.get(fields).transferTo(fields.optional("session_id"))));
-        known.put("await_transfer", this::awaitTransfer);
+        known.add("await_transfer", this::awaitTransfer);
     }
 
-    private JsonObject acquire(Fields fields) throws InterruptedException {
-        Attempt attempt = attempt(request(fields, clients), fields);
-        if (attempt instanceof Attempt.Acquired acquired) {
-            Guard guard = guards.put(fields, acquired.held());
-            return Json.object(
-                    "acquired", true,
-                    "token", guard.token(),
-                    "names", guard.names(),
-                    "session_id", guard.session().id());
+    /** Asks as the request says; for ever unless it says how long. */
+    private Callable<JsonObject> acquire(Fields fields) {
+        LockRequest request = request(fields, clients);
+        if (!fields.has("wait_ms")) {
+            CompletableFuture<Guard> guard = request.acquireAsync();
+            return () -> acquired(fields, Waiting.on(guard));
         }
-        return busy("acquired", ((Attempt.Busy) attempt).holder());
+        Duration wait = fields.duration("wait_ms");
+        CompletableFuture<Attempt> attempt =
+                wait.isZero() ? request.tryAcquireAsync() : request.acquireWithinAsync(wait);
+        return () -> tried(fields, Waiting.on(attempt));
+    }
+
+    private JsonObject tried(Fields fields, Attempt attempt) {
+        if (attempt instanceof Attempt.Busy busy) {
+            return busy("acquired", busy.holder());
+        }
+        return acquired(fields, ((Attempt.Acquired) attempt).held());
+    }
+
+    private JsonObject acquired(Fields fields, Guard guard) {
+        guards.put(fields, guard);
+        return Json.object(
+                "acquired", true,
+                "token", guard.token(),
+                "names", guard.names(),
+                "session_id", guard.session().id());
     }
 
     static JsonObject busy(String what, @Nullable Claim holder) {
         JsonObject answer = Json.object(what, false);
         if (holder != null) {
-            answer.add(
-                    "holder",
-                    Json.object(
-                            "session_id", holder.sessionId(),
-                            "owner", holder.owner(),
-                            "token", holder.token()));
+            answer.add("holder", Json.claim(holder));
         }
         return answer;
-    }
-
-    /** Asks as the request says; for ever unless it says how long. */
-    static Attempt attempt(LockRequest request, Fields fields) throws InterruptedException {
-        if (!fields.has("wait_ms")) {
-            return new Attempt.Acquired(request.acquire());
-        }
-        Duration wait = fields.duration("wait_ms");
-        return wait.isZero() ? request.tryAcquire() : request.acquireWithin(wait);
     }
 
     static LockRequest request(Fields fields, Clients clients) {

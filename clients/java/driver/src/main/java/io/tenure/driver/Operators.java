@@ -5,7 +5,6 @@ import io.tenure.client.EvictOptions;
 import io.tenure.client.LockSettings;
 import io.tenure.client.TransferOptions;
 import java.time.Duration;
-import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** Operator calls. */
@@ -16,11 +15,11 @@ final class Operators {
         this.clients = clients;
     }
 
-    void addTo(Map<String, Requests.Request> known) {
-        known.put("get_lock", fields -> Json.lock(clients.clients.get(fields).getLock(fields.text("name"))));
-        known.put("evict", this::evict);
-        known.put("transfer", this::transfer);
-        known.put("configure_lock", this::configure);
+    void addTo(Requests known) {
+        known.add("get_lock", fields -> Json.lock(clients.clients.get(fields).getLock(fields.text("name"))));
+        known.add("evict", this::evict);
+        known.add("transfer", this::transfer);
+        known.add("configure_lock", this::configure);
     }
 
     private JsonObject evict(Fields fields) throws InterruptedException {
@@ -55,11 +54,7 @@ final class Operators {
         return new JsonObject();
     }
 
-    /** Either whether to preempt at all, or its times. */
-    private static LockSettings.@Nullable Preempt preempt(Fields fields) {
-        if (fields.isFlag("preempt")) {
-            return fields.flag("preempt") ? LockSettings.Preempt.DEFAULT : null;
-        }
+    private static LockSettings.Preempt preempt(Fields fields) {
         Fields times = fields.object("preempt");
         LockSettings.Preempt otherwise = LockSettings.Preempt.DEFAULT;
         return new LockSettings.Preempt(

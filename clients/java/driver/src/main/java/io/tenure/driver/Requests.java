@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.Callable;
 
 /** All requests, by what they do. */
 final class Requests {
@@ -15,20 +16,35 @@ final class Requests {
         JsonObject carryOut(Fields fields) throws Exception;
     }
 
-    private final Map<String, Request> known = new TreeMap<>();
-    private final Runs runs;
+    /** One whose beginning counts for the requests that come next. */
+    @FunctionalInterface
+    interface Ordered {
+        /** Begins it, before the next request is read. What is left to do is done as a {@link Request} is. */
+        Callable<JsonObject> begin(Fields fields) throws Exception;
+    }
+
+    private final Map<String, Ordered> known = new TreeMap<>();
 
     Requests() {
         Clients clients = new Clients();
-        runs = new Runs(clients);
-        clients.addTo(known);
-        new Locks(clients).addTo(known);
-        runs.addTo(known);
-        new Leads(clients).addTo(known);
-        new Watching(clients).addTo(known);
-        new Groups(clients).addTo(known);
-        new Operators(clients).addTo(known);
-        known.put("hello", fields -> Json.object("client", "java", "does", does()));
+        clients.addTo(this);
+        new Locks(clients).addTo(this);
+        new Runs(clients).addTo(this);
+        new Leads(clients).addTo(this);
+        new Watching(clients).addTo(this);
+        new Groups(clients).addTo(this);
+        new Operators(clients).addTo(this);
+        add("hello", fields -> Json.object("client", "java", "does", does()));
+    }
+
+    /** This is how to do that. */
+    void add(String what, Request request) {
+        addOrdered(what, fields -> () -> request.carryOut(fields));
+    }
+
+    /** This is how to do that, and to begin it in the order of requests. */
+    void addOrdered(String what, Ordered request) {
+        known.put(what, request);
     }
 
     private List<String> does() {
@@ -37,18 +53,12 @@ final class Requests {
         return does;
     }
 
-    /** In the order in which requests come: names what is under way, so that the next request finds it. */
-    void prepare(Fields fields) {
-        if (fields.text("do").equals("run")) {
-            runs.prepare(fields);
-        }
-    }
-
-    JsonObject carryOut(String what, Fields fields) throws Exception {
-        Request request = known.get(what);
+    Callable<JsonObject> begin(Fields fields) throws Exception {
+        String what = fields.text("do");
+        Ordered request = known.get(what);
         if (request == null) {
             throw new IllegalArgumentException("this driver does not know how to " + what);
         }
-        return request.carryOut(fields);
+        return request.begin(fields);
     }
 }

@@ -5,9 +5,10 @@ import io.tenure.client.Body;
 import io.tenure.client.Hold;
 import io.tenure.client.LockRequest;
 import io.tenure.client.Ran;
-import java.util.Map;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import org.jspecify.annotations.Nullable;
 
 /** Closure forms. */
 final class Runs {
@@ -31,29 +32,35 @@ final class Runs {
         }
     }
 
-    void addTo(Map<String, Requests.Request> known) {
-        known.put("run", this::run);
-        known.put("await_body", fields -> Json.object("token", Waiting.on(runs.get(fields).begun)));
-        known.put("finish", fields -> {
+    void addTo(Requests known) {
+        known.addOrdered("run", this::begin);
+        known.add("await_body", fields -> Json.object("token", Waiting.on(runs.get(fields).begun)));
+        known.add("finish", fields -> {
             runs.get(fields).finish.countDown();
             return new JsonObject();
         });
     }
 
-    void prepare(Fields fields) {
-        runs.put(fields, new Run());
+    private Callable<JsonObject> begin(Fields fields) {
+        Run run = runs.put(fields, new Run());
+        LockRequest request = Locks.request(fields, clients);
+        if (!fields.has("wait_ms")) {
+            return () -> ran(request.run(run));
+        }
+        if (!fields.duration("wait_ms").isZero()) {
+            throw new IllegalArgumentException("a body runs at once, or whenever it is its turn");
+        }
+        return () -> tried(request.tryRun(run));
     }
 
-    private JsonObject run(Fields fields) throws Exception {
-        Run run = runs.get(fields);
-        LockRequest request = Locks.request(fields, clients);
-        if (fields.has("wait_ms") && fields.number("wait_ms") == 0) {
-            Ran<Long> ran = request.tryRun(run);
-            if (ran instanceof Ran.Busy<Long> busy) {
-                return Locks.busy("ran", busy.holder());
-            }
-            return Json.object("ran", true, "cancelled", false, "token", run.begun.join());
+    private static JsonObject tried(Ran<Long> ran) {
+        if (ran instanceof Ran.Busy<Long> busy) {
+            return Locks.busy("ran", busy.holder());
         }
-        return Json.object("ran", true, "cancelled", false, "token", request.run(run));
+        return ran(((Ran.Done<Long>) ran).value());
+    }
+
+    private static JsonObject ran(@Nullable Long token) {
+        return Json.object("ran", true, "token", token);
     }
 }

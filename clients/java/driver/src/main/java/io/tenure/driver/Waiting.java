@@ -7,9 +7,13 @@ import java.util.concurrent.ExecutionException;
 final class Waiting {
     private Waiting() {}
 
+    /** Interrupted, it gives up what was asked. */
     static <T> T on(CompletableFuture<T> answer) throws InterruptedException {
         try {
             return answer.get();
+        } catch (InterruptedException cancelled) {
+            answer.cancel(false);
+            throw cancelled;
         } catch (ExecutionException error) {
             if (error.getCause() instanceof RuntimeException cause) {
                 throw cause;

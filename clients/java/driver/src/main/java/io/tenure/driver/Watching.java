@@ -1,34 +1,71 @@
 package io.tenure.driver;
 
 import com.google.gson.JsonObject;
+import io.tenure.client.LeaderWatch;
 import io.tenure.client.TenureException;
 import io.tenure.client.Watch;
 import io.tenure.client.WatchEvent;
 import io.tenure.client.WatchOptions;
 import java.util.Locale;
-import java.util.Map;
 
 /** Watches. */
 final class Watching {
     private final Clients clients;
-    private final Named<Watch> watches = new Named<>("watch");
+    private final Named<Watched> watches = new Named<>("watch");
 
     Watching(Clients clients) {
         this.clients = clients;
     }
 
-    void addTo(Map<String, Requests.Request> known) {
-        known.put("watch", fields -> {
+    /** Anything whose items are asked for one by one. */
+    private interface Watched {
+        JsonObject next() throws InterruptedException;
+
+        void close();
+    }
+
+    private record Events(Watch watch) implements Watched {
+        @Override
+        public JsonObject next() throws InterruptedException {
+            return item(watch.next().orElseThrow(TenureException.Closed::new));
+        }
+
+        @Override
+        public void close() {
+            watch.close();
+        }
+    }
+
+    private record Leaders(LeaderWatch watch) implements Watched {
+        @Override
+        public JsonObject next() throws InterruptedException {
+            return Json.leader(watch.next());
+        }
+
+        @Override
+        public void close() {
+            watch.close();
+        }
+    }
+
+    void addTo(Requests known) {
+        known.addOrdered("watch", fields -> {
             WatchOptions options = new WatchOptions(
                     fields.texts("names"),
                     fields.texts("prefixes"),
                     fields.texts("groups"),
                     fields.has("after_revision") ? fields.number("after_revision") : 0);
-            watches.put(fields, clients.clients.get(fields).watch(options));
-            return new JsonObject();
+            watches.put(fields, new Events(clients.clients.get(fields).watch(options)));
+            return JsonObject::new;
         });
-        known.put("next", fields -> item(watches.get(fields).next().orElseThrow(TenureException.Closed::new)));
-        known.put("unwatch", fields -> {
+        known.addOrdered("observe", fields -> {
+            LeaderWatch leaders =
+                    clients.clients.get(fields).election(fields.text("name")).observe();
+            watches.put(fields, new Leaders(leaders));
+            return JsonObject::new;
+        });
+        known.add("next", fields -> watches.get(fields).next());
+        known.add("unwatch", fields -> {
             watches.get(fields).close();
             return new JsonObject();
         });
