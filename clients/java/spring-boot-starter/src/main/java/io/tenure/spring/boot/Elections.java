@@ -1,0 +1,53 @@
+package io.tenure.spring.boot;
+
+import io.tenure.client.SessionOptions;
+import io.tenure.client.TenureClient;
+import java.util.Map;
+import java.util.TreeMap;
+import org.springframework.context.SmartLifecycle;
+
+/** The elections in which this program is a candidate, from its start to its end. */
+final class Elections implements SmartLifecycle {
+    private final TenureClient client;
+    private final SessionOptions session;
+    private final LeaderMethods methods;
+    private final TenureObserver observer;
+    private final Map<String, Candidate> candidates = new TreeMap<>();
+    private boolean isRunning;
+
+    Elections(TenureClient client, SessionOptions session, LeaderMethods methods, TenureObserver observer) {
+        this.client = client;
+        this.session = session;
+        this.methods = methods;
+        this.observer = observer;
+    }
+
+    /** The candidate of an election, also of one whose methods were found late. */
+    synchronized Candidate candidate(String name) {
+        return candidates.computeIfAbsent(name, election -> {
+            Candidate candidate = new Candidate(client.election(election).session(session), observer);
+            if (isRunning) {
+                candidate.start();
+            }
+            return candidate;
+        });
+    }
+
+    @Override
+    public synchronized void start() {
+        isRunning = true;
+        candidates.values().forEach(Candidate::start);
+        methods.names().forEach(this::candidate);
+    }
+
+    @Override
+    public synchronized void stop() {
+        isRunning = false;
+        candidates.values().forEach(Candidate::stop);
+    }
+
+    @Override
+    public synchronized boolean isRunning() {
+        return isRunning;
+    }
+}

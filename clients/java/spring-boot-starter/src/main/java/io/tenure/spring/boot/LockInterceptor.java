@@ -1,0 +1,112 @@
+package io.tenure.spring.boot;
+
+import io.tenure.client.Attempt;
+import io.tenure.client.Guard;
+import io.tenure.client.LockRequest;
+import io.tenure.client.LostReason;
+import io.tenure.client.SessionOptions;
+import io.tenure.client.TenureClient;
+import io.tenure.client.TenureException;
+import java.lang.reflect.Method;
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import org.aopalliance.intercept.MethodInterceptor;
+import org.aopalliance.intercept.MethodInvocation;
+import org.jspecify.annotations.Nullable;
+import org.springframework.aop.support.AopUtils;
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.config.ConfigurableBeanFactory;
+import org.springframework.context.expression.BeanFactoryResolver;
+import org.springframework.core.annotation.AnnotatedElementUtils;
+import org.springframework.expression.BeanResolver;
+
+/** Runs methods with {@link DistributedLock} under their locks. */
+final class LockInterceptor implements MethodInterceptor {
+    private final ConfigurableBeanFactory factory;
+    private final BeanResolver beans;
+    private final ObjectProvider<TenureClient> client;
+    private final ObjectProvider<TenureProperties> properties;
+    private final ObjectProvider<TenureObserver> observer;
+    private final Map<Method, LockedMethod> methods = new ConcurrentHashMap<>();
+
+    LockInterceptor(
+            ConfigurableBeanFactory factory,
+            ObjectProvider<TenureClient> client,
+            ObjectProvider<TenureProperties> properties,
+            ObjectProvider<TenureObserver> observer) {
+        this.factory = factory;
+        this.beans = new BeanFactoryResolver(factory);
+        this.client = client;
+        this.properties = properties;
+        this.observer = observer;
+    }
+
+    @Override
+    public @Nullable Object invoke(MethodInvocation call) throws Throwable {
+        LockedMethod method = method(call);
+        String key = method.key(call, beans);
+        if (CurrentHold.isOf(key)) {
+            return call.proceed();
+        }
+        SessionOptions session = method.session(properties.getObject().session().options());
+        Attempt attempt = ask(key, client.getObject().lock(key).session(session), method.waitAtMost());
+        if (attempt instanceof Attempt.Acquired acquired) {
+            return run(acquired.held(), call);
+        }
+        if (method.isSkippable()) {
+            return method.skipped();
+        }
+        throw new LockNotAcquiredException(key, ((Attempt.Busy) attempt).holder());
+    }
+
+    private LockedMethod method(MethodInvocation call) {
+        Object target = call.getThis();
+        Method called = target == null
+                ? call.getMethod()
+                : AopUtils.getMostSpecificMethod(call.getMethod(), AopUtils.getTargetClass(target));
+        return methods.computeIfAbsent(called, method -> {
+            DistributedLock lock = AnnotatedElementUtils.findMergedAnnotation(method, DistributedLock.class);
+            if (lock == null) {
+                throw new IllegalStateException(method + " has no lock");
+            }
+            return new LockedMethod(method, lock, text -> {
+                String resolved = factory.resolveEmbeddedValue(text);
+                return resolved == null ? "" : resolved;
+            });
+        });
+    }
+
+    private Attempt ask(String key, LockRequest request, @Nullable Duration waitAtMost) {
+        long start = System.nanoTime();
+        TenureObserver.Outcome outcome = TenureObserver.Outcome.FAILED;
+        try {
+            Attempt attempt =
+                    waitAtMost == null ? new Attempt.Acquired(request.acquire()) : request.acquireWithin(waitAtMost);
+            outcome = attempt.isAcquired() ? TenureObserver.Outcome.ACQUIRED : TenureObserver.Outcome.BUSY;
+            return attempt;
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+            throw new LockNotAcquiredException(key, interrupted);
+        } finally {
+            observer.getObject().asked(outcome, Duration.ofNanos(System.nanoTime() - start));
+        }
+    }
+
+    private @Nullable Object run(Guard guard, MethodInvocation call) throws Throwable {
+        Interruption interruption = new Interruption();
+        CompletableFuture<LostReason> lost = guard.lost();
+        lost.thenRun(interruption::fire);
+        observer.getObject().held(1);
+        try (guard) {
+            return UnderHold.call(guard, interruption, call);
+        } catch (TenureException.Lost loss) {
+            observer.getObject().lost(loss.reason());
+            throw loss;
+        } finally {
+            lost.cancel(false);
+            observer.getObject().held(-1);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+package io.tenure.spring.boot;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import io.tenure.client.ClientOptions;
+import io.tenure.client.SessionOptions;
+import io.tenure.client.TenureClient;
+import io.tenure.client.TenureException;
+import io.tenure.client.testing.Eventually;
+import io.tenure.client.testing.TestServer;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.springframework.boot.actuate.health.HealthIndicator;
+import org.springframework.boot.actuate.health.Status;
+import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.test.context.FilteredClassLoader;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+
+@Timeout(120)
+class TenureAutoConfigurationTest {
+    private final ApplicationContextRunner contexts = new ApplicationContextRunner()
+            .withConfiguration(AutoConfigurations.of(
+                    TenureAutoConfiguration.class,
+                    TenureMetricsAutoConfiguration.class,
+                    TenureHealthAutoConfiguration.class));
+
+    @Test
+    void whatIsNotSaidIsTheClientsDefault() {
+        contexts.withPropertyValues("tenure.endpoints=", "tenure.namespace=").run(context -> {
+            TenureProperties properties = context.getBean(TenureProperties.class);
+            assertThat(properties.clientOptions()).isEqualTo(ClientOptions.defaults());
+            assertThat(properties.session().options()).isEqualTo(SessionOptions.defaults());
+        });
+    }
+
+    @Test
+    void propertiesHaveTheNamesOfAllClients() {
+        contexts.withPropertyValues(
+                        "tenure.endpoints=http://one:1,two:2",
+                        "tenure.namespace=jobs",
+                        "tenure.connect-timeout=1s",
+                        "tenure.call-timeout=2s",
+                        "tenure.session.ttl=3s",
+                        "tenure.session.disconnect-grace=400ms",
+                        "tenure.session.owner=ann")
+                .run(context -> {
+                    TenureProperties properties = context.getBean(TenureProperties.class);
+                    assertThat(properties.clientOptions())
+                            .isEqualTo(new ClientOptions(
+                                    List.of("http://one:1", "two:2"),
+                                    "jobs",
+                                    Duration.ofSeconds(1),
+                                    Duration.ofSeconds(2)));
+                    assertThat(properties.session().options())
+                            .isEqualTo(SessionOptions.defaults()
+                                    .ttl(Duration.ofSeconds(3))
+                                    .disconnectGrace(Duration.ofMillis(400))
+                                    .owner("ann"));
+                });
+    }
+
+    @Test
+    void anOptionThatCannotBeUsedIsToldAtTheStart() {
+        contexts.withPropertyValues("tenure.call-timeout=0s")
+                .run(context -> assertThat(context).getFailure().hasRootCauseInstanceOf(TenureException.Invalid.class));
+    }
+
+    @Test
+    void propertiesAreDescribedForEditors() throws IOException {
+        try (InputStream metadata = getClass().getResourceAsStream("/META-INF/spring-configuration-metadata.json")) {
+            assertThat(metadata).isNotNull();
+            assertThat(new String(metadata.readAllBytes(), StandardCharsets.UTF_8))
+                    .contains("\"tenure.endpoints\"", "\"tenure.session.disconnect-grace\"", "the servers, as URLs");
+        }
+    }
+
+    @Test
+    void theClientOfTheProgramIsTakenIfItHasOne() {
+        try (TenureClient own = TenureClient.connect("http://127.0.0.1:1")) {
+            contexts.withBean(TenureClient.class, () -> own)
+                    .run(context ->
+                            assertThat(context.getBean(TenureClient.class)).isSameAs(own));
+        }
+    }
+
+    @Test
+    void theClientIsClosedWithTheProgram() throws Exception {
+        try (TestServer server = TestServer.start()) {
+            AtomicReference<TenureClient> client = new AtomicReference<>();
+            contexts.withPropertyValues("tenure.endpoints=" + server.url()).run(context -> {
+                client.set(context.getBean(TenureClient.class));
+                assertThat(client.get().lock("report").tryAcquire().isAcquired())
+                        .isTrue();
+            });
+            assertThatThrownBy(() -> client.get().getLock("report")).isInstanceOf(TenureException.Closed.class);
+            try (TenureClient other = TenureClient.connect(server.url())) {
+                assertThat(other.getLock("report").holders()).isEmpty();
+            }
+        }
+    }
+
+    @Test
+    void healthIsWhetherAServerAnswers() throws Exception {
+        try (TestServer server = TestServer.start()) {
+            contexts.withPropertyValues("tenure.endpoints=" + server.url(), "tenure.call-timeout=2s")
+                    .run(context -> {
+                        HealthIndicator health = context.getBean(HealthIndicator.class);
+                        Eventually.holds(
+                                "a server answers", () -> health.health().getStatus() == Status.UP);
+                        server.kill();
+                        assertThat(health.health().getStatus()).isEqualTo(Status.DOWN);
+                    });
+        }
+    }
+
+    @Test
+    void metricsAndHealthAreThereOnlyWithTheirLibraries() {
+        contexts.withBean(SimpleMeterRegistry.class).run(context -> assertThat(context.getBean(TenureObserver.class))
+                .isInstanceOf(MicrometerObserver.class));
+        contexts.withClassLoader(new FilteredClassLoader(MeterRegistry.class, HealthIndicator.class))
+                .run(context -> {
+                    assertThat(context.getBean(TenureObserver.class)).isSameAs(TenureObserver.NONE);
+                    assertThat(context).doesNotHaveBean("tenureHealthIndicator");
+                });
+    }
+}
