@@ -1,0 +1,5 @@
+/** A program with Spring Boot. */
+@NullMarked
+package io.tenure.examples.boot;
+
+import org.jspecify.annotations.NullMarked;
