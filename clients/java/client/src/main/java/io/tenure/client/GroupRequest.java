@@ -83,7 +83,7 @@ public final class GroupRequest {
                     .setSessionId(in.id())
                     .putAllMetadata(metadata)
                     .build();
-            JoinGroupResponse answer = client.call(GroupServiceGrpc.getJoinGroupMethod(), request);
+            JoinGroupResponse answer = client.calls().call(GroupServiceGrpc.getJoinGroupMethod(), request);
             return new Membership(
                     client, in, session == null, name, answer.getMember(), Convert.group(answer.getGroup()));
         } catch (TenureException | InterruptedException error) {

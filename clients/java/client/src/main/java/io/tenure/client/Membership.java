@@ -102,7 +102,9 @@ public final class Membership implements AutoCloseable {
                 .setConfigRevision(group.configRevision())
                 .putAllAssignments(assignments)
                 .build();
-        return client.call(GroupServiceGrpc.getAssignGroupMethod(), request).getAssignmentsRevision();
+        return client.calls()
+                .call(GroupServiceGrpc.getAssignGroupMethod(), request)
+                .getAssignmentsRevision();
     }
 
     /**
@@ -193,7 +195,7 @@ public final class Membership implements AutoCloseable {
                 .setMember(number)
                 .build();
         try {
-            client.call(GroupServiceGrpc.getLeaveGroupMethod(), request);
+            client.calls().call(GroupServiceGrpc.getLeaveGroupMethod(), request);
         } finally {
             lose(LostReason.of(LostReason.Kind.RELEASED));
             if (isOwn) {

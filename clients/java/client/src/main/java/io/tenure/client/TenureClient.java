@@ -1,6 +1,5 @@
 package io.tenure.client;
 
-import io.grpc.MethodDescriptor;
 import io.tenure.client.internal.Convert;
 import io.tenure.client.internal.SuspendClock;
 import io.tenure.client.internal.Validity;
@@ -8,25 +7,6 @@ import io.tenure.client.internal.engine.OpenSpec;
 import io.tenure.client.internal.engine.Opened;
 import io.tenure.client.internal.link.Endpoint;
 import io.tenure.client.internal.link.Link;
-import io.tenure.client.internal.link.PlainCall;
-import io.tenure.client.v1.CloseSessionRequest;
-import io.tenure.client.v1.ConfigureGroupRequest;
-import io.tenure.client.v1.ConfigureLockRequest;
-import io.tenure.client.v1.EvictRequest;
-import io.tenure.client.v1.GetGroupRequest;
-import io.tenure.client.v1.GetLockRequest;
-import io.tenure.client.v1.GetSessionRequest;
-import io.tenure.client.v1.GroupServiceGrpc;
-import io.tenure.client.v1.ListBlockedRequest;
-import io.tenure.client.v1.ListGroupsRequest;
-import io.tenure.client.v1.ListHistoryRequest;
-import io.tenure.client.v1.ListLocksRequest;
-import io.tenure.client.v1.ListSessionsRequest;
-import io.tenure.client.v1.LockServiceGrpc;
-import io.tenure.client.v1.ReleaseRequest;
-import io.tenure.client.v1.SessionServiceGrpc;
-import io.tenure.client.v1.TransferRequest;
-import io.tenure.client.v1.UpdateClaimRequest;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.time.Duration;
@@ -49,13 +29,20 @@ public final class TenureClient implements AutoCloseable {
     private static final Logger LOG = System.getLogger(TenureClient.class.getName());
 
     private final Link link;
-    private final String namespace;
+    private final Calls calls;
+    private final LockCalls locks;
+    private final SessionCalls sessions;
+    private final GroupCalls groups;
 
     private TenureClient(ClientOptions options) {
         List<Endpoint> servers =
                 options.endpoints().stream().map(Endpoint::parse).toList();
-        this.namespace = options.namespace();
-        this.link = new Link(servers, namespace, options.connectTimeout(), options.callTimeout(), SuspendClock.SYSTEM);
+        this.link = new Link(
+                servers, options.namespace(), options.connectTimeout(), options.callTimeout(), SuspendClock.SYSTEM);
+        this.calls = new Calls(link, options.namespace());
+        this.locks = new LockCalls(calls);
+        this.sessions = new SessionCalls(calls);
+        this.groups = new GroupCalls(calls);
     }
 
     /**
@@ -79,7 +66,7 @@ public final class TenureClient implements AutoCloseable {
 
     /** The namespace of all that this client does. */
     public String namespace() {
-        return namespace;
+        return calls.namespace();
     }
 
     /** Opens a session, which then keeps itself alive. */
@@ -129,11 +116,7 @@ public final class TenureClient implements AutoCloseable {
 
     /** Reads one lock. A lock that nobody ever asked for is an idle lock, not an error. */
     public LockInfo getLock(String name) throws InterruptedException {
-        GetLockRequest request = GetLockRequest.newBuilder()
-                .setNamespace(namespace)
-                .setName(name)
-                .build();
-        return Convert.lock(call(LockServiceGrpc.getGetLockMethod(), request).getLock());
+        return locks.get(name);
     }
 
     /**
@@ -141,17 +124,7 @@ public final class TenureClient implements AutoCloseable {
      * Asked for page by page as they are looked at; each page is true at a revision of its own.
      */
     public Stream<LockInfo> listLocks(String prefix) {
-        return Pages.of(token -> {
-            var page = call(
-                    LockServiceGrpc.getListLocksMethod(),
-                    ListLocksRequest.newBuilder()
-                            .setNamespace(namespace)
-                            .setPrefix(prefix)
-                            .setPageToken(token)
-                            .build());
-            return new Pages.Page<>(
-                    page.getLocksList().stream().map(Convert::lock).toList(), page.getNextPageToken());
-        });
+        return locks.list(prefix);
     }
 
     /**
@@ -159,76 +132,32 @@ public final class TenureClient implements AutoCloseable {
      * Asked for page by page as it is looked at.
      */
     public Stream<HistoryEntry> history(String name) {
-        return Pages.of(token -> {
-            var page = call(
-                    LockServiceGrpc.getListHistoryMethod(),
-                    ListHistoryRequest.newBuilder()
-                            .setNamespace(namespace)
-                            .setName(name)
-                            .setPageToken(token)
-                            .build());
-            return new Pages.Page<>(
-                    page.getEntriesList().stream().flatMap(Histories::entry).toList(), page.getNextPageToken());
-        });
+        return locks.history(name);
     }
 
     /** The claims that wait, in the order in which they were made, with those that they wait for; or only those in a deadlock. */
     public Stream<BlockedClaim> listBlocked(boolean deadlockedOnly) {
-        return Pages.of(token -> {
-            var page = call(
-                    LockServiceGrpc.getListBlockedMethod(),
-                    ListBlockedRequest.newBuilder()
-                            .setNamespace(namespace)
-                            .setDeadlockedOnly(deadlockedOnly)
-                            .setPageToken(token)
-                            .build());
-            return new Pages.Page<>(
-                    page.getBlockedList().stream().map(Convert::blocked).toList(), page.getNextPageToken());
-        });
+        return locks.listBlocked(deadlockedOnly);
     }
 
     /** Reads one open session. */
     public SessionInfo getSession(String sessionId) throws InterruptedException {
-        GetSessionRequest request = GetSessionRequest.newBuilder()
-                .setNamespace(namespace)
-                .setSessionId(sessionId)
-                .build();
-        return Convert.session(
-                call(SessionServiceGrpc.getGetSessionMethod(), request).getSession());
+        return sessions.get(sessionId);
     }
 
     /** The open sessions, oldest first. Asked for page by page as they are looked at. */
     public Stream<SessionInfo> listSessions() {
-        return Pages.of(token -> {
-            var page = call(
-                    SessionServiceGrpc.getListSessionsMethod(),
-                    ListSessionsRequest.newBuilder()
-                            .setNamespace(namespace)
-                            .setPageToken(token)
-                            .build());
-            return new Pages.Page<>(
-                    page.getSessionsList().stream().map(Convert::session).toList(), page.getNextPageToken());
-        });
+        return sessions.list();
     }
 
     /** Ends a session, by its id, and all that it holds and waits for. No error if it was closed already. */
     public void closeSession(String sessionId) throws InterruptedException {
-        CloseSessionRequest request = CloseSessionRequest.newBuilder()
-                .setNamespace(namespace)
-                .setSessionId(sessionId)
-                .build();
-        call(SessionServiceGrpc.getCloseSessionMethod(), request);
+        sessions.close(sessionId);
     }
 
     /** Gives back what a session holds, by a name and the token of the hold. For holds that no {@link Guard} keeps. */
     public void release(String name, String sessionId, long token) throws InterruptedException {
-        ReleaseRequest request = ReleaseRequest.newBuilder()
-                .setNamespace(namespace)
-                .setName(name)
-                .setSessionId(sessionId)
-                .setToken(token)
-                .build();
-        call(LockServiceGrpc.getReleaseMethod(), request);
+        locks.release(name, sessionId, token);
     }
 
     /**
@@ -236,16 +165,7 @@ public final class TenureClient implements AutoCloseable {
      * server answers it may or may not have taken effect, unless a token was given.
      */
     public List<Claim> evict(String name, EvictOptions options) throws InterruptedException {
-        EvictRequest request = EvictRequest.newBuilder()
-                .setNamespace(namespace)
-                .setName(name)
-                .setToken(options.token())
-                .setOperator(options.operator())
-                .setNote(options.note())
-                .build();
-        // Without a token a second try could evict the next holder.
-        var answer = call(LockServiceGrpc.getEvictMethod(), request, options.token() != 0, Duration.ZERO);
-        return answer.getEvictedList().stream().map(Convert::claim).toList();
+        return locks.evict(name, options);
     }
 
     /**
@@ -256,21 +176,7 @@ public final class TenureClient implements AutoCloseable {
      *     {@code TRANSFER_PENDING}, or {@code TRANSFER_NOT_CONFIRMED} if the holder did not stop in time, and holds on
      */
     public Claim transfer(String name, TransferOptions options) throws InterruptedException {
-        TransferRequest.Builder request = TransferRequest.newBuilder()
-                .setNamespace(namespace)
-                .setName(name)
-                .setToken(options.token())
-                .setToSessionId(options.to())
-                .setOperator(options.operator())
-                .setNote(options.note());
-        Duration drain = options.drain();
-        if (drain != null) {
-            request.setDrain(Convert.toWire(drain));
-        }
-        Duration wait = drain == null ? LockSettings.Preempt.DEFAULT.drain() : drain;
-        // Without a token a second try could make the next holder hand over.
-        var answer = call(LockServiceGrpc.getTransferMethod(), request.build(), options.token() != 0, wait);
-        return Convert.claim(answer.getClaim());
+        return locks.transfer(name, options);
     }
 
     /**
@@ -279,53 +185,23 @@ public final class TenureClient implements AutoCloseable {
      */
     public LockInfo configureLock(String name, LockSettings settings, String operator, String note)
             throws InterruptedException {
-        ConfigureLockRequest request = ConfigureLockRequest.newBuilder()
-                .setNamespace(namespace)
-                .setName(name)
-                .setSettings(Convert.toWire(settings))
-                .setOperator(operator)
-                .setNote(note)
-                .build();
-        return Convert.lock(
-                call(LockServiceGrpc.getConfigureLockMethod(), request).getLock());
+        return locks.configure(name, settings, operator, note);
     }
 
     /** Replaces the labels of a hold, by a name and the token of the hold. */
     public Claim updateClaim(String name, String sessionId, long token, Map<String, String> metadata)
             throws InterruptedException {
-        UpdateClaimRequest request = UpdateClaimRequest.newBuilder()
-                .setNamespace(namespace)
-                .setName(name)
-                .setSessionId(sessionId)
-                .setToken(token)
-                .putAllMetadata(metadata)
-                .build();
-        return Convert.claim(
-                call(LockServiceGrpc.getUpdateClaimMethod(), request).getClaim());
+        return locks.update(name, sessionId, token, metadata);
     }
 
     /** Reads one group. A group that nobody ever joined is an empty group, not an error. */
     public Group getGroup(String name) throws InterruptedException {
-        GetGroupRequest request = GetGroupRequest.newBuilder()
-                .setNamespace(namespace)
-                .setGroup(name)
-                .build();
-        return Convert.group(call(GroupServiceGrpc.getGetGroupMethod(), request).getGroup());
+        return groups.get(name);
     }
 
     /** The groups that have members or a config and whose names begin with {@code prefix} (empty: all), in byte order. */
     public Stream<Group> listGroups(String prefix) {
-        return Pages.of(token -> {
-            var page = call(
-                    GroupServiceGrpc.getListGroupsMethod(),
-                    ListGroupsRequest.newBuilder()
-                            .setNamespace(namespace)
-                            .setPrefix(prefix)
-                            .setPageToken(token)
-                            .build());
-            return new Pages.Page<>(
-                    page.getGroupsList().stream().map(Convert::group).toList(), page.getNextPageToken());
-        });
+        return groups.list(prefix);
     }
 
     /**
@@ -337,17 +213,7 @@ public final class TenureClient implements AutoCloseable {
      */
     public long configureGroup(String name, @Nullable String config, @Nullable Long expected)
             throws InterruptedException {
-        ConfigureGroupRequest.Builder request =
-                ConfigureGroupRequest.newBuilder().setNamespace(namespace).setGroup(name);
-        if (config != null) {
-            request.setConfig(config);
-        }
-        if (expected != null) {
-            request.setExpectedRevision(expected);
-        }
-        // Done twice, the second would find what the first has set, and not what is expected.
-        var answer = call(GroupServiceGrpc.getConfigureGroupMethod(), request.build(), expected == null, Duration.ZERO);
-        return answer.getConfigRevision();
+        return groups.configure(name, config, expected);
     }
 
     /**
@@ -361,14 +227,7 @@ public final class TenureClient implements AutoCloseable {
 
     /** Hands over what a session of this client holds. Answers the next token. */
     long handOver(String name, String sessionId, long token, @Nullable String to) throws InterruptedException {
-        TransferRequest request = TransferRequest.newBuilder()
-                .setNamespace(namespace)
-                .setName(name)
-                .setToken(token)
-                .setToSessionId(to == null ? "" : to)
-                .setSessionId(sessionId)
-                .build();
-        return call(LockServiceGrpc.getTransferMethod(), request).getToken();
+        return locks.handOver(name, sessionId, token, to);
     }
 
     Pending<Opened> open(SessionOptions options) {
@@ -393,17 +252,6 @@ public final class TenureClient implements AutoCloseable {
         return reply;
     }
 
-    /** A call that is safe to repeat. */
-    <Q, A> A call(MethodDescriptor<Q, A> method, Q request) throws InterruptedException {
-        return call(method, request, true, Duration.ZERO);
-    }
-
-    private <Q, A> A call(MethodDescriptor<Q, A> method, Q request, boolean isSafe, Duration wait)
-            throws InterruptedException {
-        long deadline = link.giveUp() + Convert.nanos(wait);
-        return Pending.await(link.call(new PlainCall<>(method, request, isSafe, deadline, new CompletableFuture<>())));
-    }
-
     /** Waits, and only logs what goes wrong. An interrupt ends the waiting, not what is waited for. */
     void awaitQuietly(CompletableFuture<?> done, String complaint) {
         try {
@@ -417,5 +265,9 @@ public final class TenureClient implements AutoCloseable {
 
     Link link() {
         return link;
+    }
+
+    Calls calls() {
+        return calls;
     }
 }

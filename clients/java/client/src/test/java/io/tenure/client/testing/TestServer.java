@@ -11,6 +11,8 @@ import java.util.concurrent.TimeUnit;
 
 /** A real server on free ports with a database of its own, which can be killed and started anew. */
 public final class TestServer implements AutoCloseable {
+    private static final int TRIES = 5;
+
     private final Path folder;
     private final int port;
     private final int adminPort;
@@ -26,7 +28,10 @@ public final class TestServer implements AutoCloseable {
     /** Starts one: the program of the environment variable TENURED, or the one on the path. */
     public static TestServer start() throws IOException, InterruptedException {
         TestServer server = new TestServer();
-        server.awaitListening();
+        // Somebody else may have taken a port that was free.
+        for (int tries = 1; !server.isListening() && tries < TRIES; tries++) {
+            server = new TestServer();
+        }
         return server;
     }
 
@@ -52,15 +57,17 @@ public final class TestServer implements AutoCloseable {
                 .start();
     }
 
-    private void awaitListening() throws InterruptedException {
+    /** Waits until it listens. False: it has ended instead. */
+    private boolean isListening() throws InterruptedException {
         Eventually.holds("the server listens", () -> {
             try (Socket socket = new Socket()) {
                 socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), 100);
                 return true;
             } catch (IOException notYet) {
-                return false;
+                return !process.isAlive();
             }
         });
+        return process.isAlive();
     }
 
     public String url() {
@@ -76,7 +83,9 @@ public final class TestServer implements AutoCloseable {
     /** Starts it again, on the same port and database. */
     public void restart() throws IOException, InterruptedException {
         process = launch();
-        awaitListening();
+        if (!isListening()) {
+            throw new IOException("the server did not start again: see " + folder.resolve("log"));
+        }
     }
 
     /** Freezes a process, or thaws it. */

@@ -78,9 +78,8 @@ class InvoicesTest {
     }
 
     private String awaitLeader(long above) throws Exception {
-        Eventually.holds(
-                "somebody leads under a token above " + above,
-                () -> lines("begin").stream().anyMatch(line -> line.token() > above));
+        Eventually.holds("somebody leads under a token above " + above, () -> lines("begin").stream()
+                .anyMatch(line -> line.token() > above));
         return lines("begin").stream()
                 .filter(line -> line.token() > above)
                 .findFirst()
@@ -113,8 +112,8 @@ class InvoicesTest {
             Line line = lines.get(place);
             assertThat(line.token()).isGreaterThanOrEqualTo(before.token());
             boolean isNext = line.what().equals("end") && before.equals(new Line("begin", line.name(), line.token()));
-            boolean isFirst = line.what().equals("begin")
-                    && (before.what().equals("end") || line.token() > before.token());
+            boolean isFirst =
+                    line.what().equals("begin") && (before.what().equals("end") || line.token() > before.token());
             assertThat(isNext || isFirst).as("%s after %s", line, before).isTrue();
         }
         assertThat(lines("sum")).extracting(Line::token).isSorted();
