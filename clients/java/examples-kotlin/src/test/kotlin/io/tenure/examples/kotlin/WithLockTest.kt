@@ -92,11 +92,11 @@ class WithLockTest {
     @Test
     fun `the example is a program`() {
         val program = ProcessBuilder(
-            "${System.getProperty("java.home")}/bin/java", "-cp", System.getProperty("java.class.path"),
+            "${System.getProperty("java.home")}/bin/java", "-XX:TieredStopAtLevel=1", "-cp", System.getProperty("java.class.path"),
             "io.tenure.examples.kotlin.WithLockKt",
         )
         program.environment()["TENURE_ENDPOINTS"] = server.url()
-        val running = program.redirectError(ProcessBuilder.Redirect.DISCARD).start()
+        val running = program.redirectError(ProcessBuilder.Redirect.INHERIT).start()
         val said = running.inputReader().readLines()
         assertThat(running.waitFor()).isZero()
         assertThat(said).hasSize(2)

@@ -55,19 +55,26 @@ final class Candidate implements LeadershipListener {
         running.forEach(Interruption::fire);
         CompletableFuture<LostReason> lost = hold.lost();
         lost.thenRun(this::wake);
-        try {
-            // Nobody else leads before this returns, unless the leadership is lost.
-            while (!running.isEmpty() && hold.isValid()) {
-                wait();
-            }
-        } catch (InterruptedException stopped) {
-            Thread.currentThread().interrupt();
-        } finally {
-            lost.cancel(false);
-        }
+        awaitEnds(hold);
+        lost.cancel(false);
         LostReason reason = hold.lostReason();
         if (reason != null) {
             observer.lost(reason);
+        }
+    }
+
+    /** Nobody else leads before this returns, unless the leadership is lost. An interrupt only says again what is known. */
+    private synchronized void awaitEnds(Hold hold) {
+        boolean isInterrupted = false;
+        while (!running.isEmpty() && hold.isValid()) {
+            try {
+                wait();
+            } catch (InterruptedException again) {
+                isInterrupted = true;
+            }
+        }
+        if (isInterrupted) {
+            Thread.currentThread().interrupt();
         }
     }
 

@@ -2,6 +2,7 @@ package io.tenure.spring.boot;
 
 import io.tenure.client.SessionOptions;
 import io.tenure.client.TenureClient;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.springframework.context.SmartLifecycle;
@@ -41,9 +42,27 @@ final class Elections implements SmartLifecycle {
     }
 
     @Override
-    public synchronized void stop() {
-        isRunning = false;
-        candidates.values().forEach(Candidate::stop);
+    public void stop() {
+        List<Candidate> stopped;
+        synchronized (this) {
+            isRunning = false;
+            stopped = List.copyOf(candidates.values());
+        }
+        // What runs may call another method for leaders before it ends.
+        stopped.forEach(Candidate::stop);
+    }
+
+    /** In the background: a method that ignores its interrupt keeps the program waiting no longer than Spring's own time-out. */
+    @Override
+    public void stop(Runnable told) {
+        Thread stopping = new Thread(
+                () -> {
+                    stop();
+                    told.run();
+                },
+                "tenure-elections-stop");
+        stopping.setDaemon(true);
+        stopping.start();
     }
 
     @Override
