@@ -16,8 +16,8 @@ import kotlinx.coroutines.suspendCancellableCoroutine
 import kotlinx.coroutines.withContext
 
 /**
- * Waits for the locks without keeping a thread, runs [body] while they are held, and gives them back. A body whose hold is lost is
- * cancelled before the server could give the locks to others, and then this throws [TenureException.Lost].
+ * Waits for the locks without keeping a thread, runs [body] while they are held, and gives them back. A body whose hold
+ * is lost is cancelled before the server could give the locks to others, and then this throws [TenureException.Lost].
  */
 suspend fun <T> LockRequest.withLock(body: suspend CoroutineScope.(Hold) -> T): T {
     val guard = acquired()

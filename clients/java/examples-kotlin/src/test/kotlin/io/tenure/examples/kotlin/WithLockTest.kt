@@ -38,63 +38,74 @@ class WithLockTest {
     }
 
     @Test
-    fun `the lock is held while the body runs, and free afterwards`() = runBlocking<Unit> {
-        val token = client.lock("report").withLock { hold ->
-            assertThat(client.getLock("report").holders().map { it.token() }).containsExactly(hold.token())
-            hold.token()
-        }
-        assertThat(client.getLock("report").holders()).isEmpty()
-        assertThat(client.lock("report").withLock { it.token() }).isGreaterThan(token)
-    }
-
-    @Test
-    fun `cancelling who waits leaves nothing behind`() = runBlocking<Unit> {
-        client.lock("report").acquire().use {
-            val waiting = launch(Dispatchers.Default) { client.lock("report").withLock { error("it is held") } }
-            Eventually.holds("it waits") { client.getLock("report").waiters().size == 1 }
-            waiting.cancelAndJoin()
-            Eventually.holds("nobody waits") { client.getLock("report").waiters().isEmpty() }
-        }
-    }
-
-    @Test
-    fun `cancelling the body gives the lock back`() = runBlocking<Unit> {
-        val begun = CompletableDeferred<Unit>()
-        val working = launch(Dispatchers.Default) {
-            client.lock("report").withLock {
-                begun.complete(Unit)
-                awaitCancellation()
-            }
-        }
-        begun.await()
-        working.cancelAndJoin()
-        assertThat(client.getLock("report").holders()).isEmpty()
-    }
-
-    @Test
-    fun `a loss cancels the body and is what comes of it`() = runBlocking<Unit> {
-        supervisorScope {
-            val begun = CompletableDeferred<Unit>()
-            val working = async(Dispatchers.Default) {
-                client.lock("report").withLock {
-                    begun.complete(Unit)
-                    awaitCancellation()
+    fun `the lock is held while the body runs, and free afterwards`() =
+        runBlocking<Unit> {
+            val token =
+                client.lock("report").withLock { hold ->
+                    assertThat(client.getLock("report").holders().map { it.token() }).containsExactly(hold.token())
+                    hold.token()
                 }
-            }
-            begun.await()
-            client.evict("report", EvictOptions.by("carol"))
-            val error = runCatching { working.await() }.exceptionOrNull()
-            assertThat(error).isInstanceOf(TenureException.Lost::class.java)
-            assertThat((error as TenureException.Lost).reason().kind()).isEqualTo(LostReason.Kind.ENDED)
+            assertThat(client.getLock("report").holders()).isEmpty()
+            assertThat(client.lock("report").withLock { it.token() }).isGreaterThan(token)
         }
-    }
+
+    @Test
+    fun `cancelling who waits leaves nothing behind`() =
+        runBlocking<Unit> {
+            client.lock("report").acquire().use {
+                val waiting = launch(Dispatchers.Default) { client.lock("report").withLock { error("it is held") } }
+                Eventually.holds("it waits") { client.getLock("report").waiters().size == 1 }
+                waiting.cancelAndJoin()
+                Eventually.holds("nobody waits") { client.getLock("report").waiters().isEmpty() }
+            }
+        }
+
+    @Test
+    fun `cancelling the body gives the lock back`() =
+        runBlocking<Unit> {
+            val begun = CompletableDeferred<Unit>()
+            val working =
+                launch(Dispatchers.Default) {
+                    client.lock("report").withLock {
+                        begun.complete(Unit)
+                        awaitCancellation()
+                    }
+                }
+            begun.await()
+            working.cancelAndJoin()
+            assertThat(client.getLock("report").holders()).isEmpty()
+        }
+
+    @Test
+    fun `a loss cancels the body and is what comes of it`() =
+        runBlocking<Unit> {
+            supervisorScope {
+                val begun = CompletableDeferred<Unit>()
+                val working =
+                    async(Dispatchers.Default) {
+                        client.lock("report").withLock {
+                            begun.complete(Unit)
+                            awaitCancellation()
+                        }
+                    }
+                begun.await()
+                client.evict("report", EvictOptions.by("carol"))
+                val error = runCatching { working.await() }.exceptionOrNull()
+                assertThat(error).isInstanceOf(TenureException.Lost::class.java)
+                assertThat((error as TenureException.Lost).reason().kind()).isEqualTo(LostReason.Kind.ENDED)
+            }
+        }
 
     @Test
     fun `the example is a program`() {
-        val program = ProcessBuilder(
-            "${System.getProperty("java.home")}/bin/java", "-XX:TieredStopAtLevel=1", "-cp", System.getProperty("java.class.path"),
-            "io.tenure.examples.kotlin.WithLockKt",
-        )
+        val program =
+            ProcessBuilder(
+                "${System.getProperty("java.home")}/bin/java",
+                "-XX:TieredStopAtLevel=1",
+                "-cp",
+                System.getProperty("java.class.path"),
+                "io.tenure.examples.kotlin.WithLockKt",
+            )
         program.environment()["TENURE_ENDPOINTS"] = server.url()
         val running = program.redirectError(ProcessBuilder.Redirect.INHERIT).start()
         val said = running.inputReader().readLines()

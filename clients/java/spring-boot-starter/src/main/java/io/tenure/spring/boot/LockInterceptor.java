@@ -6,7 +6,6 @@ import io.tenure.client.LockRequest;
 import io.tenure.client.LostReason;
 import io.tenure.client.SessionOptions;
 import io.tenure.client.TenureClient;
-import io.tenure.client.TenureException;
 import java.lang.reflect.Method;
 import java.time.Duration;
 import java.util.Map;
@@ -99,13 +98,15 @@ final class LockInterceptor implements MethodInterceptor {
         CompletableFuture<LostReason> lost = guard.lost();
         lost.thenRun(interruption::fire);
         observer.getObject().held(1);
-        try (guard) {
+        try {
             return UnderHold.call(guard, interruption, call);
-        } catch (TenureException.Lost loss) {
-            observer.getObject().lost(loss.reason());
-            throw loss;
         } finally {
             lost.cancel(false);
+            LostReason reason = guard.lostReason();
+            if (reason != null) {
+                observer.getObject().lost(reason);
+            }
+            guard.close();
             observer.getObject().held(-1);
         }
     }

@@ -45,7 +45,7 @@ class TenureAutoConfigurationTest {
     @Test
     void propertiesHaveTheNamesOfAllClients() {
         contexts.withPropertyValues(
-                        "tenure.endpoints=http://one:1,two:2",
+                        "tenure.endpoints=http://127.0.0.1:1,127.0.0.1:2",
                         "tenure.namespace=jobs",
                         "tenure.connect-timeout=1s",
                         "tenure.call-timeout=2s",
@@ -56,7 +56,7 @@ class TenureAutoConfigurationTest {
                     TenureProperties properties = context.getBean(TenureProperties.class);
                     assertThat(properties.clientOptions())
                             .isEqualTo(new ClientOptions(
-                                    List.of("http://one:1", "two:2"),
+                                    List.of("http://127.0.0.1:1", "127.0.0.1:2"),
                                     "jobs",
                                     Duration.ofSeconds(1),
                                     Duration.ofSeconds(2)));
