@@ -32,7 +32,7 @@ public final class Guard extends Hold implements AutoCloseable {
     /**
      * Gives the locks back, and returns when the server has done so.
      *
-     * @throws TenureException.Lost if the hold had ended before
+     * @throws TenureException.Lost if the hold had been lost before, even if only the server knows that
      * @throws TenureException.Refused if the server knows of no such hold
      * @throws TenureException.Unavailable if no server answered in time: it is then tried further in the background
      */

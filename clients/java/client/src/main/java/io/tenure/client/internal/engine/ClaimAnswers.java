@@ -131,15 +131,23 @@ final class ClaimAnswers {
         switch (stage) {
             case ASKING -> claim.acquired.completeExceptionally(new TenureException.Refused(refusal));
             case RELEASING -> {
-                boolean isDone = claim.releases > 1 && refusal.reason() == Refusal.Reason.HOLD_ENDED;
-                if (isDone) {
-                    succeed(claim);
-                } else if (claim.released != null) {
-                    claim.released.completeExceptionally(new TenureException.Refused(refusal));
+                if (claim.released != null) {
+                    claim.released.completeExceptionally(ofRelease(refusal));
                 }
             }
             default -> LOG.log(Level.WARNING, "a claim was not withdrawn: {0}", refusal);
         }
+    }
+
+    /**
+     * What a release fails with that was refused: if the hold had been lost before, with that. (That it was released before is no
+     * refusal: servers answer a repetition as they did the first time.)
+     */
+    private static TenureException ofRelease(Refusal refusal) {
+        EndReason reason = Convert.endReason(refusal);
+        return refusal.reason() == Refusal.Reason.HOLD_ENDED && reason != null
+                ? new TenureException.Lost(LostReason.ended(reason, null, null))
+                : new TenureException.Refused(refusal);
     }
 
     /** The server says that a hold has ended. */

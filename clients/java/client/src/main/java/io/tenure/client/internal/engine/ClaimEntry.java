@@ -46,8 +46,6 @@ final class ClaimEntry {
     Stage stage = Stage.QUEUED;
     /** The command that is under way; 0: none. */
     long command;
-    /** How often a release was sent. */
-    int releases;
 
     @Nullable
     HoldPresence hold;

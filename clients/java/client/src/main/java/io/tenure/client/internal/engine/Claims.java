@@ -85,10 +85,8 @@ final class Claims {
         Command.Builder command = Command.newBuilder();
         switch (claim.stage) {
             case ASKING -> command.setAcquire(acquireRequest(live, claim, now));
-            case RELEASING -> {
-                claim.releases++;
+            case RELEASING ->
                 command.setRelease(release(live, claim.spec.names().get(0), token(claim)));
-            }
             case STOPPING, WITHDRAWING -> {
                 command.setCancelAcquire(withdrawal(live, claim.spec.names()));
                 claim.stage = Stage.WITHDRAWING;

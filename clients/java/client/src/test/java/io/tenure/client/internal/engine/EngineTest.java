@@ -3,6 +3,7 @@ package io.tenure.client.internal.engine;
 import static io.tenure.client.internal.engine.Script.TTL;
 import static io.tenure.client.internal.engine.Script.ms;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.tenure.client.EndReason;
 import io.tenure.client.LostReason;
@@ -163,7 +164,7 @@ class EngineTest {
     }
 
     @Test
-    void aReleaseIsRepeatedAndHoldEndedToARepetitionIsASuccess() {
+    void aReleaseOfWhatOnlyTheServerKnowsToBeLostFailsAsLostBeItRepeatedOrNot() {
         Opened session = script.open("s");
         long key = script.nextKey();
         script.acquire(key, session, Clock.NEVER, () -> {}, "a");
@@ -173,8 +174,10 @@ class EngineTest {
         script.sentOne();
         script.engine.connected(script.now);
         script.attached(script.sentOne(), Script.session("s"), 9);
-        script.refuse(script.sentOne(), "HOLD_ENDED", Map.of("end_reason", "released"));
-        assertThat(released).isCompleted();
+        script.refuse(script.sentOne(), "HOLD_ENDED", Map.of("end_reason", "evicted"));
+        TenureException.Lost lost =
+                (TenureException.Lost) catchThrowable(released::join).getCause();
+        assertThat(lost.reason()).isEqualTo(LostReason.ended(EndReason.EVICTED, null, null));
     }
 
     @Test
