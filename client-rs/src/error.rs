@@ -130,6 +130,15 @@ impl Refusal {
         self.fact("end_reason").map(EndReason::parse)
     }
 
+    /// What a release fails with that was refused: if the hold had been lost before, with that. (That it was released before is no
+    /// refusal: servers answer a repetition as they did the first time.)
+    pub(crate) fn of_release(self) -> Error {
+        match self.end_reason().filter(|_| self.reason == Reason::HoldEnded) {
+            Some(reason) => Error::Lost(LostReason::Ended { reason, operator: None, note: None }),
+            None => self.into(),
+        }
+    }
+
     /// To how many attachments the session's client has counted, if this one is late.
     pub(crate) fn counted(&self) -> Option<u64> {
         let is_late = self.reason == Reason::LateAttachment;

@@ -138,8 +138,8 @@ impl Guard {
     /// Gives the locks back, and returns when the server has done so.
     ///
     /// # Errors
-    /// `Lost` or `Refused` if the hold had ended before; `Unavailable` if no server answered in time, which is then tried
-    /// further in the background.
+    /// `Lost` if the hold had been lost before, even if only the server knows that; `Unavailable` if no server answered in time,
+    /// which is then tried further in the background; `Refused`.
     pub async fn release(mut self) -> Result<()> {
         if let Some(reason) = self.hold.presence.end_as_released() {
             return Err(Error::Lost(reason));

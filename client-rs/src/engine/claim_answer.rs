@@ -109,7 +109,7 @@ impl Engine {
                 let _ = acquiring.reply.send(Err(refusal.into()));
             }
             Some(ClaimStage::Releasing { reply: Some((reply, _)), .. }) => {
-                let _ = reply.send(Err(refusal.into()));
+                let _ = reply.send(Err(refusal.of_release()));
             }
             Some(ClaimStage::Withdrawing) => tracing::warn!(session = %id, %refusal, "a claim was not withdrawn"),
             _ => {}

@@ -4,6 +4,7 @@ mod attachment;
 mod grace;
 mod overtaking;
 mod progress;
+mod releases;
 mod stray;
 
 use std::sync::Arc;

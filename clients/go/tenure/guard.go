@@ -85,9 +85,9 @@ type Guard struct {
 // Session is the one that holds it.
 func (g *Guard) Session() *Session { return g.session }
 
-// Release gives the locks back, and returns when the server has done so. A *LostError or *RefusedError if the hold had ended
-// before; ErrUnavailable if no server answered in time, which is then tried further in the background. A context that is over
-// ends only the waiting.
+// Release gives the locks back, and returns when the server has done so. A *LostError if the hold had been lost before,
+// even if only the server knows that; ErrUnavailable if no server answered in time, which is then tried further in the background;
+// *RefusedError. A context that is over ends only the waiting.
 func (g *Guard) Release(ctx context.Context) error {
 	if lost := g.presence.EndAsReleased(clock.Now()); lost != nil {
 		g.end()

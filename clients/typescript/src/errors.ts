@@ -67,6 +67,19 @@ export class RefusedError extends TenureError {
   get endReason(): EndReason | undefined {
     return this.metadata['end_reason'] as EndReason | undefined;
   }
+
+  /**
+   * What a release fails with that was refused: if the hold had been lost before, with that. (That it was released before is no
+   * refusal: servers answer a repetition as they did the first time.)
+   *
+   * @internal
+   */
+  ofRelease(): LostError | RefusedError {
+    const { endReason } = this;
+    return this.reason === 'HOLD_ENDED' && endReason !== undefined
+      ? new LostError({ reason: 'ended', endReason })
+      : this;
+  }
 }
 
 /** Why a session or a hold was lost. */

@@ -98,8 +98,9 @@ export class Guard extends Hold implements AsyncDisposable {
   }
 
   /**
-   * Gives the locks back, and resolves when the server has done so. Rejects with `LostError` or `RefusedError` if the hold
-   * had ended before; with `UnavailableError` if no server answered in time, which is then tried further.
+   * Gives the locks back, and resolves when the server has done so. Rejects with `LostError` if the hold had been lost before,
+   * even if only the server knows that; with `UnavailableError` if no server answered in time, which is then tried further; with
+   * `RefusedError`.
    */
   async release(): Promise<void> {
     const lost = this.lostReason;

@@ -72,8 +72,6 @@ type claim struct {
 	hold *Hold
 	// Who waits for the release, if somebody does.
 	released Reply[None]
-	// How often the release was said.
-	releases int
 	timers   []*timer
 }
 
@@ -179,7 +177,6 @@ func (e *Engine) sendClaim(id string, key ClaimKey, now clock.Moment) {
 		}
 		command.Kind = &tenurev1.Command_Acquire{Acquire: e.acquireRequest(id, claim, now)}
 	case releasingStage:
-		claim.releases++
 		command.Kind = &tenurev1.Command_Release{Release: &tenurev1.ReleaseRequest{
 			Namespace: e.namespace, Name: claim.spec.Names[0], SessionId: id, Token: claim.hold.Token,
 		}}

@@ -87,17 +87,12 @@ func (e *Engine) claimRefused(id string, key ClaimKey, claim *claim, refused *Re
 		e.sendClaimAt(id, key, now.After(claim.backoff.Next()))
 		return
 	}
-	if claim.releases > 1 && refused.Reason == "HOLD_ENDED" {
-		// By what was said before.
-		e.givenBack(id, key, claim, now)
-		return
-	}
 	e.endClaim(id, key, now)
 	switch {
 	case claim.stage == askingStage:
 		claim.reply.fail(refused)
 	case claim.stage == releasingStage && claim.released != nil:
-		claim.released.fail(refused)
+		claim.released.fail(refused.ofRelease())
 	case claim.stage == withdrawingStage:
 		e.log.Warn("a claim was not withdrawn", "session", id, "reason", refused.Reason)
 	}

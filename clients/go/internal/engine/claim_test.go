@@ -86,8 +86,20 @@ func TestAReleaseIsRepeatedUntilItIsAnswered(t *testing.T) {
 	attach, _ := saidOnce[*tenurev1.Command_AttachSession](b)
 	b.hear(attached("a", 5), attach)
 	again, _ := saidOnce[*tenurev1.Command_Release](b)
-	b.refuse(again, "HOLD_ENDED", "end_reason", "released")
-	equal(t, "by what was said before", outcome(b, reply).Err, nil)
+	b.hear(&tenurev1.Answer{Kind: &tenurev1.Answer_Release{Release: &tenurev1.ReleaseResponse{}}}, again)
+	equal(t, "done", outcome(b, reply).Err, nil)
+}
+
+func TestAReleaseOfWhatOnlyTheServerKnowsToBeLostTellsThat(t *testing.T) {
+	b := newBench(t)
+	key, _ := b.hold("a", b.session("a"), 3)
+	reply := b.engine.Release("a", key, b.now.After(callTimeout), b.now)
+	command, _ := saidOnce[*tenurev1.Command_Release](b)
+	b.refuse(command, "HOLD_ENDED", "end_reason", "evicted")
+	var lost *Lost
+	if err := outcome(b, reply).Err; !errors.As(err, &lost) || *lost != (Lost{Reason: LostEnded, EndReason: "evicted"}) {
+		t.Errorf("%v", err)
+	}
 }
 
 func TestWhatIsRefusedForNowIsTriedAgainUntilItsDeadline(t *testing.T) {

@@ -66,6 +66,15 @@ func (r *Refusal) IsTransient() bool {
 	}
 }
 
+// What a release fails with that was refused: if the hold had been lost before, with that. (That it was released before is no
+// refusal: servers answer a repetition as they did the first time.)
+func (r *Refusal) ofRelease() error {
+	if why := r.Metadata["end_reason"]; r.Reason == "HOLD_ENDED" && why != "" {
+		return ended(why)
+	}
+	return r
+}
+
 // To how many attachments the session's client has counted, if this one is late; else 0.
 func (r *Refusal) counted() uint64 {
 	if r.Reason != "LATE_ATTACHMENT" {

@@ -1,5 +1,7 @@
 """Errors: why a call did not do what it was asked. That somebody else holds a lock is no error: see `Busy`."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -77,6 +79,13 @@ class Refusal:
         """Why the session or hold ended, if that is why this was refused."""
         word = self.metadata.get("end_reason")
         return None if word is None else EndReason.parse(word)
+
+    def of_release(self) -> TenureError:
+        """What a release fails with that was refused: if the hold had been lost before, with that. (That it was released before
+        is no refusal: servers answer a repetition as they did the first time.)"""
+        if self.reason == "HOLD_ENDED" and self.end_reason is not None:
+            return LostError(Lost(LostReason.ENDED, self.end_reason))
+        return RefusedError(self)
 
     @property
     def counted(self) -> int | None:

@@ -6,7 +6,7 @@ from tenure import convert
 from tenure._engine.engine import Verdict
 from tenure._engine.reply import Reply
 from tenure.clock import MILLISECOND, SECOND
-from tenure.errors import Lost, LostReason, RefusedError, UnavailableError
+from tenure.errors import Lost, LostError, LostReason, RefusedError, UnavailableError
 from tenure.model import Busy, EndReason
 from tenure.request import acquire_spec
 from tenure.v1 import lock_pb2, session_pb2
@@ -135,20 +135,27 @@ def test_a_wait_in_the_local_queue_ends_as_busy() -> None:
     assert isinstance(reply.value, Busy)
 
 
-@pytest.mark.parametrize("asked_before", [False, True])
-def test_that_a_hold_has_ended_is_a_success_for_a_repeated_release(asked_before: bool) -> None:
+def test_a_release_is_repeated_until_it_is_answered() -> None:
     bench = Bench()
     grant = bench.hold(bench.session(), 3)
     reply: Reply[None] = Reply()
     bench.engine.claims.release(grant.entry, bench.now + CALL, reply, bench.now)
-    command = bench.said_once("release")
-    if asked_before:
-        bench.reconnect()
-        bench.hear(bench.said_once("attach_session"), attached_session=attached())
-        command = bench.said_once("release")
-    bench.refuse(command, "HOLD_ENDED", end_reason="released")
+    bench.said_once("release")
+    bench.reconnect()
+    bench.hear(bench.said_once("attach_session"), attached_session=attached())
+    bench.hear(bench.said_once("release"), release=lock_pb2.ReleaseResponse())
     assert reply.is_done
-    assert (reply.error is None) == asked_before
+    assert reply.error is None
+
+
+def test_a_release_of_what_only_the_server_knows_to_be_lost_tells_that() -> None:
+    bench = Bench()
+    grant = bench.hold(bench.session(), 3)
+    reply: Reply[None] = Reply()
+    bench.engine.claims.release(grant.entry, bench.now + CALL, reply, bench.now)
+    bench.refuse(bench.said_once("release"), "HOLD_ENDED", end_reason="evicted")
+    assert isinstance(reply.error, LostError)
+    assert reply.error.lost == Lost(LostReason.ENDED, EndReason.EVICTED)
 
 
 def test_a_claim_whose_place_was_given_up_is_asked_for_again() -> None:

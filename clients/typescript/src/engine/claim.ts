@@ -46,7 +46,7 @@ type Stage =
   | { is: 'asking'; acquiring: Acquiring }
   | { is: 'held'; hold: HoldPresence }
   /** The server is asked to take it back. */
-  | { is: 'releasing'; token: bigint; reply: Reply<void> | undefined; tries: number }
+  | { is: 'releasing'; token: bigint; reply: Reply<void> | undefined }
   /** Nobody wants it any more, but the server is still asked for it: it was asked to answer that at once. */
   | { is: 'stopping' }
   /** Nobody wants it any more: the server is asked to forget it, whether it waits or was granted. */
@@ -159,8 +159,6 @@ export class ClaimEntry {
     }
     if (this.stage.is === 'stopping') {
       this.stage = { is: 'withdrawing' };
-    } else if (this.stage.is === 'releasing') {
-      this.stage.tries += 1;
     }
   }
 
@@ -283,13 +281,7 @@ export class ClaimEntry {
     if (stage.is === 'asking') {
       stage.acquiring.reply.reject(refusal);
     } else if (stage.is === 'releasing') {
-      // A try whose answer was lost has ended it already.
-      const isDone = refusal.reason === 'HOLD_ENDED' && stage.tries > 1;
-      if (isDone) {
-        stage.reply?.resolve();
-      } else {
-        stage.reply?.reject(refusal);
-      }
+      stage.reply?.reject(refusal.ofRelease());
     }
   }
 
@@ -307,7 +299,7 @@ export class ClaimEntry {
     const { hold } = this.stage;
     hold.end({ reason: 'released' });
     this.needsProgressNoMore(hold);
-    this.stage = { is: 'releasing', token: hold.token, reply, tries: 0 };
+    this.stage = { is: 'releasing', token: hold.token, reply };
     this.timers = [this.session.engine.timers.set(giveUp, () => this.releaseIsOverdue())];
     this.send(now);
   }

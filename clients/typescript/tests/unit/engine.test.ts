@@ -182,7 +182,7 @@ describe('claims', () => {
     expect(reply.isThere && reply.error === undefined).toBe(true);
   });
 
-  it('count a release that is repeated and was done as done', () => {
+  it('are released again until that is answered', () => {
     const bench = new Bench();
     const session = bench.session('a');
     const { claim } = bench.hold(session, 7n);
@@ -191,8 +191,17 @@ describe('claims', () => {
     bench.saidOnce('release');
     bench.reconnect();
     bench.hear(bench.saidOnce('attachSession')[0], attached('a', [], 9n));
-    bench.refuse(bench.saidOnce('release')[0], 'HOLD_ENDED');
+    bench.hear(bench.saidOnce('release')[0], { $case: 'release', value: { revision: 8n } });
     expect(reply).toMatchObject({ isThere: true, error: undefined });
+  });
+
+  it('that only the server knows to be lost are told so when they are released', () => {
+    const bench = new Bench();
+    const { claim } = bench.hold(bench.session('a'), 7n);
+    const reply = new Answer<void>();
+    claim.release(reply, bench.now + CALL, bench.now);
+    bench.refuse(bench.saidOnce('release')[0], 'HOLD_ENDED', { end_reason: 'evicted' });
+    expect(reply.error).toMatchObject({ code: 'LOST', lost: { reason: 'ended', endReason: 'evicted' } });
   });
 
   it('of one session take turns for one name', () => {

@@ -75,8 +75,6 @@ class Entry:
     backoff: Backoff
     hold: HoldPresence | None = None
     released: Reply[None] | None = None
-    #: How often the server was asked to take it back.
-    releases: int = 0
     command: int | None = None
     refusal: Refusal | None = None
     #: A notice about these locks that may have overtaken the answer that they are granted.
@@ -250,7 +248,6 @@ class Claims:
             return pb.Command(acquire=acquire)
         if entry.stage == Stage.RELEASING and entry.hold is not None:
             token = entry.hold.token
-            entry.releases += 1
             release = lock_pb2.ReleaseRequest(
                 namespace=namespace, name=spec.names[0], session_id=session_id, token=token
             )

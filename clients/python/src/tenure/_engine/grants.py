@@ -72,11 +72,7 @@ class Grants:
         if stage == Stage.ASKING:
             entry.reply.fail(RefusedError(refusal))
         elif stage == Stage.RELEASING and released is not None:
-            # What was asked before has taken effect.
-            if refusal.reason == "HOLD_ENDED" and entry.releases > 1:
-                released.ok(None)
-            else:
-                released.fail(RefusedError(refusal))
+            released.fail(refusal.of_release())
         elif stage == Stage.WITHDRAWING:
             log.warning("a claim of session %s was not withdrawn: %s", entry.live.id, refusal)
 

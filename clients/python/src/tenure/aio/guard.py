@@ -100,8 +100,8 @@ class Guard(Hold):
     async def release(self) -> None:
         """Gives the locks back, and returns when the server has done so.
 
-        LostError or RefusedError if the hold had ended before; UnavailableError if no server answered in time, which is then
-        tried further in the background.
+        LostError if the hold had been lost before, even if only the server knows that; UnavailableError if no server answered in
+        time, which is then tried further in the background; RefusedError.
         """
         lost = self._presence.lost()
         if lost is not None or self._is_over:
