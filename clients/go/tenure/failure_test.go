@@ -113,12 +113,6 @@ func TestWithoutTicksTheNextOneHasTheLock(t *testing.T) {
 		Session: tenure.SessionOptions{TTL: shortTTL}, StallAfter: 300 * time.Millisecond,
 	}).Acquire(ctx))
 	waiting := acquiring(ctx, client.Lock("job", nil))
-	for until := time.Now().Add(2 * shortTTL); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
-		guard.Tick()
-	}
-	if err := guard.Err(); err != nil {
-		t.Fatal(err)
-	}
 	receive(t, "its loss", guard.Lost())
 	var lost *tenure.LostError
 	if err := guard.Err(); !errors.As(err, &lost) || lost.Reason != tenure.LostStalled {

@@ -6,19 +6,15 @@
 import contextlib
 import sqlite3
 import sys
-from pathlib import Path
 
-from tenure import Client
-
-#: What `tenure fence-sql sqlite` prints.
-FENCE = Path(__file__).resolve().parents[2] / "fence" / "sqlite.sql"
+from tenure import Client, fence
 
 
 def write(database: sqlite3.Connection, token: int) -> None:
     """One write: all that belongs to it in one transaction, and the check first."""
     database.execute("BEGIN IMMEDIATE")
     try:
-        database.execute("INSERT INTO tenure_fence (name, token) VALUES (?, ?)", ("nightly-report", token))
+        fence.sqlite.check(database, "nightly-report", token)
         database.execute("INSERT INTO reports (pages) VALUES (1)")
     except BaseException:
         database.execute("ROLLBACK")
@@ -26,16 +22,11 @@ def write(database: sqlite3.Connection, token: int) -> None:
     database.execute("COMMIT")
 
 
-def highest_seen(database: sqlite3.Connection) -> int:
-    row = database.execute("SELECT token FROM tenure_fences WHERE name = ?", ("nightly-report",)).fetchone()
-    return int(row[0])
-
-
 def main() -> None:
     file = sys.argv[1] if len(sys.argv) > 1 else "work.db"
     # Without an isolation level it is this program that begins and ends transactions.
     with contextlib.closing(sqlite3.connect(file, isolation_level=None, timeout=5)) as database:
-        database.executescript(f"BEGIN IMMEDIATE; {FENCE.read_text()} COMMIT;")
+        fence.sqlite.install(database)
         database.execute("CREATE TABLE IF NOT EXISTS reports (pages INTEGER NOT NULL)")
         with Client.from_env() as client:
             first = client.lock("nightly-report", owner="fenced_write").acquire()
@@ -53,10 +44,8 @@ def main() -> None:
             # The first one wakes up, and does not know yet.
             try:
                 write(database, first.token)
-            except sqlite3.IntegrityError as error:
-                if str(error) != "stale fencing token":
-                    raise
-                print(f"refused token={first.token} highest={highest_seen(database)}")
+            except fence.StaleTokenError as stale:
+                print(f"refused token={stale.token} highest={stale.highest}")
             following.release()
 
 

@@ -3,7 +3,7 @@ import type { EndReason } from './model.js';
 import type { Refusal } from './generated/tenure/v1/session.js';
 
 /** What kind of error it is. */
-export type ErrorCode = 'UNAVAILABLE' | 'REFUSED' | 'LOST' | 'INVALID' | 'CLOSED';
+export type ErrorCode = 'UNAVAILABLE' | 'REFUSED' | 'LOST' | 'INVALID' | 'CLOSED' | 'STALE_TOKEN';
 
 /** What all errors of this library are. Decide by `code` or by the class, never by the message. */
 export abstract class TenureError extends Error {

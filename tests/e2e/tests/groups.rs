@@ -68,7 +68,7 @@ impl<'a> Clients<'a> {
     async fn go(&mut self, step: Step) {
         match step {
             Up(number) => {
-                let program = built("examples/throughput").expect("run `cargo build --examples`");
+                let program = built("examples/group_throughput").expect("run `cargo build --examples`");
                 let name = format!("c{number}");
                 let arguments = [&[name.as_str()], self.divides].concat();
                 self.running[number - 1] = Some(Copy::start(&program, &arguments, &self.url).unwrap());

@@ -16,6 +16,9 @@ use crate::step::Cut;
 /// How much is passed on at a time.
 const PIECE: usize = 16 * 1024;
 
+/// How often a port is looked for.
+const TRIES: usize = 10;
+
 /// What passes: everything, or not.
 type Weather = Option<Cut>;
 
@@ -44,7 +47,7 @@ impl Relay {
     /// # Errors
     /// If it cannot listen.
     pub async fn start(to: u16) -> anyhow::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, tenure_harness::free_port()?)).await?;
+        let listener = listen().await?;
         let port = listener.local_addr()?.port();
         let (weather, connections) = (watch::Sender::new(None), Connections::default());
         let taking =
@@ -80,6 +83,16 @@ impl Drop for Relay {
         self.taking.abort();
         self.weather.send_replace(Some(Cut::Close));
     }
+}
+
+/// Listens on a port of its own. Other programs look for one, too, and may be quicker to take what was free.
+async fn listen() -> anyhow::Result<TcpListener> {
+    for _ in 1..TRIES {
+        if let Ok(listener) = TcpListener::bind((Ipv4Addr::LOCALHOST, tenure_harness::free_port()?)).await {
+            return Ok(listener);
+        }
+    }
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, tenure_harness::free_port()?)).await?)
 }
 
 async fn take(listener: TcpListener, to: SocketAddr, weather: watch::Receiver<Weather>, connections: Connections) {

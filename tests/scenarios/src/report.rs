@@ -1,12 +1,16 @@
-//! The matrix: one line a scenario, one column a client.
+//! The matrix: one line a scenario, one column a client; and what took longest.
 
+use std::cmp::Reverse;
 use std::fmt::Write;
 
 use crate::clients::ClientSpec;
 use crate::run::Outcome;
 use crate::scenario::Scenario;
 
-/// The matrix, and the line that closes it.
+/// Of how many it is told how long they took.
+const SLOWEST: usize = 5;
+
+/// The matrix, what took longest, and the line that closes it.
 #[must_use]
 pub fn report(scenarios: &[Scenario], clients: &[ClientSpec], outcomes: &[Outcome]) -> String {
     let width = scenarios.iter().map(|scenario| scenario.name.len()).max().unwrap_or_default();
@@ -22,7 +26,18 @@ pub fn report(scenarios: &[Scenario], clients: &[ClientSpec], outcomes: &[Outcom
     }
     let failed = outcomes.iter().filter(|outcome| outcome.failure.is_some()).count();
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
-    format!("{}\n{} passed, {failed} failed\n", lines.join("\n"), outcomes.len() - failed)
+    format!("{}\n{}{} passed, {failed} failed\n", lines.join("\n"), slowest(outcomes), outcomes.len() - failed)
+}
+
+/// What took longest, one line each.
+fn slowest(outcomes: &[Outcome]) -> String {
+    let mut by_time: Vec<&Outcome> = outcomes.iter().collect();
+    by_time.sort_by_key(|outcome| Reverse(outcome.took));
+    let line = |outcome: &&Outcome| {
+        let Outcome { scenario, client, setup, took, .. } = outcome;
+        format!("{:.1} s  {scenario} with {client} on {}\n", took.as_secs_f64(), setup.store)
+    };
+    by_time.iter().take(SLOWEST).map(line).collect()
 }
 
 /// What became of a scenario with a client, on all set-ups.

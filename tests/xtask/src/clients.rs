@@ -8,20 +8,22 @@ use crate::programs::{find, program, root};
 const CLIENTS: [(&str, &[&str]); 4] =
     [("go", &["go"]), ("python", &["python3"]), ("typescript", &["node", "npm"]), ("java", &["java", "mvn"])];
 
-/// Checks these clients, or all, with a server of this tree.
+/// Checks these clients, or all, with a server of this tree, and databases.
 pub fn check(only: &[String]) -> anyhow::Result<()> {
     if let Some(unknown) = only.iter().find(|name| !CLIENTS.iter().any(|(client, _)| client == name)) {
         bail!("there is no client in {unknown}");
     }
-    let tenured = root().join("target/debug/tenured");
+    let programs = root().join("target/debug");
     let is_wanted = |name: &str| only.is_empty() || only.iter().any(|wanted| wanted == name);
     for (name, tools) in CLIENTS.into_iter().filter(|(name, _)| is_wanted(name)) {
         if let Some(missing) = tools.iter().find(|tool| find(tool).is_none()) {
             bail!("{missing} is not installed: the {name} client takes it");
         }
         println!("\n-- {name}");
-        let mut check = program(root().join("clients").join(name).join("check"));
-        check.env("TENURED", &tenured.display().to_string()).run().with_context(|| format!("the {name} client"))?;
+        let mut check = program(programs.join("tenure-databases"));
+        check.args([root().join("clients").join(name).join("check")]);
+        check.env("TENURED", &programs.join("tenured").display().to_string());
+        check.run().with_context(|| format!("the {name} client"))?;
     }
     Ok(())
 }

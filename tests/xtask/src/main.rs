@@ -263,7 +263,8 @@ fn run() -> anyhow::Result<()> {
         Task::Overload { arguments } => load("overload", &arguments),
         Task::Soak { arguments } => load("soak", &arguments),
         Task::Clients { only } => {
-            cargo(&["build", "--locked", "--package", "tenure-server", "--bins"]).run()?;
+            packages::provide()?;
+            cargo(&["build", "--locked", "--package", "tenure-server", "--package", "tenure-harness", "--bins"]).run()?;
             clients::check(&only)
         }
         Task::Scenarios { arguments } => scenarios(&arguments),

@@ -7,21 +7,16 @@ package main
 import (
 	"context"
 	"database/sql"
-	_ "embed"
 	"errors"
 	"fmt"
 	"log"
 	"os"
 
-	"github.com/mattn/go-sqlite3"
+	_ "github.com/mattn/go-sqlite3"
 
+	"github.com/tenure-lock/tenure/clients/go/fence"
 	"github.com/tenure-lock/tenure/clients/go/tenure"
 )
-
-// The kit, as `tenure fence-sql sqlite` prints it.
-//
-//go:embed tenure_fence.sql
-var fence string
 
 func main() {
 	file := "work.db"
@@ -40,7 +35,7 @@ func run(ctx context.Context, file string) error {
 		return err
 	}
 	defer func() { _ = database.Close() }()
-	if _, err := database.ExecContext(ctx, "BEGIN IMMEDIATE;\n"+fence+"\nCOMMIT"); err != nil {
+	if err := fence.SQLite.Install(ctx, database); err != nil {
 		return err
 	}
 	if _, err := database.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS reports (pages INTEGER NOT NULL)"); err != nil {
@@ -77,11 +72,11 @@ func run(ctx context.Context, file string) error {
 	fmt.Println("wrote")
 
 	// The first one wakes up, and does not know yet.
-	var stale *staleError
+	var stale *fence.StaleTokenError
 	if err := write(ctx, database, first.Token()); !errors.As(err, &stale) {
 		return fmt.Errorf("not refused: %w", err)
 	}
-	fmt.Printf("refused token=%d highest=%d\n", stale.token, stale.highest)
+	fmt.Printf("refused token=%d highest=%d\n", stale.Token, stale.Highest)
 	if err := next.Release(ctx); err != nil {
 		return err
 	}
@@ -95,35 +90,11 @@ func write(ctx context.Context, database *sql.DB, token uint64) error {
 		return err
 	}
 	defer func() { _ = transaction.Rollback() }()
-	if err := check(ctx, transaction, "nightly-report", token); err != nil {
+	if err := fence.SQLite.Check(ctx, transaction, "nightly-report", token); err != nil {
 		return err
 	}
 	if _, err := transaction.ExecContext(ctx, "INSERT INTO reports (pages) VALUES (1)"); err != nil {
 		return err
 	}
 	return transaction.Commit()
-}
-
-// Another holder has taken over: end the work.
-type staleError struct{ token, highest uint64 }
-
-func (e *staleError) Error() string {
-	return fmt.Sprintf("stale fencing token %d: %d is the highest seen", e.token, e.highest)
-}
-
-// Lets the transaction in, unless the database has seen a higher token for the name.
-func check(ctx context.Context, transaction *sql.Tx, name string, token uint64) error {
-	_, err := transaction.ExecContext(ctx, "INSERT INTO tenure_fence (name, token) VALUES (?, ?)", name, int64(token))
-	var refused sqlite3.Error
-	if !errors.As(err, &refused) || refused.ExtendedCode != sqlite3.ErrConstraintTrigger ||
-		refused.Error() != "stale fencing token" {
-		return err
-	}
-	// Its message says no more; the transaction goes on, and so can still be asked.
-	stale := &staleError{token: token}
-	row := transaction.QueryRowContext(ctx, "SELECT token FROM tenure_fences WHERE name = ?", name)
-	if err := row.Scan(&stale.highest); err != nil {
-		return err
-	}
-	return stale
 }

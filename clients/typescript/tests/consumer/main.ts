@@ -1,5 +1,6 @@
 // A program that uses the package as it is published. It only has to be right in the eyes of the compiler.
 import { Client, LostError, type LostReason, RefusedError, type WatchItem } from 'tenure-client';
+import { postgres, StaleTokenError } from 'tenure-client/fence';
 
 const client = Client.connect({ endpoints: ['http://a:7420', 'http://b:7420'], namespace: 'billing' });
 const session = await client.session({ ttlMs: 5_000, disconnectGraceMs: 500 });
@@ -28,6 +29,14 @@ for await (const item of client.watch({ names: ['job'] })) {
   const told: WatchItem = item;
   // @ts-expect-error: of what is not told by all items
   console.log(told.locks);
+}
+const rows: string[] = [];
+const connection = { query: (sql: string, values: string[] = []) => Promise.resolve(rows.push(sql, ...values)) };
+try {
+  await postgres.check(connection, 'job', 7n);
+} catch (error) {
+  const highest: bigint = error instanceof StaleTokenError ? error.highest : 0n;
+  console.log(highest);
 }
 // @ts-expect-error: a token is no number
 await client.evict('job', { operator: 'ann', token: 7 });

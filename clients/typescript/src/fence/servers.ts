@@ -1,0 +1,56 @@
+// PostgreSQL and MySQL.
+import { script } from './script.js';
+import { staleness, StaleTokenError } from './stale.js';
+
+/** A connection: a `Client` or `PoolClient` of `pg`, a `Connection` of `mysql2/promise`. */
+export interface Queryable {
+  query(sql: string, values?: string[]): Promise<unknown>;
+}
+
+class Fence {
+  constructor(
+    private readonly database: 'postgres' | 'mysql',
+    private readonly call: string,
+  ) {}
+
+  /** The script that installs the fence, as `tenure fence-sql` prints it. */
+  get sql(): string {
+    return script(this.database);
+  }
+
+  /**
+   * Installs the fence, outside of any transaction; or does it again, which keeps the tokens. A step for whoever migrates the
+   * database, like the migrations of other tables, not for each start of a program. A connection to MySQL has to take several
+   * statements at once: `multipleStatements: true`.
+   */
+  async install(connection: Queryable): Promise<void> {
+    await connection.query(this.sql);
+  }
+
+  /**
+   * Lets the transaction in that the connection is in, unless the database has seen a higher token for the name. First of all in
+   * the transaction, and not in a savepoint that may be rolled back. After any error the transaction is to be rolled back.
+   *
+   * It may wait for transactions of other tokens, for as long as the settings of the database allow. Rejects with
+   * `StaleTokenError` if the token is lower than the highest one seen, and otherwise with what the driver reports: after a
+   * serialization failure, a deadlock or a wait that took too long the transaction is to be run again.
+   *
+   * @param connection never a pool, which takes another connection for each statement
+   * @param name the lock's, or any other for what is protected: 1 to 255 bytes, compared as they are. All tokens for a name must
+   *   come from one namespace of one Tenure
+   */
+  async check(connection: Queryable, name: string, token: bigint): Promise<void> {
+    try {
+      await connection.query(this.call, [name, token.toString()]);
+    } catch (error) {
+      const highest = staleness(error)?.highest;
+      throw highest === undefined ? error : new StaleTokenError(name, token, highest, { cause: error });
+    }
+  }
+}
+
+/** PostgreSQL, 13 or newer, by way of `pg`. */
+export const postgres = new Fence('postgres', 'SELECT tenure_fence($1, $2)');
+
+/** MySQL, 8.0 or newer, or MariaDB, 10.6 or newer, by way of `mysql2/promise`. */
+export const mysql = new Fence('mysql', 'CALL tenure_fence(?, ?)');
