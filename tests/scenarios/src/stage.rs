@@ -10,6 +10,9 @@ use crate::step::FaultKind;
 /// that is busy.
 const SERVER_LEASE: &str = "5s";
 
+/// How long a server that stops waits for its clients to go: where it is the only one, they have nowhere to go.
+const DRAIN_TIMEOUT: &str = "3s";
+
 /// More than there are scenarios for all clients.
 const NAMESPACES: &str = "100000";
 
@@ -50,6 +53,7 @@ impl Stage {
         };
         let options = TenuredOptions { store_url: url, ..TenuredOptions::default() }
             .argument(format!("--server-lease={SERVER_LEASE}"))
+            .argument(format!("--drain-timeout={DRAIN_TIMEOUT}"))
             .argument(format!("--max-namespaces={NAMESPACES}"));
         let mut servers = Vec::new();
         for _ in 0..setup.servers {

@@ -264,7 +264,8 @@ fn run() -> anyhow::Result<()> {
         Task::Soak { arguments } => load("soak", &arguments),
         Task::Clients { only } => {
             packages::provide()?;
-            cargo(&["build", "--locked", "--package", "tenure-server", "--package", "tenure-harness", "--bins"]).run()?;
+            cargo(&["build", "--locked", "--package", "tenure-server", "--package", "tenure-harness", "--bins"])
+                .run()?;
             clients::check(&only)
         }
         Task::Scenarios { arguments } => scenarios(&arguments),
