@@ -104,4 +104,36 @@ public abstract sealed class TenureException extends RuntimeException {
             super("the client was closed");
         }
     }
+
+    /** The user's own database has seen a higher token: another holder has taken over. End the work; trying again is in vain. */
+    public static final class StaleToken extends TenureException {
+        @Serial
+        private static final long serialVersionUID = 1L;
+
+        private final String name;
+        private final long token;
+        private final long highest;
+
+        public StaleToken(String name, long token, long highest) {
+            super("stale fencing token " + token + ": " + highest + " is the highest seen for " + name);
+            this.name = name;
+            this.token = token;
+            this.highest = highest;
+        }
+
+        /** What is protected. */
+        public String name() {
+            return name;
+        }
+
+        /** The token that was refused. */
+        public long token() {
+            return token;
+        }
+
+        /** The highest one that the database has seen for the name. */
+        public long highest() {
+            return highest;
+        }
+    }
 }

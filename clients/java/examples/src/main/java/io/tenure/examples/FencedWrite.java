@@ -2,13 +2,10 @@ package io.tenure.examples;
 
 import io.tenure.client.Guard;
 import io.tenure.client.TenureClient;
-import java.io.IOException;
-import java.io.InputStream;
-import java.nio.charset.StandardCharsets;
+import io.tenure.client.TenureException;
+import io.tenure.client.fence.Fence;
 import java.sql.Connection;
 import java.sql.DriverManager;
-import java.sql.PreparedStatement;
-import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 
@@ -25,7 +22,11 @@ public final class FencedWrite {
         String file = arguments.length > 0 ? arguments[0] : "work.db";
         try (Connection database = DriverManager.getConnection("jdbc:sqlite:" + file);
                 TenureClient client = TenureClient.fromEnvironment()) {
-            install(database);
+            Fence.SQLITE.install(database);
+            try (Statement statement = database.createStatement()) {
+                statement.executeUpdate("CREATE TABLE IF NOT EXISTS reports (pages INTEGER NOT NULL)");
+            }
+            database.setAutoCommit(false);
             Guard first = client.lock(LOCK).owner("fenced_write").acquire();
             long oldToken = first.token();
             System.out.println("acquired token=" + oldToken);
@@ -44,52 +45,22 @@ public final class FencedWrite {
             try {
                 write(database, oldToken);
                 throw new IllegalStateException("not refused");
-            } catch (SQLException stale) {
-                if (!stale.getMessage().contains("stale fencing token")) {
-                    throw stale;
-                }
-                System.out.println("refused token=" + oldToken + " highest=" + highest(database));
+            } catch (TenureException.StaleToken stale) {
+                System.out.println("refused token=" + stale.token() + " highest=" + stale.highest());
             }
             next.release();
-        }
-    }
-
-    /** Installs the fence, or does it again, which keeps the tokens. The script takes the view away for a moment: nobody is to see. */
-    private static void install(Connection database) throws SQLException, IOException {
-        try (InputStream script = FencedWrite.class.getResourceAsStream("/fence/sqlite.sql");
-                Statement statement = database.createStatement()) {
-            if (script == null) {
-                throw new IOException("the script of the fence is not in this jar");
-            }
-            statement.executeUpdate("BEGIN IMMEDIATE; " + new String(script.readAllBytes(), StandardCharsets.UTF_8)
-                    + "; CREATE TABLE IF NOT EXISTS reports (pages INTEGER NOT NULL); COMMIT");
         }
     }
 
     /** One write: all that belongs to it in one transaction, and the check first. */
     private static void write(Connection database, long token) throws SQLException {
         try (Statement statement = database.createStatement()) {
-            statement.executeUpdate("BEGIN IMMEDIATE");
-            try (PreparedStatement check =
-                    database.prepareStatement("INSERT INTO tenure_fence (name, token) VALUES (?, ?)")) {
-                check.setString(1, LOCK);
-                check.setLong(2, token);
-                check.executeUpdate();
-                statement.executeUpdate("INSERT INTO reports (pages) VALUES (1)");
-                statement.executeUpdate("COMMIT");
-            } catch (SQLException error) {
-                statement.executeUpdate("ROLLBACK");
-                throw error;
-            }
-        }
-    }
-
-    private static long highest(Connection database) throws SQLException {
-        try (PreparedStatement query = database.prepareStatement("SELECT token FROM tenure_fences WHERE name = ?")) {
-            query.setString(1, LOCK);
-            try (ResultSet found = query.executeQuery()) {
-                return found.getLong(1);
-            }
+            Fence.SQLITE.check(database, LOCK, token);
+            statement.executeUpdate("INSERT INTO reports (pages) VALUES (1)");
+            database.commit();
+        } catch (SQLException | TenureException error) {
+            database.rollback();
+            throw error;
         }
     }
 }
