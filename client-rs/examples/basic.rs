@@ -8,12 +8,14 @@ use tenure_client::{Client, ClientOptions};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> tenure_client::Result<()> {
+    // snippet: basic
     let client = Client::connect(ClientOptions::from_env())?;
     let guard = client.lock("nightly-report").ttl(Duration::from_secs(5)).owner("basic").acquire().await?;
     println!("acquired token={}", guard.token());
     // Each write goes along with the token; work that takes long looks whether the lock is still there.
     println!("valid={}", guard.is_valid());
     guard.release().await?;
+    // snippet end
     println!("released");
     client.close().await
 }

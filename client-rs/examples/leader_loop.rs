@@ -11,11 +11,13 @@ use tenure_client::{Client, ClientOptions};
 async fn main() -> tenure_client::Result<()> {
     let name = std::env::args().nth(1).unwrap_or_else(|| format!("replica-{}", std::process::id()));
     let client = Client::connect(ClientOptions::from_env())?;
+    // snippet: leader_loop
     let election = client.election("service_leader").ttl(Duration::from_millis(1_200)).owner(&name);
     println!("candidate {name}");
     let leading = election.lead_every(Duration::from_secs(1), async |leadership| {
         println!("work token={}", leadership.token());
     });
+    // snippet end
     tokio::select! {
         ended = leading => match ended {
             Ok(never) => match never {},

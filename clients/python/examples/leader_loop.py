@@ -18,10 +18,12 @@ async def work(leadership: Hold) -> None:
 
 async def main() -> None:
     name = sys.argv[1] if len(sys.argv) > 1 else f"replica-{os.getpid()}"
+    # snippet: leader_loop
     async with Client.from_env() as client:
         election = client.election("service_leader", ttl=1.2, owner=name)
         print(f"candidate {name}", flush=True)
         leading = asyncio.ensure_future(election.lead_every(1, work))
+        # snippet end
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, leading.cancel)
         try:
             await leading

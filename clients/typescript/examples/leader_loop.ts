@@ -9,6 +9,7 @@ const stopping = new AbortController();
 process.once('SIGINT', () => stopping.abort());
 
 await using client = Client.fromEnv();
+// snippet: leader_loop
 const election = client.election('service_leader', { ttlMs: 1_200, owner: name });
 console.log(`candidate ${name}`);
 const work = (leadership: { token: bigint }) => console.log(`work token=${leadership.token}`);
@@ -20,3 +21,4 @@ try {
   }
   console.log('stopping');
 }
+// snippet end

@@ -19,6 +19,7 @@ func main() {
 }
 
 func run(ctx context.Context) error {
+	// snippet: basic
 	client, err := tenure.Connect(tenure.FromEnv())
 	if err != nil {
 		return err
@@ -36,5 +37,6 @@ func run(ctx context.Context) error {
 		return err
 	}
 	fmt.Println("released")
+	// snippet end
 	return client.Close(ctx)
 }

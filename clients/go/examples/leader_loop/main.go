@@ -33,12 +33,14 @@ func run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	// snippet: leader_loop
 	election := client.Election("service_leader", &tenure.ElectionOptions{TTL: 1200 * time.Millisecond, Owner: name})
 	fmt.Printf("candidate %s\n", name)
 	err = election.LeadEvery(ctx, time.Second, func(_ context.Context, leadership *tenure.Hold) error {
 		fmt.Printf("work token=%d\n", leadership.Token())
 		return nil
 	})
+	// snippet end
 	if !errors.Is(err, context.Canceled) {
 		return err
 	}

@@ -9,6 +9,7 @@ public final class Basic {
     private Basic() {}
 
     public static void main(String[] arguments) throws InterruptedException {
+        // snippet: basic
         try (TenureClient client = TenureClient.fromEnvironment();
                 Guard guard = client.lock("nightly-report")
                         .ttl(Duration.ofSeconds(5))
@@ -20,5 +21,6 @@ public final class Basic {
             guard.release();
             System.out.println("released");
         }
+        // snippet end
     }
 }

@@ -16,9 +16,11 @@ public final class LeaderLoop {
                 : "replica-" + ProcessHandle.current().pid();
         TenureClient client = TenureClient.fromEnvironment();
         Stopping.closes(client);
+        // snippet: leader_loop
         Election election =
                 client.election("service_leader").ttl(Duration.ofMillis(1_200)).owner(name);
         System.out.println("candidate " + name);
         election.leadEvery(Duration.ofSeconds(1), leadership -> System.out.println("work token=" + leadership.token()));
+        // snippet end
     }
 }
