@@ -16,17 +16,21 @@ final class TenureSimpleLock extends AbstractSimpleLock {
     private final ScheduledExecutorService timers;
     /** Gives it back when its time is over. */
     private final ScheduledFuture<?> end;
-    /** By {@link System#nanoTime}: it is not given back before. */
+    /** By {@link System#nanoTime}: it is not given back before ... */
     private final long notBefore;
+    /** ... and is over then, however late the timer is. */
+    private final long over;
 
     private TenureSimpleLock(
             LockConfiguration configuration, Guard guard, ScheduledExecutorService timers, Duration atLeast) {
         super(configuration);
         this.guard = guard;
         this.timers = timers;
-        this.notBefore = System.nanoTime() + atLeast.toNanos();
-        this.end =
-                timers.schedule(guard::close, configuration.getLockAtMostFor().toNanos(), TimeUnit.NANOSECONDS);
+        long now = System.nanoTime();
+        long atMost = configuration.getLockAtMostFor().toNanos();
+        this.notBefore = now + atLeast.toNanos();
+        this.over = now + atMost;
+        this.end = timers.schedule(guard::close, atMost, TimeUnit.NANOSECONDS);
     }
 
     /** One that was just granted, with what it is to be held at least for. */
@@ -47,7 +51,7 @@ final class TenureSimpleLock extends AbstractSimpleLock {
 
     @Override
     protected Optional<SimpleLock> doExtend(LockConfiguration extended) {
-        if (!end.cancel(false) || !guard.isValid()) {
+        if (System.nanoTime() - over >= 0 || !end.cancel(false) || !guard.isValid()) {
             return Optional.empty();
         }
         return Optional.of(new TenureSimpleLock(extended, guard, timers, extended.getLockAtLeastFor()));

@@ -4,12 +4,17 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.tenure.client.ClientOptions;
+import io.tenure.client.Guard;
 import io.tenure.client.SessionOptions;
 import io.tenure.client.TenureClient;
 import io.tenure.client.testing.Eventually;
 import io.tenure.client.testing.TestServer;
 import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
 import net.javacrumbs.shedlock.core.ExtensibleLockProvider;
+import net.javacrumbs.shedlock.core.SimpleLock;
 import net.javacrumbs.shedlock.support.LockException;
 import net.javacrumbs.shedlock.test.support.AbstractExtensibleLockProviderIntegrationTest;
 import org.junit.jupiter.api.AfterEach;
@@ -67,6 +72,30 @@ class TenureLockProviderTest extends AbstractExtensibleLockProviderIntegrationTe
                 .isPresent();
         dying.close();
         assertUnlocked(LOCK_NAME1);
+    }
+
+    @Test
+    void aLockWhoseTimeIsOverIsNotExtendedHoweverLateTheTimerIs() throws Exception {
+        ScheduledExecutorService late = Executors.newSingleThreadScheduledExecutor();
+        CountDownLatch busy = new CountDownLatch(1);
+        late.submit(() -> {
+            busy.await();
+            return null;
+        });
+        try {
+            Guard guard = client.lock(LOCK_NAME1).acquire();
+            long start = System.nanoTime();
+            Duration atMost = Duration.ofMillis(2);
+            SimpleLock lock = TenureSimpleLock.granted(lockConfig(LOCK_NAME1, atMost, Duration.ZERO), guard, late);
+            long granted = System.nanoTime() - start;
+            Eventually.holds("its time is over", () -> System.nanoTime() - start > atMost.toNanos() + granted);
+            assertThat(lock.extend(Duration.ofSeconds(10), Duration.ZERO)).isEmpty();
+            busy.countDown();
+            assertUnlocked(LOCK_NAME1);
+        } finally {
+            busy.countDown();
+            late.shutdown();
+        }
     }
 
     @Test
