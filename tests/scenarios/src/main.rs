@@ -20,7 +20,7 @@ struct Arguments {
     #[arg(long, value_parser = ["sqlite", "postgres"])]
     store: Option<String>,
     /// How many scenarios are played at a time.
-    #[arg(long, default_value_t = 4)]
+    #[arg(long, default_value_t = 8)]
     jobs: usize,
     /// How often each is played.
     #[arg(long, default_value_t = 1)]
