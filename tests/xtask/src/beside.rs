@@ -20,9 +20,10 @@ impl Beside {
     pub fn start(task: &'static str) -> anyhow::Result<Self> {
         let log = root().join("target").join(format!("{task}.log"));
         let out = File::create(&log).with_context(|| log.display().to_string())?;
-        let this = std::env::current_exe().context("finding this program")?;
+        // By cargo: this program may have been built anew while it ran.
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new("nice");
-        command.args(["-n", "19"]).arg(this).arg(task).current_dir(root());
+        command.args(["-n", "19"]).arg(cargo).args(["xtask", task]).current_dir(root());
         let child = command.stdout(out.try_clone()?).stderr(out).spawn().with_context(|| format!("starting {task}"))?;
         Ok(Self { task, child, log })
     }
