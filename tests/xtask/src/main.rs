@@ -163,6 +163,8 @@ impl Stage {
             Self::Clippy => {
                 cargo(&["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"]).run()
             }
+            // All at once, whatever is wanted of it: for some packages alone cargo would choose other features, and build most of
+            // it once more.
             Self::Build => cargo(&["build", "--locked", "--workspace", "--bins", "--examples"]).run(),
             Self::Unit => {
                 let mut command = cargo(&["test", "--locked", "--workspace", "--no-fail-fast"]);
@@ -215,7 +217,7 @@ fn chaos(run: &str, arguments: &[String]) -> anyhow::Result<()> {
 
 fn scenarios(arguments: &[String]) -> anyhow::Result<()> {
     packages::provide()?;
-    cargo(&["build", "--locked", "--package", "tenure-server", "--package", "tenure-scenarios", "--bins"]).run()?;
+    Stage::Build.run()?;
     program(root().join("target/debug/tenure-scenarios")).args(arguments).run()
 }
 
@@ -264,8 +266,7 @@ fn run() -> anyhow::Result<()> {
         Task::Soak { arguments } => load("soak", &arguments),
         Task::Clients { only } => {
             packages::provide()?;
-            cargo(&["build", "--locked", "--package", "tenure-server", "--package", "tenure-harness", "--bins"])
-                .run()?;
+            Stage::Build.run()?;
             clients::check(&only)
         }
         Task::Scenarios { arguments } => scenarios(&arguments),
