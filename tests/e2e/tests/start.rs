@@ -100,7 +100,8 @@ async fn tables_are_migrated_by_whom_one_likes() {
         let url = store.fresh().await.unwrap().store_url.unwrap_or(file);
         let data = folder.path().display().to_string();
         let tenured = async |arguments: &[&str]| {
-            let all = [&["--data-dir", &data, "--store-url", &url], arguments].concat();
+            let (listen, admin_listen) = ("--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0");
+            let all = [&["--data-dir", &data, "--store-url", &url, listen, admin_listen], arguments].concat();
             let output = run(&all).await;
             let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
             (output.status.success(), said.into_owned())

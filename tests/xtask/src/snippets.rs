@@ -51,10 +51,10 @@ fn fresh(readme: &Path, count: &mut usize) -> anyhow::Result<String> {
         fresh.push('\n');
         let Some(place) = line.strip_prefix(BEGIN).and_then(|rest| rest.strip_suffix(" -->")) else { continue };
         let (file, name) = place.rsplit_once(' ').with_context(|| format!("{}: {line}", readme.display()))?;
-        let open =
-            lines.next().filter(|line| line.starts_with("```")).with_context(|| format!("no code after {line}"))?;
+        let open = lines.by_ref().find(|line| !line.is_empty()).filter(|line| line.starts_with("```"));
+        let open = open.with_context(|| format!("no code after {line}"))?;
         let snippet = cut(&folder.join(file), name)?;
-        fresh.push_str(&format!("{open}\n{snippet}```\n"));
+        fresh.push_str(&format!("\n{open}\n{snippet}```\n"));
         lines.by_ref().take_while(|line| *line != "```").for_each(drop);
         *count += 1;
     }
@@ -87,7 +87,7 @@ mod tests {
         let readme = folder.path().join("README.md");
         fs::write(&readme, "# Title\n<!-- snippet: main.rs run -->\n```rust\nold\n```\nEnd\n").expect("a file");
         let fresh = fresh(&readme, &mut 0).expect("fresh");
-        assert_eq!(fresh, "# Title\n<!-- snippet: main.rs run -->\n```rust\nloop {\n\n    work();\n}\n```\nEnd\n");
+        assert_eq!(fresh, "# Title\n<!-- snippet: main.rs run -->\n\n```rust\nloop {\n\n    work();\n}\n```\nEnd\n");
     }
 
     #[test]
