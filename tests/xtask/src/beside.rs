@@ -23,7 +23,7 @@ impl Beside {
         // By cargo: this program may have been built anew while it ran.
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new("nice");
-        command.args(["-n", "19"]).arg(cargo).args(["xtask", task]).current_dir(root());
+        command.args(["-n", "10"]).arg(cargo).args(["xtask", task]).current_dir(root());
         let child = command.stdout(out.try_clone()?).stderr(out).spawn().with_context(|| format!("starting {task}"))?;
         Ok(Self { task, child, log })
     }
