@@ -38,3 +38,14 @@ impl Beside {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_is_waited_for_and_its_failure_told() {
+        Beside::start("help").expect("it starts").finish().expect("there is help");
+        Beside::start("no-such-task").expect("it starts").finish().expect_err("there is none");
+    }
+}
