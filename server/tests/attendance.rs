@@ -196,6 +196,28 @@ async fn a_hold_that_was_heard_of_elsewhere_is_not_given_up_when_its_first_calle
     assert!(holds(&here, "ann", token, "a").await, "a hold that she knows of");
 }
 
+/// The answer to the attachment tells her what she holds, if the one to her Acquire has not.
+#[tokio::test(start_paused = true)]
+async fn a_hold_is_not_given_up_when_its_first_caller_is_lost_before_or_after_its_session_is_attached_again() {
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    let [before, after] = ["a", "b"].map(|name| server.acquire("ann", name));
+    let before = server.ask(before).await.expect("free");
+    let after = server.ask(after).await.expect("free");
+    let tokens = [&before, &after].map(|decided| match &decided.outcome {
+        Outcome::Held { claim, .. } => claim.token().expect("held"),
+        other => panic!("{other:?}"),
+    });
+    drop(before.attendance.expect("granted just now"));
+    let attach = Command::AttachSession { session: "ann".into(), home: server.node.id(), attachment: 1 };
+    server.ask(attach).await.expect("open");
+    drop(after.attendance.expect("granted just now"));
+    pass_with(&server, &["ann"], REATTACH * 2).await;
+    for (token, name) in tokens.into_iter().zip(["a", "b"]) {
+        assert!(holds(&server, "ann", token, name).await, "{name}, which she knows of");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_changed_ttl_takes_nobody_for_gone() {
     let database = MemoryDatabase::new();

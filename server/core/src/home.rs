@@ -103,7 +103,7 @@ impl Home {
             Event::SessionOpened(spec) if spec.home == self.me => {
                 self.keep(&spec.id, recorded.revision, spec.ttl, spec.disconnect_grace, now);
             }
-            Event::SessionAttached { session, opened, home, ttl, disconnect_grace, .. } => {
+            Event::SessionAttached { session, opened, home, ttl, disconnect_grace, attachment } => {
                 if *home != self.me {
                     self.forget(session);
                     for claim in table.session(session).iter().flat_map(|session| session.claims.iter()) {
@@ -112,6 +112,10 @@ impl Home {
                 } else {
                     let comes = !self.kept.contains_key(session);
                     self.keep(session, *opened, *ttl, *disconnect_grace, now);
+                    // Who counts attachments is told by the answer to each what it holds.
+                    if let Some(session) = table.session(session).filter(|_| *attachment > 0) {
+                        self.keep_holds(session, table);
+                    }
                     if let Some(session) = table.session(session).filter(|_| comes) {
                         self.watch_over_waits(session, table, now);
                         for claim in session.claims.iter().filter_map(|id| table.claim(*id)) {
@@ -312,13 +316,20 @@ impl Home {
         }
     }
 
-    /// The waits of a session that has just come here are given up unless somebody asks for them here. What it holds is its
-    /// own, whatever was thought here before: it may have heard of the grant elsewhere.
+    /// The waits of a session that has just come here are given up unless somebody asks for them here.
     fn watch_over_waits(&mut self, session: &Session, table: &Table, now: Tick) {
+        self.keep_holds(session, table);
         for claim in session.claims.iter().filter_map(|id| table.claim(*id)) {
             if claim.state == ClaimState::Waiting {
                 self.leave(claim.id, now);
-            } else {
+            }
+        }
+    }
+
+    /// What a session holds is its own, whatever was thought here before: its client may have heard of the grant elsewhere.
+    fn keep_holds(&mut self, session: &Session, table: &Table) {
+        for claim in session.claims.iter().filter_map(|id| table.claim(*id)) {
+            if claim.state != ClaimState::Waiting {
                 self.stop_waiting_for(claim.id);
             }
         }

@@ -139,6 +139,28 @@ fn what_is_given_up_is_kept_if_its_session_has_gone_and_come_back() {
     }
 }
 
+/// Its client has been told of what it holds by the answer to the attachment, if not before.
+#[test]
+fn a_hold_that_was_left_is_kept_if_its_session_is_attached_again_where_it_is() {
+    let mut lab = Lab::new();
+    lab.open("ann", ME, at(0));
+    lab.open("bob", ME, at(0));
+    let Outcome::Held { claim: held, .. } = lab.acquire("ann", Duration::ZERO, at(0)) else { panic!("it is free") };
+    let Outcome::Waiting { claim: waiting, .. } = lab.acquire("bob", Duration::ZERO, at(0)) else {
+        panic!("it is held")
+    };
+    for (session, claim) in [("ann", &held), ("bob", &waiting)] {
+        lab.home.leave(claim.id, at(0));
+        lab.ask(Command::AttachSession { session: session.into(), home: ME, attachment: 1 }, at(1));
+    }
+    assert!(!lab.home.is_unattended(held.id));
+    let under_way = lab.home.due(at(5));
+    assert!(
+        matches!(&*under_way, [Command::Abandon { claim, .. }] if *claim == waiting.id),
+        "nobody has asked for the wait"
+    );
+}
+
 #[test]
 fn a_home_knows_whose_it_is_how_many_it_keeps_and_for_how_long_it_keeps_a_wait() {
     let mut lab = Lab::new();

@@ -233,9 +233,11 @@ impl Desk {
                     self.tell_hold_ended(claim, *reason, eviction.clone());
                 }
             }
-            Event::SessionAttached { session, home, .. } if *home != self.home.me() => {
-                self.tell(self.home.stream_of(session), Notice::SessionMoved { session: session.clone() });
-                // What it had been granted here it is told of there, whoever was to hand it over here.
+            Event::SessionAttached { session, home, attachment, .. } if *home != self.home.me() || *attachment > 0 => {
+                if *home != self.home.me() {
+                    self.tell(self.home.stream_of(session), Notice::SessionMoved { session: session.clone() });
+                }
+                // What it had been granted here it is told of by the answer, whoever was to hand it over.
                 let claims = table.session(session).into_iter().flat_map(|session| session.claims.iter());
                 claims.filter(|claim| **claim < recorded.revision).for_each(|claim| self.callers.received(*claim));
             }
