@@ -112,8 +112,8 @@ impl Home {
                 } else {
                     let comes = !self.kept.contains_key(session);
                     self.keep(session, *opened, *ttl, *disconnect_grace, now);
-                    // Who counts attachments is told by the answer to each what it holds.
-                    if let Some(session) = table.session(session).filter(|_| *attachment > 0) {
+                    if let Some(session) = table.session(session).filter(|_| !comes && *attachment > 0) {
+                        // Who counts attachments is told by the answer to each what it holds.
                         self.keep_holds(session, table);
                     }
                     if let Some(session) = table.session(session).filter(|_| comes) {
