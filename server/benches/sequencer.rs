@@ -61,7 +61,7 @@ impl Lab {
 
     fn acquire(&self, name: usize) -> Command {
         Command::Acquire {
-            attached: false,
+            attached: None,
             session: Text::from("s"),
             opening: None,
             home: self.home,

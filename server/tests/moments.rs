@@ -53,7 +53,7 @@ impl Queue {
     /// All ways in which bob, or his server, says that he has waited long enough.
     fn givings_up(&self) -> [Command; 2] {
         let end_wait = Command::EndWait { claim: self.bob.claim(), home: self.server.node.id() };
-        [end_wait, Command::CancelAcquire { session: "bob".into(), names: Text::from("a").into() }]
+        [end_wait, Command::CancelAcquire { session: "bob".into(), attached: None, names: Text::from("a").into() }]
     }
 
     /// Has these decided in one batch, in this order.
@@ -226,7 +226,7 @@ async fn a_grant_at_one_server_and_a_giving_up_at_another_agree() {
         let release = Command::Release { session: "ann".into(), name: "a".into(), token };
         let giving_up = match way {
             0 => Command::EndWait { claim: bob.claim(), home: two.node.id() },
-            _ => Command::CancelAcquire { session: "bob".into(), names: Text::from("a").into() },
+            _ => Command::CancelAcquire { session: "bob".into(), attached: None, names: Text::from("a").into() },
         };
         let released = asking(&one, release).await;
         let gave_up = asking(&two, giving_up).await;

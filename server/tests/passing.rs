@@ -202,7 +202,7 @@ async fn a_store_that_is_away_leaves_what_was_passed_unknown_and_to_be_voided() 
     let refused = within(GIVES_UP, asked).await.expect("ran").map(drop);
     assert_eq!(refused, Err(Refusal::OutcomeUnknown));
     office.database.set_available(true);
-    let cancel = Command::CancelAcquire { session: "probe".into(), names: lab_name("a") };
+    let cancel = Command::CancelAcquire { session: "probe".into(), attached: None, names: lab_name("a") };
     office.giver.ask(cancel).await.expect("cancelled");
     assert_eq!(office.voids(), 1, "whoever has it still may not decide it after this answer");
     office.stale_passes_arrive_in_vain().await;

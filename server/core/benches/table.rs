@@ -240,7 +240,7 @@ fn acquire_opens(bencher: Bencher) {
             unreachable!("it is one");
         };
         let command = Command::Acquire {
-            attached: false,
+            attached: None,
             session: session.clone(),
             opening: Some(opening()),
             home: lab::ME,

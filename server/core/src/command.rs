@@ -113,9 +113,9 @@ pub enum Command {
         opening: Option<Opening>,
         /// The session's home from now on.
         home: ServerId,
-        /// Whether it came by a stream that the session was attached to there. Then it is refused if another server is the home
-        /// by now: it is late, and its client is there.
-        attached: bool,
+        /// If it came by a stream that the session was attached to there: the client's count of its attachments by then. It is
+        /// refused if that has changed, or another server is the home by now: it is late, and its client is elsewhere.
+        attached: Option<u64>,
         /// The locks: at least one, sorted, no name twice.
         names: Names,
         /// With whom they may be shared.
@@ -133,6 +133,9 @@ pub enum Command {
     CancelAcquire {
         /// The session that asked.
         session: Text,
+        /// If it came by a stream that the session was attached to: the client's count of its attachments by then. It is refused
+        /// if that has changed: it is late.
+        attached: Option<u64>,
         /// The locks it asked for, sorted.
         names: Names,
     },

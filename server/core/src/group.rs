@@ -236,6 +236,8 @@ pub enum GroupCommand {
         opening: Option<Opening>,
         /// The server that asks.
         home: ServerId,
+        /// As of [`Command::Acquire`](crate::Command::Acquire).
+        attached: Option<u64>,
         /// Free labels.
         metadata: Metadata,
     },

@@ -102,6 +102,7 @@ impl Home {
             Event::HistoryLost { .. } => self.heard_of_loss(recorded.revision, now),
             Event::SessionOpened(spec) if spec.home == self.me => {
                 self.keep(&spec.id, recorded.revision, spec.ttl, spec.disconnect_grace, now);
+                self.count_attachments(&spec.id, spec.attachment);
             }
             Event::SessionAttached { session, opened, home, ttl, disconnect_grace, attachment } => {
                 if *home != self.me {
@@ -112,6 +113,7 @@ impl Home {
                 } else {
                     let comes = !self.kept.contains_key(session);
                     self.keep(session, *opened, *ttl, *disconnect_grace, now);
+                    self.count_attachments(session, *attachment);
                     if let Some(session) = table.session(session).filter(|_| !comes && *attachment > 0) {
                         // Who counts attachments is told by the answer to each what it holds.
                         self.keep_holds(session, table);
@@ -166,6 +168,7 @@ impl Home {
             if before != Some((ttl, grace)) {
                 self.keep(&session.spec.id, session.opened, ttl, grace, now);
             }
+            self.count_attachments(&session.spec.id, session.spec.attachment);
             if before.is_none() {
                 self.watch_over_waits(session, table, now);
             }

@@ -17,7 +17,7 @@ impl Lab {
             metadata: Arc::default(),
         };
         let command = Command::Acquire {
-            attached: false,
+            attached: None,
             session: session.into(),
             opening: Some(opening),
             home: ServerId(1),

@@ -27,7 +27,7 @@ impl Lab {
         let (owner, metadata) = (Text::from(""), Arc::default());
         let opening = Opening { ttl: Duration::from_secs(9), disconnect_grace: None, owner, metadata };
         let outcome = self.ask(Command::Acquire {
-            attached: false,
+            attached: None,
             session: session.into(),
             opening: Some(opening),
             home,

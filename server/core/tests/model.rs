@@ -199,7 +199,7 @@ fn command(step: &Step, table: &Table) -> Command {
             Command::EndSession { session: id, opened, home: ServerId(home), reason: EndReason::Expired }
         }
         Step::Acquire { session, names: bits, mode, queue, priority, opens, home, lingers } => Command::Acquire {
-            attached: false,
+            attached: None,
             session: session_id(session),
             opening: opens.then(|| opening(1)),
             home: ServerId(home),
@@ -211,7 +211,7 @@ fn command(step: &Step, table: &Table) -> Command {
             min_hold: Duration::from_secs(u64::from(lingers)),
         },
         Step::Cancel { session, names: bits } => {
-            Command::CancelAcquire { session: session_id(session), names: names(bits) }
+            Command::CancelAcquire { session: session_id(session), attached: None, names: names(bits) }
         }
         Step::EndWait { claim, home } => Command::EndWait { claim: pick(table, claim), home: ServerId(home) },
         Step::Abandon { claim, home } => Command::Abandon { claim: pick(table, claim), home: ServerId(home) },

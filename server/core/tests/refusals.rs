@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::{
-    Command, EndReason, Event, Eviction, Opening, Outcome, Recorded, Rejection, Revision, ServerId, Table, Text,
+    AskedMode, Command, EndReason, Event, Eviction, GroupCommand, Opening, Outcome, Recorded, Rejection, Revision,
+    ServerId, Table, Text,
 };
 
 const HOME: ServerId = ServerId(1);
@@ -32,12 +33,12 @@ impl Lab {
             metadata: Arc::new(BTreeMap::new()),
         };
         self.ask(Command::Acquire {
-            attached: false,
+            attached: None,
             session: session.into(),
             opening: Some(opening),
             home: HOME,
             names: vec![name.into()].into(),
-            mode: tenure_core::AskedMode::Exclusive,
+            mode: AskedMode::Exclusive,
             queue,
             priority: 0,
             metadata: Arc::new(BTreeMap::new()),
@@ -251,12 +252,12 @@ fn a_claim_must_be_asked_for_again_with_the_same_names() {
     let mut lab = Lab::default();
     lab.hold("ann", "a");
     let both = lab.ask(Command::Acquire {
-        attached: false,
+        attached: None,
         session: "ann".into(),
         opening: None,
         home: HOME,
         names: vec!["a".into(), "b".into()].into(),
-        mode: tenure_core::AskedMode::Exclusive,
+        mode: AskedMode::Exclusive,
         queue: true,
         priority: 0,
         metadata: Arc::new(BTreeMap::new()),
@@ -320,13 +321,59 @@ fn what_comes_by_a_stream_after_the_session_was_attached_elsewhere_is_refused() 
         opening: None,
         home: HOME,
         names: vec!["a".into()].into(),
-        mode: tenure_core::AskedMode::Exclusive,
+        mode: AskedMode::Exclusive,
         queue: true,
         priority: 0,
         metadata: Arc::default(),
         min_hold: Duration::ZERO,
     };
-    let refused = lab.ask(late(true));
+    let refused = lab.ask(late(Some(0)));
     assert_eq!(refused.err(), Some(Rejection::SessionMoved { session: "ann".into() }));
-    assert!(lab.ask(late(false)).is_ok(), "whoever asks without a stream is where it asks");
+    assert!(lab.ask(late(None)).is_ok(), "whoever asks without a stream is where it asks");
+}
+
+/// It waited at a server while its client went elsewhere and came back: by now the client may know of a hold that this would
+/// grant anew, or end.
+#[test]
+fn what_came_by_an_attachment_before_the_last_one_is_refused() {
+    let mut lab = Lab::default();
+    lab.hold("ann", "b");
+    let attach = |attachment| Command::AttachSession { session: "ann".into(), home: HOME, attachment };
+    lab.ask(attach(2)).expect("open");
+    let acquire = |attached| Command::Acquire {
+        attached: Some(attached),
+        session: "ann".into(),
+        opening: None,
+        home: HOME,
+        names: Text::from("a").into(),
+        mode: AskedMode::Exclusive,
+        queue: true,
+        priority: 0,
+        metadata: Arc::default(),
+        min_hold: Duration::ZERO,
+    };
+    let cancel = |attached| Command::CancelAcquire {
+        session: "ann".into(),
+        attached: Some(attached),
+        names: Text::from("a").into(),
+    };
+    let join = |attached| {
+        let (group, session, metadata) = (Text::from("g"), Text::from("ann"), Arc::default());
+        Command::Group(GroupCommand::Join {
+            group,
+            session,
+            opening: None,
+            home: HOME,
+            attached: Some(attached),
+            metadata,
+        })
+    };
+    let held = lab.ask(acquire(2)).expect("granted");
+    for late in [acquire(1), cancel(1), join(1)] {
+        assert_eq!(lab.ask(late.clone()).err(), Some(Rejection::SessionMoved { session: "ann".into() }), "{late:?}");
+    }
+    assert_eq!(lab.ask(acquire(2)), Ok(held), "it is still held");
+    lab.ask(join(2)).expect("it joins");
+    lab.ask(cancel(2)).expect("given back");
+    assert!(lab.table.lock("a").is_none());
 }

@@ -23,7 +23,7 @@ fn table() -> Table {
         Opening { ttl, disconnect_grace: None, owner, metadata }
     };
     let acquire = |session: &str, name: &str, min_hold| Command::Acquire {
-        attached: false,
+        attached: None,
         session: session.into(),
         opening: Some(opening("somebody")),
         home: HOME,
@@ -36,12 +36,12 @@ fn table() -> Table {
     };
     ask(acquire("ann", "a", Duration::ZERO));
     ask(acquire("bob", "b", Duration::from_secs(5)));
-    ask(Command::CancelAcquire { session: "bob".into(), names: Text::from("b").into() });
+    ask(Command::CancelAcquire { session: "bob".into(), attached: None, names: Text::from("b").into() });
     ask(acquire("bob", "a", Duration::ZERO));
     let by = Eviction { operator: "op".into(), note: "".into() };
     ask(Command::ConfigureLock { name: "s".into(), settings: LockSettings { limit: Some(2), preempt: None }, by });
     let (group, session, metadata) = (Text::from("g"), Text::from("ann"), Arc::default());
-    ask(Command::Group(GroupCommand::Join { group, session, opening: None, home: HOME, metadata }));
+    ask(Command::Group(GroupCommand::Join { group, session, opening: None, home: HOME, attached: None, metadata }));
     let after = table.revision();
     table.apply(&Recorded { revision: LOST, event: Event::HistoryLost { after } });
     table

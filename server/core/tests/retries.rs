@@ -80,7 +80,7 @@ fn what_is_asked_for_by_way_of_another_server_after_a_loss_is_held_as_before() {
 
 fn acquire(session: &str, name: &str, home: ServerId) -> Command {
     Command::Acquire {
-        attached: false,
+        attached: None,
         session: session.into(),
         opening: Some(Opening {
             ttl: Duration::from_secs(9),
@@ -211,7 +211,7 @@ fn giving_up_can_be_repeated() {
     lab.acquire("ann", "a");
     lab.acquire("bob", "a");
     for session in ["bob", "ann"] {
-        let cancel = Command::CancelAcquire { session: session.into(), names: vec!["a".into()].into() };
+        let cancel = Command::CancelAcquire { session: session.into(), attached: None, names: vec!["a".into()].into() };
         assert_eq!(lab.ask(cancel.clone()), Ok(Outcome::Done));
         assert_eq!(lab.again(&cancel), Ok(Outcome::Done));
     }

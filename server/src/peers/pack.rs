@@ -293,7 +293,7 @@ mod tests {
             let (session, name) = (claim.spec.session.clone(), claim.spec.names[0].clone());
             Some(match claim.token() {
                 Some(token) => Command::Release { session, name, token },
-                None => Command::CancelAcquire { session, names: claim.spec.names.clone() },
+                None => Command::CancelAcquire { session, attached: None, names: claim.spec.names.clone() },
             })
         }
 
@@ -311,7 +311,7 @@ mod tests {
                 _ => AskedMode::Permits { permits: 2, limit: Some(5) },
             };
             Command::Acquire {
-                attached: false,
+                attached: None,
                 session,
                 opening: Some(opening),
                 home: ServerId(7 + self.below(2)),

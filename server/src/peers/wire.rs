@@ -70,8 +70,9 @@ fn command(command: &Command) -> Option<proto::Command> {
         Command::Release { session, name, token } => {
             Kind::Release(proto::Release { session: session.to_string(), name: name.to_string(), token: token.0 })
         }
-        Command::CancelAcquire { session, names } => {
-            Kind::CancelAcquire(proto::CancelAcquire { session: session.to_string(), names: texts(names) })
+        Command::CancelAcquire { session, attached, names } => {
+            let (session, names) = (session.to_string(), texts(names));
+            Kind::CancelAcquire(proto::CancelAcquire { session, names, attached: *attached })
         }
         Command::OpenSession { session, opening: asked, attachment, .. } => Kind::OpenSession(proto::OpenSession {
             session: session.to_string(),
@@ -121,7 +122,8 @@ fn asked(kind: Kind, home: ServerId) -> Option<Command> {
             token: bounds::token(release.token).ok()?,
         },
         Kind::CancelAcquire(cancel) => {
-            Command::CancelAcquire { session: session(&cancel.session)?, names: names(&cancel.names)? }
+            let (session, names) = (session(&cancel.session)?, names(&cancel.names)?);
+            Command::CancelAcquire { session, attached: cancel.attached, names }
         }
         Kind::OpenSession(open) => Command::OpenSession {
             session: session(&open.session)?,
@@ -237,7 +239,7 @@ mod tests {
             session: "s".into(),
             opening,
             home: HOME,
-            attached: min_hold.is_zero(),
+            attached: min_hold.is_zero().then_some(2),
             names: names.iter().map(|name| Text::from(*name)).collect::<Vec<_>>().into(),
             mode,
             queue: true,
@@ -252,7 +254,7 @@ mod tests {
             acquire(None, &["a"], permits(None), Duration::ZERO),
             acquire(None, &["a"], permits(Some(5)), Duration::ZERO),
             Command::Release { session: "s".into(), name: "a".into(), token: Revision(9) },
-            Command::CancelAcquire { session: "s".into(), names: Text::from("a").into() },
+            Command::CancelAcquire { session: "s".into(), attached: Some(3), names: Text::from("a").into() },
             Command::OpenSession { session: "s".into(), opening, home: HOME, attachment: 1 },
             Command::AttachSession { session: "s".into(), home: HOME, attachment: 2 },
             Command::CloseSession { session: "s".into() },

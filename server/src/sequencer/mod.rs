@@ -287,6 +287,23 @@ impl Namespace {
         Ok(sessions.into_iter().map(|session| desk.home.keep_alive(session, stream, now)).collect())
     }
 
+    /// How often its client says to have attached a session that is attached to this stream.
+    #[must_use]
+    pub fn attachment_by(&self, session: &str, stream: StreamId) -> Option<u64> {
+        self.desk.lock().home.attachment_by(session, stream)
+    }
+
+    /// [`Self::attachment_by`] for each of these sessions.
+    #[must_use]
+    pub fn attachments_by<'a>(
+        &self,
+        sessions: impl IntoIterator<Item = &'a str>,
+        stream: StreamId,
+    ) -> Vec<Option<u64>> {
+        let desk = self.desk.lock();
+        sessions.into_iter().map(|session| desk.home.attachment_by(session, stream)).collect()
+    }
+
     /// Attaches those of these sessions to a stream that are not attached to it yet, as [`Self::attach`] does each. If that
     /// fails, the session has moved on since, and whoever moved it goes on with it.
     pub fn attach_all<'a>(&self, sessions: impl IntoIterator<Item = &'a Text>, stream: StreamId) {

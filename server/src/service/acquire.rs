@@ -76,12 +76,13 @@ impl Acquiring {
         }
     }
 
-    pub(super) fn command(&self, home: tenure_core::ServerId) -> Command {
+    /// `attachment` is the client's count of the session's attachments, if it is attached to the stream by which this came.
+    pub(super) fn command(&self, home: ServerId, attachment: Option<u64>) -> Command {
         Command::Acquire {
             session: self.session.clone(),
             opening: self.opening.clone(),
             home,
-            attached: self.attached,
+            attached: self.attached.then(|| attachment.unwrap_or_default()),
             names: self.names.clone(),
             mode: self.mode,
             queue: self.queue,
@@ -119,7 +120,8 @@ impl Api {
     }
 
     async fn decide_acquire(&self, namespace: &Namespace, acquiring: &Acquiring, via: Via) -> Result<Decided, Problem> {
-        let command = acquiring.command(self.node()?.id());
+        let attachment = via.attachment(namespace, &acquiring.session);
+        let command = acquiring.command(self.node()?.id(), attachment);
         let decided = in_time(async { Ok(namespace.decide(command).await?) }).await?;
         if let Via::Stream(stream) = via
             && decided_session(&decided.outcome)

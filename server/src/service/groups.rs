@@ -37,7 +37,8 @@ impl Api {
             renew_if_here(&namespace, &session)?;
         }
         let home = self.node()?.id();
-        let command = GroupCommand::Join { group, session: session.clone(), opening, home, metadata };
+        let attached = if opens { None } else { via.attachment(&namespace, &session) };
+        let command = GroupCommand::Join { group, session: session.clone(), opening, home, attached, metadata };
         let (outcome, _) = decide(&namespace, command).await?;
         if let (Via::Stream(stream), true) = (via, opens) {
             // Fails if the session has moved on since: then whoever moved it goes on with it.

@@ -61,7 +61,7 @@ impl LockService for Api {
         &self,
         request: Request<v1::CancelAcquireRequest>,
     ) -> Result<Response<v1::CancelAcquireResponse>, Status> {
-        Ok(Response::new(Self::cancel_acquire(self, request.into_inner()).await?))
+        Ok(Response::new(Self::cancel_acquire(self, request.into_inner(), Via::Call).await?))
     }
 
     async fn get_lock(&self, request: Request<v1::GetLockRequest>) -> Result<Response<v1::GetLockResponse>, Status> {

@@ -52,6 +52,16 @@ enum Via {
     Stream(StreamId),
 }
 
+impl Via {
+    /// The client's count of a session's attachments, if it is attached to the stream by which a request came.
+    fn attachment(self, namespace: &Namespace, session: &str) -> Option<u64> {
+        match self {
+            Self::Call => None,
+            Self::Stream(stream) => namespace.attachment_by(session, stream),
+        }
+    }
+}
+
 impl Api {
     /// Services without a node yet: every call is refused until there is one. `draining` ends their streams.
     #[must_use]

@@ -115,7 +115,7 @@ impl Server {
     /// Asks for a lock in a session that is open, unless it is to be opened like this.
     pub fn acquire_in(&self, session: &str, opening: Option<Opening>, name: &str) -> Command {
         Command::Acquire {
-            attached: false,
+            attached: None,
             session: session.into(),
             opening,
             home: self.node.id(),

@@ -148,9 +148,10 @@ pub struct Acquire {
     /// The minimum hold. Unset: none.
     #[prost(message, optional, tag = "10")]
     pub min_hold: ::core::option::Option<::prost_types::Duration>,
-    /// Whether it came by a stream that the session was attached to: then it is refused if its home is another by now.
-    #[prost(bool, tag = "11")]
-    pub attached: bool,
+    /// If it came by a stream that the session was attached to, the client's count of its attachments by then: it is refused if
+    /// that has changed, or the home is another by now.
+    #[prost(uint64, optional, tag = "12")]
+    pub attached: ::core::option::Option<u64>,
 }
 /// Gives a hold back.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -174,6 +175,9 @@ pub struct CancelAcquire {
     /// The locks it asked for, sorted.
     #[prost(string, repeated, tag = "2")]
     pub names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// As of Acquire.
+    #[prost(uint64, optional, tag = "3")]
+    pub attached: ::core::option::Option<u64>,
 }
 /// Opens a session, or attaches the open one of this id.
 #[derive(Clone, PartialEq, ::prost::Message)]

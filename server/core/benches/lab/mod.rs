@@ -37,7 +37,7 @@ pub fn open(session: &Text) -> Command {
 
 pub fn acquire(session: &Text, name: Text) -> Command {
     Command::Acquire {
-        attached: false,
+        attached: None,
         // As it arrives from a call: a text of its own.
         session: Text::from(&**session),
         opening: None,

@@ -13,6 +13,8 @@ use crate::pauses::Pauses;
 #[derive(Debug)]
 pub(super) struct Kept {
     pub(super) opened: Revision,
+    /// The highest count of its attachments that its client has told.
+    pub(super) attachment: u64,
     ttl: Nanos,
     /// For the streams that it is attached to from now on.
     disconnect_grace: Option<Nanos>,
@@ -45,6 +47,7 @@ impl Kept {
     pub(super) fn new(opened: Revision, ttl: Duration, disconnect_grace: Option<Duration>, now: Tick) -> Self {
         Self {
             opened,
+            attachment: 0,
             ttl: ttl.into(),
             disconnect_grace: disconnect_grace.map(Nanos::from),
             renewed: now.into(),

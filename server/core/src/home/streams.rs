@@ -49,6 +49,18 @@ impl Home {
         self.kept.get(session)?.stream()
     }
 
+    pub(super) fn count_attachments(&mut self, session: &str, attachment: u64) {
+        if let Some(kept) = self.kept.get_mut(session) {
+            kept.attachment = attachment;
+        }
+    }
+
+    /// How often its client says to have attached a session that is attached to this stream.
+    #[must_use]
+    pub fn attachment_by(&self, session: &str, stream: StreamId) -> Option<u64> {
+        self.kept.get(session).filter(|kept| kept.stream() == Some(stream)).map(|kept| kept.attachment)
+    }
+
     pub(super) fn leave_stream(&mut self, session: &Text, stream: StreamId) {
         if let Some(sessions) = self.graced.get_mut(&stream) {
             sessions.remove(session);

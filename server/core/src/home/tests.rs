@@ -21,7 +21,7 @@ fn open(session: &str, ttl: Duration, home: ServerId) -> Command {
 
 fn acquire(session: &str, min_hold: Duration, home: ServerId) -> Command {
     Command::Acquire {
-        attached: false,
+        attached: None,
         session: session.into(),
         opening: None,
         home,

@@ -10,11 +10,11 @@ use crate::model::{Claim, ClaimSpec, ClaimState, Metadata, Mode, Rank, ServerId,
 use crate::names::Names;
 use crate::rejection::Rejection;
 use crate::table::Table;
-use crate::table::decide::{Decision, Events, attached};
+use crate::table::decide::{Decision, Events, attached, not_late};
 
 /// What Acquire asks for, without who asks.
 pub(super) struct Request {
-    pub(super) attached: bool,
+    pub(super) attached: Option<u64>,
     pub(super) names: Names,
     pub(super) mode: AskedMode,
     pub(super) queue: bool,
@@ -58,10 +58,11 @@ impl Table {
                 self.open(session, opening, home, 0, decided);
                 (None, mode)
             }
-            (Some(found), _) if request.attached && found.spec.home != home => {
+            (Some(found), _) if request.attached.is_some() && found.spec.home != home => {
                 return Err(Rejection::SessionMoved { session: session.clone() });
             }
             (Some(found), opening) => {
+                not_late(found, request.attached)?;
                 let own = self.own_claim(found, &request)?.cloned();
                 let mode = own.as_ref().map_or_else(|| self.mode(&request), |own| Ok(own.spec.mode))?;
                 comes = found.spec.home != home;

@@ -47,7 +47,7 @@ impl Table {
                 let request = Request { attached, names, mode, queue, priority, metadata, min_hold };
                 self.acquire(&session, opening, home, request, decided)
             }
-            Command::CancelAcquire { session, names } => self.cancel(&session, &names, decided),
+            Command::CancelAcquire { session, attached, names } => self.cancel(&session, attached, &names, decided),
             Command::EndWait { claim, home } => Ok(self.end_wait(claim, home, decided)),
             Command::Abandon { claim, home } => {
                 self.abandon(claim, home, decided);
@@ -147,8 +147,9 @@ impl Table {
         self.serve(freed.into_iter().flat_map(|spec| &spec.names), decided);
     }
 
-    fn cancel(&mut self, session: &Text, names: &[Text], decided: &mut Events) -> Decision {
+    fn cancel(&mut self, session: &Text, attached: Option<u64>, names: &[Text], decided: &mut Events) -> Decision {
         let found = self.find_session(session)?;
+        not_late(found, attached)?;
         if let Some(claim) = self.claim_of(found, names).cloned() {
             self.give_back(&claim, decided);
         }
@@ -253,6 +254,15 @@ impl Table {
         }
         Outcome::Evicted(meant)
     }
+}
+
+/// Refuses what came by a stream that its client has left since: it has been attached anew, and may by now hold or have given
+/// back what this is about.
+pub(super) fn not_late(found: &Session, attached: Option<u64>) -> Result<(), Rejection> {
+    if attached.is_some_and(|count| count != found.spec.attachment) {
+        return Err(Rejection::SessionMoved { session: found.spec.id.clone() });
+    }
+    Ok(())
 }
 
 /// The event that gives a session this home, TTL, disconnect grace and count of attachments, unless it has them. Also of a count

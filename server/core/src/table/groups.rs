@@ -14,6 +14,7 @@ use crate::map::Map;
 use crate::model::{Metadata, Revision, ServerId, Text};
 use crate::rejection::Rejection;
 use crate::table::Table;
+use crate::table::decide::not_late;
 use crate::table::journal::Undo;
 
 type Events = Vec<Recorded>;
@@ -42,7 +43,10 @@ impl Table {
 
     pub(super) fn decide_group(&mut self, command: GroupCommand, decided: &mut Events) -> Result<Outcome, Rejection> {
         let outcome = match command {
-            GroupCommand::Join { group, session, opening, home, metadata } => {
+            GroupCommand::Join { group, session, opening, home, attached, metadata } => {
+                if let Some(found) = self.sessions.get(&session) {
+                    not_late(found, attached)?;
+                }
                 self.join(&group, &session, opening, home, metadata, decided)
             }
             GroupCommand::Leave { group, session, member } => self.leave_group(&group, &session, member, decided),

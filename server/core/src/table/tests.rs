@@ -19,7 +19,7 @@ fn table() -> Table {
     let mut table = Table::default();
     let commands = [
         Command::Acquire {
-            attached: false,
+            attached: None,
             session: session.clone(),
             opening: Some(opening),
             home,
@@ -31,7 +31,7 @@ fn table() -> Table {
             min_hold: Duration::ZERO,
         },
         Command::ConfigureLock { name, settings, by },
-        Command::Group(GroupCommand::Join { group, session, opening: None, home, metadata }),
+        Command::Group(GroupCommand::Join { group, session, opening: None, home, attached: None, metadata }),
     ];
     for command in commands {
         table.decide(command, &mut Vec::new()).expect("allowed");

@@ -19,7 +19,7 @@ pub fn opening() -> Opening {
 }
 
 pub fn join(group: &str, session: &str, opening: Option<Opening>, metadata: Metadata) -> GroupCommand {
-    GroupCommand::Join { group: group.into(), session: session.into(), opening, home: HOME, metadata }
+    GroupCommand::Join { group: group.into(), session: session.into(), opening, home: HOME, attached: None, metadata }
 }
 
 /// A table whose decisions are committed at once.

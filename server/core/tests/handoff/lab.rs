@@ -63,7 +63,7 @@ impl Lab {
         let opening =
             Opening { ttl: at(1_000), disconnect_grace: None, owner: Text::from(""), metadata: Arc::default() };
         let command = Command::Acquire {
-            attached: false,
+            attached: None,
             session: session.into(),
             opening: Some(opening),
             home: ME,

@@ -75,7 +75,7 @@ impl Lab {
 
     pub fn acquire(&mut self, session: &str, min_hold: Duration, now: Tick) -> Outcome {
         let command = Command::Acquire {
-            attached: false,
+            attached: None,
             session: session.into(),
             opening: None,
             home: self.table.session(session).expect("open").spec.home,

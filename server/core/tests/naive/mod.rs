@@ -103,7 +103,7 @@ impl Naive {
                 }
                 kind
             }
-            Command::CancelAcquire { session, names } => {
+            Command::CancelAcquire { session, names, .. } => {
                 if !self.sessions.contains_key(&**session) {
                     return Kind::Rejected;
                 }

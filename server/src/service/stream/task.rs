@@ -89,7 +89,7 @@ impl Task {
                     () = self.replies.closed() => return None,
                 }
             }
-            Commanded::CancelAcquire(request) => api.cancel_acquire(request).await.map(Answered::CancelAcquire),
+            Commanded::CancelAcquire(request) => api.cancel_acquire(request, via).await.map(Answered::CancelAcquire),
             Commanded::Watch(request) => match api.watch(request, self.stream.0).await {
                 Ok(watch) => {
                     self.relay(watch).await;
