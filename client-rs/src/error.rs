@@ -63,6 +63,11 @@ impl Error {
         matches!(self.reason(), Some(Reason::SessionNotFound | Reason::SessionEnded))
     }
 
+    /// Whether the server does not know who this is.
+    pub(crate) fn is_unauthenticated(&self) -> bool {
+        self.reason() == Some(&Reason::Unauthenticated)
+    }
+
     pub(crate) fn invalid(field: &'static str, problem: impl Into<String>) -> Self {
         Self::Invalid { field, problem: problem.into() }
     }
@@ -235,6 +240,8 @@ pub enum Reason {
     Overloaded,
     /// The session has been attached since by a later request. Facts: `session_id`, `attachment`.
     LateAttachment,
+    /// The server does not know who this client is. Facts: `rule`.
+    Unauthenticated,
     /// A reason that this version does not know, or a gRPC code that came without one.
     Other(String),
 }
@@ -267,6 +274,7 @@ impl Reason {
             Some(v1::ErrorReason::NotMember) => Self::NotMember,
             Some(v1::ErrorReason::Overloaded) => Self::Overloaded,
             Some(v1::ErrorReason::LateAttachment) => Self::LateAttachment,
+            Some(v1::ErrorReason::Unauthenticated) => Self::Unauthenticated,
             Some(v1::ErrorReason::Unspecified) | None => Self::Other(reason.to_owned()),
         }
     }

@@ -65,15 +65,17 @@ mod options;
 mod presence;
 mod progress;
 mod run;
+mod security;
 mod session;
 mod session_id;
 mod validity;
 mod watch;
 
-/// What stands for TCP in tests.
+/// How connections are made, for the command line, and what stands for TCP in tests.
 #[doc(hidden)]
 pub mod transport {
-    pub use crate::link::{Connector, Wire};
+    pub use crate::link::{Connector, Wire, connect};
+    pub use crate::security::{Secret, Security};
 }
 
 pub use calls::EvictOptions;

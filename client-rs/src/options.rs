@@ -1,12 +1,14 @@
 //! How to reach the service.
 
 use std::env;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use tonic::transport::Uri;
 
 use crate::client::Client;
 use crate::error::{Error, Result};
+use crate::security::{Secret, Security};
 
 /// Where a server listens that was started without arguments.
 const DEFAULT_ENDPOINT: &str = "http://127.0.0.1:7420";
@@ -24,6 +26,7 @@ pub struct ClientOptions {
     pub(crate) namespace: String,
     pub(crate) connect_timeout: Duration,
     pub(crate) call_timeout: Duration,
+    pub(crate) security: Security,
 }
 
 impl Default for ClientOptions {
@@ -33,6 +36,7 @@ impl Default for ClientOptions {
             namespace: "default".to_owned(),
             connect_timeout: Duration::from_millis(500),
             call_timeout: Duration::from_secs(5),
+            security: Security::default(),
         }
     }
 }
@@ -44,8 +48,8 @@ impl ClientOptions {
         Self::default()
     }
 
-    /// From the environment: `TENURE_ENDPOINTS` (separated by commas) and `TENURE_NAMESPACE`, where they are set and not
-    /// empty.
+    /// From the environment: `TENURE_ENDPOINTS` (separated by commas), `TENURE_NAMESPACE`, `TENURE_CA_CERT`, `TENURE_CLIENT_CERT`,
+    /// `TENURE_CLIENT_KEY`, `TENURE_TLS_SERVER_NAME`, `TENURE_TOKEN` and `TENURE_TOKEN_FILE`, where they are set and not empty.
     #[must_use]
     pub fn from_env() -> Self {
         let mut options = Self::default();
@@ -55,6 +59,16 @@ impl ClientOptions {
         if let Some(namespace) = env::var("TENURE_NAMESPACE").ok().filter(|text| !text.is_empty()) {
             options = options.namespace(namespace);
         }
+        let file = |name| env::var_os(name).filter(|text| !text.is_empty()).map(PathBuf::from);
+        let text = |name| env::var(name).ok().filter(|text| !text.is_empty());
+        options.security = Security {
+            ca_cert: file("TENURE_CA_CERT"),
+            client_cert: file("TENURE_CLIENT_CERT"),
+            client_key: file("TENURE_CLIENT_KEY"),
+            tls_server_name: text("TENURE_TLS_SERVER_NAME"),
+            token: text("TENURE_TOKEN").map(Secret),
+            token_file: file("TENURE_TOKEN_FILE"),
+        };
         options
     }
 
@@ -85,6 +99,50 @@ impl ClientOptions {
         Self { call_timeout: timeout, ..self }
     }
 
+    /// Who signs the certificates of servers at `https://`: a PEM file. It is read for each connection, as the other files are, so
+    /// that they may be replaced. Default: those whom the system trusts.
+    #[must_use]
+    pub fn ca_cert(mut self, file: impl Into<PathBuf>) -> Self {
+        self.security.ca_cert = Some(file.into());
+        self
+    }
+
+    /// This client's certificate, and the private key of it: PEM files. Default: none.
+    #[must_use]
+    pub fn client_cert(mut self, cert: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
+        self.security.client_cert = Some(cert.into());
+        self.security.client_key = Some(key.into());
+        self
+    }
+
+    /// The name that the servers' certificates must have. Default: the endpoint's.
+    #[must_use]
+    pub fn tls_server_name(mut self, name: impl Into<String>) -> Self {
+        self.security.tls_server_name = Some(name.into());
+        self
+    }
+
+    /// The token that says who this is. It is refused with endpoints at `http://`, except on this machine. Default: none.
+    #[must_use]
+    pub fn token(mut self, token: impl Into<String>) -> Self {
+        self.security.token = Some(Secret(token.into()));
+        self
+    }
+
+    /// The file where that token stands. It is read for each stream and each call, so that the token may be replaced.
+    #[must_use]
+    pub fn token_file(mut self, file: impl Into<PathBuf>) -> Self {
+        self.security.token_file = Some(file.into());
+        self
+    }
+
+    /// How connections are secured.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn security(self, security: Security) -> Self {
+        Self { security, ..self }
+    }
+
     /// A client with these options. Same as [`Client::connect`].
     pub fn connect(self) -> Result<Client> {
         Client::connect(self)
@@ -105,9 +163,8 @@ fn url(endpoint: &str) -> Result<Uri> {
     let uri: Uri =
         text.parse().map_err(|error| Error::invalid("endpoints", format!("\"{endpoint}\" is no URL: {error}")))?;
     match (uri.scheme_str(), uri.authority()) {
-        (Some("http"), Some(_)) => Ok(uri),
-        (Some("https"), _) => Err(Error::invalid("endpoints", format!("\"{endpoint}\": TLS is not supported yet"))),
-        _ => Err(Error::invalid("endpoints", format!("\"{endpoint}\" is not http://HOST:PORT"))),
+        (Some("http" | "https"), Some(_)) => Ok(uri),
+        _ => Err(Error::invalid("endpoints", format!("\"{endpoint}\" is not http://HOST:PORT or https://HOST:PORT"))),
     }
 }
 
@@ -142,7 +199,7 @@ mod tests {
 
     #[test]
     fn refuses_what_is_no_endpoint() {
-        for endpoints in ["", "ftp://a", "https://a", "http://", "http://a b"] {
+        for endpoints in ["", "ftp://a", "https://", "http://", "http://a b"] {
             let refused = ClientOptions::from(endpoints).urls();
             assert!(matches!(refused, Err(Error::Invalid { field: "endpoints", .. })), "{endpoints:?}: {refused:?}");
         }

@@ -1,5 +1,6 @@
 //! The Tenure server.
 
+pub mod access;
 pub mod admin;
 mod caretaker;
 pub mod clock;
@@ -10,6 +11,7 @@ pub mod history;
 pub mod hub;
 pub mod lease;
 pub mod life;
+pub mod listen;
 pub mod logging;
 pub mod node;
 pub mod others;

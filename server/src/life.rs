@@ -17,6 +17,7 @@ use crate::node::{Node, NodeOptions};
 use crate::peers::{Connector, Links, PeerCalls};
 use crate::poll;
 use crate::presence::Beats;
+use crate::sequencer::passing::Peers;
 use crate::service::{Api, TtlBounds};
 use crate::store::{self, OpenError, Store, StoreOptions};
 
@@ -31,8 +32,8 @@ const CHECK: Duration = Duration::from_millis(200);
 pub struct Ground {
     /// What its lease is measured by.
     pub clock: Arc<dyn Clock>,
-    /// How it reaches other servers.
-    pub connector: Arc<dyn Connector>,
+    /// How it reaches other servers, to pass commands on. `None`: it passes none on, and takes none.
+    pub connector: Option<Arc<dyn Connector>>,
 }
 
 /// A server without a transport.
@@ -80,12 +81,12 @@ impl Parts {
         let (ready, readiness) = watch::channel(Readiness::not(Unready::Starting));
         let (health, health_service) = tonic_health::server::health_reporter();
         set_health(&health, ServingStatus::NotServing).await;
-        let routes = api
-            .routes()
-            .add_service(PeerCalls::server(api.clone()))
-            .add_service(health_service)
-            .add_service(reflection_v1()?)
-            .add_service(reflection_v1alpha()?);
+        let mut routes = api.routes();
+        if ground.connector.is_some() {
+            routes = routes.add_service(PeerCalls::server(api.clone()));
+        }
+        let routes =
+            routes.add_service(health_service).add_service(reflection_v1()?).add_service(reflection_v1alpha()?);
         let Ends { drain, stop } = ends.clone();
         let life = Life { api, node, ground, ready, health, draining: drain, stop };
         Ok(Self { routes, readiness, life: life.run(source).boxed() })
@@ -155,8 +156,9 @@ impl Life {
     /// Runs one node: until it is marked dead, or the server is to stop.
     async fn run_node(&self, store: &Arc<dyn Store>) {
         let cancel = self.stop.child_token();
-        let peers = Arc::new(Links::new(self.ground.connector.clone()));
-        let node = Node::new(self.node.clone(), store.clone(), self.ground.clock.clone(), Some(peers), cancel);
+        let links = self.ground.connector.clone().map(|connector| Arc::new(Links::new(connector)));
+        let peers = links.map(|links| -> Arc<dyn Peers> { links });
+        let node = Node::new(self.node.clone(), store.clone(), self.ground.clock.clone(), peers, cancel);
         let beats = tokio::select! {
             () = self.draining.cancelled() => return,
             beats = self.register(&node) => beats,

@@ -9,7 +9,7 @@ use secrecy::ExposeSecret;
 use tenure_server::admin::{Admin, Readiness, Unready};
 use tenure_server::config::{Config, Layer, Surroundings, load, redacted};
 use tenure_server::server::Server;
-use tenure_server::{healthcheck, logging, store};
+use tenure_server::{access, healthcheck, logging, store};
 use tikv_jemallocator::Jemalloc;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
@@ -50,6 +50,11 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Makes a token: prints it, and the line for tokens_file.
+    NewToken {
+        /// Whose token it is: letters, digits, and -_./@:
+        name: String,
+    },
     /// Succeeds if the server with these settings is running and ready.
     Healthcheck,
 }
@@ -66,9 +71,13 @@ fn main() -> ExitCode {
 
 fn run() -> anyhow::Result<()> {
     let (task, config) = arguments()?;
-    if let Task::PrintConfig = task {
-        print!("{config}");
-        return Ok(());
+    match &task {
+        Task::PrintConfig => {
+            print!("{config}");
+            return Ok(());
+        }
+        Task::NewToken { name } => return new_token(name),
+        _ => {}
     }
     logging::start(&config.log)?;
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
@@ -78,7 +87,7 @@ fn run() -> anyhow::Result<()> {
             Task::Serve => serve(config).await,
             Task::Migrate { check } => migrate(&config, check).await,
             Task::Healthcheck => healthcheck::check(config.admin_listen).await,
-            Task::PrintConfig => Ok(()),
+            Task::PrintConfig | Task::NewToken { .. } => Ok(()),
         }
     })
 }
@@ -159,6 +168,12 @@ impl Signals {
             _ = self.terminate.recv() => "SIGTERM",
         }
     }
+}
+
+fn new_token(name: &str) -> anyhow::Result<()> {
+    let (token, line) = access::new_token(name).map_err(anyhow::Error::msg)?;
+    println!("The token, which is shown only once:\n\n  {token}\n\nIts line for tokens_file:\n\n  {line}");
+    Ok(())
 }
 
 async fn migrate(config: &Config, check: bool) -> anyhow::Result<()> {

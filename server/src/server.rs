@@ -1,24 +1,25 @@
 //! The composition root: a store, the server's parts on it, and TCP in front.
 
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio_stream::{Stream, StreamExt};
-use tonic::transport::server::TcpIncoming;
+use tokio_stream::StreamExt;
+use tokio_util::sync::CancellationToken;
 
+use crate::access::{Access, CredentialOptions, IdentifyLayer};
 use crate::admin::Readiness;
 use crate::clock::BootClock;
 use crate::config::Config;
 use crate::gathering::Gathering;
 use crate::life::{Ends, Ground, Opening, Parts, Source};
+use crate::listen::{self, Tls, TlsFiles};
 use crate::node::NodeOptions;
-use crate::peers::Tcp;
+use crate::peers::{Connector, Tcp};
 use crate::service::TtlBounds;
 use crate::store::{OpenError, Store};
 
@@ -36,6 +37,10 @@ const STREAMS: u32 = 10_000;
 pub struct ServerOptions {
     /// Where gRPC is served; port 0 picks a free one.
     pub listen: SocketAddr,
+    /// The TLS of that. `None`: none.
+    pub tls: Option<TlsFiles>,
+    /// By what clients prove who they are.
+    pub credentials: CredentialOptions,
     /// The bounds of TTLs.
     pub ttl: TtlBounds,
     /// How long a drain may take before what is left is cut.
@@ -48,6 +53,8 @@ impl From<&Config> for ServerOptions {
     fn from(config: &Config) -> Self {
         Self {
             listen: config.listen,
+            tls: config.tls.clone(),
+            credentials: config.credentials.clone(),
             ttl: TtlBounds { min: config.min_ttl, max: config.max_ttl },
             drain_timeout: config.drain_timeout,
             node: NodeOptions {
@@ -109,17 +116,26 @@ impl Server {
         if let Some(host) = options.node.address.strip_suffix(":0") {
             options.node.address = format!("{host}:{}", address.port());
         }
+        let tls = options.tls.map(Tls::load).transpose()?.map(Arc::new);
+        let access = Access::load(options.credentials).map_err(anyhow::Error::msg)?;
+        warn_of_openness(address, tls.is_some(), &access);
         let ends = Ends::default();
-        let ground = Ground { clock: Arc::new(BootClock), connector: Arc::new(Tcp) };
-        let Parts { routes, readiness, life } = Parts::from(source, options.ttl, options.node, ground, &ends).await?;
+        tokio::spawn(reload(tls.clone(), access.clone(), ends.stop.clone()));
+        // Among servers that ask for proof there is none of being a server yet.
+        let connector = access.is_open().then(|| -> Arc<dyn Connector> { Arc::new(Tcp) });
+        let ground = Ground { clock: Arc::new(BootClock), connector };
+        let parts = Parts::from(source, options.ttl, options.node, ground, &ends).await?;
+        let Parts { routes, readiness, life } = parts;
         let cut = ends.stop.clone();
+        let connections = listen::connections(listener, tls).map(|stream| stream.map(Gathering::new));
         let serving = tonic::transport::Server::builder()
             .http2_keepalive_interval(Some(PING.0))
             .http2_keepalive_timeout(Some(PING.1))
             .max_concurrent_streams(STREAMS)
             .layer(tower::util::MapResponseLayer::new(tell_version))
+            .layer(IdentifyLayer::new(access))
             .add_routes(routes)
-            .serve_with_incoming_shutdown(connections(listener), async move { cut.cancelled().await });
+            .serve_with_incoming_shutdown(connections, async move { cut.cancelled().await });
         let serving = tokio::spawn(serving);
         let living = tokio::spawn(life);
         Ok(Self { address, readiness, ends, drain_timeout: options.drain_timeout, serving, living })
@@ -158,8 +174,38 @@ impl Server {
     }
 }
 
-fn connections(listener: TcpListener) -> impl Stream<Item = io::Result<Gathering<TcpStream>>> {
-    TcpIncoming::from(listener).with_nodelay(Some(true)).map(|stream| stream.map(Gathering::new))
+/// How often it is looked whether certificates and tokens have changed.
+const RELOAD: Duration = Duration::from_secs(2);
+
+/// Takes over certificates and tokens that have changed, until the server stops. What cannot be used is told once.
+async fn reload(tls: Option<Arc<Tls>>, access: Access, stop: CancellationToken) {
+    let mut told: [Option<String>; 2] = [None, None];
+    while stop.run_until_cancelled(tokio::time::sleep(RELOAD)).await.is_some() {
+        let tls = tls.as_ref().map_or(Ok(false), |tls| tls.reload().map_err(|error| error.to_string()));
+        for ((reloaded, what), told) in [(tls, "certificates"), (access.reload(), "tokens")].into_iter().zip(&mut told)
+        {
+            match reloaded {
+                Ok(true) => tracing::info!(what, "reloaded"),
+                Ok(false) => {}
+                Err(problem) if told.as_ref() != Some(&problem) => {
+                    tracing::error!(what, problem, "cannot be reloaded: going on with those from before");
+                    *told = Some(problem);
+                    continue;
+                }
+                Err(_) => continue,
+            }
+            *told = None;
+        }
+    }
+}
+
+fn warn_of_openness(address: SocketAddr, has_tls: bool, access: &Access) {
+    if !address.ip().is_loopback() && !has_tls {
+        tracing::warn!(%address, "without TLS: whoever is on the way reads and changes everything, tokens included");
+    }
+    if !address.ip().is_loopback() && access.is_open() {
+        tracing::warn!(%address, "without credentials: whoever reaches this address may do everything");
+    }
 }
 
 /// Every answer tells which version of the server gave it.

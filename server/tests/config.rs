@@ -63,6 +63,8 @@ fn half_of_the_processors_work_and_one_at_least() {
 fn print_config_is_a_file_that_gives_the_same_settings() {
     let folder = tempfile::tempdir().unwrap();
     let flags = ["--min-ttl=750ms", "--label=a \"b\"", "--log-format=json", "--store-migrate=false", "--data-dir=/d"];
+    let files = ["--tls-cert=/c", "--tls-key=/k", "--tls-client-ca=/a", "--tls-client-crl=/r", "--tokens-file=/t"];
+    let flags = [&flags[..], &files[..]].concat();
     let printed = from_flags(&flags).unwrap().to_string();
     let file = file_in(folder.path(), &printed);
     assert_eq!(from_flags(&["--config", &file]).unwrap().to_string(), printed);
@@ -82,7 +84,7 @@ fn without_settings_it_is_an_embedded_database_on_this_machine() {
     assert_eq!(config.admin_listen.to_string(), "127.0.0.1:7421");
     assert_eq!(config.label, "host");
     assert_eq!(config.advertise, "127.0.0.1:7420");
-    assert_eq!(from_flags(&["--listen=0.0.0.0:7430"]).unwrap().advertise, "host:7430");
+    assert_eq!(from_flags(&["--listen=0.0.0.0:7430", "--allow-insecure"]).unwrap().advertise, "host:7430");
     assert_eq!(from_flags(&["--advertise="]).unwrap().advertise, "");
     assert_eq!((config.min_ttl, config.max_ttl), (Duration::from_millis(500), Duration::from_secs(86_400)));
     assert_eq!(config.server_lease, Duration::from_secs(10));
@@ -212,4 +214,32 @@ fn no_secret_of_a_url_is_shown() {
     ] {
         assert_eq!(redacted(url), shown);
     }
+}
+
+#[test]
+fn other_machines_are_served_with_tls_and_credentials_only() {
+    let tls = ["--tls-cert=/c", "--tls-key=/k"];
+    let everywhere = |flags: &[&str]| from_flags(&[&["--listen=0.0.0.0:7420"], flags].concat());
+    for (flags, missing) in [
+        (&[][..], "with TLS (tls_cert, tls_key) and credentials (tls_client_ca or tokens_file) only"),
+        (&["--tokens-file=/t"][..], "with TLS (tls_cert, tls_key) only"),
+        (&tls[..], "with credentials (tls_client_ca or tokens_file) only"),
+    ] {
+        let refused = everywhere(flags).unwrap_err().to_string();
+        assert!(refused.contains(missing) && refused.contains("allow_insecure = true"), "{refused}");
+    }
+    everywhere(&["--allow-insecure"]).unwrap();
+    everywhere(&[tls[0], tls[1], "--tokens-file=/t"]).unwrap();
+    let by_certificate = everywhere(&[tls[0], tls[1], "--tls-client-ca=/a"]).unwrap();
+    assert!(by_certificate.credentials.certificates && by_certificate.tls.is_some());
+    assert!(!from_flags(&["--listen=[::1]:7420"]).unwrap().credentials.are_wanted(), "this machine is served without");
+}
+
+#[test]
+fn files_of_tls_come_together() {
+    assert_eq!(refusal(&["--tls-cert=/c"]), "tls_cert is set: set tls_key, too");
+    assert_eq!(refusal(&["--tls-key=/k"]), "tls_key is set: set tls_cert, too");
+    assert_eq!(refusal(&["--tls-client-ca=/a"]), "tls_client_ca is set: set tls_cert and tls_key, too");
+    let refused = refusal(&["--tls-cert=/c", "--tls-key=/k", "--tls-client-crl=/r"]);
+    assert_eq!(refused, "tls_client_crl is set: set tls_client_ca, too");
 }

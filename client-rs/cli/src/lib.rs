@@ -72,8 +72,9 @@ fn run(global: Global, command: Command) -> Result<u8, Failure> {
 }
 
 async fn dispatch(global: Global, command: Command) -> Result<u8, Failure> {
-    let context =
-        Context { output: Output::new(global.output), rpc: Rpc::new(global.endpoints.clone(), global.timeout), global };
+    let security = global.security()?;
+    let rpc = Rpc::new(global.endpoints.clone(), security, global.timeout);
+    let context = Context { output: Output::new(global.output), rpc, global };
     match command {
         Command::Lock(args) => commands::lock(&context, args).await,
         Command::Elect(args) => commands::elect(&context, args).await,

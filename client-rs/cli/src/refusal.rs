@@ -65,6 +65,9 @@ pub fn of(reason: Option<String>, message: &str) -> Failure {
             exit::REFUSED,
             Some("list what is open with tenure sessions, or open it: tenure acquire NAME --session ID --ttl 1m"),
         ),
+        Some("UNAUTHENTICATED") => {
+            (exit::REFUSED, Some("say who you are: --token-file, or --client-cert and --client-key, see tenure --help"))
+        }
         Some("NOT_HOLDER") => (exit::REFUSED, Some("see who holds it: tenure get NAME")),
         Some("HOLD_ENDED") => (
             exit::REFUSED,

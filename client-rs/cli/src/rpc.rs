@@ -1,12 +1,12 @@
 //! Calls to the service: the endpoints in turn, and what to tell when none of them helps.
 
-use std::error::Error;
 use std::fmt::Write;
 use std::future::Future;
 use std::time::Duration;
 
+use tenure_client::transport::{self, Security, Wire};
 use tokio::time::{Instant, timeout};
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Uri;
 use tonic::{Response, Status};
 
 use crate::exit::{self, Failure};
@@ -20,6 +20,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone)]
 pub struct Rpc {
     endpoints: Vec<String>,
+    security: Security,
     timeout: Duration,
     /// How long the service itself may take its time with a call, on top.
     waits: Duration,
@@ -36,13 +37,18 @@ pub enum Repeat {
 
 impl Rpc {
     /// Calls to one of `endpoints` that end after `timeout`, all endpoints together.
-    pub fn new(endpoints: Vec<String>, timeout: Duration) -> Self {
-        Self { endpoints, timeout, waits: Duration::ZERO }
+    pub fn new(endpoints: Vec<String>, security: Security, timeout: Duration) -> Self {
+        Self { endpoints, security, timeout, waits: Duration::ZERO }
     }
 
     /// The endpoints, in the order in which they are asked.
     pub fn endpoints(&self) -> &[String] {
         &self.endpoints
+    }
+
+    /// How connections are secured.
+    pub fn security(&self) -> &Security {
+        &self.security
     }
 
     /// How long a call may take.
@@ -60,7 +66,7 @@ impl Rpc {
     ///
     /// # Errors
     /// The refusal, or why no endpoint could answer.
-    pub async fn call<T, F>(&self, repeat: Repeat, call: impl Fn(Channel) -> F) -> Result<T, Failure>
+    pub async fn call<T, F>(&self, repeat: Repeat, call: impl Fn(Wire) -> F) -> Result<T, Failure>
     where
         F: Future<Output = Result<Response<T>, Status>>,
     {
@@ -71,7 +77,7 @@ impl Rpc {
             let left = deadline.saturating_duration_since(Instant::now());
             let others = u32::try_from(self.endpoints.len() - position).unwrap_or(u32::MAX);
             let share = left.saturating_sub(self.waits) / others;
-            let channel = match timeout(share, connect(endpoint)).await {
+            let channel = match timeout(share, self.connect(endpoint)).await {
                 Ok(Ok(channel)) => channel,
                 Ok(Err(why)) => {
                     tried.push((endpoint.as_str(), why));
@@ -100,34 +106,27 @@ impl Rpc {
         }
         Err(unavailable(&tried))
     }
-}
 
-/// Connects to one endpoint.
-///
-/// # Errors
-/// Why it did not work, in words.
-pub async fn connect(endpoint: &str) -> Result<Channel, String> {
-    let builder = Endpoint::from_shared(endpoint.to_owned()).map_err(|error| words(&error))?;
-    let builder = builder
-        .connect_timeout(CONNECT_TIMEOUT)
-        .tcp_nodelay(true)
-        .http2_keep_alive_interval(Duration::from_secs(10))
-        .keep_alive_timeout(Duration::from_secs(5));
-    match timeout(CONNECT_TIMEOUT, builder.connect()).await {
-        Ok(Ok(channel)) => Ok(channel),
-        Ok(Err(error)) => Err(words(&error)),
-        Err(_) => Err(format!("no connection within {}", show_duration(CONNECT_TIMEOUT))),
+    /// Connects to one endpoint.
+    ///
+    /// # Errors
+    /// Why it did not work, in words.
+    pub async fn connect(&self, endpoint: &str) -> Result<Wire, String> {
+        let server: Uri = endpoint.parse().map_err(|_| "this is no URL".to_owned())?;
+        match timeout(CONNECT_TIMEOUT, transport::connect(&server, self.security.clone(), CONNECT_TIMEOUT)).await {
+            Ok(connected) => connected.map_err(|problem| words(&problem)),
+            Err(_) => Err(format!("no connection within {}", show_duration(CONNECT_TIMEOUT))),
+        }
     }
 }
 
-/// What lies at the bottom of an error: "Connection refused" rather than "transport error".
-fn words(error: &(dyn Error + 'static)) -> String {
-    let mut deepest = error;
-    while let Some(source) = deepest.source() {
-        deepest = source;
+/// Its deepest cause is told: "connection refused" rather than "transport error".
+fn words(problem: &str) -> String {
+    if let Some(start) = problem.find("invalid peer certificate") {
+        return problem[start..].to_owned();
     }
-    let text = deepest.to_string();
-    text.split(" (os error").next().unwrap_or(&text).to_lowercase()
+    let deepest = problem.rsplit(": ").next().unwrap_or(problem);
+    deepest.split(" (os error").next().unwrap_or(deepest).to_lowercase()
 }
 
 /// The failure when no endpoint could answer, with each of them and why.
@@ -159,7 +158,7 @@ mod tests {
     #[tokio::test]
     async fn endpoints_that_are_away_are_named() {
         let (first, second) = (closed_port(), closed_port());
-        let rpc = Rpc::new(vec![first.clone(), second.clone()], Duration::from_secs(5));
+        let rpc = Rpc::new(vec![first.clone(), second.clone()], Security::default(), Duration::from_secs(5));
         let failure = rpc.call(Repeat::Safe, get_lock).await.unwrap_err();
         assert_eq!(failure.code, exit::UNAVAILABLE);
         assert!(failure.message.contains(&format!("{first}: connection refused")), "{failure}");
@@ -171,7 +170,7 @@ mod tests {
     async fn a_silent_server_neither_hangs_the_call_nor_keeps_it_from_the_next() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (silent, closed) = (format!("http://{}", listener.local_addr().unwrap()), closed_port());
-        let rpc = Rpc::new(vec![silent.clone(), closed.clone()], Duration::from_millis(100));
+        let rpc = Rpc::new(vec![silent.clone(), closed.clone()], Security::default(), Duration::from_millis(100));
         let failure = rpc.call(Repeat::Safe, get_lock).await.unwrap_err();
         assert_eq!(failure.code, exit::UNAVAILABLE);
         assert!(failure.message.contains(&format!("{silent}: it did not answer in time")), "{failure}");
@@ -182,14 +181,14 @@ mod tests {
     async fn what_may_have_been_done_is_not_done_again() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let silent = format!("http://{}", listener.local_addr().unwrap());
-        let rpc = Rpc::new(vec![silent.clone(), closed_port()], Duration::from_millis(100));
+        let rpc = Rpc::new(vec![silent.clone(), closed_port()], Security::default(), Duration::from_millis(100));
         let failure = rpc.call(Repeat::Unsafe, get_lock).await.unwrap_err();
         assert_eq!(failure.code, exit::UNAVAILABLE);
         assert!(failure.message.contains(&format!("{silent}: no answer within")), "{failure}");
         assert!(failure.next.unwrap().contains("may or may not have taken effect"));
     }
 
-    async fn get_lock(channel: Channel) -> Result<Response<GetLockResponse>, Status> {
+    async fn get_lock(channel: Wire) -> Result<Response<GetLockResponse>, Status> {
         LockServiceClient::new(channel).get_lock(GetLockRequest::default()).await
     }
 }

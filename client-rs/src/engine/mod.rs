@@ -179,9 +179,19 @@ impl Engine {
         self.problem = problem;
     }
 
-    /// Why there is no stream.
-    pub(crate) fn trouble(&mut self, problem: String) {
-        self.problem = problem;
+    /// Why there is no stream. Sessions that are open go on as long as they are good; nobody waits for one to be opened where
+    /// the credentials are refused.
+    pub(crate) fn trouble(&mut self, error: Error, now: Moment) {
+        match error {
+            Error::Refused(refusal) => {
+                self.problem = refusal.message.clone();
+                for (id, opening) in std::mem::take(&mut self.openings) {
+                    self.abandon_opening(id, opening, Error::Refused(refusal.clone()), now);
+                }
+            }
+            Error::Unavailable(problem) => self.problem = problem,
+            error => self.problem = error.to_string(),
+        }
     }
 
     /// What became of the stream since this was asked last.

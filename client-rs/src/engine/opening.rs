@@ -146,9 +146,12 @@ impl Engine {
         }
     }
 
-    /// Stops opening a session, which may be open all the same: so it is closed.
+    /// Stops opening a session, which may be open all the same if it was asked for: so it is closed.
     pub(super) fn abandon_opening(&mut self, id: SessionId, opening: Opening, error: Error, now: Moment) {
         let _ = opening.reply.send(Err(error));
+        if opening.attachment == 0 {
+            return;
+        }
         self.begin_closing(id, now.after(opening.options.ttl), None, now);
     }
 }

@@ -1,14 +1,17 @@
 //! How connections are made, and what calls go over.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use tonic::Status;
 use tonic::body::Body;
-use tonic::transport::{Endpoint, Uri};
-use tower::ServiceExt;
+use tonic::transport::Uri;
 use tower::util::BoxCloneSyncService;
+use tower::{ServiceBuilder, ServiceExt};
+
+use crate::security::Security;
 
 /// An idle connection is probed this often, so that one that died in silence is noticed even without a session.
 const PROBE_INTERVAL: Duration = Duration::from_secs(5);
@@ -28,27 +31,45 @@ pub trait Connector: Send + Sync + 'static {
 }
 
 /// Connections over TCP.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Tcp {
     /// How long connecting may take.
     pub(crate) connect_timeout: Duration,
+    /// How they are secured.
+    pub(crate) security: Security,
 }
 
 impl Connector for Tcp {
     fn connect(&self, server: &Uri) -> BoxFuture<'static, Result<Wire, String>> {
-        let endpoint = Endpoint::from(server.clone())
-            .connect_timeout(self.connect_timeout)
-            .tcp_nodelay(true)
-            .tcp_keepalive(Some(PROBE_INTERVAL))
-            .http2_keep_alive_interval(PROBE_INTERVAL)
-            .keep_alive_timeout(PROBE_TIMEOUT)
-            .keep_alive_while_idle(true);
-        let connecting = async move {
-            let channel = endpoint.connect().await.map_err(|error| with_causes(&error))?;
-            Ok(Wire::new(channel.map_err(|error| Status::from_error(error.into()))))
-        };
-        connecting.boxed()
+        let (server, security, limit) = (server.clone(), self.security.clone(), self.connect_timeout);
+        async move { connect(&server, security, limit).await }.boxed()
     }
+}
+
+/// Connects over TCP, and TLS where the server's URL says so.
+///
+/// # Errors
+/// Why it cannot be reached, for people.
+pub async fn connect(server: &Uri, security: Security, connect_timeout: Duration) -> Result<Wire, String> {
+    let endpoint = security
+        .endpoint(server)?
+        .connect_timeout(connect_timeout)
+        .tcp_nodelay(true)
+        .tcp_keepalive(Some(PROBE_INTERVAL))
+        .http2_keep_alive_interval(PROBE_INTERVAL)
+        .keep_alive_timeout(PROBE_TIMEOUT)
+        .keep_alive_while_idle(true);
+    let channel = endpoint.connect().await.map_err(|error| with_causes(&error))?;
+    let channel = channel.map_err(|error: tonic::transport::Error| {
+        let problem = with_causes(&error);
+        Status::new(Status::from_error(error.into()).code(), problem)
+    });
+    if !security.has_token() {
+        return Ok(Wire::new(channel));
+    }
+    let security = Arc::new(security);
+    let signed = ServiceBuilder::new().filter(move |request| security.sign(request).map_err(Status::unauthenticated));
+    Ok(Wire::new(signed.service(channel).map_err(Status::from_error)))
 }
 
 /// The error with its causes: the outermost one of the transport only says "transport error".

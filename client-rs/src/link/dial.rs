@@ -46,7 +46,7 @@ pub(crate) struct Dialled {
 }
 
 /// Tries these servers once, in this order: the next as soon as one fails or takes long. The first that opens a stream is
-/// taken. The error is that of the last one that failed.
+/// taken. The error is that of the last one that failed, unless one refused the credentials.
 pub(crate) async fn dial(connector: &dyn Connector, servers: &[Uri], order: Vec<usize>, pace: Pace) -> Result<Dialled> {
     let stagger = pace.stagger.min(pace.limit / STAGGER_DIVISOR).max(SHORTEST_STAGGER);
     let mut order = order.into_iter();
@@ -61,6 +61,8 @@ pub(crate) async fn dial(connector: &dyn Connector, servers: &[Uri], order: Vec<
         tokio::select! {
             Some(tried) = tries.next() => match tried {
                 Ok(dialled) => return Ok(dialled),
+                // That the credentials are refused is what can be mended; the others may only be away.
+                Err(_) if problem.is_unauthenticated() => {}
                 Err(error) => problem = error,
             },
             () = sleep(stagger), if order.len() > 0 => {}
@@ -70,20 +72,23 @@ pub(crate) async fn dial(connector: &dyn Connector, servers: &[Uri], order: Vec<
 
 async fn open(connector: &dyn Connector, server: &Uri, index: usize, limit: Duration) -> Result<Dialled> {
     let connecting = async {
-        let wire = connector.connect(server).await?;
+        let wire = connector.connect(server).await.map_err(Error::Unavailable)?;
         let (requests, outgoing) = mpsc::channel(MESSAGES_IN_QUEUE);
         // A server that is frozen still accepts connections; only its answer tells that it lives.
         let responses = ClientServiceClient::new(wire.clone())
             .max_decoding_message_size(LARGEST_ANSWER)
             .stream(ReceiverStream::new(outgoing))
             .await
-            .map_err(|status| status.message().to_owned())?
+            .map_err(Error::from)?
             .into_inner();
         Ok(Dialled { endpoint: index, wire, requests, responses })
     };
     let problem = match timeout(limit, connecting).await {
         Ok(Ok(opened)) => return Ok(opened),
-        Ok(Err(problem)) => problem,
+        Ok(Err(error)) if error.is_unauthenticated() => return Err(error),
+        Ok(Err(Error::Unavailable(problem))) => problem,
+        Ok(Err(Error::Refused(refusal))) => refusal.message.clone(),
+        Ok(Err(error)) => error.to_string(),
         Err(_) => format!("no answer within {limit:?}"),
     };
     Err(Error::Unavailable(format!("{server}: {problem}")))

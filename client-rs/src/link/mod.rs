@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot, watch};
 
-pub use self::connector::{Connector, Wire};
+pub use self::connector::{Connector, Wire, connect};
 pub(crate) use self::request::{AcquireSpec, ClaimKey, Note, Request, Wait, WatchKey};
 use crate::clock::{self, Moment};
 use crate::error::{Error, Result};
@@ -33,7 +33,7 @@ const WATCH_ITEMS_IN_QUEUE: usize = 64;
 #[derive(Clone, Debug)]
 pub(crate) enum Line {
     /// Not connected, and why.
-    Down(String),
+    Down(Error),
     /// Connected, over this.
     Up(Wire),
 }
@@ -79,7 +79,7 @@ impl Remote {
     pub(crate) fn unattended(namespace: String, call_timeout: Duration) -> (Self, Inbox) {
         let (requests, requests_inbox) = mpsc::channel(REQUESTS_IN_QUEUE);
         let (notes, notes_inbox) = mpsc::unbounded_channel();
-        let (line_sender, line) = watch::channel(Line::Down("not connected yet".to_owned()));
+        let (line_sender, line) = watch::channel(Line::Down(Error::Unavailable("not connected yet".to_owned())));
         let shared = Shared { requests, notes, line, keys: AtomicU64::new(1), namespace, call_timeout };
         let inbox = Inbox { requests: requests_inbox, notes: notes_inbox, line: line_sender };
         (Self { shared: Arc::new(shared) }, inbox)
@@ -153,14 +153,15 @@ impl Remote {
     }
 
     /// The connection to the server that the stream is connected to, and what tells when that changes. Waits for one until
-    /// `deadline`.
+    /// `deadline`, unless the credentials are refused.
     pub(crate) async fn wire(&self, deadline: tokio::time::Instant) -> Result<(Wire, watch::Receiver<Line>)> {
         // A line stays as it was told last when nobody tells any more.
         if self.is_closed() {
             return Err(Error::Closed);
         }
         let mut line = self.shared.line.clone();
-        let up = async { line.wait_for(|line| matches!(line, Line::Up(_))).await.map(|line| line.clone()) };
+        let is_told = |line: &Line| matches!(line, Line::Up(_) | Line::Down(Error::Refused(_)));
+        let up = async { line.wait_for(is_told).await.map(|line| line.clone()) };
         let found = match tokio::time::timeout_at(deadline, up).await {
             Ok(Ok(line)) => line,
             Ok(Err(_)) => return Err(Error::Closed),
@@ -168,7 +169,7 @@ impl Remote {
         };
         match found {
             Line::Up(wire) => Ok((wire, line)),
-            Line::Down(problem) => Err(Error::Unavailable(problem)),
+            Line::Down(error) => Err(error),
         }
     }
 

@@ -212,14 +212,10 @@ impl Task {
                 self.engine.connected(now);
             }
             Err(error) => {
-                let problem = match error {
-                    Error::Unavailable(problem) => problem,
-                    error => error.to_string(),
-                };
-                tracing::warn!(problem, "no server can be reached");
+                tracing::warn!(%error, "no server can be reached");
                 if self.requests.is_none() {
-                    self.line.send_replace(Line::Down(problem.clone()));
-                    self.engine.trouble(problem);
+                    self.line.send_replace(Line::Down(error.clone()));
+                    self.engine.trouble(error, now);
                 }
                 let pause = self.backoff.next_pause();
                 self.dial_after(Some(pause));
@@ -239,7 +235,7 @@ impl Task {
         tracing::warn!(problem, "the stream broke");
         self.requests = None;
         self.responses = None;
-        self.line.send_replace(Line::Down(problem.clone()));
+        self.line.send_replace(Line::Down(Error::Unavailable(problem.clone())));
         self.engine.disconnected(problem);
         self.start_dialling();
     }

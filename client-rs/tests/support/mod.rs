@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use futures::TryStreamExt;
 pub use history::check_history;
 use tenure_client::{Client, ClientOptions, Lock, SessionInfo};
+use tenure_server::access::CredentialOptions;
 use tenure_server::node::NodeOptions;
 use tenure_server::server::{Server, ServerOptions};
 use tenure_server::service::TtlBounds;
@@ -50,6 +51,8 @@ impl Cluster {
         let mut servers = Vec::new();
         for number in 0..count {
             let options = ServerOptions {
+                tls: None,
+                credentials: CredentialOptions::default(),
                 listen: (Ipv4Addr::LOCALHOST, 0).into(),
                 ttl: TtlBounds { min: Duration::from_millis(100), max: Duration::from_secs(86_400) },
                 drain_timeout: Duration::from_secs(5),

@@ -10,7 +10,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::show::redacted;
 use super::span::Span;
-use super::{Config, ConfigError, Layer, LogConfig, LogFormat, StoreConfig, Surroundings};
+use super::{Config, ConfigError, Layer, LogConfig, LogFormat, StoreConfig, Surroundings, security};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -18,6 +18,9 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Fills in the defaults and checks every bound.
 pub(super) fn check(layer: Layer, surroundings: &Surroundings) -> Result<Config, ConfigError> {
+    let tls = security::tls(&layer)?;
+    let credentials = security::credentials(&layer);
+    let allow_insecure = layer.allow_insecure.unwrap_or(false);
     let data_dir = layer.data_dir.unwrap_or_else(|| default_data_dir(surroundings));
     let url = match layer.store_url {
         Some(url) => url,
@@ -29,6 +32,7 @@ pub(super) fn check(layer: Layer, surroundings: &Surroundings) -> Result<Config,
         return Err(ConfigError("label must be 1 to 255 bytes without control characters".into()));
     }
     let listen = layer.listen.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, 7420)));
+    security::check(listen, tls.is_some(), &credentials, allow_insecure)?;
     let advertise = match layer.advertise {
         Some(address) => checked_address(address)?,
         None if listen.ip().is_unspecified() => format!("{}:{}", surroundings.host, listen.port()),
@@ -66,6 +70,9 @@ pub(super) fn check(layer: Layer, surroundings: &Surroundings) -> Result<Config,
         },
         listen,
         admin_listen: layer.admin_listen.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, 7421))),
+        tls,
+        credentials,
+        allow_insecure,
         label,
         advertise,
         // A default above a smaller max_ttl would be a bound that nobody set.

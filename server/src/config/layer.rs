@@ -56,6 +56,25 @@ pub struct Layer {
     /// The address for operators, HTTP [default: 127.0.0.1:7421]
     #[arg(long, env = "TENURE_ADMIN_LISTEN", value_name = "ADDRESS")]
     pub admin_listen: Option<SocketAddr>,
+    /// The certificate that clients see, and those that sign it, PEM; with tls_key, only TLS is spoken [default: no TLS]
+    #[arg(long, env = "TENURE_TLS_CERT", value_name = "FILE")]
+    pub tls_cert: Option<PathBuf>,
+    /// The private key of tls_cert, PEM
+    #[arg(long, env = "TENURE_TLS_KEY", value_name = "FILE")]
+    pub tls_key: Option<PathBuf>,
+    /// Who signs the certificates of clients, PEM: these say who a client is [default: no certificates]
+    #[arg(long, env = "TENURE_TLS_CLIENT_CA", value_name = "FILE")]
+    pub tls_client_ca: Option<PathBuf>,
+    /// Which certificates of clients are revoked, PEM: a list of each authority [default: none]
+    #[arg(long, env = "TENURE_TLS_CLIENT_CRL", value_name = "FILE")]
+    pub tls_client_crl: Option<PathBuf>,
+    /// The static tokens that clients may show: lines of NAME sha256:HASH, made by `tenured new-token` [default: none]
+    #[arg(long, env = "TENURE_TOKENS_FILE", value_name = "FILE")]
+    pub tokens_file: Option<PathBuf>,
+    /// Serve other machines even without TLS or without credentials [default: false]
+    #[arg(long, env = "TENURE_ALLOW_INSECURE", value_name = "BOOL")]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub allow_insecure: Option<bool>,
     /// What people call this server [default: the host's name]
     #[arg(long, env = "TENURE_LABEL", value_name = "TEXT")]
     pub label: Option<String>,
@@ -123,6 +142,12 @@ impl Layer {
             store_migrate: self.store_migrate.or(below.store_migrate),
             listen: self.listen.or(below.listen),
             admin_listen: self.admin_listen.or(below.admin_listen),
+            tls_cert: self.tls_cert.or(below.tls_cert),
+            tls_key: self.tls_key.or(below.tls_key),
+            tls_client_ca: self.tls_client_ca.or(below.tls_client_ca),
+            tls_client_crl: self.tls_client_crl.or(below.tls_client_crl),
+            tokens_file: self.tokens_file.or(below.tokens_file),
+            allow_insecure: self.allow_insecure.or(below.allow_insecure),
             label: self.label.or(below.label),
             advertise: self.advertise.or(below.advertise),
             min_ttl: self.min_ttl.or(below.min_ttl),

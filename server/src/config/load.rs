@@ -37,9 +37,15 @@ impl Surroundings {
 
 /// Variables of clients, which may share a server's environment, and those that Kubernetes makes up for a service that
 /// is named `tenure`.
-const NOT_OURS: [&str; 10] = [
+const NOT_OURS: [&str; 16] = [
     "TENURE_ENDPOINTS",
     "TENURE_NAMESPACE",
+    "TENURE_CA_CERT",
+    "TENURE_CLIENT_CERT",
+    "TENURE_CLIENT_KEY",
+    "TENURE_TLS_SERVER_NAME",
+    "TENURE_TOKEN",
+    "TENURE_TOKEN_FILE",
     "TENURE_LOCK",
     "TENURE_FENCING_TOKEN",
     "TENURE_SESSION_ID",
@@ -82,6 +88,11 @@ fn read_file(file: &Path) -> Result<Layer, ConfigError> {
     let from_here = |path: PathBuf| folder.join(path);
     layer.data_dir = layer.data_dir.map(from_here);
     layer.store_url_file = layer.store_url_file.map(from_here);
+    layer.tls_cert = layer.tls_cert.map(from_here);
+    layer.tls_key = layer.tls_key.map(from_here);
+    layer.tls_client_ca = layer.tls_client_ca.map(from_here);
+    layer.tls_client_crl = layer.tls_client_crl.map(from_here);
+    layer.tokens_file = layer.tokens_file.map(from_here);
     Ok(layer)
 }
 

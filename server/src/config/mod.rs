@@ -6,6 +6,7 @@
 mod check;
 mod layer;
 mod load;
+mod security;
 mod show;
 mod span;
 
@@ -16,6 +17,8 @@ use std::time::Duration;
 use secrecy::SecretString;
 use serde::Deserialize;
 
+use crate::access::CredentialOptions;
+use crate::listen::TlsFiles;
 pub use layer::Layer;
 pub use load::{Surroundings, load};
 pub use show::redacted;
@@ -36,6 +39,12 @@ pub struct Config {
     pub listen: SocketAddr,
     /// The address for operators: `/livez` and `/readyz`, over HTTP.
     pub admin_listen: SocketAddr,
+    /// Its TLS. `None`: none.
+    pub tls: Option<TlsFiles>,
+    /// By what clients prove who they are. Nothing is asked of them if there is none.
+    pub credentials: CredentialOptions,
+    /// Whether to serve other machines even without TLS or without credentials.
+    pub allow_insecure: bool,
     /// What people call this server. 1 to 255 bytes without control characters. Default: the host's name.
     pub label: String,
     /// Where the other servers reach this one, as host and port, 0 for the port of `listen`; empty if nowhere. Default:

@@ -21,6 +21,19 @@ impl fmt::Display for Config {
         text("store_poll_interval", Span(self.store.poll_interval).to_string())?;
         text("listen", self.listen.to_string())?;
         text("admin_listen", self.admin_listen.to_string())?;
+        if let Some(tls) = &self.tls {
+            text("tls_cert", tls.cert.display().to_string())?;
+            text("tls_key", tls.key.display().to_string())?;
+            if let Some(file) = &tls.client_ca {
+                text("tls_client_ca", file.display().to_string())?;
+            }
+            if let Some(file) = &tls.client_crl {
+                text("tls_client_crl", file.display().to_string())?;
+            }
+        }
+        if let Some(file) = &self.credentials.tokens_file {
+            text("tokens_file", file.display().to_string())?;
+        }
         text("label", self.label.clone())?;
         text("advertise", self.advertise.clone())?;
         text("min_ttl", Span(self.min_ttl).to_string())?;
@@ -30,6 +43,7 @@ impl fmt::Display for Config {
         text("drain_timeout", Span(self.drain_timeout).to_string())?;
         text("log_format", self.log.format.as_str().to_string())?;
         text("log_level", self.log.level.clone())?;
+        writeln!(formatter, "allow_insecure = {}", self.allow_insecure)?;
         writeln!(formatter, "max_namespaces = {}", self.max_namespaces)?;
         writeln!(formatter, "worker_threads = {}", self.worker_threads)?;
         writeln!(formatter, "store_max_connections = {}", self.store.max_connections)?;

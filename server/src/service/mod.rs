@@ -24,6 +24,7 @@ use arc_swap::ArcSwapOption;
 use tenure_core::{StreamId, Text};
 use tokio_util::sync::CancellationToken;
 
+use crate::access::Unidentified;
 use crate::node::Node;
 use crate::sequencer::{Namespace, Refusal};
 pub use bounds::TtlBounds;
@@ -95,6 +96,11 @@ impl Api {
     async fn namespace(&self, name: &str) -> Result<Namespace, Problem> {
         Ok(self.node()?.namespace(bounds::namespace(name)?).await?)
     }
+}
+
+/// The refusal of a call by nobody knows whom.
+pub(crate) fn unidentified(why: Unidentified) -> tonic::Status {
+    Problem::Unidentified(why).into()
 }
 
 /// No call hangs: past its time it ends with a named error.

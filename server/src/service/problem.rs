@@ -10,6 +10,7 @@ use tenure_proto::v1::ErrorReason;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
+use crate::access::Unidentified;
 use crate::node::OpenError;
 use crate::sequencer::Refusal;
 
@@ -30,6 +31,8 @@ pub(crate) enum Problem {
     LimitReached { limit: &'static str, bound: String },
     /// The claim ended while its Acquire was waiting.
     ClaimEnded { session: Text, reason: EndReason },
+    /// It is not known who calls.
+    Unidentified(Unidentified),
     /// The session is not attached to this stream.
     NotAttached { session: Text },
     /// The holder did not stop in time.
@@ -65,6 +68,9 @@ impl Problem {
                 ErrorReason::ClaimEnded,
                 vec![("session_id", session.to_string()), ("end_reason", reason.as_str().to_owned())],
             ),
+            Self::Unidentified(why) => {
+                (Code::Unauthenticated, ErrorReason::Unauthenticated, vec![("rule", why.rule().to_owned())])
+            }
             Self::NotAttached { session } => {
                 (Code::FailedPrecondition, ErrorReason::NotAttached, vec![("session_id", session.to_string())])
             }
@@ -93,6 +99,7 @@ impl Problem {
             Self::TransferNotConfirmed { name, token } => {
                 format!("the holder of \"{name}\" with token {token} did not hand over in time")
             }
+            Self::Unidentified(why) => why.to_string(),
             Self::NotAttached { session } => format!("session \"{session}\" is not attached to this stream"),
         }
     }

@@ -8,6 +8,7 @@ use tenure_proto::v1::session_service_client::SessionServiceClient;
 use tenure_proto::v1::{
     AcquireRequest, AcquireResponse, GetLockRequest, GetSessionRequest, Lock, ReleaseRequest, RenewRequest, Session,
 };
+use tenure_server::access::CredentialOptions;
 use tenure_server::node::NodeOptions;
 use tenure_server::server::{Server, ServerOptions};
 use tenure_server::service::TtlBounds;
@@ -37,6 +38,8 @@ impl Cluster {
         let mut servers = Vec::new();
         for number in 0..count {
             let options = ServerOptions {
+                tls: None,
+                credentials: CredentialOptions::default(),
                 listen: ([127, 0, 0, 1], 0).into(),
                 ttl: TtlBounds { min: Duration::from_millis(100), max: Duration::from_secs(3600) },
                 drain_timeout: Duration::from_secs(1),

@@ -12,6 +12,7 @@ use tenure_proto::v1::{
     AcquireRequest, EvictRequest, ListHistoryRequest, ListHistoryResponse, ListLocksRequest, ReleaseRequest, Snapshot,
     WatchRequest, WatchResponse,
 };
+use tenure_server::access::CredentialOptions;
 use tenure_server::node::NodeOptions;
 use tenure_server::server::{Server, ServerOptions};
 use tenure_server::service::TtlBounds;
@@ -41,6 +42,8 @@ impl Office {
     async fn on(database: MemoryDatabase) -> Self {
         let store = database.server();
         let options = ServerOptions {
+            tls: None,
+            credentials: CredentialOptions::default(),
             listen: ([127, 0, 0, 1], 0).into(),
             ttl: TtlBounds { min: Duration::from_millis(500), max: Duration::from_secs(3600) },
             drain_timeout: Duration::from_secs(1),

@@ -12,6 +12,7 @@
 //!
 //! A test that stops or kills its database starts one for itself, with [`Postgres::start`].
 
+mod authority;
 mod database;
 mod folder;
 mod mariadb;
@@ -25,6 +26,7 @@ mod served;
 mod tenured;
 mod wait;
 
+pub use authority::{Authority, Certified};
 pub use database::DatabaseOptions;
 pub use mariadb::MariaDb;
 pub use pgbouncer::PgBouncer;

@@ -35,7 +35,7 @@ pub async fn run(here: Here, hinted: Arc<Notify>) {
         history_retention: Duration::from_secs(3_600),
     };
     let ttl = TtlBounds { min: Duration::from_millis(200), max: Duration::from_secs(3_600) };
-    let ground = Ground { clock: Arc::new(BootClock), connector: Arc::new(Dialler(here.clone())) };
+    let ground = Ground { clock: Arc::new(BootClock), connector: Some(Arc::new(Dialler(here.clone()))) };
     let parts = Parts::on(store, ttl, node, ground, &ends).await.expect("a server");
     let (mail, host, at, place) = (here.mail.clone(), here.host, here.time.now(), here.clone());
     let serve = move |world: &mut World| world.serve_at(place, parts.routes);

@@ -9,10 +9,13 @@ mod mode;
 mod operate;
 mod values;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use tenure_client::transport::{Secret, Security};
+use tonic::transport::Uri;
 
 pub use child::{ElectArgs, ExecArgs, GuardArgs, LockArgs, OnTransfer, OwnStep, RunArgs, Step};
 pub use fence::{FenceDialect, FenceSqlArgs};
@@ -24,7 +27,7 @@ pub use locks::{
 pub use mode::ModeArgs;
 pub use operate::{BlockedArgs, EvictArgs, SetArgs, TransferArgs};
 
-use crate::exit;
+use crate::exit::{self, Failure};
 
 const ABOUT: &str = "\
 Tenure's command line: run a command under a lock, lead an election, see who holds what.
@@ -70,6 +73,45 @@ pub struct Global {
     #[arg(long, env = "TENURE_ENDPOINTS", value_delimiter = ',', value_parser = values::endpoint, global = true,
           default_value = "http://127.0.0.1:7420", value_name = "URL,…", help_heading = "Options of every command")]
     pub endpoints: Vec<String>,
+    /// Who signs the certificates of servers at https://, PEM [default: whom the system trusts]
+    #[arg(long, env = "TENURE_CA_CERT", global = true, value_name = "FILE", help_heading = "Options of every command")]
+    pub ca_cert: Option<PathBuf>,
+    /// This client's certificate, PEM
+    #[arg(
+        long,
+        env = "TENURE_CLIENT_CERT",
+        global = true,
+        value_name = "FILE",
+        help_heading = "Options of every command"
+    )]
+    pub client_cert: Option<PathBuf>,
+    /// Its private key, PEM
+    #[arg(
+        long,
+        env = "TENURE_CLIENT_KEY",
+        global = true,
+        value_name = "FILE",
+        help_heading = "Options of every command"
+    )]
+    pub client_key: Option<PathBuf>,
+    /// The name that the servers' certificates must have [default: the endpoint's]
+    #[arg(
+        long,
+        env = "TENURE_TLS_SERVER_NAME",
+        global = true,
+        value_name = "NAME",
+        help_heading = "Options of every command"
+    )]
+    pub tls_server_name: Option<String>,
+    /// The file with the token that says who you are; TENURE_TOKEN may hold the token itself
+    #[arg(
+        long,
+        env = "TENURE_TOKEN_FILE",
+        global = true,
+        value_name = "FILE",
+        help_heading = "Options of every command"
+    )]
+    pub token_file: Option<PathBuf>,
     /// The namespace: a separate world of names
     #[arg(
         long,
@@ -86,6 +128,42 @@ pub struct Global {
     /// Tables for people, or JSON with the field names of the API
     #[arg(long, short = 'o', global = true, value_enum, default_value_t = Format::Table, help_heading = "Options of every command")]
     pub output: Format,
+}
+
+impl Global {
+    /// How connections are secured.
+    ///
+    /// # Errors
+    /// If that does not come together, or a file cannot be read.
+    pub fn security(&self) -> Result<Security, Failure> {
+        let token = std::env::var("TENURE_TOKEN").ok().filter(|token| !token.is_empty() && self.token_file.is_none());
+        let security = Security {
+            ca_cert: self.ca_cert.clone(),
+            client_cert: self.client_cert.clone(),
+            client_key: self.client_key.clone(),
+            tls_server_name: self.tls_server_name.clone(),
+            token: token.map(Secret),
+            token_file: self.token_file.clone(),
+        };
+        let servers: Vec<Uri> = self.endpoints.iter().filter_map(|endpoint| endpoint.parse().ok()).collect();
+        security.check(&servers).map_err(|error| Failure::new(exit::USAGE, error.to_string()))?;
+        Ok(security)
+    }
+}
+
+/// The environment variables that say the same.
+pub fn variables(security: &Security) -> Vec<(&'static str, OsString)> {
+    let text = |text: &String| OsString::from(text);
+    let file = |file: &PathBuf| file.clone().into_os_string();
+    let given = [
+        ("TENURE_CA_CERT", security.ca_cert.as_ref().map(file)),
+        ("TENURE_CLIENT_CERT", security.client_cert.as_ref().map(file)),
+        ("TENURE_CLIENT_KEY", security.client_key.as_ref().map(file)),
+        ("TENURE_TLS_SERVER_NAME", security.tls_server_name.as_ref().map(text)),
+        ("TENURE_TOKEN", security.token.as_ref().map(|Secret(token)| OsString::from(token))),
+        ("TENURE_TOKEN_FILE", security.token_file.as_ref().map(file)),
+    ];
+    given.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
 /// How results are printed.

@@ -6,6 +6,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::process::Pid;
+use tenure_client::transport::Security;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::signal::unix::{self, SignalKind};
@@ -17,6 +18,7 @@ use super::process::{RUN_VARIABLE, Tree, since_boot};
 use super::schedule::{Action, Schedule};
 use super::signals::Signals;
 use super::terminal::Terminal;
+use crate::args;
 use crate::exit::{self, Failure};
 use crate::output::say;
 
@@ -56,6 +58,8 @@ pub struct SessionToClose {
     pub endpoints: Vec<String>,
     /// Its namespace.
     pub namespace: String,
+    /// How connections to them are secured.
+    pub security: Security,
 }
 
 /// Why a hold is lost that nobody has ended.
@@ -306,6 +310,7 @@ impl Guard {
         let mut command = Command::new(&task.own_program);
         if let Some(session) = &task.session {
             command.env("TENURE_ENDPOINTS", session.endpoints.join(",")).env("TENURE_NAMESPACE", &session.namespace);
+            command.envs(args::variables(&session.security));
         }
         let session = task.session.iter().flat_map(|session| ["--session", session.id.as_str()]);
         let mut child = command

@@ -3,12 +3,12 @@
 use std::io::Read;
 use std::time::SystemTime;
 
+use tenure_client::transport::Wire;
 use tenure_proto::v1::group_service_client::GroupServiceClient;
 use tenure_proto::v1::{
     ConfigureGroupRequest, ConfigureGroupResponse, GetGroupRequest, Group, GroupEvent, HistoryGoneCause,
     ListGroupsRequest, ListGroupsResponse, WatchRequest, WatchResponse, watch_response::Kind,
 };
-use tonic::transport::Channel;
 
 use super::group_join::join;
 use super::watch::follow;
@@ -35,7 +35,7 @@ pub async fn group(context: &Context, command: GroupCommand) -> Result<u8, Failu
     }
 }
 
-fn groups(channel: Channel) -> GroupServiceClient<Channel> {
+fn groups(channel: Wire) -> GroupServiceClient<Wire> {
     GroupServiceClient::new(channel)
 }
 

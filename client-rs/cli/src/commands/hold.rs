@@ -74,7 +74,8 @@ pub async fn connect(context: &Context) -> Result<Client, Failure> {
     let options = ClientOptions::new()
         .endpoints(context.global.endpoints.iter().cloned())
         .namespace(context.global.namespace.clone())
-        .call_timeout(context.global.timeout);
+        .call_timeout(context.global.timeout)
+        .security(context.rpc.security().clone());
     match Client::connect(options) {
         Ok(client) => Ok(client),
         Err(error) => Err(failure(context, &error).await),
@@ -172,6 +173,7 @@ impl<'a> Ask<'a> {
                 id: session.id().to_owned(),
                 endpoints: context.global.endpoints.clone(),
                 namespace: context.global.namespace.clone(),
+                security: context.rpc.security().clone(),
             }),
             schedule,
             health: self.health_check(),
@@ -317,7 +319,8 @@ pub async fn failure(context: &Context, error: &Error) -> Failure {
         Error::Unavailable(why) => {
             let mut tried = Vec::new();
             for endpoint in &context.global.endpoints {
-                let why = rpc::connect(endpoint).await.err().unwrap_or_else(|| format!("it did not help: {why}"));
+                let why =
+                    context.rpc.connect(endpoint).await.err().unwrap_or_else(|| format!("it did not help: {why}"));
                 tried.push((endpoint.as_str(), why));
             }
             rpc::unavailable(&tried)

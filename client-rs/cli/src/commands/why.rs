@@ -54,7 +54,7 @@ async fn at_home(context: &Context, session_id: &str) -> (Rpc, Option<Session>) 
     let request = GetSessionRequest { namespace: context.global.namespace.clone(), session_id: session_id.to_owned() };
     let mut asked = JoinSet::new();
     for endpoint in context.rpc.endpoints() {
-        let rpc = Rpc::new(vec![endpoint.clone()], context.rpc.timeout());
+        let rpc = Rpc::new(vec![endpoint.clone()], context.rpc.security().clone(), context.rpc.timeout());
         let request = request.clone();
         asked.spawn(async move {
             let call = rpc.call(Repeat::Safe, |channel| {

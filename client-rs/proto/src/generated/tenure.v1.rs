@@ -91,6 +91,10 @@ pub enum ErrorReason {
     /// on from there. Metadata: "session_id", "attachment" (the highest count that the session was told of).
     /// Example: {"session_id": "worker-7", "attachment": "4"}.
     LateAttachment = 25,
+    /// It is not known who calls. UNAUTHENTICATED: show a client certificate, or a token in the header "authorization: Bearer TOKEN".
+    /// Metadata: "rule" (credentials-required, bearer-token, known-token or certificate-name).
+    /// Example: {"rule": "known-token"}.
+    Unauthenticated = 26,
 }
 impl ErrorReason {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -125,6 +129,7 @@ impl ErrorReason {
             Self::NotMember => "ERROR_REASON_NOT_MEMBER",
             Self::Overloaded => "ERROR_REASON_OVERLOADED",
             Self::LateAttachment => "ERROR_REASON_LATE_ATTACHMENT",
+            Self::Unauthenticated => "ERROR_REASON_UNAUTHENTICATED",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -156,6 +161,7 @@ impl ErrorReason {
             "ERROR_REASON_NOT_MEMBER" => Some(Self::NotMember),
             "ERROR_REASON_OVERLOADED" => Some(Self::Overloaded),
             "ERROR_REASON_LATE_ATTACHMENT" => Some(Self::LateAttachment),
+            "ERROR_REASON_UNAUTHENTICATED" => Some(Self::Unauthenticated),
             _ => None,
         }
     }

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -12,9 +13,9 @@ use tokio_stream::Stream;
 use tonic::Status;
 use tonic::body::Body;
 use tonic::server::NamedService;
-use tonic::transport::server::TcpConnectInfo;
 
 use super::Watch;
+use crate::listen::Peer;
 use crate::sequencer::Refusal;
 use crate::service::Api;
 use crate::service::problem::Problem;
@@ -56,7 +57,7 @@ impl tower::Service<Request<Body>> for WatchCalls {
 
 async fn begin(api: &Api, request: Request<Body>) -> Result<Watch, Status> {
     wire::check(&request, METHOD)?;
-    let connection = request.extensions().get::<TcpConnectInfo>().and_then(TcpConnectInfo::remote_addr);
+    let connection = request.extensions().get::<Arc<Peer>>().and_then(|peer| peer.address);
     let connection = BuildHasherDefault::<DefaultHasher>::default().hash_one(connection);
     let mut requests = Requests::new(request.into_body());
     let request = requests.next().await.ok_or_else(|| Status::internal("Missing request message."))??;

@@ -12,7 +12,7 @@ pub async fn doctor(context: &Context) -> Result<u8, Failure> {
     let mut report = Report::default();
     report.local.push(clocks::local());
     for url in context.rpc.endpoints() {
-        let (checks, facts) = probe::probe(url, &context.global.namespace, context.rpc.timeout()).await;
+        let (checks, facts) = probe::probe(&context.rpc, url, &context.global.namespace).await;
         report.endpoints.push(Endpoint { url: url.clone(), checks, facts });
     }
     report.compare();

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
+use tenure_client::transport::Wire;
 use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::session_service_client::SessionServiceClient;
 use tenure_proto::v1::watch_service_client::WatchServiceClient;
@@ -9,7 +10,6 @@ use tenure_proto::v1::{
     AcquireRequest, CloseSessionRequest, ReleaseRequest, RenewRequest, WatchRequest, watch_response::Kind,
 };
 use tokio::time::timeout;
-use tonic::transport::Channel;
 use tonic::{Code, Status, Streaming};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
@@ -18,7 +18,8 @@ use tonic_health::pb::health_client::HealthClient;
 use super::clocks;
 use super::report::{Check, Facts};
 use crate::output::show_duration;
-use crate::{refusal, rpc};
+use crate::refusal;
+use crate::rpc::Rpc;
 
 /// How often the round trip is measured; the best counts.
 const ROUND_TRIPS: u32 = 5;
@@ -27,12 +28,13 @@ const SCRATCH_TTL: prost_types::Duration = prost_types::Duration { seconds: 10, 
 /// The response header in which a server may tell its version.
 const VERSION_HEADER: &str = "tenure-version";
 
-/// Checks one server; no check takes longer than `limit`.
-pub async fn probe(url: &str, namespace: &str, limit: Duration) -> (Vec<Check>, Facts) {
+/// Checks one server; no check takes longer than a call may.
+pub async fn probe(rpc: &Rpc, url: &str, namespace: &str) -> (Vec<Check>, Facts) {
+    let limit = rpc.timeout();
     let mut checks = Vec::new();
     let mut facts = Facts::default();
     let begun = Instant::now();
-    let channel = match timeout(limit, rpc::connect(url)).await {
+    let channel = match timeout(limit, rpc.connect(url)).await {
         Ok(Ok(channel)) => channel,
         Ok(Err(why)) => {
             checks.push(Check::failed("connect", why));
@@ -57,7 +59,7 @@ pub async fn probe(url: &str, namespace: &str, limit: Duration) -> (Vec<Check>, 
 }
 
 struct Probe<'a> {
-    channel: Channel,
+    channel: Wire,
     namespace: &'a str,
     limit: Duration,
 }

@@ -1,0 +1,166 @@
+//! TLS, certificates and tokens: who is served, who is told what, and files that change.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
+
+mod support;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use support::{PATIENCE, until, within};
+use tenure_client::{Attempt, Client, ClientOptions, Error, Reason};
+use tenure_harness::{Authority, Certified};
+use tenure_server::access::{CredentialOptions, new_token};
+use tenure_server::listen::TlsFiles;
+use tenure_server::node::NodeOptions;
+use tenure_server::server::{Server, ServerOptions};
+use tenure_server::service::TtlBounds;
+use tenure_server::store::MemoryDatabase;
+
+/// A server that speaks TLS, and the authority of its certificate and of its clients'.
+struct Office {
+    authority: Authority,
+    server: Server,
+}
+
+impl Office {
+    /// Takes certificates of its clients, except those of these serial numbers, and the tokens of this file.
+    async fn open(revoked: &[u64], tokens_file: Option<PathBuf>) -> Self {
+        let authority = Authority::new("the office").unwrap();
+        let Certified { cert, key } = authority.certify("server", 1, &["localhost"]).unwrap();
+        let client_crl = Some(authority.revoke(revoked).unwrap());
+        let tls = TlsFiles { cert, key, client_ca: Some(authority.ca()), client_crl };
+        let options = ServerOptions {
+            listen: ([127, 0, 0, 1], 0).into(),
+            tls: Some(tls),
+            credentials: CredentialOptions { certificates: true, tokens_file },
+            ttl: TtlBounds { min: Duration::from_millis(100), max: Duration::from_secs(3_600) },
+            drain_timeout: Duration::from_secs(1),
+            node: NodeOptions {
+                lease: Duration::from_secs(10),
+                label: "office".to_owned(),
+                address: String::new(),
+                reattach: Duration::from_secs(1),
+                poll_interval: Duration::from_millis(20),
+                max_namespaces: 10,
+                history_retention: Duration::from_secs(3_600),
+            },
+        };
+        let server = Server::start_with(options, MemoryDatabase::new().server()).await.unwrap();
+        let mut readiness = server.readiness();
+        within(readiness.wait_for(|readiness| readiness.is_ready())).await.unwrap();
+        Self { authority, server }
+    }
+
+    fn url(&self) -> String {
+        format!("https://localhost:{}", self.server.grpc_address().port())
+    }
+
+    /// Options for a client that knows the authority.
+    fn options(&self) -> ClientOptions {
+        Client::builder().endpoints([self.url()]).ca_cert(self.authority.ca()).call_timeout(PATIENCE)
+    }
+
+    /// With a certificate for this name.
+    fn certified(&self, serial: u64, name: &str) -> ClientOptions {
+        let Certified { cert, key } = self.authority.certify(&format!("client-{serial}"), serial, &[name]).unwrap();
+        self.options().client_cert(cert, key)
+    }
+}
+
+/// Takes a lock and gives it back; asks for it by a plain call, too.
+async fn use_it(client: &Client) -> tenure_client::Result<()> {
+    let Attempt::Acquired(guard) = client.lock("job").ttl(Duration::from_secs(10)).try_acquire().await? else {
+        panic!("nobody else is there");
+    };
+    assert_eq!(client.get_lock("job").await?.holders.len(), 1);
+    guard.release().await
+}
+
+fn rule(refused: &Error) -> &str {
+    match refused {
+        Error::Refused(refusal) if refusal.reason == Reason::Unauthenticated => refusal.fact("rule").unwrap(),
+        other => panic!("not told who it is: {other:?}"),
+    }
+}
+
+/// What the first use fails with. It is told long before the call's time is over.
+async fn refused(options: ClientOptions) -> Error {
+    let client = options.connect().unwrap();
+    let begun = Instant::now();
+    let error = use_it(&client).await.unwrap_err();
+    let plain = client.get_lock("job").await.unwrap_err();
+    assert_eq!(format!("{plain}"), format!("{error}"));
+    assert!(begun.elapsed() < PATIENCE / 2, "{:?}", begun.elapsed());
+    error
+}
+
+#[tokio::test]
+async fn a_certificate_says_who_it_is() {
+    let office = Office::open(&[13], None).await;
+    use_it(&office.certified(7, "spiffe://office/worker").connect().unwrap()).await.unwrap();
+    use_it(&office.certified(8, "worker.office").connect().unwrap()).await.unwrap();
+
+    assert_eq!(rule(&refused(office.options()).await), "credentials-required");
+    assert_eq!(rule(&refused(office.certified(9, "10.0.0.1")).await), "certificate-name");
+    assert_eq!(rule(&refused(office.options().token("anything")).await), "known-token");
+    let both = office.certified(10, "worker.office").token("anything");
+    assert_eq!(rule(&refused(both).await), "known-token", "the certificate does not make up for a wrong token");
+}
+
+#[tokio::test]
+async fn who_is_not_to_be_trusted_is_told_so_by_name() {
+    let office = Office::open(&[13], None).await;
+    let unavailable = async |options: ClientOptions| {
+        let client = options.call_timeout(Duration::from_millis(500)).connect().unwrap();
+        match use_it(&client).await.unwrap_err() {
+            Error::Unavailable(problem) => problem,
+            other => panic!("{other:?}"),
+        }
+    };
+    let stranger = Authority::new("a stranger").unwrap();
+    let problem = unavailable(office.options().ca_cert(stranger.ca())).await;
+    assert!(problem.contains("invalid peer certificate: UnknownIssuer"), "{problem}");
+    let problem = unavailable(office.options().tls_server_name("elsewhere")).await;
+    assert!(problem.contains("not valid for name \"elsewhere\""), "{problem}");
+    let problem = unavailable(office.certified(13, "spiffe://office/worker")).await;
+    assert!(problem.to_lowercase().contains("revoked"), "{problem}");
+    let Certified { cert, key } = stranger.certify("client", 5, &["spiffe://office/worker"]).unwrap();
+    let problem = unavailable(office.options().client_cert(cert, key)).await;
+    assert!(problem.to_lowercase().contains("unknownca") || problem.to_lowercase().contains("unknown ca"), "{problem}");
+    let plain = Client::builder().endpoints([format!("http://{}", office.server.grpc_address())]);
+    assert!(!unavailable(plain).await.is_empty());
+}
+
+#[tokio::test]
+async fn tokens_and_certificates_may_be_replaced_while_all_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let (tokens, mine) = (folder.path().join("tokens"), folder.path().join("mine"));
+    let (first, line) = new_token("worker").unwrap();
+    std::fs::write(&tokens, &line).unwrap();
+    std::fs::write(&mine, format!("{first}\n")).unwrap();
+    let office = Office::open(&[], Some(tokens.clone())).await;
+    let client = office.options().token_file(&mine).connect().unwrap();
+    use_it(&client).await.unwrap();
+
+    // A file that cannot be used changes nothing; then another one takes its place.
+    std::fs::write(&tokens, "nonsense").unwrap();
+    let (second, line) = new_token("worker").unwrap();
+    assert_eq!(rule(&refused(office.options().token(&second)).await), "known-token");
+    use_it(&client).await.unwrap();
+    std::fs::write(&tokens, &line).unwrap();
+    let taken = async || use_it(&office.options().token(&second).connect().unwrap()).await.is_ok();
+    until("the new token is known", taken).await;
+    assert_eq!(rule(&client.get_lock("job").await.unwrap_err()), "known-token");
+    std::fs::write(&mine, &second).unwrap();
+    client.get_lock("job").await.unwrap();
+
+    let successor = Authority::new("its successor").unwrap();
+    let Certified { cert, key } = successor.certify("server", 1, &["localhost"]).unwrap();
+    std::fs::copy(key, office.authority.folder().join("server.key")).unwrap();
+    std::fs::copy(cert, office.authority.folder().join("server.crt")).unwrap();
+    let by_successor = office.options().ca_cert(successor.ca()).token(&second).call_timeout(Duration::from_millis(500));
+    let taken = async || use_it(&by_successor.clone().connect().unwrap()).await.is_ok();
+    until("the new certificate is shown", taken).await;
+    use_it(&client).await.expect("a connection that is there goes on");
+}

@@ -1,0 +1,79 @@
+//! Says of each call who makes it, before anything else is done for it.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures::future::{Either, Ready, ready};
+use http::{Request, Response};
+use tonic::Status;
+use tonic::body::Body;
+use tower::{Layer, Service};
+
+use super::{Access, Caller};
+use crate::listen::Peer;
+use crate::service::unidentified;
+
+/// Open to everybody: whoever looks whether a server lives has no credentials.
+const OPEN: &str = "/grpc.health.v1.Health/";
+
+/// Refuses calls of whom nobody knows, and puts a [`Caller`] into the extensions of the others.
+#[derive(Clone)]
+pub struct IdentifyLayer(Access);
+
+impl IdentifyLayer {
+    /// By these credentials.
+    #[must_use]
+    pub fn new(access: Access) -> Self {
+        Self(access)
+    }
+}
+
+impl<S> Layer<S> for IdentifyLayer {
+    type Service = Identify<S>;
+
+    fn layer(&self, inner: S) -> Identify<S> {
+        Identify { access: self.0.clone(), inner }
+    }
+}
+
+/// A service behind it.
+#[derive(Clone)]
+pub struct Identify<S> {
+    access: Access,
+    inner: S,
+}
+
+impl<S> Identify<S> {
+    fn caller(&self, request: &Request<Body>) -> Result<Caller, Status> {
+        let nobody = Peer::default();
+        let peer = request.extensions().get::<Arc<Peer>>().map_or(&nobody, |peer| &**peer);
+        let identity = match self.access.identify(request.headers(), peer) {
+            Err(_) if request.uri().path().starts_with(OPEN) => None,
+            identified => identified.map_err(unidentified)?,
+        };
+        Ok(Caller { identity, address: peer.address })
+    }
+}
+
+impl<S> Service<Request<Body>> for Identify<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>>,
+{
+    type Response = Response<Body>;
+    type Error = S::Error;
+    type Future = Either<S::Future, Ready<Result<Response<Body>, S::Error>>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        match self.caller(&request) {
+            Ok(caller) => {
+                request.extensions_mut().insert(caller);
+                Either::Left(self.inner.call(request))
+            }
+            Err(status) => Either::Right(ready(Ok(status.into_http()))),
+        }
+    }
+}

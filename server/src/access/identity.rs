@@ -1,0 +1,40 @@
+//! Who somebody is.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rustls::pki_types::CertificateDer;
+use webpki::EndEntityCert;
+
+/// Who somebody is, and by what: `cert:` and the name in its certificate, `token:` and the token's name, `jwt:` and the subject.
+/// So nobody takes a name of another kind.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Identity(Arc<str>);
+
+impl Identity {
+    /// Whom a certificate names: by its first URI, or else its first DNS name (RFC 5280, section 4.2.1.6). `None` if it has neither.
+    #[must_use]
+    pub fn of_certificate(certificate: &CertificateDer<'_>) -> Option<Self> {
+        let certificate = EndEntityCert::try_from(certificate).ok()?;
+        let name = certificate.valid_uri_names().next().or_else(|| certificate.valid_dns_names().next())?;
+        Some(Self(format!("cert:{name}").into()))
+    }
+
+    /// Who has a static token of this name.
+    #[must_use]
+    pub fn of_token(name: &str) -> Self {
+        Self(format!("token:{name}").into())
+    }
+
+    /// As text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}

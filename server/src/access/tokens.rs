@@ -1,0 +1,126 @@
+//! Static tokens: a file of names and hashes.
+
+use std::collections::HashMap;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use super::Identity;
+
+/// What a hash begins with in the file.
+const HASHED: &str = "sha256:";
+
+/// What a token that was made here begins with, so that scanners for secrets know it.
+const MARK: &str = "tenure_";
+
+type Hash = [u8; 32];
+
+/// The tokens that count, by their hashes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tokens(HashMap<Hash, Identity>);
+
+impl Tokens {
+    /// Reads them: a line each, as `NAME sha256:HASH`; the hash is SHA-256 of the token, in hex. Lines may be empty or begin with #.
+    /// A name may have several tokens, so that they can be changed one after the other.
+    ///
+    /// # Errors
+    /// If a line is none of that: which, and why.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut tokens = HashMap::new();
+        for (number, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let (name, hash) = entry(line).map_err(|problem| format!("line {}: {problem}", number + 1))?;
+            tokens.insert(hash, Identity::of_token(name));
+        }
+        Ok(Self(tokens))
+    }
+
+    /// Whose token this is.
+    #[must_use]
+    pub fn find(&self, token: &str) -> Option<&Identity> {
+        self.0.get(&hash(token))
+    }
+}
+
+fn entry(line: &str) -> Result<(&str, Hash), String> {
+    let Some((name, hash)) = line.split_once(char::is_whitespace) else {
+        return Err(format!("a name and its hash are wanted, as NAME {HASHED}HASH"));
+    };
+    check_name(name)?;
+    let hex = hash.trim().strip_prefix(HASHED).ok_or_else(|| format!("the hash must begin with {HASHED}"))?;
+    let wanted = || format!("the hash must have {} hex digits", 2 * size_of::<Hash>());
+    if hex.len() != 2 * size_of::<Hash>() || !hex.is_ascii() {
+        return Err(wanted());
+    }
+    let mut hash = Hash::default();
+    for (byte, digits) in hash.iter_mut().zip(hex.as_bytes().chunks(2)) {
+        let digits = std::str::from_utf8(digits).map_err(|_| wanted())?;
+        *byte = u8::from_str_radix(digits, 16).map_err(|_| wanted())?;
+    }
+    Ok((name, hash))
+}
+
+/// Checks a name for a token: 1 to 128 letters, digits, and any of `-_./@:`.
+///
+/// # Errors
+/// If it is none.
+pub fn check_name(name: &str) -> Result<(), String> {
+    let allowed = |letter: char| letter.is_ascii_alphanumeric() || "-_./@:".contains(letter);
+    if name.is_empty() || name.len() > 128 || !name.chars().all(allowed) {
+        return Err("a name has 1 to 128 letters, digits, and -_./@:".to_owned());
+    }
+    Ok(())
+}
+
+fn hash(token: &str) -> Hash {
+    let mut hash = Hash::default();
+    hash.copy_from_slice(digest(&SHA256, token.as_bytes()).as_ref());
+    hash
+}
+
+/// A new token for this name, of 256 random bits, and its line for the file.
+///
+/// # Errors
+/// If that is no name for a token.
+pub fn new_token(name: &str) -> Result<(String, String), String> {
+    check_name(name)?;
+    let token = format!("{MARK}{}", URL_SAFE_NO_PAD.encode(rand::random::<Hash>()));
+    let hex: String = hash(&token).iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok((token, format!("{name} {HASHED}{hex}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_token_is_found_by_its_line_only() {
+        let (token, line) = new_token("ci/deploy").expect("a name");
+        let tokens = Tokens::parse(&format!("# who may what\n\n  {line}  \n")).expect("lines");
+        assert_eq!(tokens.find(&token).map(Identity::as_str), Some("token:ci/deploy"));
+        assert_eq!(tokens.find(&format!("{token} ")), None);
+        assert_eq!(tokens.find(""), None);
+        assert!(!line.contains(&token), "the file tells nothing that could be used");
+    }
+
+    #[test]
+    fn lines_that_are_none_are_refused_by_their_number() {
+        let hash = "0".repeat(64);
+        let cases = [
+            ("alone".to_owned(), "line 2: a name and its hash"),
+            (format!("a {hash}"), "line 2: the hash must begin with sha256:"),
+            ("a sha256:00".to_owned(), "line 2: the hash must have 64 hex digits"),
+            (format!("a sha256:{}", "é".repeat(32)), "line 2: the hash must have 64 hex digits"),
+            (format!("a sha256:{}", "zz".repeat(32)), "line 2: the hash must have 64 hex digits"),
+            (format!("a*b sha256:{hash}"), "line 2: a name has 1 to 128"),
+        ];
+        for (line, refusal) in cases {
+            let refused = Tokens::parse(&format!("#\n{line}")).expect_err("no line");
+            assert!(refused.starts_with(refusal), "{line}: {refused}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! TLS: certificates from files, which may be replaced while the server runs.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::ArcSwap;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig};
+
+/// What clients speak over TLS.
+const PROTOCOL: &[u8] = b"h2";
+
+/// The files of a server that speaks TLS, all PEM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// The server's certificate and those that sign it.
+    pub cert: PathBuf,
+    /// The certificate's private key.
+    pub key: PathBuf,
+    /// Who signs the certificates of clients. `None`: clients are asked for none.
+    pub client_ca: Option<PathBuf>,
+    /// Which of those do not count any more.
+    pub client_crl: Option<PathBuf>,
+}
+
+/// Why files cannot be used: the setting, the file, and what is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{setting}: {}: {problem}", file.display())]
+pub struct TlsError {
+    setting: &'static str,
+    file: PathBuf,
+    problem: String,
+}
+
+/// What connections that come in are served with.
+pub struct Tls {
+    files: TlsFiles,
+    current: ArcSwap<ServerConfig>,
+    read: Mutex<Contents>,
+}
+
+/// What the files held when they were read last.
+#[derive(PartialEq, Eq)]
+struct Contents {
+    cert: Vec<u8>,
+    key: Vec<u8>,
+    client_ca: Option<Vec<u8>>,
+    client_crl: Option<Vec<u8>>,
+}
+
+impl Tls {
+    /// Reads the files.
+    ///
+    /// # Errors
+    /// If one of them cannot be used.
+    pub fn load(files: TlsFiles) -> Result<Self, TlsError> {
+        let read = files.read()?;
+        let current = ArcSwap::from(files.config(&read)?);
+        Ok(Self { files, current, read: Mutex::new(read) })
+    }
+
+    /// With what a connection that comes now is served.
+    #[must_use]
+    pub fn current(&self) -> Arc<ServerConfig> {
+        self.current.load_full()
+    }
+
+    /// Reads the files again. Says whether they have changed. Connections that are there stay as they are.
+    ///
+    /// # Errors
+    /// If one of them cannot be used: then all stays as it is.
+    pub fn reload(&self) -> Result<bool, TlsError> {
+        let read = self.files.read()?;
+        let mut before = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if read == *before {
+            return Ok(false);
+        }
+        self.current.store(self.files.config(&read)?);
+        *before = read;
+        Ok(true)
+    }
+}
+
+impl TlsFiles {
+    fn read(&self) -> Result<Contents, TlsError> {
+        let optional = |setting, file: &Option<PathBuf>| file.as_ref().map(|file| read(setting, file)).transpose();
+        Ok(Contents {
+            cert: read("tls_cert", &self.cert)?,
+            key: read("tls_key", &self.key)?,
+            client_ca: optional("tls_client_ca", &self.client_ca)?,
+            client_crl: optional("tls_client_crl", &self.client_crl)?,
+        })
+    }
+
+    fn config(&self, read: &Contents) -> Result<Arc<ServerConfig>, TlsError> {
+        let certs = certificates("tls_cert", &self.cert, &read.cert)?;
+        let key = PrivateKeyDer::from_pem_slice(&read.key)
+            .map_err(|error| problem("tls_key", &self.key, format!("no private key in PEM: {error}")))?;
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let verifier = match (&self.client_ca, &read.client_ca) {
+            (Some(file), Some(pem)) => {
+                let mut roots = RootCertStore::empty();
+                for certificate in certificates("tls_client_ca", file, pem)? {
+                    roots.add(certificate).map_err(|error| problem("tls_client_ca", file, error.to_string()))?;
+                }
+                let builder = WebPkiClientVerifier::builder_with_provider(roots.into(), provider.clone());
+                // Who has no certificate may have other credentials.
+                let builder = builder.allow_unauthenticated().with_crls(self.revoked(read)?);
+                let builder = builder.only_check_end_entity_revocation();
+                builder.build().map_err(|error| problem("tls_client_ca", file, error.to_string()))?
+            }
+            _ => WebPkiClientVerifier::no_client_auth(),
+        };
+        let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let config = builder.map(|builder| builder.with_client_cert_verifier(verifier));
+        let mut config = config
+            .and_then(|builder| builder.with_single_cert(certs, key))
+            .map_err(|error| problem("tls_cert", &self.cert, error.to_string()))?;
+        config.alpn_protocols = vec![PROTOCOL.to_vec()];
+        Ok(Arc::new(config))
+    }
+
+    fn revoked(&self, read: &Contents) -> Result<Vec<CertificateRevocationListDer<'static>>, TlsError> {
+        let (Some(file), Some(pem)) = (&self.client_crl, &read.client_crl) else { return Ok(Vec::new()) };
+        let lists: Result<Vec<_>, _> = CertificateRevocationListDer::pem_slice_iter(pem).collect();
+        match lists {
+            Ok(lists) if !lists.is_empty() => Ok(lists),
+            Ok(_) => Err(problem("tls_client_crl", file, "no revocation list in PEM".into())),
+            Err(error) => Err(problem("tls_client_crl", file, error.to_string())),
+        }
+    }
+}
+
+fn read(setting: &'static str, file: &Path) -> Result<Vec<u8>, TlsError> {
+    std::fs::read(file).map_err(|error| problem(setting, file, error.to_string()))
+}
+
+fn certificates(setting: &'static str, file: &Path, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    match certificates {
+        Ok(certificates) if !certificates.is_empty() => Ok(certificates),
+        Ok(_) => Err(problem(setting, file, "no certificate in PEM".into())),
+        Err(error) => Err(problem(setting, file, error.to_string())),
+    }
+}
+
+fn problem(setting: &'static str, file: &Path, problem: String) -> TlsError {
+    TlsError { setting, file: file.to_owned(), problem }
+}
