@@ -1,5 +1,6 @@
 //! What can be asked.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -158,6 +159,12 @@ pub(crate) struct Connect {
     pub(crate) namespace: Option<String>,
     pub(crate) connect_timeout_ms: Option<u64>,
     pub(crate) call_timeout_ms: Option<u64>,
+    pub(crate) ca_cert: Option<PathBuf>,
+    pub(crate) client_cert: Option<PathBuf>,
+    pub(crate) client_key: Option<PathBuf>,
+    pub(crate) tls_server_name: Option<String>,
+    pub(crate) token: Option<String>,
+    pub(crate) token_file: Option<PathBuf>,
 }
 
 /// How a session is opened.

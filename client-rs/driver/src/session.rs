@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tenure_client::transport::{Secret, Security};
 use tenure_client::{ClientOptions, Session, SessionState};
 
 use crate::answer::{self, Answer, Failure};
@@ -23,6 +24,10 @@ pub(crate) fn connect(fields: Connect, things: &Things) -> Answer {
     if let Some(timeout) = fields.call_timeout_ms {
         options = options.call_timeout(Duration::from_millis(timeout));
     }
+    let Connect { ca_cert, client_cert, client_key, tls_server_name, token, token_file, .. } = fields;
+    let token = token.map(Secret);
+    let security = Security { ca_cert, client_cert, client_key, tls_server_name, token, token_file };
+    options = options.security(security);
     things.clients.put(fields.client, options.connect()?);
     Ok(json!({}))
 }

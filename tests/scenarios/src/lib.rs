@@ -12,6 +12,7 @@ mod relay;
 mod report;
 mod run;
 mod scenario;
+mod secured;
 mod stage;
 mod step;
 mod told;

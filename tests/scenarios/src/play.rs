@@ -82,6 +82,9 @@ pub async fn play(
         verbose,
         began: Instant::now(),
     };
+    if scenario.secured {
+        play.kept.extend(stage.secured().await?.kept().clone());
+    }
     play.connect(namespace).await?;
     for (number, step) in scenario.steps.iter().enumerate() {
         let number = number + 1;

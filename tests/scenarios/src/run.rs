@@ -41,7 +41,7 @@ pub struct Outcome {
 }
 
 /// The servers that scenarios share which do nothing to them.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Shared(HashMap<Setup, OnceCell<Stage>>);
 
 /// Whether a scenario is played there at all.

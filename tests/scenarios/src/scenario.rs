@@ -26,6 +26,9 @@ pub struct Scenario {
     /// How each is connected before the first step.
     #[serde(default)]
     pub connect: Connect,
+    /// Whether it needs a server that speaks TLS and asks who calls, beside the others.
+    #[serde(default)]
+    pub secured: bool,
     /// How many servers there are. Default: as many as the run has.
     #[serde(default)]
     pub servers: Option<usize>,

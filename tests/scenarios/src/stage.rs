@@ -2,8 +2,9 @@
 
 use anyhow::{Context, ensure};
 use tenure_harness::{Postgres, Tenured, TenuredOptions};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OnceCell};
 
+use crate::secured::Secured;
 use crate::step::FaultKind;
 
 /// How long others wait for a server that died: shorter than usual, so that nobody waits for long, and long enough for a machine
@@ -29,11 +30,11 @@ pub struct Setup {
 pub const SETUPS: [Setup; 2] = [Setup { store: "sqlite", servers: 1 }, Setup { store: "postgres", servers: 3 }];
 
 /// Servers that run.
-#[derive(Debug)]
 pub struct Stage {
     servers: Vec<Mutex<Tenured>>,
     ports: Vec<u16>,
     database: Option<Mutex<Postgres>>,
+    secured: OnceCell<Secured>,
 }
 
 impl Stage {
@@ -60,13 +61,21 @@ impl Stage {
             servers.push(Tenured::start(&options).await?);
         }
         let ports = servers.iter().map(Tenured::port).collect();
-        Ok(Self { servers: servers.into_iter().map(Mutex::new).collect(), ports, database })
+        Ok(Self { servers: servers.into_iter().map(Mutex::new).collect(), ports, database, secured: OnceCell::new() })
     }
 
     /// The ports of the servers.
     #[must_use]
     pub fn ports(&self) -> &[u16] {
         &self.ports
+    }
+
+    /// The server that speaks TLS and asks who calls.
+    ///
+    /// # Errors
+    /// If it does not start.
+    pub async fn secured(&self) -> anyhow::Result<&Secured> {
+        self.secured.get_or_try_init(Secured::start).await
     }
 
     /// Does something to a server, counted from 0.

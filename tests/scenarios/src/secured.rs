@@ -1,0 +1,77 @@
+//! A server that speaks TLS and asks who calls.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Context;
+use serde_json::json;
+use tenure_harness::{Authority, Certified, Tenured, TenuredOptions, built};
+
+use crate::matcher::Kept;
+
+/// The server, and what scenarios can show it.
+pub struct Secured {
+    _server: Tenured,
+    _authorities: [Authority; 2],
+    kept: Kept,
+}
+
+impl Secured {
+    /// Starts one.
+    ///
+    /// # Errors
+    /// If it does not start.
+    pub async fn start() -> anyhow::Result<Self> {
+        let (authority, stranger) = (Authority::new("the authority")?, Authority::new("a stranger")?);
+        let folder = authority.folder().to_owned();
+        let server = authority.certify("server", 1, &["localhost"])?;
+        let client = authority.certify("client", 2, &["spiffe://scenarios/client"])?;
+        let nameless = authority.certify("nameless", 3, &["10.1.2.3"])?;
+        let revoked = authority.certify("revoked", 4, &["spiffe://scenarios/revoked"])?;
+        let (token, line) = new_token()?;
+        let tokens = written(&folder, "tokens", &line)?;
+        let options = TenuredOptions::default()
+            .argument(format!("--tls-cert={}", server.cert.display()))
+            .argument(format!("--tls-key={}", server.key.display()))
+            .argument(format!("--tls-client-ca={}", authority.ca().display()))
+            .argument(format!("--tls-client-crl={}", authority.revoke(&[4])?.display()))
+            .argument(format!("--tokens-file={tokens}"));
+        let server = Tenured::start(&options).await.context("starting a server with TLS")?;
+        let mut kept = Kept::from([
+            ("secured".to_owned(), json!(format!("https://localhost:{}", server.port()))),
+            ("secured_by_address".to_owned(), json!(format!("https://127.0.0.1:{}", server.port()))),
+            ("ca_cert".to_owned(), json!(authority.ca())),
+            ("other_ca_cert".to_owned(), json!(stranger.ca())),
+            ("token".to_owned(), json!(token)),
+            ("token_file".to_owned(), json!(written(&folder, "token", &format!("{token}\n"))?)),
+            ("no_file".to_owned(), json!(folder.join("no-such-file"))),
+        ]);
+        for (name, Certified { cert, key }) in [("client", client), ("nameless", nameless), ("revoked", revoked)] {
+            kept.insert(format!("{name}_cert"), json!(cert));
+            kept.insert(format!("{name}_key"), json!(key));
+        }
+        Ok(Self { _server: server, _authorities: [authority, stranger], kept })
+    }
+
+    /// What scenarios can name.
+    #[must_use]
+    pub fn kept(&self) -> &Kept {
+        &self.kept
+    }
+}
+
+/// As an operator makes one.
+fn new_token() -> anyhow::Result<(String, String)> {
+    let made = Command::new(built("tenured")?).args(["new-token", "scenarios"]).output()?;
+    let text = String::from_utf8(made.stdout)?;
+    let mut indented = text.lines().filter_map(|line| line.strip_prefix("  "));
+    let (token, line) = indented.next().zip(indented.next()).context("a token and its line")?;
+    Ok((token.to_owned(), line.to_owned()))
+}
+
+fn written(folder: &Path, name: &str, text: &str) -> anyhow::Result<String> {
+    let file = folder.join(name);
+    fs::write(&file, text).with_context(|| format!("writing {}", file.display()))?;
+    Ok(file.display().to_string())
+}
