@@ -72,7 +72,7 @@ impl Security {
             ("token_file", &self.token_file),
         ] {
             let Some(file) = file else { continue };
-            read(field, file).map_err(|problem| Error::invalid(field, problem))?;
+            read(file).map_err(|problem| Error::invalid(field, problem))?;
             if field != "token_file" && !is_encrypted {
                 return Err(Error::invalid(field, "is set, but no endpoint is https://"));
             }
@@ -91,11 +91,11 @@ impl Security {
         }
         let mut tls = ClientTlsConfig::new();
         tls = match &self.ca_cert {
-            Some(file) => tls.ca_certificate(Certificate::from_pem(read("ca_cert", file)?)),
+            Some(file) => tls.ca_certificate(Certificate::from_pem(read(file)?)),
             None => tls.with_native_roots(),
         };
         if let (Some(cert), Some(key)) = (&self.client_cert, &self.client_key) {
-            tls = tls.identity(Identity::from_pem(read("client_cert", cert)?, read("client_key", key)?));
+            tls = tls.identity(Identity::from_pem(read(cert)?, read(key)?));
         }
         if let Some(name) = &self.tls_server_name {
             tls = tls.domain_name(name);
@@ -123,8 +123,8 @@ impl Security {
         let token = match (&self.token, &self.token_file) {
             (Some(Secret(token)), _) => token.clone(),
             (None, Some(file)) => {
-                let token = String::from_utf8(read("token_file", file)?);
-                token.map_err(|_| format!("token_file: {}: is no text", file.display()))?
+                let token = String::from_utf8(read(file)?);
+                token.map_err(|_| format!("{}: this is no text", file.display()))?
             }
             (None, None) => return Ok(None),
         };
@@ -139,8 +139,8 @@ impl Security {
     }
 }
 
-fn read(field: &str, file: &Path) -> std::result::Result<Vec<u8>, String> {
-    fs::read(file).map_err(|error| format!("{field}: {}: {error}", file.display()))
+fn read(file: &Path) -> std::result::Result<Vec<u8>, String> {
+    fs::read(file).map_err(|error| format!("{}: {error}", file.display()))
 }
 
 /// Whether what goes there stays on this machine.

@@ -162,6 +162,8 @@ pub fn reason_name(reason: &Reason) -> Option<String> {
         Reason::ConfigConflict => "CONFIG_CONFLICT",
         Reason::NotMember => "NOT_MEMBER",
         Reason::Overloaded => "OVERLOADED",
+        Reason::LateAttachment => "LATE_ATTACHMENT",
+        Reason::Unauthenticated => "UNAUTHENTICATED",
         Reason::Other(name) => name,
         _ => return None,
     };

@@ -73,7 +73,7 @@ impl Engine {
 
     pub(super) fn send_open(&mut self, id: &SessionId, now: Moment) {
         // A session of the same id that is still being closed goes first; its end asks again.
-        if self.closings.contains_key(id) {
+        if self.closings.contains_key(id) || self.stream.is_none() {
             return;
         }
         let Some(opening) = self.openings.get_mut(id).filter(|opening| opening.command.is_none()) else { return };

@@ -77,7 +77,11 @@ fn with_causes(error: &tonic::transport::Error) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {
-        text.push_str(&format!(": {error}"));
+        let told = error.to_string();
+        if !text.ends_with(&told) {
+            text.push_str(": ");
+            text.push_str(&told);
+        }
         cause = error.source();
     }
     text
