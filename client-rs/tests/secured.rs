@@ -33,7 +33,7 @@ impl Office {
         let options = ServerOptions {
             listen: ([127, 0, 0, 1], 0).into(),
             tls: Some(tls),
-            credentials: CredentialOptions { certificates: true, tokens_file },
+            credentials: CredentialOptions { certificates: true, tokens_file, jwt: None },
             ttl: TtlBounds { min: Duration::from_millis(100), max: Duration::from_secs(3_600) },
             drain_timeout: Duration::from_secs(1),
             node: NodeOptions {
@@ -153,7 +153,7 @@ async fn tokens_and_certificates_may_be_replaced_while_all_goes_on() {
     until("the new token is known", taken).await;
     assert_eq!(rule(&client.get_lock("job").await.unwrap_err()), "known-token");
     std::fs::write(&mine, &second).unwrap();
-    client.get_lock("job").await.unwrap();
+    until("it shows the new token", async || client.get_lock("job").await.is_ok()).await;
 
     let successor = Authority::new("its successor").unwrap();
     let Certified { cert, key } = successor.certify("server", 1, &["localhost"]).unwrap();
@@ -163,4 +163,29 @@ async fn tokens_and_certificates_may_be_replaced_while_all_goes_on() {
     let taken = async || use_it(&by_successor.clone().connect().unwrap()).await.is_ok();
     until("the new certificate is shown", taken).await;
     use_it(&client).await.expect("a connection that is there goes on");
+}
+
+#[tokio::test]
+async fn a_stream_ends_when_what_was_shown_counts_no_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let tokens = folder.path().join("tokens");
+    let (token, line) = new_token("worker").unwrap();
+    std::fs::write(&tokens, &line).unwrap();
+    let office = Office::open(&[], Some(tokens.clone())).await;
+    let by_token = office.options().token(&token).connect().unwrap();
+    let by_certificate = office.certified(21, "spiffe://office/worker").connect().unwrap();
+    let ttl = Duration::from_secs(2);
+    let first = by_token.lock("one").ttl(ttl).acquire().await.unwrap();
+    let second = by_certificate.lock("two").ttl(ttl).acquire().await.unwrap();
+    let mut watch = by_token.watch(tenure_client::WatchOptions::names(["two"]));
+    within(watch.next()).await.unwrap().unwrap();
+
+    std::fs::write(&tokens, "").unwrap();
+    office.authority.revoke(&[21]).unwrap();
+    within(first.lost()).await;
+    within(second.lost()).await;
+    assert_eq!(rule(&by_token.get_lock("one").await.unwrap_err()), "known-token");
+    let witness = office.certified(22, "spiffe://office/witness").connect().unwrap();
+    let free = async || witness.get_lock("one").await.unwrap().holders.is_empty();
+    until("its session has ended at the server, too", free).await;
 }

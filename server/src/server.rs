@@ -9,7 +9,6 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_stream::StreamExt;
-use tokio_util::sync::CancellationToken;
 
 use crate::access::{Access, CredentialOptions, IdentifyLayer};
 use crate::admin::Readiness;
@@ -20,6 +19,7 @@ use crate::life::{Ends, Ground, Opening, Parts, Source};
 use crate::listen::{self, Tls, TlsFiles};
 use crate::node::NodeOptions;
 use crate::peers::{Connector, Tcp};
+use crate::reload;
 use crate::service::TtlBounds;
 use crate::store::{OpenError, Store};
 
@@ -117,10 +117,10 @@ impl Server {
             options.node.address = format!("{host}:{}", address.port());
         }
         let tls = options.tls.map(Tls::load).transpose()?.map(Arc::new);
-        let access = Access::load(options.credentials).map_err(anyhow::Error::msg)?;
+        let access = Access::load(options.credentials, tls.clone()).await.map_err(anyhow::Error::msg)?;
         warn_of_openness(address, tls.is_some(), &access);
         let ends = Ends::default();
-        tokio::spawn(reload(tls.clone(), access.clone(), ends.stop.clone()));
+        tokio::spawn(ends.stop.clone().run_until_cancelled_owned(reload::keep_up(tls.clone(), access.clone())));
         // Among servers that ask for proof there is none of being a server yet.
         let connector = access.is_open().then(|| -> Arc<dyn Connector> { Arc::new(Tcp) });
         let ground = Ground { clock: Arc::new(BootClock), connector };
@@ -170,31 +170,6 @@ impl Server {
         }
         if tokio::time::timeout(Duration::from_secs(1), &mut self.serving).await.is_err() {
             self.serving.abort();
-        }
-    }
-}
-
-/// How often it is looked whether certificates and tokens have changed.
-const RELOAD: Duration = Duration::from_secs(2);
-
-/// Takes over certificates and tokens that have changed, until the server stops. What cannot be used is told once.
-async fn reload(tls: Option<Arc<Tls>>, access: Access, stop: CancellationToken) {
-    let mut told: [Option<String>; 2] = [None, None];
-    while stop.run_until_cancelled(tokio::time::sleep(RELOAD)).await.is_some() {
-        let tls = tls.as_ref().map_or(Ok(false), |tls| tls.reload().map_err(|error| error.to_string()));
-        for ((reloaded, what), told) in [(tls, "certificates"), (access.reload(), "tokens")].into_iter().zip(&mut told)
-        {
-            match reloaded {
-                Ok(true) => tracing::info!(what, "reloaded"),
-                Ok(false) => {}
-                Err(problem) if told.as_ref() != Some(&problem) => {
-                    tracing::error!(what, problem, "cannot be reloaded: going on with those from before");
-                    *told = Some(problem);
-                    continue;
-                }
-                Err(_) => continue,
-            }
-            *told = None;
         }
     }
 }

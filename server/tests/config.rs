@@ -64,7 +64,9 @@ fn print_config_is_a_file_that_gives_the_same_settings() {
     let folder = tempfile::tempdir().unwrap();
     let flags = ["--min-ttl=750ms", "--label=a \"b\"", "--log-format=json", "--store-migrate=false", "--data-dir=/d"];
     let files = ["--tls-cert=/c", "--tls-key=/k", "--tls-client-ca=/a", "--tls-client-crl=/r", "--tokens-file=/t"];
-    let flags = [&flags[..], &files[..]].concat();
+    let jwt =
+        ["--jwt-keys=https://id.example/keys", "--jwt-issuer=i", "--jwt-audience=a", "--jwt-algorithms=ES256, EdDSA"];
+    let flags = [&flags[..], &files[..], &jwt[..]].concat();
     let printed = from_flags(&flags).unwrap().to_string();
     let file = file_in(folder.path(), &printed);
     assert_eq!(from_flags(&["--config", &file]).unwrap().to_string(), printed);
@@ -221,15 +223,16 @@ fn other_machines_are_served_with_tls_and_credentials_only() {
     let tls = ["--tls-cert=/c", "--tls-key=/k"];
     let everywhere = |flags: &[&str]| from_flags(&[&["--listen=0.0.0.0:7420"], flags].concat());
     for (flags, missing) in [
-        (&[][..], "with TLS (tls_cert, tls_key) and credentials (tls_client_ca or tokens_file) only"),
+        (&[][..], "with TLS (tls_cert, tls_key) and credentials (tls_client_ca, tokens_file or jwt_keys) only"),
         (&["--tokens-file=/t"][..], "with TLS (tls_cert, tls_key) only"),
-        (&tls[..], "with credentials (tls_client_ca or tokens_file) only"),
+        (&tls[..], "with credentials (tls_client_ca, tokens_file or jwt_keys) only"),
     ] {
         let refused = everywhere(flags).unwrap_err().to_string();
         assert!(refused.contains(missing) && refused.contains("allow_insecure = true"), "{refused}");
     }
     everywhere(&["--allow-insecure"]).unwrap();
     everywhere(&[tls[0], tls[1], "--tokens-file=/t"]).unwrap();
+    everywhere(&[tls[0], tls[1], "--jwt-keys=/k", "--jwt-issuer=i", "--jwt-audience=a"]).unwrap();
     let by_certificate = everywhere(&[tls[0], tls[1], "--tls-client-ca=/a"]).unwrap();
     assert!(by_certificate.credentials.certificates && by_certificate.tls.is_some());
     assert!(!from_flags(&["--listen=[::1]:7420"]).unwrap().credentials.are_wanted(), "this machine is served without");
@@ -242,4 +245,18 @@ fn files_of_tls_come_together() {
     assert_eq!(refusal(&["--tls-client-ca=/a"]), "tls_client_ca is set: set tls_cert and tls_key, too");
     let refused = refusal(&["--tls-cert=/c", "--tls-key=/k", "--tls-client-crl=/r"]);
     assert_eq!(refused, "tls_client_crl is set: set tls_client_ca, too");
+}
+
+#[test]
+fn tokens_of_an_issuer_are_said_in_full() {
+    assert_eq!(refusal(&["--jwt-issuer=i"]), "jwt_issuer is set: set jwt_keys, too");
+    assert_eq!(refusal(&["--jwt-keys=/k", "--jwt-audience=a"]), "jwt_keys is set: set jwt_issuer, too");
+    assert_eq!(refusal(&["--jwt-keys=/k", "--jwt-issuer=i"]), "jwt_keys is set: set jwt_audience, too");
+    let all = ["--jwt-issuer=i", "--jwt-audience=a"];
+    let refused = refusal(&[&["--jwt-keys=http://id.example/keys"], &all[..]].concat());
+    assert!(refused.contains("it must be a file, or https://"), "{refused}");
+    for forgeable in ["HS256", "none", "RS256,"] {
+        let refused = refusal(&[&["--jwt-keys=/k", "--jwt-algorithms", forgeable], &all[..]].concat());
+        assert!(refused.contains("it may have RS256"), "{refused}");
+    }
 }

@@ -1,14 +1,63 @@
 //! Who calls, as far as is known.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
-use super::Identity;
+use rustls::pki_types::CertificateDer;
+use tokio::time::sleep;
+
+use super::tokens::Hash;
+use super::{Access, Identity, Unidentified};
+
+/// However long it seems to be until then: the wall clock may be set.
+const LOOK: Duration = Duration::from_secs(30);
 
 /// Who calls. Among the extensions of each request.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default)]
 pub struct Caller {
     /// Who it is. `None`: nobody is asked, or this is open to everybody.
     pub identity: Option<Identity>,
     /// Where it calls from, unless it has gone already.
     pub address: Option<SocketAddr>,
+    pub(super) shown: Shown,
+    pub(super) access: Access,
+}
+
+/// What somebody has shown.
+#[derive(Clone, Default)]
+pub(super) enum Shown {
+    #[default]
+    Nothing,
+    Certificates(Arc<[CertificateDer<'static>]>),
+    Token(Hash),
+    Jwt {
+        until: SystemTime,
+    },
+}
+
+impl Caller {
+    /// Whether anything has been shown that may come to count no more.
+    #[must_use]
+    pub fn is_identified(&self) -> bool {
+        self.identity.is_some()
+    }
+
+    /// Waits until what was shown counts no more: it is revoked, replaced or over.
+    pub async fn revoked(self) -> Unidentified {
+        let mut changes = self.access.changes();
+        loop {
+            if let Err(why) = self.access.check(&self.shown) {
+                return why;
+            }
+            let pause = match &self.shown {
+                Shown::Jwt { until } => until.duration_since(SystemTime::now()).unwrap_or_default().min(LOOK),
+                _ => LOOK,
+            };
+            tokio::select! {
+                () = changes.changed() => {}
+                () = sleep(pause) => {}
+            }
+        }
+    }
 }

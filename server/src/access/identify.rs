@@ -47,11 +47,12 @@ impl<S> Identify<S> {
     fn caller(&self, request: &Request<Body>) -> Result<Caller, Status> {
         let nobody = Peer::default();
         let peer = request.extensions().get::<Arc<Peer>>().map_or(&nobody, |peer| &**peer);
-        let identity = match self.access.identify(request.headers(), peer) {
-            Err(_) if request.uri().path().starts_with(OPEN) => None,
-            identified => identified.map_err(unidentified)?,
-        };
-        Ok(Caller { identity, address: peer.address })
+        match self.access.identify(request.headers(), peer) {
+            Err(_) if request.uri().path().starts_with(OPEN) => {
+                Ok(Caller { address: peer.address, ..Caller::default() })
+            }
+            identified => identified.map_err(unidentified),
+        }
     }
 }
 

@@ -26,6 +26,12 @@ impl Identity {
         Self(format!("token:{name}").into())
     }
 
+    /// Whom a JSON Web Token is for.
+    #[must_use]
+    pub fn of_subject(subject: &str) -> Self {
+        Self(format!("jwt:{subject}").into())
+    }
+
     /// As text.
     #[must_use]
     pub fn as_str(&self) -> &str {

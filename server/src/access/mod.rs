@@ -1,71 +1,33 @@
 //! Who calls: by a certificate, or by a token that it shows.
 
 mod caller;
+mod credentials;
 mod identify;
 mod identity;
+mod jwt;
 mod tokens;
+mod unidentified;
 
-use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use arc_swap::ArcSwap;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
+use tokio::sync::watch;
 
 pub use self::caller::Caller;
+pub use self::credentials::CredentialOptions;
 pub use self::identify::IdentifyLayer;
 pub use self::identity::Identity;
+pub use self::jwt::{ALGORITHMS, JwtOptions, KeySource};
 pub use self::tokens::{check_name, new_token};
+pub use self::unidentified::Unidentified;
 
+use self::caller::Shown;
+use self::jwt::Jwt;
 use self::tokens::Tokens;
-use crate::listen::{Certified, Peer};
-
-/// What is taken as proof of who somebody is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CredentialOptions {
-    /// Certificates, which were verified in the handshake.
-    pub certificates: bool,
-    /// The static tokens of this file.
-    pub tokens_file: Option<PathBuf>,
-}
-
-impl CredentialOptions {
-    /// Whether anybody has to prove anything.
-    #[must_use]
-    pub fn are_wanted(&self) -> bool {
-        self.certificates || self.tokens_file.is_some()
-    }
-}
-
-/// Why it is not known who calls. Each is told as it is: it says nothing about what there is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unidentified {
-    /// There is neither a certificate nor a token.
-    #[error("credentials are required: a client certificate, or a token in the authorization header")]
-    CredentialsRequired,
-    /// The header is none of ours.
-    #[error("the authorization header must be \"Bearer\" and a token")]
-    NoBearer,
-    /// The token is not known.
-    #[error("the token is not known")]
-    UnknownToken,
-    /// The certificate names nobody.
-    #[error("the client certificate has neither a URI nor a DNS name as subject alternative name")]
-    NamelessCertificate,
-}
-
-impl Unidentified {
-    /// The rule that refused, as one word.
-    #[must_use]
-    pub fn rule(self) -> &'static str {
-        match self {
-            Self::CredentialsRequired => "credentials-required",
-            Self::NoBearer => "bearer-token",
-            Self::UnknownToken => "known-token",
-            Self::NamelessCertificate => "certificate-name",
-        }
-    }
-}
+use crate::listen::{Peer, Tls};
 
 /// Says who calls.
 #[derive(Clone, Default)]
@@ -73,7 +35,27 @@ pub struct Access(Option<Arc<Credentials>>);
 
 struct Credentials {
     options: CredentialOptions,
+    tls: Option<Arc<Tls>>,
     tokens: ArcSwap<Tokens>,
+    jwt: Option<Jwt>,
+    /// Changes with all that may revoke something.
+    changed: watch::Sender<()>,
+}
+
+/// Tells when something may have been revoked.
+pub(crate) struct Changes(Option<watch::Receiver<()>>);
+
+impl Changes {
+    /// Waits for it.
+    pub(crate) async fn changed(&mut self) {
+        let has_changed = match &mut self.0 {
+            Some(changes) => changes.changed().await.is_ok(),
+            None => false,
+        };
+        if !has_changed {
+            std::future::pending().await
+        }
+    }
 }
 
 impl Access {
@@ -83,16 +65,27 @@ impl Access {
         Self::default()
     }
 
-    /// Takes these credentials; if there are none, nobody is asked.
+    /// Takes these credentials, with certificates that this TLS has verified; if there are none, nobody is asked. Keys that cannot
+    /// be fetched now are fetched later: until then nobody is known by them.
     ///
     /// # Errors
     /// If a file cannot be used: its setting, and what is wrong.
-    pub fn load(options: CredentialOptions) -> Result<Self, String> {
+    pub async fn load(options: CredentialOptions, tls: Option<Arc<Tls>>) -> Result<Self, String> {
         if !options.are_wanted() {
             return Ok(Self::open());
         }
         let tokens = ArcSwap::from_pointee(options.read_tokens()?);
-        Ok(Self(Some(Arc::new(Credentials { options, tokens }))))
+        let jwt = options.jwt.clone().map(Jwt::new);
+        if let (Some(jwt), Some(JwtOptions { keys, .. })) = (&jwt, &options.jwt)
+            && let Err(problem) = jwt.reload().await
+        {
+            match keys {
+                KeySource::File(_) => return Err(problem),
+                KeySource::Url(_) => tracing::error!(problem, "starting without the keys of tokens"),
+            }
+        }
+        let (changed, _) = watch::channel(());
+        Ok(Self(Some(Arc::new(Credentials { options, tls, tokens, jwt, changed }))))
     }
 
     /// Whether nobody is asked.
@@ -101,18 +94,44 @@ impl Access {
         self.0.is_none()
     }
 
-    /// Reads the files again. Says whether they have changed.
+    /// Reads static tokens again. Says whether they have changed.
     ///
     /// # Errors
-    /// If one cannot be used: then all stays as it is.
-    pub fn reload(&self) -> Result<bool, String> {
+    /// If they cannot be used: then those from before stay in force.
+    pub fn reload_tokens(&self) -> Result<bool, String> {
         let Some(credentials) = &self.0 else { return Ok(false) };
         let tokens = credentials.options.read_tokens()?;
         let has_changed = tokens != **credentials.tokens.load();
         if has_changed {
             credentials.tokens.store(Arc::new(tokens));
+            credentials.changed.send_replace(());
         }
         Ok(has_changed)
+    }
+
+    /// Whether keys of JSON Web Tokens are in a file.
+    #[must_use]
+    pub fn has_near_keys(&self) -> bool {
+        let jwt = self.0.as_ref().and_then(|credentials| credentials.options.jwt.as_ref());
+        jwt.is_some_and(|jwt| matches!(jwt.keys, KeySource::File(_)))
+    }
+
+    /// Gets the keys of JSON Web Tokens again. Says whether they have changed.
+    ///
+    /// # Errors
+    /// If they cannot be had: then those from before stay in force.
+    pub async fn reload_keys(&self) -> Result<bool, String> {
+        match self.0.as_ref().and_then(|credentials| credentials.jwt.as_ref()) {
+            Some(jwt) => jwt.reload().await,
+            None => Ok(false),
+        }
+    }
+
+    /// Certificates may have been revoked.
+    pub fn certificates_changed(&self) {
+        if let Some(credentials) = &self.0 {
+            credentials.changed.send_replace(());
+        }
     }
 
     /// Who calls, by the headers of the call and by who is at the other end of the connection. A token, where one is shown, decides
@@ -120,26 +139,52 @@ impl Access {
     ///
     /// # Errors
     /// If that is not known.
-    pub fn identify(&self, headers: &HeaderMap, peer: &Peer) -> Result<Option<Identity>, Unidentified> {
-        let Some(credentials) = &self.0 else { return Ok(None) };
-        if let Some(header) = headers.get(AUTHORIZATION) {
-            let token = header.to_str().ok().and_then(bearer).ok_or(Unidentified::NoBearer)?;
-            return credentials.tokens.load().find(token).cloned().map(Some).ok_or(Unidentified::UnknownToken);
+    pub fn identify(&self, headers: &HeaderMap, peer: &Peer) -> Result<Caller, Unidentified> {
+        let Some(credentials) = &self.0 else { return Ok(Caller { address: peer.address, ..Caller::default() }) };
+        let (identity, shown) = match headers.get(AUTHORIZATION) {
+            Some(header) => {
+                credentials.by_token(header.to_str().ok().and_then(bearer).ok_or(Unidentified::NoBearer)?)?
+            }
+            None => credentials.by_certificate(peer)?,
+        };
+        Ok(Caller { identity: Some(identity), address: peer.address, shown, access: self.clone() })
+    }
+
+    /// Whether what was shown still counts.
+    fn check(&self, shown: &Shown) -> Result<(), Unidentified> {
+        let Some(credentials) = &self.0 else { return Ok(()) };
+        match shown {
+            Shown::Nothing => Ok(()),
+            Shown::Token(hash) if credentials.tokens.load().has(hash) => Ok(()),
+            Shown::Token(_) => Err(Unidentified::UnknownToken),
+            Shown::Jwt { until } if SystemTime::now() < *until => Ok(()),
+            Shown::Jwt { .. } => Err(Unidentified::TokenTime),
+            Shown::Certificates(chain) => match &credentials.tls {
+                Some(tls) if tls.trusts(chain) => Ok(()),
+                _ => Err(Unidentified::RevokedCertificate),
+            },
         }
-        match &peer.certified {
-            Some(Certified::As(identity)) if credentials.options.certificates => Ok(Some(identity.clone())),
-            Some(Certified::Nobody) if credentials.options.certificates => Err(Unidentified::NamelessCertificate),
-            _ => Err(Unidentified::CredentialsRequired),
-        }
+    }
+
+    pub(crate) fn changes(&self) -> Changes {
+        Changes(self.0.as_ref().map(|credentials| credentials.changed.subscribe()))
     }
 }
 
-impl CredentialOptions {
-    fn read_tokens(&self) -> Result<Tokens, String> {
-        let Some(file) = &self.tokens_file else { return Ok(Tokens::default()) };
-        let text = std::fs::read_to_string(file).map_err(|error| error.to_string());
-        text.and_then(|text| Tokens::parse(&text))
-            .map_err(|problem| format!("tokens_file: {}: {problem}", file.display()))
+impl Credentials {
+    fn by_token(&self, token: &str) -> Result<(Identity, Shown), Unidentified> {
+        if let Some((hash, identity)) = self.tokens.load().find(token) {
+            return Ok((identity, Shown::Token(hash)));
+        }
+        let (identity, until) = self.jwt.as_ref().ok_or(Unidentified::UnknownToken)?.find(token)?;
+        Ok((identity, Shown::Jwt { until }))
+    }
+
+    fn by_certificate(&self, peer: &Peer) -> Result<(Identity, Shown), Unidentified> {
+        let chain = peer.certificates.as_ref().filter(|_| self.options.certificates);
+        let chain = chain.ok_or(Unidentified::CredentialsRequired)?;
+        let identity = peer.certified.clone().ok_or(Unidentified::NamelessCertificate)?;
+        Ok((identity, Shown::Certificates(chain.clone())))
     }
 }
 

@@ -14,7 +14,8 @@ const HASHED: &str = "sha256:";
 /// What a token that was made here begins with, so that scanners for secrets know it.
 const MARK: &str = "tenure_";
 
-type Hash = [u8; 32];
+/// SHA-256 of a token.
+pub(super) type Hash = [u8; 32];
 
 /// The tokens that count, by their hashes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,8 +42,15 @@ impl Tokens {
 
     /// Whose token this is.
     #[must_use]
-    pub fn find(&self, token: &str) -> Option<&Identity> {
-        self.0.get(&hash(token))
+    pub fn find(&self, token: &str) -> Option<(Hash, Identity)> {
+        let hash = hash(token);
+        Some((hash, self.0.get(&hash)?.clone()))
+    }
+
+    /// Whether there is a token with this hash.
+    #[must_use]
+    pub fn has(&self, hash: &Hash) -> bool {
+        self.0.contains_key(hash)
     }
 }
 
@@ -101,7 +109,9 @@ mod tests {
     fn a_new_token_is_found_by_its_line_only() {
         let (token, line) = new_token("ci/deploy").expect("a name");
         let tokens = Tokens::parse(&format!("# who may what\n\n  {line}  \n")).expect("lines");
-        assert_eq!(tokens.find(&token).map(Identity::as_str), Some("token:ci/deploy"));
+        let (hash, identity) = tokens.find(&token).expect("known");
+        assert_eq!(identity.as_str(), "token:ci/deploy");
+        assert!(tokens.has(&hash));
         assert_eq!(tokens.find(&format!("{token} ")), None);
         assert_eq!(tokens.find(""), None);
         assert!(!line.contains(&token), "the file tells nothing that could be used");

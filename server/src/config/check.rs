@@ -19,7 +19,7 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Fills in the defaults and checks every bound.
 pub(super) fn check(layer: Layer, surroundings: &Surroundings) -> Result<Config, ConfigError> {
     let tls = security::tls(&layer)?;
-    let credentials = security::credentials(&layer);
+    let credentials = security::credentials(&layer)?;
     let allow_insecure = layer.allow_insecure.unwrap_or(false);
     let data_dir = layer.data_dir.unwrap_or_else(|| default_data_dir(surroundings));
     let url = match layer.store_url {

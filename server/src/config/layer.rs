@@ -71,6 +71,21 @@ pub struct Layer {
     /// The static tokens that clients may show: lines of NAME sha256:HASH, made by `tenured new-token` [default: none]
     #[arg(long, env = "TENURE_TOKENS_FILE", value_name = "FILE")]
     pub tokens_file: Option<PathBuf>,
+    /// The public keys of JSON Web Tokens that clients may show, a JWK set: a file, or https://... [default: no such tokens]
+    #[arg(long, env = "TENURE_JWT_KEYS", value_name = "FILE or URL")]
+    pub jwt_keys: Option<String>,
+    /// Who must have issued these tokens
+    #[arg(long, env = "TENURE_JWT_ISSUER", value_name = "TEXT")]
+    pub jwt_issuer: Option<String>,
+    /// For whom these tokens must be
+    #[arg(long, env = "TENURE_JWT_AUDIENCE", value_name = "TEXT")]
+    pub jwt_audience: Option<String>,
+    /// By what these tokens may be signed, separated by commas [default: RS256,ES256,EdDSA]
+    #[arg(long, env = "TENURE_JWT_ALGORITHMS", value_name = "LIST")]
+    pub jwt_algorithms: Option<String>,
+    /// Which claim of these tokens says who it is [default: sub]
+    #[arg(long, env = "TENURE_JWT_CLAIM", value_name = "NAME")]
+    pub jwt_claim: Option<String>,
     /// Serve other machines even without TLS or without credentials [default: false]
     #[arg(long, env = "TENURE_ALLOW_INSECURE", value_name = "BOOL")]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
@@ -147,6 +162,11 @@ impl Layer {
             tls_client_ca: self.tls_client_ca.or(below.tls_client_ca),
             tls_client_crl: self.tls_client_crl.or(below.tls_client_crl),
             tokens_file: self.tokens_file.or(below.tokens_file),
+            jwt_keys: self.jwt_keys.or(below.jwt_keys),
+            jwt_issuer: self.jwt_issuer.or(below.jwt_issuer),
+            jwt_audience: self.jwt_audience.or(below.jwt_audience),
+            jwt_algorithms: self.jwt_algorithms.or(below.jwt_algorithms),
+            jwt_claim: self.jwt_claim.or(below.jwt_claim),
             allow_insecure: self.allow_insecure.or(below.allow_insecure),
             label: self.label.or(below.label),
             advertise: self.advertise.or(below.advertise),

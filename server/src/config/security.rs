@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use super::{ConfigError, Layer};
-use crate::access::CredentialOptions;
+use crate::access::{ALGORITHMS, CredentialOptions, JwtOptions, KeySource};
 use crate::listen::TlsFiles;
 
 pub(super) fn tls(layer: &Layer) -> Result<Option<TlsFiles>, ConfigError> {
@@ -25,8 +25,55 @@ pub(super) fn tls(layer: &Layer) -> Result<Option<TlsFiles>, ConfigError> {
     }
 }
 
-pub(super) fn credentials(layer: &Layer) -> CredentialOptions {
-    CredentialOptions { certificates: layer.tls_client_ca.is_some(), tokens_file: layer.tokens_file.clone() }
+pub(super) fn credentials(layer: &Layer) -> Result<CredentialOptions, ConfigError> {
+    Ok(CredentialOptions {
+        certificates: layer.tls_client_ca.is_some(),
+        tokens_file: layer.tokens_file.clone(),
+        jwt: jwt(layer)?,
+    })
+}
+
+fn jwt(layer: &Layer) -> Result<Option<JwtOptions>, ConfigError> {
+    let Some(keys) = &layer.jwt_keys else {
+        let more = [
+            ("jwt_issuer", layer.jwt_issuer.is_some()),
+            ("jwt_audience", layer.jwt_audience.is_some()),
+            ("jwt_algorithms", layer.jwt_algorithms.is_some()),
+            ("jwt_claim", layer.jwt_claim.is_some()),
+        ];
+        return match more.iter().find(|(_, is_set)| *is_set) {
+            Some((setting, _)) => Err(ConfigError(format!("{setting} is set: set jwt_keys, too"))),
+            None => Ok(None),
+        };
+    };
+    let keys = match keys.split_once("://") {
+        None => KeySource::File(keys.into()),
+        Some(("https", _)) => KeySource::Url(keys.clone()),
+        Some(_) => return Err(ConfigError(format!("jwt_keys is \"{keys}\": it must be a file, or https://..."))),
+    };
+    let required = |setting: &str, given: &Option<String>| {
+        let given = given.clone().filter(|text| !text.is_empty());
+        given.ok_or_else(|| ConfigError(format!("jwt_keys is set: set {setting}, too")))
+    };
+    Ok(Some(JwtOptions {
+        keys,
+        issuer: required("jwt_issuer", &layer.jwt_issuer)?,
+        audience: required("jwt_audience", &layer.jwt_audience)?,
+        algorithms: algorithms(layer.jwt_algorithms.as_deref().unwrap_or("RS256,ES256,EdDSA"))?,
+        claim: layer.jwt_claim.clone().unwrap_or_else(|| "sub".to_owned()),
+    }))
+}
+
+fn algorithms(list: &str) -> Result<Vec<jsonwebtoken::Algorithm>, ConfigError> {
+    let named = |name: &str| ALGORITHMS.iter().find(|(known, _)| *known == name).map(|(_, algorithm)| *algorithm);
+    list.split(',')
+        .map(str::trim)
+        .map(|name| {
+            let known: Vec<&str> = ALGORITHMS.iter().map(|(known, _)| *known).collect();
+            let refused = || format!("jwt_algorithms has \"{name}\": it may have {}", known.join(", "));
+            named(name).ok_or_else(|| ConfigError(refused()))
+        })
+        .collect()
 }
 
 /// Other machines are served over TLS only, and only those that prove who they are; unless somebody wants it otherwise.
@@ -41,8 +88,8 @@ pub(super) fn check(
     }
     let missing = match (has_tls, credentials.are_wanted()) {
         (false, true) => "TLS (tls_cert, tls_key)",
-        (true, false) => "credentials (tls_client_ca or tokens_file)",
-        _ => "TLS (tls_cert, tls_key) and credentials (tls_client_ca or tokens_file)",
+        (true, false) => "credentials (tls_client_ca, tokens_file or jwt_keys)",
+        _ => "TLS (tls_cert, tls_key) and credentials (tls_client_ca, tokens_file or jwt_keys)",
     };
     Err(ConfigError(format!(
         "listen is {listen}: other machines are served with {missing} only; allow_insecure = true serves them without"

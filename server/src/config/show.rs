@@ -6,6 +6,7 @@ use secrecy::ExposeSecret;
 
 use super::Config;
 use super::span::Span;
+use crate::access::KeySource;
 
 /// What stands for a secret.
 const HIDDEN: &str = "***";
@@ -33,6 +34,18 @@ impl fmt::Display for Config {
         }
         if let Some(file) = &self.credentials.tokens_file {
             text("tokens_file", file.display().to_string())?;
+        }
+        if let Some(jwt) = &self.credentials.jwt {
+            let keys = match &jwt.keys {
+                KeySource::File(file) => file.display().to_string(),
+                KeySource::Url(url) => url.clone(),
+            };
+            let algorithms: Vec<String> = jwt.algorithms.iter().map(|algorithm| format!("{algorithm:?}")).collect();
+            text("jwt_keys", keys)?;
+            text("jwt_issuer", jwt.issuer.clone())?;
+            text("jwt_audience", jwt.audience.clone())?;
+            text("jwt_algorithms", algorithms.join(","))?;
+            text("jwt_claim", jwt.claim.clone())?;
         }
         text("label", self.label.clone())?;
         text("advertise", self.advertise.clone())?;

@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use rustls::pki_types::CertificateDer;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
@@ -18,17 +19,10 @@ use crate::access::Identity;
 pub struct Peer {
     /// Its address, unless it has gone already.
     pub address: Option<SocketAddr>,
-    /// Whom its certificate names. The certificate was verified in the handshake.
-    pub certified: Option<Certified>,
-}
-
-/// What a verified certificate says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Certified {
-    /// Whom it names.
-    As(Identity),
-    /// It names nobody.
-    Nobody,
+    /// Its certificates, the one that is its own first. They were verified in the handshake.
+    pub certificates: Option<Arc<[CertificateDer<'static>]>>,
+    /// Whom its certificate names, if it names anybody.
+    pub certified: Option<Identity>,
 }
 
 /// A connection.
@@ -46,7 +40,7 @@ impl Connection {
     /// One without TLS.
     #[must_use]
     pub fn plain(stream: TcpStream) -> Self {
-        let peer = Peer { address: stream.peer_addr().ok(), certified: None };
+        let peer = Peer { address: stream.peer_addr().ok(), ..Peer::default() };
         Self { stream: Transport::Plain(stream), peer }
     }
 
@@ -54,10 +48,10 @@ impl Connection {
     #[must_use]
     pub fn encrypted(stream: TlsStream<TcpStream>) -> Self {
         let (tcp, session) = stream.get_ref();
-        let certificate = session.peer_certificates().and_then(<[_]>::first);
-        let certified = certificate
-            .map(|certificate| Identity::of_certificate(certificate).map_or(Certified::Nobody, Certified::As));
-        let peer = Peer { address: tcp.peer_addr().ok(), certified };
+        let shown = session.peer_certificates();
+        let certificates = shown.map(|chain| chain.iter().map(|one| one.clone().into_owned()).collect());
+        let certified = shown.and_then(<[_]>::first).and_then(Identity::of_certificate);
+        let peer = Peer { address: tcp.peer_addr().ok(), certificates, certified };
         Self { stream: Transport::Encrypted(Box::new(stream)), peer }
     }
 }

@@ -15,7 +15,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::server::TcpIncoming;
 
-pub use self::io::{Certified, Connection, Peer};
+pub use self::io::{Connection, Peer};
 pub use self::tls::{Tls, TlsError, TlsFiles};
 
 /// How long a TLS handshake may take.

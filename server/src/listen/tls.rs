@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer, UnixTime};
 use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
 use rustls::{RootCertStore, ServerConfig};
 
 /// What clients speak over TLS.
@@ -37,8 +38,14 @@ pub struct TlsError {
 /// What connections that come in are served with.
 pub struct Tls {
     files: TlsFiles,
-    current: ArcSwap<ServerConfig>,
+    current: ArcSwap<Current>,
     read: Mutex<Contents>,
+}
+
+/// What is in force.
+struct Current {
+    config: Arc<ServerConfig>,
+    verifier: Arc<dyn ClientCertVerifier>,
 }
 
 /// What the files held when they were read last.
@@ -57,14 +64,22 @@ impl Tls {
     /// If one of them cannot be used.
     pub fn load(files: TlsFiles) -> Result<Self, TlsError> {
         let read = files.read()?;
-        let current = ArcSwap::from(files.config(&read)?);
+        let current = ArcSwap::from_pointee(files.config(&read)?);
         Ok(Self { files, current, read: Mutex::new(read) })
     }
 
     /// With what a connection that comes now is served.
     #[must_use]
     pub fn current(&self) -> Arc<ServerConfig> {
-        self.current.load_full()
+        self.current.load().config.clone()
+    }
+
+    /// Whether a client with these certificates would be let in now.
+    #[must_use]
+    pub fn trusts(&self, chain: &[CertificateDer<'_>]) -> bool {
+        let Some((first, others)) = chain.split_first() else { return false };
+        let verifier = self.current.load().verifier.clone();
+        verifier.offer_client_auth() && verifier.verify_client_cert(first, others, UnixTime::now()).is_ok()
     }
 
     /// Reads the files again. Says whether they have changed. Connections that are there stay as they are.
@@ -77,7 +92,7 @@ impl Tls {
         if read == *before {
             return Ok(false);
         }
-        self.current.store(self.files.config(&read)?);
+        self.current.store(Arc::new(self.files.config(&read)?));
         *before = read;
         Ok(true)
     }
@@ -94,7 +109,7 @@ impl TlsFiles {
         })
     }
 
-    fn config(&self, read: &Contents) -> Result<Arc<ServerConfig>, TlsError> {
+    fn config(&self, read: &Contents) -> Result<Current, TlsError> {
         let certs = certificates("tls_cert", &self.cert, &read.cert)?;
         let key = PrivateKeyDer::from_pem_slice(&read.key)
             .map_err(|error| problem("tls_key", &self.key, format!("no private key in PEM: {error}")))?;
@@ -114,12 +129,12 @@ impl TlsFiles {
             _ => WebPkiClientVerifier::no_client_auth(),
         };
         let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-        let config = builder.map(|builder| builder.with_client_cert_verifier(verifier));
+        let config = builder.map(|builder| builder.with_client_cert_verifier(verifier.clone()));
         let mut config = config
             .and_then(|builder| builder.with_single_cert(certs, key))
             .map_err(|error| problem("tls_cert", &self.cert, error.to_string()))?;
         config.alpn_protocols = vec![PROTOCOL.to_vec()];
-        Ok(Arc::new(config))
+        Ok(Current { config: Arc::new(config), verifier })
     }
 
     fn revoked(&self, read: &Contents) -> Result<Vec<CertificateRevocationListDer<'static>>, TlsError> {

@@ -16,6 +16,7 @@ use super::problem::Problem;
 use super::stream::StreamCalls;
 use super::watch::WatchCalls;
 use super::{Api, Via};
+use crate::access::{Caller, Unidentified};
 use crate::sequencer::Refusal;
 
 /// The largest message that is taken, in bytes.
@@ -45,11 +46,13 @@ impl Api {
 impl LockService for Api {
     async fn acquire(&self, request: Request<v1::AcquireRequest>) -> Result<Response<v1::AcquireResponse>, Status> {
         let never = CancellationToken::new();
+        let caller = caller(&request);
         tokio::select! {
             biased;
             answer = Self::acquire(self, request.into_inner(), Via::Call, &never) => Ok(Response::new(answer?)),
             // The place in the queue is kept for a while, for the call to another server that follows.
             () = self.draining().cancelled() => Err(Problem::Refused(Refusal::Draining).into()),
+            why = revoked(caller) => Err(Problem::Unidentified(why).into()),
         }
     }
 
@@ -131,6 +134,7 @@ impl SessionService for Api {
         &self,
         request: Request<Streaming<v1::KeepAliveRequest>>,
     ) -> Result<Response<Self::KeepAliveStream>, Status> {
+        let caller = caller(&request);
         let mut requests = request.into_inner();
         let (sender, answers) = mpsc::channel(ANSWERS);
         let api = self.clone();
@@ -147,7 +151,7 @@ impl SessionService for Api {
                     }
                 }
             };
-            until_draining(api.draining(), &sender, answer_all).await;
+            until_draining(api.draining(), caller, &sender, answer_all).await;
         });
         Ok(Response::new(Box::pin(ReceiverStream::new(answers))))
     }
@@ -216,9 +220,19 @@ impl GroupService for Api {
     }
 }
 
+fn caller<T>(request: &Request<T>) -> Caller {
+    request.extensions().get::<Caller>().cloned().unwrap_or_default()
+}
+
+/// Waits until what the caller has shown counts no more; for ever if it had to show nothing.
+async fn revoked(caller: Caller) -> Unidentified {
+    if caller.is_identified() { caller.revoked().await } else { std::future::pending().await }
+}
+
 /// Runs a stream's work; when the server drains, ends the stream with the advice to resume elsewhere.
 async fn until_draining<T>(
     draining: &CancellationToken,
+    caller: Caller,
     sender: &mpsc::Sender<Result<T, Status>>,
     work: impl Future<Output = ()>,
 ) {
@@ -227,6 +241,9 @@ async fn until_draining<T>(
         () = draining.cancelled() => {
             // A reader that has gone needs no advice; one that does not read gets none.
             let _ = sender.try_send(Err(Problem::Refused(Refusal::Draining).into()));
+        }
+        why = revoked(caller) => {
+            let _ = sender.try_send(Err(Problem::Unidentified(why).into()));
         }
     }
 }

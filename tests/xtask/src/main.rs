@@ -1,4 +1,5 @@
 //! `cargo xtask`: the one door for developers.
+mod apart;
 mod bench;
 mod beside;
 mod clients;
@@ -15,6 +16,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::apart::Apart;
 use crate::beside::Beside;
 use crate::programs::{cargo, program, root};
 use crate::stages::Stages;
@@ -177,29 +179,19 @@ impl Stage {
             Self::E2e => e2e(None, None),
             Self::Clients => clients::check(&[]),
             Self::Scenarios => scenarios(&[]),
-            Self::Chaos => alone("tenure-chaos"),
-            Self::Load => alone("tenure-load"),
+            Self::Chaos => Apart::build("tests/chaos")?.run(&[], &[LANGUAGES]),
+            Self::Load => Apart::build("tests/load")?.run(&[], &[]),
         }
     }
 }
 
-/// The tests of a package, one at a time: they burden the machine.
-fn alone(package: &str) -> anyhow::Result<()> {
-    let mut command = cargo(&["test", "--locked", "--package", package, "--no-fail-fast"]);
-    // What takes clients in other languages can have them: they are there after the stages before.
-    command.env("TENURE_CHAOS_LANGUAGES", "go,python,typescript,java");
-    command.args(["--", "--test-threads=1"]);
-    command.run()
-}
+/// What takes clients in other languages can have them: they are there after the stages before.
+const LANGUAGES: (&str, &str) = ("TENURE_CHAOS_LANGUAGES", "go,python,typescript,java");
 
-/// One at a time: they measure how long things take.
 fn e2e(tries: Option<u32>, name: Option<&str>) -> anyhow::Result<()> {
-    let mut command = cargo(&["test", "--locked", "--package", "tenure-e2e", "--no-fail-fast"]);
-    command.args(name).args(["--", "--test-threads=1"]);
-    if let Some(tries) = tries {
-        command.env("TENURE_E2E_TRIES", &tries.to_string());
-    }
-    command.run()
+    let tries = tries.map(|tries| tries.to_string());
+    let environment: Vec<(&str, &str)> = tries.iter().map(|tries| ("TENURE_E2E_TRIES", tries.as_str())).collect();
+    Apart::build("tests/e2e")?.run(name.as_slice(), &environment)
 }
 
 fn power(arguments: &[String]) -> anyhow::Result<()> {

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
 
@@ -48,6 +48,15 @@ impl Program {
     pub fn folder(&mut self, folder: &Path) -> &mut Self {
         self.0.current_dir(folder);
         self
+    }
+
+    /// Runs it to its end, which must be a good one, and returns what it says.
+    pub fn output(&mut self) -> anyhow::Result<String> {
+        let output = self.0.stderr(Stdio::inherit()).output()?;
+        if !output.status.success() {
+            bail!("it ended with {}", output.status);
+        }
+        String::from_utf8(output.stdout).context("it says what is no text")
     }
 
     /// Runs it to its end, which must be a good one.

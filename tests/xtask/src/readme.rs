@@ -1,6 +1,7 @@
 //! The README's grpcurl lines, run as written.
 
-use crate::programs::{cargo, find, program, root};
+use crate::apart::Apart;
+use crate::programs::{find, program, root};
 
 /// The version that the lines are checked with.
 const GRPCURL: &str = "github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.3";
@@ -17,7 +18,6 @@ pub fn check() -> anyhow::Result<()> {
         program(go).args(["install", GRPCURL]).env("GOBIN", &tools.display().to_string()).run()?;
     }
     let path = std::env::var("PATH").unwrap_or_default();
-    cargo(&["test", "--locked", "--package", "tenure-e2e", "--test", "readme", "--", "--ignored"])
-        .env("PATH", &format!("{}:{path}", tools.display()))
-        .run()
+    let path = format!("{}:{path}", tools.display());
+    Apart::build("tests/e2e")?.only("readme").run(&["--ignored"], &[("PATH", &path)])
 }

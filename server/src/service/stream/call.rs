@@ -17,6 +17,7 @@ use tonic::server::NamedService;
 
 use super::Connection;
 use super::outbox::Outbox;
+use crate::access::Caller;
 use crate::service::Api;
 use crate::service::wire::{self, Requests};
 
@@ -54,7 +55,8 @@ fn begin(api: &Api, request: Request<Body>) -> Result<Conversation, Status> {
     wire::check(&request, METHOD)?;
     let outbox = Outbox::default();
     let connection = Connection::new(api.clone(), &*api.node()?, outbox.clone());
-    let run = connection.run(Requests::new(request.into_body()));
+    let caller = request.extensions().get::<Caller>().cloned().unwrap_or_default();
+    let run = connection.run(Requests::new(request.into_body()), caller);
     Ok(Conversation { state: State::Running(Box::pin(run)), outbox })
 }
 

@@ -3,6 +3,8 @@
 use futures::stream::FuturesUnordered;
 use tokio_util::sync::CancellationToken;
 
+use crate::access::{Caller, Unidentified};
+
 /// Why it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
@@ -10,6 +12,8 @@ pub(super) enum Ending {
     Node,
     /// This server is about to stop.
     Draining,
+    /// It is not known any more who the client is.
+    Unidentified(Unidentified),
     /// A namespace has closed it: the client did not read, or the state was loaded anew.
     Closed,
 }
@@ -20,13 +24,16 @@ pub(super) fn first_ending(
     node: CancellationToken,
     draining: CancellationToken,
     closed: CancellationToken,
+    caller: Caller,
 ) -> FuturesUnordered<impl Future<Output = Ending> + Send> {
+    let is_identified = caller.is_identified();
     let first = async move {
         tokio::select! {
             biased;
             () = node.cancelled() => Ending::Node,
             () = draining.cancelled() => Ending::Draining,
             () = closed.cancelled() => Ending::Closed,
+            why = caller.revoked(), if is_identified => Ending::Unidentified(why),
         }
     };
     FuturesUnordered::from_iter([first])

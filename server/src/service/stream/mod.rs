@@ -34,6 +34,7 @@ use super::problem::Problem;
 use super::sessions::keep_all;
 use super::wire::Requests;
 use super::{Api, bounds, convert};
+use crate::access::Caller;
 use crate::node::Node;
 use crate::sequencer::{Decisions, Namespace, Notice, Notices, Outcomes, Refusal, StreamEnd};
 
@@ -113,9 +114,9 @@ impl Connection {
     }
 
     /// Runs until the stream ends. If the client goes away without a word, this is dropped.
-    async fn run(mut self, mut requests: Requests<v1::StreamRequest>) -> Status {
+    async fn run(mut self, mut requests: Requests<v1::StreamRequest>, caller: Caller) -> Status {
         let draining = self.api.draining().clone();
-        let mut ending = first_ending(self.node_ended.clone(), draining, self.notices.closed().clone());
+        let mut ending = first_ending(self.node_ended.clone(), draining, self.notices.closed().clone(), caller);
         let mut look = tokio::time::interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -158,6 +159,7 @@ impl Connection {
         match ending {
             Ending::Node => Problem::Refused(Refusal::Draining),
             Ending::Draining => self.go_away(requests).await,
+            Ending::Unidentified(why) => Problem::Unidentified(why),
             Ending::Closed => {
                 Problem::Refused(Refusal::Unavailable("attach again: the state was loaded anew".to_owned()))
             }

@@ -15,6 +15,7 @@ use tonic::body::Body;
 use tonic::server::NamedService;
 
 use super::Watch;
+use crate::access::{Caller, Unidentified};
 use crate::listen::Peer;
 use crate::sequencer::Refusal;
 use crate::service::Api;
@@ -50,29 +51,42 @@ impl tower::Service<Request<Body>> for WatchCalls {
         let api = self.0.clone();
         Box::pin(async move {
             let watch = begin(&api, request).await;
-            Ok(watch.map_or_else(Status::into_http, |watch| wire::respond(Telling(Some(watch)))))
+            Ok(watch.map_or_else(Status::into_http, wire::respond))
         })
     }
 }
 
-async fn begin(api: &Api, request: Request<Body>) -> Result<Watch, Status> {
+async fn begin(api: &Api, request: Request<Body>) -> Result<Telling, Status> {
     wire::check(&request, METHOD)?;
     let connection = request.extensions().get::<Arc<Peer>>().and_then(|peer| peer.address);
     let connection = BuildHasherDefault::<DefaultHasher>::default().hash_one(connection);
+    let caller = request.extensions().get::<Caller>().filter(|caller| caller.is_identified()).cloned();
     let mut requests = Requests::new(request.into_body());
     let request = requests.next().await.ok_or_else(|| Status::internal("Missing request message."))??;
-    Ok(api.watch(request, connection).await?)
+    let watch = api.watch(request, connection).await?;
+    Ok(Telling { watch: Some(watch), revoked: caller.map(|caller| Box::pin(caller.revoked()) as Revoked) })
 }
 
 /// What a watch tells, until it has ended.
-struct Telling(Option<Watch>);
+struct Telling {
+    watch: Option<Watch>,
+    revoked: Option<Revoked>,
+}
+
+type Revoked = Pin<Box<dyn Future<Output = Unidentified> + Send>>;
 
 impl http_body::Body for Telling {
     type Data = Bytes;
     type Error = Status;
 
     fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        let Some(watch) = &mut self.0 else { return Poll::Ready(None) };
+        let telling = &mut *self;
+        let Some(watch) = &mut telling.watch else { return Poll::Ready(None) };
+        let revoked = telling.revoked.as_mut().map_or(Poll::Pending, |revoked| revoked.as_mut().poll(context));
+        if let Poll::Ready(why) = revoked {
+            self.watch = None;
+            return Poll::Ready(Some(wire::trailers(&Problem::Unidentified(why).into())));
+        }
         let status = match Pin::new(&mut *watch).poll_next(context) {
             // With the advice to resume elsewhere.
             _ if watch.is_draining() => Problem::Refused(Refusal::Draining).into(),
@@ -80,11 +94,11 @@ impl http_body::Body for Telling {
             Poll::Ready(None) => Status::ok(""),
             Poll::Pending => return Poll::Pending,
         };
-        self.0 = None;
+        self.watch = None;
         Poll::Ready(Some(wire::trailers(&status)))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.0.is_none()
+        self.watch.is_none()
     }
 }

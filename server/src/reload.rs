@@ -1,0 +1,68 @@
+//! Takes over certificates, tokens and keys that have changed, while the server runs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use crate::access::Access;
+use crate::listen::Tls;
+
+/// How often files are looked at.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// How often keys are fetched that may be elsewhere.
+const FETCH: Duration = Duration::from_secs(60);
+
+/// What was wrong with something when it was looked at last. It is told once.
+struct Watched {
+    what: &'static str,
+    told: Option<String>,
+}
+
+impl Watched {
+    fn new(what: &'static str) -> Self {
+        Self { what, told: None }
+    }
+
+    /// Says what came of it, and whether it has changed.
+    fn tell(&mut self, reloaded: Result<bool, String>) -> bool {
+        let what = self.what;
+        match reloaded {
+            Ok(has_changed) => {
+                self.told = None;
+                if has_changed {
+                    tracing::info!(what, "reloaded");
+                }
+                has_changed
+            }
+            Err(problem) => {
+                if self.told.as_ref() != Some(&problem) {
+                    tracing::error!(what, problem, "cannot be reloaded: going on with those from before");
+                }
+                self.told = Some(problem);
+                false
+            }
+        }
+    }
+}
+
+/// Never ends.
+pub(crate) async fn keep_up(tls: Option<Arc<Tls>>, access: Access) {
+    let (mut certificates, mut tokens, mut keys) =
+        (Watched::new("certificates"), Watched::new("tokens"), Watched::new("keys of tokens"));
+    let mut fetched = Instant::now();
+    loop {
+        sleep(LOOK).await;
+        if let Some(tls) = &tls
+            && certificates.tell(tls.reload().map_err(|error| error.to_string()))
+        {
+            access.certificates_changed();
+        }
+        tokens.tell(access.reload_tokens());
+        if access.has_near_keys() || fetched.elapsed() >= FETCH {
+            keys.tell(access.reload_keys().await);
+            fetched = Instant::now();
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! The tests of a package that run apart from the others, one at a time: they burden the machine, or measure how long things take.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail, ensure};
+use serde_json::Value;
+
+use crate::programs::{cargo, program, root};
+
+/// A package whose tests run apart.
+pub struct Apart {
+    folder: PathBuf,
+    tests: Vec<PathBuf>,
+}
+
+impl Apart {
+    /// Builds the tests of the package in this folder, together with all others: for one package alone cargo would choose other
+    /// features, and build most of it once more.
+    pub fn build(folder: &str) -> anyhow::Result<Self> {
+        let folder = root().join(folder);
+        let told = cargo(&["test", "--locked", "--workspace", "--no-run", "--message-format=json-render-diagnostics"])
+            .output()
+            .context("building the tests")?;
+        let tests: Vec<PathBuf> = told.lines().filter_map(|line| test_of(&folder, line)).collect();
+        ensure!(!tests.is_empty(), "{} has no tests", folder.display());
+        Ok(Self { folder, tests })
+    }
+
+    /// Only those of this file.
+    pub fn only(mut self, file: &str) -> Self {
+        let is_of = |test: &PathBuf| {
+            let name = test.file_name().unwrap_or_default().to_string_lossy();
+            name.rsplit_once('-').is_some_and(|(name, _)| name == file)
+        };
+        self.tests.retain(is_of);
+        self
+    }
+
+    /// Runs them with these arguments and this environment: all of them, and fails at the end if one failed.
+    pub fn run(&self, arguments: &[&str], environment: &[(&str, &str)]) -> anyhow::Result<()> {
+        let mut failed = Vec::new();
+        for test in &self.tests {
+            println!("\n     Running {}", test.display());
+            let mut run = program(test);
+            run.args(["--test-threads=1"]).args(arguments).folder(&self.folder);
+            run.env("CARGO_MANIFEST_DIR", &self.folder.display().to_string());
+            for (name, value) in environment {
+                run.env(name, value);
+            }
+            if run.run().is_err() {
+                failed.push(test.file_name().unwrap_or_default().display().to_string());
+            }
+        }
+        if !failed.is_empty() {
+            bail!("failed: {}", failed.join(", "));
+        }
+        Ok(())
+    }
+}
+
+/// The program of a test, if this message of cargo is about one of the package in that folder.
+fn test_of(folder: &Path, message: &str) -> Option<PathBuf> {
+    let message: Value = serde_json::from_str(message).ok()?;
+    let is_of = Path::new(message.get("manifest_path")?.as_str()?) == folder.join("Cargo.toml");
+    let is_test = message.pointer("/profile/test")?.as_bool()?;
+    let program = message.get("executable")?.as_str()?;
+    (is_of && is_test).then(|| program.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_tests_of_the_package_are_taken() {
+        let message = |manifest: &str, test: bool, executable: &str| {
+            format!(
+                r#"{{"reason":"compiler-artifact","manifest_path":"{manifest}","profile":{{"test":{test}}},"executable":{executable}}}"#
+            )
+        };
+        let folder = Path::new("/there/tests/e2e");
+        let found = |message: &str| test_of(folder, message);
+        let program = Some(PathBuf::from("/t/crashes-1"));
+        assert_eq!(found(&message("/there/tests/e2e/Cargo.toml", true, "\"/t/crashes-1\"")), program);
+        assert_eq!(found(&message("/there/tests/e2e/Cargo.toml", false, "\"/t/crashes-1\"")), None);
+        assert_eq!(found(&message("/there/tests/load/Cargo.toml", true, "\"/t/crashes-1\"")), None);
+        assert_eq!(found(&message("/there/tests/e2e/Cargo.toml", true, "null")), None);
+        assert_eq!(found("no JSON"), None);
+    }
+}
