@@ -25,20 +25,20 @@ type Options struct {
 	Endpoints []string
 	// Namespace of all that the client does: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
 	Namespace string
-	// CACert is the PEM file of those who sign the certificates of servers at https://, of which there must be one. It is read for
+	// CACert is a PEM file of those who sign the certificates of servers; at least one endpoint must be at https://. It is read for
 	// each connection, as ClientCert and ClientKey are, so that they may be replaced. Default: those whom the system trusts.
 	CACert string
-	// ClientCert is the PEM file of this client's certificate, and of those between it and the authority, for servers at https://.
-	// It needs ClientKey. Default: none is shown.
+	// ClientCert is a PEM file of this client's certificate, followed by those between it and its authority, if there are any.
+	// It needs ClientKey, and an endpoint at https://. Default: none.
 	ClientCert string
-	// ClientKey is the PEM file of the private key of ClientCert, which it needs. Default: none.
+	// ClientKey is a PEM file of the private key of ClientCert, and needs that. Default: none.
 	ClientKey string
 	// TLSServerName is the name that the servers' certificates must have. Default: the endpoint's host.
 	TLSServerName string
-	// Token says who this is: printable ASCII, without what surrounds it of spaces. It never goes to endpoints at http://, except on
-	// this machine. Default: none.
+	// Token says who this is: printable ASCII; spaces around it do not count. It is refused with endpoints at http://, except on this
+	// machine. Default: none.
 	Token Secret
-	// TokenFile is the file where the token stands, in place of Token. It is read for each stream and each call, so that the token
+	// TokenFile is the file where the token stands; set one of the two. It is read for each stream and each call, so that the token
 	// may be replaced. Default: none.
 	TokenFile string
 	// ConnectTimeout is how long connecting to one server may take. Servers that hang are not waited for: the next is tried

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -112,9 +113,9 @@ func TestWhoIsNotToBeTrustedIsToldSo(t *testing.T) {
 	}{
 		{unknown, "unknown authority"},
 		{elsewhere, "not elsewhere.example"},
-		{byAddress, "127.0.0.1"},
+		{byAddress, "any IP SANs"},
 		{foreign, "unknown certificate authority"},
-		{clear, "http://" + office.address},
+		{clear, "http://" + office.address + ": connection error"},
 	} {
 		told.options.CallTimeout = 500 * time.Millisecond
 		var unavailable *tenure.UnavailableError
@@ -186,4 +187,26 @@ func TestAnOpenSessionGoesOnTryingWhereTheCredentialsAreRefused(t *testing.T) {
 		return err == nil && lock.Holder() != nil && lock.Holder().Token == guard.Token()
 	})
 	must(0, guard.Release(ctx))
+}
+
+func TestTheDriverSaysWhoItIs(t *testing.T) {
+	authority, tokens := newAuthority(t, "the office"), filepath.Join(t.TempDir(), "tokens")
+	token, line := newToken("driver")
+	write(tokens, line)
+	office := openOffice(t, authority, "--tls-client-ca", authority.ca, "--tokens-file", tokens)
+	cert, key := authority.certify("client", "worker.example")
+	driver := startDriver(t)
+	for client, credentials := range map[string]map[string]any{
+		"by token":       {"token": token},
+		"by file":        {"token_file": written(t, token)},
+		"by certificate": {"client_cert": cert, "client_key": key},
+	} {
+		request := map[string]any{
+			"do": "connect", "client": client, "endpoints": []string{"https://" + office.address}, "ca_cert": authority.ca,
+			"tls_server_name": "office.example",
+		}
+		maps.Copy(request, credentials)
+		driver.ask(t, request)
+		driver.ask(t, map[string]any{"do": "get_lock", "client": client, "name": "job"})
+	}
 }
