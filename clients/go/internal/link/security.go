@@ -64,7 +64,7 @@ func (s Security) dialOptions(endpoint Endpoint) ([]grpc.DialOption, error) {
 		if err != nil {
 			return nil, err
 		}
-		transport = credentials.NewTLS(config)
+		transport = explained{credentials.NewTLS(config)}
 	}
 	options := []grpc.DialOption{grpc.WithTransportCredentials(transport)}
 	if s.isSet() {
