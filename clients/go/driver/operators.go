@@ -30,7 +30,7 @@ func (d *driver) evict(ctx context.Context, asked *request) (facts, error) {
 		return nil, err
 	}
 	_, err = client.Evict(ctx, asked.Name, tenure.EvictOptions{
-		Operator: asked.Operator, Note: asked.Note, Token: asked.Token,
+		Operator: asked.Operator, Note: asked.Note, Token: asked.Token.fencing,
 	})
 	return nil, err
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
@@ -16,6 +18,19 @@ func (m *millis) duration() time.Duration {
 		return 0
 	}
 	return time.Duration(*m) * time.Millisecond
+}
+
+// That of a hold; or that of connect, a text, which says who this is.
+type token struct {
+	fencing uint64
+	secret  tenure.Secret
+}
+
+func (t *token) UnmarshalJSON(value []byte) error {
+	if bytes.HasPrefix(value, []byte{'"'}) {
+		return json.Unmarshal(value, &t.secret)
+	}
+	return json.Unmarshal(value, &t.fencing)
 }
 
 // What is asked. An absent field is the client's own default.
@@ -36,6 +51,11 @@ type request struct {
 	Namespace       string            `json:"namespace"`
 	ConnectTimeout  *millis           `json:"connect_timeout_ms"`
 	CallTimeout     *millis           `json:"call_timeout_ms"`
+	CACert          string            `json:"ca_cert"`
+	ClientCert      string            `json:"client_cert"`
+	ClientKey       string            `json:"client_key"`
+	TLSServerName   string            `json:"tls_server_name"`
+	TokenFile       string            `json:"token_file"`
 	TTL             *millis           `json:"ttl_ms"`
 	DisconnectGrace *millis           `json:"disconnect_grace_ms"`
 	Owner           string            `json:"owner"`
@@ -67,7 +87,7 @@ type request struct {
 	Config           *string  `json:"config"`
 	ExpectedRevision *uint64  `json:"expected_revision"`
 
-	Token    uint64   `json:"token"`
+	Token    token    `json:"token"`
 	Operator string   `json:"operator"`
 	Note     string   `json:"note"`
 	To       string   `json:"to"`

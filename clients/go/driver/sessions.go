@@ -16,7 +16,8 @@ func (d *driver) sessionHandlers() map[string]handler {
 func (d *driver) connect(_ context.Context, asked *request) (facts, error) {
 	client, err := tenure.Connect(&tenure.Options{
 		Endpoints: asked.Endpoints, Namespace: asked.Namespace, ConnectTimeout: asked.ConnectTimeout.duration(),
-		CallTimeout: asked.CallTimeout.duration(), Logger: d.log,
+		CallTimeout: asked.CallTimeout.duration(), Logger: d.log, CACert: asked.CACert, ClientCert: asked.ClientCert,
+		ClientKey: asked.ClientKey, TLSServerName: asked.TLSServerName, Token: asked.Token.secret, TokenFile: asked.TokenFile,
 	})
 	if err != nil {
 		return nil, err

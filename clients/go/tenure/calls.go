@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenure-lock/tenure/clients/go/internal/backoff"
 	"github.com/tenure-lock/tenure/clients/go/internal/engine"
+	"github.com/tenure-lock/tenure/clients/go/internal/link"
 	"github.com/tenure-lock/tenure/clients/go/tenurev1"
 )
 
@@ -98,7 +99,7 @@ func callOnce[Request, Answer any](
 	case ctx.Err() != nil:
 		return none, told(&engine.Unavailable{Problem: "the server did not answer"})
 	default:
-		return none, ofStatus(err)
+		return none, told(link.Failure(err))
 	}
 }
 

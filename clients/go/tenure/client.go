@@ -29,23 +29,31 @@ type Client struct {
 	closed  atomic.Bool
 }
 
-// Connect makes a client. It returns at once; calls wait for a connection, each until its deadline. Close ends it.
+// Connect makes a client. It returns at once; calls wait for a connection, each until its deadline, or until no server takes the
+// stream and one does not know who this is: ReasonUnauthenticated. Close ends it. ErrInvalid if an option cannot be used, be it
+// because a file cannot be read or because a token would go out in the clear.
 func Connect(options *Options) (*Client, error) {
 	filled, err := options.filled()
 	if err != nil {
 		return nil, err
 	}
-	servers, err := addresses(filled.Endpoints)
+	endpoints, err := endpointsOf(filled.Endpoints)
 	if err != nil {
 		return nil, err
 	}
+	security := filled.security()
+	if err := security.Check(endpoints); err != nil {
+		return nil, told(err)
+	}
+	// fmt would show it in the client's inner fields.
+	filled.Token = ""
 	// On the wire the default namespace is the absent one.
 	namespace := filled.Namespace
 	if namespace == defaultNamespace {
 		namespace = ""
 	}
 	return &Client{
-		link:    link.Start(servers, namespace, filled.ConnectTimeout, filled.Logger),
+		link:    link.Start(endpoints, security, namespace, filled.ConnectTimeout, filled.Logger),
 		options: filled,
 	}, nil
 }

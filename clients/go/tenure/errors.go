@@ -5,10 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
 	"github.com/tenure-lock/tenure/clients/go/internal/engine"
 )
 
@@ -153,23 +149,6 @@ func told(err error) error {
 		return ErrClosed
 	default:
 		return err
-	}
-}
-
-// The error of a plain call.
-func ofStatus(err error) error {
-	answer := status.Convert(err)
-	for _, detail := range answer.Details() {
-		if info, ok := detail.(*errdetails.ErrorInfo); ok && info.Domain == "tenure" {
-			return &RefusedError{Reason: Reason(info.Reason), Message: answer.Message(), Metadata: info.Metadata}
-		}
-	}
-	switch answer.Code() {
-	// A broken transport surfaces as unavailable or unknown, a call that was broken off as cancelled.
-	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.Unknown:
-		return &UnavailableError{Problem: answer.Message()}
-	default:
-		return &RefusedError{Reason: Reason(answer.Code().String()), Message: answer.Message()}
 	}
 }
 

@@ -9,16 +9,22 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/tenure-lock/tenure/clients/go/internal/link"
 )
 
 func TestEndpointsAreURLs(t *testing.T) {
-	got, err := addresses([]string{"http://a:1", " b:2", "c", "http://[::1]:7420/"})
-	if want := []string{"a:1", "b:2", "c:80", "[::1]:7420"}; err != nil || !slices.Equal(got, want) {
+	got, err := endpointsOf([]string{"http://a:1", " b:2", "c", "http://[::1]:7420/", "https://d:3", "https://e"})
+	want := []link.Endpoint{
+		{Address: "a:1"}, {Address: "b:2"}, {Address: "c:80"}, {Address: "[::1]:7420"},
+		{Address: "d:3", IsTLS: true}, {Address: "e:443", IsTLS: true},
+	}
+	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v %v", got, err)
 	}
-	for _, endpoint := range []string{"", "ftp://a", "https://a", "http://", "http://a b", "http://a:x"} {
+	for _, endpoint := range []string{"", "ftp://a", "https://", "http://", "http://a b", "http://a:x"} {
 		var invalid *InvalidError
-		if _, err := addresses([]string{endpoint}); !errors.As(err, &invalid) || invalid.Field != "endpoints" {
+		if _, err := endpointsOf([]string{endpoint}); !errors.As(err, &invalid) || invalid.Field != "endpoints" {
 			t.Errorf("%q: %v", endpoint, err)
 		}
 	}
@@ -42,6 +48,24 @@ func TestTheEnvironmentTellsWhereTheServiceIs(t *testing.T) {
 	}
 }
 
+func TestTheEnvironmentTellsWhoThisIs(t *testing.T) {
+	for _, variable := range []string{"CA_CERT", "CLIENT_CERT", "CLIENT_KEY", "TLS_SERVER_NAME", "TOKEN", "TOKEN_FILE"} {
+		t.Setenv("TENURE_"+variable, "")
+	}
+	if security := FromEnv().security(); security != (link.Security{}) {
+		t.Errorf("what is empty is not set: %+v", security)
+	}
+	for _, variable := range []string{"CA_CERT", "CLIENT_CERT", "CLIENT_KEY", "TLS_SERVER_NAME", "TOKEN", "TOKEN_FILE"} {
+		t.Setenv("TENURE_"+variable, "the "+variable)
+	}
+	if security := FromEnv().security(); security != (link.Security{
+		CACert: "the CA_CERT", ClientCert: "the CLIENT_CERT", ClientKey: "the CLIENT_KEY", TLSServerName: "the TLS_SERVER_NAME",
+		Credentials: link.Credentials{Token: "the TOKEN", TokenFile: "the TOKEN_FILE"},
+	}) {
+		t.Errorf("%+v", security)
+	}
+}
+
 func refusedWith(t *testing.T, code codes.Code, domain, reason string) error {
 	t.Helper()
 	answer, err := status.New(code, "no").WithDetails(&errdetails.ErrorInfo{
@@ -50,7 +74,7 @@ func refusedWith(t *testing.T, code codes.Code, domain, reason string) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return ofStatus(answer.Err())
+	return told(link.Failure(answer.Err()))
 }
 
 func TestErrorsAreDecidedByTheReasonInTheDetails(t *testing.T) {
@@ -67,7 +91,7 @@ func TestErrorsAreDecidedByTheReasonInTheDetails(t *testing.T) {
 	if !errors.As(err, &refused) || refused.Reason != "PermissionDenied" {
 		t.Errorf("%+v", err)
 	}
-	if err := ofStatus(status.Error(codes.Unavailable, "down")); !errors.Is(err, ErrUnavailable) || !IsTransient(err) {
+	if err := told(link.Failure(status.Error(codes.Unavailable, "down"))); !errors.Is(err, ErrUnavailable) || !IsTransient(err) {
 		t.Errorf("%+v", err)
 	}
 }

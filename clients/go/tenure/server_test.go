@@ -29,16 +29,18 @@ type server struct {
 	address string
 	admin   string
 	store   string
-	process *os.Process
-	ended   chan struct{}
+	// Those that the test adds.
+	arguments []string
+	process   *os.Process
+	ended     chan struct{}
 }
 
-func startServer(t *testing.T) *server {
+func startServer(t *testing.T, arguments ...string) *server {
 	t.Helper()
 	if os.Getenv("TENURED") == "" {
 		t.Skip("TENURED does not tell where the server is")
 	}
-	s := &server{t: t, store: filepath.Join(t.TempDir(), "tenure.db")}
+	s := &server{t: t, store: filepath.Join(t.TempDir(), "tenure.db"), arguments: arguments}
 	t.Cleanup(s.kill)
 	eventually(t, "the server listens", func() bool {
 		s.kill()
@@ -59,8 +61,9 @@ func (s *server) start() {
 
 func (s *server) tryToStart() bool {
 	s.t.Helper()
-	command := exec.Command(os.Getenv("TENURED"),
-		"--listen", s.address, "--admin-listen", s.admin, "--store-url", "sqlite:"+s.store, "--log-level", "warn")
+	command := exec.Command(os.Getenv("TENURED"), append([]string{
+		"--listen", s.address, "--admin-listen", s.admin, "--store-url", "sqlite:" + s.store, "--log-level", "warn",
+	}, s.arguments...)...)
 	command.Stderr = os.Stderr
 	if err := command.Start(); err != nil {
 		s.t.Fatal(err)
@@ -113,7 +116,12 @@ func (s *server) client() *tenure.Client {
 
 func connect(t *testing.T, endpoints ...string) *tenure.Client {
 	t.Helper()
-	client, err := tenure.Connect(&tenure.Options{Endpoints: endpoints})
+	return connectWith(t, tenure.Options{Endpoints: endpoints})
+}
+
+func connectWith(t *testing.T, options tenure.Options) *tenure.Client {
+	t.Helper()
+	client, err := tenure.Connect(&options)
 	if err != nil {
 		t.Fatal(err)
 	}

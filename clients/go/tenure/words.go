@@ -68,4 +68,5 @@ const (
 	ReasonNotMember            Reason = "NOT_MEMBER"
 	ReasonOverloaded           Reason = "OVERLOADED"
 	ReasonLateAttachment       Reason = "LATE_ATTACHMENT"
+	ReasonUnauthenticated      Reason = "UNAUTHENTICATED"
 )

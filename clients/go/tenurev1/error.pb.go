@@ -113,6 +113,10 @@ const (
 	// on from there. Metadata: "session_id", "attachment" (the highest count that the session was told of).
 	// Example: {"session_id": "worker-7", "attachment": "4"}.
 	ErrorReason_ERROR_REASON_LATE_ATTACHMENT ErrorReason = 25
+	// It is not known who calls. UNAUTHENTICATED: show a client certificate, or a token in the header "authorization: Bearer TOKEN".
+	// Metadata: "rule" (credentials-required, bearer-token, known-token or certificate-name).
+	// Example: {"rule": "known-token"}.
+	ErrorReason_ERROR_REASON_UNAUTHENTICATED ErrorReason = 26
 )
 
 // Enum value maps for ErrorReason.
@@ -144,6 +148,7 @@ var (
 		23: "ERROR_REASON_NOT_MEMBER",
 		24: "ERROR_REASON_OVERLOADED",
 		25: "ERROR_REASON_LATE_ATTACHMENT",
+		26: "ERROR_REASON_UNAUTHENTICATED",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":            0,
@@ -172,6 +177,7 @@ var (
 		"ERROR_REASON_NOT_MEMBER":             23,
 		"ERROR_REASON_OVERLOADED":             24,
 		"ERROR_REASON_LATE_ATTACHMENT":        25,
+		"ERROR_REASON_UNAUTHENTICATED":        26,
 	}
 )
 
@@ -206,7 +212,7 @@ var File_tenure_v1_error_proto protoreflect.FileDescriptor
 
 const file_tenure_v1_error_proto_rawDesc = "" +
 	"\n" +
-	"\x15tenure/v1/error.proto\x12\ttenure.v1*\xd6\x06\n" +
+	"\x15tenure/v1/error.proto\x12\ttenure.v1*\xf8\x06\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12\"\n" +
@@ -234,7 +240,8 @@ const file_tenure_v1_error_proto_rawDesc = "" +
 	"\x1cERROR_REASON_CONFIG_CONFLICT\x10\x16\x12\x1b\n" +
 	"\x17ERROR_REASON_NOT_MEMBER\x10\x17\x12\x1b\n" +
 	"\x17ERROR_REASON_OVERLOADED\x10\x18\x12 \n" +
-	"\x1cERROR_REASON_LATE_ATTACHMENT\x10\x19B\x93\x01\n" +
+	"\x1cERROR_REASON_LATE_ATTACHMENT\x10\x19\x12 \n" +
+	"\x1cERROR_REASON_UNAUTHENTICATED\x10\x1aB\x93\x01\n" +
 	"\rcom.tenure.v1B\n" +
 	"ErrorProtoP\x01Z1github.com/tenure-lock/tenure/clients/go/tenurev1\xa2\x02\x03TXX\xaa\x02\tTenure.V1\xca\x02\tTenure\\V1\xe2\x02\x15Tenure\\V1\\GPBMetadata\xea\x02\n" +
 	"Tenure::V1b\x06proto3"

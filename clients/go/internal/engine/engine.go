@@ -7,6 +7,7 @@
 package engine
 
 import (
+	"errors"
 	"log/slog"
 	"maps"
 	"math"
@@ -121,8 +122,18 @@ func (e *Engine) Disconnected(problem string) {
 	e.problem = problem
 }
 
-// Trouble tells why there is no stream.
-func (e *Engine) Trouble(problem string) { e.problem = problem }
+// Trouble tells why there is no stream. Sessions that are open go on as long as they are good; nobody waits for one to be opened
+// where the credentials are refused.
+func (e *Engine) Trouble(why error, now clock.Moment) {
+	e.problem = why.Error()
+	var refusal *Refusal
+	if !errors.As(why, &refusal) {
+		return
+	}
+	for _, id := range slices.Sorted(maps.Keys(e.openings)) {
+		e.abandonOpening(id, refusal, now)
+	}
+}
 
 // TakeVerdict tells what became of the stream since this was asked last.
 func (e *Engine) TakeVerdict() Verdict {

@@ -42,7 +42,7 @@ func (u *Unavailable) Error() string { return u.Problem }
 // Invalid is an option that cannot be used.
 type Invalid struct{ Field, Problem string }
 
-func (i *Invalid) Error() string { return i.Problem }
+func (i *Invalid) Error() string { return i.Field + ": " + i.Problem }
 
 // Refusal is what the server refused with.
 type Refusal struct {
@@ -55,6 +55,9 @@ func (r *Refusal) Error() string { return r.Message }
 func refusal(wire *tenurev1.Refusal) *Refusal {
 	return &Refusal{Reason: wire.GetReason(), Message: wire.GetMessage(), Metadata: wire.GetMetadata()}
 }
+
+// IsUnauthenticated tells whether the server does not know who this is.
+func (r *Refusal) IsUnauthenticated() bool { return r.Reason == "UNAUTHENTICATED" }
 
 // IsTransient tells whether the same may well succeed later, at this or another server.
 func (r *Refusal) IsTransient() bool {

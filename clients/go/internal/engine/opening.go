@@ -86,7 +86,7 @@ func (e *Engine) CancelOpen(id string, reply Reply[Opened], now clock.Moment) {
 func (e *Engine) sendOpen(id string, now clock.Moment) {
 	opening := e.openings[id]
 	// A session of the same id that is still being closed goes first; its end asks again.
-	if _, isClosing := e.closings[id]; isClosing || opening == nil || opening.command != 0 {
+	if _, isClosing := e.closings[id]; isClosing || opening == nil || opening.command != 0 || e.stream == nil {
 		return
 	}
 	opening.attachment++
@@ -114,13 +114,12 @@ func (e *Engine) sendOpen(id string, now clock.Moment) {
 			e.misfit(answer)
 		}
 	})
-	if asked := opening.command; asked != 0 {
-		e.timers.set(now.After(openPatience), func(clock.Moment) {
-			if e.isUnanswered(asked) {
-				e.leaveIfIdle()
-			}
-		})
-	}
+	asked := opening.command
+	e.timers.set(now.After(openPatience), func(clock.Moment) {
+		if e.isUnanswered(asked) {
+			e.leaveIfIdle()
+		}
+	})
 }
 
 func (e *Engine) opened(id string, session *tenurev1.Session, sent, now clock.Moment) {
@@ -167,10 +166,13 @@ func (e *Engine) openRefused(id string, refused *Refusal, now clock.Moment) {
 	}
 }
 
-// Stops opening a session, which may be open all the same: so it is closed, after the command to open it.
+// Stops opening a session, which may be open all the same if it was asked for: so it is closed, after the command to open it.
 func (e *Engine) abandonOpening(id string, why error, now clock.Moment) {
 	opening := e.openings[id]
 	delete(e.openings, id)
 	opening.reply.fail(why)
+	if opening.attachment == 0 {
+		return
+	}
 	e.beginClosing(id, now.After(opening.spec.TTL), opening.command, now)
 }

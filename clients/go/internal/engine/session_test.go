@@ -262,3 +262,39 @@ func TestShuttingDownClosesAndTells(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestNobodyWaitsForASessionWhereTheCredentialsAreRefused(t *testing.T) {
+	b := newBench(t)
+	presence := b.session("open")
+	asked := b.engine.Open("asked", OpenSpec{TTL: ttl}, b.now.After(callTimeout), b.now)
+	b.said()
+	b.engine.Disconnected("gone")
+	waiting := b.engine.Open("waiting", OpenSpec{TTL: ttl}, b.now.After(callTimeout), b.now)
+	b.engine.Trouble(&Unavailable{Problem: "nobody is there"}, b.now)
+	equal(t, "told", len(asked)+len(waiting), 0)
+	refusal := &Refusal{Reason: "UNAUTHENTICATED"}
+	b.engine.Trouble(refusal, b.now)
+	equal(t, "the one that was asked for", outcome(b, asked).Err, error(refusal))
+	equal(t, "the other", outcome(b, waiting).Err, error(refusal))
+	phase, _ := presence.Check(b.now)
+	equal(t, "what is open", phase, Healthy)
+
+	b.engine.Connected(b.now)
+	var attached, closed []string
+	for _, command := range b.said() {
+		attached = append(attached, command.GetAttachSession().GetSessionId())
+		closed = append(closed, command.GetCloseSession().GetSessionId())
+	}
+	if !slices.Equal(attached, []string{"open", ""}) || !slices.Equal(closed, []string{"", "asked"}) {
+		t.Errorf("attached %v, closed %v", attached, closed)
+	}
+}
+
+func TestAttachmentsAreCountedFromTheFirstThatIsAskedFor(t *testing.T) {
+	b := newBench(t)
+	b.engine.Disconnected("gone")
+	b.engine.Open("a", OpenSpec{TTL: ttl}, b.now.After(callTimeout), b.now)
+	b.engine.Connected(b.now)
+	_, kind := saidOnce[*tenurev1.Command_OpenSession](b)
+	equal(t, "attachment", kind.OpenSession.Attachment, 1)
+}

@@ -2,14 +2,15 @@ package link
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/metadata"
 
+	"github.com/tenure-lock/tenure/clients/go/internal/engine"
 	"github.com/tenure-lock/tenure/clients/go/tenurev1"
 )
 
@@ -26,28 +27,42 @@ const (
 
 // One of the endpoints.
 type server struct {
-	place   int
-	address string
+	place    int
+	endpoint Endpoint
 }
 
-// What came of connecting: a stream, or why there is none.
+// What came of connecting: a stream, or why there is none, which is an *engine.Unavailable or, if the server does not know who
+// this is, an *engine.Refusal.
 type outcome struct {
-	stream  *stream
-	problem string
+	stream *stream
+	err    error
+}
+
+func (o outcome) isUnauthenticated() bool {
+	var refusal *engine.Refusal
+	return errors.As(o.err, &refusal)
+}
+
+// Makes connections.
+type dialler struct {
+	// How to connect to a server. A function, since fmt would show a token in the client's inner fields.
+	secure func(Endpoint) ([]grpc.DialOption, error)
+	// How long connecting to one server may take.
+	limit time.Duration
 }
 
 // Tries these servers once, in this order: the next as soon as one fails or takes long. The first that opens a stream is taken.
-// The problem is that of the last one that failed.
-func dial(ctx context.Context, order []server, limit, stagger time.Duration) outcome {
-	stagger = max(min(stagger, limit/timeoutDivisor), shortestStagger)
+// The error is that of the last one that failed, unless one refused the credentials.
+func (d dialler) dial(ctx context.Context, order []server, stagger time.Duration) outcome {
+	stagger = max(min(stagger, d.limit/timeoutDivisor), shortestStagger)
 	ctx, cancel := context.WithCancel(ctx)
 	tried := make(chan outcome, len(order))
-	last := outcome{problem: "there are no endpoints"}
+	last := outcome{err: &engine.Unavailable{Problem: "there are no endpoints"}}
 	pending := 0
 	for len(order) > 0 || pending > 0 {
 		var next <-chan time.Time
 		if len(order) > 0 {
-			go func(server server) { tried <- open(ctx, server, limit) }(order[0])
+			go func(server server) { tried <- d.open(ctx, server) }(order[0])
 			order = order[1:]
 			pending++
 			if len(order) > 0 {
@@ -62,7 +77,10 @@ func dial(ctx context.Context, order []server, limit, stagger time.Duration) out
 				go endRest(tried, pending)
 				return came
 			}
-			last = came
+			// That the credentials are refused is what can be mended; the others may only be away.
+			if !last.isUnauthenticated() {
+				last = came
+			}
 		case <-next:
 		}
 	}
@@ -79,39 +97,59 @@ func endRest(tried <-chan outcome, pending int) {
 	}
 }
 
-func open(dialling context.Context, server server, limit time.Duration) outcome {
-	failed := func(why any) outcome { return outcome{problem: fmt.Sprintf("%s: %v", server.address, why)} }
-	conn, err := grpc.NewClient(
-		"passthrough:///"+server.address,
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithNoProxy(),
-		grpc.WithDisableServiceConfig(),
-		grpc.WithIdleTimeout(0),
-		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: limit}),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(largestAnswer)),
-	)
+func (d dialler) open(dialling context.Context, server server) outcome {
+	failed := func(why any) outcome {
+		return outcome{err: &engine.Unavailable{Problem: fmt.Sprintf("%v: %v", server.endpoint, why)}}
+	}
+	conn, err := d.connect(server.endpoint)
 	if err != nil {
 		return failed(err)
 	}
 	// The stream outlives the dialling.
 	ctx, cancel := context.WithCancel(context.Background())
-	late := time.AfterFunc(limit, cancel)
+	late := time.AfterFunc(d.limit, cancel)
 	unlink := context.AfterFunc(dialling, cancel)
 	commands, err := tenurev1.NewClientServiceClient(conn).Stream(ctx)
 	if err == nil {
 		// A server that is frozen still accepts connections; only its answer tells that it lives.
-		_, err = commands.Header()
+		var header metadata.MD
+		if header, err = commands.Header(); err == nil && header == nil {
+			// It has ended without one; why is told by what is received.
+			_, err = commands.Recv()
+		}
 	}
 	if isTimely, isWanted := late.Stop(), unlink(); err != nil || !isTimely || !isWanted {
 		cancel()
 		_ = conn.Close()
-		if err != nil && isTimely {
-			return failed(status.Convert(err).Message())
+		if err == nil || !isTimely {
+			return failed(fmt.Sprintf("no answer within %v", d.limit))
 		}
-		return failed(fmt.Sprintf("no answer within %v", limit))
+		why := Failure(err)
+		var refusal *engine.Refusal
+		if errors.As(why, &refusal) && refusal.IsUnauthenticated() {
+			return outcome{err: refusal}
+		}
+		return failed(why)
 	}
 	return outcome{stream: &stream{
 		server: server, wire: &wire{conn: conn, refs: 1}, commands: commands, cancel: cancel, kicked: make(chan struct{}, 1),
 		done: ctx.Done(),
 	}}
+}
+
+func (d dialler) connect(endpoint Endpoint) (*grpc.ClientConn, error) {
+	options, err := d.secure(endpoint)
+	if err != nil {
+		return nil, err
+	}
+	return grpc.NewClient(
+		"passthrough:///"+endpoint.Address,
+		append(options,
+			grpc.WithNoProxy(),
+			grpc.WithDisableServiceConfig(),
+			grpc.WithIdleTimeout(0),
+			grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: d.limit}),
+			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(largestAnswer)),
+		)...,
+	)
 }

@@ -2,6 +2,7 @@ package link
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"google.golang.org/grpc"
@@ -32,14 +33,15 @@ func (w *wire) release() {
 
 // The connection as it is now, for plain calls.
 type line struct {
-	wire    *wire
-	problem string
+	wire *wire
+	// Why there is none.
+	problem error
 	closed  bool
 	// Closed and replaced at each change.
 	changed chan struct{}
 }
 
-func (l *line) set(wire *wire, problem string) {
+func (l *line) set(wire *wire, problem error) {
 	l.wire, l.problem = wire, problem
 	close(l.changed)
 	l.changed = make(chan struct{})
@@ -56,7 +58,7 @@ type Conn struct {
 // Release tells that the call is over.
 func (c *Conn) Release() { c.release() }
 
-// Conn waits for a connection until the context is over.
+// Conn waits for a connection until the context is over, unless the credentials are refused.
 func (l *Link) Conn(ctx context.Context) (*Conn, error) {
 	for {
 		l.mu.Lock()
@@ -71,10 +73,14 @@ func (l *Link) Conn(ctx context.Context) (*Conn, error) {
 		case wire != nil:
 			return &Conn{ClientConn: wire.conn, Changed: changed, release: wire.release}, nil
 		}
+		var refusal *engine.Refusal
+		if errors.As(problem, &refusal) {
+			return nil, refusal
+		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return nil, &engine.Unavailable{Problem: problem}
+			return nil, problem
 		}
 	}
 }

@@ -37,12 +37,12 @@ const (
 
 // Link is a connection to one server at a time. Its engine is used by whoever has its lock.
 type Link struct {
-	servers        []string
-	connectTimeout time.Duration
-	log            *slog.Logger
-	wake           chan struct{}
-	dialled        chan outcome
-	stop           context.CancelFunc
+	endpoints []Endpoint
+	dialler   dialler
+	log       *slog.Logger
+	wake      chan struct{}
+	dialled   chan outcome
+	stop      context.CancelFunc
 
 	mu     sync.Mutex
 	engine *engine.Engine
@@ -60,19 +60,22 @@ type Link struct {
 }
 
 // Start connects in the background, until Close.
-func Start(servers []string, namespace string, connectTimeout time.Duration, log *slog.Logger) *Link {
+func Start(
+	endpoints []Endpoint, security Security, namespace string, connectTimeout time.Duration, log *slog.Logger,
+) *Link {
 	ctx, stop := context.WithCancel(context.Background())
+	notYet := &engine.Unavailable{Problem: "not connected yet"}
 	link := &Link{
-		servers:        servers,
-		connectTimeout: connectTimeout,
-		log:            log,
-		wake:           make(chan struct{}, 1),
-		dialled:        make(chan outcome, 1),
-		stop:           stop,
-		engine:         engine.New(namespace, log),
-		line:           line{changed: make(chan struct{}), problem: "not connected yet"},
-		nextEndpoint:   rand.N(len(servers)),
-		backoff:        backoff.New(firstPause, longestPause),
+		endpoints:    endpoints,
+		dialler:      dialler{secure: security.dialOptions, limit: connectTimeout},
+		log:          log,
+		wake:         make(chan struct{}, 1),
+		dialled:      make(chan outcome, 1),
+		stop:         stop,
+		engine:       engine.New(namespace, log),
+		line:         line{changed: make(chan struct{}), problem: notYet},
+		nextEndpoint: rand.N(len(endpoints)),
+		backoff:      backoff.New(firstPause, longestPause),
 	}
 	link.mu.Lock()
 	link.startDialling(ctx, clock.Now())
@@ -178,21 +181,21 @@ func (l *Link) dialAfter(ctx context.Context, pause time.Duration) {
 		if pause > 0 {
 			time.Sleep(pause)
 		}
-		l.dialled <- dial(ctx, servers, l.connectTimeout, stagger)
+		l.dialled <- l.dialler.dial(ctx, servers, stagger)
 	}()
 }
 
 // The endpoints in the order in which to try them.
 func (l *Link) order() []server {
 	// The one that the stream is connected to comes last; while that is only to be left, others do or nobody does.
-	count := len(l.servers)
+	count := len(l.endpoints)
 	if l.current != nil && count > 1 {
 		count--
 	}
 	var order []server
 	for step := range count {
-		place := (l.nextEndpoint + step) % len(l.servers)
-		order = append(order, server{place: place, address: l.servers[place]})
+		place := (l.nextEndpoint + step) % len(l.endpoints)
+		order = append(order, server{place: place, endpoint: l.endpoints[place]})
 	}
 	return order
 }
@@ -206,22 +209,22 @@ func (l *Link) took(ctx context.Context, dialled outcome, now clock.Moment) {
 			dialled.stream.end()
 		}
 	case dialled.stream == nil:
-		l.log.Warn("no server can be reached", "problem", dialled.problem)
+		l.log.Warn("no server can be reached", "problem", dialled.err)
 		if l.current == nil {
-			l.line.set(nil, dialled.problem)
-			l.engine.Trouble(dialled.problem)
+			l.line.set(nil, dialled.err)
+			l.engine.Trouble(dialled.err, now)
 		}
 		l.dialAfter(ctx, l.backoff.Next())
 	default:
-		l.log.Info("connected", "endpoint", dialled.stream.server.address)
+		l.log.Info("connected", "endpoint", dialled.stream.server.endpoint)
 		if l.current != nil {
 			l.endParked()
 			l.parked, l.parkedUntil = l.current, now.After(overlap)
 		}
-		l.nextEndpoint = (dialled.stream.server.place + 1) % len(l.servers)
+		l.nextEndpoint = (dialled.stream.server.place + 1) % len(l.endpoints)
 		l.connectedAt, l.hasConnected = now, true
 		l.current = dialled.stream
-		l.line.set(dialled.stream.wire, "")
+		l.line.set(dialled.stream.wire, nil)
 		l.engine.Connected(now)
 		l.current.start(l)
 	}
@@ -247,7 +250,7 @@ func (l *Link) hangUp(problem string) {
 	l.log.Warn("the stream broke", "problem", problem)
 	l.current.end()
 	l.current = nil
-	l.line.set(nil, problem)
+	l.line.set(nil, &engine.Unavailable{Problem: problem})
 	l.engine.Disconnected(problem)
 }
 
@@ -272,7 +275,7 @@ func (l *Link) end() {
 		l.current.end()
 		l.current = nil
 	}
-	l.line.set(nil, "")
+	l.line.set(nil, nil)
 	l.line.closed = true
 	l.stop()
 	if l.dialling {
