@@ -62,14 +62,14 @@ export function dial(
             resolve(connection);
           }
         },
-        (error: Error) => {
+        (error: unknown) => {
           underWay -= 1;
           if (decided.signal.aborted) {
             return;
           }
           // That the credentials are refused is what can be mended; the others may only be away.
           if (!(failure instanceof RefusedError)) {
-            failure = error;
+            failure = error as Error;
           }
           if (next < endpoints.length) {
             tryNext();
