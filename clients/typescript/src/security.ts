@@ -41,7 +41,7 @@ export class Security {
 
   /** Throws `InvalidError` for what can be found out before there is a connection. */
   constructor(options: SecurityOptions, endpoints: readonly Endpoint[]) {
-    this.#options = options;
+    this.#options = { ...options };
     this.checkPairs();
     this.checkEndpoints(endpoints);
     TLS_FILES.forEach((field) => this.read(field));
