@@ -13,6 +13,12 @@ const CLIENT_OPTIONS = {
   namespace: 'namespace',
   connect_timeout_ms: 'connectTimeoutMs',
   call_timeout_ms: 'callTimeoutMs',
+  ca_cert: 'caCert',
+  client_cert: 'clientCert',
+  client_key: 'clientKey',
+  tls_server_name: 'tlsServerName',
+  token: 'token',
+  token_file: 'tokenFile',
 };
 const OWN_SESSION_OPTIONS = {
   ttl_ms: 'ttlMs',

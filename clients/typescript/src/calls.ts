@@ -5,7 +5,7 @@ import { ClosedError, TenureError, UnavailableError } from './errors.js';
 import { sleep } from './latest.js';
 import { commandBackoff } from './link/backoff.js';
 import type { Connection, Method } from './link/connection.js';
-import type { Link } from './link/link.js';
+import type { Line, Link } from './link/link.js';
 import type { Cancellable } from './options.js';
 
 export interface CallOptions extends Cancellable {
@@ -48,7 +48,7 @@ async function attempt<Q, A>(
   if (signal?.aborted === true) {
     cancelled();
   }
-  const overdue = () => ender.abort(new UnavailableError(problemOf(link)));
+  const overdue = () => ender.abort(troubleOf(link));
   const timer = setTimeout(overdue, Math.max(0, deadline - now()));
   let unwatch: (() => void) | undefined;
   try {
@@ -65,18 +65,19 @@ async function attempt<Q, A>(
   }
 }
 
-function problemOf(link: Link): string {
+function troubleOf(link: Link): TenureError {
   const line = link.line.value;
-  return 'problem' in line ? line.problem : 'the server did not answer';
+  return 'trouble' in line ? line.trouble : new UnavailableError('the server did not answer');
 }
 
-/** The connection, once there is one. */
+/** The connection, once there is one. It is not waited for where the credentials are refused. */
 async function connectionOf(link: Link, signal: AbortSignal): Promise<Connection> {
-  const line = await link.line.until((line) => line.up !== undefined || 'closed' in line, signal);
-  if (line.up === undefined) {
-    throw new ClosedError();
+  const isWaitedFor = (line: Line) => 'trouble' in line && line.trouble instanceof UnavailableError;
+  const line = await link.line.until((line) => !isWaitedFor(line), signal);
+  if (line.up !== undefined) {
+    return line.up;
   }
-  return line.up;
+  throw 'trouble' in line ? line.trouble : new ClosedError();
 }
 
 /** All items of a list that is asked for page by page, so that stopping early costs nothing. */

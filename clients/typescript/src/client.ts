@@ -45,13 +45,18 @@ export class Client extends GroupCalls implements AsyncDisposable {
 
   /**
    * A client for these endpoints (a text of URLs separated by commas) or options. Returns at once; calls wait for a
-   * connection, each until its deadline. Throws `InvalidError` if an endpoint is no URL.
+   * connection, each until its deadline. Throws `InvalidError` if an option cannot be used: an endpoint is no URL, a file
+   * cannot be read, a token would go out in the clear, ...
    */
   static connect(options: string | ClientOptions = {}): Client {
     return new Client(typeof options === 'string' ? { endpoints: options } : options);
   }
 
-  /** A client for `TENURE_ENDPOINTS` (separated by commas) and `TENURE_NAMESPACE`, where they are set and not empty. */
+  /**
+   * A client with the options of the environment, where they are set and not empty: `TENURE_ENDPOINTS` (separated by commas),
+   * `TENURE_NAMESPACE`, `TENURE_CA_CERT`, `TENURE_CLIENT_CERT`, `TENURE_CLIENT_KEY`, `TENURE_TLS_SERVER_NAME`, `TENURE_TOKEN`
+   * and `TENURE_TOKEN_FILE`. Those that are given beside it go before. Throws `InvalidError` as `connect` does.
+   */
   static fromEnv(options: ClientOptions = {}): Client {
     return new Client({ ...optionsFromEnv(process.env), ...options });
   }

@@ -63,6 +63,15 @@ export class RefusedError extends TenureError {
     return TRANSIENT.has(this.reason);
   }
 
+  /**
+   * Whether the server does not know who this is.
+   *
+   * @internal
+   */
+  get isUnauthenticated(): boolean {
+    return this.reason === 'UNAUTHENTICATED';
+  }
+
   /** Why the session or hold ended, if that is why this was refused. */
   get endReason(): EndReason | undefined {
     return this.metadata['end_reason'] as EndReason | undefined;

@@ -31,5 +31,6 @@ export * from './model.js';
 export type { ConfigureOptions, EvictOptions, TransferOptions } from './operate.js';
 export type { Cancellable, ClientOptions } from './options.js';
 export type { SessionState } from './presence.js';
+export type { SecurityOptions } from './security.js';
 export { Session, type SessionOptions } from './session.js';
 export { Watch } from './watch.js';

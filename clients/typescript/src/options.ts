@@ -1,5 +1,9 @@
 // How to reach the service.
+import type { Endpoint } from './endpoint.js';
+import { endpointOf } from './endpoint.js';
 import { InvalidError } from './errors.js';
+import type { SecurityOptions } from './security.js';
+import { Security } from './security.js';
 
 /** Where a server listens that was started without arguments. */
 const DEFAULT_ENDPOINT = 'http://127.0.0.1:7420';
@@ -7,10 +11,10 @@ const DEFAULT_CONNECT_TIMEOUT_MS = 500;
 const DEFAULT_CALL_TIMEOUT_MS = 5000;
 
 /** How to reach the service. Durations are milliseconds. */
-export interface ClientOptions {
+export interface ClientOptions extends SecurityOptions {
   /**
-   * The servers, as URLs (`http://` may be left out), in a list or separated by commas. They are equals: the client uses one
-   * at a time and goes to the next when that fails. Default: `http://127.0.0.1:7420`.
+   * The servers, as URLs (`http://` may be left out; `https://` speaks TLS), in a list or separated by commas. They are
+   * equals: the client uses one at a time and goes to the next when that fails. Default: `http://127.0.0.1:7420`.
    */
   endpoints?: string | readonly string[];
   /** The namespace of all that the client does: 1 to 63 of a-z, 0-9 and `-`. Default: `default`. */
@@ -31,51 +35,47 @@ export interface Cancellable {
 
 /** Options with their defaults, checked. */
 export interface CheckedOptions {
-  /** HOST:PORT of each endpoint. */
-  addresses: readonly string[];
+  endpoints: readonly Endpoint[];
   namespace: string;
   connectTimeoutMs: number;
   callTimeoutMs: number;
+  security: Security;
 }
 
-/** `TENURE_ENDPOINTS` and `TENURE_NAMESPACE`, where they are set and not empty. */
+/** The options that are set in the environment, and not empty. */
 export function optionsFromEnv(env: NodeJS.ProcessEnv): ClientOptions {
-  const endpoints = env['TENURE_ENDPOINTS']?.trim();
-  const namespace = env['TENURE_NAMESPACE'];
-  return { ...(endpoints && { endpoints }), ...(namespace && { namespace }) };
+  const options = {
+    endpoints: env['TENURE_ENDPOINTS']?.trim(),
+    namespace: env['TENURE_NAMESPACE'],
+    caCert: env['TENURE_CA_CERT'],
+    clientCert: env['TENURE_CLIENT_CERT'],
+    clientKey: env['TENURE_CLIENT_KEY'],
+    tlsServerName: env['TENURE_TLS_SERVER_NAME'],
+    token: env['TENURE_TOKEN'],
+    tokenFile: env['TENURE_TOKEN_FILE'],
+  };
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value));
 }
 
 export function checkedOptions(options: ClientOptions): CheckedOptions {
-  const { endpoints = DEFAULT_ENDPOINT, namespace = 'default' } = options;
-  const list = typeof endpoints === 'string' ? endpoints.split(',') : endpoints;
-  const addresses = list
-    .map((endpoint) => endpoint.trim())
-    .filter((endpoint) => endpoint !== '')
-    .map(addressOf);
-  if (addresses.length === 0) {
+  const { endpoints: urls = DEFAULT_ENDPOINT, namespace = 'default' } = options;
+  const endpoints = (typeof urls === 'string' ? urls.split(',') : urls)
+    .map((url) => url.trim())
+    .filter((url) => url !== '')
+    .map(endpointOf);
+  if (endpoints.length === 0) {
     throw new InvalidError('endpoints', 'there are none');
   }
   if (!/^[a-z0-9-]{1,63}$/.test(namespace)) {
     throw new InvalidError('namespace', 'it is not 1 to 63 of a-z, 0-9 and "-"');
   }
   return {
-    addresses,
+    endpoints,
     namespace,
     connectTimeoutMs: positive('connectTimeoutMs', options.connectTimeoutMs ?? DEFAULT_CONNECT_TIMEOUT_MS),
     callTimeoutMs: positive('callTimeoutMs', options.callTimeoutMs ?? DEFAULT_CALL_TIMEOUT_MS),
+    security: new Security(options, endpoints),
   };
-}
-
-function addressOf(endpoint: string): string {
-  const text = endpoint.includes('://') ? endpoint : `http://${endpoint}`;
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url?.protocol === 'https:') {
-    throw new InvalidError('endpoints', `"${endpoint}": TLS is not supported yet`);
-  }
-  if (url?.protocol !== 'http:') {
-    throw new InvalidError('endpoints', `"${endpoint}" is not http://HOST:PORT`);
-  }
-  return `${url.hostname}:${url.port || '80'}`;
 }
 
 /** A finite duration of more than nothing, which the server does not see. */

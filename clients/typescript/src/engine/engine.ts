@@ -6,8 +6,8 @@
 // is sent anew on each new stream.
 import type { Moment } from '../clock.js';
 import { endReasonOf } from '../convert.js';
-import type { RefusedError, TenureError } from '../errors.js';
-import { ClosedError, UnavailableError } from '../errors.js';
+import type { TenureError } from '../errors.js';
+import { ClosedError, RefusedError, UnavailableError } from '../errors.js';
 import type { Command, StreamResponse } from '../generated/tenure/v1/stream.js';
 import { Closing } from './closing.js';
 import type { OpenOptions } from './opening.js';
@@ -25,6 +25,9 @@ const DEFAULT_NAMESPACE = 'default';
 
 /** What the stream is good for: connect elsewhere and stay meanwhile, or drop it now. */
 export type Verdict = 'leave' | 'broken';
+
+/** Why there is no stream: no server can be reached, or one does not know who this is. */
+export type Trouble = UnavailableError | RefusedError;
 
 /** Where the answer to a request goes. */
 export interface Reply<T> {
@@ -123,9 +126,19 @@ export class Engine {
     this.problem = problem;
   }
 
-  /** Why there is no stream. */
-  trouble(problem: string): void {
-    this.problem = problem;
+  /**
+   * No stream could be opened. Sessions that are open go on as long as they are good; nobody waits for one to be opened where
+   * the credentials are refused.
+   */
+  trouble(trouble: Trouble, now: Moment): void {
+    if (trouble instanceof UnavailableError) {
+      this.problem = trouble.problem;
+      return;
+    }
+    this.problem = trouble.message;
+    for (const opening of [...this.openings.values()]) {
+      opening.abandon(trouble, now);
+    }
   }
 
   private detachAll(): void {

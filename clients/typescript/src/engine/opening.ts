@@ -28,7 +28,7 @@ export interface OpenOptions {
 
 export class Opening {
   private command: number | undefined;
-  /** How often the session was asked to be attached. */
+  /** How often a server was asked to attach the session. */
   private attachment = 0n;
   private refusals = 0;
   private refusal: RefusedError | undefined;
@@ -77,7 +77,7 @@ export class Opening {
     if (!this.isUnderWay || this.command !== undefined || this.engine.closings.has(id)) {
       return;
     }
-    this.attachment += 1n;
+    const attachment = this.attachment + 1n;
     this.command = this.engine.send(
       {
         $case: 'openSession',
@@ -88,7 +88,7 @@ export class Opening {
           disconnectGrace: disconnectGraceMs === undefined ? undefined : toWire(disconnectGraceMs),
           owner,
           metadata: new Map(Object.entries(metadata)),
-          attachment: this.attachment,
+          attachment,
         },
       },
       {
@@ -99,6 +99,7 @@ export class Opening {
     );
     const { command } = this;
     if (command !== undefined) {
+      this.attachment = attachment;
       this.engine.timers.set(now + PATIENCE_MS, () => {
         if (this.engine.isUnanswered(command)) {
           this.engine.leaveIfIdle();
@@ -149,12 +150,14 @@ export class Opening {
     }
   }
 
-  /** Stops opening the session, which may be open all the same: so it is closed. */
+  /** Stops opening the session, which may be open all the same if a server was asked: so it is closed. */
   abandon(error: TenureError, now: Moment): void {
     if (this.isUnderWay) {
       this.engine.openings.delete(this.options.id);
       this.reply.reject(error);
-      this.engine.closeLater(this.options.id, now + this.options.ttlMs, undefined, now);
+      if (this.attachment > 0n) {
+        this.engine.closeLater(this.options.id, now + this.options.ttlMs, undefined, now);
+      }
     }
   }
 }

@@ -1,11 +1,13 @@
 // One connection to one server, with an open stream. A fresh channel each time, so that no other's pauses have a say.
 import type { ClientDuplexStream, ServiceError } from '@grpc/grpc-js';
-import { Client, credentials, Metadata } from '@grpc/grpc-js';
+import { Client } from '@grpc/grpc-js';
+import type { Endpoint } from '../endpoint.js';
 import { UnavailableError } from '../errors.js';
 import type { Command, StreamRequest, StreamResponse } from '../generated/tenure/v1/stream.js';
 import { ClientServiceService } from '../generated/tenure/v1/stream.js';
 import { abortable } from '../latest.js';
-import { errorOf } from './status.js';
+import type { Security } from '../security.js';
+import { errorOf, refusalOf } from './status.js';
 
 /** An idle connection is probed this often ... */
 const PROBE_INTERVAL_MS = 5000;
@@ -33,6 +35,11 @@ export interface Method<Q, A> {
   responseDeserialize: (bytes: Buffer) => A;
 }
 
+export interface NumberedEndpoint extends Endpoint {
+  /** Its place among the client's endpoints. */
+  number: number;
+}
+
 /** What is told of a connection. */
 export interface Listener {
   received(response: StreamResponse): void;
@@ -42,39 +49,47 @@ export interface Listener {
 }
 
 export class Connection {
-  private readonly client: Client;
-  private readonly stream: ClientDuplexStream<StreamRequest, StreamResponse>;
+  // Private to the runtime as well: they hold the token, which nothing that prints a client is to show.
+  readonly #client: Client;
+  readonly #stream: ClientDuplexStream<StreamRequest, StreamResponse>;
   private isFull = false;
   private end: string | undefined;
   private listener: Listener | undefined;
 
   private constructor(
-    /** HOST:PORT. */
-    address: string,
-    /** Which endpoint it is. */
-    readonly endpoint: number,
+    readonly endpoint: NumberedEndpoint,
+    private readonly security: Security,
   ) {
-    this.client = new Client(address, credentials.createInsecure(), CHANNEL_OPTIONS);
+    const metadata = security.metadata();
+    const options = { ...CHANNEL_OPTIONS, ...security.channelOptions };
+    this.#client = new Client(endpoint.address, security.channelCredentials(endpoint), options);
     const { path, requestSerialize, responseDeserialize } = ClientServiceService.stream;
-    this.stream = this.client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize);
-    this.stream.on('error', (error) => this.over((error as ServiceError).details));
+    this.#stream = this.#client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, metadata);
+    this.#stream.on('error', (error) => this.over((error as ServiceError).details));
   }
 
-  /** Opens one, within `limit` milliseconds. A server that is frozen still accepts connections; only its answer counts. */
-  static open(address: string, endpoint: number, limit: number, signal: AbortSignal): Promise<Connection> {
+  /**
+   * Opens one, within `limit` milliseconds. A server that is frozen still accepts connections; only its answer counts. Rejects
+   * with `UnavailableError`, or with `RefusedError` if the server does not know who this is.
+   */
+  static open(endpoint: NumberedEndpoint, security: Security, limit: number, signal: AbortSignal): Promise<Connection> {
     return abortable(signal, (resolve, reject) => {
-      const connection = new Connection(address, endpoint);
-      const fail = (problem: string) => {
+      const connection = new Connection(endpoint, security);
+      const fail = (error: Error) => {
         clearTimeout(timer);
         connection.close();
-        reject(new UnavailableError(`${address}: ${problem}`));
+        reject(error);
       };
-      const timer = setTimeout(() => fail(`no answer within ${limit} ms`), limit);
-      connection.stream.once('metadata', () => {
+      const unavailable = (problem: string) => new UnavailableError(`${endpoint.address}: ${problem}`);
+      const timer = setTimeout(() => fail(unavailable(`no answer within ${limit} ms`)), limit);
+      connection.#stream.once('metadata', () => {
         clearTimeout(timer);
         resolve(connection);
       });
-      connection.stream.once('error', (error) => fail((error as ServiceError).details));
+      connection.#stream.once('error', (error) => {
+        const refusal = refusalOf(error as ServiceError);
+        fail(refusal?.isUnauthenticated === true ? refusal : unavailable((error as ServiceError).details));
+      });
       return () => {
         clearTimeout(timer);
         connection.close();
@@ -85,9 +100,9 @@ export class Connection {
   /** Has everything told from now on. */
   listen(listener: Listener): void {
     this.listener = listener;
-    this.stream.on('data', (response: StreamResponse) => this.listener?.received(response));
-    this.stream.on('end', () => this.over('the server ended the stream'));
-    this.stream.on('drain', () => {
+    this.#stream.on('data', (response: StreamResponse) => this.listener?.received(response));
+    this.#stream.on('end', () => this.over('the server ended the stream'));
+    this.#stream.on('drain', () => {
       this.isFull = false;
       this.listener?.drained();
     });
@@ -107,18 +122,18 @@ export class Connection {
   }
 
   send(commands: Command[]): void {
-    this.isFull = !this.stream.write({ commands });
+    this.isFull = !this.#stream.write({ commands });
   }
 
   /** A plain call on the same connection. Whoever calls bounds the time by the signal. */
   call<Q, A>(method: Method<Q, A>, request: Q, signal: AbortSignal): Promise<A> {
     return abortable(signal, (resolve, reject) => {
-      const call = this.client.makeUnaryRequest(
+      const call = this.#client.makeUnaryRequest(
         method.path,
         method.requestSerialize,
         method.responseDeserialize,
         request,
-        new Metadata(),
+        this.security.metadata(),
         (error, answer) => {
           if (error !== null) {
             reject(errorOf(error));
@@ -133,8 +148,8 @@ export class Connection {
 
   close(): void {
     this.listener = undefined;
-    this.stream.cancel();
-    this.client.close();
+    this.#stream.cancel();
+    this.#client.close();
   }
 
   private over(problem: string): void {

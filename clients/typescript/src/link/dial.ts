@@ -1,6 +1,8 @@
 // Finding a server: one endpoint after the other, without waiting for those that hang.
-import { UnavailableError } from '../errors.js';
+import { RefusedError, UnavailableError } from '../errors.js';
 import { abortable } from '../latest.js';
+import type { Security } from '../security.js';
+import type { NumberedEndpoint } from './connection.js';
 import { Connection } from './connection.js';
 
 /** The next endpoint is tried beside one that has not answered for this part of the connect time-out. */
@@ -9,13 +11,6 @@ const STAGGER_DIVISOR = 4;
 const LONGEST_STAGGER_MS = 100;
 /** ... nor faster than this. */
 const SHORTEST_STAGGER_MS = 10;
-
-export interface Endpoint {
-  /** Its place among the client's endpoints. */
-  number: number;
-  /** HOST:PORT. */
-  address: string;
-}
 
 /** How long to wait for servers, in milliseconds. */
 export interface Pace {
@@ -27,9 +22,14 @@ export interface Pace {
 
 /**
  * Tries these servers once, in this order: the next as soon as one fails or takes long. The first that opens a stream is
- * taken. The error is that of the last one that failed.
+ * taken. The error is that of the last one that failed, unless one refused the credentials.
  */
-export function dial(endpoints: readonly Endpoint[], pace: Pace, signal: AbortSignal): Promise<Connection> {
+export function dial(
+  endpoints: readonly NumberedEndpoint[],
+  security: Security,
+  pace: Pace,
+  signal: AbortSignal,
+): Promise<Connection> {
   const stagger = Math.max(
     Math.min(pace.stagger, pace.limit / STAGGER_DIVISOR, LONGEST_STAGGER_MS),
     SHORTEST_STAGGER_MS,
@@ -38,6 +38,7 @@ export function dial(endpoints: readonly Endpoint[], pace: Pace, signal: AbortSi
   return abortable(signal, (resolve, reject) => {
     let next = 0;
     let underWay = 0;
+    let failure: Error = new UnavailableError('there are no endpoints');
     let timer: NodeJS.Timeout | undefined;
     const decide = () => {
       clearTimeout(timer);
@@ -52,7 +53,7 @@ export function dial(endpoints: readonly Endpoint[], pace: Pace, signal: AbortSi
       next += 1;
       underWay += 1;
       timer = setTimeout(tryNext, stagger);
-      Connection.open(endpoint.address, endpoint.number, pace.limit, decided.signal).then(
+      Connection.open(endpoint, security, pace.limit, decided.signal).then(
         (connection) => {
           if (decided.signal.aborted) {
             connection.close();
@@ -66,17 +67,21 @@ export function dial(endpoints: readonly Endpoint[], pace: Pace, signal: AbortSi
           if (decided.signal.aborted) {
             return;
           }
+          // That the credentials are refused is what can be mended; the others may only be away.
+          if (!(failure instanceof RefusedError)) {
+            failure = error as Error;
+          }
           if (next < endpoints.length) {
             tryNext();
           } else if (underWay === 0) {
             decide();
-            reject(error instanceof UnavailableError ? error : new UnavailableError(String(error)));
+            reject(failure);
           }
         },
       );
     };
     if (endpoints.length === 0) {
-      reject(new UnavailableError('there are no endpoints'));
+      reject(failure);
     }
     tryNext();
     return decide;

@@ -3,18 +3,17 @@
 import type { Moment } from '../clock.js';
 import { now } from '../clock.js';
 import type { AcquireSpec, ClaimEntry, Outcome } from '../engine/claim.js';
-import type { Reply } from '../engine/engine.js';
+import type { Reply, Trouble } from '../engine/engine.js';
 import { Engine } from '../engine/engine.js';
 import type { OpenOptions } from '../engine/opening.js';
 import type { LiveSession } from '../engine/session.js';
 import type { Watched, WatchOptions } from '../engine/watched.js';
-import { ClosedError, UnavailableError } from '../errors.js';
+import { ClosedError, RefusedError, UnavailableError } from '../errors.js';
 import { abortable, Latest } from '../latest.js';
 import type { CheckedOptions } from '../options.js';
 import type { StreamResponse } from '../generated/tenure/v1/stream.js';
 import { connectBackoff } from './backoff.js';
-import type { Connection } from './connection.js';
-import type { Endpoint } from './dial.js';
+import type { Connection, NumberedEndpoint } from './connection.js';
 import { dial } from './dial.js';
 
 /** A connection that lasted shorter than this is not followed by another without a pause. */
@@ -29,12 +28,12 @@ const LONGEST_NAP_MS = 1000;
 const STAGGER_DIVISOR = 12;
 
 /** The connection as it is now: up, down for a reason, or closed for good. */
-export type Line = { up: Connection } | { up?: undefined; problem: string } | { up?: undefined; closed: true };
+export type Line = { up: Connection } | { up?: undefined; trouble: Trouble } | { up?: undefined; closed: true };
 
 export class Link {
-  readonly line = new Latest<Line>({ problem: 'not connected yet' });
+  readonly line = new Latest<Line>({ trouble: new UnavailableError('not connected yet') });
   private readonly engine: Engine;
-  private readonly endpoints: readonly Endpoint[];
+  private readonly endpoints: readonly NumberedEndpoint[];
   private readonly backoff = connectBackoff();
   private readonly closing = new AbortController();
   private connection: Connection | undefined;
@@ -49,7 +48,7 @@ export class Link {
 
   constructor(private readonly options: CheckedOptions) {
     this.engine = new Engine(options.namespace);
-    this.endpoints = options.addresses.map((address, number) => ({ number, address }));
+    this.endpoints = options.endpoints.map((endpoint, number) => ({ ...endpoint, number }));
     this.nextEndpoint = Math.floor(Math.random() * this.endpoints.length);
     this.startDialling();
   }
@@ -217,7 +216,7 @@ export class Link {
   private hangUp(problem: string): void {
     this.connection?.close();
     this.connection = undefined;
-    this.line.set({ problem });
+    this.line.set({ trouble: new UnavailableError(problem) });
     this.engine.disconnected(problem);
     this.startDialling();
     this.turnSoon();
@@ -248,22 +247,24 @@ export class Link {
   private async dial(): Promise<void> {
     try {
       const pace = { limit: this.options.connectTimeoutMs, stagger: this.stagger };
-      this.connected(await dial(this.order(), pace, this.closing.signal));
+      this.connected(await dial(this.order(), this.options.security, pace, this.closing.signal));
     } catch (error) {
       if (this.isClosed) {
         return;
       }
-      const problem = error instanceof UnavailableError ? error.problem : String(error);
       if (this.connection === undefined) {
-        this.line.set({ problem });
-        this.engine.trouble(problem);
+        const isExpected = error instanceof UnavailableError || error instanceof RefusedError;
+        const trouble = isExpected ? error : new UnavailableError(String(error));
+        this.line.set({ trouble });
+        this.engine.trouble(trouble, now());
+        this.turnSoon();
       }
       this.dialLater();
     }
   }
 
   /** The endpoints in the order in which to try them. */
-  private order(): Endpoint[] {
+  private order(): NumberedEndpoint[] {
     const { nextEndpoint, endpoints } = this;
     const order = [...endpoints.slice(nextEndpoint), ...endpoints.slice(0, nextEndpoint)];
     // The one that the stream is connected to comes last; while that is only to be left, others do or nobody does.
@@ -281,7 +282,7 @@ export class Link {
       this.connection.park();
       this.parked = { connection: this.connection, until: now() + OVERLAP_MS };
     }
-    this.nextEndpoint = (connection.endpoint + 1) % this.endpoints.length;
+    this.nextEndpoint = (connection.endpoint.number + 1) % this.endpoints.length;
     this.connectedAt = now();
     this.connection = connection;
     this.line.set({ up: connection });

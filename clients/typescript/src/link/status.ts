@@ -17,14 +17,20 @@ const NO_ANSWER: ReadonlySet<status> = new Set([
 
 /** What a failed call means. Decided by the reason in its details, if the server gave one. */
 export function errorOf(error: ServiceError): TenureError {
-  const [details] = error.metadata.get('grpc-status-details-bin');
-  const info = details instanceof Buffer ? errorInfo(details) : undefined;
-  if (info?.domain === DOMAIN) {
-    return new RefusedError(info.reason, error.details, info.metadata);
+  const refusal = refusalOf(error);
+  if (refusal !== undefined) {
+    return refusal;
   }
   return NO_ANSWER.has(error.code)
     ? new UnavailableError(error.details)
     : new RefusedError(status[error.code], error.details, {});
+}
+
+/** The refusal by a server of ours, if it is one. */
+export function refusalOf(error: ServiceError): RefusedError | undefined {
+  const [details] = error.metadata.get('grpc-status-details-bin');
+  const info = details instanceof Buffer ? errorInfo(details) : undefined;
+  return info?.domain === DOMAIN ? new RefusedError(info.reason, error.details, info.metadata) : undefined;
 }
 
 interface ErrorInfo {

@@ -38,5 +38,8 @@ try {
   const highest: bigint = error instanceof StaleTokenError ? error.highest : 0n;
   console.log(highest);
 }
+const files = { caCert: 'ca.pem', clientCert: 'worker.pem', clientKey: 'worker.key' };
+Client.connect({ endpoints: 'https://locks.example:7420', ...files, tlsServerName: 'tenure' });
+Client.connect({ endpoints: 'https://locks.example:7420', tokenFile: '/run/secrets/tenure-token' });
 // @ts-expect-error: a token is no number
 await client.evict('job', { operator: 'ann', token: 7 });

@@ -1,6 +1,6 @@
 // A real server on a free port, with a database file of its own.
 import type { ChildProcess } from 'node:child_process';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
@@ -38,6 +38,13 @@ async function isServing(port: number): Promise<boolean> {
   return isOpen;
 }
 
+/** A new token, and its line for the server's file of tokens. */
+export function newToken(name: string): { token: string; line: string } {
+  const told = execFileSync(program(), ['new-token', name], { encoding: 'utf8' });
+  const [token = '', line = ''] = told.match(/^ +\S.*$/gm)?.map((text) => text.trim()) ?? [];
+  return { token, line };
+}
+
 export class Server {
   private child: ChildProcess | undefined;
   private readonly folder = mkdtempSync(join(tmpdir(), 'tenure-'));
@@ -45,11 +52,12 @@ export class Server {
   private constructor(
     private readonly port: number,
     private readonly adminPort: number,
+    private readonly settings: readonly string[],
   ) {}
 
-  /** Serves until the test is over. */
-  static async start(): Promise<Server> {
-    const server = new Server(await freePort(), await freePort());
+  /** Serves until the test is over, with these settings besides. */
+  static async start(...settings: string[]): Promise<Server> {
+    const server = new Server(await freePort(), await freePort(), settings);
     onTestFinished(async () => {
       await server.kill();
       rmSync(server.folder, { recursive: true });
@@ -60,6 +68,11 @@ export class Server {
 
   get endpoint(): string {
     return `http://127.0.0.1:${this.port}`;
+  }
+
+  /** Of one that speaks TLS. */
+  get secureEndpoint(): string {
+    return `https://localhost:${this.port}`;
   }
 
   /** A client, until the test is over. */
@@ -80,6 +93,7 @@ export class Server {
         ['--admin-listen', `127.0.0.1:${this.adminPort}`],
         ['--drain-timeout', '1s'],
         ['--log-level', 'warn'],
+        this.settings,
       ].flat(),
       { stdio: ['ignore', 'ignore', 'inherit'] },
     );

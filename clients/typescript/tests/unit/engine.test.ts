@@ -6,6 +6,50 @@ import { Claim, ClaimState, EndReason } from '../../src/generated/tenure/v1/sess
 import { Answer, attached, Bench, BUSY, CALL, evicted, granted, held, kept, TTL } from '../support/bench.js';
 import { toWire } from '../../src/convert.js';
 
+describe('refused credentials', () => {
+  const REFUSED = new RefusedError('UNAUTHENTICATED', 'the token is not known', { rule: 'known-token' });
+
+  it('are told to whoever waits for a session to be opened, and only to them', () => {
+    const bench = new Bench();
+    const session = bench.session('open');
+    const asked = bench.open('asked');
+    bench.saidOnce('openSession');
+    bench.engine.disconnected('gone');
+    const unasked = bench.open('unasked');
+    bench.engine.trouble(REFUSED, bench.now);
+    expect([asked.error, unasked.error]).toEqual([REFUSED, REFUSED]);
+    expect(session.presence.check(bench.now).state).toBe('healthy');
+
+    bench.engine.connected(bench.now);
+    const said = bench.said().map(({ kind }) => [kind.$case, (kind.value as { sessionId?: string }).sessionId]);
+    expect(said, 'who was asked for may be open').toEqual([
+      ['attachSession', 'open'],
+      ['closeSession', 'asked'],
+    ]);
+  });
+
+  it('leave nothing to be closed', () => {
+    const bench = new Bench();
+    bench.engine.disconnected('gone');
+    bench.open('unasked');
+    bench.engine.trouble(REFUSED, bench.now);
+    const closed = new Answer<void>();
+    bench.engine.shutDown(bench.now + CALL, closed, bench.now);
+    expect(bench.engine.takeShutDown()).toBe(true);
+    expect(closed).toMatchObject({ isThere: true, error: undefined });
+  });
+
+  it('are not what a server that is away is taken for', () => {
+    const bench = new Bench();
+    bench.engine.disconnected('gone');
+    const answer = bench.open('a');
+    bench.engine.trouble(new UnavailableError('nobody listens'), bench.now);
+    expect(answer.isThere).toBe(false);
+    bench.pass(CALL);
+    expect(answer.error).toEqual(new UnavailableError('nobody listens'));
+  });
+});
+
 describe('sessions', () => {
   it('are renewed together at a third of the TTL', () => {
     const bench = new Bench();

@@ -70,12 +70,14 @@ describe('pauses', () => {
 
 describe('options', () => {
   it('take endpoints separated by commas, without the scheme too', () => {
-    expect(checkedOptions({ endpoints: 'http://a:1, b:2,' }).addresses).toEqual(['a:1', 'b:2']);
-    expect(checkedOptions({}).addresses).toEqual(['127.0.0.1:7420']);
-    expect(checkedOptions({ endpoints: ['http://[::1]:7'] }).addresses).toEqual(['[::1]:7']);
+    const addresses = (endpoints?: string | string[]) =>
+      checkedOptions({ endpoints }).endpoints.map(({ address, isEncrypted }) => (isEncrypted ? 'TLS ' : '') + address);
+    expect(addresses('http://a:1, b:2,')).toEqual(['a:1', 'b:2']);
+    expect(addresses()).toEqual(['127.0.0.1:7420']);
+    expect(addresses(['http://[::1]:7', 'https://a:1', 'https://b'])).toEqual(['[::1]:7', 'TLS a:1', 'TLS b:443']);
   });
 
-  it.each(['', 'ftp://a', 'https://a', 'http://', 'http://a b'])('refuse "%s" as an endpoint', (endpoints) => {
+  it.each(['', 'ftp://a', 'https://', 'http://', 'http://a b'])('refuse "%s" as an endpoint', (endpoints) => {
     expect(() => checkedOptions({ endpoints })).toThrow(InvalidError);
   });
 
@@ -86,7 +88,24 @@ describe('options', () => {
 
   it('come from the environment where it is set', () => {
     expect(optionsFromEnv({ TENURE_ENDPOINTS: 'a:1,b:2', TENURE_NAMESPACE: '' })).toEqual({ endpoints: 'a:1,b:2' });
-    expect(optionsFromEnv({ TENURE_NAMESPACE: 'x' })).toEqual({ namespace: 'x' });
+    const secured = {
+      TENURE_NAMESPACE: 'x',
+      TENURE_CA_CERT: 'ca.pem',
+      TENURE_CLIENT_CERT: 'me.pem',
+      TENURE_CLIENT_KEY: 'me.key',
+      TENURE_TLS_SERVER_NAME: 'tenure',
+      TENURE_TOKEN: '',
+      TENURE_TOKEN_FILE: 'token',
+    };
+    expect(optionsFromEnv(secured)).toEqual({
+      namespace: 'x',
+      caCert: 'ca.pem',
+      clientCert: 'me.pem',
+      clientKey: 'me.key',
+      tlsServerName: 'tenure',
+      tokenFile: 'token',
+    });
+    expect(optionsFromEnv({ TENURE_TOKEN: 'secret' })).toEqual({ token: 'secret' });
   });
 });
 

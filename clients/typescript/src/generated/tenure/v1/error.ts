@@ -152,4 +152,10 @@ export enum ErrorReason {
    * Example: {"session_id": "worker-7", "attachment": "4"}.
    */
   LATE_ATTACHMENT = 25,
+  /**
+   * UNAUTHENTICATED - It is not known who calls. UNAUTHENTICATED: show a client certificate, or a token in the header "authorization: Bearer TOKEN".
+   * Metadata: "rule" (credentials-required, bearer-token, known-token or certificate-name).
+   * Example: {"rule": "known-token"}.
+   */
+  UNAUTHENTICATED = 26,
 }
