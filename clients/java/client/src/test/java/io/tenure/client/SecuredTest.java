@@ -24,7 +24,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(60)
 class SecuredTest {
     private static final Duration PATIENCE = Duration.ofSeconds(20);
-    private static final Duration IMPATIENCE = Duration.ofMillis(800);
+    private static final Duration IMPATIENCE = Duration.ofMillis(300);
 
     @TempDir
     private static Path folder;
@@ -105,12 +105,15 @@ class SecuredTest {
         return refused.refusal();
     }
 
-    private static String unavailable(ClientOptions options) {
+    /** Nobody answers, and what is told names the reason, once a connection was tried. */
+    private static void assertUnavailable(ClientOptions options, String reason) throws InterruptedException {
         try (TenureClient client = TenureClient.connect(options.callTimeout(IMPATIENCE))) {
-            TenureException.Unavailable unavailable =
-                    catchThrowableOfType(TenureException.Unavailable.class, () -> client.getLock("job"));
-            assertThat(unavailable).isNotNull();
-            return unavailable.getMessage();
+            Eventually.holds(reason, () -> {
+                TenureException.Unavailable unavailable =
+                        catchThrowableOfType(TenureException.Unavailable.class, () -> client.getLock("job"));
+                assertThat(unavailable).isNotNull();
+                return unavailable.getMessage().contains(reason);
+            });
         }
     }
 
@@ -137,27 +140,27 @@ class SecuredTest {
     @Test
     void whoIsNotToBeTrustedIsToldSoByName() throws Exception {
         Authority stranger = new Authority("a stranger");
-        assertThat(unavailable(options().caCert(stranger.cert()))).contains("unable to find valid certification path");
-        assertThat(unavailable(options().tlsServerName("elsewhere"))).contains("matching elsewhere found");
-        assertThat(unavailable(ClientOptions.defaults().endpoints(server.url())))
-                .contains(server.url());
+        assertUnavailable(options().caCert(stranger.cert()), "unable to find valid certification path");
+        assertUnavailable(options().tlsServerName("elsewhere"), "matching elsewhere found");
+        assertUnavailable(ClientOptions.defaults().endpoints(server.url()), server.url());
         Path nonsense = Files.writeString(folder.resolve("nonsense"), "nonsense");
-        assertThat(unavailable(options().caCert(nonsense))).contains("nonsense");
+        assertUnavailable(options().caCert(nonsense), "No certificate data found");
     }
 
     @Test
     void theServersNameMayBeAnotherThanTheHosts() throws Exception {
         ClientOptions byAddress =
                 options().endpoints(server.url().replace("http://", "https://")).token("known");
-        assertThat(unavailable(byAddress)).contains("matching IP address 127.0.0.1");
+        assertUnavailable(byAddress, "matching IP address 127.0.0.1");
         use(byAddress.tlsServerName("localhost"));
     }
 
     @Test
     void aRefusalIsToldUnlessAnotherServerTakesTheStream() throws Exception {
         try (TestServer open = TestServer.start()) {
-            use(ClientOptions.defaults().endpoints(open.url()));
-            use(options().endpoints(server.secureUrl(), open.url()));
+            use(ClientOptions.defaults().endpoints(open.url()).callTimeout(PATIENCE));
+            // A round is over when both have answered.
+            use(options().endpoints(server.secureUrl(), open.url()).connectTimeout(PATIENCE));
         }
         assertThat(rule(options().endpoints(server.secureUrl(), "http://127.0.0.1:1", "http://127.0.0.1:2")))
                 .isEqualTo("credentials-required");
@@ -198,8 +201,8 @@ class SecuredTest {
                         certified.key().toString());
                 TenureClient client = TenureClient.connect(
                         options().endpoints(next.secureUrl()).caCert(trusted))) {
-            assertThat(unavailable(options().endpoints(next.secureUrl()).caCert(trusted)))
-                    .contains("unable to find valid certification path");
+            assertUnavailable(
+                    options().endpoints(next.secureUrl()).caCert(trusted), "unable to find valid certification path");
             replace(trusted, Files.readString(successor.cert()));
             use(client);
         }
