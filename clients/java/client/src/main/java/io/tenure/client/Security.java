@@ -8,15 +8,15 @@ import org.jspecify.annotations.Nullable;
  * How connections are secured, and how this client proves who it is. Files are PEM; they are read again for each connection, the
  * token's for each stream and each call, so that they may be replaced. What cannot be used is told when the client is made.
  *
- * @param caCert the file of those who sign the servers' certificates; needs an endpoint at {@code https://}. Default: those whom this
- *     Java trusts
+ * @param caCert the file of those who sign the servers' certificates; needs an endpoint at {@code https://}. Default: those whom
+ *     this Java trusts
  * @param clientCert the file of this client's certificate, with those between it and its authority; shown to servers that ask for
  *     that authority; needs {@code clientKey} and an endpoint at {@code https://}. Default: none
- * @param clientKey the file of its private key: PKCS #8 ({@code BEGIN PRIVATE KEY}), not encrypted; needs {@code clientCert}. Default:
- *     none
+ * @param clientKey the file of its private key: PKCS #8 ({@code BEGIN PRIVATE KEY}), not encrypted; needs {@code clientCert}.
+ *     Default: none
  * @param tlsServerName the name that the servers' certificates must have. Default: the endpoint's host
- * @param token the token that says who this is: not empty; never sent to an endpoint at {@code http://}, except on this machine. No log
- *     and no text of these options has it. Default: none
+ * @param token the token that says who this is: not empty; never sent to an endpoint at {@code http://}, except on this machine.
+ *     No log and no text of these options has it. Default: none
  * @param tokenFile the file of that token, in place of {@code token}. Default: none
  */
 public record Security(

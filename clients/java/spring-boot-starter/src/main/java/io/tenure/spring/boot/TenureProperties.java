@@ -12,7 +12,8 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
 
 /**
  * How to reach the service, and how what is annotated takes part. What is absent or empty is the client's default. As Spring Boot
- * has it, the environment variables {@code TENURE_ENDPOINTS}, {@code TENURE_NAMESPACE}, {@code TENURE_CA_CERT} and so on are read too.
+ * has it, the environment variables {@code TENURE_ENDPOINTS}, {@code TENURE_NAMESPACE}, {@code TENURE_CA_CERT} and so on are read
+ * too.
  *
  * @param endpoints the servers, as URLs, {@code https://} for TLS; equals, of which one is used at a time. Default:
  *     {@code http://127.0.0.1:7420}
