@@ -89,6 +89,8 @@ public record Refusal(String code, String message, Map<String, String> metadata)
         OVERLOADED,
         /** The session has been attached since by a later request. Facts: {@code session_id}, {@code attachment}. */
         LATE_ATTACHMENT,
+        /** The server does not know who this client is. Facts: {@code rule}. */
+        UNAUTHENTICATED,
         /** A reason that this version does not know, or a gRPC code that came without one. */
         OTHER;
 

@@ -37,8 +37,14 @@ public final class TenureClient implements AutoCloseable {
     private TenureClient(ClientOptions options) {
         List<Endpoint> servers =
                 options.endpoints().stream().map(Endpoint::parse).toList();
+        SecurityCheck.check(options.security(), servers);
         this.link = new Link(
-                servers, options.namespace(), options.connectTimeout(), options.callTimeout(), SuspendClock.SYSTEM);
+                servers,
+                options.security(),
+                options.namespace(),
+                options.connectTimeout(),
+                options.callTimeout(),
+                SuspendClock.SYSTEM);
         this.calls = new Calls(link, options.namespace());
         this.locks = new LockCalls(calls);
         this.sessions = new SessionCalls(calls);
@@ -48,7 +54,8 @@ public final class TenureClient implements AutoCloseable {
     /**
      * A client with these options. Returns at once; calls wait for a connection, each until its deadline.
      *
-     * @throws TenureException.Invalid if an endpoint is no URL, or a time-out not more than zero
+     * @throws TenureException.Invalid if an endpoint is no URL, a time-out not more than zero, a file cannot be read, options do not
+     *     go together, or a token would go out in the clear
      */
     public static TenureClient connect(ClientOptions options) {
         return new TenureClient(options.checked());

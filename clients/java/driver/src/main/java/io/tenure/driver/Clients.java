@@ -3,12 +3,15 @@ package io.tenure.driver;
 import com.google.gson.JsonObject;
 import io.tenure.client.ClientOptions;
 import io.tenure.client.LostReason;
+import io.tenure.client.Security;
 import io.tenure.client.Session;
 import io.tenure.client.SessionState;
 import io.tenure.client.TenureClient;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Locale;
 import java.util.concurrent.Semaphore;
+import org.jspecify.annotations.Nullable;
 
 /** Clients and sessions. */
 final class Clients {
@@ -44,8 +47,22 @@ final class Clients {
         if (fields.has("call_timeout_ms")) {
             options = options.callTimeout(fields.duration("call_timeout_ms"));
         }
-        clients.put(fields, TenureClient.connect(options));
+        clients.put(fields, TenureClient.connect(options.security(security(fields))));
         return new JsonObject();
+    }
+
+    private static Security security(Fields fields) {
+        return new Security(
+                file(fields, "ca_cert"),
+                file(fields, "client_cert"),
+                file(fields, "client_key"),
+                fields.optional("tls_server_name"),
+                fields.optional("token"),
+                file(fields, "token_file"));
+    }
+
+    private static @Nullable Path file(Fields fields, String field) {
+        return fields.has(field) ? Path.of(fields.text(field)) : null;
     }
 
     private JsonObject session(Fields fields) throws InterruptedException {

@@ -257,6 +257,16 @@ public enum ErrorReason
    * <code>ERROR_REASON_LATE_ATTACHMENT = 25;</code>
    */
   ERROR_REASON_LATE_ATTACHMENT(25),
+  /**
+   * <pre>
+   * It is not known who calls. UNAUTHENTICATED: show a client certificate, or a token in the header "authorization: Bearer TOKEN".
+   * Metadata: "rule" (credentials-required, bearer-token, known-token or certificate-name).
+   * Example: {"rule": "known-token"}.
+   * </pre>
+   *
+   * <code>ERROR_REASON_UNAUTHENTICATED = 26;</code>
+   */
+  ERROR_REASON_UNAUTHENTICATED(26),
   UNRECOGNIZED(-1),
   ;
 
@@ -503,6 +513,16 @@ public enum ErrorReason
    * <code>ERROR_REASON_LATE_ATTACHMENT = 25;</code>
    */
   public static final int ERROR_REASON_LATE_ATTACHMENT_VALUE = 25;
+  /**
+   * <pre>
+   * It is not known who calls. UNAUTHENTICATED: show a client certificate, or a token in the header "authorization: Bearer TOKEN".
+   * Metadata: "rule" (credentials-required, bearer-token, known-token or certificate-name).
+   * Example: {"rule": "known-token"}.
+   * </pre>
+   *
+   * <code>ERROR_REASON_UNAUTHENTICATED = 26;</code>
+   */
+  public static final int ERROR_REASON_UNAUTHENTICATED_VALUE = 26;
 
 
   public final int getNumber() {
@@ -555,6 +575,7 @@ public enum ErrorReason
       case 23: return ERROR_REASON_NOT_MEMBER;
       case 24: return ERROR_REASON_OVERLOADED;
       case 25: return ERROR_REASON_LATE_ATTACHMENT;
+      case 26: return ERROR_REASON_UNAUTHENTICATED;
       default: return null;
     }
   }

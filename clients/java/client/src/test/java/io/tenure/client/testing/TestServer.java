@@ -7,6 +7,8 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /** A real server on free ports with a database of its own, which can be killed and started anew. */
@@ -16,21 +18,23 @@ public final class TestServer implements AutoCloseable {
     private final Path folder;
     private final int port;
     private final int adminPort;
+    private final List<String> options;
     private Process process;
 
-    private TestServer() throws IOException {
+    private TestServer(List<String> options) throws IOException {
+        this.options = options;
         this.folder = Files.createTempDirectory("tenure-java-");
         this.port = freePort();
         this.adminPort = freePort();
         this.process = launch();
     }
 
-    /** Starts one: the program of the environment variable TENURED, or the one on the path. */
-    public static TestServer start() throws IOException, InterruptedException {
-        TestServer server = new TestServer();
+    /** Starts one, with these options: the program of the environment variable TENURED, or the one on the path. */
+    public static TestServer start(String... options) throws IOException, InterruptedException {
+        TestServer server = new TestServer(List.of(options));
         // Somebody else may have taken a port that was free.
         for (int tries = 1; !server.isListening() && tries < TRIES; tries++) {
-            server = new TestServer();
+            server = new TestServer(List.of(options));
         }
         return server;
     }
@@ -43,14 +47,16 @@ public final class TestServer implements AutoCloseable {
 
     private Process launch() throws IOException {
         String program = System.getenv().getOrDefault("TENURED", "tenured");
-        return new ProcessBuilder(
-                        program,
-                        "--store-url",
-                        "sqlite:" + folder.resolve("tenure.db"),
-                        "--listen",
-                        "127.0.0.1:" + port,
-                        "--admin-listen",
-                        "127.0.0.1:" + adminPort)
+        List<String> command = new ArrayList<>(List.of(
+                program,
+                "--store-url",
+                "sqlite:" + folder.resolve("tenure.db"),
+                "--listen",
+                "127.0.0.1:" + port,
+                "--admin-listen",
+                "127.0.0.1:" + adminPort));
+        command.addAll(options);
+        return new ProcessBuilder(command)
                 .redirectErrorStream(true)
                 .redirectOutput(
                         ProcessBuilder.Redirect.appendTo(folder.resolve("log").toFile()))
@@ -72,6 +78,11 @@ public final class TestServer implements AutoCloseable {
 
     public String url() {
         return "http://127.0.0.1:" + port;
+    }
+
+    /** Where it speaks TLS, if it was told to. */
+    public String secureUrl() {
+        return "https://localhost:" + port;
     }
 
     /** Ends it without a word. */

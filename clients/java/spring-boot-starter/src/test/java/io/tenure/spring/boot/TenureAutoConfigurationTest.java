@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.tenure.client.ClientOptions;
+import io.tenure.client.Security;
 import io.tenure.client.SessionOptions;
 import io.tenure.client.TenureClient;
 import io.tenure.client.TenureException;
@@ -14,16 +15,20 @@ import io.tenure.client.testing.TestServer;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.springframework.boot.actuate.health.HealthIndicator;
 import org.springframework.boot.actuate.health.Status;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.boot.test.context.FilteredClassLoader;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.core.env.SystemEnvironmentPropertySource;
 
 @Timeout(120)
 class TenureAutoConfigurationTest {
@@ -59,7 +64,8 @@ class TenureAutoConfigurationTest {
                                     List.of("http://127.0.0.1:1", "127.0.0.1:2"),
                                     "jobs",
                                     Duration.ofSeconds(1),
-                                    Duration.ofSeconds(2)));
+                                    Duration.ofSeconds(2),
+                                    Security.none()));
                     assertThat(properties.session().options())
                             .isEqualTo(SessionOptions.defaults()
                                     .ttl(Duration.ofSeconds(3))
@@ -67,6 +73,55 @@ class TenureAutoConfigurationTest {
                                     .owner("ann"));
                 });
     }
+
+    @Test
+    void propertiesSayHowConnectionsAreSecured() {
+        new ApplicationContextRunner()
+                .withUserConfiguration(Unconnected.class)
+                .withPropertyValues(
+                        "tenure.ca-cert=ca.pem",
+                        "tenure.client-cert=me.pem",
+                        "tenure.client-key=me.key",
+                        "tenure.tls-server-name=office",
+                        "tenure.token=secret",
+                        "tenure.token-file=token")
+                .run(context -> {
+                    TenureProperties properties = context.getBean(TenureProperties.class);
+                    assertThat(properties.clientOptions())
+                            .isEqualTo(ClientOptions.defaults()
+                                    .caCert(Path.of("ca.pem"))
+                                    .clientCert(Path.of("me.pem"), Path.of("me.key"))
+                                    .tlsServerName("office")
+                                    .token("secret")
+                                    .tokenFile(Path.of("token")));
+                    assertThat(properties.toString()).contains("office").doesNotContain("secret");
+                });
+    }
+
+    @Test
+    void theEnvironmentVariablesOfAllClientsAreRead() {
+        Map<String, Object> environment = Map.of(
+                "TENURE_CA_CERT", "ca.pem",
+                "TENURE_CLIENT_CERT", "",
+                "TENURE_TLS_SERVER_NAME", "office",
+                "TENURE_TOKEN", "",
+                "TENURE_TOKEN_FILE", "token");
+        new ApplicationContextRunner()
+                .withUserConfiguration(Unconnected.class)
+                .withInitializer(context -> context.getEnvironment()
+                        .getPropertySources()
+                        .addFirst(new SystemEnvironmentPropertySource("test-systemEnvironment", environment)))
+                .run(context -> assertThat(
+                                context.getBean(TenureProperties.class).clientOptions())
+                        .isEqualTo(ClientOptions.defaults()
+                                .caCert(Path.of("ca.pem"))
+                                .tlsServerName("office")
+                                .tokenFile(Path.of("token"))));
+    }
+
+    /** The properties without a client of them. */
+    @EnableConfigurationProperties(TenureProperties.class)
+    private static final class Unconnected {}
 
     @Test
     void anOptionThatCannotBeUsedIsToldAtTheStart() {
@@ -79,7 +134,12 @@ class TenureAutoConfigurationTest {
         try (InputStream metadata = getClass().getResourceAsStream("/META-INF/spring-configuration-metadata.json")) {
             assertThat(metadata).isNotNull();
             assertThat(new String(metadata.readAllBytes(), StandardCharsets.UTF_8))
-                    .contains("\"tenure.endpoints\"", "\"tenure.session.disconnect-grace\"", "the servers, as URLs");
+                    .contains(
+                            "\"tenure.endpoints\"",
+                            "\"tenure.session.disconnect-grace\"",
+                            "\"tenure.token-file\"",
+                            "the servers, as URLs",
+                            "the name that the servers' certificates must have");
         }
     }
 

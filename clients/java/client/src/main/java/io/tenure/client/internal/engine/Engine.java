@@ -167,7 +167,7 @@ public final class Engine {
             sessions.clear();
         });
         watches.endAll();
-        openings.abandonAll(now);
+        openings.abandonAll(TenureException.Closed::new, now);
         sessions.all().forEach(live -> closings.closeUnasked(live.id, now));
     }
 
@@ -203,9 +203,15 @@ public final class Engine {
         problem = why;
     }
 
-    /** Why there is no stream. */
-    public void trouble(String why) {
-        problem = why;
+    /**
+     * Why there is no stream. Sessions that are open go on as long as they are good; nobody waits for one to be opened where the
+     * credentials are refused.
+     */
+    public void trouble(Trouble why, long now) {
+        problem = why.problem();
+        if (why.refusal() != null) {
+            openings.abandonAll(why::error, now);
+        }
     }
 
     /** Takes in what was received on the stream that was connected last. */

@@ -17,6 +17,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** Sessions that are being opened. */
@@ -165,15 +166,18 @@ final class Openings {
         }
     }
 
-    void abandonAll(long now) {
+    void abandonAll(Supplier<TenureException> error, long now) {
         List<Opening> all = List.copyOf(openings.values());
         openings.clear();
-        all.forEach(opening -> abandon(opening, new TenureException.Closed(), now));
+        all.forEach(opening -> abandon(opening, error.get(), now));
     }
 
-    /** Stops opening a session, which may be open all the same: so it is closed. */
+    /** Stops opening a session, which may be open all the same if it was asked for: so it is closed. */
     private void abandon(Opening opening, TenureException error, long now) {
         opening.reply.completeExceptionally(error);
+        if (opening.attachment == 0) {
+            return;
+        }
         engine.closings.begin(opening.spec.id(), Clock.after(now, opening.spec.ttl()), null, now);
     }
 

@@ -1,6 +1,8 @@
 package io.tenure.client.internal.link;
 
+import io.tenure.client.internal.engine.Trouble;
 import io.tenure.client.v1.StreamResponse;
+import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -24,11 +26,12 @@ final class Dialler {
     interface Outcome {
         void dialled(Wire wire);
 
-        /** No server can be reached. */
-        void failed(String problem);
+        /** No server has taken the stream. If one has refused the credentials, that is why: it can be mended, the rest may pass. */
+        void failed(Trouble why);
     }
 
     private final Loop loop;
+    private final Connector connector;
     private final Wire.Listener listener;
     private final Duration timeout;
     private final long stagger;
@@ -36,12 +39,20 @@ final class Dialler {
     private final Outcome outcome;
     private final Map<Wire, ScheduledFuture<?>> tries = new LinkedHashMap<>();
     private @Nullable ScheduledFuture<?> next;
-    private String problem = "there are no endpoints";
+    private Trouble trouble = Trouble.unreachable("there are no endpoints");
     private boolean isOver;
 
     /** The listener is told what happens on the wire that was taken, from when it was. */
-    Dialler(Loop loop, Wire.Listener listener, List<Endpoint> order, Duration timeout, long stagger, Outcome outcome) {
+    Dialler(
+            Loop loop,
+            Connector connector,
+            Wire.Listener listener,
+            List<Endpoint> order,
+            Duration timeout,
+            long stagger,
+            Outcome outcome) {
         this.loop = loop;
+        this.connector = connector;
         this.listener = listener;
         this.order = new ArrayDeque<>(order);
         this.timeout = timeout;
@@ -58,15 +69,19 @@ final class Dialler {
         if (endpoint == null) {
             if (tries.isEmpty()) {
                 isOver = true;
-                outcome.failed(problem);
+                outcome.failed(trouble);
             }
             return;
         }
         Duration limit = hasConnected ? timeout : timeout.plus(COLD_START);
-        Wire wire = Wire.connect(endpoint, limit, new Trying());
-        String late = endpoint + ": no answer within " + limit.toMillis() + " ms";
-        tries.put(wire, loop.later(limit.toNanos(), () -> failed(wire, late)));
-        next = loop.later(stagger, this::start);
+        try {
+            Wire wire = Wire.open(endpoint, connector.channel(endpoint, limit), new Trying());
+            Trouble late = Trouble.unreachable(endpoint + ": no answer within " + limit.toMillis() + " ms");
+            tries.put(wire, loop.later(limit.toNanos(), () -> failed(wire, late)));
+            next = loop.later(stagger, this::start);
+        } catch (IOException error) {
+            failed(Trouble.unreachable(endpoint + ": " + error.getMessage()));
+        }
     }
 
     /** Stops trying. */
@@ -88,14 +103,20 @@ final class Dialler {
         }
     }
 
-    private void failed(Wire wire, String why) {
+    private void failed(Wire wire, Trouble why) {
         ScheduledFuture<?> limitTimer = tries.remove(wire);
         if (limitTimer == null) {
             return;
         }
         cancel(limitTimer);
         wire.drop();
-        problem = why;
+        failed(why);
+    }
+
+    private void failed(Trouble why) {
+        if (trouble.refusal() == null) {
+            trouble = why;
+        }
         start();
     }
 
@@ -123,7 +144,7 @@ final class Dialler {
         }
 
         @Override
-        public void closed(Wire wire, String why) {
+        public void closed(Wire wire, Trouble why) {
             loop.execute(() -> failed(wire, why));
             listener.closed(wire, why);
         }

@@ -4,9 +4,14 @@ import io.tenure.client.TenureException;
 import java.net.URI;
 import java.net.URISyntaxException;
 
-/** Where a server listens. */
-public record Endpoint(String host, int port) {
+/**
+ * Where a server listens.
+ *
+ * @param isSecure whether it speaks TLS
+ */
+public record Endpoint(boolean isSecure, String host, int port) {
     private static final int HTTP_PORT = 80;
+    private static final int HTTPS_PORT = 443;
 
     /** From a URL, of which {@code http://} may be left out. */
     public static Endpoint parse(String text) {
@@ -17,17 +22,17 @@ public record Endpoint(String host, int port) {
         } catch (URISyntaxException error) {
             throw new TenureException.Invalid("endpoints", "\"" + text + "\" is no URL: " + error.getReason());
         }
-        if ("https".equals(uri.getScheme())) {
-            throw new TenureException.Invalid("endpoints", "\"" + text + "\": TLS is not supported yet");
+        boolean isSecure = "https".equals(uri.getScheme());
+        if (!isSecure && !"http".equals(uri.getScheme()) || uri.getHost() == null) {
+            throw new TenureException.Invalid(
+                    "endpoints", "\"" + text + "\" is not http://HOST:PORT or https://HOST:PORT");
         }
-        if (!"http".equals(uri.getScheme()) || uri.getHost() == null) {
-            throw new TenureException.Invalid("endpoints", "\"" + text + "\" is not http://HOST:PORT");
-        }
-        return new Endpoint(uri.getHost(), uri.getPort() < 0 ? HTTP_PORT : uri.getPort());
+        int usualPort = isSecure ? HTTPS_PORT : HTTP_PORT;
+        return new Endpoint(isSecure, uri.getHost(), uri.getPort() < 0 ? usualPort : uri.getPort());
     }
 
     @Override
     public String toString() {
-        return "http://" + host + ":" + port;
+        return (isSecure ? "https://" : "http://") + host + ":" + port;
     }
 }

@@ -1,9 +1,11 @@
 package io.tenure.client.internal.link;
 
+import io.tenure.client.Security;
 import io.tenure.client.TenureException;
 import io.tenure.client.internal.Backoff;
 import io.tenure.client.internal.Clock;
 import io.tenure.client.internal.engine.Engine;
+import io.tenure.client.internal.engine.Trouble;
 import io.tenure.client.v1.StreamResponse;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
@@ -47,6 +49,7 @@ public final class Link {
     private static final long SHORTEST_STAGGER = 10_000_000L;
 
     private final List<Endpoint> servers;
+    private final Connector connector;
     private final Duration connectTimeout;
     private final Duration callTimeout;
     private final Clock clock;
@@ -75,8 +78,15 @@ public final class Link {
     private @Nullable ScheduledFuture<?> nap;
     private volatile boolean isClosed;
 
-    public Link(List<Endpoint> servers, String namespace, Duration connectTimeout, Duration callTimeout, Clock clock) {
+    public Link(
+            List<Endpoint> servers,
+            Security security,
+            String namespace,
+            Duration connectTimeout,
+            Duration callTimeout,
+            Clock clock) {
         this.servers = List.copyOf(servers);
+        this.connector = new Connector(security);
         this.connectTimeout = connectTimeout;
         this.callTimeout = callTimeout;
         this.clock = clock;
@@ -230,6 +240,7 @@ public final class Link {
         long stagger = Math.min(Math.min(connectTimeout.toNanos() / STAGGER_DIVISOR, LONGEST_STAGGER), windowPart);
         Dialler next = new Dialler(
                 loop,
+                connector,
                 new FromServer(),
                 order(),
                 connectTimeout,
@@ -241,8 +252,8 @@ public final class Link {
                     }
 
                     @Override
-                    public void failed(String problem) {
-                        dialFailed(problem);
+                    public void failed(Trouble why) {
+                        dialFailed(why);
                     }
                 });
         dialler = next;
@@ -279,12 +290,13 @@ public final class Link {
         turn();
     }
 
-    private void dialFailed(String problem) {
+    private void dialFailed(Trouble why) {
         isDialling = false;
-        LOG.log(Level.DEBUG, "no server can be reached: {0}", problem);
+        LOG.log(Level.DEBUG, "no server can be reached: {0}", why.problem());
         if (wire == null) {
-            engine.trouble(problem);
-            calls.down(problem);
+            engine.trouble(why, clock.now());
+            calls.down(why);
+            turn();
         }
         dialAfter(backoff.next());
     }
@@ -296,7 +308,7 @@ public final class Link {
             wire = null;
         }
         engine.disconnected(problem);
-        calls.down(problem);
+        calls.down(Trouble.unreachable(problem));
         startDialling();
     }
 
@@ -324,10 +336,10 @@ public final class Link {
         }
 
         @Override
-        public void closed(Wire from, String problem) {
+        public void closed(Wire from, Trouble why) {
             loop.execute(() -> {
                 if (from == wire) {
-                    hangUp(problem);
+                    hangUp(why.problem());
                     turn();
                 }
             });

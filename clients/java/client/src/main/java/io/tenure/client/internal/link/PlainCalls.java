@@ -8,6 +8,7 @@ import io.grpc.stub.StreamObserver;
 import io.tenure.client.TenureException;
 import io.tenure.client.internal.Backoff;
 import io.tenure.client.internal.Clock;
+import io.tenure.client.internal.engine.Trouble;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
@@ -21,7 +22,7 @@ final class PlainCalls {
     private final Clock clock;
     private final Set<Trying<?, ?>> tried = new LinkedHashSet<>();
     private @Nullable Channel channel;
-    private String problem = "not connected yet";
+    private Trouble trouble = Trouble.unreachable("not connected yet");
     private boolean isEnded;
 
     PlainCalls(Loop loop, Clock clock) {
@@ -39,7 +40,9 @@ final class PlainCalls {
         trying.deadline = loop.later(
                 Clock.since(call.deadline(), clock.now()),
                 () -> trying.fail(
-                        new TenureException.Unavailable(channel == null ? problem : "the server did not answer")));
+                        channel == null
+                                ? trouble.error()
+                                : new TenureException.Unavailable("the server did not answer")));
         trying.send();
     }
 
@@ -50,9 +53,9 @@ final class PlainCalls {
     }
 
     /** Not connected, and why. */
-    void down(String why) {
+    void down(Trouble why) {
         channel = null;
-        problem = why;
+        trouble = why;
         List.copyOf(tried).forEach(Trying::lineChanged);
     }
 
@@ -78,7 +81,13 @@ final class PlainCalls {
 
         void send() {
             isPausing = false;
-            if (channel == null || sent != null || !tried.contains(this)) {
+            if (sent != null || !tried.contains(this)) {
+                return;
+            }
+            if (channel == null) {
+                if (trouble.refusal() != null) {
+                    fail(trouble.error());
+                }
                 return;
             }
             long left = Clock.since(call.deadline(), clock.now());

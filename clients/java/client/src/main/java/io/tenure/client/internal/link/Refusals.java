@@ -22,17 +22,27 @@ final class Refusals {
 
     static TenureException error(Throwable error) {
         Status status = Status.fromThrowable(error);
-        String message = status.getDescription() == null ? "" : status.getDescription();
-        ErrorInfo info = info(Status.trailersFromThrowable(error));
-        if (info != null) {
-            return new TenureException.Refused(new Refusal(info.getReason(), message, info.getMetadataMap()));
+        Refusal refusal = refusal(status, Status.trailersFromThrowable(error));
+        if (refusal != null) {
+            return new TenureException.Refused(refusal);
         }
+        String message = message(status);
         return switch (status.getCode()) {
             case UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED, UNKNOWN ->
                 new TenureException.Unavailable(
                         message.isEmpty() ? status.getCode().toString() : message);
             default -> new TenureException.Refused(new Refusal(status.getCode().toString(), message, Map.of()));
         };
+    }
+
+    /** What a server has refused with, if it is one of ours that said so. */
+    static @Nullable Refusal refusal(Status status, @Nullable Metadata trailers) {
+        ErrorInfo info = info(trailers);
+        return info == null ? null : new Refusal(info.getReason(), message(status), info.getMetadataMap());
+    }
+
+    private static String message(Status status) {
+        return status.getDescription() == null ? "" : status.getDescription();
     }
 
     private static @Nullable ErrorInfo info(@Nullable Metadata trailers) {

@@ -1,28 +1,21 @@
 package io.tenure.client.internal.link;
 
+import com.google.common.base.Throwables;
 import io.grpc.CallOptions;
 import io.grpc.ClientCall;
 import io.grpc.ManagedChannel;
 import io.grpc.Metadata;
 import io.grpc.Status;
-import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
-import io.grpc.netty.shaded.io.netty.channel.ChannelOption;
+import io.tenure.client.Refusal;
+import io.tenure.client.internal.engine.Trouble;
 import io.tenure.client.v1.ClientServiceGrpc;
 import io.tenure.client.v1.Command;
 import io.tenure.client.v1.StreamRequest;
 import io.tenure.client.v1.StreamResponse;
-import java.time.Duration;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 
 /** A connection to one server, with its one stream. */
 final class Wire {
-    /** The largest answer that is taken: a page of 1000 locks with 100 waiters each. */
-    private static final int LARGEST_ANSWER = 64 << 20;
-    /** The least that the transport allows. The engine probes oftener. */
-    private static final Duration PROBE_INTERVAL = Duration.ofSeconds(10);
-
-    private static final Duration PROBE_TIMEOUT = Duration.ofSeconds(3);
     /** How many messages may come before the first one was taken in. */
     private static final int MESSAGES_AHEAD = 16;
 
@@ -38,7 +31,7 @@ final class Wire {
         void ready(Wire wire);
 
         /** The stream is over, or never came about. */
-        void closed(Wire wire, String problem);
+        void closed(Wire wire, Trouble why);
     }
 
     private final Endpoint endpoint;
@@ -51,18 +44,8 @@ final class Wire {
         this.stream = channel.newCall(ClientServiceGrpc.getStreamMethod(), CallOptions.DEFAULT);
     }
 
-    /** Begins to connect. */
-    static Wire connect(Endpoint endpoint, Duration timeout, Listener listener) {
-        ManagedChannel channel = NettyChannelBuilder.forAddress(endpoint.host(), endpoint.port())
-                .usePlaintext()
-                .directExecutor()
-                .withOption(ChannelOption.CONNECT_TIMEOUT_MILLIS, (int) Math.max(timeout.toMillis(), 1))
-                .keepAliveTime(PROBE_INTERVAL.toMillis(), TimeUnit.MILLISECONDS)
-                .keepAliveTimeout(PROBE_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS)
-                .keepAliveWithoutCalls(true)
-                .maxInboundMessageSize(LARGEST_ANSWER)
-                .disableRetry()
-                .build();
+    /** Begins to connect, and to open the stream. */
+    static Wire open(Endpoint endpoint, ManagedChannel channel, Listener listener) {
         Wire wire = new Wire(endpoint, channel);
         wire.stream.start(wire.listenerFor(listener), new Metadata());
         wire.stream.request(MESSAGES_AHEAD);
@@ -89,18 +72,30 @@ final class Wire {
 
             @Override
             public void onClose(Status status, Metadata trailers) {
-                listener.closed(Wire.this, problem(status));
+                listener.closed(Wire.this, trouble(status, trailers));
             }
         };
     }
 
-    private String problem(Status status) {
+    private Trouble trouble(Status status, Metadata trailers) {
         if (status.isOk()) {
-            return "the server ended the stream";
+            return Trouble.unreachable("the server ended the stream");
         }
-        String text = status.getDescription() == null ? status.getCode().toString() : status.getDescription();
+        Refusal refusal = Refusals.refusal(status, trailers);
+        if (refusal != null && refusal.reason() == Refusal.Reason.UNAUTHENTICATED) {
+            return Trouble.unauthenticated(refusal);
+        }
+        return Trouble.unreachable(endpoint + ": " + problem(status));
+    }
+
+    private static String problem(Status status) {
         Throwable cause = status.getCause();
-        return endpoint + ": " + text + (cause == null ? "" : ": " + cause.getMessage());
+        if (cause == null) {
+            return status.getDescription() == null ? status.getCode().toString() : status.getDescription();
+        }
+        // The innermost says what is wrong, such as with a certificate; those around it, by what.
+        Throwable root = Throwables.getRootCause(cause);
+        return root.getMessage() == null ? root.toString() : root.getMessage();
     }
 
     Endpoint endpoint() {

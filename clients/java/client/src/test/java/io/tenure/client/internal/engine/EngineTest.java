@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.tenure.client.EndReason;
 import io.tenure.client.LostReason;
+import io.tenure.client.Refusal;
 import io.tenure.client.SessionState;
 import io.tenure.client.TenureException;
 import io.tenure.client.internal.Clock;
@@ -16,6 +17,7 @@ import io.tenure.client.v1.Claim;
 import io.tenure.client.v1.ClaimState;
 import io.tenure.client.v1.Command;
 import io.tenure.client.v1.HoldEnded;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -37,6 +39,27 @@ class EngineTest {
             script.now -= ms(50);
         }
         assertThat(session.presence().check(script.now)).isEqualTo(SessionState.HEALTHY);
+    }
+
+    @Test
+    void aRefusalOfTheCredentialsIsToldToWhoWaitsAndOpenSessionsGoOn() {
+        Opened session = script.open("s");
+        script.engine.disconnected("moved");
+        CompletableFuture<Opened> waiting = script.askToOpen("t");
+        script.engine.trouble(Trouble.unreachable("nobody is there"), script.now);
+        assertThat(waiting).isNotDone();
+        Refusal refusal = new Refusal("UNAUTHENTICATED", "who is it?", Map.of("rule", "known-token"));
+        script.engine.trouble(Trouble.unauthenticated(refusal), script.now);
+        assertThat(waiting)
+                .failsWithin(Duration.ZERO)
+                .withThrowableThat()
+                .havingCause()
+                .isInstanceOfSatisfying(TenureException.Refused.class, refused -> assertThat(refused.refusal())
+                        .isEqualTo(refusal));
+        assertThat(session.presence().check(script.now)).isEqualTo(SessionState.HEALTHY);
+        script.engine.connected(script.now);
+        // What was never asked for is not closed either.
+        assertThat(script.sentOne().getAttachSession().getSessionId()).isEqualTo("s");
     }
 
     @Test

@@ -70,15 +70,20 @@ final class Script {
     /** Connects, and opens a session. */
     Opened open(String id) {
         engine.connected(now);
-        CompletableFuture<Opened> reply = new CompletableFuture<>();
-        OpenSpec spec = new OpenSpec(id, TTL, Validity.NO_GRACE, "", Map.of(), null);
-        engine.open(spec, now + ms(5_000), reply, now);
+        CompletableFuture<Opened> reply = askToOpen(id);
         Command command = sentOne();
         answer(
                 command,
                 Answer.newBuilder()
                         .setOpenSession(OpenSessionResponse.newBuilder().setSession(session(id))));
         return reply.join();
+    }
+
+    CompletableFuture<Opened> askToOpen(String id) {
+        CompletableFuture<Opened> reply = new CompletableFuture<>();
+        OpenSpec spec = new OpenSpec(id, TTL, Validity.NO_GRACE, "", Map.of(), null);
+        engine.open(spec, now + ms(5_000), reply, now);
+        return reply;
     }
 
     static Session.Builder session(String id) {

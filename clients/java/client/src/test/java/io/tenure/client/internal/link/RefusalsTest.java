@@ -63,12 +63,14 @@ class RefusalsTest {
 
     @Test
     void endpointsAreUrlsWhoseSchemeMayBeLeftOut() {
-        assertThat(Endpoint.parse("http://a:1")).isEqualTo(new Endpoint("a", 1));
-        assertThat(Endpoint.parse(" b:2 ")).isEqualTo(new Endpoint("b", 2));
+        assertThat(Endpoint.parse("http://a:1")).isEqualTo(new Endpoint(false, "a", 1));
+        assertThat(Endpoint.parse(" b:2 ")).isEqualTo(new Endpoint(false, "b", 2));
+        assertThat(Endpoint.parse("https://c:3")).isEqualTo(new Endpoint(true, "c", 3));
+        assertThat(Endpoint.parse("https://c")).isEqualTo(new Endpoint(true, "c", 443));
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"ftp://a", "https://a", "http://", "http://a b"})
+    @ValueSource(strings = {"ftp://a", "https://", "http://", "http://a b"})
     void whatIsNoEndpointIsRefused(String text) {
         assertThatThrownBy(() -> Endpoint.parse(text))
                 .isInstanceOfSatisfying(TenureException.Invalid.class, invalid -> assertThat(invalid.field())
