@@ -132,8 +132,10 @@ impl Security {
         if token.is_empty() {
             return Err("the token is empty".to_owned());
         }
-        let mut header = HeaderValue::try_from(format!("Bearer {token}"))
-            .map_err(|_| "the token has letters that no header may have".to_owned())?;
+        let refused = || "the token has letters that no header may have: only printable ASCII".to_owned();
+        let printable = token.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ');
+        let header = HeaderValue::try_from(format!("Bearer {token}"));
+        let mut header = header.ok().filter(|_| printable).ok_or_else(refused)?;
         header.set_sensitive(true);
         Ok(Some(header))
     }
@@ -178,6 +180,7 @@ mod tests {
             (Security { token_file: missing, ..Security::default() }, "no-such-file: No such file"),
             (Security { token: Some(Secret(" ".into())), ..Security::default() }, "token: the token is empty"),
             (Security { token: Some(Secret("a\nb".into())), ..Security::default() }, "letters that no header"),
+            (Security { token: Some(Secret("é".into())), ..Security::default() }, "only printable ASCII"),
         ];
         for (security, problem) in cases {
             let refused = refusal(&security, "https://far:1");

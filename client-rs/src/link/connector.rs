@@ -68,7 +68,7 @@ pub async fn connect(server: &Uri, security: Security, connect_timeout: Duration
         return Ok(Wire::new(channel));
     }
     let security = Arc::new(security);
-    let signed = ServiceBuilder::new().filter(move |request| security.sign(request).map_err(Status::unauthenticated));
+    let signed = ServiceBuilder::new().filter(move |request| security.sign(request).map_err(Status::unavailable));
     Ok(Wire::new(signed.service(channel).map_err(Status::from_error)))
 }
 
