@@ -102,6 +102,8 @@ class Connection:
         while self._stream is None:
             self.check_open()
             if self._refusal is not None:
+                # Whoever asks again and again lets the dialling go on.
+                await asyncio.sleep(0)
                 raise RefusedError(self._refusal)
             changed = self._line_changed
             try:
