@@ -180,7 +180,7 @@ async def test_files_may_be_replaced_while_a_client_uses_them(office: Office, tm
             await until_done(lambda: use(other))
         assert await refusal_of(client.get_lock("job")) == "known-token"
         mine.write_text(second)
-        await client.get_lock("job")
+        await until_done(lambda: client.get_lock("job"))
 
 
 async def test_a_token_that_cannot_be_read_is_waited_for(office: Office, tmp_path: Path) -> None:
