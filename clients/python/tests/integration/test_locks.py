@@ -235,10 +235,11 @@ async def test_without_a_server_calls_end_at_their_deadline(server: Server) -> N
 
 async def test_a_client_that_cannot_close_its_sessions_says_so(server: Server) -> None:
     client = Client(server.endpoint, call_timeout=2)
-    await client.session()
+    session = await client.session()
     server.kill()
     with pytest.raises(UnavailableError):
         await client.close()
+    assert not session.is_valid()
 
 
 async def test_a_closed_client_can_be_asked_nothing(server: Server) -> None:
