@@ -2,6 +2,7 @@
 
 from typing import Any
 
+SECURITY = ("ca_cert", "client_cert", "client_key", "tls_server_name", "token", "token_file")
 SESSION = {"owner": "owner", "session_id": "session_id"}
 SESSION_TIMES = {"ttl": "ttl_ms", "disconnect_grace": "disconnect_grace_ms"}
 

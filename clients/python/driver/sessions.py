@@ -3,7 +3,7 @@
 from typing import Any
 
 from driver import answers
-from driver.options import given, own_session, plain
+from driver.options import SECURITY, given, own_session, plain
 from driver.things import Things
 from tenure import SessionState
 from tenure.aio import Client
@@ -11,7 +11,7 @@ from tenure.aio import Client
 
 async def connect(request: dict[str, Any], things: Things) -> None:
     times = given(request, connect_timeout="connect_timeout_ms", call_timeout="call_timeout_ms")
-    things.clients[request["client"]] = Client(**plain(request, "endpoints", "namespace"), **times)
+    things.clients[request["client"]] = Client(**plain(request, "endpoints", "namespace", *SECURITY), **times)
 
 
 async def close(request: dict[str, Any], things: Things) -> None:

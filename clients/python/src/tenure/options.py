@@ -1,10 +1,8 @@
 """How to reach the service."""
 
 import os
-from collections.abc import Iterable
-from urllib.parse import urlsplit
 
-from tenure.errors import InvalidError
+from tenure.security import SecurityOptions
 
 #: Where a server listens that was started without arguments.
 DEFAULT_ENDPOINT = "http://127.0.0.1:7420"
@@ -14,31 +12,21 @@ DEFAULT_CALL_TIMEOUT = 5.0
 DEFAULT_TTL = 10.0
 
 
-def targets(endpoints: str | Iterable[str]) -> list[str]:
-    """HOST:PORT of each endpoint; a text has them separated by commas."""
-    texts = endpoints.split(",") if isinstance(endpoints, str) else endpoints
-    found = [target(text.strip()) for text in texts if text.strip()]
-    if not found:
-        raise InvalidError("endpoints", "there are none")
-    return found
+def from_environment() -> tuple[str, str, SecurityOptions]:
+    """Endpoints, namespace, and TLS and credentials, as `TENURE_ENDPOINTS`, `TENURE_NAMESPACE`, `TENURE_CA_CERT`,
+    `TENURE_CLIENT_CERT`, `TENURE_CLIENT_KEY`, `TENURE_TLS_SERVER_NAME`, `TENURE_TOKEN` and `TENURE_TOKEN_FILE` say where they are
+    set and not empty."""
 
+    def told(name: str) -> str | None:
+        return os.environ.get(f"TENURE_{name}") or None
 
-def target(endpoint: str) -> str:
-    """HOST:PORT of one endpoint."""
-    url = urlsplit(endpoint if "://" in endpoint else f"http://{endpoint}")
-    if url.scheme == "https":
-        raise InvalidError("endpoints", f'"{endpoint}": TLS is not supported yet')
-    try:
-        port = url.port or 80
-    except ValueError as error:
-        raise InvalidError("endpoints", f'"{endpoint}": {error}') from None
-    if url.scheme != "http" or not url.hostname or " " in url.netloc:
-        raise InvalidError("endpoints", f'"{endpoint}" is not http://HOST:PORT')
-    host = f"[{url.hostname}]" if ":" in url.hostname else url.hostname
-    return f"{host}:{port}"
-
-
-def from_environment() -> tuple[str, str]:
-    """Endpoints and namespace, as `TENURE_ENDPOINTS` and `TENURE_NAMESPACE` say where they are set and not empty."""
     endpoints = os.environ.get("TENURE_ENDPOINTS", "").strip()
-    return endpoints or DEFAULT_ENDPOINT, os.environ.get("TENURE_NAMESPACE") or DEFAULT_NAMESPACE
+    security = SecurityOptions(
+        ca_cert=told("CA_CERT"),
+        client_cert=told("CLIENT_CERT"),
+        client_key=told("CLIENT_KEY"),
+        tls_server_name=told("TLS_SERVER_NAME"),
+        token=told("TOKEN"),
+        token_file=told("TOKEN_FILE"),
+    )
+    return endpoints or DEFAULT_ENDPOINT, told("NAMESPACE") or DEFAULT_NAMESPACE, security

@@ -229,9 +229,17 @@ async def test_without_a_server_calls_end_at_their_deadline(server: Server) -> N
     for call in (client.get_lock("job"), client.lock("job").try_acquire()):
         with pytest.raises(UnavailableError):
             await soon(call)
+    # Nothing was asked for that would have to be closed.
+    await client.close()
+
+
+async def test_a_client_that_cannot_close_its_sessions_says_so(server: Server) -> None:
+    client = Client(server.endpoint, call_timeout=2)
+    session = await client.session()
+    server.kill()
     with pytest.raises(UnavailableError):
-        # What was asked for may be there: it would have to be closed.
         await client.close()
+    assert not session.is_valid()
 
 
 async def test_a_closed_client_can_be_asked_nothing(server: Server) -> None:

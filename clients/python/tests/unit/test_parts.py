@@ -7,11 +7,11 @@ from tenure._engine.turns import Turns
 from tenure._link.backoff import Backoff
 from tenure._link.dial import stagger
 from tenure.clock import MILLISECOND, SECOND
+from tenure.endpoint import Endpoint, parse_endpoint, parse_endpoints
 from tenure.errors import InvalidError, Lost, LostReason, Refusal
 from tenure.handoff import stop_at
 from tenure.leader import Leader, leader_after
 from tenure.model import Claim, ClaimState, EndReason, Event, EventKind, Mode
-from tenure.options import target, targets
 from tenure.progress import Progress
 from tenure.request import acquire_spec, uuid7
 
@@ -64,14 +64,19 @@ def test_the_next_endpoint_is_tried_in_time_for_the_shortest_window() -> None:
 
 
 def test_endpoints_are_separated_by_commas() -> None:
-    assert targets("http://a:1, b:2,") == ["a:1", "b:2"]
-    assert target("[::1]:7420") == "[::1]:7420"
+    assert parse_endpoints("http://a:1, b:2,https://c") == [
+        Endpoint("a", 1),
+        Endpoint("b", 2),
+        Endpoint("c", 443, is_encrypted=True),
+    ]
+    assert parse_endpoint("[::1]:7420").target == "[::1]:7420"
+    assert str(parse_endpoint("https://[::1]:7420")) == "https://[::1]:7420"
 
 
-@pytest.mark.parametrize("endpoints", ["", "ftp://a", "https://a", "http://", "http://a b", "a:b"])
+@pytest.mark.parametrize("endpoints", ["", "ftp://a", "https://", "http://", "http://a b", "a:b"])
 def test_what_is_no_endpoint_is_refused(endpoints: str) -> None:
     with pytest.raises(InvalidError) as refused:
-        targets(endpoints)
+        parse_endpoints(endpoints)
     assert refused.value.field == "endpoints"
 
 

@@ -5,7 +5,7 @@ import pytest
 from tenure._engine.engine import Verdict
 from tenure._engine.reply import Reply
 from tenure.clock import MILLISECOND, SECOND
-from tenure.errors import Lost, LostReason
+from tenure.errors import Lost, LostReason, Refusal, RefusedError
 from tenure.presence import SessionState
 from tenure.v1 import session_pb2
 from tenure.v1 import stream_pb2 as pb
@@ -234,3 +234,21 @@ def test_nothing_else_renews_it_either() -> None:
     bench.pass_time(TTL // 24)
     bench.hear(bench.said_once("attach_session"), attached_session=attached(revision=1))
     bench.said_once("acquire")
+
+
+def test_nobody_waits_for_a_session_where_nobody_knows_who_asks() -> None:
+    bench = Bench()
+    live = bench.session("open")
+    asked = bench.opening("asked")
+    bench.said_once("open_session")
+    bench.engine.disconnected("gone")
+    unasked = bench.opening("unasked")
+    bench.engine.openings.refuse_all(Refusal("UNAUTHENTICATED", metadata={"rule": "known-token"}), bench.now)
+    for reply in (asked, unasked):
+        assert isinstance(reply.error, RefusedError)
+        assert reply.error.metadata == {"rule": "known-token"}
+    bench.engine.connected(bench.now)
+    said = {command.WhichOneof("kind"): command for command in bench.said()}
+    assert set(said) == {"attach_session", "close_session"}, "the open one goes on"
+    assert said["close_session"].close_session.session_id == "asked", "it may have been opened"
+    assert live.presence.is_valid()

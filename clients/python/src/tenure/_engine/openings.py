@@ -89,13 +89,20 @@ class Openings:
         for opening in tuple(self._all.values()):
             self._abandon(opening, ClosedError(), now)
 
+    def refuse_all(self, refusal: Refusal, now: int) -> None:
+        """No server knows who this is: nobody is to wait until one does."""
+        for opening in tuple(self._all.values()):
+            self._abandon(opening, RefusedError(refusal), now)
+
     def _is_open(self, opening: Opening) -> bool:
         return self._all.get(opening.spec.id) is opening
 
     def _send(self, opening: Opening, now: int) -> None:
         spec = opening.spec
-        # A session of the same id that is still being closed goes first; its end asks again.
-        if spec.id in self._engine.closings or not self._is_open(opening) or opening.command is not None:
+        # A session of the same id that is still being closed goes first; its end asks again. So does the next stream.
+        if spec.id in self._engine.closings or self._engine.stream is None:
+            return
+        if not self._is_open(opening) or opening.command is not None:
             return
         opening.attachment += 1
         request = session_pb2.OpenSessionRequest(
@@ -155,7 +162,9 @@ class Openings:
             self._abandon(opening, self._engine.in_vain(opening.refusal), now)
 
     def _abandon(self, opening: Opening, error: TenureError, now: int) -> None:
-        """Stops opening a session, which may be open all the same: so it is closed."""
+        """Stops opening a session, which may be open all the same if it was asked for: then it is closed."""
         del self._all[opening.spec.id]
         opening.reply.fail(error)
+        if opening.attachment == 0:
+            return
         self._engine.closings.begin(opening.spec.id, now + opening.spec.ttl, None, now)

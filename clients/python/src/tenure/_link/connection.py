@@ -15,7 +15,9 @@ from tenure._engine.reply import Reply
 from tenure._link.backoff import Backoff
 from tenure._link.dial import WINDOW_DIVISOR, Dialled, dial, stagger
 from tenure.clock import MILLISECOND, SECOND
-from tenure.errors import ClosedError, UnavailableError
+from tenure.endpoint import Endpoint
+from tenure.errors import ClosedError, Refusal, RefusedError, TenureError, UnavailableError
+from tenure.security import Security
 from tenure.v1 import stream_pb2 as pb
 
 log = logging.getLogger("tenure")
@@ -37,21 +39,32 @@ LONGEST_NAP = SECOND
 class Connection:
     """One client's connection to one server at a time. All of it runs in one event loop."""
 
-    def __init__(self, targets: Sequence[str], namespace: str, connect_timeout: int, call_timeout: int) -> None:
+    def __init__(
+        self,
+        endpoints: Sequence[Endpoint],
+        security: Security,
+        namespace: str,
+        connect_timeout: int,
+        call_timeout: int,
+    ) -> None:
         self.engine = Engine(namespace)
         self.call_timeout = call_timeout
         self.loop = asyncio.get_running_loop()
-        self._targets = targets
+        self._endpoints = endpoints
+        self._security = security
         self._connect_timeout = connect_timeout
         self._wake = asyncio.Event()
         self._line_changed = asyncio.Event()
+        #: Why there is no stream, ...
         self._problem = "not connected yet"
+        #: ... if that is because the credentials are refused.
+        self._refusal: Refusal | None = None
         self._stream: Dialled | None = None
         self._carriers: set[asyncio.Task[None]] = set()
         #: The stream that was left, until the sessions have come over or this moment has passed.
         self._parked: tuple[Dialled, int] | None = None
         self._dialling: asyncio.Task[Dialled] | None = None
-        self._next_endpoint = random.randrange(len(targets))
+        self._next_endpoint = random.randrange(len(endpoints))
         self._connected_at: int | None = None
         self._backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
         self._is_shutting_down = False
@@ -85,9 +98,13 @@ class Connection:
 
     async def channel(self, deadline: float) -> tuple[grpc.aio.Channel, asyncio.Event]:
         """The connection to the server that the stream is connected to, and what tells when that changes. Waits for one until
-        the deadline, in the event loop's time."""
+        the deadline, in the event loop's time, unless the credentials are refused."""
         while self._stream is None:
             self.check_open()
+            if self._refusal is not None:
+                # Whoever asks again and again lets the dialling go on.
+                await asyncio.sleep(0)
+                raise RefusedError(self._refusal)
             changed = self._line_changed
             try:
                 await asyncio.wait_for(changed.wait(), deadline - self.loop.time())
@@ -152,7 +169,7 @@ class Connection:
                 self._backoff.reset()
             else:
                 pause = self._backoff.next_pause()
-        count = len(self._targets)
+        count = len(self._endpoints)
         # The one that the stream is connected to comes last; while that is only to be left, others do or nobody does.
         others = count - 1 if self._stream is not None and count > 1 else count
         order = [(self._next_endpoint + step) % count for step in range(others)]
@@ -166,18 +183,17 @@ class Connection:
     async def _dial(self, order: Sequence[int], pause: int, beside: int) -> Dialled:
         if pause > 0:
             await asyncio.sleep(pause / SECOND)
-        return await dial(self._targets, order, self._connect_timeout, beside)
+        return await dial(self._endpoints, self._security, order, self._connect_timeout, beside)
 
     def _dialled(self, dialling: asyncio.Task[Dialled]) -> None:
         self._dialling = None
         try:
             dialled = dialling.result()
         except UnavailableError as error:
-            log.warning("no server can be reached: %s", error.problem)
-            if self._stream is None:
-                self._problem = error.problem
-                self.engine.disconnected(error.problem)
-            self._start_dialling(self._backoff.next_pause())
+            self._dialled_in_vain(error.problem)
+            return
+        except RefusedError as error:
+            self._dialled_in_vain(str(error), error.refusal)
             return
         log.info("connected to %s", dialled.target)
         now = clock.now()
@@ -187,7 +203,7 @@ class Connection:
             if self._parked is not None:
                 self._parked[0].close()
             self._parked = (self._stream, now + OVERLAP)
-        self._next_endpoint = (dialled.endpoint + 1) % len(self._targets)
+        self._next_endpoint = (dialled.index + 1) % len(self._endpoints)
         self._connected_at = now
         self._stream = dialled
         self._change_line()
@@ -197,6 +213,16 @@ class Connection:
             carrier = self.loop.create_task(carrying)
             self._carriers.add(carrier)
             carrier.add_done_callback(self._carriers.discard)
+
+    def _dialled_in_vain(self, problem: str, refusal: Refusal | None = None) -> None:
+        log.warning("no server can be reached: %s", problem)
+        if self._stream is None:
+            self._problem, self._refusal = problem, refusal
+            self._change_line()
+            self.engine.disconnected(problem)
+            if refusal is not None:
+                self.engine.openings.refuse_all(refusal, clock.now())
+        self._start_dialling(self._backoff.next_pause())
 
     async def _receive(self, stream: Dialled) -> None:
         problem = "the server ended the stream"
@@ -241,7 +267,7 @@ class Connection:
         log.warning("the stream broke: %s", problem)
         stream.outgoing.set()
         self._stream = None
-        self._problem = problem
+        self._problem, self._refusal = problem, None
         self._change_line()
         self.engine.disconnected(problem)
         stream.close()
@@ -264,7 +290,7 @@ class Connection:
     async def _close(self) -> None:
         if self._dialling is not None:
             self._dialling.cancel()
-            with contextlib.suppress(asyncio.CancelledError, UnavailableError):
+            with contextlib.suppress(asyncio.CancelledError, TenureError):
                 (await self._dialling).close(None)
         streams = [self._stream, self._parked[0] if self._parked else None]
         self._stream = self._parked = None

@@ -4,11 +4,14 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-import grpc
 import grpc.aio
 
+from tenure._link.channel import open_channel, signature
 from tenure.clock import MILLISECOND, SECOND
-from tenure.errors import UnavailableError
+from tenure.endpoint import Endpoint
+from tenure.errors import RefusedError, UnavailableError
+from tenure.security import Security
+from tenure.status import error_of
 from tenure.v1 import stream_pb2 as pb
 from tenure.v1.stream_pb2_grpc import ClientServiceStub
 
@@ -23,50 +26,41 @@ LONGEST_STAGGER = 100 * MILLISECOND
 WINDOW_DIVISOR = 12
 #: ... but not faster than this.
 SHORTEST_STAGGER = 10 * MILLISECOND
-#: The largest answer that is taken: a page of 1000 locks with 100 waiters each.
-LARGEST_ANSWER = 64 << 20
 #: How long calls that are under way on a connection that is left may take to come to their end.
 CALLS_GRACE = 5.0
-
-CHANNEL_OPTIONS = (
-    # An idle connection is probed, so that one that died in silence is noticed even without a session.
-    ("grpc.keepalive_time_ms", 5_000),
-    ("grpc.keepalive_timeout_ms", 3_000),
-    ("grpc.keepalive_permit_without_calls", 1),
-    ("grpc.http2.max_pings_without_data", 0),
-    ("grpc.max_receive_message_length", LARGEST_ANSWER),
-    # Each try is a connection of its own, which shares neither fate nor pauses with those before.
-    ("grpc.use_local_subchannel_pool", 1),
-    ("grpc.enable_retries", 0),
-    # Locks do not go by way of a web proxy.
-    ("grpc.enable_http_proxy", 0),
-)
 
 
 class Dialled:
     """An open stream to one server."""
 
-    def __init__(self, endpoint: int, target: str) -> None:
-        self.endpoint = endpoint
+    def __init__(self, index: int, target: str, channel: grpc.aio.Channel, signature: grpc.aio.Metadata) -> None:
+        #: Which endpoint it is.
+        self.index = index
         self.target = target
-        self.channel = grpc.aio.insecure_channel(target, options=CHANNEL_OPTIONS)
-        stub = cast("ClientServiceAsyncStub", ClientServiceStub(self.channel))
-        self.call: grpc.aio.StreamStreamCall[pb.StreamRequest, pb.StreamResponse] = stub.Stream()
+        self.channel = channel
+        stub = cast("ClientServiceAsyncStub", ClientServiceStub(channel))
+        self.call: grpc.aio.StreamStreamCall[pb.StreamRequest, pb.StreamResponse] = stub.Stream(metadata=signature)
         #: Set when there may be something to send.
         self.outgoing = asyncio.Event()
         self._closing: asyncio.Task[None] | None = None
 
-    async def opened(self, limit: float) -> None:
-        """Waits until the server has answered. One that is frozen still accepts connections."""
+    @classmethod
+    async def open(cls, index: int, endpoint: Endpoint, security: Security, limit: float) -> "Dialled":
+        """Connects, and waits until the server has answered. One that is frozen still accepts connections."""
+        signed = signature(security)
+        dialled = cls(index, endpoint.target, await open_channel(endpoint, security), signed)
         try:
-            await asyncio.wait_for(self.call.initial_metadata(), limit)
-            problem = None if not self.call.done() else await self.call.details()
-        except asyncio.TimeoutError:
-            problem = f"no answer within {limit * 1000:.0f} ms"
-        except grpc.RpcError:
-            problem = await self.call.details()
-        if problem is not None:
-            raise UnavailableError(f"{self.target}: {problem}")
+            await asyncio.wait_for(dialled._answered(), limit)
+        except BaseException:
+            dialled.close(None)
+            raise
+        return dialled
+
+    async def _answered(self) -> None:
+        # A server that takes the stream has something in its headers; one that refuses does not, and its status comes after them.
+        if not await self.call.initial_metadata() or self.call.done():
+            await self.call.read()
+            raise UnavailableError("the server ended the stream")
 
     def close(self, grace: float | None = CALLS_GRACE) -> None:
         """Ends the stream, which tells the server that this client is gone from it; and then the connection."""
@@ -86,35 +80,59 @@ def stagger(limit: int, window: int | None) -> int:
     return max(longest if window is None else min(longest, window // WINDOW_DIVISOR), SHORTEST_STAGGER)
 
 
-async def dial(targets: Sequence[str], order: Sequence[int], limit: int, pause: int) -> Dialled:
+async def dial(
+    endpoints: Sequence[Endpoint], security: Security, order: Sequence[int], limit: int, pause: int
+) -> Dialled:
     """Tries these endpoints once, in this order: the next as soon as one fails or takes long. The first that opens a stream is
-    taken. The error is that of the last one that failed."""
+    taken. The error is that of the last one that failed, unless one refused the credentials."""
     waiting = list(order)
-    tries: dict[asyncio.Task[None], Dialled] = {}
-    problem = UnavailableError("there are no endpoints")
+    tries: set[asyncio.Task[Dialled]] = set()
+    problem: RefusedError | UnavailableError = UnavailableError("there are no endpoints")
     chosen: Dialled | None = None
     try:
         while chosen is None and (waiting or tries):
             if waiting:
-                endpoint = waiting.pop(0)
-                dialled = Dialled(endpoint, targets[endpoint])
-                tries[asyncio.ensure_future(dialled.opened(limit / SECOND))] = dialled
+                index = waiting.pop(0)
+                tries.add(asyncio.ensure_future(_try(index, endpoints[index], security, limit / SECOND)))
             timeout = pause / SECOND if waiting else None
             done, _ = await asyncio.wait(tries, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 error = task.exception()
                 if error is None and chosen is None:
-                    chosen = tries.pop(task)
+                    chosen = task.result()
+                elif error is None:
                     continue
-                tries.pop(task).close(None)
-                if isinstance(error, UnavailableError):
-                    problem = error
-                elif error is not None:
-                    problem = UnavailableError(str(error))
+                # That the credentials are refused is what can be mended; the others may only be away.
+                elif not isinstance(problem, RefusedError):
+                    problem = (
+                        error if isinstance(error, RefusedError | UnavailableError) else UnavailableError(str(error))
+                    )
+                tries.remove(task)
     finally:
-        for task, dialled in tries.items():
+        for task in tries:
+            task.add_done_callback(_close_unused)
             task.cancel()
-            dialled.close(None)
     if chosen is None:
         raise problem
     return chosen
+
+
+async def _try(index: int, endpoint: Endpoint, security: Security, limit: float) -> Dialled:
+    """RefusedError if the server refuses the credentials, UnavailableError for all else."""
+    try:
+        return await Dialled.open(index, endpoint, security, limit)
+    except asyncio.TimeoutError:
+        problem = f"no answer within {limit * 1000:.0f} ms"
+    except grpc.aio.AioRpcError as failure:
+        error = error_of(failure)
+        if isinstance(error, RefusedError) and error.reason == "UNAUTHENTICATED":
+            raise error from None
+        problem = failure.details() or failure.code().name
+    except UnavailableError as error:
+        problem = error.problem
+    raise UnavailableError(f"{endpoint.target}: {problem}")
+
+
+def _close_unused(task: asyncio.Task[Dialled]) -> None:
+    if not task.cancelled() and task.exception() is None:
+        task.result().close(None)

@@ -27,6 +27,7 @@ from tenure.options import (
     from_environment,
 )
 from tenure.request import ElectionOptions, GroupOptions, LockOptions
+from tenure.security import SecurityOptions
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -47,21 +48,28 @@ class Client(Calls):
         namespace: str = DEFAULT_NAMESPACE,
         connect_timeout: Seconds = DEFAULT_CONNECT_TIMEOUT,
         call_timeout: Seconds = DEFAULT_CALL_TIMEOUT,
+        **security: Unpack[SecurityOptions],
     ) -> None:
         """See `tenure.aio.Client`: the same options, defaults and bounds."""
 
         async def connected() -> AioClient:
-            timeouts = {"connect_timeout": connect_timeout, "call_timeout": call_timeout}
-            return AioClient(endpoints, namespace=namespace, **timeouts)
+            return AioClient(
+                endpoints,
+                namespace=namespace,
+                connect_timeout=connect_timeout,
+                call_timeout=call_timeout,
+                **security,
+            )
 
         self._client = run(connected())
         super().__init__(self._client)
 
     @classmethod
     def from_env(cls) -> Self:
-        """A client for `TENURE_ENDPOINTS` (separated by commas) and `TENURE_NAMESPACE`, where they are set and not empty."""
-        endpoints, namespace = from_environment()
-        return cls(endpoints, namespace=namespace)
+        """A client for `TENURE_ENDPOINTS` (separated by commas), `TENURE_NAMESPACE`, `TENURE_CA_CERT`, `TENURE_CLIENT_CERT`,
+        `TENURE_CLIENT_KEY`, `TENURE_TLS_SERVER_NAME`, `TENURE_TOKEN` and `TENURE_TOKEN_FILE`, where they are set and not empty."""
+        endpoints, namespace, security = from_environment()
+        return cls(endpoints, namespace=namespace, **security)
 
     @property
     def namespace(self) -> str:

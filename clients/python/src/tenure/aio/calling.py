@@ -74,5 +74,8 @@ async def _ask(
             return error_of(failure)
         except grpc.aio.UsageError as failure:
             return UnavailableError(str(failure))
+        except UnavailableError as error:
+            # The token cannot be read; perhaps it is just being replaced.
+            return error
     # The channel was closed under it.
     return UnavailableError("the connection was closed")

@@ -17,6 +17,7 @@ from tenure.aio.lock import LockRequest
 from tenure.aio.session import Session
 from tenure.aio.watch import Watch
 from tenure.clock import Seconds, nanoseconds
+from tenure.endpoint import parse_endpoints
 from tenure.errors import InvalidError, TenureError
 from tenure.options import (
     DEFAULT_CALL_TIMEOUT,
@@ -24,7 +25,6 @@ from tenure.options import (
     DEFAULT_ENDPOINT,
     DEFAULT_NAMESPACE,
     from_environment,
-    targets,
 )
 from tenure.request import (
     ElectionOptions,
@@ -35,6 +35,7 @@ from tenure.request import (
     own_session,
     session_spec,
 )
+from tenure.security import Security, SecurityOptions
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -55,25 +56,37 @@ class Client(Calls):
         namespace: str = DEFAULT_NAMESPACE,
         connect_timeout: Seconds = DEFAULT_CONNECT_TIMEOUT,
         call_timeout: Seconds = DEFAULT_CALL_TIMEOUT,
+        **security: Unpack[SecurityOptions],
     ) -> None:
-        """`endpoints`: the servers, as URLs (`http://` may be left out), in a list or a text separated by commas. They are equals.
+        """`endpoints`: the servers, as URLs (`http://` may be left out; TLS is spoken at `https://`), in a list or a text separated by
+        commas. They are equals.
 
         `connect_timeout`: how long connecting to one server may take. Servers that hang are not waited for: the next is tried beside
         them. `call_timeout`: how long a call may take, retries at other servers included; one that waits for a lock may take this
-        longer than its wait. InvalidError if one of these cannot be used.
+        longer than its wait.
+
+        `ca_cert`: who signs the servers' certificates, a PEM file; default those whom the system trusts. `client_cert`, `client_key`:
+        this client's certificate and its private key, PEM files. `tls_server_name`: the name that the servers' certificates must have;
+        default the endpoint's host. `token`, or `token_file`: what says who this is. See `SecurityOptions`.
+
+        InvalidError if one of these cannot be used, a file cannot be read, or a token would go out in the clear.
         """
         timeouts = {"connect_timeout": nanoseconds(connect_timeout), "call_timeout": nanoseconds(call_timeout)}
         for field, timeout in timeouts.items():
             if timeout <= 0:
                 raise InvalidError(field, "it is to be more than zero")
-        super().__init__(Connection(targets(endpoints), namespace, **timeouts))
+        servers = parse_endpoints(endpoints)
+        secured = Security(**security)
+        secured.check(servers)
+        super().__init__(Connection(servers, secured, namespace, **timeouts))
         self._called = namespace
 
     @classmethod
     def from_env(cls) -> Self:
-        """A client for `TENURE_ENDPOINTS` (separated by commas) and `TENURE_NAMESPACE`, where they are set and not empty."""
-        endpoints, namespace = from_environment()
-        return cls(endpoints, namespace=namespace)
+        """A client for `TENURE_ENDPOINTS` (separated by commas), `TENURE_NAMESPACE`, `TENURE_CA_CERT`, `TENURE_CLIENT_CERT`,
+        `TENURE_CLIENT_KEY`, `TENURE_TLS_SERVER_NAME`, `TENURE_TOKEN` and `TENURE_TOKEN_FILE`, where they are set and not empty."""
+        endpoints, namespace, security = from_environment()
+        return cls(endpoints, namespace=namespace, **security)
 
     @property
     def namespace(self) -> str:

@@ -134,6 +134,11 @@ class _ErrorReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._En
     on from there. Metadata: "session_id", "attachment" (the highest count that the session was told of).
     Example: {"session_id": "worker-7", "attachment": "4"}.
     """
+    ERROR_REASON_UNAUTHENTICATED: _ErrorReason.ValueType  # 26
+    """It is not known who calls. UNAUTHENTICATED: show a client certificate, or a token in the header "authorization: Bearer TOKEN".
+    Metadata: "rule" (credentials-required, bearer-token, known-token or certificate-name).
+    Example: {"rule": "known-token"}.
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Why a call was refused. The name without its prefix stands in google.rpc.ErrorInfo.reason, with the domain "tenure"
@@ -251,5 +256,10 @@ ERROR_REASON_LATE_ATTACHMENT: ErrorReason.ValueType  # 25
 """The session has been attached since by a request of a higher count: this one is late. FAILED_PRECONDITION: if it is not, count
 on from there. Metadata: "session_id", "attachment" (the highest count that the session was told of).
 Example: {"session_id": "worker-7", "attachment": "4"}.
+"""
+ERROR_REASON_UNAUTHENTICATED: ErrorReason.ValueType  # 26
+"""It is not known who calls. UNAUTHENTICATED: show a client certificate, or a token in the header "authorization: Bearer TOKEN".
+Metadata: "rule" (credentials-required, bearer-token, known-token or certificate-name).
+Example: {"rule": "known-token"}.
 """
 global___ErrorReason = ErrorReason
