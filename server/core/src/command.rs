@@ -20,6 +20,15 @@ pub struct Opening {
     pub metadata: Metadata,
 }
 
+/// What a session's home knew of it when a request came by the stream that it was attached to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attached {
+    /// How often its client said to have attached it; 0 if it does not count.
+    pub count: u64,
+    /// When the database had lost history last. Later attachments may be part of what it loses next, and forgotten.
+    pub lost: Revision,
+}
+
 /// The mode that an Acquire asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AskedMode {
@@ -113,9 +122,9 @@ pub enum Command {
         opening: Option<Opening>,
         /// The session's home from now on.
         home: ServerId,
-        /// If it came by a stream that the session was attached to there: the client's count of its attachments by then. It is
-        /// refused if that has changed, or another server is the home by now: it is late, and its client is elsewhere.
-        attached: Option<u64>,
+        /// If it came by a stream that the session was attached to there: what was known of that then. It is refused if that has
+        /// changed, or another server is the home by now: it is late, and its client may be elsewhere.
+        attached: Option<Attached>,
         /// The locks: at least one, sorted, no name twice.
         names: Names,
         /// With whom they may be shared.
@@ -133,9 +142,9 @@ pub enum Command {
     CancelAcquire {
         /// The session that asked.
         session: Text,
-        /// If it came by a stream that the session was attached to: the client's count of its attachments by then. It is refused
-        /// if that has changed: it is late.
-        attached: Option<u64>,
+        /// If it came by a stream that the session was attached to: what was known of that then. It is refused if that has
+        /// changed: it is late.
+        attached: Option<Attached>,
         /// The locks it asked for, sorted.
         names: Names,
     },

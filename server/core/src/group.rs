@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::command::Opening;
+use crate::command::{Attached, Opening};
 use crate::event::EndReason;
 use crate::model::{Metadata, Revision, ServerId, Text};
 
@@ -237,7 +237,7 @@ pub enum GroupCommand {
         /// The server that asks.
         home: ServerId,
         /// As of [`Command::Acquire`](crate::Command::Acquire).
-        attached: Option<u64>,
+        attached: Option<Attached>,
         /// Free labels.
         metadata: Metadata,
     },

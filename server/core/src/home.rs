@@ -276,7 +276,9 @@ impl Home {
     /// In what was lost, sessions may have been at another home, which has answered their renewals, and may do so for its
     /// lease: each lives for a full TTL after that, also if its time was up: its end [stands](Self::stands) no more.
     fn heard_of_loss(&mut self, lost: Revision, now: Tick) {
-        if Defect::NoFreshTtlAfterLoss.is_here() || !self.floors.lose(lost, now + self.longest_lease) {
+        let is_ignored = Defect::NoFreshTtlAfterLoss.is_here();
+        let floor = if is_ignored { Tick::default() } else { now + self.longest_lease };
+        if !self.floors.lose(lost, floor) || is_ignored {
             return;
         }
         for (id, kept) in &mut self.kept {

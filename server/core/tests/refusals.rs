@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::{
-    AskedMode, Command, EndReason, Event, Eviction, GroupCommand, Opening, Outcome, Recorded, Rejection, Revision,
-    ServerId, Table, Text,
+    AskedMode, Attached, Command, EndReason, Event, Eviction, GroupCommand, Opening, Outcome, Recorded, Rejection,
+    Revision, ServerId, Table, Text,
 };
 
 const HOME: ServerId = ServerId(1);
@@ -327,7 +327,7 @@ fn what_comes_by_a_stream_after_the_session_was_attached_elsewhere_is_refused() 
         metadata: Arc::default(),
         min_hold: Duration::ZERO,
     };
-    let refused = lab.ask(late(Some(0)));
+    let refused = lab.ask(late(Some(Attached { count: 0, lost: Revision(0) })));
     assert_eq!(refused.err(), Some(Rejection::SessionMoved { session: "ann".into() }));
     assert!(lab.ask(late(None)).is_ok(), "whoever asks without a stream is where it asks");
 }
@@ -340,8 +340,9 @@ fn what_came_by_an_attachment_before_the_last_one_is_refused() {
     lab.hold("ann", "b");
     let attach = |attachment| Command::AttachSession { session: "ann".into(), home: HOME, attachment };
     lab.ask(attach(2)).expect("open");
-    let acquire = |attached| Command::Acquire {
-        attached: Some(attached),
+    let by = |count| Some(Attached { count, lost: Revision(0) });
+    let acquire = |count| Command::Acquire {
+        attached: by(count),
         session: "ann".into(),
         opening: None,
         home: HOME,
@@ -352,21 +353,11 @@ fn what_came_by_an_attachment_before_the_last_one_is_refused() {
         metadata: Arc::default(),
         min_hold: Duration::ZERO,
     };
-    let cancel = |attached| Command::CancelAcquire {
-        session: "ann".into(),
-        attached: Some(attached),
-        names: Text::from("a").into(),
-    };
-    let join = |attached| {
+    let cancel =
+        |count| Command::CancelAcquire { session: "ann".into(), attached: by(count), names: Text::from("a").into() };
+    let join = |count| {
         let (group, session, metadata) = (Text::from("g"), Text::from("ann"), Arc::default());
-        Command::Group(GroupCommand::Join {
-            group,
-            session,
-            opening: None,
-            home: HOME,
-            attached: Some(attached),
-            metadata,
-        })
+        Command::Group(GroupCommand::Join { group, session, opening: None, home: HOME, attached: by(count), metadata })
     };
     let held = lab.ask(acquire(2)).expect("granted");
     for late in [acquire(1), cancel(1), join(1)] {
@@ -376,4 +367,30 @@ fn what_came_by_an_attachment_before_the_last_one_is_refused() {
     lab.ask(join(2)).expect("it joins");
     lab.ask(cancel(2)).expect("given back");
     assert!(lab.table.lock("a").is_none());
+}
+
+/// The attachments that would tell that it is late may be what was lost.
+#[test]
+fn what_came_by_a_stream_before_history_was_lost_is_refused() {
+    let mut lab = Lab::default();
+    let token = lab.hold("ann", "a");
+    let (lost, after) = (Revision(1_000), lab.table.revision());
+    lab.table.apply(&Recorded { revision: lost, event: Event::HistoryLost { after } });
+    let acquire = |lost| Command::Acquire {
+        attached: Some(Attached { count: 0, lost }),
+        session: "ann".into(),
+        opening: None,
+        home: HOME,
+        names: Text::from("a").into(),
+        mode: AskedMode::Exclusive,
+        queue: true,
+        priority: 0,
+        metadata: Arc::default(),
+        min_hold: Duration::ZERO,
+    };
+    let refused = lab.ask(acquire(Revision(0)));
+    assert_eq!(refused.err(), Some(Rejection::SessionMoved { session: "ann".into() }));
+    assert_eq!(lab.table.lock("a").map(|lock| lock.holders().len()), Some(1), "it holds on with {token}");
+    let Ok(Outcome::Held { claim, .. }) = lab.ask(acquire(lost)) else { panic!("it is asked anew") };
+    assert!(claim.token() > Some(lost), "who asks after that holds anew");
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prost::bytes::Bytes;
-use tenure_core::{AskedMode, Command, Names, Opening, Revision, ServerId, Text};
+use tenure_core::{AskedMode, Attached, Command, Names, Opening, Revision, ServerId, Text};
 use tenure_proto::internal::command::Kind;
 use tenure_proto::internal::{self as proto};
 
@@ -64,7 +64,7 @@ fn command(command: &Command) -> Option<proto::Command> {
                 priority: *priority,
                 metadata: (**metadata).clone(),
                 min_hold: (!min_hold.is_zero()).then(|| convert::duration(*min_hold)),
-                attached: *attached,
+                attached: attached.map(attachment),
             })
         }
         Command::Release { session, name, token } => {
@@ -72,7 +72,7 @@ fn command(command: &Command) -> Option<proto::Command> {
         }
         Command::CancelAcquire { session, attached, names } => {
             let (session, names) = (session.to_string(), texts(names));
-            Kind::CancelAcquire(proto::CancelAcquire { session, names, attached: *attached })
+            Kind::CancelAcquire(proto::CancelAcquire { session, names, attached: attached.map(attachment) })
         }
         Command::OpenSession { session, opening: asked, attachment, .. } => Kind::OpenSession(proto::OpenSession {
             session: session.to_string(),
@@ -87,6 +87,14 @@ fn command(command: &Command) -> Option<proto::Command> {
         _ => return None,
     };
     Some(proto::Command { kind: Some(kind) })
+}
+
+fn attachment(attached: Attached) -> proto::Attached {
+    proto::Attached { count: attached.count, lost: attached.lost.0 }
+}
+
+fn attached(attachment: proto::Attached) -> Attached {
+    Attached { count: attachment.count, lost: Revision(attachment.lost) }
 }
 
 fn asked(kind: Kind, home: ServerId) -> Option<Command> {
@@ -107,7 +115,7 @@ fn asked(kind: Kind, home: ServerId) -> Option<Command> {
                     None => None,
                 },
                 home,
-                attached: acquire.attached,
+                attached: acquire.attached.map(attached),
                 names: names(&acquire.names)?,
                 mode,
                 queue: acquire.queue,
@@ -123,7 +131,7 @@ fn asked(kind: Kind, home: ServerId) -> Option<Command> {
         },
         Kind::CancelAcquire(cancel) => {
             let (session, names) = (session(&cancel.session)?, names(&cancel.names)?);
-            Command::CancelAcquire { session, attached: cancel.attached, names }
+            Command::CancelAcquire { session, attached: cancel.attached.map(attached), names }
         }
         Kind::OpenSession(open) => Command::OpenSession {
             session: session(&open.session)?,
@@ -239,7 +247,7 @@ mod tests {
             session: "s".into(),
             opening,
             home: HOME,
-            attached: min_hold.is_zero().then_some(2),
+            attached: min_hold.is_zero().then_some(Attached { count: 2, lost: Revision(9) }),
             names: names.iter().map(|name| Text::from(*name)).collect::<Vec<_>>().into(),
             mode,
             queue: true,
@@ -254,7 +262,11 @@ mod tests {
             acquire(None, &["a"], permits(None), Duration::ZERO),
             acquire(None, &["a"], permits(Some(5)), Duration::ZERO),
             Command::Release { session: "s".into(), name: "a".into(), token: Revision(9) },
-            Command::CancelAcquire { session: "s".into(), attached: Some(3), names: Text::from("a").into() },
+            Command::CancelAcquire {
+                session: "s".into(),
+                attached: Some(Attached { count: 3, lost: Revision(0) }),
+                names: Text::from("a").into(),
+            },
             Command::OpenSession { session: "s".into(), opening, home: HOME, attachment: 1 },
             Command::AttachSession { session: "s".into(), home: HOME, attachment: 2 },
             Command::CloseSession { session: "s".into() },

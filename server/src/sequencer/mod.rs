@@ -19,7 +19,8 @@ use std::sync::Arc;
 
 use futures::channel::mpsc::UnboundedSender;
 use tenure_core::{
-    ClaimSpec, Command, EndReason, NotKept, Outcome, Rejection, Renewals, Revision, ServerId, StreamId, Table, Text,
+    Attached, ClaimSpec, Command, EndReason, NotKept, Outcome, Rejection, Renewals, Revision, ServerId, StreamId,
+    Table, Text,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -287,21 +288,21 @@ impl Namespace {
         Ok(sessions.into_iter().map(|session| desk.home.keep_alive(session, stream, now)).collect())
     }
 
-    /// How often its client says to have attached a session that is attached to this stream.
+    /// What is known of a session, if it is attached to this stream.
     #[must_use]
-    pub fn attachment_by(&self, session: &str, stream: StreamId) -> Option<u64> {
-        self.desk.lock().home.attachment_by(session, stream)
+    pub fn attached_by(&self, session: &str, stream: StreamId) -> Option<Attached> {
+        self.desk.lock().home.attached_by(session, stream)
     }
 
-    /// [`Self::attachment_by`] for each of these sessions.
+    /// [`Self::attached_by`] for each of these sessions.
     #[must_use]
-    pub fn attachments_by<'a>(
+    pub fn all_attached_by<'a>(
         &self,
         sessions: impl IntoIterator<Item = &'a str>,
         stream: StreamId,
-    ) -> Vec<Option<u64>> {
+    ) -> Vec<Option<Attached>> {
         let desk = self.desk.lock();
-        sessions.into_iter().map(|session| desk.home.attachment_by(session, stream)).collect()
+        sessions.into_iter().map(|session| desk.home.attached_by(session, stream)).collect()
     }
 
     /// Attaches those of these sessions to a stream that are not attached to it yet, as [`Self::attach`] does each. If that

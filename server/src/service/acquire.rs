@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use tenure_core::{
-    AskedMode, Claim, ClaimState, Command, EndReason, Names, Opening, Outcome, Revision, ServerId, Table, Text,
+    AskedMode, Attached, Claim, ClaimState, Command, EndReason, Names, Opening, Outcome, Revision, ServerId, Table,
+    Text,
 };
 use tenure_proto::v1::{AcquireRequest, AcquireResponse};
 use tokio::time::{Instant, sleep_until};
@@ -76,13 +77,15 @@ impl Acquiring {
         }
     }
 
-    /// `attachment` is the client's count of the session's attachments, if it is attached to the stream by which this came.
-    pub(super) fn command(&self, home: ServerId, attachment: Option<u64>) -> Command {
+    /// `attached` is what is known of the session, if it is attached to the stream by which this came.
+    pub(super) fn command(&self, home: ServerId, attached: Option<Attached>) -> Command {
+        // Of one that is attached no longer nothing is known: it is late.
+        let never = Attached { count: u64::MAX, lost: Revision(u64::MAX) };
         Command::Acquire {
             session: self.session.clone(),
             opening: self.opening.clone(),
             home,
-            attached: self.attached.then(|| attachment.unwrap_or_default()),
+            attached: self.attached.then(|| attached.unwrap_or(never)),
             names: self.names.clone(),
             mode: self.mode,
             queue: self.queue,
@@ -120,8 +123,8 @@ impl Api {
     }
 
     async fn decide_acquire(&self, namespace: &Namespace, acquiring: &Acquiring, via: Via) -> Result<Decided, Problem> {
-        let attachment = via.attachment(namespace, &acquiring.session);
-        let command = acquiring.command(self.node()?.id(), attachment);
+        let attached = via.attached(namespace, &acquiring.session);
+        let command = acquiring.command(self.node()?.id(), attached);
         let decided = in_time(async { Ok(namespace.decide(command).await?) }).await?;
         if let Via::Stream(stream) = via
             && decided_session(&decided.outcome)

@@ -37,7 +37,7 @@ impl Api {
             renew_if_here(&namespace, &session)?;
         }
         let home = self.node()?.id();
-        let attached = if opens { None } else { via.attachment(&namespace, &session) };
+        let attached = if opens { None } else { via.attached(&namespace, &session) };
         let command = GroupCommand::Join { group, session: session.clone(), opening, home, attached, metadata };
         let (outcome, _) = decide(&namespace, command).await?;
         if let (Via::Stream(stream), true) = (via, opens) {

@@ -25,7 +25,7 @@ impl Api {
         let names = bounds::names(&request.names)?;
         let session = bounds::session_id("session_id", &request.session_id)?;
         let namespace = self.namespace(&request.namespace).await?;
-        let attached = via.attachment(&namespace, &session);
+        let attached = via.attached(&namespace, &session);
         let command = Command::CancelAcquire { session, attached, names };
         let decided = in_time(async { Ok(namespace.decide(command).await?) }).await?;
         Ok(v1::CancelAcquireResponse { revision: decided.revision.0 })

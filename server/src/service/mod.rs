@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use tenure_core::{StreamId, Text};
+use tenure_core::{Attached, StreamId, Text};
 use tokio_util::sync::CancellationToken;
 
 use crate::access::Unidentified;
@@ -54,11 +54,11 @@ enum Via {
 }
 
 impl Via {
-    /// The client's count of a session's attachments, if it is attached to the stream by which a request came.
-    fn attachment(self, namespace: &Namespace, session: &str) -> Option<u64> {
+    /// What is known of a session, if it is attached to the stream by which a request came.
+    fn attached(self, namespace: &Namespace, session: &str) -> Option<Attached> {
         match self {
             Self::Call => None,
-            Self::Stream(stream) => namespace.attachment_by(session, stream),
+            Self::Stream(stream) => namespace.attached_by(session, stream),
         }
     }
 }

@@ -148,10 +148,20 @@ pub struct Acquire {
     /// The minimum hold. Unset: none.
     #[prost(message, optional, tag = "10")]
     pub min_hold: ::core::option::Option<::prost_types::Duration>,
-    /// If it came by a stream that the session was attached to, the client's count of its attachments by then: it is refused if
-    /// that has changed, or the home is another by now.
-    #[prost(uint64, optional, tag = "12")]
-    pub attached: ::core::option::Option<u64>,
+    /// If it came by a stream that the session was attached to, what was known of that then: it is refused if that has changed, or the
+    /// home is another by now.
+    #[prost(message, optional, tag = "12")]
+    pub attached: ::core::option::Option<Attached>,
+}
+/// What a session's home knew of it when a request came.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Attached {
+    /// How often its client said to have attached it.
+    #[prost(uint64, tag = "1")]
+    pub count: u64,
+    /// When the database had lost history last: a revision.
+    #[prost(uint64, tag = "2")]
+    pub lost: u64,
 }
 /// Gives a hold back.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -176,8 +186,8 @@ pub struct CancelAcquire {
     #[prost(string, repeated, tag = "2")]
     pub names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// As of Acquire.
-    #[prost(uint64, optional, tag = "3")]
-    pub attached: ::core::option::Option<u64>,
+    #[prost(message, optional, tag = "3")]
+    pub attached: ::core::option::Option<Attached>,
 }
 /// Opens a session, or attaches the open one of this id.
 #[derive(Clone, PartialEq, ::prost::Message)]

@@ -19,6 +19,11 @@ impl Floors {
         if opened < self.lost { self.all.max(self.older) } else { self.all }
     }
 
+    /// The last time that the database lost history, as far as this home has heard.
+    pub(super) fn lost(&self) -> Revision {
+        self.lost
+    }
+
     /// No session counts from earlier than `now`.
     pub(super) fn raise(&mut self, now: Tick) {
         self.all = now;

@@ -1,6 +1,7 @@
 //! Streams: to which one each session is attached, and what their ends mean.
 
 use super::{Home, NotKept, StreamId, Tick};
+use crate::command::Attached;
 use crate::model::Text;
 
 impl Home {
@@ -55,10 +56,11 @@ impl Home {
         }
     }
 
-    /// How often its client says to have attached a session that is attached to this stream.
+    /// What is known of a session, if it is attached to this stream.
     #[must_use]
-    pub fn attachment_by(&self, session: &str, stream: StreamId) -> Option<u64> {
-        self.kept.get(session).filter(|kept| kept.stream() == Some(stream)).map(|kept| kept.attachment)
+    pub fn attached_by(&self, session: &str, stream: StreamId) -> Option<Attached> {
+        let kept = self.kept.get(session).filter(|kept| kept.stream() == Some(stream))?;
+        Some(Attached { count: kept.attachment, lost: self.floors.lost() })
     }
 
     pub(super) fn leave_stream(&mut self, session: &Text, stream: StreamId) {

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::command::{AskedMode, Opening, Outcome};
+use crate::command::{AskedMode, Attached, Opening, Outcome};
 use crate::defect::Defect;
 use crate::event::Event;
 use crate::model::{Claim, ClaimSpec, ClaimState, Metadata, Mode, Rank, ServerId, Session, Text, no_labels};
 use crate::names::Names;
 use crate::rejection::Rejection;
 use crate::table::Table;
-use crate::table::decide::{Decision, Events, attached, not_late};
+use crate::table::decide::{Decision, Events, attached};
 
 /// What Acquire asks for, without who asks.
 pub(super) struct Request {
-    pub(super) attached: Option<u64>,
+    pub(super) attached: Option<Attached>,
     pub(super) names: Names,
     pub(super) mode: AskedMode,
     pub(super) queue: bool,
@@ -62,7 +62,7 @@ impl Table {
                 return Err(Rejection::SessionMoved { session: session.clone() });
             }
             (Some(found), opening) => {
-                not_late(found, request.attached)?;
+                self.check_attached(found, request.attached)?;
                 let own = self.own_claim(found, &request)?.cloned();
                 let mode = own.as_ref().map_or_else(|| self.mode(&request), |own| Ok(own.spec.mode))?;
                 comes = found.spec.home != home;

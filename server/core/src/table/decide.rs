@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::command::{Command, Opening, Outcome};
+use crate::command::{Attached, Command, Opening, Outcome};
 use crate::defect::Defect;
 use crate::event::{EndReason, Event, Eviction, Recorded};
 use crate::model::{Claim, ClaimSpec, ClaimState, Metadata, Revision, ServerId, Session, SessionSpec, Text};
@@ -147,9 +147,19 @@ impl Table {
         self.serve(freed.into_iter().flat_map(|spec| &spec.names), decided);
     }
 
-    fn cancel(&mut self, session: &Text, attached: Option<u64>, names: &[Text], decided: &mut Events) -> Decision {
+    /// Refuses what came by a stream that its client may have left since: it may by now hold, or have given back, what this is
+    /// about. After a loss of history nobody knows.
+    pub(super) fn check_attached(&self, found: &Session, attached: Option<Attached>) -> Result<(), Rejection> {
+        let now = Attached { count: found.spec.attachment, lost: self.lost };
+        if attached.is_some_and(|then| then != now) {
+            return Err(Rejection::SessionMoved { session: found.spec.id.clone() });
+        }
+        Ok(())
+    }
+
+    fn cancel(&mut self, session: &Text, attached: Option<Attached>, names: &[Text], decided: &mut Events) -> Decision {
         let found = self.find_session(session)?;
-        not_late(found, attached)?;
+        self.check_attached(found, attached)?;
         if let Some(claim) = self.claim_of(found, names).cloned() {
             self.give_back(&claim, decided);
         }
@@ -254,15 +264,6 @@ impl Table {
         }
         Outcome::Evicted(meant)
     }
-}
-
-/// Refuses what came by a stream that its client has left since: it has been attached anew, and may by now hold or have given
-/// back what this is about.
-pub(super) fn not_late(found: &Session, attached: Option<u64>) -> Result<(), Rejection> {
-    if attached.is_some_and(|count| count != found.spec.attachment) {
-        return Err(Rejection::SessionMoved { session: found.spec.id.clone() });
-    }
-    Ok(())
 }
 
 /// The event that gives a session this home, TTL, disconnect grace and count of attachments, unless it has them. Also of a count

@@ -14,7 +14,6 @@ use crate::map::Map;
 use crate::model::{Metadata, Revision, ServerId, Text};
 use crate::rejection::Rejection;
 use crate::table::Table;
-use crate::table::decide::not_late;
 use crate::table::journal::Undo;
 
 type Events = Vec<Recorded>;
@@ -45,7 +44,7 @@ impl Table {
         let outcome = match command {
             GroupCommand::Join { group, session, opening, home, attached, metadata } => {
                 if let Some(found) = self.sessions.get(&session) {
-                    not_late(found, attached)?;
+                    self.check_attached(found, attached)?;
                 }
                 self.join(&group, &session, opening, home, metadata, decided)
             }

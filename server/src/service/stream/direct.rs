@@ -132,16 +132,16 @@ impl Connection {
             // Nothing is granted to a session whose time is up. Without the lease that is for the sequencer to say.
             let sessions = acquires.iter().map(|(_, acquiring)| &**acquiring.session());
             let kept = namespace.keep_all_alive(sessions.clone(), self.id).unwrap_or_default();
-            let attachments = namespace.attachments_by(sessions, self.id);
+            let attached = namespace.all_attached_by(sessions, self.id);
             let mut refused = Vec::new();
-            for (place, ((tag, acquiring), attachment)) in acquires.into_iter().zip(attachments).enumerate() {
+            for (place, ((tag, acquiring), attached)) in acquires.into_iter().zip(attached).enumerate() {
                 if self.under_way.contains_key(&tag.id) {
                     return Err(twice());
                 }
                 if let Some(Err(why)) = kept.get(place) {
                     refused.push(refusal(tag.id, &not_kept(acquiring.session(), *why)));
                 } else {
-                    commands.push((tag, acquiring.command(home, attachment)));
+                    commands.push((tag, acquiring.command(home, attached)));
                     self.begin(tag, Some(acquiring));
                 }
             }
