@@ -1,6 +1,6 @@
 //! The clients in other languages: each brings a script that checks all of it.
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 
 use crate::programs::{find, program, root};
 
@@ -8,13 +8,14 @@ use crate::programs::{find, program, root};
 const CLIENTS: [(&str, &[&str]); 4] =
     [("go", &["go"]), ("python", &["python3"]), ("typescript", &["node", "npm"]), ("java", &["java", "mvn"])];
 
-/// Checks these clients, or all, with a server of this tree, and databases.
+/// Checks these clients, or all, with a server of this tree, and databases. Fails at the end if one fails.
 pub fn check(only: &[String]) -> anyhow::Result<()> {
     if let Some(unknown) = only.iter().find(|name| !CLIENTS.iter().any(|(client, _)| client == name)) {
         bail!("there is no client in {unknown}");
     }
     let programs = root().join("target/debug");
     let is_wanted = |name: &str| only.is_empty() || only.iter().any(|wanted| wanted == name);
+    let mut failed = Vec::new();
     for (name, tools) in CLIENTS.into_iter().filter(|(name, _)| is_wanted(name)) {
         if let Some(missing) = tools.iter().find(|tool| find(tool).is_none()) {
             bail!("{missing} is not installed: the {name} client takes it");
@@ -23,7 +24,13 @@ pub fn check(only: &[String]) -> anyhow::Result<()> {
         let mut check = program(programs.join("tenure-databases"));
         check.args([root().join("clients").join(name).join("check")]);
         check.env("TENURED", &programs.join("tenured").display().to_string());
-        check.run().with_context(|| format!("the {name} client"))?;
+        if let Err(error) = check.run() {
+            println!("-- {name}: {error:#}");
+            failed.push(name);
+        }
+    }
+    if !failed.is_empty() {
+        bail!("failed: {}", failed.join(", "));
     }
     Ok(())
 }
