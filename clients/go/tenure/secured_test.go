@@ -147,7 +147,10 @@ func TestATokenIsReadForEachCall(t *testing.T) {
 		return refusedByRule(err, "known-token")
 	})
 	write(mine, second+"\n")
-	must(client.GetLock(ctx, "job"))
+	eventually(t, "it shows the second", func() bool {
+		_, err := client.GetLock(ctx, "job")
+		return err == nil
+	})
 	must(0, use(ctx, connectWith(t, bySecond)))
 
 	must(0, os.Remove(mine))

@@ -175,6 +175,7 @@ class SecuredTest {
             replace(tokens, line("known") + line("second"));
             Eventually.holds("the token is not known any more", () -> !isTaken(client));
             replace(mine, "second");
+            Eventually.holds("it shows the second", () -> isTaken(client));
             use(client);
         }
     }
