@@ -173,8 +173,15 @@ impl Home {
                 self.watch_over_waits(session, table, now);
             }
         }
-        self.unattended.retain(|claim, _| table.claim(*claim).is_some());
-        self.given_up.retain(|claim| table.claim(*claim).is_some());
+        // What was to be given up here is not if its session has gone: it may come back with its client.
+        let kept = &self.kept;
+        let is_here = |claim: &Revision| {
+            table
+                .claim(*claim)
+                .is_some_and(|found| kept.get(&found.spec.session).is_some_and(|kept| kept.opened == found.spec.opened))
+        };
+        self.unattended.retain(|claim, _| is_here(claim));
+        self.given_up.retain(is_here);
         self.lingering.retain(|claim, _| table.claim(*claim).is_some());
         let held = std::mem::take(&mut self.held);
         for claim in table.claims() {

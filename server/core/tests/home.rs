@@ -314,3 +314,22 @@ fn only_the_stream_attached_last_keeps_a_session_alive() {
     assert_eq!(lab.home.keep_alive("ann", new, at(2)), Ok(TTL));
     assert_eq!((lab.home.stream_of("ann"), lab.home.stream_of("bob")), (Some(new), None));
 }
+
+/// The session went elsewhere unseen, and comes back before the home has given up its claim.
+#[test]
+fn what_was_to_be_given_up_is_not_when_its_session_has_gone_unseen() {
+    for is_due in [false, true] {
+        let mut lab = Lab::new();
+        lab.open("ann", ME, at(0));
+        let Outcome::Held { claim, .. } = lab.acquire("ann", Duration::ZERO, at(0)) else { panic!("it is free") };
+        lab.home.leave(claim.id, at(1));
+        let abandon = if is_due { lab.home.due(at(6)) } else { Vec::new() };
+        lab.unseen(Command::AttachSession { session: "ann".into(), home: OTHER, attachment: 0 });
+        lab.home.rebuild(&lab.table, at(7));
+        assert!(!abandon.iter().any(|command| lab.home.stands(command)));
+        lab.ask(Command::AttachSession { session: "ann".into(), home: ME, attachment: 0 }, at(8));
+        assert_eq!(lab.home.due(at(9)), Vec::new());
+        assert!(!abandon.iter().any(|command| lab.home.stands(command)));
+        assert_eq!(abandon.len(), usize::from(is_due));
+    }
+}
