@@ -64,7 +64,7 @@ impl LockService for Api {
         &self,
         request: Request<v1::CancelAcquireRequest>,
     ) -> Result<Response<v1::CancelAcquireResponse>, Status> {
-        Ok(Response::new(Self::cancel_acquire(self, request.into_inner(), Via::Call).await?))
+        Ok(Response::new(Self::cancel_acquire(self, request.into_inner()).await?))
     }
 
     async fn get_lock(&self, request: Request<v1::GetLockRequest>) -> Result<Response<v1::GetLockResponse>, Status> {

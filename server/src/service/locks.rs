@@ -4,7 +4,7 @@ use tenure_core::{Command, Eviction, Outcome};
 use tenure_proto::v1;
 
 use super::problem::Problem;
-use super::{Api, Via, bounds, convert, in_time, page};
+use super::{Api, bounds, convert, in_time, page};
 
 impl Api {
     pub(super) async fn release(&self, request: v1::ReleaseRequest) -> Result<v1::ReleaseResponse, Problem> {
@@ -20,13 +20,11 @@ impl Api {
     pub(super) async fn cancel_acquire(
         &self,
         request: v1::CancelAcquireRequest,
-        via: Via,
     ) -> Result<v1::CancelAcquireResponse, Problem> {
         let names = bounds::names(&request.names)?;
         let session = bounds::session_id("session_id", &request.session_id)?;
         let namespace = self.namespace(&request.namespace).await?;
-        let attached = via.attached(&namespace, &session);
-        let command = Command::CancelAcquire { session, attached, names };
+        let command = Command::CancelAcquire { session, attached: None, names };
         let decided = in_time(async { Ok(namespace.decide(command).await?) }).await?;
         Ok(v1::CancelAcquireResponse { revision: decided.revision.0 })
     }

@@ -1,4 +1,5 @@
-//! What a stream carries out itself, without a task for each: acquires in sessions that are attached to it, and releases.
+//! What a stream carries out itself, without a task for each: acquires in sessions that are attached to it, releases, and what gives
+//! up an Acquire. So none of these overtakes another.
 //! Those of one message go to the sequencer together, and what comes of those of one batch goes back together.
 
 use tenure_core::{Command, Text};
@@ -39,8 +40,14 @@ pub(super) struct Direct {
     since: Instant,
     /// The client does not want to wait for it.
     cancelled: bool,
-    /// If it is an Acquire.
-    acquiring: Option<Box<Acquiring>>,
+    asked: Asked,
+}
+
+/// What it asks for.
+enum Asked {
+    Acquire(Box<Acquiring>),
+    CancelAcquire,
+    Release,
 }
 
 impl Direct {
@@ -90,7 +97,30 @@ impl Connection {
         };
         let tag = self.tag(id);
         round.commands.push((tag, command));
-        self.begin(tag, None);
+        self.begin(tag, Asked::Release);
+        Ok(())
+    }
+
+    /// Adds to the round what gives up an Acquire.
+    pub(super) async fn add_cancel(
+        &mut self,
+        round: &mut Round,
+        id: u64,
+        request: v1::CancelAcquireRequest,
+    ) -> Result<(), Problem> {
+        let name = bounds::namespace(&request.namespace)?;
+        self.turn_to(round, name).await?;
+        let (session, names) = (bounds::session_id("session_id", &request.session_id)?, bounds::names(&request.names)?);
+        if !round.acquires.is_empty() {
+            // It may be about one of these, which would come after it.
+            let next = Round { namespace: round.namespace.clone(), ..Round::of(round.most) };
+            let before = std::mem::replace(round, next);
+            self.submit(before).await?;
+        }
+        let attached = self.namespaces.get(name).and_then(|namespace| namespace.attached_by(&session, self.id));
+        let tag = self.tag(id);
+        round.commands.push((tag, Command::CancelAcquire { session, attached, names }));
+        self.begin(tag, Asked::CancelAcquire);
         Ok(())
     }
 
@@ -111,8 +141,8 @@ impl Connection {
         Tag { id, count: self.count }
     }
 
-    fn begin(&mut self, tag: Tag, acquiring: Option<Box<Acquiring>>) {
-        let direct = Direct { count: tag.count, since: self.received, cancelled: false, acquiring };
+    fn begin(&mut self, tag: Tag, asked: Asked) {
+        let direct = Direct { count: tag.count, since: self.received, cancelled: false, asked };
         self.under_way.insert(tag.id, Doing::Direct(direct));
     }
 
@@ -142,7 +172,7 @@ impl Connection {
                     refused.push(refusal(tag.id, &not_kept(acquiring.session(), *why)));
                 } else {
                     commands.push((tag, acquiring.command(home, attached)));
-                    self.begin(tag, Some(acquiring));
+                    self.begin(tag, Asked::Acquire(acquiring));
                 }
             }
             if !refused.is_empty() {
@@ -159,18 +189,25 @@ impl Connection {
             decided.told.into_iter().filter_map(|(tag, told)| Some((tag.id, self.finished(tag)?, told))).collect();
         let open = told.iter().filter_map(|(_, direct, told)| {
             let is_open = told.as_ref().is_ok_and(|decided| decided_session(&decided.outcome));
-            direct.acquiring.as_ref().filter(|_| is_open).map(|acquiring| acquiring.session())
+            match &direct.asked {
+                Asked::Acquire(acquiring) if is_open => Some(acquiring.session()),
+                _ => None,
+            }
         });
         namespace.attach_all(open, self.id);
         let mut answers = Vec::with_capacity(told.len());
         let mut granted = Vec::new();
         for (id, direct, told) in told {
-            match (told, direct.acquiring) {
+            match (told, direct.asked) {
                 (Err(why), _) => answers.push(refusal(id, &Problem::Refused(why))),
-                (Ok(decided), None) => {
+                (Ok(decided), Asked::Release) => {
                     answers.push(answer(id, Answered::Release(v1::ReleaseResponse { revision: decided.revision.0 })));
                 }
-                (Ok(decided), Some(acquiring)) => match acquiring.standing(decided) {
+                (Ok(decided), Asked::CancelAcquire) => {
+                    let revision = decided.revision.0;
+                    answers.push(answer(id, Answered::CancelAcquire(v1::CancelAcquireResponse { revision })));
+                }
+                (Ok(decided), Asked::Acquire(acquiring)) => match acquiring.standing(decided) {
                     Ok(Standing::Answered(response, attendance)) => {
                         answers.push(answer(id, Answered::Acquire(response)));
                         granted.extend(attendance);

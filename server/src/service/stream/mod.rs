@@ -271,6 +271,7 @@ impl Connection {
         let added = match kind {
             Commanded::Acquire(request) if request.ttl.is_none() => self.add_acquire(round, id, request).await,
             Commanded::Release(request) => self.add_release(round, id, request).await,
+            Commanded::CancelAcquire(request) => self.add_cancel(round, id, request).await,
             // From memory, so it is answered before anything that came later.
             Commanded::KeepAlive(request) => {
                 self.rest();

@@ -89,7 +89,6 @@ impl Task {
                     () = self.replies.closed() => return None,
                 }
             }
-            Commanded::CancelAcquire(request) => api.cancel_acquire(request, via).await.map(Answered::CancelAcquire),
             Commanded::Watch(request) => match api.watch(request, self.stream.0).await {
                 Ok(watch) => {
                     self.relay(watch).await;
@@ -112,7 +111,9 @@ impl Task {
             Commanded::Assign(request) => api.assign_group(request).await.map(Box::new).map(Answered::Assign),
             Commanded::GetGroup(request) => api.get_group(request).await.map(Box::new).map(Answered::GetGroup),
             // Carried out by the connection itself.
-            Commanded::KeepAlive(_) | Commanded::Cancel(_) | Commanded::Release(_) => return None,
+            Commanded::KeepAlive(_) | Commanded::Cancel(_) | Commanded::Release(_) | Commanded::CancelAcquire(_) => {
+                return None;
+            }
         };
         Some(answer.unwrap_or_else(|problem| Answered::Refusal(problem.to_refusal())))
     }
