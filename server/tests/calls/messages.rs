@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tenure_core::Revision;
 use tenure_proto::v1::answer::Kind as Answered;
 use tenure_proto::v1::command::Kind;
-use tenure_proto::v1::{AttachSession, CancelCommand, GetLockRequest};
+use tenure_proto::v1::{AttachSession, CancelAcquireRequest, CancelCommand, GetLockRequest};
 use tonic::Code;
 
 use crate::cluster::{Cluster, within};
@@ -95,6 +95,30 @@ async fn an_acquire_may_be_cancelled_in_the_same_message() {
     let answers = talk.answers([10, 11]).await;
     assert!(matches!(&answers[&10], Answered::Acquire(answer) if !answer.acquired));
     caller.waiters("a", 0).await;
+}
+
+/// Who has found a claim that it had given up gives it back, and asks anew, without waiting for an answer.
+#[tokio::test]
+async fn what_gives_a_claim_up_and_what_asks_anew_are_carried_out_in_order() {
+    let cluster = Cluster::start(1).await;
+    let caller = cluster.caller(0).await;
+    let mut talk = Talk::begin(&caller, &["default"]).await;
+    talk.say([(10, acquire("", "a"))]).await;
+    let first = token(&talk.answers([10]).await[&10]);
+    let request = CancelAcquireRequest {
+        names: vec!["a".to_owned()],
+        session_id: "ann".to_owned(),
+        ..CancelAcquireRequest::default()
+    };
+    let give_up = || Kind::CancelAcquire(request.clone());
+    talk.say([(11, give_up()), (12, acquire("", "a"))]).await;
+    let answers = talk.answers([11, 12]).await;
+    let second = token(&answers[&12]);
+    assert!(second > first, "the one that was given up is over");
+    assert_eq!(caller.holder("a").await, Some(("ann".to_owned(), second)));
+    talk.say([(13, acquire("", "b")), (14, give_up()), (15, acquire("", "a")), (16, give_up())]).await;
+    talk.answers(13..17).await;
+    assert_eq!(caller.holder("a").await, None, "it was asked for before it was given up");
 }
 
 #[tokio::test]
