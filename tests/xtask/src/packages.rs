@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use crate::programs::{find, program};
 
 /// A Debian package and a program, or another file, that it brings.
-const NEEDED: [(&str, &str); 21] = [
+const NEEDED: [(&str, &str); 22] = [
     ("postgresql", "postgres"),
     ("postgresql", "initdb"),
     ("mariadb-server", "mariadbd"),
@@ -23,6 +23,7 @@ const NEEDED: [(&str, &str); 21] = [
     ("etcd-server", "etcd"),
     ("redis-server", "redis-server"),
     ("zookeeper", "/usr/share/java/zookeeper.jar"),
+    ("openssl", "openssl"),
     ("gcc", "cc"),
     ("golang-go", "go"),
     ("python3-venv", "python3"),
