@@ -309,27 +309,31 @@ fn an_attachment_that_its_client_has_followed_with_another_is_late() {
     assert_eq!(lab.ask(attach(ServerId(9), 4)), late(5), "and changes no count");
 }
 
+/// Ann asks for a lock, by this attachment.
+fn acquire_by(attached: Option<Attached>) -> Command {
+    Command::Acquire {
+        attached,
+        session: "ann".into(),
+        opening: None,
+        home: HOME,
+        names: Text::from("a").into(),
+        mode: AskedMode::Exclusive,
+        queue: true,
+        priority: 0,
+        metadata: Arc::default(),
+        min_hold: Duration::ZERO,
+    }
+}
+
 /// A request that was on its way for long does not take the session from where its client is.
 #[test]
 fn what_comes_by_a_stream_after_the_session_was_attached_elsewhere_is_refused() {
     let mut lab = Lab::default();
     lab.hold("ann", "b");
     lab.ask(Command::AttachSession { session: "ann".into(), home: ServerId(9), attachment: 0 }).expect("open");
-    let late = |attached| Command::Acquire {
-        attached,
-        session: "ann".into(),
-        opening: None,
-        home: HOME,
-        names: vec!["a".into()].into(),
-        mode: AskedMode::Exclusive,
-        queue: true,
-        priority: 0,
-        metadata: Arc::default(),
-        min_hold: Duration::ZERO,
-    };
-    let refused = lab.ask(late(Some(Attached { count: 0, lost: Revision(0) })));
+    let refused = lab.ask(acquire_by(Some(Attached { count: 0, lost: Revision(0) })));
     assert_eq!(refused.err(), Some(Rejection::SessionMoved { session: "ann".into() }));
-    assert!(lab.ask(late(None)).is_ok(), "whoever asks without a stream is where it asks");
+    assert!(lab.ask(acquire_by(None)).is_ok(), "whoever asks without a stream is where it asks");
 }
 
 /// It waited at a server while its client went elsewhere and came back: by now the client may know of a hold that this would
@@ -341,18 +345,7 @@ fn what_came_by_an_attachment_before_the_last_one_is_refused() {
     let attach = |attachment| Command::AttachSession { session: "ann".into(), home: HOME, attachment };
     lab.ask(attach(2)).expect("open");
     let by = |count| Some(Attached { count, lost: Revision(0) });
-    let acquire = |count| Command::Acquire {
-        attached: by(count),
-        session: "ann".into(),
-        opening: None,
-        home: HOME,
-        names: Text::from("a").into(),
-        mode: AskedMode::Exclusive,
-        queue: true,
-        priority: 0,
-        metadata: Arc::default(),
-        min_hold: Duration::ZERO,
-    };
+    let acquire = |count| acquire_by(by(count));
     let cancel =
         |count| Command::CancelAcquire { session: "ann".into(), attached: by(count), names: Text::from("a").into() };
     let join = |count| {
@@ -376,18 +369,7 @@ fn what_came_by_a_stream_before_history_was_lost_is_refused() {
     let token = lab.hold("ann", "a");
     let (lost, after) = (Revision(1_000), lab.table.revision());
     lab.table.apply(&Recorded { revision: lost, event: Event::HistoryLost { after } });
-    let acquire = |lost| Command::Acquire {
-        attached: Some(Attached { count: 0, lost }),
-        session: "ann".into(),
-        opening: None,
-        home: HOME,
-        names: Text::from("a").into(),
-        mode: AskedMode::Exclusive,
-        queue: true,
-        priority: 0,
-        metadata: Arc::default(),
-        min_hold: Duration::ZERO,
-    };
+    let acquire = |lost| acquire_by(Some(Attached { count: 0, lost }));
     let refused = lab.ask(acquire(Revision(0)));
     assert_eq!(refused.err(), Some(Rejection::SessionMoved { session: "ann".into() }));
     assert_eq!(lab.table.lock("a").map(|lock| lock.holders().len()), Some(1), "it holds on with {token}");

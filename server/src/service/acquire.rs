@@ -78,21 +78,25 @@ impl Acquiring {
     }
 
     /// `attached` is what is known of the session, if it is attached to the stream by which this came.
-    pub(super) fn command(&self, home: ServerId, attached: Option<Attached>) -> Command {
-        // Of one that is attached no longer nothing is known: it is late.
-        let never = Attached { count: u64::MAX, lost: Revision(u64::MAX) };
-        Command::Acquire {
+    ///
+    /// # Errors
+    /// If that had to be, and is not so any more.
+    pub(super) fn command(&self, home: ServerId, attached: Option<Attached>) -> Result<Command, Problem> {
+        if self.attached && attached.is_none() {
+            return Err(Problem::NotAttached { session: self.session.clone() });
+        }
+        Ok(Command::Acquire {
             session: self.session.clone(),
             opening: self.opening.clone(),
             home,
-            attached: self.attached.then(|| attached.unwrap_or(never)),
+            attached: attached.filter(|_| self.attached),
             names: self.names.clone(),
             mode: self.mode,
             queue: self.queue,
             priority: self.priority,
             metadata: self.metadata.clone(),
             min_hold: self.min_hold,
-        }
+        })
     }
 }
 
@@ -124,7 +128,7 @@ impl Api {
 
     async fn decide_acquire(&self, namespace: &Namespace, acquiring: &Acquiring, via: Via) -> Result<Decided, Problem> {
         let attached = via.attached(namespace, &acquiring.session);
-        let command = acquiring.command(self.node()?.id(), attached);
+        let command = acquiring.command(self.node()?.id(), attached)?;
         let decided = in_time(async { Ok(namespace.decide(command).await?) }).await?;
         if let Via::Stream(stream) = via
             && decided_session(&decided.outcome)

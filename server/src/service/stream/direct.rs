@@ -168,11 +168,16 @@ impl Connection {
                 if self.under_way.contains_key(&tag.id) {
                     return Err(twice());
                 }
-                if let Some(Err(why)) = kept.get(place) {
-                    refused.push(refusal(tag.id, &not_kept(acquiring.session(), *why)));
-                } else {
-                    commands.push((tag, acquiring.command(home, attached)));
-                    self.begin(tag, Asked::Acquire(acquiring));
+                let command = match kept.get(place) {
+                    Some(Err(why)) => Err(not_kept(acquiring.session(), *why)),
+                    _ => acquiring.command(home, attached),
+                };
+                match command {
+                    Ok(command) => {
+                        commands.push((tag, command));
+                        self.begin(tag, Asked::Acquire(acquiring));
+                    }
+                    Err(problem) => refused.push(refusal(tag.id, &problem)),
                 }
             }
             if !refused.is_empty() {
