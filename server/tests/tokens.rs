@@ -135,6 +135,9 @@ async fn keys_may_be_replaced_and_those_that_cannot_be_read_change_nothing() {
     let access = access(&file).await;
     let (by_first, by_second) = (first.sign(&claims(60)), second.sign(&claims(60)));
     assert_eq!(identify(&access, &by_second), Err(Unidentified::TokenKey));
+    let mut headers = HeaderMap::new();
+    headers.insert(AUTHORIZATION, HeaderValue::try_from(format!("Bearer {by_first}")).unwrap());
+    let caller = access.identify(&headers, &Peer::default()).unwrap();
     std::fs::write(&file, "{").unwrap();
     assert!(access.reload_keys().await.unwrap_err().contains("jwt_keys"));
     identify(&access, &by_first).unwrap();
@@ -143,6 +146,8 @@ async fn keys_may_be_replaced_and_those_that_cannot_be_read_change_nothing() {
     assert_eq!(access.reload_keys().await, Ok(false));
     identify(&access, &by_second).unwrap();
     assert_eq!(identify(&access, &by_first), Err(Unidentified::TokenKey));
+    let why = tokio::time::timeout(Duration::from_secs(30), caller.revoked()).await;
+    assert_eq!(why, Ok(Unidentified::TokenKey), "nor does a stream go on that it has opened");
 }
 
 #[tokio::test]

@@ -32,6 +32,7 @@ pub(super) enum Shown {
     Certificates(Arc<[CertificateDer<'static>]>),
     Token(Hash),
     Jwt {
+        token: Arc<str>,
         until: SystemTime,
     },
 }
@@ -51,7 +52,7 @@ impl Caller {
                 return why;
             }
             let pause = match &self.shown {
-                Shown::Jwt { until } => until.duration_since(SystemTime::now()).unwrap_or_default().min(LOOK),
+                Shown::Jwt { until, .. } => until.duration_since(SystemTime::now()).unwrap_or_default().min(LOOK),
                 _ => LOOK,
             };
             tokio::select! {

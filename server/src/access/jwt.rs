@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use arc_swap::ArcSwap;
 use jsonwebtoken::errors::ErrorKind;
-use jsonwebtoken::jwk::{Jwk, JwkSet};
+use jsonwebtoken::jwk::{Jwk, JwkSet, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
 use serde_json::{Map, Value};
 
@@ -122,9 +122,11 @@ impl Jwt {
     }
 }
 
-/// Whether a key may be used for that: one that names an algorithm is for no other (RFC 8725, section 3.1).
+/// Whether a key may be used for that: one that names an algorithm is for no other (RFC 8725, section 3.1), and one for encryption
+/// signs nothing.
 fn is_for(key: &Jwk, algorithm: Algorithm) -> bool {
-    key.common.key_algorithm.is_none_or(|named| named.to_string() == format!("{algorithm:?}"))
+    let signs = !matches!(key.common.public_key_use, Some(PublicKeyUse::Encryption));
+    signs && key.common.key_algorithm.is_none_or(|named| named.to_string() == format!("{algorithm:?}"))
 }
 
 fn wrong(kind: &ErrorKind) -> Unidentified {

@@ -21,7 +21,7 @@ pub use self::credentials::CredentialOptions;
 pub use self::identify::IdentifyLayer;
 pub use self::identity::Identity;
 pub use self::jwt::{ALGORITHMS, JwtOptions, KeySource};
-pub use self::tokens::{check_name, new_token};
+pub use self::tokens::new_token;
 pub use self::unidentified::Unidentified;
 
 use self::caller::Shown;
@@ -121,10 +121,13 @@ impl Access {
     /// # Errors
     /// If they cannot be had: then those from before stay in force.
     pub async fn reload_keys(&self) -> Result<bool, String> {
-        match self.0.as_ref().and_then(|credentials| credentials.jwt.as_ref()) {
-            Some(jwt) => jwt.reload().await,
-            None => Ok(false),
+        let Some(credentials) = &self.0 else { return Ok(false) };
+        let Some(jwt) = &credentials.jwt else { return Ok(false) };
+        let has_changed = jwt.reload().await?;
+        if has_changed {
+            credentials.changed.send_replace(());
         }
+        Ok(has_changed)
     }
 
     /// Certificates may have been revoked.
@@ -157,8 +160,7 @@ impl Access {
             Shown::Nothing => Ok(()),
             Shown::Token(hash) if credentials.tokens.load().has(hash) => Ok(()),
             Shown::Token(_) => Err(Unidentified::UnknownToken),
-            Shown::Jwt { until } if SystemTime::now() < *until => Ok(()),
-            Shown::Jwt { .. } => Err(Unidentified::TokenTime),
+            Shown::Jwt { token, .. } => credentials.by_jwt(token).map(drop),
             Shown::Certificates(chain) => match &credentials.tls {
                 Some(tls) if tls.trusts(chain) => Ok(()),
                 _ => Err(Unidentified::RevokedCertificate),
@@ -176,8 +178,12 @@ impl Credentials {
         if let Some((hash, identity)) = self.tokens.load().find(token) {
             return Ok((identity, Shown::Token(hash)));
         }
-        let (identity, until) = self.jwt.as_ref().ok_or(Unidentified::UnknownToken)?.find(token)?;
-        Ok((identity, Shown::Jwt { until }))
+        let (identity, until) = self.by_jwt(token)?;
+        Ok((identity, Shown::Jwt { token: token.into(), until }))
+    }
+
+    fn by_jwt(&self, token: &str) -> Result<(Identity, SystemTime), Unidentified> {
+        self.jwt.as_ref().ok_or(Unidentified::UnknownToken)?.find(token)
     }
 
     fn by_certificate(&self, peer: &Peer) -> Result<(Identity, Shown), Unidentified> {

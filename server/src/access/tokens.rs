@@ -73,10 +73,7 @@ fn entry(line: &str) -> Result<(&str, Hash), String> {
 }
 
 /// Checks a name for a token: 1 to 128 letters, digits, and any of `-_./@:`.
-///
-/// # Errors
-/// If it is none.
-pub fn check_name(name: &str) -> Result<(), String> {
+fn check_name(name: &str) -> Result<(), String> {
     let allowed = |letter: char| letter.is_ascii_alphanumeric() || "-_./@:".contains(letter);
     if name.is_empty() || name.len() > 128 || !name.chars().all(allowed) {
         return Err("a name has 1 to 128 letters, digits, and -_./@:".to_owned());
