@@ -121,8 +121,8 @@ impl Server {
         warn_of_openness(address, tls.is_some(), &access);
         let ends = Ends::default();
         tokio::spawn(ends.stop.clone().run_until_cancelled_owned(reload::keep_up(tls.clone(), access.clone())));
-        // Among servers that ask for proof there is none of being a server yet.
-        let connector = access.is_open().then(|| -> Arc<dyn Connector> { Arc::new(Tcp) });
+        // Servers do not speak TLS to each other yet, nor prove that they are servers.
+        let connector = (access.is_open() && tls.is_none()).then(|| -> Arc<dyn Connector> { Arc::new(Tcp) });
         let ground = Ground { clock: Arc::new(BootClock), connector };
         let parts = Parts::from(source, options.ttl, options.node, ground, &ends).await?;
         let Parts { routes, readiness, life } = parts;

@@ -28,7 +28,7 @@ pub struct Peer {
 /// A connection.
 pub struct Connection {
     stream: Transport,
-    peer: Peer,
+    peer: Arc<Peer>,
 }
 
 enum Transport {
@@ -41,7 +41,7 @@ impl Connection {
     #[must_use]
     pub fn plain(stream: TcpStream) -> Self {
         let peer = Peer { address: stream.peer_addr().ok(), ..Peer::default() };
-        Self { stream: Transport::Plain(stream), peer }
+        Self { stream: Transport::Plain(stream), peer: Arc::new(peer) }
     }
 
     /// One over TLS.
@@ -52,7 +52,7 @@ impl Connection {
         let certificates = shown.map(|chain| chain.iter().map(|one| one.clone().into_owned()).collect());
         let certified = shown.and_then(<[_]>::first).and_then(Identity::of_certificate);
         let peer = Peer { address: tcp.peer_addr().ok(), certificates, certified };
-        Self { stream: Transport::Encrypted(Box::new(stream)), peer }
+        Self { stream: Transport::Encrypted(Box::new(stream)), peer: Arc::new(peer) }
     }
 }
 
@@ -60,7 +60,7 @@ impl Connected for Connection {
     type ConnectInfo = Arc<Peer>;
 
     fn connect_info(&self) -> Arc<Peer> {
-        Arc::new(self.peer.clone())
+        self.peer.clone()
     }
 }
 

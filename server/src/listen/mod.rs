@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures::{Stream, StreamExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::server::TcpIncoming;
@@ -22,7 +22,10 @@ pub use self::tls::{Tls, TlsError, TlsFiles};
 const HANDSHAKE: Duration = Duration::from_secs(5);
 
 /// How many handshakes are under way at once: beyond that, new connections wait to be accepted.
-const HANDSHAKES: usize = 256;
+const HANDSHAKES: usize = 1_024;
+
+/// How long nothing is accepted when something could not be: as a rule there are no descriptors left.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// How many connections wait to be served.
 const READY: usize = 64;
@@ -54,8 +57,11 @@ async fn shake_hands(mut incoming: TcpIncoming, tls: Arc<Tls>, ready: mpsc::Send
         };
         let stream = match stream {
             Some(Ok(stream)) => stream,
-            // The connection is gone already, or there are no descriptors: others follow.
-            Some(Err(_)) => continue,
+            Some(Err(error)) => {
+                tracing::debug!(%error, "cannot accept a connection");
+                sleep(PAUSE).await;
+                continue;
+            }
             None => return,
         };
         let (acceptor, ready) = (TlsAcceptor::from(tls.current()), ready.clone());
