@@ -42,6 +42,7 @@ CREATE TABLE IF NOT EXISTS sessions (
     home BIGINT NOT NULL,        -- the server that takes its renewals
     metadata LONGTEXT NOT NULL,  -- a JSON object
     attachment BIGINT NOT NULL DEFAULT 0, -- how often its client has asked for it to be attached; 0: that is not counted
+    identity TEXT NULL,          -- who opened it, as was proved; null: nobody had to prove anything
     PRIMARY KEY (namespace, opened)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 

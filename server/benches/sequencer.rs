@@ -50,6 +50,7 @@ impl Lab {
                 disconnect_grace: None,
                 owner: Text::from("bench"),
                 metadata: Arc::default(),
+                identity: None,
             };
             let namespace = node.namespace("bench").await.expect("open");
             let open = Command::OpenSession { session: Text::from("s"), opening, home: node.id(), attachment: 0 };

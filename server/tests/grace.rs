@@ -37,7 +37,7 @@ impl Stream {
 
     async fn open_session(&self, server: &Server, session: &str, grace: Option<Duration>) {
         let (owner, metadata) = (Text::from("lab"), Default::default());
-        let opening = Opening { ttl: TTL, disconnect_grace: grace, owner, metadata };
+        let opening = Opening { ttl: TTL, disconnect_grace: grace, owner, metadata, identity: None };
         let open = Command::OpenSession { session: session.into(), opening, home: server.node.id(), attachment: 0 };
         server.ask(open).await.expect("opened");
     }

@@ -55,9 +55,17 @@ fn measure(sessions: usize, of_each: usize, restored: bool) {
 /// A table as it comes from a store, which gives every session and every claim texts of their own.
 fn restore(sessions: usize, of_each: usize) -> Table {
     let session = |number: usize| {
-        let Opening { ttl, disconnect_grace, owner, metadata } = opening();
-        let spec =
-            SessionSpec { id: session_id(number), ttl, disconnect_grace, owner, metadata, home: ME, attachment: 1 };
+        let Opening { ttl, disconnect_grace, owner, metadata, identity } = opening();
+        let spec = SessionSpec {
+            id: session_id(number),
+            ttl,
+            disconnect_grace,
+            owner,
+            metadata,
+            home: ME,
+            attachment: 1,
+            identity,
+        };
         Session { spec, opened: Revision((number * (of_each + 1) + 1) as u64), claims: Few::default() }
     };
     let claim = |number: usize| {

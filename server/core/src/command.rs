@@ -18,6 +18,8 @@ pub struct Opening {
     pub owner: Text,
     /// Free labels.
     pub metadata: Metadata,
+    /// Who opens it, as was proved: nobody else may use it. `None`: nobody had to prove anything, and whoever knows its id may.
+    pub identity: Option<Text>,
 }
 
 /// What a session's home knew of it when a request came by the stream that it was attached to.
@@ -77,6 +79,13 @@ pub enum Handoff {
 /// What can be asked of a namespace. `home` is always the server that asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
+    /// The same by somebody who has proved who it is: it is refused if it is about a session of somebody else.
+    By {
+        /// Who asks.
+        identity: Text,
+        /// For what.
+        command: Box<Command>,
+    },
     /// Opens a session, or attaches the open one of this id to this home with this TTL and disconnect grace.
     OpenSession {
         /// The session's id.
@@ -247,6 +256,61 @@ pub enum Command {
         /// The new home.
         by: ServerId,
     },
+}
+
+impl Command {
+    /// The same, asked for by this identity, if there is one.
+    #[must_use]
+    pub fn by(mut self, identity: Option<&Text>) -> Self {
+        let Some(identity) = identity else { return self };
+        if let Some(opening) = self.opening_mut() {
+            opening.identity = Some(identity.clone());
+        }
+        Self::By { identity: identity.clone(), command: Box::new(self) }
+    }
+
+    /// What is asked for, whoever asks.
+    #[must_use]
+    pub fn asked(&self) -> &Self {
+        match self {
+            Self::By { command, .. } => command.asked(),
+            command => command,
+        }
+    }
+
+    /// The session that asks.
+    pub(crate) fn session(&self) -> Option<&Text> {
+        match self {
+            Self::By { command, .. } => command.session(),
+            Self::OpenSession { session, .. }
+            | Self::AttachSession { session, .. }
+            | Self::CloseSession { session }
+            | Self::Acquire { session, .. }
+            | Self::CancelAcquire { session, .. }
+            | Self::Release { session, .. }
+            | Self::UpdateClaim { session, .. }
+            | Self::Transfer { by: Handoff::ByHolder { session }, .. } => Some(session),
+            Self::Group(command) => command.session(),
+            Self::Transfer { by: Handoff::ByOperator { .. }, .. }
+            | Self::EndSession { .. }
+            | Self::EndWait { .. }
+            | Self::Abandon { .. }
+            | Self::EndLingering { .. }
+            | Self::Evict { .. }
+            | Self::Preempt { .. }
+            | Self::EndTransfer { .. }
+            | Self::ConfigureLock { .. }
+            | Self::Adopt { .. } => None,
+        }
+    }
+
+    fn opening_mut(&mut self) -> Option<&mut Opening> {
+        match self {
+            Self::OpenSession { opening, .. } => Some(opening),
+            Self::Acquire { opening, .. } | Self::Group(GroupCommand::Join { opening, .. }) => opening.as_mut(),
+            _ => None,
+        }
+    }
 }
 
 /// What came of a command that was not rejected.

@@ -275,6 +275,14 @@ pub enum GroupCommand {
 }
 
 impl GroupCommand {
+    /// The session that asks.
+    pub(crate) fn session(&self) -> Option<&Text> {
+        match self {
+            Self::Join { session, .. } | Self::Leave { session, .. } | Self::Assign { session, .. } => Some(session),
+            Self::Configure { .. } => None,
+        }
+    }
+
     /// How much it brings along, in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {

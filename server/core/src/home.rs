@@ -103,6 +103,7 @@ impl Home {
             Event::SessionOpened(spec) if spec.home == self.me => {
                 self.keep(&spec.id, recorded.revision, spec.ttl, spec.disconnect_grace, now);
                 self.count_attachments(&spec.id, spec.attachment);
+                self.note_owner(spec);
             }
             Event::SessionAttached { session, opened, home, ttl, disconnect_grace, attachment } => {
                 if *home != self.me {
@@ -114,6 +115,9 @@ impl Home {
                     let comes = !self.kept.contains_key(session);
                     self.keep(session, *opened, *ttl, *disconnect_grace, now);
                     self.count_attachments(session, *attachment);
+                    if let Some(session) = table.session(session).filter(|found| comes && found.opened == *opened) {
+                        self.note_owner(&session.spec);
+                    }
                     if let Some(session) = table.session(session).filter(|_| !comes && *attachment > 0) {
                         // Who counts attachments is told by the answer to each what it holds.
                         self.keep_holds(session, table);
@@ -169,6 +173,7 @@ impl Home {
                 self.keep(&session.spec.id, session.opened, ttl, grace, now);
             }
             self.count_attachments(&session.spec.id, session.spec.attachment);
+            self.note_owner(&session.spec);
             if before.is_none() {
                 self.watch_over_waits(session, table, now);
             }

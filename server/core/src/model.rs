@@ -70,6 +70,19 @@ pub struct SessionSpec {
     pub home: ServerId,
     /// The highest count of its attachments that its client has told; 0: none.
     pub attachment: u64,
+    /// Who opened it, as was proved; `None`: nobody had to prove anything.
+    pub identity: Option<Text>,
+}
+
+impl SessionSpec {
+    /// Whether somebody may use it: who opened it, or anybody if nobody had to prove anything then, or has to now.
+    #[must_use]
+    pub fn is_of(&self, identity: Option<&Text>) -> bool {
+        match (&self.identity, identity) {
+            (Some(opener), Some(identity)) => opener == identity,
+            _ => true,
+        }
+    }
 }
 
 /// An open session.

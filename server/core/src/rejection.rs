@@ -26,6 +26,11 @@ pub enum Rejection {
         /// The id.
         session: Text,
     },
+    /// The session was opened by somebody else.
+    SessionOfAnother {
+        /// The id.
+        session: Text,
+    },
     /// Its client has counted a later attachment of the session.
     LateAttachment {
         /// The session's id.
@@ -193,6 +198,9 @@ impl fmt::Display for Rejection {
             }
             Self::SessionMoved { session } => {
                 write!(formatter, "session \"{session}\" has been attached to another server")
+            }
+            Self::SessionOfAnother { session } => {
+                write!(formatter, "session \"{session}\" was opened by somebody else")
             }
             Self::LateAttachment { session, attachment } => {
                 write!(

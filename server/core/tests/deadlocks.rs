@@ -15,6 +15,7 @@ impl Lab {
             disconnect_grace: None,
             owner: Text::from(""),
             metadata: Arc::default(),
+            identity: None,
         };
         let command = Command::Acquire {
             attached: None,

@@ -25,7 +25,7 @@ impl Lab {
 
     fn acquire(&mut self, session: &str, name: &str, home: ServerId, min_hold: Duration) -> Revision {
         let (owner, metadata) = (Text::from(""), Arc::default());
-        let opening = Opening { ttl: Duration::from_secs(9), disconnect_grace: None, owner, metadata };
+        let opening = Opening { ttl: Duration::from_secs(9), disconnect_grace: None, owner, metadata, identity: None };
         let outcome = self.ask(Command::Acquire {
             attached: None,
             session: session.into(),

@@ -180,6 +180,7 @@ fn command(step: &Step, table: &Table) -> Command {
         disconnect_grace: (ttl > 1).then(|| Duration::from_secs(ttl - 1)),
         owner: text("owner"),
         metadata: Arc::new(BTreeMap::new()),
+        identity: None,
     };
     match *step {
         Step::Open { session, home, ttl, attachment } => Command::OpenSession {

@@ -31,6 +31,7 @@ impl Lab {
             disconnect_grace: None,
             owner: Text::from("o"),
             metadata: Arc::new(BTreeMap::new()),
+            identity: None,
         };
         self.ask(Command::Acquire {
             attached: None,
@@ -288,6 +289,7 @@ fn an_attachment_that_its_client_has_followed_with_another_is_late() {
             disconnect_grace: None,
             owner: "".into(),
             metadata: Arc::default(),
+            identity: None,
         };
         Command::OpenSession { session: "ann".into(), opening, home, attachment }
     };

@@ -20,7 +20,7 @@ fn table() -> Table {
     };
     let opening = |owner: &str| {
         let (ttl, owner, metadata) = (Duration::from_secs(9), Text::from(owner), Arc::default());
-        Opening { ttl, disconnect_grace: None, owner, metadata }
+        Opening { ttl, disconnect_grace: None, owner, metadata, identity: None }
     };
     let acquire = |session: &str, name: &str, min_hold| Command::Acquire {
         attached: None,

@@ -87,6 +87,7 @@ fn acquire(session: &str, name: &str, home: ServerId) -> Command {
             disconnect_grace: None,
             owner: Text::from(""),
             metadata: Arc::default(),
+            identity: None,
         }),
         home,
         names: vec![name.into()].into(),

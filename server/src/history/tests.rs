@@ -41,6 +41,7 @@ fn opened(id: &str) -> Event {
         metadata,
         home,
         attachment: 0,
+        identity: None,
     }))
 }
 

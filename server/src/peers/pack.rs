@@ -303,6 +303,7 @@ mod tests {
                 disconnect_grace: None,
                 owner: self.text("owner", 2),
                 metadata: self.labels(),
+                identity: None,
             };
             let names = if self.below(3) == 0 { vec![name, "other".into()] } else { vec![name] };
             let mode = match self.below(3) {

@@ -29,13 +29,22 @@ pub(super) fn pass(pass: &Pass) -> Option<proto::Pass> {
 
 /// A pass of this server; none if it is none that a server would send.
 pub(super) fn taken(pass: proto::Pass, from: ServerId) -> Option<Pass> {
-    let commands = pass.commands.into_iter().map(|command| asked(command.kind?, from)).collect::<Option<_>>()?;
+    let commands = pass.commands.into_iter().map(|command| taken_command(command, from)).collect::<Option<_>>()?;
     let pauses = pass.pauses.iter().map(|pause| (Revision(pause.claim), Duration::from_nanos(pause.nanos)));
     Some(Pass { number: pass.number, after: Revision(pass.after), commands, pauses: pauses.collect() })
 }
 
+fn taken_command(command: proto::Command, from: ServerId) -> Option<Command> {
+    let identity = (!command.identity.is_empty()).then(|| command.identity.into());
+    Some(asked(command.kind?, from)?.by(identity.as_ref()))
+}
+
 fn command(command: &Command) -> Option<proto::Command> {
-    let kind = match command {
+    let identity = match command {
+        Command::By { identity, .. } => identity.to_string(),
+        _ => String::new(),
+    };
+    let kind = match command.asked() {
         Command::Acquire {
             session,
             opening: asked,
@@ -86,7 +95,7 @@ fn command(command: &Command) -> Option<proto::Command> {
         Command::EndWait { claim, .. } => Kind::EndWait(claim.0),
         _ => return None,
     };
-    Some(proto::Command { kind: Some(kind) })
+    Some(proto::Command { kind: Some(kind), identity })
 }
 
 fn attachment(attached: Attached) -> proto::Attached {
@@ -178,6 +187,7 @@ fn opened(opening: proto::Opening) -> Option<Opening> {
         },
         owner: bounds::label("owner", &opening.owner).ok()?,
         metadata: bounds::metadata(opening.metadata).ok()?,
+        identity: None,
     })
 }
 
@@ -242,7 +252,9 @@ mod tests {
             disconnect_grace: Some(Duration::from_millis(300)),
             owner: "ann".into(),
             metadata: labels(),
+            identity: None,
         };
+        let proved = opening.clone();
         let acquire = |opening, names: &[&str], mode, min_hold: Duration| Command::Acquire {
             session: "s".into(),
             opening,
@@ -271,6 +283,8 @@ mod tests {
             Command::AttachSession { session: "s".into(), home: HOME, attachment: 2 },
             Command::CloseSession { session: "s".into() },
             Command::EndWait { claim: Revision(3), home: HOME },
+            acquire(Some(proved), &["a"], AskedMode::Exclusive, Duration::ZERO).by(Some(&"token:ann".into())),
+            Command::CloseSession { session: "s".into() }.by(Some(&"token:ann".into())),
         ]
     }
 
@@ -309,7 +323,10 @@ mod tests {
             })),
         ];
         for kind in kinds {
-            let pass = proto::Pass { commands: vec![proto::Command { kind: kind.clone() }], ..proto::Pass::default() };
+            let pass = proto::Pass {
+                commands: vec![proto::Command { kind: kind.clone(), identity: String::new() }],
+                ..proto::Pass::default()
+            };
             assert_eq!(taken(pass, HOME), None, "{kind:?}");
         }
     }

@@ -285,7 +285,7 @@ impl Sequencer {
     pub(super) fn attend(&self, work: &Work, decisions: &[Decision]) -> Vec<Option<Attendance>> {
         let mut desk = self.replica.desk.lock();
         let mut attended = |((command, asker), (outcome, before)): (&(Command, Asker), &Decision)| {
-            if !asker.is_caller() || !matches!(command, Command::Acquire { .. }) {
+            if !asker.is_caller() || !matches!(command.asked(), Command::Acquire { .. }) {
                 return None;
             }
             match outcome {

@@ -124,7 +124,7 @@ impl Request {
 
     /// Whether it comes before what others want anew: a session without a stream is renewed by nobody.
     fn is_pressing(&self) -> bool {
-        matches!(self, Self::Decide { command: Command::AttachSession { .. }, .. })
+        matches!(self, Self::Decide { command, .. } if matches!(command.asked(), Command::AttachSession { .. }))
     }
 }
 
@@ -286,6 +286,12 @@ impl Namespace {
         let now = self.lease.tick().ok_or(Refusal::LeaseLost)?;
         let mut desk = self.desk.lock();
         Ok(sessions.into_iter().map(|session| desk.home.keep_alive(session, stream, now)).collect())
+    }
+
+    /// Whether a session has its home here, as far as is known, and was opened by somebody else.
+    #[must_use]
+    pub fn is_of_another(&self, session: &str, identity: &Text) -> bool {
+        self.desk.lock().home.is_of_another(session, identity)
     }
 
     /// What is known of a session, if it is attached to this stream.

@@ -37,7 +37,10 @@ impl Room {
 
 /// Whether more comes of it: a hold to be ended, a session to be renewed.
 fn makes_work(command: &Command) -> bool {
-    matches!(command, Command::Acquire { .. } | Command::OpenSession { .. } | Command::Group(GroupCommand::Join { .. }))
+    matches!(
+        command.asked(),
+        Command::Acquire { .. } | Command::OpenSession { .. } | Command::Group(GroupCommand::Join { .. })
+    )
 }
 
 #[cfg(test)]
@@ -51,7 +54,7 @@ mod tests {
 
     fn open() -> Command {
         let (owner, metadata) = (Text::from(""), Arc::default());
-        let opening = Opening { ttl: Duration::from_secs(1), disconnect_grace: None, owner, metadata };
+        let opening = Opening { ttl: Duration::from_secs(1), disconnect_grace: None, owner, metadata, identity: None };
         Command::OpenSession { session: "ann".into(), opening, home: ServerId(1), attachment: 0 }
     }
 

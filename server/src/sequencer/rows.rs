@@ -164,6 +164,7 @@ mod tests {
                 metadata,
                 home,
                 attachment: 0,
+                identity: None,
             }));
             let recorded = Recorded { revision: Revision(number), event };
             table.apply(&recorded);

@@ -155,7 +155,7 @@ impl Request {
 }
 
 fn attached_bytes(command: &Command) -> usize {
-    let (metadata, opening) = match command {
+    let (metadata, opening) = match command.asked() {
         Command::Group(command) => return command.bytes(),
         Command::Acquire { metadata, opening, .. } => (Some(metadata), opening.as_ref()),
         Command::UpdateClaim { metadata, .. } => (Some(metadata), None),

@@ -149,7 +149,7 @@ pub(super) struct Statements {
     /// (namespace) → the rows' revision
     pub(super) rows_revision: &'static str,
     /// (namespace, opened to begin after, most) → opened, id, owner, ttl_ms, disconnect_grace_ms or null, home,
-    /// attachment, metadata
+    /// attachment, identity or null, metadata
     pub(super) load_sessions: &'static str,
     /// (namespace, id and again id and position to begin after, most) → id, position, name, state, token or null, session,
     /// opened, owner, priority, min_hold_ms, home or null, mode, permits or null, permit_limit or null, transfer_to or null,

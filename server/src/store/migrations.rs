@@ -48,6 +48,11 @@ macro_rules! migrations {
                 name: "attachments",
                 script: include_str!(concat!("../../../migrations/", $folder, "/0003_attachments.sql")),
             },
+            Migration {
+                number: 4,
+                name: "identities",
+                script: include_str!(concat!("../../../migrations/", $folder, "/0004_identities.sql")),
+            },
         ]
     };
 }

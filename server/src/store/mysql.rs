@@ -126,7 +126,7 @@ macro_rules! statements {
                 ORDER BY revision DESC",
             heads: "SELECT name, revision FROM namespaces",
             rows_revision: "SELECT rows_revision, lost_revision FROM namespaces WHERE name = ?",
-            load_sessions: "SELECT opened, id, owner, ttl_ms, disconnect_grace_ms, home, attachment, metadata FROM sessions \
+            load_sessions: "SELECT opened, id, owner, ttl_ms, disconnect_grace_ms, home, attachment, identity, metadata FROM sessions \
                 WHERE namespace = ? AND opened > ? ORDER BY opened LIMIT ?",
             load_claims: "SELECT id, position, name, state, token, session, opened, owner, priority, min_hold_ms, home, \
                 mode, permits, permit_limit, transfer_to, transfer_started, drain_ms, metadata FROM claims WHERE namespace = ? AND id >= ? AND (id > ? OR position > ?) \

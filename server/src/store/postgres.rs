@@ -145,7 +145,7 @@ macro_rules! statements {
                 ORDER BY revision DESC",
             heads: "SELECT name, revision FROM namespaces",
             rows_revision: "SELECT rows_revision, lost_revision FROM namespaces WHERE name = $1",
-            load_sessions: "SELECT opened, id, owner, ttl_ms, disconnect_grace_ms, home, attachment, metadata FROM sessions \
+            load_sessions: "SELECT opened, id, owner, ttl_ms, disconnect_grace_ms, home, attachment, identity, metadata FROM sessions \
                 WHERE namespace = $1 AND opened > $2 ORDER BY opened LIMIT $3",
             load_claims: "SELECT id, position, name, state, token, session, opened, owner, priority, min_hold_ms, home, \
                 mode, permits, permit_limit, transfer_to, transfer_started, drain_ms, metadata FROM claims WHERE namespace = $1 AND id >= $2 AND (id > $3 OR position > $4) \

@@ -65,7 +65,7 @@ static STATEMENTS: Statements = Statements {
     heads: "SELECT name, revision FROM namespaces",
     rows_revision: "SELECT rows_revision, lost_revision FROM namespaces WHERE name = ?",
     load_sessions: page!(
-        "opened, id, owner, ttl_ms, disconnect_grace_ms, home, attachment, metadata",
+        "opened, id, owner, ttl_ms, disconnect_grace_ms, home, attachment, identity, metadata",
         "FROM sessions WHERE namespace = ? AND opened > ? ORDER BY opened LIMIT ?"
     ),
     load_claims: page!(

@@ -108,7 +108,13 @@ impl Server {
     }
 
     pub fn acquire(&self, session: &str, name: &str) -> Command {
-        let opening = Opening { ttl: TTL, disconnect_grace: None, owner: Text::from("lab"), metadata: Arc::default() };
+        let opening = Opening {
+            ttl: TTL,
+            disconnect_grace: None,
+            owner: Text::from("lab"),
+            metadata: Arc::default(),
+            identity: None,
+        };
         self.acquire_in(session, Some(opening), name)
     }
 

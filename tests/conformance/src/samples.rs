@@ -61,6 +61,7 @@ pub(crate) fn session(opened: u64, id: &str) -> Session {
         metadata: Arc::new(BTreeMap::from([("key \"k\"".to_owned(), format!("värde {id}\\\n\t'"))])),
         home: ServerId(opened % 3 + 1),
         attachment: opened % 2,
+        identity: (!opened.is_multiple_of(2)).then(|| format!("cert:spiffe://värde/{id}").into()),
     };
     Session { spec, opened: Revision(opened), claims: Few::default() }
 }

@@ -34,7 +34,7 @@ fn error(opened: Result<std::sync::Arc<dyn Store>, OpenError>) -> OpenError {
 /// Several servers that start at once on an empty database all find it ready.
 async fn are_made_by_many_at_once(url: &str) {
     let options = StoreOptions::new(url);
-    let all = ["0001_tables", "0002_views", "0003_attachments"];
+    let all = ["0001_tables", "0002_views", "0003_attachments", "0004_identities"];
     assert_eq!(pending_migrations(&options).await.expect("it answers"), all);
     assert!(matches!(error(open(&options).await), OpenError::NotMigrated(_)));
     let started: Vec<_> = (0..5)
@@ -78,14 +78,18 @@ where
     let options = StoreOptions::new(url);
     migrate(&options).await.expect("the tables are made");
     let mut connection = DB::Connection::connect(url).await.expect("it answers");
-    for sql in ["ALTER TABLE sessions DROP COLUMN attachment", "DELETE FROM tenure_migrations WHERE number = 3"] {
+    for sql in [
+        "ALTER TABLE sessions DROP COLUMN attachment",
+        "ALTER TABLE sessions DROP COLUMN identity",
+        "DELETE FROM tenure_migrations WHERE number > 2",
+    ] {
         connection.execute(sql).await.expect("it is as it was");
     }
     connection.close().await.expect("it is closed");
-    assert_eq!(pending_migrations(&options).await.expect("it answers"), ["0003_attachments"]);
-    migrate(&options).await.expect("the column is added");
+    assert_eq!(pending_migrations(&options).await.expect("it answers"), ["0003_attachments", "0004_identities"]);
+    migrate(&options).await.expect("the columns are added");
     assert!(pending_migrations(&options).await.expect("it answers").is_empty());
-    open(&options).await.expect("it opens").load("default").await.expect("the column is there");
+    open(&options).await.expect("it opens").load("default").await.expect("the columns are there");
 }
 
 #[tokio::test]

@@ -61,6 +61,9 @@ pub struct LongestPause {
 /// A command whose home is the server that passes it.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Command {
+    /// Who asks for it, as was proved to the server that passes it; empty: nobody had to prove anything.
+    #[prost(string, tag = "8")]
+    pub identity: ::prost::alloc::string::String,
     /// Which one.
     #[prost(oneof = "command::Kind", tags = "1, 2, 3, 4, 5, 6, 7")]
     pub kind: ::core::option::Option<command::Kind>,

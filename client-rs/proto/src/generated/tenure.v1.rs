@@ -96,6 +96,10 @@ pub enum ErrorReason {
     /// token-audience, token-time, token-subject, certificate-name or certificate-valid.
     /// Example: {"rule": "known-token"}.
     Unauthenticated = 26,
+    /// Whoever calls may not do this. PERMISSION_DENIED. Metadata: "rule": policy, with "verb" (acquire, read, watch or operate), "name"
+    /// (on which; a prefix ends with a \*; empty: on any) and "namespace"; or session-owner, with "session_id": somebody else opened it.
+    /// Example: {"rule": "policy", "verb": "acquire", "name": "billing/run", "namespace": "default"}.
+    PermissionDenied = 27,
 }
 impl ErrorReason {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -131,6 +135,7 @@ impl ErrorReason {
             Self::Overloaded => "ERROR_REASON_OVERLOADED",
             Self::LateAttachment => "ERROR_REASON_LATE_ATTACHMENT",
             Self::Unauthenticated => "ERROR_REASON_UNAUTHENTICATED",
+            Self::PermissionDenied => "ERROR_REASON_PERMISSION_DENIED",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -163,6 +168,7 @@ impl ErrorReason {
             "ERROR_REASON_OVERLOADED" => Some(Self::Overloaded),
             "ERROR_REASON_LATE_ATTACHMENT" => Some(Self::LateAttachment),
             "ERROR_REASON_UNAUTHENTICATED" => Some(Self::Unauthenticated),
+            "ERROR_REASON_PERMISSION_DENIED" => Some(Self::PermissionDenied),
             _ => None,
         }
     }
@@ -1159,6 +1165,10 @@ pub struct Session {
     /// How long the session outlives the stream that it is attached to. Unset: until its TTL has passed.
     #[prost(message, optional, tag = "9")]
     pub disconnect_grace: ::core::option::Option<::prost_types::Duration>,
+    /// Who opened the session, as was proved: nobody else may use it. "cert:" and the name in a certificate, "token:" and the token's
+    /// name, or "jwt:" and the subject. Empty: nobody had to prove anything.
+    #[prost(string, tag = "10")]
+    pub identity: ::prost::alloc::string::String,
 }
 /// One session's stake in one or more locks at once.
 #[derive(Clone, PartialEq, ::prost::Message)]

@@ -28,7 +28,13 @@ pub fn session_id(number: usize) -> Text {
 }
 
 pub fn opening() -> Opening {
-    Opening { ttl: TTL, disconnect_grace: None, owner: "worker-17.example".into(), metadata: Arc::default() }
+    Opening {
+        ttl: TTL,
+        disconnect_grace: None,
+        owner: "worker-17.example".into(),
+        metadata: Arc::default(),
+        identity: None,
+    }
 }
 
 pub fn open(session: &Text) -> Command {

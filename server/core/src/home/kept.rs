@@ -6,7 +6,7 @@ use super::nanos::Nanos;
 use super::{NotKept, StreamId, Tick};
 use crate::defect::Defect;
 use crate::event::EndReason;
-use crate::model::Revision;
+use crate::model::{Revision, Text};
 use crate::pauses::Pauses;
 
 /// A session that is kept.
@@ -15,6 +15,8 @@ pub(super) struct Kept {
     pub(super) opened: Revision,
     /// The highest count of its attachments that its client has told.
     pub(super) attachment: u64,
+    /// Who opened it, as was proved; `None`: nobody had to prove anything.
+    pub(super) owner: Option<Text>,
     ttl: Nanos,
     /// For the streams that it is attached to from now on.
     disconnect_grace: Option<Nanos>,
@@ -48,6 +50,7 @@ impl Kept {
         Self {
             opened,
             attachment: 0,
+            owner: None,
             ttl: ttl.into(),
             disconnect_grace: disconnect_grace.map(Nanos::from),
             renewed: now.into(),

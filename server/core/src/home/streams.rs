@@ -2,7 +2,7 @@
 
 use super::{Home, NotKept, StreamId, Tick};
 use crate::command::Attached;
-use crate::model::Text;
+use crate::model::{SessionSpec, Text};
 
 impl Home {
     /// Attaches a session to a stream, which renews it. Returns the stream that it was attached to before, if that was
@@ -54,6 +54,19 @@ impl Home {
         if let Some(kept) = self.kept.get_mut(session) {
             kept.attachment = attachment;
         }
+    }
+
+    pub(super) fn note_owner(&mut self, spec: &SessionSpec) {
+        if let Some(kept) = self.kept.get_mut(&spec.id) {
+            kept.owner = spec.identity.clone();
+        }
+    }
+
+    /// Whether a session has its home here and was opened by somebody else.
+    #[must_use]
+    pub fn is_of_another(&self, session: &str, identity: &Text) -> bool {
+        let owner = self.kept.get(session).and_then(|kept| kept.owner.as_ref());
+        owner.is_some_and(|owner| owner != identity)
     }
 
     /// What is known of a session, if it is attached to this stream.

@@ -15,7 +15,7 @@ fn ask(table: &mut Table, home: &mut Home, command: Command, now: Tick) {
 
 fn open(session: &str, ttl: Duration, home: ServerId) -> Command {
     let (owner, metadata) = (Text::from(""), no_labels());
-    let opening = Opening { ttl, disconnect_grace: Some(ttl / 2), owner, metadata };
+    let opening = Opening { ttl, disconnect_grace: Some(ttl / 2), owner, metadata, identity: None };
     Command::OpenSession { session: session.into(), opening, home, attachment: 0 }
 }
 

@@ -21,6 +21,10 @@ impl Table {
     /// A [`Rejection`] if the command changes nothing because it may not.
     pub fn decide(&mut self, command: Command, decided: &mut Vec<Recorded>) -> Result<Outcome, Rejection> {
         match command {
+            Command::By { identity, command } => {
+                self.check_owner(&identity, &command)?;
+                self.decide(*command, decided)
+            }
             Command::OpenSession { session, opening, home, attachment } => {
                 if self.sessions.contains_key(&session) {
                     self.attach_session(&session, home, Some(&opening), attachment, decided)?;
@@ -95,8 +99,9 @@ impl Table {
         attachment: u64,
         decided: &mut Events,
     ) {
-        let Opening { ttl, disconnect_grace, owner, metadata } = opening;
-        let spec = SessionSpec { id: session.clone(), ttl, disconnect_grace, owner, metadata, home, attachment };
+        let Opening { ttl, disconnect_grace, owner, metadata, identity } = opening;
+        let id = session.clone();
+        let spec = SessionSpec { id, ttl, disconnect_grace, owner, metadata, home, attachment, identity };
         self.emit(Event::SessionOpened(Arc::new(spec)), decided);
     }
 
@@ -145,6 +150,17 @@ impl Table {
         self.leave_groups(session, reason, decided);
         self.emit(Event::SessionEnded { session: session.clone(), opened, reason }, decided);
         self.serve(freed.into_iter().flat_map(|spec| &spec.names), decided);
+    }
+
+    /// Refuses to touch the session of somebody else.
+    fn check_owner(&self, identity: &Text, command: &Command) -> Result<(), Rejection> {
+        let session = command.session().and_then(|session| self.sessions.get(session));
+        match session {
+            Some(found) if !found.spec.is_of(Some(identity)) => {
+                Err(Rejection::SessionOfAnother { session: found.spec.id.clone() })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Refuses what came by a stream that its client may have left since: it may by now hold, or have given back, what this is

@@ -12,8 +12,13 @@ use crate::model::no_labels;
 fn table() -> Table {
     let (session, group) = (Text::from("ann"), Text::from("g"));
     let (home, name, metadata) = (ServerId(1), Text::from("a"), no_labels());
-    let opening =
-        Opening { ttl: Duration::ZERO, disconnect_grace: None, owner: Text::from(""), metadata: metadata.clone() };
+    let opening = Opening {
+        ttl: Duration::ZERO,
+        disconnect_grace: None,
+        owner: Text::from(""),
+        metadata: metadata.clone(),
+        identity: None,
+    };
     let by = Eviction { operator: "op".into(), note: "".into() };
     let settings = LockSettings { limit: Some(1), preempt: None };
     let mut table = Table::default();

@@ -15,7 +15,13 @@ pub fn no_labels() -> Metadata {
 }
 
 pub fn opening() -> Opening {
-    Opening { ttl: Duration::from_secs(9), disconnect_grace: None, owner: "owner".into(), metadata: no_labels() }
+    Opening {
+        ttl: Duration::from_secs(9),
+        disconnect_grace: None,
+        owner: "owner".into(),
+        metadata: no_labels(),
+        identity: None,
+    }
 }
 
 pub fn join(group: &str, session: &str, opening: Option<Opening>, metadata: Metadata) -> GroupCommand {

@@ -60,8 +60,13 @@ impl Lab {
         min_hold: Duration,
         now: Tick,
     ) -> Revision {
-        let opening =
-            Opening { ttl: at(1_000), disconnect_grace: None, owner: Text::from(""), metadata: Arc::default() };
+        let opening = Opening {
+            ttl: at(1_000),
+            disconnect_grace: None,
+            owner: Text::from(""),
+            metadata: Arc::default(),
+            identity: None,
+        };
         let command = Command::Acquire {
             attached: None,
             session: session.into(),

@@ -21,7 +21,7 @@ pub const fn at(seconds: u64) -> Tick {
 
 pub fn opening(session: &str, ttl: Duration, grace: Option<Duration>, home: ServerId) -> Command {
     let (owner, metadata) = (Text::from(""), Arc::new(BTreeMap::new()));
-    let opening = Opening { ttl, disconnect_grace: grace, owner, metadata };
+    let opening = Opening { ttl, disconnect_grace: grace, owner, metadata, identity: None };
     Command::OpenSession { session: session.into(), opening, home, attachment: 0 }
 }
 

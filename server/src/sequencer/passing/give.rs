@@ -10,7 +10,7 @@ use crate::sequencer::work::{Asker, Work};
 /// Whether a command is one of those that are frequent enough to be passed.
 fn is_frequent(command: &Command) -> bool {
     matches!(
-        command,
+        command.asked(),
         Command::Acquire { .. }
             | Command::Release { .. }
             | Command::CancelAcquire { .. }

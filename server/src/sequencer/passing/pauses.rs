@@ -23,7 +23,7 @@ impl Sequencer {
         };
         let mut pauses = Vec::new();
         for (command, _) in &work.commands {
-            match command {
+            match command.asked() {
                 Command::Release { name, token, .. } => {
                     let holders = table.lock(name).into_iter().flat_map(|lock| lock.holders().iter());
                     let held = holders.filter_map(|id| table.claim(*id)).find(|claim| claim.token() == Some(*token));

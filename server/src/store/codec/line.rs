@@ -31,6 +31,8 @@ pub(super) struct Line<'a> {
     #[serde(default)]
     pub(super) attachment: u64,
     #[serde(borrow, default, deserialize_with = "borrowed")]
+    pub(super) identity: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "borrowed")]
     pub(super) mode: Option<Cow<'a, str>>,
     pub(super) permits: Option<u32>,
     pub(super) permit_limit: Option<u32>,

@@ -41,6 +41,7 @@ impl TryFrom<Line<'_>> for Recorded {
                 metadata: labels(line.metadata),
                 home: ServerId(need(line.home, "home")?),
                 attachment: line.attachment,
+                identity: line.identity.map(Text::from),
             })),
             "session_attached" => Event::SessionAttached {
                 session: text(line.session, "session")?,

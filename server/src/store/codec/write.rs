@@ -130,6 +130,9 @@ fn session_spec(line: &mut Object<'_>, spec: &SessionSpec) {
     line.text("session", &spec.id).text("owner", &spec.owner).number("ttl_ms", millis(spec.ttl));
     line.optional("disconnect_grace_ms", spec.disconnect_grace.map(millis)).number("home", spec.home.0);
     line.optional("attachment", told_of(spec.attachment));
+    if let Some(identity) = &spec.identity {
+        line.text("identity", identity);
+    }
     line.labels("metadata", &spec.metadata);
 }
 

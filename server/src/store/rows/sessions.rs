@@ -7,11 +7,22 @@ use tenure_core::{Revision, ServerId, Session, SessionSpec};
 
 use super::super::codec::{decode_metadata, millis};
 use super::super::connection::{Arg, Failure, Row, Table};
-use super::{int, number, optional, optional_int, text, unreadable};
+use super::{int, number, optional, optional_int, optional_text, text, unreadable};
 
 pub(in crate::store) static SESSIONS: Table = Table {
     name: "sessions",
-    columns: &["namespace", "opened", "id", "owner", "ttl_ms", "disconnect_grace_ms", "home", "attachment", "metadata"],
+    columns: &[
+        "namespace",
+        "opened",
+        "id",
+        "owner",
+        "ttl_ms",
+        "disconnect_grace_ms",
+        "home",
+        "attachment",
+        "identity",
+        "metadata",
+    ],
 };
 
 /// Rows of [`SESSIONS`]. `labels`: of each session, as JSON.
@@ -31,6 +42,7 @@ pub(in crate::store) fn session_cells<'a>(
             optional_int(spec.disconnect_grace.map(millis)),
             int(spec.home.0),
             int(spec.attachment),
+            optional_text(spec.identity.as_deref()),
             Arg::Text(labels),
         ]);
     }
@@ -46,7 +58,8 @@ pub(in crate::store) fn session(row: &Row<'_>) -> Result<Session, Failure> {
         disconnect_grace: optional(row, 4)?.map(Duration::from_millis),
         home: ServerId(number(row, 5)?),
         attachment: number(row, 6)?,
-        metadata: decode_metadata(row.text(7)?).map_err(unreadable)?,
+        identity: if row.is_null(7) { None } else { Some(text(row, 7)?) },
+        metadata: decode_metadata(row.text(8)?).map_err(unreadable)?,
     };
     Ok(Session { spec, opened: Revision(number(row, 0)?), claims: Default::default() })
 }
