@@ -1,4 +1,4 @@
-//! Takes over certificates, tokens and keys that have changed, while the server runs.
+//! Takes over certificates, tokens, keys and policies that have changed, while the server runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,8 +49,8 @@ impl Watched {
 
 /// Never ends.
 pub(crate) async fn keep_up(tls: Option<Arc<Tls>>, access: Access) {
-    let (mut certificates, mut tokens, mut keys) =
-        (Watched::new("certificates"), Watched::new("tokens"), Watched::new("keys of tokens"));
+    let (mut certificates, mut tokens) = (Watched::new("certificates"), Watched::new("tokens"));
+    let (mut keys, mut policy) = (Watched::new("keys of tokens"), Watched::new("policy"));
     let mut fetched = Instant::now();
     loop {
         sleep(LOOK).await;
@@ -60,6 +60,7 @@ pub(crate) async fn keep_up(tls: Option<Arc<Tls>>, access: Access) {
             access.certificates_changed();
         }
         tokens.tell(access.reload_tokens());
+        policy.tell(access.reload_policy());
         if access.has_near_keys() || fetched.elapsed() >= FETCH {
             keys.tell(access.reload_keys().await);
             fetched = Instant::now();

@@ -66,7 +66,7 @@ fn print_config_is_a_file_that_gives_the_same_settings() {
     let files = ["--tls-cert=/c", "--tls-key=/k", "--tls-client-ca=/a", "--tls-client-crl=/r", "--tokens-file=/t"];
     let jwt =
         ["--jwt-keys=https://id.example/keys", "--jwt-issuer=i", "--jwt-audience=a", "--jwt-algorithms=ES256, EdDSA"];
-    let flags = [&flags[..], &files[..], &jwt[..]].concat();
+    let flags = [&flags[..], &files[..], &jwt[..], &["--policy=/p"]].concat();
     let printed = from_flags(&flags).unwrap().to_string();
     let file = file_in(folder.path(), &printed);
     assert_eq!(from_flags(&["--config", &file]).unwrap().to_string(), printed);
@@ -230,6 +230,8 @@ fn other_machines_are_served_with_tls_and_credentials_only() {
         let refused = everywhere(flags).unwrap_err().to_string();
         assert!(refused.contains(missing) && refused.contains("allow_insecure = true"), "{refused}");
     }
+    let refused = from_flags(&["--policy=/p"]).unwrap_err().to_string();
+    assert!(refused.contains("policy is set: set tls_client_ca, tokens_file or jwt_keys, too"), "{refused}");
     everywhere(&["--allow-insecure"]).unwrap();
     everywhere(&[tls[0], tls[1], "--tokens-file=/t"]).unwrap();
     everywhere(&[tls[0], tls[1], "--jwt-keys=/k", "--jwt-issuer=i", "--jwt-audience=a"]).unwrap();

@@ -8,7 +8,7 @@ use rustls::pki_types::CertificateDer;
 use tokio::time::sleep;
 
 use super::tokens::Hash;
-use super::{Access, Identity, Unidentified};
+use super::{Access, Changes, Identity, Rights, Unidentified};
 
 /// However long it seems to be until then: the wall clock may be set.
 const LOOK: Duration = Duration::from_secs(30);
@@ -42,6 +42,17 @@ impl Caller {
     #[must_use]
     pub fn is_identified(&self) -> bool {
         self.identity.is_some()
+    }
+
+    /// What it may do now.
+    #[must_use]
+    pub fn rights(&self) -> Rights {
+        self.access.rights(self.identity.as_ref())
+    }
+
+    /// Tells when something may have been revoked.
+    pub(crate) fn changes(&self) -> Changes {
+        self.access.changes()
     }
 
     /// Waits until what was shown counts no more: it is revoked, replaced or over.

@@ -1,8 +1,9 @@
-//! What is taken as proof of who somebody is.
+//! What is taken as proof of who somebody is, and what says what it may do.
 
 use std::path::PathBuf;
 
 use super::JwtOptions;
+use super::policy::Policy;
 use super::tokens::Tokens;
 
 /// What is taken as proof of who somebody is: any of these.
@@ -14,6 +15,8 @@ pub struct CredentialOptions {
     pub tokens_file: Option<PathBuf>,
     /// JSON Web Tokens.
     pub jwt: Option<JwtOptions>,
+    /// The policy of this file. `None`: whoever is known may do everything.
+    pub policy: Option<PathBuf>,
 }
 
 impl CredentialOptions {
@@ -28,5 +31,13 @@ impl CredentialOptions {
         let text = std::fs::read_to_string(file).map_err(|error| error.to_string());
         text.and_then(|text| Tokens::parse(&text))
             .map_err(|problem| format!("tokens_file: {}: {problem}", file.display()))
+    }
+
+    pub(super) fn read_policy(&self) -> Result<Option<Policy>, String> {
+        let Some(file) = &self.policy else { return Ok(None) };
+        let text = std::fs::read_to_string(file).map_err(|error| error.to_string());
+        text.and_then(|text| Policy::parse(&text))
+            .map(Some)
+            .map_err(|problem| format!("policy: {}: {problem}", file.display()))
     }
 }

@@ -11,10 +11,13 @@ use tower::{Layer, Service};
 
 use super::{Access, Caller};
 use crate::listen::Peer;
-use crate::service::unidentified;
+use crate::service::{forbidden_entirely, unidentified};
 
 /// Open to everybody: whoever looks whether a server lives has no credentials.
 const OPEN: &str = "/grpc.health.v1.Health/";
+
+/// What tells what can be called: only for those who may call something.
+const REFLECTION: &str = "/grpc.reflection.";
 
 /// Refuses calls of whom nobody knows, and puts a [`Caller`] into the extensions of the others.
 #[derive(Clone)]
@@ -50,6 +53,9 @@ impl<S> Identify<S> {
         match self.access.identify(request.headers(), peer) {
             Err(_) if request.uri().path().starts_with(OPEN) => {
                 Ok(Caller { address: peer.address, ..Caller::default() })
+            }
+            Ok(caller) if request.uri().path().starts_with(REFLECTION) && caller.rights().are_none() => {
+                Err(forbidden_entirely(&caller))
             }
             identified => identified.map_err(unidentified),
         }

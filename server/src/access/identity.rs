@@ -32,6 +32,12 @@ impl Identity {
         Self(format!("jwt:{subject}").into())
     }
 
+    /// As text that many places may share.
+    #[must_use]
+    pub fn text(&self) -> Arc<str> {
+        self.0.clone()
+    }
+
     /// As text.
     #[must_use]
     pub fn as_str(&self) -> &str {

@@ -1,10 +1,12 @@
-//! Who calls: by a certificate, or by a token that it shows.
+//! Who calls: by a certificate, or by a token that it shows. And what it may do, by the policy.
 
 mod caller;
 mod credentials;
 mod identify;
 mod identity;
 mod jwt;
+mod policy;
+mod rights;
 mod tokens;
 mod unidentified;
 
@@ -21,15 +23,17 @@ pub use self::credentials::CredentialOptions;
 pub use self::identify::IdentifyLayer;
 pub use self::identity::Identity;
 pub use self::jwt::{ALGORITHMS, JwtOptions, KeySource};
+pub use self::rights::{Rights, Verb};
 pub use self::tokens::new_token;
 pub use self::unidentified::Unidentified;
 
 use self::caller::Shown;
 use self::jwt::Jwt;
+use self::policy::Policy;
 use self::tokens::Tokens;
 use crate::listen::{Peer, Tls};
 
-/// Says who calls.
+/// Says who calls, and what it may do.
 #[derive(Clone, Default)]
 pub struct Access(Option<Arc<Credentials>>);
 
@@ -38,12 +42,14 @@ struct Credentials {
     tls: Option<Arc<Tls>>,
     tokens: ArcSwap<Tokens>,
     jwt: Option<Jwt>,
+    /// Without one, whoever is known may do everything.
+    policy: Option<ArcSwap<Policy>>,
     /// Changes with all that may revoke something.
     changed: watch::Sender<()>,
 }
 
 /// Tells when something may have been revoked.
-pub(crate) struct Changes(Option<watch::Receiver<()>>);
+pub struct Changes(Option<watch::Receiver<()>>);
 
 impl Changes {
     /// Waits for it.
@@ -55,6 +61,13 @@ impl Changes {
         if !has_changed {
             std::future::pending().await
         }
+    }
+
+    /// Whether it has happened since the last look.
+    pub(crate) fn have_come(&mut self) -> bool {
+        self.0.as_mut().is_some_and(|changes| {
+            changes.has_changed().unwrap_or_default().then(|| changes.mark_unchanged()).is_some()
+        })
     }
 }
 
@@ -75,6 +88,7 @@ impl Access {
             return Ok(Self::open());
         }
         let tokens = ArcSwap::from_pointee(options.read_tokens()?);
+        let policy = options.read_policy()?.map(ArcSwap::from_pointee);
         let jwt = options.jwt.clone().map(Jwt::new);
         if let (Some(jwt), Some(JwtOptions { keys, .. })) = (&jwt, &options.jwt)
             && let Err(problem) = jwt.reload().await
@@ -85,7 +99,7 @@ impl Access {
             }
         }
         let (changed, _) = watch::channel(());
-        Ok(Self(Some(Arc::new(Credentials { options, tls, tokens, jwt, changed }))))
+        Ok(Self(Some(Arc::new(Credentials { options, tls, tokens, jwt, policy, changed }))))
     }
 
     /// Whether nobody is asked.
@@ -107,6 +121,32 @@ impl Access {
             credentials.changed.send_replace(());
         }
         Ok(has_changed)
+    }
+
+    /// Reads the policy again. Says whether it has changed.
+    ///
+    /// # Errors
+    /// If it cannot be used: then the one from before stays in force.
+    pub fn reload_policy(&self) -> Result<bool, String> {
+        let Some(credentials) = &self.0 else { return Ok(false) };
+        let (Some(policy), Some(read)) = (&credentials.policy, credentials.options.read_policy()?) else {
+            return Ok(false);
+        };
+        let has_changed = read != **policy.load();
+        if has_changed {
+            policy.store(Arc::new(read));
+            credentials.changed.send_replace(());
+        }
+        Ok(has_changed)
+    }
+
+    /// What somebody may do now.
+    fn rights(&self, identity: Option<&Identity>) -> Rights {
+        let policy = self.0.as_ref().and_then(|credentials| credentials.policy.as_ref());
+        match (policy, identity) {
+            (Some(policy), Some(identity)) => policy.load().rights(identity),
+            _ => Rights::default(),
+        }
     }
 
     /// Whether keys of JSON Web Tokens are in a file.

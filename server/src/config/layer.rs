@@ -71,6 +71,9 @@ pub struct Layer {
     /// The static tokens that clients may show: lines of NAME sha256:HASH, made by `tenured new-token` [default: none]
     #[arg(long, env = "TENURE_TOKENS_FILE", value_name = "FILE")]
     pub tokens_file: Option<PathBuf>,
+    /// Who may do what, TOML [default: whoever has shown who it is may do everything]
+    #[arg(long, env = "TENURE_POLICY", value_name = "FILE")]
+    pub policy: Option<PathBuf>,
     /// The public keys of JSON Web Tokens that clients may show, a JWK set: a file, or https://... [default: no such tokens]
     #[arg(long, env = "TENURE_JWT_KEYS", value_name = "FILE or URL")]
     pub jwt_keys: Option<String>,
@@ -162,6 +165,7 @@ impl Layer {
             tls_client_ca: self.tls_client_ca.or(below.tls_client_ca),
             tls_client_crl: self.tls_client_crl.or(below.tls_client_crl),
             tokens_file: self.tokens_file.or(below.tokens_file),
+            policy: self.policy.or(below.policy),
             jwt_keys: self.jwt_keys.or(below.jwt_keys),
             jwt_issuer: self.jwt_issuer.or(below.jwt_issuer),
             jwt_audience: self.jwt_audience.or(below.jwt_audience),

@@ -93,6 +93,7 @@ fn read_file(file: &Path) -> Result<Layer, ConfigError> {
     layer.tls_client_ca = layer.tls_client_ca.map(from_here);
     layer.tls_client_crl = layer.tls_client_crl.map(from_here);
     layer.tokens_file = layer.tokens_file.map(from_here);
+    layer.policy = layer.policy.map(from_here);
     if let Some(keys) = layer.jwt_keys.take_if(|keys| !keys.contains("://")) {
         layer.jwt_keys = Some(from_here(keys.into()).display().to_string());
     }

@@ -26,11 +26,18 @@ pub(super) fn tls(layer: &Layer) -> Result<Option<TlsFiles>, ConfigError> {
 }
 
 pub(super) fn credentials(layer: &Layer) -> Result<CredentialOptions, ConfigError> {
-    Ok(CredentialOptions {
+    let credentials = CredentialOptions {
         certificates: layer.tls_client_ca.is_some(),
         tokens_file: layer.tokens_file.clone(),
         jwt: jwt(layer)?,
-    })
+        policy: layer.policy.clone(),
+    };
+    if credentials.policy.is_some() && !credentials.are_wanted() {
+        return Err(ConfigError(
+            "policy is set: set tls_client_ca, tokens_file or jwt_keys, too, which say who calls".into(),
+        ));
+    }
+    Ok(credentials)
 }
 
 fn jwt(layer: &Layer) -> Result<Option<JwtOptions>, ConfigError> {

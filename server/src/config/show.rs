@@ -35,6 +35,9 @@ impl fmt::Display for Config {
         if let Some(file) = &self.credentials.tokens_file {
             text("tokens_file", file.display().to_string())?;
         }
+        if let Some(file) = &self.credentials.policy {
+            text("policy", file.display().to_string())?;
+        }
         if let Some(jwt) = &self.credentials.jwt {
             let keys = match &jwt.keys {
                 KeySource::File(file) => file.display().to_string(),

@@ -10,6 +10,7 @@ use tenure_proto::v1::{AcquireRequest, AcquireResponse};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use super::admission::{Admitted, Asker};
 use super::bounds::{self, Wait};
 use super::problem::Problem;
 use super::sessions::keep;
@@ -34,6 +35,7 @@ pub(super) struct Acquiring {
     deadline: Option<Instant>,
     /// Whether it came by a stream that its session is attached to. Then the answer says only what the caller does not know.
     attached: bool,
+    asker: Asker,
 }
 
 /// How an Acquire stands after it was decided.
@@ -47,6 +49,12 @@ pub(super) enum Standing {
 impl Acquiring {
     pub(super) fn session(&self) -> &Text {
         &self.session
+    }
+
+    /// What whoever waits for it must be allowed.
+    pub(super) fn wanted(&self, namespace: &str) -> AcquireRequest {
+        let names = self.names.iter().map(ToString::to_string).collect();
+        AcquireRequest { namespace: namespace.to_owned(), names, ..AcquireRequest::default() }
     }
 
     /// What to say right away, if there is something.
@@ -85,7 +93,7 @@ impl Acquiring {
         if self.attached && attached.is_none() {
             return Err(Problem::NotAttached { session: self.session.clone() });
         }
-        Ok(Command::Acquire {
+        Ok(self.asker.command(Command::Acquire {
             session: self.session.clone(),
             opening: self.opening.clone(),
             home,
@@ -96,7 +104,7 @@ impl Acquiring {
             priority: self.priority,
             metadata: self.metadata.clone(),
             min_hold: self.min_hold,
-        })
+        }))
     }
 }
 
@@ -115,12 +123,13 @@ impl Api {
     /// Carries out an Acquire. `cancel` ends its wait.
     pub(super) async fn acquire(
         &self,
-        request: AcquireRequest,
+        asked: Admitted<AcquireRequest>,
         via: Via,
         cancel: &CancellationToken,
     ) -> Result<AcquireResponse, Problem> {
-        let namespace = self.namespace(&request.namespace).await?;
-        let acquiring = self.acquiring(request, via)?;
+        let (request, asker) = asked.into_parts();
+        let namespace = self.namespace(&asker, &request.namespace).await?;
+        let acquiring = self.acquiring(request, asker, via)?;
         self.check_presence(&namespace, &acquiring, via).await?;
         let decided = self.decide_acquire(&namespace, &acquiring, via).await?;
         self.conclude(&namespace, &acquiring, decided, via, cancel).await
@@ -201,7 +210,7 @@ impl Api {
     }
 
     /// An Acquire with its bounds checked. Its wait counts from now.
-    pub(super) fn acquiring(&self, request: AcquireRequest, via: Via) -> Result<Acquiring, Problem> {
+    pub(super) fn acquiring(&self, request: AcquireRequest, asker: Asker, via: Via) -> Result<Acquiring, Problem> {
         let wait = bounds::wait(request.wait)?;
         let ttl = bounds::ttl(request.ttl, self.ttl())?;
         let session = if request.session_id.is_empty() {
@@ -215,7 +224,7 @@ impl Api {
         let owner = bounds::label("owner", &request.owner)?;
         let disconnect_grace = bounds::disconnect_grace(request.disconnect_grace, ttl)?;
         let metadata = tenure_core::Metadata::default();
-        let opening = ttl.map(|ttl| Opening { ttl, disconnect_grace, owner, metadata });
+        let opening = ttl.map(|ttl| Opening { ttl, disconnect_grace, owner, metadata, identity: None });
         let attached = matches!(via, Via::Stream(_)) && opening.is_none();
         Ok(Acquiring {
             session,
@@ -233,6 +242,7 @@ impl Api {
                 Wait::Forever => None,
             },
             attached,
+            asker,
         })
     }
 
@@ -244,7 +254,7 @@ impl Api {
                 Ok(_) | Err(Problem::Refused(Refusal::LeaseLost)) => Ok(()),
                 Err(problem) => Err(problem),
             },
-            _ => self.note_presence(namespace, &acquiring.session, via).await,
+            _ => self.note_presence(namespace, &acquiring.session, &acquiring.asker, via).await,
         }
     }
 }

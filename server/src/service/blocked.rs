@@ -3,6 +3,7 @@
 use tenure_core::{Claim, ClaimState, Revision, Table};
 use tenure_proto::v1;
 
+use super::admission::Admitted;
 use super::problem::Problem;
 use super::{Api, bounds, convert, in_time, page};
 
@@ -12,8 +13,9 @@ const NAMED: usize = 100;
 impl Api {
     pub(super) async fn list_blocked(
         &self,
-        request: v1::ListBlockedRequest,
+        asked: Admitted<v1::ListBlockedRequest>,
     ) -> Result<v1::ListBlockedResponse, Problem> {
+        let (request, asker) = asked.into_parts();
         let size = bounds::page_size(request.page_size)?;
         let only = request.deadlocked_only;
         let scope = format!("blocked/{}/{only}", bounds::namespace(&request.namespace)?);
@@ -23,10 +25,12 @@ impl Api {
             Some(Ok(after)) => after,
             Some(Err(_)) => return Err(Problem::field("page_token", "a next_page_token of the same list")),
         };
-        let namespace = self.namespace(&request.namespace).await?;
+        let namespace = self.namespace(&asker, &request.namespace).await?;
+        let name = namespace.name().clone();
         let read = namespace.read(move |table| {
             let waiting = table.claims_after(Revision(after)).filter(|claim| claim.state == ClaimState::Waiting);
-            let wanted = waiting.filter(|claim| !only || table.deadlock(claim.id).is_some());
+            let seen = waiting.filter(|claim| claim.spec.names.iter().any(|lock| asker.may_read(&name, lock)));
+            let wanted = seen.filter(|claim| !only || table.deadlock(claim.id).is_some());
             let blocked: Vec<v1::BlockedClaim> = wanted.take(size + 1).map(|claim| blocked(claim, table)).collect();
             (blocked, table.revision().0)
         });

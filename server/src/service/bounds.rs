@@ -69,6 +69,11 @@ pub(crate) fn namespace(value: &str) -> Result<&str, Problem> {
     }
 }
 
+/// A name that nobody has checked yet, for the refusal of what was asked: as much of it as a name may have.
+pub(crate) fn shortened(name: &str) -> String {
+    name.chars().filter(|letter| !letter.is_control()).take(NAME_BYTES).collect()
+}
+
 fn text(field: impl Display, value: &str, min: usize, max: usize) -> Result<(), Problem> {
     if value.len() < min || value.len() > max {
         return Err(Problem::field(field, format!("{min} to {max} bytes, not {}", value.len())));

@@ -102,6 +102,7 @@ pub(crate) fn session_with(session: &Session, claims: impl Iterator<Item = v1::C
         claims: claims.collect(),
         remaining: None,
         disconnect_grace: spec.disconnect_grace.map(duration),
+        identity: spec.identity.as_ref().map(ToString::to_string).unwrap_or_default(),
     }
 }
 

@@ -4,6 +4,7 @@ use prost::Message;
 use tenure_core::{Basis, Command, GroupCommand, GroupOutcome, Opening, Outcome, Revision, Text};
 use tenure_proto::v1;
 
+use super::admission::{Admitted, Asker};
 use super::problem::Problem;
 use super::sessions::renew_if_here;
 use super::{Api, Via, bounds, convert, fresh_session_id, in_time, page};
@@ -15,9 +16,10 @@ const PAGE_BYTES: usize = 1024 * 1024;
 impl Api {
     pub(super) async fn join_group(
         &self,
-        request: v1::JoinGroupRequest,
+        asked: Admitted<v1::JoinGroupRequest>,
         via: Via,
     ) -> Result<v1::JoinGroupResponse, Problem> {
+        let (request, asker) = asked.into_parts();
         let group = bounds::name("group", &request.group)?;
         let ttl = bounds::ttl(request.ttl, self.ttl())?;
         let session: Text = match request.session_id.as_str() {
@@ -29,17 +31,23 @@ impl Api {
         };
         let owner = bounds::label("owner", &request.owner)?;
         let metadata = bounds::metadata(request.metadata)?;
-        let opening =
-            ttl.map(|ttl| Opening { ttl, disconnect_grace: None, owner, metadata: tenure_core::Metadata::default() });
-        let namespace = self.namespace(&request.namespace).await?;
+        let opening = ttl.map(|ttl| Opening {
+            ttl,
+            disconnect_grace: None,
+            owner,
+            metadata: tenure_core::Metadata::default(),
+            identity: None,
+        });
+        let namespace = self.namespace(&asker, &request.namespace).await?;
         let opens = opening.is_some();
         if opens {
+            asker.check_owner(&namespace, &session)?;
             renew_if_here(&namespace, &session)?;
         }
         let home = self.node()?.id();
         let attached = if opens { None } else { via.attached(&namespace, &session) };
         let command = GroupCommand::Join { group, session: session.clone(), opening, home, attached, metadata };
-        let (outcome, _) = decide(&namespace, command).await?;
+        let (outcome, _) = decide(&namespace, &asker, command).await?;
         if let (Via::Stream(stream), true) = (via, opens) {
             // Fails if the session has moved on since: then whoever moved it goes on with it.
             let _ = namespace.attach(&session, stream);
@@ -54,27 +62,32 @@ impl Api {
         })
     }
 
-    pub(super) async fn leave_group(&self, request: v1::LeaveGroupRequest) -> Result<v1::LeaveGroupResponse, Problem> {
+    pub(super) async fn leave_group(
+        &self,
+        asked: Admitted<v1::LeaveGroupRequest>,
+    ) -> Result<v1::LeaveGroupResponse, Problem> {
+        let (request, asker) = asked.into_parts();
         let group = bounds::name("group", &request.group)?;
         let session = bounds::session_id("session_id", &request.session_id)?;
         let member = bounds::revision("member", request.member, 0)?;
         let member = (member != Revision(0)).then_some(member);
-        let namespace = self.namespace(&request.namespace).await?;
-        let (_, revision) = decide(&namespace, GroupCommand::Leave { group, session, member }).await?;
+        let namespace = self.namespace(&asker, &request.namespace).await?;
+        let (_, revision) = decide(&namespace, &asker, GroupCommand::Leave { group, session, member }).await?;
         Ok(v1::LeaveGroupResponse { revision: revision.0 })
     }
 
     pub(super) async fn configure_group(
         &self,
-        request: v1::ConfigureGroupRequest,
+        asked: Admitted<v1::ConfigureGroupRequest>,
     ) -> Result<v1::ConfigureGroupResponse, Problem> {
+        let (request, asker) = asked.into_parts();
         let group = bounds::name("group", &request.group)?;
         let config = bounds::config(request.config)?;
         let expected =
             request.expected_revision.map(|expected| bounds::revision("expected_revision", expected, 0)).transpose()?;
-        let namespace = self.namespace(&request.namespace).await?;
+        let namespace = self.namespace(&asker, &request.namespace).await?;
         let command = GroupCommand::Configure { group, config, expected };
-        let (GroupOutcome::Configured { config }, revision) = decide(&namespace, command).await? else {
+        let (GroupOutcome::Configured { config }, revision) = decide(&namespace, &asker, command).await? else {
             return Err(unknown());
         };
         Ok(v1::ConfigureGroupResponse { config_revision: config.0, revision: revision.0 })
@@ -82,8 +95,9 @@ impl Api {
 
     pub(super) async fn assign_group(
         &self,
-        request: v1::AssignGroupRequest,
+        asked: Admitted<v1::AssignGroupRequest>,
     ) -> Result<v1::AssignGroupResponse, Problem> {
+        let (request, asker) = asked.into_parts();
         let group = bounds::name("group", &request.group)?;
         let session = bounds::session_id("session_id", &request.session_id)?;
         let token = bounds::token(request.token)?;
@@ -92,17 +106,22 @@ impl Api {
             config: bounds::revision("config_revision", request.config_revision, 0)?,
         };
         let assignments = bounds::assignments(request.assignments)?;
-        let namespace = self.namespace(&request.namespace).await?;
+        let namespace = self.namespace(&asker, &request.namespace).await?;
         let command = GroupCommand::Assign { group, session, token, basis, assignments };
-        let (GroupOutcome::Assigned { revision: assigned }, revision) = decide(&namespace, command).await? else {
+        let (GroupOutcome::Assigned { revision: assigned }, revision) = decide(&namespace, &asker, command).await?
+        else {
             return Err(unknown());
         };
         Ok(v1::AssignGroupResponse { assignments_revision: assigned.0, revision: revision.0 })
     }
 
-    pub(super) async fn get_group(&self, request: v1::GetGroupRequest) -> Result<v1::GetGroupResponse, Problem> {
+    pub(super) async fn get_group(
+        &self,
+        asked: Admitted<v1::GetGroupRequest>,
+    ) -> Result<v1::GetGroupResponse, Problem> {
+        let (request, asker) = asked.into_parts();
         let name = bounds::name("group", &request.group)?;
-        let namespace = self.namespace(&request.namespace).await?;
+        let namespace = self.namespace(&asker, &request.namespace).await?;
         let asked = name.clone();
         let read = namespace.read(move |table| (table.group(&asked).cloned(), table.revision()));
         let (group, revision) = in_time(async { Ok(read.await?) }).await?;
@@ -110,15 +129,21 @@ impl Api {
         Ok(v1::GetGroupResponse { group: Some(group), revision: revision.0 })
     }
 
-    pub(super) async fn list_groups(&self, request: v1::ListGroupsRequest) -> Result<v1::ListGroupsResponse, Problem> {
+    pub(super) async fn list_groups(
+        &self,
+        asked: Admitted<v1::ListGroupsRequest>,
+    ) -> Result<v1::ListGroupsResponse, Problem> {
+        let (request, asker) = asked.into_parts();
         bounds::prefix(&request.prefix)?;
         let size = bounds::page_size(request.page_size)?;
         let scope = format!("groups/{}/{}", bounds::namespace(&request.namespace)?, request.prefix);
         let after = page::after(&scope, &request.page_token)?;
-        let namespace = self.namespace(&request.namespace).await?;
+        let namespace = self.namespace(&asker, &request.namespace).await?;
+        let name = namespace.name().clone();
         let read = namespace.read(move |table| {
-            let groups = table.groups_after(&request.prefix, after.as_deref()).take(size + 1);
-            (groups.cloned().collect::<Vec<_>>(), table.revision().0)
+            let groups = table.groups_after(&request.prefix, after.as_deref());
+            let seen = groups.filter(|group| asker.may_read(&name, &group.name)).take(size + 1);
+            (seen.cloned().collect::<Vec<_>>(), table.revision().0)
         });
         let (found, revision) = in_time(async { Ok(read.await?) }).await?;
         let (mut groups, mut bytes) = (Vec::new(), 0);
@@ -136,8 +161,13 @@ impl Api {
     }
 }
 
-async fn decide(namespace: &Namespace, command: GroupCommand) -> Result<(GroupOutcome, Revision), Problem> {
-    let decided = in_time(async { Ok(namespace.decide(Command::Group(command)).await?) }).await?;
+async fn decide(
+    namespace: &Namespace,
+    asker: &Asker,
+    command: GroupCommand,
+) -> Result<(GroupOutcome, Revision), Problem> {
+    let command = asker.command(Command::Group(command));
+    let decided = in_time(async { Ok(namespace.decide(command).await?) }).await?;
     match decided.outcome {
         Outcome::Group(outcome) => Ok((outcome, decided.revision)),
         _ => Err(unknown()),

@@ -1,6 +1,7 @@
 //! The plain calls, as tonic wants them.
 
 use std::pin::Pin;
+use std::sync::Arc;
 
 use tenure_proto::v1;
 use tenure_proto::v1::group_service_server::{GroupService, GroupServiceServer};
@@ -12,11 +13,12 @@ use tokio_stream::{Stream, StreamExt};
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
+use super::admission::{Admitted, Asks, Standing};
 use super::problem::Problem;
 use super::stream::StreamCalls;
 use super::watch::WatchCalls;
 use super::{Api, Via};
-use crate::access::{Caller, Unidentified};
+use crate::access::Caller;
 use crate::sequencer::Refusal;
 
 /// The largest message that is taken, in bytes.
@@ -46,72 +48,73 @@ impl Api {
 impl LockService for Api {
     async fn acquire(&self, request: Request<v1::AcquireRequest>) -> Result<Response<v1::AcquireResponse>, Status> {
         let never = CancellationToken::new();
-        let caller = caller(&request);
+        let (caller, request) = (caller(&request), request.into_inner());
+        let asked = caller.admit(request.clone())?;
         tokio::select! {
             biased;
-            answer = Self::acquire(self, request.into_inner(), Via::Call, &never) => Ok(Response::new(answer?)),
+            answer = Self::acquire(self, asked, Via::Call, &never) => Ok(Response::new(answer?)),
             // The place in the queue is kept for a while, for the call to another server that follows.
             () = self.draining().cancelled() => Err(Problem::Refused(Refusal::Draining).into()),
-            why = revoked(caller) => Err(Problem::Unidentified(why).into()),
+            problem = caller.dismissed(request) => Err(problem.into()),
         }
     }
 
     async fn release(&self, request: Request<v1::ReleaseRequest>) -> Result<Response<v1::ReleaseResponse>, Status> {
-        Ok(Response::new(Self::release(self, request.into_inner()).await?))
+        Ok(Response::new(Self::release(self, admit(request)?).await?))
     }
 
     async fn cancel_acquire(
         &self,
         request: Request<v1::CancelAcquireRequest>,
     ) -> Result<Response<v1::CancelAcquireResponse>, Status> {
-        Ok(Response::new(Self::cancel_acquire(self, request.into_inner()).await?))
+        Ok(Response::new(Self::cancel_acquire(self, admit(request)?).await?))
     }
 
     async fn get_lock(&self, request: Request<v1::GetLockRequest>) -> Result<Response<v1::GetLockResponse>, Status> {
-        Ok(Response::new(Self::get_lock(self, request.into_inner()).await?))
+        Ok(Response::new(Self::get_lock(self, admit(request)?).await?))
     }
 
     async fn list_locks(
         &self,
         request: Request<v1::ListLocksRequest>,
     ) -> Result<Response<v1::ListLocksResponse>, Status> {
-        Ok(Response::new(Self::list_locks(self, request.into_inner()).await?))
+        Ok(Response::new(Self::list_locks(self, admit(request)?).await?))
     }
 
     async fn evict(&self, request: Request<v1::EvictRequest>) -> Result<Response<v1::EvictResponse>, Status> {
-        Ok(Response::new(Self::evict(self, request.into_inner()).await?))
+        Ok(Response::new(Self::evict(self, admit(request)?).await?))
     }
 
     async fn transfer(&self, request: Request<v1::TransferRequest>) -> Result<Response<v1::TransferResponse>, Status> {
-        Ok(Response::new(Self::transfer(self, request.into_inner()).await?))
+        Ok(Response::new(Self::transfer(self, admit(request)?).await?))
     }
 
     async fn update_claim(
         &self,
         request: Request<v1::UpdateClaimRequest>,
     ) -> Result<Response<v1::UpdateClaimResponse>, Status> {
-        Ok(Response::new(Self::update_claim(self, request.into_inner()).await?))
+        Ok(Response::new(Self::update_claim(self, admit(request)?).await?))
     }
 
     async fn configure_lock(
         &self,
         request: Request<v1::ConfigureLockRequest>,
     ) -> Result<Response<v1::ConfigureLockResponse>, Status> {
-        Ok(Response::new(Self::configure_lock(self, request.into_inner()).await?))
+        Ok(Response::new(Self::configure_lock(self, admit(request)?).await?))
     }
 
     async fn list_blocked(
         &self,
         request: Request<v1::ListBlockedRequest>,
     ) -> Result<Response<v1::ListBlockedResponse>, Status> {
-        Ok(Response::new(Self::list_blocked(self, request.into_inner()).await?))
+        Ok(Response::new(Self::list_blocked(self, admit(request)?).await?))
     }
 
     async fn list_history(
         &self,
         request: Request<v1::ListHistoryRequest>,
     ) -> Result<Response<v1::ListHistoryResponse>, Status> {
-        Ok(Response::new(Self::list_history(self, request.into_inner()).await?))
+        Ok(Response::new(Self::list_history(self, admit(request)?).await?))
     }
 }
 
@@ -123,11 +126,11 @@ impl SessionService for Api {
         &self,
         request: Request<v1::OpenSessionRequest>,
     ) -> Result<Response<v1::OpenSessionResponse>, Status> {
-        Ok(Response::new(Self::open_session(self, request.into_inner(), Via::Call).await?))
+        Ok(Response::new(Self::open_session(self, admit(request)?, Via::Call).await?))
     }
 
     async fn renew(&self, request: Request<v1::RenewRequest>) -> Result<Response<v1::RenewResponse>, Status> {
-        Ok(Response::new(Self::renew(self, request.into_inner()).await?))
+        Ok(Response::new(Self::renew(self, admit(request)?).await?))
     }
 
     async fn keep_alive(
@@ -135,6 +138,7 @@ impl SessionService for Api {
         request: Request<Streaming<v1::KeepAliveRequest>>,
     ) -> Result<Response<Self::KeepAliveStream>, Status> {
         let caller = caller(&request);
+        let mut standing = Standing::new(Arc::new(caller.clone()));
         let mut requests = request.into_inner();
         let (sender, answers) = mpsc::channel(ANSWERS);
         let api = self.clone();
@@ -142,7 +146,10 @@ impl SessionService for Api {
             let answer_all = async {
                 while let Some(request) = requests.next().await {
                     let answer = match request {
-                        Ok(request) => Self::keep_alive(&api, request).await.map_err(Status::from),
+                        Ok(request) => match standing.asker().admit(request) {
+                            Ok(asked) => Self::keep_alive(&api, asked).await.map_err(Status::from),
+                            Err(problem) => Err(problem.into()),
+                        },
                         Err(status) => Err(status),
                     };
                     let refused = answer.is_err();
@@ -160,21 +167,21 @@ impl SessionService for Api {
         &self,
         request: Request<v1::CloseSessionRequest>,
     ) -> Result<Response<v1::CloseSessionResponse>, Status> {
-        Ok(Response::new(Self::close_session(self, request.into_inner()).await?))
+        Ok(Response::new(Self::close_session(self, admit(request)?).await?))
     }
 
     async fn get_session(
         &self,
         request: Request<v1::GetSessionRequest>,
     ) -> Result<Response<v1::GetSessionResponse>, Status> {
-        Ok(Response::new(Self::get_session(self, request.into_inner()).await?))
+        Ok(Response::new(Self::get_session(self, admit(request)?).await?))
     }
 
     async fn list_sessions(
         &self,
         request: Request<v1::ListSessionsRequest>,
     ) -> Result<Response<v1::ListSessionsResponse>, Status> {
-        Ok(Response::new(Self::list_sessions(self, request.into_inner()).await?))
+        Ok(Response::new(Self::list_sessions(self, admit(request)?).await?))
     }
 }
 
@@ -184,39 +191,39 @@ impl GroupService for Api {
         &self,
         request: Request<v1::JoinGroupRequest>,
     ) -> Result<Response<v1::JoinGroupResponse>, Status> {
-        Ok(Response::new(Self::join_group(self, request.into_inner(), Via::Call).await?))
+        Ok(Response::new(Self::join_group(self, admit(request)?, Via::Call).await?))
     }
 
     async fn leave_group(
         &self,
         request: Request<v1::LeaveGroupRequest>,
     ) -> Result<Response<v1::LeaveGroupResponse>, Status> {
-        Ok(Response::new(Self::leave_group(self, request.into_inner()).await?))
+        Ok(Response::new(Self::leave_group(self, admit(request)?).await?))
     }
 
     async fn configure_group(
         &self,
         request: Request<v1::ConfigureGroupRequest>,
     ) -> Result<Response<v1::ConfigureGroupResponse>, Status> {
-        Ok(Response::new(Self::configure_group(self, request.into_inner()).await?))
+        Ok(Response::new(Self::configure_group(self, admit(request)?).await?))
     }
 
     async fn assign_group(
         &self,
         request: Request<v1::AssignGroupRequest>,
     ) -> Result<Response<v1::AssignGroupResponse>, Status> {
-        Ok(Response::new(Self::assign_group(self, request.into_inner()).await?))
+        Ok(Response::new(Self::assign_group(self, admit(request)?).await?))
     }
 
     async fn get_group(&self, request: Request<v1::GetGroupRequest>) -> Result<Response<v1::GetGroupResponse>, Status> {
-        Ok(Response::new(Self::get_group(self, request.into_inner()).await?))
+        Ok(Response::new(Self::get_group(self, admit(request)?).await?))
     }
 
     async fn list_groups(
         &self,
         request: Request<v1::ListGroupsRequest>,
     ) -> Result<Response<v1::ListGroupsResponse>, Status> {
-        Ok(Response::new(Self::list_groups(self, request.into_inner()).await?))
+        Ok(Response::new(Self::list_groups(self, admit(request)?).await?))
     }
 }
 
@@ -224,9 +231,9 @@ fn caller<T>(request: &Request<T>) -> Caller {
     request.extensions().get::<Caller>().cloned().unwrap_or_default()
 }
 
-/// Waits until what the caller has shown counts no more; for ever if it had to show nothing.
-async fn revoked(caller: Caller) -> Unidentified {
-    if caller.is_identified() { caller.revoked().await } else { std::future::pending().await }
+/// Admits what a call asks for.
+fn admit<R: Asks>(request: Request<R>) -> Result<Admitted<R>, Problem> {
+    caller(&request).admit(request.into_inner())
 }
 
 /// Runs a stream's work; when the server drains, ends the stream with the advice to resume elsewhere.
@@ -242,7 +249,7 @@ async fn until_draining<T>(
             // A reader that has gone needs no advice; one that does not read gets none.
             let _ = sender.try_send(Err(Problem::Refused(Refusal::Draining).into()));
         }
-        why = revoked(caller) => {
+        why = caller.clone().revoked(), if caller.is_identified() => {
             let _ = sender.try_send(Err(Problem::Unidentified(why).into()));
         }
     }

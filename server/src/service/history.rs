@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tenure_proto::v1;
 use tenure_proto::v1::history_entry::Kind;
 
+use super::admission::Admitted;
 use super::problem::Problem;
 use super::{Api, bounds, convert, in_time, page};
 use crate::history::{self, Entry, HoldRecord};
@@ -13,14 +14,15 @@ use crate::sequencer::Namespace;
 impl Api {
     pub(super) async fn list_history(
         &self,
-        request: v1::ListHistoryRequest,
+        asked: Admitted<v1::ListHistoryRequest>,
     ) -> Result<v1::ListHistoryResponse, Problem> {
+        let (request, asker) = asked.into_parts();
         let name = bounds::name("name", &request.name)?;
         let size = bounds::page_size(request.page_size)?;
         let scope = format!("history/{}/{name}", bounds::namespace(&request.namespace)?);
         let cursor = page::after(&scope, &request.page_token)?;
         let cursor = cursor.map(|cursor| cursor.parse()).transpose().map_err(|_| page::forged())?;
-        let namespace = self.namespace(&request.namespace).await?;
+        let namespace = self.namespace(&asker, &request.namespace).await?;
         let read = in_time(async { Ok(history::read(&namespace, &name, size, cursor).await?) }).await?;
         let entries = read.entries.into_iter().map(|entry| v1::HistoryEntry { kind: Some(kind(entry, &namespace)) });
         Ok(v1::ListHistoryResponse {

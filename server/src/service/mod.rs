@@ -2,6 +2,7 @@
 //! operation.
 
 mod acquire;
+mod admission;
 mod blocked;
 pub(crate) mod bounds;
 pub(crate) mod convert;
@@ -24,9 +25,10 @@ use arc_swap::ArcSwapOption;
 use tenure_core::{Attached, StreamId, Text};
 use tokio_util::sync::CancellationToken;
 
-use crate::access::Unidentified;
+use crate::access::{Caller, Identity, Unidentified, Verb};
 use crate::node::Node;
 use crate::sequencer::{Namespace, Refusal};
+use admission::Asker;
 pub use bounds::TtlBounds;
 pub use grpc::MAX_MESSAGE;
 use problem::Problem;
@@ -93,7 +95,8 @@ impl Api {
         &self.0.draining
     }
 
-    async fn namespace(&self, name: &str) -> Result<Namespace, Problem> {
+    /// A namespace, for one whose request has been admitted.
+    async fn namespace(&self, _: &Asker, name: &str) -> Result<Namespace, Problem> {
         Ok(self.node()?.namespace(bounds::namespace(name)?).await?)
     }
 }
@@ -101,6 +104,12 @@ impl Api {
 /// The refusal of a call by nobody knows whom.
 pub(crate) fn unidentified(why: Unidentified) -> tonic::Status {
     Problem::Unidentified(why).into()
+}
+
+/// The refusal of a call by somebody who may do nothing at all.
+pub(crate) fn forbidden_entirely(caller: &Caller) -> tonic::Status {
+    let identity = caller.identity.as_ref().map_or_else(|| "".into(), Identity::text);
+    Problem::NotAllowed { identity, verb: Verb::Read, name: String::new(), namespace: String::new() }.into()
 }
 
 /// No call hangs: past its time it ends with a named error.

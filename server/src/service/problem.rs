@@ -10,7 +10,7 @@ use tenure_proto::v1::ErrorReason;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
-use crate::access::Unidentified;
+use crate::access::{Unidentified, Verb};
 use crate::node::OpenError;
 use crate::sequencer::Refusal;
 
@@ -33,6 +33,8 @@ pub(crate) enum Problem {
     ClaimEnded { session: Text, reason: EndReason },
     /// It is not known who calls.
     Unidentified(Unidentified),
+    /// The policy does not allow it.
+    NotAllowed { identity: Text, verb: Verb, name: String, namespace: String },
     /// The session is not attached to this stream.
     NotAttached { session: Text },
     /// The holder did not stop in time.
@@ -71,6 +73,16 @@ impl Problem {
             Self::Unidentified(why) => {
                 (Code::Unauthenticated, ErrorReason::Unauthenticated, vec![("rule", why.rule().to_owned())])
             }
+            Self::NotAllowed { verb, name, namespace, .. } => (
+                Code::PermissionDenied,
+                ErrorReason::PermissionDenied,
+                vec![
+                    ("rule", "policy".to_owned()),
+                    ("verb", verb.to_string()),
+                    ("name", name.clone()),
+                    ("namespace", namespace.clone()),
+                ],
+            ),
             Self::NotAttached { session } => {
                 (Code::FailedPrecondition, ErrorReason::NotAttached, vec![("session_id", session.to_string())])
             }
@@ -100,6 +112,15 @@ impl Problem {
                 format!("the holder of \"{name}\" with token {token} did not hand over in time")
             }
             Self::Unidentified(why) => why.to_string(),
+            Self::NotAllowed { identity, namespace, .. } if namespace.is_empty() => {
+                format!("no role of \"{identity}\" allows anything")
+            }
+            Self::NotAllowed { identity, verb, name, namespace } if name.is_empty() => {
+                format!("no role of \"{identity}\" allows to {verb} anything in namespace \"{namespace}\"")
+            }
+            Self::NotAllowed { identity, verb, name, namespace } => {
+                format!("no role of \"{identity}\" allows to {verb} \"{name}\" in namespace \"{namespace}\"")
+            }
             Self::NotAttached { session } => format!("session \"{session}\" is not attached to this stream"),
         }
     }
@@ -123,6 +144,7 @@ fn rejected(rejection: &Rejection) -> (Code, ErrorReason, Vec<(&'static str, Str
         Rejection::SessionEnded { .. } => (Code::FailedPrecondition, ErrorReason::SessionEnded),
         Rejection::LateAttachment { .. } => (Code::FailedPrecondition, ErrorReason::LateAttachment),
         Rejection::SessionMoved { .. } => (Code::FailedPrecondition, ErrorReason::NotAttached),
+        Rejection::SessionOfAnother { .. } => (Code::PermissionDenied, ErrorReason::PermissionDenied),
         Rejection::NotHolder { .. } => (Code::FailedPrecondition, ErrorReason::NotHolder),
         Rejection::HoldEnded { .. } => (Code::FailedPrecondition, ErrorReason::HoldEnded),
         Rejection::TokenMismatch { .. } => (Code::FailedPrecondition, ErrorReason::TokenMismatch),
@@ -144,6 +166,9 @@ fn rejected(rejection: &Rejection) -> (Code, ErrorReason, Vec<(&'static str, Str
     let facts = match rejection {
         Rejection::SessionNotFound { session } | Rejection::SessionMoved { session } => {
             vec![("session_id", session.to_string())]
+        }
+        Rejection::SessionOfAnother { session } => {
+            vec![("rule", "session-owner".to_owned()), ("session_id", session.to_string())]
         }
         Rejection::LateAttachment { session, attachment } => {
             vec![("session_id", session.to_string()), ("attachment", attachment.to_string())]

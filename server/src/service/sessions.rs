@@ -7,6 +7,7 @@ use tenure_core::defect::Defect;
 use tenure_core::{Command, NotKept, Opening, Outcome, Revision, StreamId, Table, Text};
 use tenure_proto::v1;
 
+use super::admission::{Admitted, Asker, of_another};
 use super::problem::Problem;
 use super::{Api, Via, bounds, convert, fresh_session_id, in_time, page};
 use crate::sequencer::{Namespace, Refusal};
@@ -14,9 +15,10 @@ use crate::sequencer::{Namespace, Refusal};
 impl Api {
     pub(super) async fn open_session(
         &self,
-        request: v1::OpenSessionRequest,
+        asked: Admitted<v1::OpenSessionRequest>,
         via: Via,
     ) -> Result<v1::OpenSessionResponse, Problem> {
+        let (request, asker) = asked.into_parts();
         let ttl = bounds::required_ttl(request.ttl, self.ttl())?;
         let disconnect_grace = bounds::disconnect_grace(request.disconnect_grace, Some(ttl))?;
         let session = match request.session_id.as_str() {
@@ -25,41 +27,44 @@ impl Api {
         };
         let owner = bounds::label("owner", &request.owner)?;
         let metadata = bounds::metadata(request.metadata)?;
-        let namespace = self.namespace(&request.namespace).await?;
-        self.note_presence(&namespace, &session, via).await?;
+        let namespace = self.namespace(&asker, &request.namespace).await?;
+        self.note_presence(&namespace, &session, &asker, via).await?;
         let command = Command::OpenSession {
             session: session.clone(),
-            opening: Opening { ttl, disconnect_grace, owner, metadata },
+            opening: Opening { ttl, disconnect_grace, owner, metadata, identity: None },
             home: self.node()?.id(),
             attachment: bounds::attachment(request.attachment)?,
         };
-        let (session, _) = decide_open(&namespace, &session, command, via).await?;
+        let (session, _) = decide_open(&namespace, &session, asker.command(command), via).await?;
         Ok(v1::OpenSessionResponse { session: Some(session) })
     }
 
     pub(super) async fn attach_session(
         &self,
-        request: v1::AttachSession,
+        asked: Admitted<v1::AttachSession>,
         via: Via,
     ) -> Result<v1::AttachedSession, Problem> {
+        let (request, asker) = asked.into_parts();
         let session = bounds::session_id("session_id", &request.session_id)?;
-        let namespace = self.namespace(&request.namespace).await?;
-        self.note_presence(&namespace, &session, via).await?;
+        let namespace = self.namespace(&asker, &request.namespace).await?;
+        self.note_presence(&namespace, &session, &asker, via).await?;
         let attachment = bounds::attachment(request.attachment)?;
         let command = Command::AttachSession { session: session.clone(), home: self.node()?.id(), attachment };
-        let (session, revision) = decide_open(&namespace, &session, command, via).await?;
+        let (session, revision) = decide_open(&namespace, &session, asker.command(command), via).await?;
         Ok(v1::AttachedSession { session: Some(session), revision })
     }
 
     /// Renews a session at whatever server: this one makes sure that it is the home, or becomes it.
-    pub(super) async fn renew(&self, request: v1::RenewRequest) -> Result<v1::RenewResponse, Problem> {
+    pub(super) async fn renew(&self, asked: Admitted<v1::RenewRequest>) -> Result<v1::RenewResponse, Problem> {
+        let (request, asker) = asked.into_parts();
         let session = bounds::session_id("session_id", &request.session_id)?;
-        let namespace = self.namespace(&request.namespace).await?;
-        let ttl = in_time(self.renew_anywhere(&namespace, &session)).await?;
+        let namespace = self.namespace(&asker, &request.namespace).await?;
+        let ttl = in_time(self.renew_anywhere(&namespace, &session, &asker)).await?;
         Ok(v1::RenewResponse { ttl: Some(convert::duration(ttl)) })
     }
 
-    async fn renew_anywhere(&self, namespace: &Namespace, session: &Text) -> Result<Duration, Problem> {
+    async fn renew_anywhere(&self, namespace: &Namespace, session: &Text, asker: &Asker) -> Result<Duration, Problem> {
+        asker.check_owner(namespace, session)?;
         // Taken before anything else, so that the time of the call counts; answered only if this is still the home.
         let renewed = match namespace.renew(session) {
             Err(Refusal::LeaseLost) => return Err(Refusal::LeaseLost.into()),
@@ -72,14 +77,22 @@ impl Api {
         {
             return Ok(ttl);
         }
-        namespace.decide(Command::AttachSession { session: session.clone(), home: me, attachment: 0 }).await?;
+        let command = Command::AttachSession { session: session.clone(), home: me, attachment: 0 };
+        namespace.decide(asker.command(command)).await?;
         let gone = || Problem::Refused(Refusal::Unavailable("the session moved meanwhile".to_owned()));
         namespace.renew(session)?.ok_or_else(gone)
     }
 
     /// Takes note that a session's client is there: renews the session if it is at home here, and attaches it to the client's
     /// stream at once, so that it does not end while its command is being decided. What comes late revives nothing.
-    pub(super) async fn note_presence(&self, namespace: &Namespace, session: &Text, via: Via) -> Result<(), Problem> {
+    pub(super) async fn note_presence(
+        &self,
+        namespace: &Namespace,
+        session: &Text,
+        asker: &Asker,
+        via: Via,
+    ) -> Result<(), Problem> {
+        asker.check_owner(namespace, session)?;
         let over = match via {
             Via::Call => match namespace.renew(session) {
                 Ok(_) | Err(Refusal::LeaseLost) => return Ok(()),
@@ -103,44 +116,56 @@ impl Api {
     }
 
     /// Renews sessions at whatever server.
-    pub(super) async fn keep_alive(&self, request: v1::KeepAliveRequest) -> Result<v1::KeepAliveResponse, Problem> {
+    pub(super) async fn keep_alive(
+        &self,
+        asked: Admitted<v1::KeepAliveRequest>,
+    ) -> Result<v1::KeepAliveResponse, Problem> {
+        let (request, asker) = asked.into_parts();
         bounds::session_ids(&request.session_ids)?;
-        let namespace = self.namespace(&request.namespace).await?;
+        let namespace = self.namespace(&asker, &request.namespace).await?;
         let ids: Vec<Text> = request.session_ids.iter().map(|id| id.as_str().into()).collect();
-        let kept = join_all(ids.iter().map(|session| in_time(self.renew_anywhere(&namespace, session)))).await;
+        let kept = join_all(ids.iter().map(|session| in_time(self.renew_anywhere(&namespace, session, &asker)))).await;
         Ok(kept_sessions(request.session_ids, kept))
     }
 
     pub(super) async fn close_session(
         &self,
-        request: v1::CloseSessionRequest,
+        asked: Admitted<v1::CloseSessionRequest>,
     ) -> Result<v1::CloseSessionResponse, Problem> {
+        let (request, asker) = asked.into_parts();
         let session = bounds::session_id("session_id", &request.session_id)?;
-        let namespace = self.namespace(&request.namespace).await?;
-        in_time(async { Ok(namespace.decide(Command::CloseSession { session }).await?) }).await?;
+        let namespace = self.namespace(&asker, &request.namespace).await?;
+        in_time(async { Ok(namespace.decide(asker.command(Command::CloseSession { session })).await?) }).await?;
         Ok(v1::CloseSessionResponse {})
     }
 
-    pub(super) async fn get_session(&self, request: v1::GetSessionRequest) -> Result<v1::GetSessionResponse, Problem> {
+    pub(super) async fn get_session(
+        &self,
+        asked: Admitted<v1::GetSessionRequest>,
+    ) -> Result<v1::GetSessionResponse, Problem> {
+        let (request, asker) = asked.into_parts();
         let session = bounds::session_id("session_id", &request.session_id)?;
-        let namespace = self.namespace(&request.namespace).await?;
-        let (session, revision) = read_session(&namespace, session).await?;
+        let namespace = self.namespace(&asker, &request.namespace).await?;
+        let (session, revision) = read_session(&namespace, session, asker).await?;
         Ok(v1::GetSessionResponse { session: Some(session), revision })
     }
 
     pub(super) async fn list_sessions(
         &self,
-        request: v1::ListSessionsRequest,
+        asked: Admitted<v1::ListSessionsRequest>,
     ) -> Result<v1::ListSessionsResponse, Problem> {
+        let (request, asker) = asked.into_parts();
         let size = bounds::page_size(request.page_size)?;
         let scope = format!("sessions/{}", bounds::namespace(&request.namespace)?);
         let after = match page::after(&scope, &request.page_token)? {
             Some(last) => Revision(last.parse().map_err(|_| page::forged())?),
             None => Revision(0),
         };
-        let namespace = self.namespace(&request.namespace).await?;
+        let namespace = self.namespace(&asker, &request.namespace).await?;
+        let name = namespace.name().clone();
         let read = namespace.read(move |table| {
-            let mut listed: Vec<_> = table.sessions_after(after).take(size + 1).collect();
+            let seen = table.sessions_after(after).filter(|session| asker.may_see(&name, &session.spec));
+            let mut listed: Vec<_> = seen.take(size + 1).collect();
             let more = listed.len() > size;
             listed.truncate(size);
             let next = listed.last().filter(|_| more).map(|last| last.opened);
@@ -217,14 +242,16 @@ pub(super) fn not_kept(session: &str, why: NotKept) -> Problem {
     }
 }
 
-async fn read_session(namespace: &Namespace, id: Text) -> Result<(v1::Session, u64), Problem> {
-    let session = id.clone();
+async fn read_session(namespace: &Namespace, id: Text, asker: Asker) -> Result<(v1::Session, u64), Problem> {
+    let (session, name) = (id.clone(), namespace.name().clone());
     let read = namespace.read(move |table| {
-        let found = table.find_session(&session)?;
+        let found = table.find_session(&session).map_err(|rejection| Problem::Refused(Refusal::Rejected(rejection)))?;
+        if !asker.may_see(&name, &found.spec) {
+            return Err(of_another(&session));
+        }
         Ok((convert::session(found, table), table.revision().0))
     });
-    let found = in_time(async { Ok(read.await?) }).await?;
-    let (mut session, revision) = found.map_err(|rejection| Problem::Refused(Refusal::Rejected(rejection)))?;
+    let (mut session, revision) = in_time(async { read.await? }).await?;
     session.remaining = namespace.remaining(&id).map(convert::duration);
     Ok((session, revision))
 }

@@ -6,6 +6,7 @@ use std::convert::Infallible;
 use std::future::{Ready, ready};
 use std::mem::replace;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -54,9 +55,9 @@ impl tower::Service<Request<Body>> for StreamCalls {
 fn begin(api: &Api, request: Request<Body>) -> Result<Conversation, Status> {
     wire::check(&request, METHOD)?;
     let outbox = Outbox::default();
-    let connection = Connection::new(api.clone(), &*api.node()?, outbox.clone());
-    let caller = request.extensions().get::<Caller>().cloned().unwrap_or_default();
-    let run = connection.run(Requests::new(request.into_body()), caller);
+    let caller = Arc::new(request.extensions().get::<Caller>().cloned().unwrap_or_default());
+    let connection = Connection::new(api.clone(), &*api.node()?, outbox.clone(), caller);
+    let run = connection.run(Requests::new(request.into_body()));
     Ok(Conversation { state: State::Running(Box::pin(run)), outbox })
 }
 

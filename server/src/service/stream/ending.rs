@@ -1,5 +1,7 @@
 //! Why a stream ends by this server's doing.
 
+use std::sync::Arc;
+
 use futures::stream::FuturesUnordered;
 use tokio_util::sync::CancellationToken;
 
@@ -24,7 +26,7 @@ pub(super) fn first_ending(
     node: CancellationToken,
     draining: CancellationToken,
     closed: CancellationToken,
-    caller: Caller,
+    caller: Arc<Caller>,
 ) -> FuturesUnordered<impl Future<Output = Ending> + Send> {
     let is_identified = caller.is_identified();
     let first = async move {
@@ -33,7 +35,7 @@ pub(super) fn first_ending(
             () = node.cancelled() => Ending::Node,
             () = draining.cancelled() => Ending::Draining,
             () = closed.cancelled() => Ending::Closed,
-            why = caller.revoked(), if is_identified => Ending::Unidentified(why),
+            why = caller.as_ref().clone().revoked(), if is_identified => Ending::Unidentified(why),
         }
     };
     FuturesUnordered::from_iter([first])

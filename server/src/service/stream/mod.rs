@@ -30,6 +30,7 @@ use self::ending::{Ending, first_ending};
 use self::notice::notice_of;
 use self::outbox::Outbox;
 use self::task::{Job, Replies, Reply, Task};
+use super::admission::{Asker, Standing};
 use super::problem::Problem;
 use super::sessions::keep_all;
 use super::wire::Requests;
@@ -64,6 +65,7 @@ struct Connection {
     api: Api,
     id: StreamId,
     node_ended: CancellationToken,
+    standing: Standing,
     outbox: Outbox,
     notices: Notices,
     told: mpsc::Receiver<Box<Notice>>,
@@ -93,11 +95,12 @@ enum Doing {
 }
 
 impl Connection {
-    fn new(api: Api, node: &Node, outbox: Outbox) -> Self {
+    fn new(api: Api, node: &Node, outbox: Outbox, caller: Arc<Caller>) -> Self {
         let (notices, told) = Notices::new(NOTICES);
         Self {
             id: node.next_stream(),
             node_ended: node.cancelled().clone(),
+            standing: Standing::new(caller),
             api,
             outbox,
             notices,
@@ -114,8 +117,8 @@ impl Connection {
     }
 
     /// Runs until the stream ends. If the client goes away without a word, this is dropped.
-    async fn run(mut self, mut requests: Requests<v1::StreamRequest>, caller: Caller) -> Status {
-        let draining = self.api.draining().clone();
+    async fn run(mut self, mut requests: Requests<v1::StreamRequest>) -> Status {
+        let (draining, caller) = (self.api.draining().clone(), self.standing.caller().clone());
         let mut ending = first_ending(self.node_ended.clone(), draining, self.notices.closed().clone(), caller);
         let mut look = tokio::time::interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -269,9 +272,18 @@ impl Connection {
             return Ok(());
         }
         let added = match kind {
-            Commanded::Acquire(request) if request.ttl.is_none() => self.add_acquire(round, id, request).await,
-            Commanded::Release(request) => self.add_release(round, id, request).await,
-            Commanded::CancelAcquire(request) => self.add_cancel(round, id, request).await,
+            Commanded::Acquire(request) if request.ttl.is_none() => match self.standing.asker().admit(request) {
+                Ok(asked) => self.add_acquire(round, id, asked).await,
+                Err(problem) => Err(problem),
+            },
+            Commanded::Release(request) => match self.standing.asker().admit(request) {
+                Ok(asked) => self.add_release(round, id, asked).await,
+                Err(problem) => Err(problem),
+            },
+            Commanded::CancelAcquire(request) => match self.standing.asker().admit(request) {
+                Ok(asked) => self.add_cancel(round, id, asked).await,
+                Err(problem) => Err(problem),
+            },
             // From memory, so it is answered before anything that came later.
             Commanded::KeepAlive(request) => {
                 self.rest();
@@ -289,12 +301,13 @@ impl Connection {
     }
 
     /// Renews sessions that are attached to this stream.
-    async fn keep_alive(&self, request: v1::KeepAliveRequest) -> Result<v1::KeepAliveResponse, Problem> {
+    async fn keep_alive(&mut self, request: v1::KeepAliveRequest) -> Result<v1::KeepAliveResponse, Problem> {
+        let (request, asker) = self.standing.asker().admit(request)?.into_parts();
         bounds::session_ids(&request.session_ids)?;
         let name = bounds::namespace(&request.namespace)?;
         match self.namespaces.get(name) {
             Some(namespace) => Ok(keep_all(namespace, request.session_ids, self.id)),
-            None => Ok(keep_all(&self.api.namespace(name).await?, request.session_ids, self.id)),
+            None => Ok(keep_all(&self.api.namespace(&asker, name).await?, request.session_ids, self.id)),
         }
     }
 
@@ -317,7 +330,8 @@ impl Connection {
             _ => &mut self.replies,
         };
         let replies = replies.clone();
-        let task = Task { api: self.api.clone(), stream: self.id, id, replies: replies.clone(), cancel };
+        let (api, caller) = (self.api.clone(), self.standing.caller().clone());
+        let task = Task { api, caller, stream: self.id, id, replies: replies.clone(), cancel };
         tokio::spawn(async move {
             let answer = task.run(job).await;
             // If the stream has ended, nobody counts.
@@ -338,20 +352,21 @@ impl Connection {
 
     /// Takes notices in the namespace of a command that attaches a session.
     async fn listen_for(&mut self, kind: &Commanded) -> Result<(), Problem> {
+        let asker = self.standing.asker().clone();
         let namespace = match kind {
-            Commanded::OpenSession(request) => &request.namespace,
-            Commanded::AttachSession(request) => &request.namespace,
-            Commanded::Acquire(request) => &request.namespace,
-            Commanded::JoinGroup(request) => &request.namespace,
+            Commanded::OpenSession(request) => asker.check(request).map(|()| &request.namespace),
+            Commanded::AttachSession(request) => asker.check(request).map(|()| &request.namespace),
+            Commanded::Acquire(request) => asker.check(request).map(|()| &request.namespace),
+            Commanded::JoinGroup(request) => asker.check(request).map(|()| &request.namespace),
             _ => return Ok(()),
         };
-        self.listen(bounds::namespace(namespace)?).await.map(drop)
+        self.listen(&asker, bounds::namespace(namespace?)?).await.map(drop)
     }
 
     /// Takes notices in a namespace.
-    async fn listen(&mut self, name: &str) -> Result<&Arc<Namespace>, Problem> {
+    async fn listen(&mut self, asker: &Asker, name: &str) -> Result<&Arc<Namespace>, Problem> {
         if !self.namespaces.contains_key(name) {
-            let namespace = self.api.namespace(name).await?;
+            let namespace = self.api.namespace(asker, name).await?;
             namespace.open_stream(self.id, self.notices.clone());
             self.namespaces.insert(name.to_owned(), Arc::new(namespace));
         }

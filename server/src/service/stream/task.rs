@@ -11,8 +11,10 @@ use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 use tokio_util::sync::CancellationToken;
 
+use crate::access::Caller;
 use crate::sequencer::{Decided, Namespace};
 use crate::service::acquire::Acquiring;
+use crate::service::problem::Problem;
 use crate::service::watch::Watch;
 use crate::service::{Api, Via, wire};
 
@@ -56,6 +58,7 @@ impl Reply {
 /// A command that is under way.
 pub(super) struct Task {
     pub(super) api: Api,
+    pub(super) caller: Arc<Caller>,
     pub(super) stream: StreamId,
     pub(super) id: u64,
     pub(super) replies: Replies,
@@ -72,59 +75,73 @@ impl Task {
     }
 
     async fn carry_out(self, kind: Commanded) -> Option<Answered> {
-        let (api, via) = (&self.api, Via::Stream(self.stream));
-        let answer = match kind {
+        self.answer(kind).await.unwrap_or_else(|problem| Some(Answered::Refusal(problem.to_refusal())))
+    }
+
+    async fn answer(&self, kind: Commanded) -> Result<Option<Answered>, Problem> {
+        let (api, caller, via) = (&self.api, &self.caller, Via::Stream(self.stream));
+        Ok(Some(match kind {
             Commanded::OpenSession(request) => {
-                api.open_session(request, via).await.map(Box::new).map(Answered::OpenSession)
+                Answered::OpenSession(Box::new(api.open_session(caller.admit(request)?, via).await?))
             }
             Commanded::AttachSession(request) => {
-                api.attach_session(request, via).await.map(Box::new).map(Answered::AttachedSession)
+                Answered::AttachedSession(Box::new(api.attach_session(caller.admit(request)?, via).await?))
             }
-            Commanded::CloseSession(request) => api.close_session(request).await.map(Answered::CloseSession),
+            Commanded::CloseSession(request) => {
+                Answered::CloseSession(api.close_session(caller.admit(request)?).await?)
+            }
             Commanded::Acquire(request) => {
-                let acquire = api.acquire(request, via, &self.cancel);
+                let asked = caller.admit(request.clone())?;
                 tokio::select! {
-                    answer = acquire => answer.map(Answered::Acquire),
+                    answer = api.acquire(asked, via, &self.cancel) => Answered::Acquire(answer?),
                     // Dropped while it waits: the place in the queue is kept for a while.
-                    () = self.replies.closed() => return None,
+                    () = self.replies.closed() => return Ok(None),
+                    problem = caller.dismissed(request) => return Err(problem),
                 }
             }
-            Commanded::Watch(request) => match api.watch(request, self.stream.0).await {
-                Ok(watch) => {
-                    self.relay(watch).await;
-                    return None;
+            Commanded::Watch(request) => {
+                let watch = api.watch(caller.admit(request.clone())?, self.stream.0).await?;
+                tokio::select! {
+                    () = self.relay(watch) => return Ok(None),
+                    problem = caller.dismissed(request) => return Err(problem),
                 }
-                Err(problem) => Err(problem),
-            },
+            }
             Commanded::Transfer(request) => tokio::select! {
-                answer = api.transfer(request) => answer.map(Box::new).map(Answered::Transfer),
-                () = self.replies.closed() => return None,
+                answer = api.transfer(caller.admit(request)?) => Answered::Transfer(Box::new(answer?)),
+                () = self.replies.closed() => return Ok(None),
             },
-            Commanded::UpdateClaim(request) => api.update_claim(request).await.map(Box::new).map(Answered::UpdateClaim),
-            Commanded::GetLock(request) => api.get_lock(request).await.map(Box::new).map(Answered::GetLock),
-            Commanded::GetSession(request) => api.get_session(request).await.map(Box::new).map(Answered::GetSession),
-            Commanded::JoinGroup(request) => api.join_group(request, via).await.map(Box::new).map(Answered::JoinGroup),
-            Commanded::LeaveGroup(request) => api.leave_group(request).await.map(Answered::LeaveGroup),
-            Commanded::ConfigureGroup(request) => {
-                api.configure_group(request).await.map(Box::new).map(Answered::ConfigureGroup)
+            Commanded::UpdateClaim(request) => {
+                Answered::UpdateClaim(Box::new(api.update_claim(caller.admit(request)?).await?))
             }
-            Commanded::Assign(request) => api.assign_group(request).await.map(Box::new).map(Answered::Assign),
-            Commanded::GetGroup(request) => api.get_group(request).await.map(Box::new).map(Answered::GetGroup),
+            Commanded::GetLock(request) => Answered::GetLock(Box::new(api.get_lock(caller.admit(request)?).await?)),
+            Commanded::GetSession(request) => {
+                Answered::GetSession(Box::new(api.get_session(caller.admit(request)?).await?))
+            }
+            Commanded::JoinGroup(request) => {
+                Answered::JoinGroup(Box::new(api.join_group(caller.admit(request)?, via).await?))
+            }
+            Commanded::LeaveGroup(request) => Answered::LeaveGroup(api.leave_group(caller.admit(request)?).await?),
+            Commanded::ConfigureGroup(request) => {
+                Answered::ConfigureGroup(Box::new(api.configure_group(caller.admit(request)?).await?))
+            }
+            Commanded::Assign(request) => Answered::Assign(Box::new(api.assign_group(caller.admit(request)?).await?)),
+            Commanded::GetGroup(request) => Answered::GetGroup(Box::new(api.get_group(caller.admit(request)?).await?)),
             // Carried out by the connection itself.
             Commanded::KeepAlive(_) | Commanded::Cancel(_) | Commanded::Release(_) | Commanded::CancelAcquire(_) => {
-                return None;
+                return Ok(None);
             }
-        };
-        Some(answer.unwrap_or_else(|problem| Answered::Refusal(problem.to_refusal())))
+        }))
     }
 
     /// Goes on with an Acquire that the connection has begun.
     async fn wait(self, waiting: Waiting) -> Option<Answered> {
         let Waiting { namespace, acquiring, decided } = waiting;
+        let via = Via::Stream(self.stream);
         let answer = tokio::select! {
-            answer = self.api.conclude(&namespace, &acquiring, decided, Via::Stream(self.stream), &self.cancel) => answer,
+            answer = self.api.conclude(&namespace, &acquiring, decided, via, &self.cancel) => answer,
             // Dropped while it waits: the place in the queue is kept for a while.
             () = self.replies.closed() => return None,
+            problem = self.caller.dismissed(acquiring.wanted(namespace.name())) => Err(problem),
         };
         Some(answer.map_or_else(|problem| Answered::Refusal(problem.to_refusal()), Answered::Acquire))
     }

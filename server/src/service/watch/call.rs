@@ -9,13 +9,14 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Frame;
+use tenure_proto::v1;
 use tokio_stream::Stream;
 use tonic::Status;
 use tonic::body::Body;
 use tonic::server::NamedService;
 
 use super::Watch;
-use crate::access::{Caller, Unidentified};
+use crate::access::Caller;
 use crate::listen::Peer;
 use crate::sequencer::Refusal;
 use crate::service::Api;
@@ -60,20 +61,24 @@ async fn begin(api: &Api, request: Request<Body>) -> Result<Telling, Status> {
     wire::check(&request, METHOD)?;
     let connection = request.extensions().get::<Arc<Peer>>().and_then(|peer| peer.address);
     let connection = BuildHasherDefault::<DefaultHasher>::default().hash_one(connection);
-    let caller = request.extensions().get::<Caller>().filter(|caller| caller.is_identified()).cloned();
+    let caller = request.extensions().get::<Caller>().cloned().unwrap_or_default();
     let mut requests = Requests::new(request.into_body());
-    let request = requests.next().await.ok_or_else(|| Status::internal("Missing request message."))??;
-    let watch = api.watch(request, connection).await?;
-    Ok(Telling { watch: Some(watch), revoked: caller.map(|caller| Box::pin(caller.revoked()) as Revoked) })
+    let request: v1::WatchRequest =
+        requests.next().await.ok_or_else(|| Status::internal("Missing request message."))??;
+    let watch = api.watch(caller.admit(request.clone())?, connection).await?;
+    let dismissed =
+        caller.is_identified().then(|| -> Dismissed { Box::pin(async move { caller.dismissed(request).await }) });
+    Ok(Telling { watch: Some(watch), dismissed })
 }
 
 /// What a watch tells, until it has ended.
 struct Telling {
     watch: Option<Watch>,
-    revoked: Option<Revoked>,
+    dismissed: Option<Dismissed>,
 }
 
-type Revoked = Pin<Box<dyn Future<Output = Unidentified> + Send>>;
+/// Ends when it may watch this no more.
+type Dismissed = Pin<Box<dyn Future<Output = Problem> + Send>>;
 
 impl http_body::Body for Telling {
     type Data = Bytes;
@@ -82,10 +87,10 @@ impl http_body::Body for Telling {
     fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         let telling = &mut *self;
         let Some(watch) = &mut telling.watch else { return Poll::Ready(None) };
-        let revoked = telling.revoked.as_mut().map_or(Poll::Pending, |revoked| revoked.as_mut().poll(context));
-        if let Poll::Ready(why) = revoked {
+        let dismissed = telling.dismissed.as_mut().map_or(Poll::Pending, |dismissed| dismissed.as_mut().poll(context));
+        if let Poll::Ready(problem) = dismissed {
             self.watch = None;
-            return Poll::Ready(Some(wire::trailers(&Problem::Unidentified(why).into())));
+            return Poll::Ready(Some(wire::trailers(&problem.into())));
         }
         let status = match Pin::new(&mut *watch).poll_next(context) {
             // With the advice to resume elsewhere.

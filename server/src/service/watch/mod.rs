@@ -16,6 +16,7 @@ use tenure_core::{Revision, Table};
 use tenure_proto::v1;
 use tokio_stream::Stream;
 
+use super::admission::Admitted;
 use super::problem::Problem;
 use super::{Api, bounds, in_time};
 use crate::hub::{FanOut, Filter, Heard, Reader};
@@ -46,9 +47,10 @@ enum State {
 
 impl Api {
     /// Begins a watch: refuses it, or makes sure that it can run. Watches of one connection are told together.
-    pub(super) async fn watch(&self, request: v1::WatchRequest, connection: u64) -> Result<Watch, Problem> {
+    pub(super) async fn watch(&self, asked: Admitted<v1::WatchRequest>, connection: u64) -> Result<Watch, Problem> {
+        let (request, asker) = asked.into_parts();
         bounds::watched(&request)?;
-        let namespace = self.namespace(&request.namespace).await?;
+        let namespace = self.namespace(&asker, &request.namespace).await?;
         let head = in_time(async { Ok(namespace.read(Table::revision).await?) }).await?;
         if request.after_revision > head.0 {
             let bound = format!("at most {head}, the namespace's revision, not {}", request.after_revision);

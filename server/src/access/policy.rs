@@ -1,0 +1,200 @@
+//! The policy: a file that says who may do what.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use super::Identity;
+use super::rights::{Rights, Rule};
+
+/// Who may do what. Roles add up; what none of them allows is refused.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Policy {
+    grants: Vec<(Whom, Vec<Arc<Rule>>)>,
+}
+
+/// Whom something is granted to.
+#[derive(Debug, PartialEq, Eq)]
+enum Whom {
+    /// One identity.
+    One(String),
+    /// Every one that begins like this.
+    All(String),
+}
+
+impl Whom {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text.strip_suffix('*') {
+            None => Ok(Self::One(text.to_owned())),
+            Some(start) if start.is_empty() || start.ends_with(['/', ':']) => Ok(Self::All(start.to_owned())),
+            Some(_) => Err("a * stands for whole parts: after a / or a :, at the end".to_owned()),
+        }
+    }
+
+    fn is(&self, identity: &str) -> bool {
+        match self {
+            Self::One(one) => one == identity,
+            Self::All(start) => identity.starts_with(start),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    roles: BTreeMap<String, Vec<Rule>>,
+    #[serde(default)]
+    grants: Vec<Grant>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Grant {
+    identity: String,
+    roles: Vec<String>,
+}
+
+impl Policy {
+    /// Reads it: TOML with `[[roles.NAME]]` (`verbs`, and perhaps `names` and `namespaces`) and `[[grants]]` (`identity`, `roles`).
+    ///
+    /// # Errors
+    /// If it is none of that: where, and why.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let File { roles, grants } = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+        for (name, rules) in &roles {
+            rules.iter().try_for_each(check).map_err(|problem| format!("roles.{name}: {problem}"))?;
+        }
+        let roles: BTreeMap<String, Vec<Arc<Rule>>> =
+            roles.into_iter().map(|(name, rules)| (name, rules.into_iter().map(Arc::new).collect())).collect();
+        let grants = grants.into_iter().map(|grant| {
+            let at = |problem: String| format!("the grant to \"{}\": {problem}", grant.identity);
+            let whom = check_identity(&grant.identity).and_then(|()| Whom::parse(&grant.identity)).map_err(at)?;
+            let mut rules = Vec::new();
+            for name in grant.roles.iter().collect::<BTreeSet<_>>() {
+                let unknown = || at(format!("there is no role \"{name}\""));
+                rules.extend(roles.get(name).ok_or_else(unknown)?.iter().cloned());
+            }
+            Ok((whom, rules))
+        });
+        Ok(Self { grants: grants.collect::<Result<_, String>>()? })
+    }
+
+    /// What somebody may do.
+    pub(super) fn rights(&self, identity: &Identity) -> Rights {
+        let granted = self.grants.iter().filter(|(whom, _)| whom.is(identity.as_str()));
+        Rights(Some(granted.flat_map(|(_, rules)| rules.iter().cloned()).collect()))
+    }
+}
+
+fn check_identity(identity: &str) -> Result<(), String> {
+    let known = ["cert:", "token:", "jwt:"].iter().any(|kind| identity.starts_with(kind));
+    if known || identity == "*" {
+        return Ok(());
+    }
+    Err("an identity begins with cert:, token: or jwt:, or is * for all".to_owned())
+}
+
+fn check(rule: &Rule) -> Result<(), String> {
+    if rule.verbs.is_empty() {
+        return Err("verbs: at least one of acquire, read, watch, operate".to_owned());
+    }
+    for (field, given) in [("names", &rule.names), ("namespaces", &rule.namespaces)] {
+        if given.as_ref().is_some_and(Vec::is_empty) {
+            return Err(format!("{field}: at least one; without {field} it is for all of them"));
+        }
+    }
+    for name in rule.names.iter().flatten() {
+        if name.is_empty() || name.ends_with(['/', '*']) {
+            return Err(format!("names: \"{name}\" stands for all below it as it is, without / or * at its end"));
+        }
+    }
+    let allowed = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+    match rule.namespaces.iter().flatten().find(|namespace| namespace.is_empty() || !namespace.chars().all(allowed)) {
+        Some(namespace) => Err(format!("namespaces: \"{namespace}\" is none: they have a-z, 0-9 and '-'")),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rights::Verb;
+    use super::*;
+
+    const POLICY: &str = r#"
+        [[roles.billing]]
+        verbs = ["acquire", "read"]
+        names = ["billing"]
+
+        [[roles.billing]]
+        verbs = ["watch"]
+
+        [[roles.operator]]
+        verbs = ["operate"]
+        namespaces = ["default"]
+
+        [[grants]]
+        identity = "token:billing"
+        roles = ["billing"]
+
+        [[grants]]
+        identity = "cert:spiffe://prod/ops/*"
+        roles = ["operator", "billing"]
+
+        [[grants]]
+        identity = "token:billing"
+        roles = ["operator"]
+    "#;
+
+    fn rights(identity: Identity) -> Rights {
+        Policy::parse(POLICY).expect("readable").rights(&identity)
+    }
+
+    #[test]
+    fn roles_add_up() {
+        let rights = rights(Identity::of_token("billing"));
+        assert!(rights.allow(Verb::Acquire, "x", "billing/job") && rights.allow(Verb::Operate, "default", "any"));
+        assert!(!rights.allow(Verb::Acquire, "x", "other") && !rights.allow(Verb::Operate, "x", "billing"));
+        assert!(rights.allow_every(Verb::Watch, "x"));
+    }
+
+    #[test]
+    fn a_star_stands_for_all_that_begins_like_it() {
+        let policy = Policy::parse(POLICY).expect("readable");
+        let of = |identity: &str| policy.rights(&Identity::of_subject(identity));
+        assert!(of("spiffe://prod/ops/ann").are_none(), "of another kind");
+        let whom = Whom::parse("cert:spiffe://prod/ops/*").expect("whole parts");
+        assert!(whom.is("cert:spiffe://prod/ops/ann") && whom.is("cert:spiffe://prod/ops/"));
+        assert!(!whom.is("cert:spiffe://prod/ops") && !whom.is("cert:spiffe://prod/opsx/ann"));
+        assert!(Whom::parse("*").expect("all").is("jwt:anybody"));
+    }
+
+    #[test]
+    fn whoever_is_granted_nothing_may_do_nothing() {
+        assert!(rights(Identity::of_token("stranger")).are_none());
+        assert!(rights(Identity::of_subject("billing")).are_none(), "of another kind");
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_place() {
+        let cases = [
+            ("[[roles.a]]\nverbs = [\"aquire\"]", "unknown variant `aquire`"),
+            ("[[roles.a]]\nverbs = []", "roles.a: verbs: at least one"),
+            ("[[roles.a]]\nnames = [\"x\"]", "missing field `verbs`"),
+            ("[[roles.a]]\nverbs = [\"read\"]\nnames = []", "roles.a: names: at least one"),
+            ("[[roles.a]]\nverbs = [\"read\"]\nnames = [\"x/\"]", "roles.a: names: \"x/\""),
+            ("[[roles.a]]\nverbs = [\"read\"]\nnames = [\"x*\"]", "roles.a: names: \"x*\""),
+            ("[[roles.a]]\nverbs = [\"read\"]\nnamespaces = [\"X\"]", "roles.a: namespaces: \"X\""),
+            ("[[roles.a]]\nverbs = [\"read\"]\nname = \"x\"", "unknown field `name`"),
+            ("[[grants]]\nidentity = \"token:a\"\nroles = [\"b\"]", "the grant to \"token:a\": there is no role \"b\""),
+            ("[[grants]]\nidentity = \"ann\"\nroles = []", "the grant to \"ann\": an identity begins with"),
+            ("[[grants]]\nidentity = \"token:a*\"\nroles = []", "a * stands for whole parts"),
+            ("grant = 1", "unknown field `grant`"),
+        ];
+        for (text, part) in cases {
+            let problem = Policy::parse(text).expect_err(text);
+            assert!(problem.contains(part), "{problem}");
+        }
+    }
+}

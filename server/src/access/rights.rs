@@ -1,0 +1,164 @@
+//! Rights: what somebody may do, where, and to which names.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// What somebody does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verb {
+    /// To ask for locks, hold them and give them back; to be a member of groups, and to assign as their leader.
+    Acquire,
+    /// To look how locks, groups and sessions are, and how they were.
+    Read,
+    /// To be told what happens to locks and groups.
+    Watch,
+    /// To end or hand over what others hold, and to configure locks and groups.
+    Operate,
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Acquire => "acquire",
+            Self::Read => "read",
+            Self::Watch => "watch",
+            Self::Operate => "operate",
+        })
+    }
+}
+
+/// These verbs, on these names, in these namespaces.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Rule {
+    pub(super) verbs: Vec<Verb>,
+    /// Each stands for itself and all below it: `a` for `a` and `a/b`, not for `ab`. `None`: every name.
+    pub(super) names: Option<Vec<String>>,
+    /// `None`: every namespace.
+    pub(super) namespaces: Option<Vec<String>>,
+}
+
+impl Rule {
+    fn is_for(&self, verb: Verb, namespace: &str) -> bool {
+        let here = |namespaces: &Vec<String>| namespaces.iter().any(|known| known == namespace);
+        self.verbs.contains(&verb) && self.namespaces.as_ref().is_none_or(here)
+    }
+
+    fn has_name(&self, name: &str) -> bool {
+        self.names.as_ref().is_none_or(|names| names.iter().any(|top| is_at_or_below(name, top)))
+    }
+
+    /// Whether every name is allowed that begins with this.
+    fn has_prefix(&self, prefix: &str) -> bool {
+        let covers = |top: &String| prefix.strip_prefix(top.as_str()).is_some_and(|rest| rest.starts_with('/'));
+        self.names.as_ref().is_none_or(|names| names.iter().any(covers))
+    }
+}
+
+fn is_at_or_below(name: &str, top: &str) -> bool {
+    name.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// What somebody may do.
+#[derive(Clone, Debug, Default)]
+pub struct Rights(
+    /// `None`: everything. Otherwise what one of these allows.
+    pub(super) Option<Arc<[Arc<Rule>]>>,
+);
+
+impl Rights {
+    /// Whether nothing is forbidden.
+    #[must_use]
+    pub fn are_all(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Whether nothing is allowed.
+    #[must_use]
+    pub fn are_none(&self) -> bool {
+        self.0.as_ref().is_some_and(|rules| rules.is_empty())
+    }
+
+    /// Whether this may be done to a name.
+    #[must_use]
+    pub fn allow(&self, verb: Verb, namespace: &str, name: &str) -> bool {
+        self.any(verb, namespace, |rule| rule.has_name(name))
+    }
+
+    /// Whether this may be done to every name that begins with this. Without a `/` at its end, `a` is the beginning of `ab`, too.
+    #[must_use]
+    pub fn allow_prefix(&self, verb: Verb, namespace: &str, prefix: &str) -> bool {
+        self.any(verb, namespace, |rule| rule.has_prefix(prefix))
+    }
+
+    /// Whether this may be done to any name there.
+    #[must_use]
+    pub fn allow_some(&self, verb: Verb, namespace: &str) -> bool {
+        self.any(verb, namespace, |_| true)
+    }
+
+    /// Whether this may be done to every name there.
+    #[must_use]
+    pub fn allow_every(&self, verb: Verb, namespace: &str) -> bool {
+        self.any(verb, namespace, |rule| rule.names.is_none())
+    }
+
+    fn any(&self, verb: Verb, namespace: &str, suits: impl Fn(&Rule) -> bool) -> bool {
+        let Some(rules) = &self.0 else { return true };
+        rules.iter().any(|rule| rule.is_for(verb, namespace) && suits(rule))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rights(verbs: &[Verb], names: Option<&[&str]>, namespaces: Option<&[&str]>) -> Rights {
+        let owned = |texts: &[&str]| texts.iter().map(ToString::to_string).collect();
+        let rule = Rule { verbs: verbs.to_vec(), names: names.map(owned), namespaces: namespaces.map(owned) };
+        Rights(Some([Arc::new(rule)].into()))
+    }
+
+    #[test]
+    fn a_name_stands_for_itself_and_all_below_it() {
+        let rights = rights(&[Verb::Read], Some(&["team-a", "b/c"]), None);
+        let may = |name| rights.allow(Verb::Read, "default", name);
+        for name in ["team-a", "team-a/", "team-a/x", "team-a/x/y", "b/c", "b/c/d"] {
+            assert!(may(name), "{name}");
+        }
+        for name in ["team-ab", "team-", "team", "b", "b/", "b/cd", "", "/team-a", "x/team-a", "TEAM-A"] {
+            assert!(!may(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_prefix_is_covered_only_if_all_that_begins_with_it_is() {
+        let rights = rights(&[Verb::Watch], Some(&["team-a"]), None);
+        let may = |prefix| rights.allow_prefix(Verb::Watch, "default", prefix);
+        assert!(may("team-a/") && may("team-a/x") && may("team-a/x/"));
+        assert!(!may("team-a") && !may("team-") && !may("") && !may("team-ab/"));
+    }
+
+    #[test]
+    fn one_verb_is_not_another_and_one_namespace_not_another() {
+        let rights = rights(&[Verb::Read, Verb::Watch], None, Some(&["blue"]));
+        assert!(rights.allow_every(Verb::Read, "blue") && rights.allow(Verb::Watch, "blue", "x"));
+        assert!(rights.allow_prefix(Verb::Watch, "blue", "") && rights.allow_some(Verb::Read, "blue"));
+        assert!(!rights.allow(Verb::Acquire, "blue", "x") && !rights.allow(Verb::Operate, "blue", "x"));
+        assert!(!rights.allow(Verb::Read, "blue2", "x") && !rights.allow_some(Verb::Read, "green"));
+    }
+
+    #[test]
+    fn some_names_are_not_every_name() {
+        let rights = rights(&[Verb::Read], Some(&["a"]), None);
+        assert!(rights.allow_some(Verb::Read, "default") && !rights.allow_every(Verb::Read, "default"));
+    }
+
+    #[test]
+    fn without_rules_everything_is_allowed_and_with_none_nothing() {
+        assert!(Rights::default().are_all() && Rights::default().allow_every(Verb::Operate, "x"));
+        let none = Rights(Some([].into()));
+        assert!(none.are_none() && !none.allow_some(Verb::Read, "default"));
+    }
+}

@@ -1,0 +1,192 @@
+//! Every call of the contract: what it takes, and how it is asked.
+
+use futures::future::BoxFuture;
+use tenure_proto::v1::command::Kind;
+use tenure_proto::v1::group_service_client::GroupServiceClient;
+use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_proto::v1::session_service_client::SessionServiceClient;
+use tenure_proto::v1::watch_service_client::WatchServiceClient;
+use tenure_proto::v1::*;
+use tonic::Status;
+
+use super::office::Who;
+
+/// A call: its name in the contract, the verb that it takes, whether its answer depends on a name, and how to make it about this
+/// name in this session.
+pub struct Call {
+    pub name: &'static str,
+    pub verb: &'static str,
+    pub make: fn(Who, String, String) -> BoxFuture<'static, Result<(), Status>>,
+}
+
+macro_rules! calls {
+    ($($client:ident $service:literal { $($method:ident $call:literal $verb:literal |$name:ident, $session:ident| $request:expr;)* })*) => {
+        vec![$($(Call {
+            name: concat!("tenure.v1.", $service, "/", $call),
+            verb: $verb,
+            make: |who, $name, $session| Box::pin(async move {
+                let _ = (&$name, &$session);
+                let request = who.ask($request);
+                $client::new(who.channel).$method(request).await.map(drop)
+            }),
+        },)*)*]
+    };
+}
+
+pub fn second() -> Option<prost_types::Duration> {
+    Some(prost_types::Duration { seconds: 60, nanos: 0 })
+}
+
+fn at_once() -> Option<prost_types::Duration> {
+    Some(prost_types::Duration::default())
+}
+
+pub fn all() -> Vec<Call> {
+    calls! {
+        LockServiceClient "LockService" {
+            acquire "Acquire" "acquire" |name, session_id| AcquireRequest {
+                names: vec![name], session_id, ttl: second(), wait: at_once(), ..AcquireRequest::default()
+            };
+            release "Release" "acquire" |name, session_id| ReleaseRequest { name, session_id, token: 1, ..ReleaseRequest::default() };
+            cancel_acquire "CancelAcquire" "acquire" |name, session_id| CancelAcquireRequest {
+                names: vec![name], session_id, ..CancelAcquireRequest::default()
+            };
+            get_lock "GetLock" "read" |name, session| GetLockRequest { name, ..GetLockRequest::default() };
+            list_locks "ListLocks" "read" |name, session| ListLocksRequest { prefix: name, ..ListLocksRequest::default() };
+            evict "Evict" "operate" |name, session| EvictRequest { name, operator: "eve".into(), ..EvictRequest::default() };
+            transfer "Transfer" "operate" |name, session| TransferRequest { name, operator: "eve".into(), ..TransferRequest::default() };
+            transfer "Transfer" "acquire" |name, session_id| TransferRequest { name, session_id, token: 1, ..TransferRequest::default() };
+            update_claim "UpdateClaim" "acquire" |name, session_id| UpdateClaimRequest {
+                name, session_id, token: 1, ..UpdateClaimRequest::default()
+            };
+            configure_lock "ConfigureLock" "operate" |name, session| ConfigureLockRequest {
+                name, operator: "eve".into(), settings: Some(LockSettings::default()), ..ConfigureLockRequest::default()
+            };
+            list_blocked "ListBlocked" "read" |name, session| ListBlockedRequest::default();
+            list_history "ListHistory" "read" |name, session| ListHistoryRequest { name, ..ListHistoryRequest::default() };
+        }
+        SessionServiceClient "SessionService" {
+            open_session "OpenSession" "acquire" |name, session_id| OpenSessionRequest {
+                session_id, ttl: second(), ..OpenSessionRequest::default()
+            };
+            renew "Renew" "acquire" |name, session_id| RenewRequest { session_id, ..RenewRequest::default() };
+            close_session "CloseSession" "" |name, session_id| CloseSessionRequest { session_id, ..CloseSessionRequest::default() };
+            get_session "GetSession" "acquire or read" |name, session_id| GetSessionRequest { session_id, ..GetSessionRequest::default() };
+            list_sessions "ListSessions" "acquire or read" |name, session| ListSessionsRequest::default();
+        }
+        GroupServiceClient "GroupService" {
+            join_group "JoinGroup" "acquire" |group, session_id| JoinGroupRequest {
+                group, session_id, ttl: second(), ..JoinGroupRequest::default()
+            };
+            leave_group "LeaveGroup" "acquire" |group, session_id| LeaveGroupRequest { group, session_id, ..LeaveGroupRequest::default() };
+            configure_group "ConfigureGroup" "operate" |group, session| ConfigureGroupRequest { group, ..ConfigureGroupRequest::default() };
+            assign_group "AssignGroup" "acquire" |group, session_id| AssignGroupRequest {
+                group, session_id, token: 1, membership_revision: 1, ..AssignGroupRequest::default()
+            };
+            get_group "GetGroup" "read" |group, session| GetGroupRequest { group, ..GetGroupRequest::default() };
+            list_groups "ListGroups" "read" |prefix, session| ListGroupsRequest { prefix, ..ListGroupsRequest::default() };
+        }
+        WatchServiceClient "WatchService" {
+            watch "Watch" "watch" |name, session| WatchRequest { names: vec![name], ..WatchRequest::default() };
+            watch "Watch" "watch" |group, session| WatchRequest { groups: vec![group], ..WatchRequest::default() };
+            watch "Watch" "watch" |name, session| WatchRequest { prefixes: vec![format!("{name}/")], ..WatchRequest::default() };
+        }
+    }
+}
+
+/// What is asked for in streams: each command with the verb that it takes.
+pub fn commands(name: &str, session: &str) -> Vec<(&'static str, Kind)> {
+    let (name, session_id) = (name.to_owned(), session.to_owned());
+    let (group, names) = (name.clone(), vec![name.clone()]);
+    let acquire =
+        AcquireRequest { names: names.clone(), session_id: session_id.clone(), wait: at_once(), ..Default::default() };
+    vec![
+        (
+            "acquire",
+            Kind::OpenSession(OpenSessionRequest {
+                session_id: session_id.clone(),
+                ttl: second(),
+                ..Default::default()
+            }),
+        ),
+        ("acquire", Kind::AttachSession(AttachSession { session_id: session_id.clone(), ..Default::default() })),
+        ("acquire", Kind::Acquire(acquire.clone())),
+        ("acquire", Kind::Acquire(AcquireRequest { ttl: second(), ..acquire })),
+        ("acquire", Kind::KeepAlive(KeepAliveRequest { session_ids: vec![session_id.clone()], ..Default::default() })),
+        (
+            "acquire",
+            Kind::CancelAcquire(CancelAcquireRequest {
+                names: names.clone(),
+                session_id: session_id.clone(),
+                ..Default::default()
+            }),
+        ),
+        (
+            "acquire",
+            Kind::Release(ReleaseRequest {
+                name: name.clone(),
+                session_id: session_id.clone(),
+                token: 1,
+                ..Default::default()
+            }),
+        ),
+        (
+            "acquire",
+            Kind::UpdateClaim(UpdateClaimRequest {
+                name: name.clone(),
+                session_id: session_id.clone(),
+                token: 1,
+                ..Default::default()
+            }),
+        ),
+        (
+            "acquire",
+            Kind::Transfer(TransferRequest {
+                name: name.clone(),
+                session_id: session_id.clone(),
+                token: 1,
+                ..Default::default()
+            }),
+        ),
+        (
+            "operate",
+            Kind::Transfer(TransferRequest { name: name.clone(), operator: "eve".into(), ..Default::default() }),
+        ),
+        ("read", Kind::GetLock(GetLockRequest { name, ..Default::default() })),
+        (
+            "acquire or read",
+            Kind::GetSession(GetSessionRequest { session_id: session_id.clone(), ..Default::default() }),
+        ),
+        (
+            "acquire",
+            Kind::JoinGroup(JoinGroupRequest {
+                group: group.clone(),
+                session_id: session_id.clone(),
+                ttl: second(),
+                ..Default::default()
+            }),
+        ),
+        (
+            "acquire",
+            Kind::LeaveGroup(LeaveGroupRequest {
+                group: group.clone(),
+                session_id: session_id.clone(),
+                ..Default::default()
+            }),
+        ),
+        ("operate", Kind::ConfigureGroup(ConfigureGroupRequest { group: group.clone(), ..Default::default() })),
+        (
+            "acquire",
+            Kind::Assign(AssignGroupRequest {
+                group: group.clone(),
+                session_id: session_id.clone(),
+                token: 1,
+                membership_revision: 1,
+                ..Default::default()
+            }),
+        ),
+        ("read", Kind::GetGroup(GetGroupRequest { group, ..Default::default() })),
+        ("watch", Kind::Watch(WatchRequest { names, ..Default::default() })),
+        ("", Kind::CloseSession(CloseSessionRequest { session_id, ..Default::default() })),
+    ]
+}

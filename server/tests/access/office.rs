@@ -1,0 +1,110 @@
+//! A server that knows some tokens and has a policy, and who calls it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tenure_server::access::{CredentialOptions, new_token};
+use tenure_server::node::NodeOptions;
+use tenure_server::server::{Server, ServerOptions};
+use tenure_server::service::TtlBounds;
+use tenure_server::store::MemoryDatabase;
+use tonic::metadata::AsciiMetadataValue;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Request, Status};
+use tonic_types::StatusExt;
+
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Who calls.
+#[derive(Clone)]
+pub struct Who {
+    pub channel: Channel,
+    bearer: AsciiMetadataValue,
+}
+
+impl Who {
+    pub fn ask<T>(&self, message: T) -> Request<T> {
+        let mut request = Request::new(message);
+        request.metadata_mut().insert("authorization", self.bearer.clone());
+        request
+    }
+}
+
+pub struct Office {
+    server: Server,
+    folder: tempfile::TempDir,
+    tokens: Vec<(String, String)>,
+}
+
+impl Office {
+    /// A server that knows these names, each by a token, under this policy.
+    pub async fn open(names: &[&str], policy: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let made: Vec<_> = names.iter().map(|name| ((*name).to_owned(), new_token(name).unwrap())).collect();
+        let lines: String = made.iter().map(|(_, (_, line))| format!("{line}\n")).collect();
+        std::fs::write(folder.path().join("tokens"), lines).unwrap();
+        std::fs::write(folder.path().join("policy"), policy).unwrap();
+        let credentials = CredentialOptions {
+            tokens_file: Some(folder.path().join("tokens")),
+            policy: Some(folder.path().join("policy")),
+            ..CredentialOptions::default()
+        };
+        let server = Server::start_with(options(credentials), MemoryDatabase::new().server()).await.unwrap();
+        let mut readiness = server.readiness();
+        within(readiness.wait_for(|readiness| readiness.is_ready())).await.unwrap();
+        let tokens = made.into_iter().map(|(name, (token, _))| (name, token)).collect();
+        Self { server, folder, tokens }
+    }
+
+    fn policy(&self) -> PathBuf {
+        self.folder.path().join("policy")
+    }
+
+    /// Replaces the policy at once, as an editor would. The server sees it in its own time.
+    pub fn change_policy(&self, policy: &str) {
+        let new = self.folder.path().join("new");
+        std::fs::write(&new, policy).unwrap();
+        std::fs::rename(new, self.policy()).unwrap();
+    }
+
+    pub async fn caller(&self, name: &str) -> Who {
+        let endpoint = Endpoint::from_shared(format!("http://{}", self.server.grpc_address())).unwrap();
+        let (_, token) = self.tokens.iter().find(|(known, _)| known == name).unwrap();
+        let bearer = format!("Bearer {token}").parse().unwrap();
+        Who { channel: endpoint.connect().await.unwrap(), bearer }
+    }
+}
+
+pub fn options(credentials: CredentialOptions) -> ServerOptions {
+    ServerOptions {
+        listen: ([127, 0, 0, 1], 0).into(),
+        tls: None,
+        credentials,
+        ttl: TtlBounds { min: Duration::from_millis(100), max: Duration::from_secs(3_600) },
+        drain_timeout: Duration::from_secs(1),
+        node: NodeOptions {
+            lease: Duration::from_secs(10),
+            label: "office".to_owned(),
+            address: String::new(),
+            reattach: Duration::from_secs(1),
+            poll_interval: Duration::from_millis(20),
+            max_namespaces: 10,
+            history_retention: Duration::from_secs(3_600),
+        },
+    }
+}
+
+pub async fn within<T>(wait: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, wait).await.expect("it takes too long")
+}
+
+/// A fact of a refusal.
+pub fn fact(refused: &Status, name: &str) -> String {
+    let info = refused.get_details_error_info().unwrap_or_else(|| panic!("no refusal of ours: {refused:?}"));
+    info.metadata.get(name).cloned().unwrap_or_default()
+}
+
+/// Whether somebody may not do it, by the policy.
+pub fn is_forbidden(answer: &Result<(), Status>) -> bool {
+    matches!(answer, Err(refused) if refused.code() == tonic::Code::PermissionDenied && fact(refused, "rule") == "policy")
+}
