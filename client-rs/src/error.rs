@@ -242,6 +242,9 @@ pub enum Reason {
     LateAttachment,
     /// The server does not know who this client is. Facts: `rule`.
     Unauthenticated,
+    /// This client may not do it. Facts: `rule`; of the policy also `verb`, `name`, `namespace`, of a session of somebody else
+    /// `session_id`.
+    PermissionDenied,
     /// A reason that this version does not know, or a gRPC code that came without one.
     Other(String),
 }
@@ -275,6 +278,7 @@ impl Reason {
             Some(v1::ErrorReason::Overloaded) => Self::Overloaded,
             Some(v1::ErrorReason::LateAttachment) => Self::LateAttachment,
             Some(v1::ErrorReason::Unauthenticated) => Self::Unauthenticated,
+            Some(v1::ErrorReason::PermissionDenied) => Self::PermissionDenied,
             Some(v1::ErrorReason::Unspecified) | None => Self::Other(reason.to_owned()),
         }
     }

@@ -68,6 +68,7 @@ pub fn of(reason: Option<String>, message: &str) -> Failure {
         Some("UNAUTHENTICATED") => {
             (exit::REFUSED, Some("say who you are: --token-file, or --client-cert and --client-key, see tenure --help"))
         }
+        Some("PERMISSION_DENIED") => (exit::REFUSED, Some("ask whoever keeps the server's policy")),
         Some("NOT_HOLDER") => (exit::REFUSED, Some("see who holds it: tenure get NAME")),
         Some("HOLD_ENDED") => (
             exit::REFUSED,
@@ -164,6 +165,7 @@ pub fn reason_name(reason: &Reason) -> Option<String> {
         Reason::Overloaded => "OVERLOADED",
         Reason::LateAttachment => "LATE_ATTACHMENT",
         Reason::Unauthenticated => "UNAUTHENTICATED",
+        Reason::PermissionDenied => "PERMISSION_DENIED",
         Reason::Other(name) => name,
         _ => return None,
     };

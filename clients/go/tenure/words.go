@@ -69,4 +69,5 @@ const (
 	ReasonOverloaded           Reason = "OVERLOADED"
 	ReasonLateAttachment       Reason = "LATE_ATTACHMENT"
 	ReasonUnauthenticated      Reason = "UNAUTHENTICATED"
+	ReasonPermissionDenied     Reason = "PERMISSION_DENIED"
 )

@@ -118,6 +118,10 @@ const (
 	// token-audience, token-time, token-subject, certificate-name or certificate-valid.
 	// Example: {"rule": "known-token"}.
 	ErrorReason_ERROR_REASON_UNAUTHENTICATED ErrorReason = 26
+	// Whoever calls may not do this. PERMISSION_DENIED. Metadata: "rule": policy, with "verb" (acquire, read, watch or operate), "name"
+	// (on which; a prefix ends with a *; empty: on any) and "namespace"; or session-owner, with "session_id": somebody else opened it.
+	// Example: {"rule": "policy", "verb": "acquire", "name": "billing/run", "namespace": "default"}.
+	ErrorReason_ERROR_REASON_PERMISSION_DENIED ErrorReason = 27
 )
 
 // Enum value maps for ErrorReason.
@@ -150,6 +154,7 @@ var (
 		24: "ERROR_REASON_OVERLOADED",
 		25: "ERROR_REASON_LATE_ATTACHMENT",
 		26: "ERROR_REASON_UNAUTHENTICATED",
+		27: "ERROR_REASON_PERMISSION_DENIED",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":            0,
@@ -179,6 +184,7 @@ var (
 		"ERROR_REASON_OVERLOADED":             24,
 		"ERROR_REASON_LATE_ATTACHMENT":        25,
 		"ERROR_REASON_UNAUTHENTICATED":        26,
+		"ERROR_REASON_PERMISSION_DENIED":      27,
 	}
 )
 
@@ -213,7 +219,7 @@ var File_tenure_v1_error_proto protoreflect.FileDescriptor
 
 const file_tenure_v1_error_proto_rawDesc = "" +
 	"\n" +
-	"\x15tenure/v1/error.proto\x12\ttenure.v1*\xf8\x06\n" +
+	"\x15tenure/v1/error.proto\x12\ttenure.v1*\x9c\a\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12\"\n" +
@@ -242,7 +248,8 @@ const file_tenure_v1_error_proto_rawDesc = "" +
 	"\x17ERROR_REASON_NOT_MEMBER\x10\x17\x12\x1b\n" +
 	"\x17ERROR_REASON_OVERLOADED\x10\x18\x12 \n" +
 	"\x1cERROR_REASON_LATE_ATTACHMENT\x10\x19\x12 \n" +
-	"\x1cERROR_REASON_UNAUTHENTICATED\x10\x1aB\x93\x01\n" +
+	"\x1cERROR_REASON_UNAUTHENTICATED\x10\x1a\x12\"\n" +
+	"\x1eERROR_REASON_PERMISSION_DENIED\x10\x1bB\x93\x01\n" +
 	"\rcom.tenure.v1B\n" +
 	"ErrorProtoP\x01Z1github.com/tenure-lock/tenure/clients/go/tenurev1\xa2\x02\x03TXX\xaa\x02\tTenure.V1\xca\x02\tTenure\\V1\xe2\x02\x15Tenure\\V1\\GPBMetadata\xea\x02\n" +
 	"Tenure::V1b\x06proto3"

@@ -228,8 +228,11 @@ type Session struct {
 	Remaining *durationpb.Duration `protobuf:"bytes,8,opt,name=remaining,proto3" json:"remaining,omitempty"`
 	// How long the session outlives the stream that it is attached to. Unset: until its TTL has passed.
 	DisconnectGrace *durationpb.Duration `protobuf:"bytes,9,opt,name=disconnect_grace,json=disconnectGrace,proto3" json:"disconnect_grace,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Who opened the session, as was proved: nobody else may use it. "cert:" and the name in a certificate, "token:" and the token's
+	// name, or "jwt:" and the subject. Empty: nobody had to prove anything.
+	Identity      string `protobuf:"bytes,10,opt,name=identity,proto3" json:"identity,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Session) Reset() {
@@ -323,6 +326,13 @@ func (x *Session) GetDisconnectGrace() *durationpb.Duration {
 		return x.DisconnectGrace
 	}
 	return nil
+}
+
+func (x *Session) GetIdentity() string {
+	if x != nil {
+		return x.Identity
+	}
+	return ""
 }
 
 // One session's stake in one or more locks at once.
@@ -1369,7 +1379,7 @@ var File_tenure_v1_session_proto protoreflect.FileDescriptor
 
 const file_tenure_v1_session_proto_rawDesc = "" +
 	"\n" +
-	"\x17tenure/v1/session.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\"\xbd\x03\n" +
+	"\x17tenure/v1/session.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\"\xd9\x03\n" +
 	"\aSession\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12'\n" +
 	"\x0fopened_revision\x18\x02 \x01(\x04R\x0eopenedRevision\x12+\n" +
@@ -1379,7 +1389,9 @@ const file_tenure_v1_session_proto_rawDesc = "" +
 	"\x04home\x18\x06 \x01(\x04R\x04home\x12(\n" +
 	"\x06claims\x18\a \x03(\v2\x10.tenure.v1.ClaimR\x06claims\x127\n" +
 	"\tremaining\x18\b \x01(\v2\x19.google.protobuf.DurationR\tremaining\x12D\n" +
-	"\x10disconnect_grace\x18\t \x01(\v2\x19.google.protobuf.DurationR\x0fdisconnectGrace\x1a;\n" +
+	"\x10disconnect_grace\x18\t \x01(\v2\x19.google.protobuf.DurationR\x0fdisconnectGrace\x12\x1a\n" +
+	"\bidentity\x18\n" +
+	" \x01(\tR\bidentity\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x99\x04\n" +

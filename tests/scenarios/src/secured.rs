@@ -10,6 +10,28 @@ use tenure_harness::{Authority, Certified, Tenured, TenuredOptions, built};
 
 use crate::matcher::Kept;
 
+/// All may do everything, but one.
+const POLICY: &str = r#"
+[[roles.all]]
+verbs = ["acquire", "read", "watch", "operate"]
+
+[[roles.few]]
+verbs = ["acquire", "read", "watch"]
+names = ["allowed"]
+
+[[grants]]
+identity = "cert:*"
+roles = ["all"]
+
+[[grants]]
+identity = "token:scenarios"
+roles = ["all"]
+
+[[grants]]
+identity = "token:few"
+roles = ["few"]
+"#;
+
 /// The server, and what scenarios can show it.
 pub struct Secured {
     _server: Tenured,
@@ -29,14 +51,16 @@ impl Secured {
         let client = authority.certify("client", 2, &["spiffe://scenarios/client"])?;
         let nameless = authority.certify("nameless", 3, &["10.1.2.3"])?;
         let revoked = authority.certify("revoked", 4, &["spiffe://scenarios/revoked"])?;
-        let (token, line) = new_token()?;
-        let tokens = written(&folder, "tokens", &line)?;
+        let (token, line) = new_token("scenarios")?;
+        let (few_token, few_line) = new_token("few")?;
+        let tokens = written(&folder, "tokens", &format!("{line}\n{few_line}\n"))?;
         let options = TenuredOptions::default()
             .argument(format!("--tls-cert={}", server.cert.display()))
             .argument(format!("--tls-key={}", server.key.display()))
             .argument(format!("--tls-client-ca={}", authority.ca().display()))
             .argument(format!("--tls-client-crl={}", authority.revoke(&[4])?.display()))
-            .argument(format!("--tokens-file={tokens}"));
+            .argument(format!("--tokens-file={tokens}"))
+            .argument(format!("--policy={}", written(&folder, "policy", POLICY)?));
         let server = Tenured::start(&options).await.context("starting a server with TLS")?;
         let mut kept = Kept::from([
             ("secured".to_owned(), json!(format!("https://localhost:{}", server.port()))),
@@ -44,6 +68,7 @@ impl Secured {
             ("ca_cert".to_owned(), json!(authority.ca())),
             ("other_ca_cert".to_owned(), json!(stranger.ca())),
             ("token".to_owned(), json!(token)),
+            ("few_token".to_owned(), json!(few_token)),
             ("token_file".to_owned(), json!(written(&folder, "token", &format!("{token}\n"))?)),
             ("no_file".to_owned(), json!(folder.join("no-such-file"))),
         ]);
@@ -62,8 +87,8 @@ impl Secured {
 }
 
 /// As an operator makes one.
-fn new_token() -> anyhow::Result<(String, String)> {
-    let made = Command::new(built("tenured")?).args(["new-token", "scenarios"]).output()?;
+fn new_token(name: &str) -> anyhow::Result<(String, String)> {
+    let made = Command::new(built("tenured")?).args(["new-token", name]).output()?;
     let text = String::from_utf8(made.stdout)?;
     let mut indented = text.lines().filter_map(|line| line.strip_prefix("  "));
     let (token, line) = indented.next().zip(indented.next()).context("a token and its line")?;

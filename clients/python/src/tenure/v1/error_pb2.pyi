@@ -140,6 +140,11 @@ class _ErrorReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._En
     token-audience, token-time, token-subject, certificate-name or certificate-valid.
     Example: {"rule": "known-token"}.
     """
+    ERROR_REASON_PERMISSION_DENIED: _ErrorReason.ValueType  # 27
+    """Whoever calls may not do this. PERMISSION_DENIED. Metadata: "rule": policy, with "verb" (acquire, read, watch or operate), "name"
+    (on which; a prefix ends with a *; empty: on any) and "namespace"; or session-owner, with "session_id": somebody else opened it.
+    Example: {"rule": "policy", "verb": "acquire", "name": "billing/run", "namespace": "default"}.
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Why a call was refused. The name without its prefix stands in google.rpc.ErrorInfo.reason, with the domain "tenure"
@@ -263,5 +268,10 @@ ERROR_REASON_UNAUTHENTICATED: ErrorReason.ValueType  # 26
 Metadata: "rule": credentials-required, bearer-token, known-token, token-algorithm, token-key, token-signature, token-issuer,
 token-audience, token-time, token-subject, certificate-name or certificate-valid.
 Example: {"rule": "known-token"}.
+"""
+ERROR_REASON_PERMISSION_DENIED: ErrorReason.ValueType  # 27
+"""Whoever calls may not do this. PERMISSION_DENIED. Metadata: "rule": policy, with "verb" (acquire, read, watch or operate), "name"
+(on which; a prefix ends with a *; empty: on any) and "namespace"; or session-owner, with "session_id": somebody else opened it.
+Example: {"rule": "policy", "verb": "acquire", "name": "billing/run", "namespace": "default"}.
 """
 global___ErrorReason = ErrorReason

@@ -147,6 +147,7 @@ class Session(google.protobuf.message.Message):
     CLAIMS_FIELD_NUMBER: builtins.int
     REMAINING_FIELD_NUMBER: builtins.int
     DISCONNECT_GRACE_FIELD_NUMBER: builtins.int
+    IDENTITY_FIELD_NUMBER: builtins.int
     id: builtins.str
     """The session's id, chosen by its client or by the server. 1 to 128 bytes of UTF-8 without control characters."""
     opened_revision: builtins.int
@@ -155,6 +156,10 @@ class Session(google.protobuf.message.Message):
     """Who this is, for people: a host, a pod, a job. 0 to 255 bytes."""
     home: builtins.int
     """The server that takes this session's renewals, as a number that is drawn at each start of a server."""
+    identity: builtins.str
+    """Who opened the session, as was proved: nobody else may use it. "cert:" and the name in a certificate, "token:" and the token's
+    name, or "jwt:" and the subject. Empty: nobody had to prove anything.
+    """
     @property
     def ttl(self) -> google.protobuf.duration_pb2.Duration:
         """How long the session lives without a renewal."""
@@ -187,9 +192,10 @@ class Session(google.protobuf.message.Message):
         claims: collections.abc.Iterable[global___Claim] | None = ...,
         remaining: google.protobuf.duration_pb2.Duration | None = ...,
         disconnect_grace: google.protobuf.duration_pb2.Duration | None = ...,
+        identity: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["disconnect_grace", b"disconnect_grace", "remaining", b"remaining", "ttl", b"ttl"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["claims", b"claims", "disconnect_grace", b"disconnect_grace", "home", b"home", "id", b"id", "metadata", b"metadata", "opened_revision", b"opened_revision", "owner", b"owner", "remaining", b"remaining", "ttl", b"ttl"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["claims", b"claims", "disconnect_grace", b"disconnect_grace", "home", b"home", "id", b"id", "identity", b"identity", "metadata", b"metadata", "opened_revision", b"opened_revision", "owner", b"owner", "remaining", b"remaining", "ttl", b"ttl"]) -> None: ...
 
 global___Session = Session
 

@@ -159,4 +159,10 @@ export enum ErrorReason {
    * Example: {"rule": "known-token"}.
    */
   UNAUTHENTICATED = 26,
+  /**
+   * PERMISSION_DENIED - Whoever calls may not do this. PERMISSION_DENIED. Metadata: "rule": policy, with "verb" (acquire, read, watch or operate), "name"
+   * (on which; a prefix ends with a *; empty: on any) and "namespace"; or session-owner, with "session_id": somebody else opened it.
+   * Example: {"rule": "policy", "verb": "acquire", "name": "billing/run", "namespace": "default"}.
+   */
+  PERMISSION_DENIED = 27,
 }

@@ -78,7 +78,14 @@ export interface Session {
     | Duration
     | undefined;
   /** How long the session outlives the stream that it is attached to. Unset: until its TTL has passed. */
-  disconnectGrace: Duration | undefined;
+  disconnectGrace:
+    | Duration
+    | undefined;
+  /**
+   * Who opened the session, as was proved: nobody else may use it. "cert:" and the name in a certificate, "token:" and the token's
+   * name, or "jwt:" and the subject. Empty: nobody had to prove anything.
+   */
+  identity: string;
 }
 
 export interface Session_MetadataEntry {
@@ -301,6 +308,7 @@ function createBaseSession(): Session {
     claims: [],
     remaining: undefined,
     disconnectGrace: undefined,
+    identity: "",
   };
 }
 
@@ -338,6 +346,9 @@ export const Session: MessageFns<Session> = {
     }
     if (message.disconnectGrace !== undefined) {
       Duration.encode(message.disconnectGrace, writer.uint32(74).fork()).join();
+    }
+    if (message.identity !== "") {
+      writer.uint32(82).string(message.identity);
     }
     return writer;
   },
@@ -430,6 +441,14 @@ export const Session: MessageFns<Session> = {
             message.disconnectGrace = Duration.decode(reader, reader.uint32());
             continue;
           }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.identity = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -470,6 +489,7 @@ export const Session: MessageFns<Session> = {
     message.disconnectGrace = (object.disconnectGrace !== undefined && object.disconnectGrace !== null)
       ? Duration.fromPartial(object.disconnectGrace)
       : undefined;
+    message.identity = object.identity ?? "";
     return message;
   },
 };

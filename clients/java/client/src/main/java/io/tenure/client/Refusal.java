@@ -91,6 +91,8 @@ public record Refusal(String code, String message, Map<String, String> metadata)
         LATE_ATTACHMENT,
         /** The server does not know who this client is. Facts: {@code rule}. */
         UNAUTHENTICATED,
+        /** This client may not do it. Facts: {@code rule}, {@code verb}, {@code name}, {@code namespace}, {@code session_id}. */
+        PERMISSION_DENIED,
         /** A reason that this version does not know, or a gRPC code that came without one. */
         OTHER;
 

@@ -268,6 +268,16 @@ public enum ErrorReason
    * <code>ERROR_REASON_UNAUTHENTICATED = 26;</code>
    */
   ERROR_REASON_UNAUTHENTICATED(26),
+  /**
+   * <pre>
+   * Whoever calls may not do this. PERMISSION_DENIED. Metadata: "rule": policy, with "verb" (acquire, read, watch or operate), "name"
+   * (on which; a prefix ends with a *; empty: on any) and "namespace"; or session-owner, with "session_id": somebody else opened it.
+   * Example: {"rule": "policy", "verb": "acquire", "name": "billing/run", "namespace": "default"}.
+   * </pre>
+   *
+   * <code>ERROR_REASON_PERMISSION_DENIED = 27;</code>
+   */
+  ERROR_REASON_PERMISSION_DENIED(27),
   UNRECOGNIZED(-1),
   ;
 
@@ -525,6 +535,16 @@ public enum ErrorReason
    * <code>ERROR_REASON_UNAUTHENTICATED = 26;</code>
    */
   public static final int ERROR_REASON_UNAUTHENTICATED_VALUE = 26;
+  /**
+   * <pre>
+   * Whoever calls may not do this. PERMISSION_DENIED. Metadata: "rule": policy, with "verb" (acquire, read, watch or operate), "name"
+   * (on which; a prefix ends with a *; empty: on any) and "namespace"; or session-owner, with "session_id": somebody else opened it.
+   * Example: {"rule": "policy", "verb": "acquire", "name": "billing/run", "namespace": "default"}.
+   * </pre>
+   *
+   * <code>ERROR_REASON_PERMISSION_DENIED = 27;</code>
+   */
+  public static final int ERROR_REASON_PERMISSION_DENIED_VALUE = 27;
 
 
   public final int getNumber() {
@@ -578,6 +598,7 @@ public enum ErrorReason
       case 24: return ERROR_REASON_OVERLOADED;
       case 25: return ERROR_REASON_LATE_ATTACHMENT;
       case 26: return ERROR_REASON_UNAUTHENTICATED;
+      case 27: return ERROR_REASON_PERMISSION_DENIED;
       default: return null;
     }
   }

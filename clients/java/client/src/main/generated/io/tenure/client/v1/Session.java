@@ -24,6 +24,7 @@ private static final long serialVersionUID = 0L;
     id_ = "";
     owner_ = "";
     claims_ = java.util.Collections.emptyList();
+    identity_ = "";
   }
 
   @java.lang.Override
@@ -453,6 +454,55 @@ java.lang.String defaultValue) {
     return disconnectGrace_ == null ? com.google.protobuf.Duration.getDefaultInstance() : disconnectGrace_;
   }
 
+  public static final int IDENTITY_FIELD_NUMBER = 10;
+  @SuppressWarnings("serial")
+  private volatile java.lang.Object identity_ = "";
+  /**
+   * <pre>
+   * Who opened the session, as was proved: nobody else may use it. "cert:" and the name in a certificate, "token:" and the token's
+   * name, or "jwt:" and the subject. Empty: nobody had to prove anything.
+   * </pre>
+   *
+   * <code>string identity = 10;</code>
+   * @return The identity.
+   */
+  @java.lang.Override
+  public java.lang.String getIdentity() {
+    java.lang.Object ref = identity_;
+    if (ref instanceof java.lang.String) {
+      return (java.lang.String) ref;
+    } else {
+      com.google.protobuf.ByteString bs = 
+          (com.google.protobuf.ByteString) ref;
+      java.lang.String s = bs.toStringUtf8();
+      identity_ = s;
+      return s;
+    }
+  }
+  /**
+   * <pre>
+   * Who opened the session, as was proved: nobody else may use it. "cert:" and the name in a certificate, "token:" and the token's
+   * name, or "jwt:" and the subject. Empty: nobody had to prove anything.
+   * </pre>
+   *
+   * <code>string identity = 10;</code>
+   * @return The bytes for identity.
+   */
+  @java.lang.Override
+  public com.google.protobuf.ByteString
+      getIdentityBytes() {
+    java.lang.Object ref = identity_;
+    if (ref instanceof java.lang.String) {
+      com.google.protobuf.ByteString b = 
+          com.google.protobuf.ByteString.copyFromUtf8(
+              (java.lang.String) ref);
+      identity_ = b;
+      return b;
+    } else {
+      return (com.google.protobuf.ByteString) ref;
+    }
+  }
+
   private byte memoizedIsInitialized = -1;
   @java.lang.Override
   public final boolean isInitialized() {
@@ -496,6 +546,9 @@ java.lang.String defaultValue) {
     }
     if (((bitField0_ & 0x00000004) != 0)) {
       output.writeMessage(9, getDisconnectGrace());
+    }
+    if (!com.google.protobuf.GeneratedMessageV3.isStringEmpty(identity_)) {
+      com.google.protobuf.GeneratedMessageV3.writeString(output, 10, identity_);
     }
     getUnknownFields().writeTo(output);
   }
@@ -546,6 +599,9 @@ java.lang.String defaultValue) {
       size += com.google.protobuf.CodedOutputStream
         .computeMessageSize(9, getDisconnectGrace());
     }
+    if (!com.google.protobuf.GeneratedMessageV3.isStringEmpty(identity_)) {
+      size += com.google.protobuf.GeneratedMessageV3.computeStringSize(10, identity_);
+    }
     size += getUnknownFields().getSerializedSize();
     memoizedSize = size;
     return size;
@@ -588,6 +644,8 @@ java.lang.String defaultValue) {
       if (!getDisconnectGrace()
           .equals(other.getDisconnectGrace())) return false;
     }
+    if (!getIdentity()
+        .equals(other.getIdentity())) return false;
     if (!getUnknownFields().equals(other.getUnknownFields())) return false;
     return true;
   }
@@ -629,6 +687,8 @@ java.lang.String defaultValue) {
       hash = (37 * hash) + DISCONNECT_GRACE_FIELD_NUMBER;
       hash = (53 * hash) + getDisconnectGrace().hashCode();
     }
+    hash = (37 * hash) + IDENTITY_FIELD_NUMBER;
+    hash = (53 * hash) + getIdentity().hashCode();
     hash = (29 * hash) + getUnknownFields().hashCode();
     memoizedHashCode = hash;
     return hash;
@@ -822,6 +882,7 @@ java.lang.String defaultValue) {
         disconnectGraceBuilder_.dispose();
         disconnectGraceBuilder_ = null;
       }
+      identity_ = "";
       return this;
     }
 
@@ -902,6 +963,9 @@ java.lang.String defaultValue) {
             ? disconnectGrace_
             : disconnectGraceBuilder_.build();
         to_bitField0_ |= 0x00000004;
+      }
+      if (((from_bitField0_ & 0x00000200) != 0)) {
+        result.identity_ = identity_;
       }
       result.bitField0_ |= to_bitField0_;
     }
@@ -1004,6 +1068,11 @@ java.lang.String defaultValue) {
       if (other.hasDisconnectGrace()) {
         mergeDisconnectGrace(other.getDisconnectGrace());
       }
+      if (!other.getIdentity().isEmpty()) {
+        identity_ = other.identity_;
+        bitField0_ |= 0x00000200;
+        onChanged();
+      }
       this.mergeUnknownFields(other.getUnknownFields());
       onChanged();
       return this;
@@ -1093,6 +1162,11 @@ java.lang.String defaultValue) {
               bitField0_ |= 0x00000100;
               break;
             } // case 74
+            case 82: {
+              identity_ = input.readStringRequireUtf8();
+              bitField0_ |= 0x00000200;
+              break;
+            } // case 82
             default: {
               if (!super.parseUnknownField(input, extensionRegistry, tag)) {
                 done = true; // was an endgroup tag
@@ -2318,6 +2392,103 @@ java.lang.String defaultValue) {
         disconnectGrace_ = null;
       }
       return disconnectGraceBuilder_;
+    }
+
+    private java.lang.Object identity_ = "";
+    /**
+     * <pre>
+     * Who opened the session, as was proved: nobody else may use it. "cert:" and the name in a certificate, "token:" and the token's
+     * name, or "jwt:" and the subject. Empty: nobody had to prove anything.
+     * </pre>
+     *
+     * <code>string identity = 10;</code>
+     * @return The identity.
+     */
+    public java.lang.String getIdentity() {
+      java.lang.Object ref = identity_;
+      if (!(ref instanceof java.lang.String)) {
+        com.google.protobuf.ByteString bs =
+            (com.google.protobuf.ByteString) ref;
+        java.lang.String s = bs.toStringUtf8();
+        identity_ = s;
+        return s;
+      } else {
+        return (java.lang.String) ref;
+      }
+    }
+    /**
+     * <pre>
+     * Who opened the session, as was proved: nobody else may use it. "cert:" and the name in a certificate, "token:" and the token's
+     * name, or "jwt:" and the subject. Empty: nobody had to prove anything.
+     * </pre>
+     *
+     * <code>string identity = 10;</code>
+     * @return The bytes for identity.
+     */
+    public com.google.protobuf.ByteString
+        getIdentityBytes() {
+      java.lang.Object ref = identity_;
+      if (ref instanceof String) {
+        com.google.protobuf.ByteString b = 
+            com.google.protobuf.ByteString.copyFromUtf8(
+                (java.lang.String) ref);
+        identity_ = b;
+        return b;
+      } else {
+        return (com.google.protobuf.ByteString) ref;
+      }
+    }
+    /**
+     * <pre>
+     * Who opened the session, as was proved: nobody else may use it. "cert:" and the name in a certificate, "token:" and the token's
+     * name, or "jwt:" and the subject. Empty: nobody had to prove anything.
+     * </pre>
+     *
+     * <code>string identity = 10;</code>
+     * @param value The identity to set.
+     * @return This builder for chaining.
+     */
+    public Builder setIdentity(
+        java.lang.String value) {
+      if (value == null) { throw new NullPointerException(); }
+      identity_ = value;
+      bitField0_ |= 0x00000200;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * Who opened the session, as was proved: nobody else may use it. "cert:" and the name in a certificate, "token:" and the token's
+     * name, or "jwt:" and the subject. Empty: nobody had to prove anything.
+     * </pre>
+     *
+     * <code>string identity = 10;</code>
+     * @return This builder for chaining.
+     */
+    public Builder clearIdentity() {
+      identity_ = getDefaultInstance().getIdentity();
+      bitField0_ = (bitField0_ & ~0x00000200);
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * Who opened the session, as was proved: nobody else may use it. "cert:" and the name in a certificate, "token:" and the token's
+     * name, or "jwt:" and the subject. Empty: nobody had to prove anything.
+     * </pre>
+     *
+     * <code>string identity = 10;</code>
+     * @param value The bytes for identity to set.
+     * @return This builder for chaining.
+     */
+    public Builder setIdentityBytes(
+        com.google.protobuf.ByteString value) {
+      if (value == null) { throw new NullPointerException(); }
+      checkByteStringIsUtf8(value);
+      identity_ = value;
+      bitField0_ |= 0x00000200;
+      onChanged();
+      return this;
     }
     @java.lang.Override
     public final Builder setUnknownFields(

@@ -246,4 +246,26 @@ java.lang.String defaultValue);
    * <code>.google.protobuf.Duration disconnect_grace = 9;</code>
    */
   com.google.protobuf.DurationOrBuilder getDisconnectGraceOrBuilder();
+
+  /**
+   * <pre>
+   * Who opened the session, as was proved: nobody else may use it. "cert:" and the name in a certificate, "token:" and the token's
+   * name, or "jwt:" and the subject. Empty: nobody had to prove anything.
+   * </pre>
+   *
+   * <code>string identity = 10;</code>
+   * @return The identity.
+   */
+  java.lang.String getIdentity();
+  /**
+   * <pre>
+   * Who opened the session, as was proved: nobody else may use it. "cert:" and the name in a certificate, "token:" and the token's
+   * name, or "jwt:" and the subject. Empty: nobody had to prove anything.
+   * </pre>
+   *
+   * <code>string identity = 10;</code>
+   * @return The bytes for identity.
+   */
+  com.google.protobuf.ByteString
+      getIdentityBytes();
 }

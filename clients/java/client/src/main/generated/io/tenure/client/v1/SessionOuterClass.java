@@ -130,7 +130,7 @@ public final class SessionOuterClass {
   static {
     java.lang.String[] descriptorData = {
       "\n\027tenure/v1/session.proto\022\ttenure.v1\032\036go" +
-      "ogle/protobuf/duration.proto\"\335\002\n\007Session" +
+      "ogle/protobuf/duration.proto\"\357\002\n\007Session" +
       "\022\n\n\002id\030\001 \001(\t\022\027\n\017opened_revision\030\002 \001(\004\022&\n" +
       "\003ttl\030\003 \001(\0132\031.google.protobuf.Duration\022\r\n" +
       "\005owner\030\004 \001(\t\0222\n\010metadata\030\005 \003(\0132 .tenure." +
@@ -138,75 +138,75 @@ public final class SessionOuterClass {
       "\n\006claims\030\007 \003(\0132\020.tenure.v1.Claim\022,\n\trema" +
       "ining\030\010 \001(\0132\031.google.protobuf.Duration\0223" +
       "\n\020disconnect_grace\030\t \001(\0132\031.google.protob" +
-      "uf.Duration\032/\n\rMetadataEntry\022\013\n\003key\030\001 \001(" +
-      "\t\022\r\n\005value\030\002 \001(\t:\0028\001\"\233\003\n\005Claim\022\n\n\002id\030\001 \001" +
-      "(\004\022\r\n\005names\030\002 \003(\t\022$\n\005state\030\003 \001(\0162\025.tenur" +
-      "e.v1.ClaimState\022\r\n\005token\030\004 \001(\004\022\022\n\nsessio" +
-      "n_id\030\005 \001(\t\022\r\n\005owner\030\006 \001(\t\0220\n\010metadata\030\007 " +
-      "\003(\0132\036.tenure.v1.Claim.MetadataEntry\022\020\n\010p" +
-      "riority\030\010 \001(\005\022+\n\010min_hold\030\t \001(\0132\031.google" +
-      ".protobuf.Duration\022\035\n\004mode\030\n \001(\0162\017.tenur" +
-      "e.v1.Mode\022\017\n\007permits\030\013 \001(\r\022\r\n\005limit\030\014 \001(" +
-      "\r\022,\n\010transfer\030\r \001(\0132\032.tenure.v1.PendingT" +
-      "ransfer\022\020\n\010deadlock\030\016 \003(\t\032/\n\rMetadataEnt" +
-      "ry\022\013\n\003key\030\001 \001(\t\022\r\n\005value\030\002 \001(\t:\0028\001\"R\n\017Pe" +
-      "ndingTransfer\022\025\n\rto_session_id\030\001 \001(\t\022(\n\005" +
-      "drain\030\002 \001(\0132\031.google.protobuf.Duration\"\253" +
-      "\002\n\022OpenSessionRequest\022\021\n\tnamespace\030\001 \001(\t" +
-      "\022\022\n\nsession_id\030\002 \001(\t\022&\n\003ttl\030\003 \001(\0132\031.goog" +
-      "le.protobuf.Duration\022\r\n\005owner\030\004 \001(\t\022=\n\010m" +
-      "etadata\030\005 \003(\0132+.tenure.v1.OpenSessionReq" +
-      "uest.MetadataEntry\0223\n\020disconnect_grace\030\006" +
-      " \001(\0132\031.google.protobuf.Duration\022\022\n\nattac" +
-      "hment\030\007 \001(\004\032/\n\rMetadataEntry\022\013\n\003key\030\001 \001(" +
-      "\t\022\r\n\005value\030\002 \001(\t:\0028\001\":\n\023OpenSessionRespo" +
-      "nse\022#\n\007session\030\001 \001(\0132\022.tenure.v1.Session" +
-      "\"5\n\014RenewRequest\022\021\n\tnamespace\030\001 \001(\t\022\022\n\ns" +
-      "ession_id\030\002 \001(\t\"7\n\rRenewResponse\022&\n\003ttl\030" +
-      "\001 \001(\0132\031.google.protobuf.Duration\":\n\020Keep" +
-      "AliveRequest\022\021\n\tnamespace\030\001 \001(\t\022\023\n\013sessi" +
-      "on_ids\030\002 \003(\t\"=\n\021KeepAliveResponse\022(\n\010ses" +
-      "sions\030\001 \003(\0132\026.tenure.v1.KeptSession\"n\n\013K" +
-      "eptSession\022\022\n\nsession_id\030\001 \001(\t\022&\n\003ttl\030\002 " +
-      "\001(\0132\031.google.protobuf.Duration\022#\n\007refusa" +
-      "l\030\003 \001(\0132\022.tenure.v1.Refusal\"<\n\023CloseSess" +
-      "ionRequest\022\021\n\tnamespace\030\001 \001(\t\022\022\n\nsession" +
-      "_id\030\002 \001(\t\"\026\n\024CloseSessionResponse\":\n\021Get" +
-      "SessionRequest\022\021\n\tnamespace\030\001 \001(\t\022\022\n\nses" +
-      "sion_id\030\002 \001(\t\"K\n\022GetSessionResponse\022#\n\007s" +
-      "ession\030\001 \001(\0132\022.tenure.v1.Session\022\020\n\010revi" +
-      "sion\030\002 \001(\004\"O\n\023ListSessionsRequest\022\021\n\tnam" +
-      "espace\030\001 \001(\t\022\021\n\tpage_size\030\002 \001(\005\022\022\n\npage_" +
-      "token\030\003 \001(\t\"g\n\024ListSessionsResponse\022$\n\010s" +
-      "essions\030\001 \003(\0132\022.tenure.v1.Session\022\027\n\017nex" +
-      "t_page_token\030\002 \001(\t\022\020\n\010revision\030\003 \001(\004\"\235\001\n" +
-      "\007Refusal\022\014\n\004code\030\001 \001(\005\022\016\n\006reason\030\002 \001(\t\022\017" +
-      "\n\007message\030\003 \001(\t\0222\n\010metadata\030\004 \003(\0132 .tenu" +
-      "re.v1.Refusal.MetadataEntry\032/\n\rMetadataE" +
-      "ntry\022\013\n\003key\030\001 \001(\t\022\r\n\005value\030\002 \001(\t:\0028\001*S\n\004" +
-      "Mode\022\024\n\020MODE_UNSPECIFIED\020\000\022\022\n\016MODE_EXCLU" +
-      "SIVE\020\001\022\017\n\013MODE_SHARED\020\002\022\020\n\014MODE_PERMITS\020" +
-      "\003*s\n\nClaimState\022\033\n\027CLAIM_STATE_UNSPECIFI" +
-      "ED\020\000\022\027\n\023CLAIM_STATE_WAITING\020\001\022\024\n\020CLAIM_S" +
-      "TATE_HELD\020\002\022\031\n\025CLAIM_STATE_LINGERING\020\003*\300" +
-      "\001\n\tEndReason\022\032\n\026END_REASON_UNSPECIFIED\020\000" +
-      "\022\027\n\023END_REASON_RELEASED\020\001\022\026\n\022END_REASON_" +
-      "EXPIRED\020\002\022\033\n\027END_REASON_DISCONNECTED\020\003\022\025" +
-      "\n\021END_REASON_CLOSED\020\004\022\026\n\022END_REASON_EVIC" +
-      "TED\020\005\022\032\n\026END_REASON_TRANSFERRED\020\0062\323\003\n\016Se" +
-      "ssionService\022L\n\013OpenSession\022\035.tenure.v1." +
-      "OpenSessionRequest\032\036.tenure.v1.OpenSessi" +
-      "onResponse\022:\n\005Renew\022\027.tenure.v1.RenewReq" +
-      "uest\032\030.tenure.v1.RenewResponse\022J\n\tKeepAl" +
-      "ive\022\033.tenure.v1.KeepAliveRequest\032\034.tenur" +
-      "e.v1.KeepAliveResponse(\0010\001\022O\n\014CloseSessi" +
-      "on\022\036.tenure.v1.CloseSessionRequest\032\037.ten" +
-      "ure.v1.CloseSessionResponse\022I\n\nGetSessio" +
-      "n\022\034.tenure.v1.GetSessionRequest\032\035.tenure" +
-      ".v1.GetSessionResponse\022O\n\014ListSessions\022\036" +
-      ".tenure.v1.ListSessionsRequest\032\037.tenure." +
-      "v1.ListSessionsResponseB\027\n\023io.tenure.cli" +
-      "ent.v1P\001b\006proto3"
+      "uf.Duration\022\020\n\010identity\030\n \001(\t\032/\n\rMetadat" +
+      "aEntry\022\013\n\003key\030\001 \001(\t\022\r\n\005value\030\002 \001(\t:\0028\001\"\233" +
+      "\003\n\005Claim\022\n\n\002id\030\001 \001(\004\022\r\n\005names\030\002 \003(\t\022$\n\005s" +
+      "tate\030\003 \001(\0162\025.tenure.v1.ClaimState\022\r\n\005tok" +
+      "en\030\004 \001(\004\022\022\n\nsession_id\030\005 \001(\t\022\r\n\005owner\030\006 " +
+      "\001(\t\0220\n\010metadata\030\007 \003(\0132\036.tenure.v1.Claim." +
+      "MetadataEntry\022\020\n\010priority\030\010 \001(\005\022+\n\010min_h" +
+      "old\030\t \001(\0132\031.google.protobuf.Duration\022\035\n\004" +
+      "mode\030\n \001(\0162\017.tenure.v1.Mode\022\017\n\007permits\030\013" +
+      " \001(\r\022\r\n\005limit\030\014 \001(\r\022,\n\010transfer\030\r \001(\0132\032." +
+      "tenure.v1.PendingTransfer\022\020\n\010deadlock\030\016 " +
+      "\003(\t\032/\n\rMetadataEntry\022\013\n\003key\030\001 \001(\t\022\r\n\005val" +
+      "ue\030\002 \001(\t:\0028\001\"R\n\017PendingTransfer\022\025\n\rto_se" +
+      "ssion_id\030\001 \001(\t\022(\n\005drain\030\002 \001(\0132\031.google.p" +
+      "rotobuf.Duration\"\253\002\n\022OpenSessionRequest\022" +
+      "\021\n\tnamespace\030\001 \001(\t\022\022\n\nsession_id\030\002 \001(\t\022&" +
+      "\n\003ttl\030\003 \001(\0132\031.google.protobuf.Duration\022\r" +
+      "\n\005owner\030\004 \001(\t\022=\n\010metadata\030\005 \003(\0132+.tenure" +
+      ".v1.OpenSessionRequest.MetadataEntry\0223\n\020" +
+      "disconnect_grace\030\006 \001(\0132\031.google.protobuf" +
+      ".Duration\022\022\n\nattachment\030\007 \001(\004\032/\n\rMetadat" +
+      "aEntry\022\013\n\003key\030\001 \001(\t\022\r\n\005value\030\002 \001(\t:\0028\001\":" +
+      "\n\023OpenSessionResponse\022#\n\007session\030\001 \001(\0132\022" +
+      ".tenure.v1.Session\"5\n\014RenewRequest\022\021\n\tna" +
+      "mespace\030\001 \001(\t\022\022\n\nsession_id\030\002 \001(\t\"7\n\rRen" +
+      "ewResponse\022&\n\003ttl\030\001 \001(\0132\031.google.protobu" +
+      "f.Duration\":\n\020KeepAliveRequest\022\021\n\tnamesp" +
+      "ace\030\001 \001(\t\022\023\n\013session_ids\030\002 \003(\t\"=\n\021KeepAl" +
+      "iveResponse\022(\n\010sessions\030\001 \003(\0132\026.tenure.v" +
+      "1.KeptSession\"n\n\013KeptSession\022\022\n\nsession_" +
+      "id\030\001 \001(\t\022&\n\003ttl\030\002 \001(\0132\031.google.protobuf." +
+      "Duration\022#\n\007refusal\030\003 \001(\0132\022.tenure.v1.Re" +
+      "fusal\"<\n\023CloseSessionRequest\022\021\n\tnamespac" +
+      "e\030\001 \001(\t\022\022\n\nsession_id\030\002 \001(\t\"\026\n\024CloseSess" +
+      "ionResponse\":\n\021GetSessionRequest\022\021\n\tname" +
+      "space\030\001 \001(\t\022\022\n\nsession_id\030\002 \001(\t\"K\n\022GetSe" +
+      "ssionResponse\022#\n\007session\030\001 \001(\0132\022.tenure." +
+      "v1.Session\022\020\n\010revision\030\002 \001(\004\"O\n\023ListSess" +
+      "ionsRequest\022\021\n\tnamespace\030\001 \001(\t\022\021\n\tpage_s" +
+      "ize\030\002 \001(\005\022\022\n\npage_token\030\003 \001(\t\"g\n\024ListSes" +
+      "sionsResponse\022$\n\010sessions\030\001 \003(\0132\022.tenure" +
+      ".v1.Session\022\027\n\017next_page_token\030\002 \001(\t\022\020\n\010" +
+      "revision\030\003 \001(\004\"\235\001\n\007Refusal\022\014\n\004code\030\001 \001(\005" +
+      "\022\016\n\006reason\030\002 \001(\t\022\017\n\007message\030\003 \001(\t\0222\n\010met" +
+      "adata\030\004 \003(\0132 .tenure.v1.Refusal.Metadata" +
+      "Entry\032/\n\rMetadataEntry\022\013\n\003key\030\001 \001(\t\022\r\n\005v" +
+      "alue\030\002 \001(\t:\0028\001*S\n\004Mode\022\024\n\020MODE_UNSPECIFI" +
+      "ED\020\000\022\022\n\016MODE_EXCLUSIVE\020\001\022\017\n\013MODE_SHARED\020" +
+      "\002\022\020\n\014MODE_PERMITS\020\003*s\n\nClaimState\022\033\n\027CLA" +
+      "IM_STATE_UNSPECIFIED\020\000\022\027\n\023CLAIM_STATE_WA" +
+      "ITING\020\001\022\024\n\020CLAIM_STATE_HELD\020\002\022\031\n\025CLAIM_S" +
+      "TATE_LINGERING\020\003*\300\001\n\tEndReason\022\032\n\026END_RE" +
+      "ASON_UNSPECIFIED\020\000\022\027\n\023END_REASON_RELEASE" +
+      "D\020\001\022\026\n\022END_REASON_EXPIRED\020\002\022\033\n\027END_REASO" +
+      "N_DISCONNECTED\020\003\022\025\n\021END_REASON_CLOSED\020\004\022" +
+      "\026\n\022END_REASON_EVICTED\020\005\022\032\n\026END_REASON_TR" +
+      "ANSFERRED\020\0062\323\003\n\016SessionService\022L\n\013OpenSe" +
+      "ssion\022\035.tenure.v1.OpenSessionRequest\032\036.t" +
+      "enure.v1.OpenSessionResponse\022:\n\005Renew\022\027." +
+      "tenure.v1.RenewRequest\032\030.tenure.v1.Renew" +
+      "Response\022J\n\tKeepAlive\022\033.tenure.v1.KeepAl" +
+      "iveRequest\032\034.tenure.v1.KeepAliveResponse" +
+      "(\0010\001\022O\n\014CloseSession\022\036.tenure.v1.CloseSe" +
+      "ssionRequest\032\037.tenure.v1.CloseSessionRes" +
+      "ponse\022I\n\nGetSession\022\034.tenure.v1.GetSessi" +
+      "onRequest\032\035.tenure.v1.GetSessionResponse" +
+      "\022O\n\014ListSessions\022\036.tenure.v1.ListSession" +
+      "sRequest\032\037.tenure.v1.ListSessionsRespons" +
+      "eB\027\n\023io.tenure.client.v1P\001b\006proto3"
     };
     descriptor = com.google.protobuf.Descriptors.FileDescriptor
       .internalBuildGeneratedFileFrom(descriptorData,
@@ -218,7 +218,7 @@ public final class SessionOuterClass {
     internal_static_tenure_v1_Session_fieldAccessorTable = new
       com.google.protobuf.GeneratedMessageV3.FieldAccessorTable(
         internal_static_tenure_v1_Session_descriptor,
-        new java.lang.String[] { "Id", "OpenedRevision", "Ttl", "Owner", "Metadata", "Home", "Claims", "Remaining", "DisconnectGrace", });
+        new java.lang.String[] { "Id", "OpenedRevision", "Ttl", "Owner", "Metadata", "Home", "Claims", "Remaining", "DisconnectGrace", "Identity", });
     internal_static_tenure_v1_Session_MetadataEntry_descriptor =
       internal_static_tenure_v1_Session_descriptor.getNestedTypes().get(0);
     internal_static_tenure_v1_Session_MetadataEntry_fieldAccessorTable = new
