@@ -10,8 +10,11 @@ use tenure_checker::Violation;
 
 use crate::run::{self, Report};
 
-/// A seed that takes longer hangs.
+/// A seed that takes more of a processor hangs; how long that lasts is up to what else is running.
 const LIMIT: Duration = Duration::from_secs(60);
+
+/// A seed that takes longer hangs, even if it does nothing.
+const LONGEST: Duration = Duration::from_secs(3_600);
 
 /// The most that is told of a violation, in bytes. All of a report fits into a pipe.
 const TOLD: usize = 4_000;
@@ -63,8 +66,13 @@ impl Running {
         match unsafe { libc::fork() } {
             -1 => panic!("no process for another seed"),
             0 => {
-                // SAFETY: only this process is told.
-                unsafe { libc::alarm(u32::try_from(LIMIT.as_secs()).unwrap_or(u32::MAX)) };
+                let seconds = LIMIT.as_secs();
+                let limit = libc::rlimit { rlim_cur: seconds, rlim_max: seconds };
+                // SAFETY: only this process is limited and told.
+                unsafe {
+                    libc::setrlimit(libc::RLIMIT_CPU, &raw const limit);
+                    libc::alarm(u32::try_from(LONGEST.as_secs()).unwrap_or(u32::MAX));
+                }
                 let report = run::run(seed, false);
                 let written = File::from(tells).write_all(write(&report).as_bytes());
                 // SAFETY: nothing is left to be done.
