@@ -33,7 +33,7 @@ impl Office {
         let options = ServerOptions {
             listen: ([127, 0, 0, 1], 0).into(),
             tls: Some(tls),
-            credentials: CredentialOptions { certificates: true, tokens_file, jwt: None, policy: None },
+            credentials: CredentialOptions { certificates: true, tokens_file, jwt: None, policy: None, audit: None },
             ttl: TtlBounds { min: Duration::from_millis(100), max: Duration::from_secs(3_600) },
             drain_timeout: Duration::from_secs(1),
             node: NodeOptions {

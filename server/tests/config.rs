@@ -66,7 +66,7 @@ fn print_config_is_a_file_that_gives_the_same_settings() {
     let files = ["--tls-cert=/c", "--tls-key=/k", "--tls-client-ca=/a", "--tls-client-crl=/r", "--tokens-file=/t"];
     let jwt =
         ["--jwt-keys=https://id.example/keys", "--jwt-issuer=i", "--jwt-audience=a", "--jwt-algorithms=ES256, EdDSA"];
-    let flags = [&flags[..], &files[..], &jwt[..], &["--policy=/p"]].concat();
+    let flags = [&flags[..], &files[..], &jwt[..], &["--policy=/p", "--audit-log=-", "--audit-everything"]].concat();
     let printed = from_flags(&flags).unwrap().to_string();
     let file = file_in(folder.path(), &printed);
     assert_eq!(from_flags(&["--config", &file]).unwrap().to_string(), printed);

@@ -8,7 +8,7 @@ use rustls::pki_types::CertificateDer;
 use tokio::time::sleep;
 
 use super::tokens::Hash;
-use super::{Access, Changes, Identity, Rights, Unidentified};
+use super::{Access, Act, Actor, Changes, Identity, Rights, Unidentified, Weight};
 
 /// However long it seems to be until then: the wall clock may be set.
 const LOOK: Duration = Duration::from_secs(30);
@@ -42,6 +42,29 @@ impl Caller {
     #[must_use]
     pub fn is_identified(&self) -> bool {
         self.identity.is_some()
+    }
+
+    /// Whether anything is written down of it.
+    pub(crate) fn is_audited(&self) -> bool {
+        self.access.audit.is_some()
+    }
+
+    /// Writes down that it is let do this.
+    pub(crate) fn note_allowed(&self, weight: Weight, act: impl FnOnce() -> Act) {
+        if let Some(audit) = self.access.audit.as_ref().filter(|audit| audit.is_for(weight)) {
+            audit.allowed(self.actor(), &act());
+        }
+    }
+
+    /// Writes down that it is not let do this.
+    pub(crate) fn note_refused(&self, rule: &str, act: impl FnOnce() -> Act) {
+        if let Some(audit) = &self.access.audit {
+            audit.refused(self.actor(), &act(), rule);
+        }
+    }
+
+    fn actor(&self) -> Actor<'_> {
+        Actor { identity: self.identity.as_ref().map(Identity::as_str), address: self.address }
     }
 
     /// What it may do now.

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::JwtOptions;
 use super::policy::Policy;
 use super::tokens::Tokens;
+use super::{AuditOptions, JwtOptions};
 
 /// What is taken as proof of who somebody is: any of these.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct CredentialOptions {
     pub jwt: Option<JwtOptions>,
     /// The policy of this file. `None`: whoever is known may do everything.
     pub policy: Option<PathBuf>,
+    /// Where it is written down who was let do what. `None`: nowhere.
+    pub audit: Option<AuditOptions>,
 }
 
 impl CredentialOptions {

@@ -57,7 +57,10 @@ impl<S> Identify<S> {
             Ok(caller) if request.uri().path().starts_with(REFLECTION) && caller.rights().are_none() => {
                 Err(forbidden_entirely(&caller))
             }
-            identified => identified.map_err(unidentified),
+            identified => identified.map_err(|why| {
+                self.access.note_unidentified(request.uri().path(), peer, why);
+                unidentified(why)
+            }),
         }
     }
 }

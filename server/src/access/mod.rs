@@ -1,5 +1,6 @@
 //! Who calls: by a certificate, or by a token that it shows. And what it may do, by the policy.
 
+mod audit;
 mod caller;
 mod credentials;
 mod identify;
@@ -18,6 +19,8 @@ use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use tokio::sync::watch;
 
+pub use self::audit::AuditOptions;
+pub(crate) use self::audit::{Act, Actor, Weight};
 pub use self::caller::Caller;
 pub use self::credentials::CredentialOptions;
 pub use self::identify::IdentifyLayer;
@@ -27,15 +30,19 @@ pub use self::rights::{Rights, Verb};
 pub use self::tokens::new_token;
 pub use self::unidentified::Unidentified;
 
+use self::audit::Audit;
 use self::caller::Shown;
 use self::jwt::Jwt;
 use self::policy::Policy;
 use self::tokens::Tokens;
 use crate::listen::{Peer, Tls};
 
-/// Says who calls, and what it may do.
+/// Says who calls, and what it may do; and writes that down.
 #[derive(Clone, Default)]
-pub struct Access(Option<Arc<Credentials>>);
+pub struct Access {
+    credentials: Option<Arc<Credentials>>,
+    audit: Option<Arc<Audit>>,
+}
 
 struct Credentials {
     options: CredentialOptions,
@@ -84,8 +91,9 @@ impl Access {
     /// # Errors
     /// If a file cannot be used: its setting, and what is wrong.
     pub async fn load(options: CredentialOptions, tls: Option<Arc<Tls>>) -> Result<Self, String> {
+        let audit = options.audit.as_ref().map(Audit::open).transpose()?;
         if !options.are_wanted() {
-            return Ok(Self::open());
+            return Ok(Self { credentials: None, audit });
         }
         let tokens = ArcSwap::from_pointee(options.read_tokens()?);
         let policy = options.read_policy()?.map(ArcSwap::from_pointee);
@@ -99,13 +107,14 @@ impl Access {
             }
         }
         let (changed, _) = watch::channel(());
-        Ok(Self(Some(Arc::new(Credentials { options, tls, tokens, jwt, policy, changed }))))
+        let credentials = Credentials { options, tls, tokens, jwt, policy, changed };
+        Ok(Self { credentials: Some(Arc::new(credentials)), audit })
     }
 
     /// Whether nobody is asked.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.0.is_none()
+        self.credentials.is_none()
     }
 
     /// Reads static tokens again. Says whether they have changed.
@@ -113,7 +122,7 @@ impl Access {
     /// # Errors
     /// If they cannot be used: then those from before stay in force.
     pub fn reload_tokens(&self) -> Result<bool, String> {
-        let Some(credentials) = &self.0 else { return Ok(false) };
+        let Some(credentials) = &self.credentials else { return Ok(false) };
         let tokens = credentials.options.read_tokens()?;
         let has_changed = tokens != **credentials.tokens.load();
         if has_changed {
@@ -128,7 +137,7 @@ impl Access {
     /// # Errors
     /// If it cannot be used: then the one from before stays in force.
     pub fn reload_policy(&self) -> Result<bool, String> {
-        let Some(credentials) = &self.0 else { return Ok(false) };
+        let Some(credentials) = &self.credentials else { return Ok(false) };
         let (Some(policy), Some(read)) = (&credentials.policy, credentials.options.read_policy()?) else {
             return Ok(false);
         };
@@ -140,9 +149,16 @@ impl Access {
         Ok(has_changed)
     }
 
+    /// Writes down that somebody was refused of whom nobody knows who it is.
+    pub(crate) fn note_unidentified(&self, path: &str, peer: &Peer, why: Unidentified) {
+        if let Some(audit) = &self.audit {
+            audit.refused(Actor { identity: None, address: peer.address }, &Act::new("").called(path), why.rule());
+        }
+    }
+
     /// What somebody may do now.
     fn rights(&self, identity: Option<&Identity>) -> Rights {
-        let policy = self.0.as_ref().and_then(|credentials| credentials.policy.as_ref());
+        let policy = self.credentials.as_ref().and_then(|credentials| credentials.policy.as_ref());
         match (policy, identity) {
             (Some(policy), Some(identity)) => policy.load().rights(identity),
             _ => Rights::default(),
@@ -152,7 +168,7 @@ impl Access {
     /// Whether keys of JSON Web Tokens are in a file.
     #[must_use]
     pub fn has_near_keys(&self) -> bool {
-        let jwt = self.0.as_ref().and_then(|credentials| credentials.options.jwt.as_ref());
+        let jwt = self.credentials.as_ref().and_then(|credentials| credentials.options.jwt.as_ref());
         jwt.is_some_and(|jwt| matches!(jwt.keys, KeySource::File(_)))
     }
 
@@ -161,7 +177,7 @@ impl Access {
     /// # Errors
     /// If they cannot be had: then those from before stay in force.
     pub async fn reload_keys(&self) -> Result<bool, String> {
-        let Some(credentials) = &self.0 else { return Ok(false) };
+        let Some(credentials) = &self.credentials else { return Ok(false) };
         let Some(jwt) = &credentials.jwt else { return Ok(false) };
         let has_changed = jwt.reload().await?;
         if has_changed {
@@ -172,7 +188,7 @@ impl Access {
 
     /// Certificates may have been revoked.
     pub fn certificates_changed(&self) {
-        if let Some(credentials) = &self.0 {
+        if let Some(credentials) = &self.credentials {
             credentials.changed.send_replace(());
         }
     }
@@ -183,7 +199,9 @@ impl Access {
     /// # Errors
     /// If that is not known.
     pub fn identify(&self, headers: &HeaderMap, peer: &Peer) -> Result<Caller, Unidentified> {
-        let Some(credentials) = &self.0 else { return Ok(Caller { address: peer.address, ..Caller::default() }) };
+        let Some(credentials) = &self.credentials else {
+            return Ok(Caller { address: peer.address, access: self.clone(), ..Caller::default() });
+        };
         let (identity, shown) = match headers.get(AUTHORIZATION) {
             Some(header) => {
                 credentials.by_token(header.to_str().ok().and_then(bearer).ok_or(Unidentified::NoBearer)?)?
@@ -195,7 +213,7 @@ impl Access {
 
     /// Whether what was shown still counts.
     fn check(&self, shown: &Shown) -> Result<(), Unidentified> {
-        let Some(credentials) = &self.0 else { return Ok(()) };
+        let Some(credentials) = &self.credentials else { return Ok(()) };
         match shown {
             Shown::Nothing => Ok(()),
             Shown::Token(hash) if credentials.tokens.load().has(hash) => Ok(()),
@@ -209,7 +227,7 @@ impl Access {
     }
 
     pub(crate) fn changes(&self) -> Changes {
-        Changes(self.0.as_ref().map(|credentials| credentials.changed.subscribe()))
+        Changes(self.credentials.as_ref().map(|credentials| credentials.changed.subscribe()))
     }
 }
 

@@ -74,6 +74,14 @@ pub struct Layer {
     /// Who may do what, TOML [default: whoever has shown who it is may do everything]
     #[arg(long, env = "TENURE_POLICY", value_name = "FILE")]
     pub policy: Option<PathBuf>,
+    /// Where it is written down what operators do and who is refused, as lines of JSON: a file, or - for standard output
+    /// [default: nowhere]
+    #[arg(long, env = "TENURE_AUDIT_LOG", value_name = "FILE")]
+    pub audit_log: Option<PathBuf>,
+    /// Whether everything is written down there but renewals and what streams are told, not only that [default: false]
+    #[arg(long, env = "TENURE_AUDIT_EVERYTHING", value_name = "BOOL")]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub audit_everything: Option<bool>,
     /// The public keys of JSON Web Tokens that clients may show, a JWK set: a file, or https://... [default: no such tokens]
     #[arg(long, env = "TENURE_JWT_KEYS", value_name = "FILE or URL")]
     pub jwt_keys: Option<String>,
@@ -166,6 +174,8 @@ impl Layer {
             tls_client_crl: self.tls_client_crl.or(below.tls_client_crl),
             tokens_file: self.tokens_file.or(below.tokens_file),
             policy: self.policy.or(below.policy),
+            audit_log: self.audit_log.or(below.audit_log),
+            audit_everything: self.audit_everything.or(below.audit_everything),
             jwt_keys: self.jwt_keys.or(below.jwt_keys),
             jwt_issuer: self.jwt_issuer.or(below.jwt_issuer),
             jwt_audience: self.jwt_audience.or(below.jwt_audience),

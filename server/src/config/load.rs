@@ -94,6 +94,7 @@ fn read_file(file: &Path) -> Result<Layer, ConfigError> {
     layer.tls_client_crl = layer.tls_client_crl.map(from_here);
     layer.tokens_file = layer.tokens_file.map(from_here);
     layer.policy = layer.policy.map(from_here);
+    layer.audit_log = layer.audit_log.map(|path| if path == Path::new("-") { path } else { from_here(path) });
     if let Some(keys) = layer.jwt_keys.take_if(|keys| !keys.contains("://")) {
         layer.jwt_keys = Some(from_here(keys.into()).display().to_string());
     }

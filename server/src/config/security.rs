@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use super::{ConfigError, Layer};
-use crate::access::{ALGORITHMS, CredentialOptions, JwtOptions, KeySource};
+use crate::access::{ALGORITHMS, AuditOptions, CredentialOptions, JwtOptions, KeySource};
 use crate::listen::TlsFiles;
 
 pub(super) fn tls(layer: &Layer) -> Result<Option<TlsFiles>, ConfigError> {
@@ -31,6 +31,7 @@ pub(super) fn credentials(layer: &Layer) -> Result<CredentialOptions, ConfigErro
         tokens_file: layer.tokens_file.clone(),
         jwt: jwt(layer)?,
         policy: layer.policy.clone(),
+        audit: audit(layer)?,
     };
     if credentials.policy.is_some() && !credentials.are_wanted() {
         return Err(ConfigError(
@@ -38,6 +39,15 @@ pub(super) fn credentials(layer: &Layer) -> Result<CredentialOptions, ConfigErro
         ));
     }
     Ok(credentials)
+}
+
+fn audit(layer: &Layer) -> Result<Option<AuditOptions>, ConfigError> {
+    let everything = layer.audit_everything.unwrap_or(false);
+    match &layer.audit_log {
+        Some(file) => Ok(Some(AuditOptions { file: file.clone(), everything })),
+        None if everything => Err(ConfigError("audit_everything is set: set audit_log, too".into())),
+        None => Ok(None),
+    }
 }
 
 fn jwt(layer: &Layer) -> Result<Option<JwtOptions>, ConfigError> {

@@ -38,6 +38,9 @@ impl fmt::Display for Config {
         if let Some(file) = &self.credentials.policy {
             text("policy", file.display().to_string())?;
         }
+        if let Some(audit) = &self.credentials.audit {
+            text("audit_log", audit.file.display().to_string())?;
+        }
         if let Some(jwt) = &self.credentials.jwt {
             let keys = match &jwt.keys {
                 KeySource::File(file) => file.display().to_string(),
@@ -59,6 +62,9 @@ impl fmt::Display for Config {
         text("drain_timeout", Span(self.drain_timeout).to_string())?;
         text("log_format", self.log.format.as_str().to_string())?;
         text("log_level", self.log.level.clone())?;
+        if let Some(audit) = &self.credentials.audit {
+            writeln!(formatter, "audit_everything = {}", audit.everything)?;
+        }
         writeln!(formatter, "allow_insecure = {}", self.allow_insecure)?;
         writeln!(formatter, "max_namespaces = {}", self.max_namespaces)?;
         writeln!(formatter, "worker_threads = {}", self.worker_threads)?;

@@ -1,15 +1,19 @@
 //! Admission: what is asked for is carried out only if whoever asks may have it. Each request says itself what it takes; one that
 //! does not cannot be admitted, and so cannot reach a namespace.
 
+mod table;
+
 use std::sync::Arc;
 
 use tenure_core::{Command, Rejection, Text};
-use tenure_proto::v1;
 
 use super::bounds;
 use super::problem::Problem;
-use crate::access::{Caller, Changes, Identity, Rights, Verb};
+use crate::access::{Act, Caller, Changes, Identity, Rights, Verb, Weight};
 use crate::sequencer::{Namespace, Refusal};
+
+/// The rule that keeps sessions for those who opened them.
+pub(super) const SESSION_OWNER: &str = "session-owner";
 
 /// Who asks, and what it may do.
 #[derive(Clone)]
@@ -28,6 +32,12 @@ pub(crate) struct Admitted<R> {
 pub(crate) trait Asks {
     /// Where.
     fn namespace(&self) -> &str;
+
+    /// What it is for those who read the audit log.
+    fn weight(&self) -> Weight;
+
+    /// What is written there.
+    fn act(&self) -> Act;
 
     /// Whether these rights are enough.
     ///
@@ -93,6 +103,15 @@ impl Standing {
         &self.asker
     }
 
+    /// Admits a request, as it is now.
+    ///
+    /// # Errors
+    /// If the policy does not allow it.
+    pub(crate) fn admit<R: Asks>(&mut self, request: R) -> Result<Admitted<R>, Problem> {
+        self.asker();
+        self.asker.admit(&self.caller, request)
+    }
+
     pub(crate) fn caller(&self) -> &Arc<Caller> {
         &self.caller
     }
@@ -103,19 +122,22 @@ impl Asker {
         Self { identity: caller.identity.as_ref().map(Identity::text), rights: caller.rights() }
     }
 
-    /// Admits a request.
-    ///
-    /// # Errors
-    /// If the policy does not allow it.
-    pub(crate) fn admit<R: Asks>(&self, request: R) -> Result<Admitted<R>, Problem> {
-        self.check(&request)?;
+    /// Admits a request, and writes that down.
+    fn admit<R: Asks>(&self, caller: &Caller, request: R) -> Result<Admitted<R>, Problem> {
+        match self.check(&request) {
+            Ok(()) => caller.note_allowed(request.weight(), || request.act()),
+            Err(problem) => {
+                caller.note_refused("policy", || request.act());
+                return Err(problem);
+            }
+        }
         Ok(Admitted { request, asker: self.clone() })
     }
 
     /// Whether a request would be admitted.
     ///
     /// # Errors
-    /// As of [`Self::admit`].
+    /// If the policy does not allow it.
     pub(crate) fn check(&self, request: &impl Asks) -> Result<(), Problem> {
         if self.rights.are_all() {
             return Ok(());
@@ -169,9 +191,41 @@ impl<R> Admitted<R> {
 }
 
 impl Caller {
-    /// Admits a request of this caller.
+    /// Admits a request of this caller, and writes that down.
+    ///
+    /// # Errors
+    /// If the policy does not allow it.
     pub(crate) fn admit<R: Asks>(&self, request: R) -> Result<Admitted<R>, Problem> {
-        Asker::of(self).admit(request)
+        Asker::of(self).admit(self, request)
+    }
+
+    /// Carries out a request of this caller, if it is admitted; writes down if it is about the session of somebody else.
+    ///
+    /// # Errors
+    /// If it is not admitted, and as of the work.
+    pub(crate) async fn carry_out<R: Asks, T, F>(
+        &self,
+        request: R,
+        work: impl FnOnce(Admitted<R>) -> F,
+    ) -> Result<T, Problem>
+    where
+        F: Future<Output = Result<T, Problem>>,
+    {
+        let act = self.is_audited().then(|| request.act());
+        let done = work(self.admit(request)?).await;
+        if let (Err(problem), Some(act)) = (&done, act)
+            && problem.session_of_another().is_some()
+        {
+            self.note_refused(SESSION_OWNER, || act);
+        }
+        done
+    }
+
+    /// Writes down that a command of a stream is about the session of somebody else, if that is why it was refused.
+    pub(crate) fn note_refusal(&self, problem: &Problem) {
+        if let Some(session) = problem.session_of_another() {
+            self.note_refused(SESSION_OWNER, || Act::new("tenure.v1.ClientService/Stream").by(session));
+        }
     }
 
     /// Waits until it may be asked for something no more: what was shown counts no more, or the policy has changed.
@@ -194,60 +248,4 @@ impl Caller {
             changes.changed().await;
         }
     }
-}
-
-/// Says what each request takes.
-macro_rules! asks {
-    ($($request:ident: |$asked:ident, $rights:ident| $check:expr;)*) => {$(
-        impl Asks for v1::$request {
-            fn namespace(&self) -> &str {
-                &self.namespace
-            }
-
-            fn check(&self, $rights: &Here<'_>) -> Result<(), Missing> {
-                let $asked = self;
-                $check
-            }
-        }
-    )*};
-}
-
-asks! {
-    AcquireRequest: |asked, rights| rights.names(Verb::Acquire, &asked.names);
-    CancelAcquireRequest: |asked, rights| rights.names(Verb::Acquire, &asked.names);
-    ReleaseRequest: |asked, rights| rights.name(Verb::Acquire, &asked.name);
-    UpdateClaimRequest: |asked, rights| rights.name(Verb::Acquire, &asked.name);
-    // A holder hands over what is its own; whoever else does is an operator.
-    TransferRequest: |asked, rights| {
-        rights.name(if asked.session_id.is_empty() { Verb::Operate } else { Verb::Acquire }, &asked.name)
-    };
-    EvictRequest: |asked, rights| rights.name(Verb::Operate, &asked.name);
-    ConfigureLockRequest: |asked, rights| rights.name(Verb::Operate, &asked.name);
-    GetLockRequest: |asked, rights| rights.name(Verb::Read, &asked.name);
-    ListHistoryRequest: |asked, rights| rights.name(Verb::Read, &asked.name);
-    // Lists leave out what may not be looked at.
-    ListLocksRequest: |_asked, rights| rights.some(Verb::Read);
-    ListBlockedRequest: |_asked, rights| rights.some(Verb::Read);
-    ListGroupsRequest: |_asked, rights| rights.some(Verb::Read);
-    // Sessions are for those who have something to acquire; whose they are is looked at where they are.
-    OpenSessionRequest: |_asked, rights| rights.some(Verb::Acquire);
-    AttachSession: |_asked, rights| rights.some(Verb::Acquire);
-    RenewRequest: |_asked, rights| rights.some(Verb::Acquire);
-    KeepAliveRequest: |_asked, rights| rights.some(Verb::Acquire);
-    // Its own, which it may close whatever it may do no more.
-    CloseSessionRequest: |_asked, _rights| Ok(());
-    GetSessionRequest: |_asked, rights| rights.some(Verb::Acquire).or_else(|_| rights.some(Verb::Read));
-    ListSessionsRequest: |_asked, rights| rights.some(Verb::Acquire).or_else(|_| rights.some(Verb::Read));
-    JoinGroupRequest: |asked, rights| rights.name(Verb::Acquire, &asked.group);
-    LeaveGroupRequest: |asked, rights| rights.name(Verb::Acquire, &asked.group);
-    AssignGroupRequest: |asked, rights| rights.name(Verb::Acquire, &asked.group);
-    ConfigureGroupRequest: |asked, rights| rights.name(Verb::Operate, &asked.group);
-    GetGroupRequest: |asked, rights| rights.name(Verb::Read, &asked.group);
-    WatchRequest: |asked, rights| {
-        rights.names(Verb::Watch, &asked.names)?;
-        rights.names(Verb::Watch, &asked.groups)?;
-        let everything = asked.names.is_empty() && asked.groups.is_empty() && asked.prefixes.is_empty();
-        let prefixes = everything.then_some("").into_iter().chain(asked.prefixes.iter().map(String::as_str));
-        prefixes.into_iter().try_for_each(|prefix| rights.prefix(Verb::Watch, prefix))
-    };
 }

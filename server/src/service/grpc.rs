@@ -49,10 +49,10 @@ impl LockService for Api {
     async fn acquire(&self, request: Request<v1::AcquireRequest>) -> Result<Response<v1::AcquireResponse>, Status> {
         let never = CancellationToken::new();
         let (caller, request) = (caller(&request), request.into_inner());
-        let asked = caller.admit(request.clone())?;
+        let acquire = caller.carry_out(request.clone(), |asked| Self::acquire(self, asked, Via::Call, &never));
         tokio::select! {
             biased;
-            answer = Self::acquire(self, asked, Via::Call, &never) => Ok(Response::new(answer?)),
+            answer = acquire => Ok(Response::new(answer?)),
             // The place in the queue is kept for a while, for the call to another server that follows.
             () = self.draining().cancelled() => Err(Problem::Refused(Refusal::Draining).into()),
             problem = caller.dismissed(request) => Err(problem.into()),
@@ -60,61 +60,61 @@ impl LockService for Api {
     }
 
     async fn release(&self, request: Request<v1::ReleaseRequest>) -> Result<Response<v1::ReleaseResponse>, Status> {
-        Ok(Response::new(Self::release(self, admit(request)?).await?))
+        carry_out(request, |asked| Self::release(self, asked)).await
     }
 
     async fn cancel_acquire(
         &self,
         request: Request<v1::CancelAcquireRequest>,
     ) -> Result<Response<v1::CancelAcquireResponse>, Status> {
-        Ok(Response::new(Self::cancel_acquire(self, admit(request)?).await?))
+        carry_out(request, |asked| Self::cancel_acquire(self, asked)).await
     }
 
     async fn get_lock(&self, request: Request<v1::GetLockRequest>) -> Result<Response<v1::GetLockResponse>, Status> {
-        Ok(Response::new(Self::get_lock(self, admit(request)?).await?))
+        carry_out(request, |asked| Self::get_lock(self, asked)).await
     }
 
     async fn list_locks(
         &self,
         request: Request<v1::ListLocksRequest>,
     ) -> Result<Response<v1::ListLocksResponse>, Status> {
-        Ok(Response::new(Self::list_locks(self, admit(request)?).await?))
+        carry_out(request, |asked| Self::list_locks(self, asked)).await
     }
 
     async fn evict(&self, request: Request<v1::EvictRequest>) -> Result<Response<v1::EvictResponse>, Status> {
-        Ok(Response::new(Self::evict(self, admit(request)?).await?))
+        carry_out(request, |asked| Self::evict(self, asked)).await
     }
 
     async fn transfer(&self, request: Request<v1::TransferRequest>) -> Result<Response<v1::TransferResponse>, Status> {
-        Ok(Response::new(Self::transfer(self, admit(request)?).await?))
+        carry_out(request, |asked| Self::transfer(self, asked)).await
     }
 
     async fn update_claim(
         &self,
         request: Request<v1::UpdateClaimRequest>,
     ) -> Result<Response<v1::UpdateClaimResponse>, Status> {
-        Ok(Response::new(Self::update_claim(self, admit(request)?).await?))
+        carry_out(request, |asked| Self::update_claim(self, asked)).await
     }
 
     async fn configure_lock(
         &self,
         request: Request<v1::ConfigureLockRequest>,
     ) -> Result<Response<v1::ConfigureLockResponse>, Status> {
-        Ok(Response::new(Self::configure_lock(self, admit(request)?).await?))
+        carry_out(request, |asked| Self::configure_lock(self, asked)).await
     }
 
     async fn list_blocked(
         &self,
         request: Request<v1::ListBlockedRequest>,
     ) -> Result<Response<v1::ListBlockedResponse>, Status> {
-        Ok(Response::new(Self::list_blocked(self, admit(request)?).await?))
+        carry_out(request, |asked| Self::list_blocked(self, asked)).await
     }
 
     async fn list_history(
         &self,
         request: Request<v1::ListHistoryRequest>,
     ) -> Result<Response<v1::ListHistoryResponse>, Status> {
-        Ok(Response::new(Self::list_history(self, admit(request)?).await?))
+        carry_out(request, |asked| Self::list_history(self, asked)).await
     }
 }
 
@@ -126,11 +126,11 @@ impl SessionService for Api {
         &self,
         request: Request<v1::OpenSessionRequest>,
     ) -> Result<Response<v1::OpenSessionResponse>, Status> {
-        Ok(Response::new(Self::open_session(self, admit(request)?, Via::Call).await?))
+        carry_out(request, |asked| Self::open_session(self, asked, Via::Call)).await
     }
 
     async fn renew(&self, request: Request<v1::RenewRequest>) -> Result<Response<v1::RenewResponse>, Status> {
-        Ok(Response::new(Self::renew(self, admit(request)?).await?))
+        carry_out(request, |asked| Self::renew(self, asked)).await
     }
 
     async fn keep_alive(
@@ -146,7 +146,7 @@ impl SessionService for Api {
             let answer_all = async {
                 while let Some(request) = requests.next().await {
                     let answer = match request {
-                        Ok(request) => match standing.asker().admit(request) {
+                        Ok(request) => match standing.admit(request) {
                             Ok(asked) => Self::keep_alive(&api, asked).await.map_err(Status::from),
                             Err(problem) => Err(problem.into()),
                         },
@@ -167,21 +167,21 @@ impl SessionService for Api {
         &self,
         request: Request<v1::CloseSessionRequest>,
     ) -> Result<Response<v1::CloseSessionResponse>, Status> {
-        Ok(Response::new(Self::close_session(self, admit(request)?).await?))
+        carry_out(request, |asked| Self::close_session(self, asked)).await
     }
 
     async fn get_session(
         &self,
         request: Request<v1::GetSessionRequest>,
     ) -> Result<Response<v1::GetSessionResponse>, Status> {
-        Ok(Response::new(Self::get_session(self, admit(request)?).await?))
+        carry_out(request, |asked| Self::get_session(self, asked)).await
     }
 
     async fn list_sessions(
         &self,
         request: Request<v1::ListSessionsRequest>,
     ) -> Result<Response<v1::ListSessionsResponse>, Status> {
-        Ok(Response::new(Self::list_sessions(self, admit(request)?).await?))
+        carry_out(request, |asked| Self::list_sessions(self, asked)).await
     }
 }
 
@@ -191,39 +191,39 @@ impl GroupService for Api {
         &self,
         request: Request<v1::JoinGroupRequest>,
     ) -> Result<Response<v1::JoinGroupResponse>, Status> {
-        Ok(Response::new(Self::join_group(self, admit(request)?, Via::Call).await?))
+        carry_out(request, |asked| Self::join_group(self, asked, Via::Call)).await
     }
 
     async fn leave_group(
         &self,
         request: Request<v1::LeaveGroupRequest>,
     ) -> Result<Response<v1::LeaveGroupResponse>, Status> {
-        Ok(Response::new(Self::leave_group(self, admit(request)?).await?))
+        carry_out(request, |asked| Self::leave_group(self, asked)).await
     }
 
     async fn configure_group(
         &self,
         request: Request<v1::ConfigureGroupRequest>,
     ) -> Result<Response<v1::ConfigureGroupResponse>, Status> {
-        Ok(Response::new(Self::configure_group(self, admit(request)?).await?))
+        carry_out(request, |asked| Self::configure_group(self, asked)).await
     }
 
     async fn assign_group(
         &self,
         request: Request<v1::AssignGroupRequest>,
     ) -> Result<Response<v1::AssignGroupResponse>, Status> {
-        Ok(Response::new(Self::assign_group(self, admit(request)?).await?))
+        carry_out(request, |asked| Self::assign_group(self, asked)).await
     }
 
     async fn get_group(&self, request: Request<v1::GetGroupRequest>) -> Result<Response<v1::GetGroupResponse>, Status> {
-        Ok(Response::new(Self::get_group(self, admit(request)?).await?))
+        carry_out(request, |asked| Self::get_group(self, asked)).await
     }
 
     async fn list_groups(
         &self,
         request: Request<v1::ListGroupsRequest>,
     ) -> Result<Response<v1::ListGroupsResponse>, Status> {
-        Ok(Response::new(Self::list_groups(self, admit(request)?).await?))
+        carry_out(request, |asked| Self::list_groups(self, asked)).await
     }
 }
 
@@ -231,9 +231,16 @@ fn caller<T>(request: &Request<T>) -> Caller {
     request.extensions().get::<Caller>().cloned().unwrap_or_default()
 }
 
-/// Admits what a call asks for.
-fn admit<R: Asks>(request: Request<R>) -> Result<Admitted<R>, Problem> {
-    caller(&request).admit(request.into_inner())
+/// Carries out what a call asks for, if it is admitted.
+async fn carry_out<R: Asks, T, F>(
+    request: Request<R>,
+    work: impl FnOnce(Admitted<R>) -> F,
+) -> Result<Response<T>, Status>
+where
+    F: Future<Output = Result<T, Problem>>,
+{
+    let caller = caller(&request);
+    Ok(Response::new(caller.carry_out(request.into_inner(), work).await?))
 }
 
 /// Runs a stream's work; when the server drains, ends the stream with the advice to resume elsewhere.

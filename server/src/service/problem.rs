@@ -10,6 +10,7 @@ use tenure_proto::v1::ErrorReason;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
+use super::admission::SESSION_OWNER;
 use crate::access::{Unidentified, Verb};
 use crate::node::OpenError;
 use crate::sequencer::Refusal;
@@ -44,6 +45,14 @@ pub(crate) enum Problem {
 impl Problem {
     pub(crate) fn field(field: impl Display, bound: impl Into<String>) -> Self {
         Self::InvalidField { field: field.to_string(), bound: bound.into() }
+    }
+
+    /// The session that is somebody else's, if that is why.
+    pub(crate) fn session_of_another(&self) -> Option<&Text> {
+        match self {
+            Self::Refused(Refusal::Rejected(Rejection::SessionOfAnother { session })) => Some(session),
+            _ => None,
+        }
     }
 
     /// What callers decide by: the code, the reason, and the facts.
@@ -168,7 +177,7 @@ fn rejected(rejection: &Rejection) -> (Code, ErrorReason, Vec<(&'static str, Str
             vec![("session_id", session.to_string())]
         }
         Rejection::SessionOfAnother { session } => {
-            vec![("rule", "session-owner".to_owned()), ("session_id", session.to_string())]
+            vec![("rule", SESSION_OWNER.to_owned()), ("session_id", session.to_string())]
         }
         Rejection::LateAttachment { session, attachment } => {
             vec![("session_id", session.to_string()), ("attachment", attachment.to_string())]

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tenure_server::access::{CredentialOptions, new_token};
+use serde_json::Value;
+use tenure_server::access::{AuditOptions, CredentialOptions, new_token};
 use tenure_server::node::NodeOptions;
 use tenure_server::server::{Server, ServerOptions};
 use tenure_server::service::TtlBounds;
@@ -39,6 +40,11 @@ pub struct Office {
 impl Office {
     /// A server that knows these names, each by a token, under this policy.
     pub async fn open(names: &[&str], policy: &str) -> Self {
+        Self::audited(names, policy, false).await
+    }
+
+    /// It writes down everything, or only what operators do and who is refused.
+    pub async fn audited(names: &[&str], policy: &str, everything: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let made: Vec<_> = names.iter().map(|name| ((*name).to_owned(), new_token(name).unwrap())).collect();
         let lines: String = made.iter().map(|(_, (_, line))| format!("{line}\n")).collect();
@@ -47,6 +53,7 @@ impl Office {
         let credentials = CredentialOptions {
             tokens_file: Some(folder.path().join("tokens")),
             policy: Some(folder.path().join("policy")),
+            audit: Some(AuditOptions { file: folder.path().join("audit"), everything }),
             ..CredentialOptions::default()
         };
         let server = Server::start_with(options(credentials), MemoryDatabase::new().server()).await.unwrap();
@@ -67,11 +74,31 @@ impl Office {
         std::fs::rename(new, self.policy()).unwrap();
     }
 
-    pub async fn caller(&self, name: &str) -> Who {
+    /// What the audit log says, once it has so many lines.
+    pub async fn audit(&self, lines: usize) -> Vec<Value> {
+        let file = self.folder.path().join("audit");
+        let read = async {
+            loop {
+                let text = std::fs::read_to_string(&file).unwrap();
+                assert!(self.tokens.iter().all(|(_, token)| !text.contains(token)), "a secret: {text}");
+                if text.lines().count() >= lines {
+                    return text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        within(read).await
+    }
+
+    pub async fn channel(&self) -> Channel {
         let endpoint = Endpoint::from_shared(format!("http://{}", self.server.grpc_address())).unwrap();
+        endpoint.connect().await.unwrap()
+    }
+
+    pub async fn caller(&self, name: &str) -> Who {
         let (_, token) = self.tokens.iter().find(|(known, _)| known == name).unwrap();
         let bearer = format!("Bearer {token}").parse().unwrap();
-        Who { channel: endpoint.connect().await.unwrap(), bearer }
+        Who { channel: self.channel().await, bearer }
     }
 }
 

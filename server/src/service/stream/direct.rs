@@ -208,7 +208,11 @@ impl Connection {
         let mut granted = Vec::new();
         for (id, direct, told) in told {
             match (told, direct.asked) {
-                (Err(why), _) => answers.push(refusal(id, &Problem::Refused(why))),
+                (Err(why), _) => {
+                    let problem = Problem::Refused(why);
+                    self.standing.caller().note_refusal(&problem);
+                    answers.push(refusal(id, &problem));
+                }
                 (Ok(decided), Asked::Release) => {
                     answers.push(answer(id, Answered::Release(v1::ReleaseResponse { revision: decided.revision.0 })));
                 }

@@ -272,15 +272,15 @@ impl Connection {
             return Ok(());
         }
         let added = match kind {
-            Commanded::Acquire(request) if request.ttl.is_none() => match self.standing.asker().admit(request) {
+            Commanded::Acquire(request) if request.ttl.is_none() => match self.standing.admit(request) {
                 Ok(asked) => self.add_acquire(round, id, asked).await,
                 Err(problem) => Err(problem),
             },
-            Commanded::Release(request) => match self.standing.asker().admit(request) {
+            Commanded::Release(request) => match self.standing.admit(request) {
                 Ok(asked) => self.add_release(round, id, asked).await,
                 Err(problem) => Err(problem),
             },
-            Commanded::CancelAcquire(request) => match self.standing.asker().admit(request) {
+            Commanded::CancelAcquire(request) => match self.standing.admit(request) {
                 Ok(asked) => self.add_cancel(round, id, asked).await,
                 Err(problem) => Err(problem),
             },
@@ -302,7 +302,7 @@ impl Connection {
 
     /// Renews sessions that are attached to this stream.
     async fn keep_alive(&mut self, request: v1::KeepAliveRequest) -> Result<v1::KeepAliveResponse, Problem> {
-        let (request, asker) = self.standing.asker().admit(request)?.into_parts();
+        let (request, asker) = self.standing.admit(request)?.into_parts();
         bounds::session_ids(&request.session_ids)?;
         let name = bounds::namespace(&request.namespace)?;
         match self.namespaces.get(name) {

@@ -82,50 +82,58 @@ impl Task {
         let (api, caller, via) = (&self.api, &self.caller, Via::Stream(self.stream));
         Ok(Some(match kind {
             Commanded::OpenSession(request) => {
-                Answered::OpenSession(Box::new(api.open_session(caller.admit(request)?, via).await?))
+                Answered::OpenSession(Box::new(caller.carry_out(request, |asked| api.open_session(asked, via)).await?))
             }
-            Commanded::AttachSession(request) => {
-                Answered::AttachedSession(Box::new(api.attach_session(caller.admit(request)?, via).await?))
-            }
+            Commanded::AttachSession(request) => Answered::AttachedSession(Box::new(
+                caller.carry_out(request, |asked| api.attach_session(asked, via)).await?,
+            )),
             Commanded::CloseSession(request) => {
-                Answered::CloseSession(api.close_session(caller.admit(request)?).await?)
+                Answered::CloseSession(caller.carry_out(request, |asked| api.close_session(asked)).await?)
             }
             Commanded::Acquire(request) => {
-                let asked = caller.admit(request.clone())?;
+                let acquire = caller.carry_out(request.clone(), |asked| api.acquire(asked, via, &self.cancel));
                 tokio::select! {
-                    answer = api.acquire(asked, via, &self.cancel) => Answered::Acquire(answer?),
+                    answer = acquire => Answered::Acquire(answer?),
                     // Dropped while it waits: the place in the queue is kept for a while.
                     () = self.replies.closed() => return Ok(None),
                     problem = caller.dismissed(request) => return Err(problem),
                 }
             }
             Commanded::Watch(request) => {
-                let watch = api.watch(caller.admit(request.clone())?, self.stream.0).await?;
+                let watch = caller.carry_out(request.clone(), |asked| api.watch(asked, self.stream.0)).await?;
                 tokio::select! {
                     () = self.relay(watch) => return Ok(None),
                     problem = caller.dismissed(request) => return Err(problem),
                 }
             }
             Commanded::Transfer(request) => tokio::select! {
-                answer = api.transfer(caller.admit(request)?) => Answered::Transfer(Box::new(answer?)),
+                answer = caller.carry_out(request, |asked| api.transfer(asked)) => Answered::Transfer(Box::new(answer?)),
                 () = self.replies.closed() => return Ok(None),
             },
             Commanded::UpdateClaim(request) => {
-                Answered::UpdateClaim(Box::new(api.update_claim(caller.admit(request)?).await?))
+                Answered::UpdateClaim(Box::new(caller.carry_out(request, |asked| api.update_claim(asked)).await?))
             }
-            Commanded::GetLock(request) => Answered::GetLock(Box::new(api.get_lock(caller.admit(request)?).await?)),
+            Commanded::GetLock(request) => {
+                Answered::GetLock(Box::new(caller.carry_out(request, |asked| api.get_lock(asked)).await?))
+            }
             Commanded::GetSession(request) => {
-                Answered::GetSession(Box::new(api.get_session(caller.admit(request)?).await?))
+                Answered::GetSession(Box::new(caller.carry_out(request, |asked| api.get_session(asked)).await?))
             }
             Commanded::JoinGroup(request) => {
-                Answered::JoinGroup(Box::new(api.join_group(caller.admit(request)?, via).await?))
+                Answered::JoinGroup(Box::new(caller.carry_out(request, |asked| api.join_group(asked, via)).await?))
             }
-            Commanded::LeaveGroup(request) => Answered::LeaveGroup(api.leave_group(caller.admit(request)?).await?),
+            Commanded::LeaveGroup(request) => {
+                Answered::LeaveGroup(caller.carry_out(request, |asked| api.leave_group(asked)).await?)
+            }
             Commanded::ConfigureGroup(request) => {
-                Answered::ConfigureGroup(Box::new(api.configure_group(caller.admit(request)?).await?))
+                Answered::ConfigureGroup(Box::new(caller.carry_out(request, |asked| api.configure_group(asked)).await?))
             }
-            Commanded::Assign(request) => Answered::Assign(Box::new(api.assign_group(caller.admit(request)?).await?)),
-            Commanded::GetGroup(request) => Answered::GetGroup(Box::new(api.get_group(caller.admit(request)?).await?)),
+            Commanded::Assign(request) => {
+                Answered::Assign(Box::new(caller.carry_out(request, |asked| api.assign_group(asked)).await?))
+            }
+            Commanded::GetGroup(request) => {
+                Answered::GetGroup(Box::new(caller.carry_out(request, |asked| api.get_group(asked)).await?))
+            }
             // Carried out by the connection itself.
             Commanded::KeepAlive(_) | Commanded::Cancel(_) | Commanded::Release(_) | Commanded::CancelAcquire(_) => {
                 return Ok(None);

@@ -1,0 +1,222 @@
+//! Lines of the audit log: JSON of ASCII alone, so that nothing in a name ends a line, hides another, or speaks to a terminal.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::time::SystemTime;
+
+use serde::Serialize;
+use serde_json::ser::{CompactFormatter, Formatter, Serializer};
+
+use super::Actor;
+
+/// The most of a text that is written, in characters. What is refused was not checked before.
+const TEXT: usize = 255;
+
+/// The most names that are written.
+const NAMES: usize = 100;
+
+/// What somebody does, as it asks for it.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct Act {
+    call: Cow<'static, str>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    namespace: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    names: Vec<String>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    session_id: String,
+    #[serde(skip_serializing_if = "is_zero")]
+    token: u64,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    operator: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    note: String,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "as serde wants it")]
+fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(TEXT).collect()
+}
+
+impl Act {
+    pub(crate) fn new(call: &'static str) -> Self {
+        Self { call: call.into(), ..Self::default() }
+    }
+
+    /// By the path that was called, whatever that is.
+    #[must_use]
+    pub(crate) fn called(mut self, path: &str) -> Self {
+        self.call = short(path.trim_start_matches('/')).into();
+        self
+    }
+
+    /// Where.
+    #[must_use]
+    pub(crate) fn there(mut self, namespace: &str) -> Self {
+        self.namespace = if namespace.is_empty() { "default".to_owned() } else { short(namespace) };
+        self
+    }
+
+    /// To which locks or groups.
+    #[must_use]
+    pub(crate) fn on<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Self {
+        self.names.extend(names.into_iter().take(NAMES).map(short));
+        self
+    }
+
+    /// In which session.
+    #[must_use]
+    pub(crate) fn by(mut self, session_id: &str) -> Self {
+        self.session_id = short(session_id);
+        self
+    }
+
+    /// With which fencing token.
+    #[must_use]
+    pub(crate) fn with(mut self, token: u64) -> Self {
+        self.token = token;
+        self
+    }
+
+    /// The operator as it calls itself, and why.
+    #[must_use]
+    pub(crate) fn because(mut self, operator: &str, note: &str) -> Self {
+        (self.operator, self.note) = (short(operator), short(note));
+        self
+    }
+}
+
+/// One line.
+#[derive(Serialize)]
+pub(super) struct Line {
+    time: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allowed: Option<bool>,
+    /// The rule that refused it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    identity: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<SocketAddr>,
+    #[serde(flatten)]
+    act: Option<Act>,
+    /// So many refusals of the second before have no line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refusals_left_out: Option<u64>,
+    /// So many lines were lost, because they came faster than they could be written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lost: Option<u64>,
+}
+
+impl Line {
+    const EMPTY: Self = Self {
+        time: String::new(),
+        allowed: None,
+        rule: None,
+        identity: None,
+        address: None,
+        act: None,
+        refusals_left_out: None,
+        lost: None,
+    };
+
+    pub(super) fn new(actor: Actor<'_>, act: &Act, rule: Option<&str>) -> Self {
+        Self {
+            allowed: Some(rule.is_none()),
+            rule: rule.map(str::to_owned),
+            identity: actor.identity.map(short),
+            address: actor.address,
+            act: Some(act.clone()),
+            ..Self::EMPTY
+        }
+    }
+
+    pub(super) fn left_out(refusals: u64) -> Self {
+        Self { refusals_left_out: Some(refusals), ..Self::EMPTY }
+    }
+
+    pub(super) fn lost(lines: u64) -> Self {
+        Self { lost: Some(lines), ..Self::EMPTY }
+    }
+
+    /// As it is written, with its end.
+    pub(super) fn encode(&self, now: SystemTime) -> Vec<u8> {
+        let line =
+            Self { time: humantime::format_rfc3339_millis(now).to_string(), act: self.act.clone(), ..self.copied() };
+        let mut bytes = Vec::new();
+        // To memory, of what has texts for keys: that cannot fail.
+        let _ = line.serialize(&mut Serializer::with_formatter(&mut bytes, Ascii));
+        bytes.push(b'\n');
+        bytes
+    }
+
+    fn copied(&self) -> Self {
+        Self { rule: self.rule.clone(), identity: self.identity.clone(), time: String::new(), act: None, ..*self }
+    }
+}
+
+/// Compact JSON in which everything beyond printable ASCII is escaped.
+struct Ascii;
+
+impl Formatter for Ascii {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
+        for letter in fragment.chars() {
+            match letter {
+                ' '..='~' => CompactFormatter.write_string_fragment(writer, letter.encode_utf8(&mut [0; 4]))?,
+                _ => {
+                    for unit in letter.encode_utf16(&mut [0; 2]) {
+                        write!(writer, "\\u{unit:04x}")?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encoded(act: &Act, rule: Option<&str>) -> String {
+        let actor = Actor { identity: Some("token:ann"), address: Some(([10, 0, 0, 1], 4_711).into()) };
+        String::from_utf8(Line::new(actor, act, rule).encode(SystemTime::UNIX_EPOCH)).expect("ASCII")
+    }
+
+    #[test]
+    fn a_line_tells_who_did_what_from_where() {
+        let act = Act::new("tenure.v1.LockService/Evict").there("").on(["job"]).with(7).because("eve", "stuck");
+        assert_eq!(
+            encoded(&act, None),
+            "{\"time\":\"1970-01-01T00:00:00.000Z\",\"allowed\":true,\"identity\":\"token:ann\",\"address\":\"10.0.0.1:4711\",\
+             \"call\":\"tenure.v1.LockService/Evict\",\"namespace\":\"default\",\"names\":[\"job\"],\"token\":7,\
+             \"operator\":\"eve\",\"note\":\"stuck\"}\n"
+        );
+        assert!(encoded(&act, Some("policy")).contains("\"allowed\":false,\"rule\":\"policy\""));
+    }
+
+    #[test]
+    fn nothing_in_a_text_ends_a_line_or_speaks_to_a_terminal() {
+        let nasty = "a\n{\"allowed\":true}\r\u{1b}[2K\u{202e}\u{2028}\u{7f}\u{85}\"\\\u{1f600}\0";
+        let act = Act::new("x").there(nasty).on([nasty]).by(nasty).because(nasty, nasty);
+        let line = encoded(&act, None);
+        assert!(line.trim_end_matches('\n').bytes().all(|byte| (b' '..=b'~').contains(&byte)), "{line}");
+        assert_eq!(line.matches('\n').count(), 1);
+        let read: serde_json::Value = serde_json::from_str(&line).expect("JSON");
+        assert_eq!((read["names"][0].as_str(), read["note"].as_str()), (Some(nasty), Some(nasty)));
+    }
+
+    #[test]
+    fn a_text_that_nobody_has_checked_is_cut() {
+        let long = "x".repeat(10_000);
+        let many: Vec<&str> = std::iter::repeat_n(long.as_str(), 10_000).collect();
+        let line = encoded(&Act::new("x").on(many), Some("policy"));
+        assert!(line.len() < (NAMES + 1) * (TEXT + 4), "{}", line.len());
+    }
+}
