@@ -11,7 +11,7 @@ use support::{PATIENCE, until, within};
 use tenure_client::{Attempt, Client, ClientOptions, Error, Reason};
 use tenure_harness::{Authority, Certified};
 use tenure_server::access::{CredentialOptions, new_token};
-use tenure_server::listen::TlsFiles;
+use tenure_server::listen::{ConnectionLimits, TlsFiles};
 use tenure_server::node::NodeOptions;
 use tenure_server::server::{Server, ServerOptions};
 use tenure_server::service::TtlBounds;
@@ -34,6 +34,7 @@ impl Office {
             listen: ([127, 0, 0, 1], 0).into(),
             tls: Some(tls),
             credentials: CredentialOptions { certificates: true, tokens_file, jwt: None, policy: None, audit: None },
+            connections: ConnectionLimits::default(),
             ttl: TtlBounds { min: Duration::from_millis(100), max: Duration::from_secs(3_600) },
             drain_timeout: Duration::from_secs(1),
             node: NodeOptions {

@@ -16,7 +16,7 @@ use crate::clock::BootClock;
 use crate::config::Config;
 use crate::gathering::Gathering;
 use crate::life::{Ends, Ground, Opening, Parts, Source};
-use crate::listen::{self, Tls, TlsFiles};
+use crate::listen::{self, ConnectionLimits, Tls, TlsFiles};
 use crate::node::NodeOptions;
 use crate::peers::{Connector, Tcp};
 use crate::reload;
@@ -41,6 +41,8 @@ pub struct ServerOptions {
     pub tls: Option<TlsFiles>,
     /// By what clients prove who they are.
     pub credentials: CredentialOptions,
+    /// How many connections there may be.
+    pub connections: ConnectionLimits,
     /// The bounds of TTLs.
     pub ttl: TtlBounds,
     /// How long a drain may take before what is left is cut.
@@ -55,6 +57,7 @@ impl From<&Config> for ServerOptions {
             listen: config.listen,
             tls: config.tls.clone(),
             credentials: config.credentials.clone(),
+            connections: config.connections,
             ttl: TtlBounds { min: config.min_ttl, max: config.max_ttl },
             drain_timeout: config.drain_timeout,
             node: NodeOptions {
@@ -127,7 +130,8 @@ impl Server {
         let parts = Parts::from(source, options.ttl, options.node, ground, &ends).await?;
         let Parts { routes, readiness, life } = parts;
         let cut = ends.stop.clone();
-        let connections = listen::connections(listener, tls).map(|stream| stream.map(Gathering::new));
+        let connections =
+            listen::connections(listener, tls, options.connections).map(|stream| stream.map(Gathering::new));
         let serving = tonic::transport::Server::builder()
             .http2_keepalive_interval(Some(PING.0))
             .http2_keepalive_timeout(Some(PING.1))

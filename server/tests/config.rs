@@ -90,6 +90,8 @@ fn without_settings_it_is_an_embedded_database_on_this_machine() {
     assert_eq!(from_flags(&["--advertise="]).unwrap().advertise, "");
     assert_eq!((config.min_ttl, config.max_ttl), (Duration::from_millis(500), Duration::from_secs(86_400)));
     assert_eq!(config.server_lease, Duration::from_secs(10));
+    assert_eq!((config.connections.connections, config.connections.of_one_address), (20_000, 10_000));
+    assert_eq!(from_flags(&["--max-connections=7"]).unwrap().connections.of_one_address, 4);
     assert_eq!(config.log.level, "info");
 
     let with_xdg = load(Layer::default(), &surroundings(&[("HOME", "/home/ann"), ("XDG_DATA_HOME", "/xdg")])).unwrap();
@@ -151,6 +153,8 @@ fn what_is_out_of_bounds_is_refused_by_name() {
         ("--server-lease=61s", "server_lease is 61s: it must be 2s to 1m"),
         ("--drain-timeout=11m", "drain_timeout is 11m: it must be 0s to 10m"),
         ("--max-namespaces=0", "max_namespaces is 0: it must be 1 to 100000"),
+        ("--max-connections=0", "max_connections is 0: it must be 1 to 1000000"),
+        ("--max-connections-per-address=20001", "max_connections_per_address is 20001: it must be 1 to 20000"),
         ("--worker-threads=0", "worker_threads is 0: it must be 1 to 1000"),
         ("--store-max-connections=0", "store_max_connections is 0: it must be 1 to 1000"),
         ("--store-connect-timeout=0s", "store_connect_timeout is 0s: it must be 100ms to 1m"),

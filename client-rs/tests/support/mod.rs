@@ -14,6 +14,7 @@ use futures::TryStreamExt;
 pub use history::check_history;
 use tenure_client::{Client, ClientOptions, Lock, SessionInfo};
 use tenure_server::access::CredentialOptions;
+use tenure_server::listen::ConnectionLimits;
 use tenure_server::node::NodeOptions;
 use tenure_server::server::{Server, ServerOptions};
 use tenure_server::service::TtlBounds;
@@ -54,6 +55,7 @@ impl Cluster {
                 tls: None,
                 credentials: CredentialOptions::default(),
                 listen: (Ipv4Addr::LOCALHOST, 0).into(),
+                connections: ConnectionLimits::default(),
                 ttl: TtlBounds { min: Duration::from_millis(100), max: Duration::from_secs(86_400) },
                 drain_timeout: Duration::from_secs(5),
                 node: NodeOptions {

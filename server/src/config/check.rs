@@ -11,6 +11,7 @@ use tracing_subscriber::EnvFilter;
 use super::show::redacted;
 use super::span::Span;
 use super::{Config, ConfigError, Layer, LogConfig, LogFormat, StoreConfig, Surroundings, security};
+use crate::listen::ConnectionLimits;
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -38,6 +39,7 @@ pub(super) fn check(layer: Layer, surroundings: &Surroundings) -> Result<Config,
         None if listen.ip().is_unspecified() => format!("{}:{}", surroundings.host, listen.port()),
         None => listen.to_string(),
     };
+    let max_connections = number("max_connections", layer.max_connections, 20_000, 1, 1_000_000)?;
     let longest = 365 * DAY;
     let max_ttl = span("max_ttl", layer.max_ttl, DAY, Duration::from_millis(100), longest)?;
     let level = layer.log_level.or_else(|| surroundings.variable("RUST_LOG")?.into_string().ok());
@@ -81,6 +83,17 @@ pub(super) fn check(layer: Layer, surroundings: &Surroundings) -> Result<Config,
         server_lease: span("server_lease", layer.server_lease, 10 * SECOND, 2 * SECOND, MINUTE)?,
         history_retention: span("history_retention", layer.history_retention, DAY, Duration::ZERO, 3650 * DAY)?,
         drain_timeout: span("drain_timeout", layer.drain_timeout, 10 * SECOND, Duration::ZERO, 10 * MINUTE)?,
+        connections: ConnectionLimits {
+            connections: max_connections,
+            of_one_address: number(
+                "max_connections_per_address",
+                layer.max_connections_per_address,
+                max_connections.div_ceil(2),
+                1,
+                max_connections,
+            )?,
+            ..ConnectionLimits::default()
+        },
         max_namespaces: number("max_namespaces", layer.max_namespaces, 100, 1, 100_000)?,
         worker_threads: number(
             "worker_threads",

@@ -125,6 +125,12 @@ pub struct Layer {
     /// The most namespaces that this server serves [default: 100]
     #[arg(long, env = "TENURE_MAX_NAMESPACES", value_name = "NUMBER")]
     pub max_namespaces: Option<usize>,
+    /// How many connections there may be [default: 20000]
+    #[arg(long, env = "TENURE_MAX_CONNECTIONS", value_name = "COUNT")]
+    pub max_connections: Option<usize>,
+    /// How many connections there may be from one address [default: half of max_connections]
+    #[arg(long, env = "TENURE_MAX_CONNECTIONS_PER_ADDRESS", value_name = "COUNT")]
+    pub max_connections_per_address: Option<usize>,
     /// How many threads carry out what is asked [default: half of the processors, one at least]
     #[arg(long, env = "TENURE_WORKER_THREADS", value_name = "NUMBER")]
     pub worker_threads: Option<usize>,
@@ -190,6 +196,8 @@ impl Layer {
             history_retention: self.history_retention.or(below.history_retention),
             drain_timeout: self.drain_timeout.or(below.drain_timeout),
             max_namespaces: self.max_namespaces.or(below.max_namespaces),
+            max_connections: self.max_connections.or(below.max_connections),
+            max_connections_per_address: self.max_connections_per_address.or(below.max_connections_per_address),
             worker_threads: self.worker_threads.or(below.worker_threads),
             log_format: self.log_format.or(below.log_format),
             log_level: self.log_level.or(below.log_level),

@@ -18,7 +18,7 @@ use secrecy::SecretString;
 use serde::Deserialize;
 
 use crate::access::CredentialOptions;
-use crate::listen::TlsFiles;
+use crate::listen::{ConnectionLimits, TlsFiles};
 pub use layer::Layer;
 pub use load::{Surroundings, load};
 pub use show::redacted;
@@ -62,6 +62,8 @@ pub struct Config {
     pub drain_timeout: Duration,
     /// How many namespaces this server serves at the most. 1 to 100000.
     pub max_namespaces: usize,
+    /// How many connections there may be. In all 1 to 1000000, default 20000; from one address 1 to that, default half of it.
+    pub connections: ConnectionLimits,
     /// How many threads carry out what is asked. 1 to 1000. Default: half of the processors, one at least: one thread fills a
     /// database, which wants the other half if it is on the same machine, and threads that wake each other in vain cost
     /// more than they bring. Many clients that use plain calls are better off with more.

@@ -67,6 +67,8 @@ impl fmt::Display for Config {
         }
         writeln!(formatter, "allow_insecure = {}", self.allow_insecure)?;
         writeln!(formatter, "max_namespaces = {}", self.max_namespaces)?;
+        writeln!(formatter, "max_connections = {}", self.connections.connections)?;
+        writeln!(formatter, "max_connections_per_address = {}", self.connections.of_one_address)?;
         writeln!(formatter, "worker_threads = {}", self.worker_threads)?;
         writeln!(formatter, "store_max_connections = {}", self.store.max_connections)?;
         writeln!(formatter, "store_allow_unsafe_durability = {}", self.store.allow_unsafe_durability)?;

@@ -9,9 +9,11 @@ use std::task::{Context, Poll};
 use rustls::pki_types::CertificateDer;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::time::{Sleep, sleep};
 use tokio_rustls::server::TlsStream;
 use tonic::transport::server::Connected;
 
+use super::doors::{ConnectionLimits, Place};
 use crate::access::Identity;
 
 /// Who is at the other end of a connection. Among the extensions of each request.
@@ -29,6 +31,40 @@ pub struct Peer {
 pub struct Connection {
     stream: Transport,
     peer: Arc<Peer>,
+    /// Until its client has begun to speak.
+    greeting: Option<Greeting>,
+    _place: Place,
+}
+
+/// What a client says first, and until when: it may take connections, but not for nothing.
+struct Greeting {
+    /// So many bytes are still to come.
+    missing: usize,
+    until: Pin<Box<Sleep>>,
+}
+
+/// The preface of HTTP/2 and the head of the settings that follow it (RFC 9113, section 3.4).
+const GREETING: usize = 24 + 9;
+
+impl Greeting {
+    fn begin(limits: &ConnectionLimits) -> Self {
+        Self { missing: GREETING, until: Box::pin(sleep(limits.greeting)) }
+    }
+
+    /// So much more has been read. Whether that is all of it.
+    ///
+    /// # Errors
+    /// If its time is over.
+    fn goes_on(&mut self, read: usize, context: &mut Context<'_>) -> io::Result<bool> {
+        self.missing = self.missing.saturating_sub(read);
+        if self.missing == 0 {
+            return Ok(true);
+        }
+        match self.until.as_mut().poll(context) {
+            Poll::Ready(()) => Err(io::Error::new(io::ErrorKind::TimedOut, "the client did not begin to speak HTTP/2")),
+            Poll::Pending => Ok(false),
+        }
+    }
 }
 
 enum Transport {
@@ -39,20 +75,24 @@ enum Transport {
 impl Connection {
     /// One without TLS.
     #[must_use]
-    pub fn plain(stream: TcpStream) -> Self {
+    pub fn plain(place: Place, limits: &ConnectionLimits, stream: TcpStream) -> Self {
         let peer = Peer { address: stream.peer_addr().ok(), ..Peer::default() };
-        Self { stream: Transport::Plain(stream), peer: Arc::new(peer) }
+        Self::new(place, limits, Transport::Plain(stream), peer)
+    }
+
+    fn new(place: Place, limits: &ConnectionLimits, stream: Transport, peer: Peer) -> Self {
+        Self { stream, peer: Arc::new(peer), greeting: Some(Greeting::begin(limits)), _place: place }
     }
 
     /// One over TLS.
     #[must_use]
-    pub fn encrypted(stream: TlsStream<TcpStream>) -> Self {
+    pub fn encrypted(place: Place, limits: &ConnectionLimits, stream: TlsStream<TcpStream>) -> Self {
         let (tcp, session) = stream.get_ref();
         let shown = session.peer_certificates();
         let certificates = shown.map(|chain| chain.iter().map(|one| one.clone().into_owned()).collect());
         let certified = shown.and_then(<[_]>::first).and_then(Identity::of_certificate);
         let peer = Peer { address: tcp.peer_addr().ok(), certificates, certified };
-        Self { stream: Transport::Encrypted(Box::new(stream)), peer: Arc::new(peer) }
+        Self::new(place, limits, Transport::Encrypted(Box::new(stream)), peer)
     }
 }
 
@@ -70,10 +110,17 @@ impl AsyncRead for Connection {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        match &mut self.stream {
+        let before = buffer.filled().len();
+        let read = match &mut self.stream {
             Transport::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
             Transport::Encrypted(stream) => Pin::new(stream).poll_read(context, buffer),
+        };
+        if let Some(greeting) = &mut self.greeting
+            && greeting.goes_on(buffer.filled().len() - before, context)?
+        {
+            self.greeting = None;
         }
+        read
     }
 }
 

@@ -1,5 +1,6 @@
 //! Connections from clients: over TCP, or over TLS whose files are read again when they change.
 
+mod doors;
 mod io;
 mod tls;
 
@@ -12,11 +13,15 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::server::TcpIncoming;
 
+pub use self::doors::ConnectionLimits;
 pub use self::io::{Connection, Peer};
 pub use self::tls::{Tls, TlsError, TlsFiles};
+
+use self::doors::{Doors, Place};
 
 /// How long a TLS handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(5);
@@ -30,23 +35,38 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// How many connections wait to be served.
 const READY: usize = 64;
 
-/// What comes in, ready to be served. Who does not speak TLS where it must is cut off, and nobody waits for it.
+/// What comes in, ready to be served. Who does not speak TLS where it must is cut off, and so is who says nothing, or comes when
+/// there is no room; nobody waits for them.
 pub fn connections(
     listener: TcpListener,
     tls: Option<Arc<Tls>>,
+    limits: ConnectionLimits,
 ) -> impl Stream<Item = Result<Connection>> + Send + 'static {
     let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+    let doors = Doors::new(limits);
     match tls {
-        None => incoming.map(|stream| stream.map(Connection::plain)).boxed(),
+        None => {
+            let admit = move |stream: Result<TcpStream>| {
+                let admitted =
+                    stream.map(|stream| Some(Connection::plain(admitted(&doors, &stream)?, &doors.limits(), stream)));
+                std::future::ready(admitted.transpose())
+            };
+            incoming.filter_map(admit).boxed()
+        }
         Some(tls) => {
             let (ready, connections) = mpsc::channel(READY);
-            tokio::spawn(shake_hands(incoming, tls, ready));
+            tokio::spawn(shake_hands(incoming, tls, doors, ready));
             ReceiverStream::new(connections).map(Ok).boxed()
         }
     }
 }
 
-async fn shake_hands(mut incoming: TcpIncoming, tls: Arc<Tls>, ready: mpsc::Sender<Connection>) {
+/// A place for a connection, if there is room. It is cut off otherwise: its client turns to another server.
+fn admitted(doors: &Doors, stream: &TcpStream) -> Option<Place> {
+    doors.enter(stream.peer_addr().ok())
+}
+
+async fn shake_hands(mut incoming: TcpIncoming, tls: Arc<Tls>, doors: Doors, ready: mpsc::Sender<Connection>) {
     let room = Arc::new(Semaphore::new(HANDSHAKES));
     loop {
         // Only fails when it is closed, which nobody does.
@@ -64,11 +84,12 @@ async fn shake_hands(mut incoming: TcpIncoming, tls: Arc<Tls>, ready: mpsc::Send
             }
             None => return,
         };
-        let (acceptor, ready) = (TlsAcceptor::from(tls.current()), ready.clone());
+        let Some(place) = admitted(&doors, &stream) else { continue };
+        let (acceptor, ready, limits) = (TlsAcceptor::from(tls.current()), ready.clone(), doors.limits());
         tokio::spawn(async move {
             match handshake(acceptor, stream).await {
                 // If nobody takes it, the server has stopped.
-                Ok(connection) => drop(ready.send(connection).await),
+                Ok(stream) => drop(ready.send(Connection::encrypted(place, &limits, stream)).await),
                 Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
             }
             drop(permit);
@@ -76,8 +97,7 @@ async fn shake_hands(mut incoming: TcpIncoming, tls: Arc<Tls>, ready: mpsc::Send
     }
 }
 
-async fn handshake(acceptor: TlsAcceptor, stream: TcpStream) -> Result<Connection> {
+async fn handshake(acceptor: TlsAcceptor, stream: TcpStream) -> Result<TlsStream<TcpStream>> {
     let late = || Error::new(ErrorKind::TimedOut, format!("it took longer than {HANDSHAKE:?}"));
-    let stream = timeout(HANDSHAKE, acceptor.accept(stream)).await.map_err(|_| late())??;
-    Ok(Connection::encrypted(stream))
+    timeout(HANDSHAKE, acceptor.accept(stream)).await.map_err(|_| late())?
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tenure_server::access::{AuditOptions, CredentialOptions, new_token};
+use tenure_server::listen::ConnectionLimits;
 use tenure_server::node::NodeOptions;
 use tenure_server::server::{Server, ServerOptions};
 use tenure_server::service::TtlBounds;
@@ -107,6 +108,7 @@ pub fn options(credentials: CredentialOptions) -> ServerOptions {
         listen: ([127, 0, 0, 1], 0).into(),
         tls: None,
         credentials,
+        connections: ConnectionLimits::default(),
         ttl: TtlBounds { min: Duration::from_millis(100), max: Duration::from_secs(3_600) },
         drain_timeout: Duration::from_secs(1),
         node: NodeOptions {

@@ -9,6 +9,7 @@ use tenure_proto::v1::{
     AcquireRequest, AcquireResponse, GetLockRequest, GetSessionRequest, Lock, ReleaseRequest, RenewRequest, Session,
 };
 use tenure_server::access::CredentialOptions;
+use tenure_server::listen::ConnectionLimits;
 use tenure_server::node::NodeOptions;
 use tenure_server::server::{Server, ServerOptions};
 use tenure_server::service::TtlBounds;
@@ -41,6 +42,7 @@ impl Cluster {
                 tls: None,
                 credentials: CredentialOptions::default(),
                 listen: ([127, 0, 0, 1], 0).into(),
+                connections: ConnectionLimits::default(),
                 ttl: TtlBounds { min: Duration::from_millis(100), max: Duration::from_secs(3600) },
                 drain_timeout: Duration::from_secs(1),
                 node: NodeOptions {

@@ -1,0 +1,158 @@
+//! Who is let in: how many connections there may be, in all and from one address.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How often it is told that connections are turned away.
+const TELL: Duration = Duration::from_secs(10);
+
+/// What connections may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionLimits {
+    /// How many there may be.
+    pub connections: usize,
+    /// How many there may be from one address (of IPv6: from one network of 64 bits).
+    pub of_one_address: usize,
+    /// How long it may take until a client has begun to speak HTTP/2.
+    pub greeting: Duration,
+}
+
+impl Default for ConnectionLimits {
+    fn default() -> Self {
+        Self { connections: 20_000, of_one_address: 10_000, greeting: Duration::from_secs(10) }
+    }
+}
+
+/// Counts who is inside.
+#[derive(Clone)]
+pub(super) struct Doors(Arc<Shared>);
+
+struct Shared {
+    limits: ConnectionLimits,
+    inside: Mutex<Inside>,
+}
+
+#[derive(Default)]
+struct Inside {
+    many: usize,
+    of: HashMap<IpAddr, usize>,
+    turned_away: u64,
+    told: Option<Instant>,
+}
+
+/// A connection's place inside, until it is dropped.
+pub struct Place {
+    doors: Doors,
+    host: Option<IpAddr>,
+}
+
+impl Doors {
+    pub(super) fn new(limits: ConnectionLimits) -> Self {
+        Self(Arc::new(Shared { limits, inside: Mutex::default() }))
+    }
+
+    pub(super) fn limits(&self) -> ConnectionLimits {
+        self.0.limits
+    }
+
+    /// Lets one more in. `None`: there is no room.
+    pub(super) fn enter(&self, address: Option<SocketAddr>) -> Option<Place> {
+        let host = address.map(|address| host(address.ip()));
+        let mut inside = self.lock();
+        let of_this = host.and_then(|host| inside.of.get(&host).copied()).unwrap_or_default();
+        if inside.many >= self.0.limits.connections || of_this >= self.0.limits.of_one_address {
+            inside.turn_away(host, Instant::now());
+            return None;
+        }
+        inside.many += 1;
+        if let Some(host) = host {
+            inside.of.insert(host, of_this + 1);
+        }
+        Some(Place { doors: self.clone(), host })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inside> {
+        self.0.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inside {
+    fn turn_away(&mut self, last: Option<IpAddr>, now: Instant) {
+        self.turned_away += 1;
+        if self.told.is_none_or(|told| now.duration_since(told) >= TELL) {
+            let (connections, turned_away) = (self.many, self.turned_away);
+            tracing::warn!(
+                connections,
+                turned_away,
+                ?last,
+                "there are as many connections as may be, or from one address"
+            );
+            (self.told, self.turned_away) = (Some(now), 0);
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut inside = self.doors.lock();
+        inside.many -= 1;
+        if let Some(host) = self.host
+            && let Some(count) = inside.of.get_mut(&host)
+        {
+            *count -= 1;
+            if *count == 0 {
+                inside.of.remove(&host);
+            }
+        }
+    }
+}
+
+/// Whose an address is: who has one of IPv6 has as a rule all that begin with the same 64 bits.
+fn host(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
+        address => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn doors() -> Doors {
+        Doors::new(ConnectionLimits { connections: 3, of_one_address: 2, ..ConnectionLimits::default() })
+    }
+
+    fn from(address: &str) -> Option<SocketAddr> {
+        Some(SocketAddr::new(address.parse().expect("an address"), 4_711))
+    }
+
+    #[test]
+    fn who_leaves_makes_room() {
+        let doors = doors();
+        let first = doors.enter(from("10.0.0.1")).expect("there is room");
+        let second = doors.enter(from("10.0.0.1")).expect("there is room");
+        assert!(doors.enter(from("10.0.0.1")).is_none(), "as many as may be from one address");
+        let third = doors.enter(from("10.0.0.2")).expect("there is room for others");
+        assert!(doors.enter(from("10.0.0.3")).is_none() && doors.enter(None).is_none(), "as many as may be");
+        drop(second);
+        let again = doors.enter(from("10.0.0.1")).expect("there is room again");
+        drop((first, third, again));
+        assert!(doors.lock().of.is_empty() && doors.lock().many == 0);
+    }
+
+    #[test]
+    fn addresses_of_one_network_count_together() {
+        let doors = doors();
+        let _inside = [doors.enter(from("2001:db8:0:1::1")), doors.enter(from("2001:db8:0:1:ffff::2"))];
+        assert!(doors.enter(from("2001:db8:0:1::3")).is_none());
+        assert!(doors.enter(from("2001:db8:0:2::1")).is_some());
+    }
+
+    #[test]
+    fn an_address_of_the_older_kind_is_the_same_in_both_forms() {
+        assert_eq!(host("::ffff:10.0.0.1".parse().expect("an address")), host("10.0.0.1".parse().expect("an address")));
+    }
+}

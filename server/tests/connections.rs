@@ -1,0 +1,127 @@
+//! Connections: how many there may be, and that nobody keeps one without a word. Over TCP, on a database in memory.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use tenure_proto::v1::ListLocksRequest;
+use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_server::access::CredentialOptions;
+use tenure_server::listen::ConnectionLimits;
+use tenure_server::node::NodeOptions;
+use tenure_server::server::{Server, ServerOptions};
+use tenure_server::service::TtlBounds;
+use tenure_server::store::MemoryDatabase;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+use tonic::transport::Endpoint;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The preface of HTTP/2, and empty settings.
+const GREETING: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+
+async fn within<T>(wait: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, wait).await.expect("it takes too long")
+}
+
+async fn start(connections: ConnectionLimits) -> Server {
+    let options = ServerOptions {
+        listen: ([127, 0, 0, 1], 0).into(),
+        tls: None,
+        credentials: CredentialOptions::default(),
+        connections,
+        ttl: TtlBounds { min: Duration::from_millis(100), max: Duration::from_secs(3_600) },
+        drain_timeout: Duration::from_secs(1),
+        node: NodeOptions {
+            lease: Duration::from_secs(10),
+            label: "doors".to_owned(),
+            address: String::new(),
+            reattach: Duration::from_secs(1),
+            poll_interval: Duration::from_millis(20),
+            max_namespaces: 10,
+            history_retention: Duration::from_secs(3_600),
+        },
+    };
+    let server = Server::start_with(options, MemoryDatabase::new().server()).await.unwrap();
+    within(server.readiness().wait_for(|readiness| readiness.is_ready())).await.unwrap();
+    server
+}
+
+/// A connection from this address of this machine.
+async fn connect(from: [u8; 4], server: SocketAddr) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(SocketAddr::new(IpAddr::from(from), 0)).unwrap();
+    within(socket.connect(server)).await.unwrap()
+}
+
+/// Whether the server speaks to whoever begins to.
+async fn is_served(connection: &mut TcpStream) -> bool {
+    let mut settings = [0; 9];
+    if within(connection.write_all(GREETING)).await.is_err() {
+        return false;
+    }
+    within(connection.read_exact(&mut settings)).await.is_ok()
+}
+
+#[tokio::test]
+async fn there_are_no_more_connections_than_may_be_in_all_and_from_one_address() {
+    let limits = ConnectionLimits { connections: 3, of_one_address: 2, ..ConnectionLimits::default() };
+    let server = start(limits).await;
+    let (here, there) = ([127, 0, 0, 1], [127, 0, 0, 2]);
+    let mut inside = [connect(here, server.grpc_address()).await, connect(here, server.grpc_address()).await];
+    assert!(is_served(&mut inside[0]).await && is_served(&mut inside[1]).await);
+    assert!(!is_served(&mut connect(here, server.grpc_address()).await).await, "as many as may be from one address");
+    let mut other = connect(there, server.grpc_address()).await;
+    assert!(is_served(&mut other).await, "there is room for others");
+    assert!(!is_served(&mut connect([127, 0, 0, 3], server.grpc_address()).await).await, "as many as may be");
+
+    let [left, mut stays] = inside;
+    drop(left);
+    let comes_again = async {
+        loop {
+            let mut again = connect(here, server.grpc_address()).await;
+            if is_served(&mut again).await {
+                return again;
+            }
+        }
+    };
+    within(comes_again).await;
+    assert!(is_there(&mut stays).await, "who is inside stays");
+}
+
+#[tokio::test]
+async fn who_does_not_begin_to_speak_is_cut_off() {
+    let server = start(ConnectionLimits { greeting: Duration::from_millis(100), ..ConnectionLimits::default() }).await;
+    for said in [&b""[..], &GREETING[..1], &GREETING[..24], &GREETING[..32]] {
+        let mut connection = connect([127, 0, 0, 1], server.grpc_address()).await;
+        connection.write_all(said).await.unwrap();
+        let mut told = Vec::new();
+        // An end, or a reset.
+        let _ = within(connection.read_to_end(&mut told)).await;
+    }
+    // Who has begun is left alone, however long it says nothing more.
+    let endpoint = Endpoint::from_shared(format!("http://{}", server.grpc_address())).unwrap();
+    let mut client = LockServiceClient::new(within(endpoint.connect()).await.unwrap());
+    let mut silent = connect([127, 0, 0, 1], server.grpc_address()).await;
+    silent.write_all(GREETING).await.unwrap();
+    let mut one_byte_at_a_time = connect([127, 0, 0, 1], server.grpc_address()).await;
+    one_byte_at_a_time.write_all(&GREETING[..1]).await.unwrap();
+    let _ = within(one_byte_at_a_time.read_to_end(&mut Vec::new())).await;
+    within(client.list_locks(ListLocksRequest::default())).await.unwrap();
+    assert!(is_there(&mut silent).await);
+}
+
+/// Whether a connection that has been greeted is still served: a ping is answered.
+async fn is_there(connection: &mut TcpStream) -> bool {
+    connection.write_all(b"\0\0\x08\x06\0\0\0\0\0are here").await.unwrap();
+    let mut answer = Vec::new();
+    while !answer.windows(8).any(|window| window == b"are here") {
+        match within(connection.read_buf(&mut answer)).await {
+            Ok(more) if more > 0 => {}
+            _ => return false,
+        }
+    }
+    true
+}
