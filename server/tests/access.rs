@@ -472,8 +472,9 @@ async fn a_server_does_not_start_with_a_policy_that_cannot_be_used() {
 
 #[tokio::test]
 async fn it_is_written_down_what_operators_do_and_who_is_refused() {
-    let office = Office::open(&["ann", "acquire"], &policy("names = [\"team-a\"]")).await;
+    let office = Office::open(&["ann", "acquire", "read"], &policy("names = [\"team-a\"]")).await;
     let (ann, other) = (office.caller("ann").await, office.caller("acquire").await);
+    let reader = office.caller("read").await;
     acquire(&ann, "team-a/x", "ann").await.unwrap();
     let evict = |name: &str, note: &str| EvictRequest {
         name: name.into(),
@@ -495,9 +496,11 @@ async fn it_is_written_down_what_operators_do_and_who_is_refused() {
     );
     let release = ReleaseRequest { name: "team-a/x".into(), session_id: "ann".into(), token: 1, ..Default::default() };
     assert!(is_of_another(&other, Kind::Release(release)).await);
+    let open = OpenSessionRequest { session_id: "r".into(), ttl: second(), ..OpenSessionRequest::default() };
+    assert!(forbidden(&reader, Kind::OpenSession(open)).await);
 
     let told: Vec<_> = office
-        .audit(6)
+        .audit(7)
         .await
         .into_iter()
         .map(|line| {
@@ -531,6 +534,7 @@ async fn it_is_written_down_what_operators_do_and_who_is_refused() {
             line(false, "session-owner", "token:acquire", "LockService/Acquire", "team-a/x", "", "ann"),
             line(false, "session-owner", "token:acquire", "SessionService/CloseSession", "", "", "ann"),
             line(false, "session-owner", "token:acquire", "ClientService/Stream", "", "", "ann"),
+            line(false, "policy", "token:read", "SessionService/OpenSession", "", "", "r"),
         ]
     );
 }

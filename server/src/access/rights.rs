@@ -104,6 +104,16 @@ impl Rights {
         self.any(verb, namespace, |rule| rule.names.is_none())
     }
 
+    /// The names to which this may be done, each with all below it. `None`: to all of them.
+    #[must_use]
+    pub fn names(&self, verb: Verb, namespace: &str) -> Option<Vec<String>> {
+        if self.allow_every(verb, namespace) {
+            return None;
+        }
+        let rules = self.0.iter().flat_map(|rules| rules.iter()).filter(|rule| rule.is_for(verb, namespace));
+        Some(rules.flat_map(|rule| rule.names.iter().flatten().cloned()).collect())
+    }
+
     fn any(&self, verb: Verb, namespace: &str, suits: impl Fn(&Rule) -> bool) -> bool {
         let Some(rules) = &self.0 else { return true };
         rules.iter().any(|rule| rule.is_for(verb, namespace) && suits(rule))
@@ -153,6 +163,15 @@ mod tests {
     fn some_names_are_not_every_name() {
         let rights = rights(&[Verb::Read], Some(&["a"]), None);
         assert!(rights.allow_some(Verb::Read, "default") && !rights.allow_every(Verb::Read, "default"));
+    }
+
+    #[test]
+    fn the_names_of_a_verb_are_those_of_its_rules() {
+        let some = rights(&[Verb::Read], Some(&["a", "b"]), Some(&["blue"]));
+        assert_eq!(some.names(Verb::Read, "blue"), Some(vec!["a".to_owned(), "b".to_owned()]));
+        assert_eq!((some.names(Verb::Read, "green"), some.names(Verb::Watch, "blue")), (Some(vec![]), Some(vec![])));
+        assert_eq!(rights(&[Verb::Read], None, None).names(Verb::Read, "blue"), None);
+        assert_eq!(Rights::default().names(Verb::Read, "blue"), None);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use tenure_core::{Command, Rejection, Text};
 
 use super::bounds;
+use super::pieces::{Piece, pieces};
 use super::problem::Problem;
 use crate::access::{Act, Caller, Changes, Identity, Rights, Verb, Weight};
 use crate::sequencer::{Namespace, Refusal};
@@ -95,8 +96,7 @@ impl Standing {
         Self { asker: Asker::of(&caller), caller, changes }
     }
 
-    /// Who asks, as it is now.
-    pub(crate) fn asker(&mut self) -> &Asker {
+    fn asker(&mut self) -> &Asker {
         if self.changes.have_come() {
             self.asker = Asker::of(&self.caller);
         }
@@ -110,6 +110,21 @@ impl Standing {
     pub(crate) fn admit<R: Asks>(&mut self, request: R) -> Result<Admitted<R>, Problem> {
         self.asker();
         self.asker.admit(&self.caller, request)
+    }
+
+    /// Whether a request would be admitted; if not, that is written down. By whom it is.
+    ///
+    /// # Errors
+    /// If the policy does not allow it.
+    pub(crate) fn check(&mut self, request: &impl Asks) -> Result<Asker, Problem> {
+        let asker = self.asker();
+        match asker.check(request) {
+            Ok(()) => Ok(asker.clone()),
+            Err(problem) => {
+                problem.note(&self.caller, request);
+                Err(problem)
+            }
+        }
     }
 
     pub(crate) fn caller(&self) -> &Arc<Caller> {
@@ -127,7 +142,7 @@ impl Asker {
         match self.check(&request) {
             Ok(()) => caller.note_allowed(request.weight(), || request.act()),
             Err(problem) => {
-                caller.note_refused("policy", || request.act());
+                problem.note(caller, &request);
                 return Err(problem);
             }
         }
@@ -135,10 +150,7 @@ impl Asker {
     }
 
     /// Whether a request would be admitted.
-    ///
-    /// # Errors
-    /// If the policy does not allow it.
-    pub(crate) fn check(&self, request: &impl Asks) -> Result<(), Problem> {
+    fn check(&self, request: &impl Asks) -> Result<(), Problem> {
         if self.rights.are_all() {
             return Ok(());
         }
@@ -161,6 +173,11 @@ impl Asker {
         self.rights.allow(Verb::Read, namespace, name)
     }
 
+    /// In which order a list of what begins with a prefix goes through what it may look at.
+    pub(crate) fn readable(&self, namespace: &str, prefix: &str) -> Vec<Piece> {
+        pieces(self.rights.names(Verb::Read, namespace), prefix)
+    }
+
     /// Whether it may look at a session: its own, or anybody's if it may look at everything there.
     pub(crate) fn may_see(&self, namespace: &str, session: &tenure_core::SessionSpec) -> bool {
         session.is_of(self.identity.as_ref()) || self.rights.allow_every(Verb::Read, namespace)
@@ -181,6 +198,15 @@ impl Asker {
 /// The refusal to touch somebody else's session.
 pub(crate) fn of_another(session: &Text) -> Problem {
     Problem::Refused(Refusal::Rejected(Rejection::SessionOfAnother { session: session.clone() }))
+}
+
+impl Problem {
+    /// Writes down that a request was refused by the policy, if that is what it was.
+    fn note(&self, caller: &Caller, request: &impl Asks) {
+        if let Self::NotAllowed { .. } = self {
+            caller.note_refused("policy", || request.act());
+        }
+    }
 }
 
 impl<R> Admitted<R> {

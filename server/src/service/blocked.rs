@@ -28,17 +28,17 @@ impl Api {
         let namespace = self.namespace(&asker, &request.namespace).await?;
         let name = namespace.name().clone();
         let read = namespace.read(move |table| {
-            let waiting = table.claims_after(Revision(after)).filter(|claim| claim.state == ClaimState::Waiting);
-            let seen = waiting.filter(|claim| claim.spec.names.iter().any(|lock| asker.may_read(&name, lock)));
-            let wanted = seen.filter(|claim| !only || table.deadlock(claim.id).is_some());
-            let blocked: Vec<v1::BlockedClaim> = wanted.take(size + 1).map(|claim| blocked(claim, table)).collect();
-            (blocked, table.revision().0)
+            let is_wanted = |claim: &Claim| {
+                claim.state == ClaimState::Waiting
+                    && claim.spec.names.iter().any(|lock| asker.may_read(&name, lock))
+                    && (!only || table.deadlock(claim.id).is_some())
+            };
+            let (wanted, last) = page::fill(table.claims_after(Revision(after)), size, is_wanted);
+            let blocked = wanted.into_iter().map(|claim| blocked(claim, table)).collect();
+            (blocked, last.map(|last| last.id), table.revision().0)
         });
-        let (mut blocked, revision) = in_time(async { Ok(read.await?) }).await?;
-        let more = blocked.len() > size;
-        blocked.truncate(size);
-        let last = blocked.last().and_then(|last| last.claim.as_ref()).filter(|_| more);
-        let next_page_token = last.map_or_else(String::new, |last| page::token(&scope, &last.id.to_string()));
+        let (blocked, last, revision) = in_time(async { Ok(read.await?) }).await?;
+        let next_page_token = last.map_or_else(String::new, |last| page::token(&scope, &last.to_string()));
         Ok(v1::ListBlockedResponse { blocked, next_page_token, revision })
     }
 }

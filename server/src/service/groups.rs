@@ -5,6 +5,7 @@ use tenure_core::{Basis, Command, GroupCommand, GroupOutcome, Opening, Outcome, 
 use tenure_proto::v1;
 
 use super::admission::{Admitted, Asker};
+use super::pieces::Piece;
 use super::problem::Problem;
 use super::sessions::renew_if_here;
 use super::{Api, Via, bounds, convert, fresh_session_id, in_time, page};
@@ -139,11 +140,13 @@ impl Api {
         let scope = format!("groups/{}/{}", bounds::namespace(&request.namespace)?, request.prefix);
         let after = page::after(&scope, &request.page_token)?;
         let namespace = self.namespace(&asker, &request.namespace).await?;
-        let name = namespace.name().clone();
+        let pieces = asker.readable(namespace.name(), &request.prefix);
         let read = namespace.read(move |table| {
-            let groups = table.groups_after(&request.prefix, after.as_deref());
-            let seen = groups.filter(|group| asker.may_read(&name, &group.name)).take(size + 1);
-            (seen.cloned().collect::<Vec<_>>(), table.revision().0)
+            let of = |piece| {
+                table.groups_after(Piece::start(piece), after.as_deref()).take_while(|group| piece.has(&group.name))
+            };
+            let groups = pieces.iter().flat_map(of).take(size + 1);
+            (groups.cloned().collect::<Vec<_>>(), table.revision().0)
         });
         let (found, revision) = in_time(async { Ok(read.await?) }).await?;
         let (mut groups, mut bytes) = (Vec::new(), 0);

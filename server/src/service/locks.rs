@@ -4,6 +4,7 @@ use tenure_core::{Command, Eviction, Outcome};
 use tenure_proto::v1;
 
 use super::admission::Admitted;
+use super::pieces::Piece;
 use super::problem::Problem;
 use super::{Api, bounds, convert, in_time, page};
 
@@ -69,11 +70,13 @@ impl Api {
         let scope = format!("locks/{}/{}", bounds::namespace(&request.namespace)?, request.prefix);
         let after = page::after(&scope, &request.page_token)?;
         let namespace = self.namespace(&asker, &request.namespace).await?;
-        let name = namespace.name().clone();
+        let pieces = asker.readable(namespace.name(), &request.prefix);
         let read = namespace.read(move |table| {
-            let entries = table.locks_after(&request.prefix, after.as_deref());
-            let seen = entries.filter(|(lock, _)| asker.may_read(&name, lock));
-            (convert::locks(seen.take(size + 1), table), table.revision().0)
+            let of = |piece| {
+                table.locks_after(Piece::start(piece), after.as_deref()).take_while(|(name, _)| piece.has(name))
+            };
+            let entries = pieces.iter().flat_map(of);
+            (convert::locks(entries.take(size + 1), table), table.revision().0)
         });
         let (mut locks, revision) = in_time(async { Ok(read.await?) }).await?;
         let more = locks.len() > size;

@@ -12,6 +12,7 @@ mod handoff;
 mod history;
 mod locks;
 mod page;
+mod pieces;
 mod problem;
 mod sessions;
 mod stream;

@@ -164,12 +164,10 @@ impl Api {
         let namespace = self.namespace(&asker, &request.namespace).await?;
         let name = namespace.name().clone();
         let read = namespace.read(move |table| {
-            let seen = table.sessions_after(after).filter(|session| asker.may_see(&name, &session.spec));
-            let mut listed: Vec<_> = seen.take(size + 1).collect();
-            let more = listed.len() > size;
-            listed.truncate(size);
-            let next = listed.last().filter(|_| more).map(|last| last.opened);
-            let sessions: Vec<v1::Session> = listed.into_iter().map(|found| convert::session(found, table)).collect();
+            let (seen, last) =
+                page::fill(table.sessions_after(after), size, |session| asker.may_see(&name, &session.spec));
+            let sessions: Vec<v1::Session> = seen.into_iter().map(|found| convert::session(found, table)).collect();
+            let next = last.map(|last| last.opened);
             (sessions, next, table.revision().0)
         });
         let (mut sessions, next, revision) = in_time(async { Ok(read.await?) }).await?;

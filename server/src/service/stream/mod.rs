@@ -352,15 +352,14 @@ impl Connection {
 
     /// Takes notices in the namespace of a command that attaches a session.
     async fn listen_for(&mut self, kind: &Commanded) -> Result<(), Problem> {
-        let asker = self.standing.asker().clone();
-        let namespace = match kind {
-            Commanded::OpenSession(request) => asker.check(request).map(|()| &request.namespace),
-            Commanded::AttachSession(request) => asker.check(request).map(|()| &request.namespace),
-            Commanded::Acquire(request) => asker.check(request).map(|()| &request.namespace),
-            Commanded::JoinGroup(request) => asker.check(request).map(|()| &request.namespace),
+        let (asked, namespace) = match kind {
+            Commanded::OpenSession(request) => (self.standing.check(request), &request.namespace),
+            Commanded::AttachSession(request) => (self.standing.check(request), &request.namespace),
+            Commanded::Acquire(request) => (self.standing.check(request), &request.namespace),
+            Commanded::JoinGroup(request) => (self.standing.check(request), &request.namespace),
             _ => return Ok(()),
         };
-        self.listen(&asker, bounds::namespace(namespace?)?).await.map(drop)
+        self.listen(&asked?, bounds::namespace(namespace)?).await.map(drop)
     }
 
     /// Takes notices in a namespace.

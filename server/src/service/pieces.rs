@@ -1,0 +1,87 @@
+//! Which names a list goes through: only those that may be read, so that neither the others nor how many there are matter.
+
+/// Names that follow each other in a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Piece {
+    /// This one.
+    Name(String),
+    /// All that begin with this.
+    Prefix(String),
+}
+
+impl Piece {
+    /// Where it begins, in byte order.
+    pub(crate) fn start(&self) -> &str {
+        match self {
+            Self::Name(name) => name,
+            Self::Prefix(prefix) => prefix,
+        }
+    }
+
+    /// Whether a name that begins as it does is part of it.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        matches!(self, Self::Prefix(_)) || self.start() == name
+    }
+}
+
+/// The pieces of a list of what begins with `prefix`, in byte order, none part of another. `readable`: the names that may be read, each
+/// with all below it; `None`: all of them.
+pub(crate) fn pieces(readable: Option<Vec<String>>, prefix: &str) -> Vec<Piece> {
+    let Some(tops) = readable else { return vec![Piece::Prefix(prefix.to_owned())] };
+    let mut pieces = Vec::new();
+    for top in tops {
+        let below = format!("{top}/");
+        if prefix.starts_with(&below) {
+            pieces.push(Piece::Prefix(prefix.to_owned()));
+        } else if below.starts_with(prefix) {
+            if top.starts_with(prefix) {
+                pieces.push(Piece::Name(top));
+            }
+            pieces.push(Piece::Prefix(below));
+        }
+    }
+    pieces.sort_by(|one, other| one.start().cmp(other.start()));
+    pieces.dedup();
+    let mut covered: Option<String> = None;
+    pieces.retain(|piece| {
+        let is_part = covered.as_ref().is_some_and(|prefix| piece.start().starts_with(prefix.as_str()));
+        if let (false, Piece::Prefix(prefix)) = (is_part, piece) {
+            covered = Some(prefix.clone());
+        }
+        !is_part
+    });
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(tops: &[&str], prefix: &str) -> Vec<String> {
+        let tops = tops.iter().map(ToString::to_string).collect();
+        let shown = |piece: Piece| match piece {
+            Piece::Name(name) => name,
+            Piece::Prefix(prefix) => format!("{prefix}*"),
+        };
+        pieces(Some(tops), prefix).into_iter().map(shown).collect()
+    }
+
+    #[test]
+    fn each_name_stands_for_itself_and_all_below_it_in_byte_order() {
+        assert_eq!(of(&["b", "a"], ""), ["a", "a/*", "b", "b/*"]);
+        assert_eq!(of(&["a", "a-x"], ""), ["a", "a-x", "a-x/*", "a/*"], "a - comes before a /");
+        assert_eq!(of(&["a", "a/b", "a/b/c", "a"], ""), ["a", "a/*"], "what is part of another is there once");
+        assert!(of(&[], "").is_empty());
+        assert_eq!(pieces(None, "x"), [Piece::Prefix("x".to_owned())]);
+    }
+
+    #[test]
+    fn a_prefix_leaves_what_begins_with_it() {
+        assert_eq!(of(&["team-a", "team-b", "x"], "team-"), ["team-a", "team-a/*", "team-b", "team-b/*"]);
+        assert_eq!(of(&["team-a"], "team-a"), ["team-a", "team-a/*"]);
+        assert_eq!(of(&["team-a"], "team-a/"), ["team-a/*"]);
+        assert_eq!(of(&["team-a"], "team-a/x"), ["team-a/x*"]);
+        assert!(of(&["team-a"], "team-ab").is_empty() && of(&["team-a"], "other").is_empty());
+        assert_eq!(of(&["a/b", "a"], "a/b/c"), ["a/b/c*"]);
+    }
+}
