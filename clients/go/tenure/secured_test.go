@@ -77,8 +77,11 @@ func isRefusedAtOnce(t *testing.T, client *tenure.Client, rule string) {
 }
 
 // A token, and its line in the server's file.
-func newToken(name string) (token, line string) {
-	token = "tenure_" + name
+func newToken(name string) (token, line string) { return newTokenOf(name, name) }
+
+// newTokenOf is one of several tokens of a name, as there are when they are replaced.
+func newTokenOf(name, secret string) (token, line string) {
+	token = "tenure_" + secret
 	return token, fmt.Sprintf("%s sha256:%x\n", name, sha256.Sum256([]byte(token)))
 }
 
@@ -163,7 +166,7 @@ func TestAnOpenSessionGoesOnTryingWhereTheCredentialsAreRefused(t *testing.T) {
 	authority, successor, ctx := newAuthority(t, "the office"), newAuthority(t, "its successor"), patiently(t)
 	tokens, mine := filepath.Join(t.TempDir(), "tokens"), written(t, "")
 	first, firstLine := newToken("first")
-	second, secondLine := newToken("second")
+	second, secondLine := newTokenOf("first", "second")
 	write(tokens, firstLine)
 	write(mine, first)
 	office := openOffice(t, authority, "--tokens-file", tokens)

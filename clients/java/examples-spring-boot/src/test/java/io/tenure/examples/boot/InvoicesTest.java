@@ -87,6 +87,12 @@ class InvoicesTest {
                 .name();
     }
 
+    /** Of who began last. Read once: more may be written at any time. */
+    private long lastToken() throws IOException {
+        List<Line> begun = lines("begin");
+        return begun.get(begun.size() - 1).token();
+    }
+
     @Test
     void oneOfThreeWorksAtATimeAndAnotherTakesOverFromTheDead() throws Exception {
         for (String name : List.of("ann", "bob", "eve")) {
@@ -97,11 +103,11 @@ class InvoicesTest {
                     "all take part", () -> client.getLock("invoices").waiters().size() == 2);
         }
         String first = awaitLeader(0);
-        long last = lines("begin").get(lines("begin").size() - 1).token();
+        long last = lastToken();
         programs.get(first).destroyForcibly().waitFor();
         String second = awaitLeader(last);
         assertThat(second).isNotEqualTo(first);
-        last = lines("begin").get(lines("begin").size() - 1).token();
+        last = lastToken();
         programs.get(second).destroyForcibly().waitFor();
         assertThat(awaitLeader(last)).isNotIn(first, second);
 
