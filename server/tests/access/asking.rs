@@ -1,0 +1,115 @@
+//! How things are asked here, under which policies.
+
+use crate::calls::second;
+use crate::office::{Who, within};
+use tenure_proto::v1::answer::Kind as Answered;
+use tenure_proto::v1::client_service_client::ClientServiceClient;
+use tenure_proto::v1::command::Kind;
+use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_proto::v1::*;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Code, Status};
+
+pub const VERBS: [&str; 4] = ["acquire", "read", "watch", "operate"];
+
+/// A role for each verb, on these names; each granted to the token of that name. `ann` has all, `none` has none.
+pub fn policy(names: &str) -> String {
+    let mut policy = String::new();
+    for verb in VERBS {
+        policy += &format!("[[roles.{verb}]]\nverbs = [\"{verb}\"]\n{names}\n");
+        policy += &format!("[[grants]]\nidentity = \"token:{verb}\"\nroles = [\"{verb}\"]\n");
+    }
+    policy + "[[grants]]\nidentity = \"token:ann\"\nroles = [\"acquire\", \"read\", \"watch\", \"operate\"]\n"
+}
+
+pub const TEAMS: &str = r#"
+    [[roles.a]]
+    verbs = ["acquire", "read", "watch", "operate"]
+    names = ["team-a"]
+    [[roles.b]]
+    verbs = ["acquire", "read", "watch", "operate"]
+    names = ["team-b"]
+    [[roles.all]]
+    verbs = ["read"]
+    [[grants]]
+    identity = "token:ann"
+    roles = ["a"]
+    [[grants]]
+    identity = "token:bob"
+    roles = ["b"]
+    [[grants]]
+    identity = "token:reader"
+    roles = ["all"]
+"#;
+
+pub async fn acquire(who: &Who, name: &str, session: &str) -> Result<u64, Status> {
+    let request = AcquireRequest {
+        names: vec![name.to_owned()],
+        session_id: session.to_owned(),
+        ttl: second(),
+        ..AcquireRequest::default()
+    };
+    let answer = within(LockServiceClient::new(who.channel.clone()).acquire(who.ask(request))).await?;
+    Ok(answer.into_inner().token)
+}
+
+pub async fn revision(who: &Who) -> u64 {
+    let mut locks = LockServiceClient::new(who.channel.clone());
+    within(locks.list_locks(who.ask(ListLocksRequest::default()))).await.unwrap().into_inner().revision
+}
+
+/// What is asked for on a stream: whether it was forbidden.
+pub async fn forbidden(who: &Who, kind: Kind) -> bool {
+    let request = StreamRequest { commands: vec![Command { id: 1, kind: Some(kind) }] };
+    let (requests, outgoing) = tokio::sync::mpsc::channel(1);
+    requests.send(request).await.unwrap();
+    let mut client = ClientServiceClient::new(who.channel.clone());
+    let stream = client.stream(who.ask(ReceiverStream::new(outgoing)));
+    let mut responses = within(stream).await.unwrap().into_inner();
+    loop {
+        let response = within(responses.message()).await.unwrap().unwrap();
+        if let Some(answer) = response.answers.into_iter().find(|answer| answer.id == 1) {
+            return match answer.kind.unwrap() {
+                Answered::Refusal(refusal) if refusal.reason == "PERMISSION_DENIED" => {
+                    assert_eq!((refusal.code, &*refusal.metadata["rule"]), (Code::PermissionDenied as i32, "policy"));
+                    true
+                }
+                _ => false,
+            };
+        }
+    }
+}
+
+/// Whether a command on a stream is refused because of whose session it is about, or has no session there at all.
+pub async fn is_of_another(who: &Who, kind: Kind) -> bool {
+    let keeps = matches!(kind, Kind::KeepAlive(_));
+    let attached_only = matches!(&kind, Kind::Acquire(request) if request.ttl.is_none());
+    let request = StreamRequest { commands: vec![Command { id: 1, kind: Some(kind) }] };
+    let (requests, outgoing) = tokio::sync::mpsc::channel(1);
+    requests.send(request).await.unwrap();
+    let mut client = ClientServiceClient::new(who.channel.clone());
+    let stream = client.stream(who.ask(ReceiverStream::new(outgoing)));
+    let mut responses = within(stream).await.unwrap().into_inner();
+    loop {
+        let response = within(responses.message()).await.unwrap().unwrap();
+        let Some(answer) = response.answers.into_iter().find(|answer| answer.id == 1) else { continue };
+        return match answer.kind.unwrap() {
+            Answered::Refusal(refusal) if attached_only => refusal.reason == "NOT_ATTACHED",
+            Answered::Refusal(refusal) => {
+                refusal.reason == "PERMISSION_DENIED" && refusal.metadata["rule"] == "session-owner"
+            }
+            Answered::KeepAlive(kept) if keeps => kept.sessions[0].refusal.as_ref().unwrap().reason == "NOT_ATTACHED",
+            _ => false,
+        };
+    }
+}
+
+pub async fn until_readable(who: &Who, name: &str) {
+    let ask = || who.ask(GetLockRequest { name: name.into(), ..GetLockRequest::default() });
+    let readable = async {
+        while LockServiceClient::new(who.channel.clone()).get_lock(ask()).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+    };
+    within(readable).await;
+}

@@ -1,0 +1,103 @@
+//! The audit log.
+
+use crate::asking::{acquire, forbidden, is_of_another, policy};
+use crate::calls::second;
+use crate::office::{Office, options, within};
+use tenure_proto::v1::command::Kind;
+use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_proto::v1::session_service_client::SessionServiceClient;
+use tenure_proto::v1::*;
+use tenure_server::access::{AuditOptions, CredentialOptions};
+use tenure_server::server::Server;
+use tenure_server::store::MemoryDatabase;
+
+#[tokio::test]
+async fn it_is_written_down_what_operators_do_and_who_is_refused() {
+    let office = Office::open(&["ann", "acquire", "read"], &policy("names = [\"team-a\"]")).await;
+    let (ann, other) = (office.caller("ann").await, office.caller("acquire").await);
+    let reader = office.caller("read").await;
+    acquire(&ann, "team-a/x", "ann").await.unwrap();
+    let evict = |name: &str, note: &str| EvictRequest {
+        name: name.into(),
+        operator: "eve".into(),
+        note: note.into(),
+        ..EvictRequest::default()
+    };
+    let mut locks = LockServiceClient::new(ann.channel.clone());
+    within(locks.evict(ann.ask(evict("team-a/x", "stuck\u{202e}")))).await.unwrap();
+    within(locks.evict(ann.ask(evict("team-b/x", "")))).await.unwrap_err();
+    within(locks.list_locks(ListLocksRequest::default())).await.unwrap_err();
+    acquire(&other, "team-a/x", "ann").await.unwrap_err();
+    assert!(
+        is_of_another(
+            &other,
+            Kind::CloseSession(CloseSessionRequest { session_id: "ann".into(), ..Default::default() })
+        )
+        .await
+    );
+    let release = ReleaseRequest { name: "team-a/x".into(), session_id: "ann".into(), token: 1, ..Default::default() };
+    assert!(is_of_another(&other, Kind::Release(release)).await);
+    let open = OpenSessionRequest { session_id: "r".into(), ttl: second(), ..OpenSessionRequest::default() };
+    assert!(forbidden(&reader, Kind::OpenSession(open)).await);
+
+    let told: Vec<_> = office
+        .audit(7)
+        .await
+        .into_iter()
+        .map(|line| {
+            let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
+            assert!(
+                line["address"].as_str().is_some_and(|address| address.starts_with("127.0.0.1:"))
+                    && line["time"].is_string()
+            );
+            let name = line["names"][0].as_str().unwrap_or_default().to_owned();
+            (
+                line["allowed"].as_bool().unwrap(),
+                text("rule"),
+                text("identity"),
+                text("call"),
+                name,
+                text("note"),
+                text("session_id"),
+            )
+        })
+        .collect();
+    let line = |allowed, rule: &str, identity: &str, call: &str, name: &str, note: &str, session: &str| {
+        let call = format!("tenure.v1.{call}");
+        (allowed, rule.into(), identity.into(), call, name.into(), note.into(), session.into())
+    };
+    assert_eq!(
+        told,
+        [
+            line(true, "", "token:ann", "LockService/Evict", "team-a/x", "stuck\u{202e}", ""),
+            line(false, "policy", "token:ann", "LockService/Evict", "team-b/x", "", ""),
+            line(false, "credentials-required", "", "LockService/ListLocks", "", "", ""),
+            line(false, "session-owner", "token:acquire", "LockService/Acquire", "team-a/x", "", "ann"),
+            line(false, "session-owner", "token:acquire", "SessionService/CloseSession", "", "", "ann"),
+            line(false, "session-owner", "token:acquire", "ClientService/Stream", "", "", "ann"),
+            line(false, "policy", "token:read", "SessionService/OpenSession", "", "", "r"),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn all_can_be_written_down_but_renewals() {
+    let office = Office::audited(&["ann"], &policy(""), true).await;
+    let ann = office.caller("ann").await;
+    acquire(&ann, "job", "ann").await.unwrap();
+    let renew = RenewRequest { session_id: "ann".into(), ..RenewRequest::default() };
+    within(SessionServiceClient::new(ann.channel.clone()).renew(ann.ask(renew))).await.unwrap();
+    assert!(!forbidden(&ann, Kind::GetLock(GetLockRequest { name: "job".into(), ..Default::default() })).await);
+    let told = office.audit(2).await;
+    let calls: Vec<&str> = told.iter().map(|line| line["call"].as_str().unwrap()).collect();
+    assert_eq!(calls, ["tenure.v1.LockService/Acquire", "tenure.v1.LockService/GetLock"]);
+}
+
+#[tokio::test]
+async fn a_server_does_not_start_without_its_audit_log() {
+    let audit = Some(AuditOptions { file: "/no/such/folder/audit".into(), everything: false });
+    let credentials = CredentialOptions { audit, ..CredentialOptions::default() };
+    let started = within(Server::start_with(options(credentials), MemoryDatabase::new().server())).await;
+    let problem = started.err().unwrap().to_string();
+    assert!(problem.starts_with("audit_log: /no/such/folder/audit: "), "{problem}");
+}

@@ -1,0 +1,76 @@
+//! The file of the policy.
+
+use crate::asking::{TEAMS, acquire};
+use crate::office::{Office, is_forbidden, options, within};
+use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_proto::v1::*;
+use tenure_server::access::{Access, CredentialOptions, Verb};
+use tenure_server::listen::Peer;
+use tenure_server::server::Server;
+use tenure_server::store::MemoryDatabase;
+
+#[tokio::test]
+async fn a_policy_that_cannot_be_read_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("policy");
+    let write = |text: &str| std::fs::write(&file, text).unwrap();
+    let (tokens_file, policy) = (folder.path().join("tokens"), Some(file.clone()));
+    let (token, line) = tenure_server::access::new_token("ann").unwrap();
+    std::fs::write(&tokens_file, line).unwrap();
+    write(TEAMS);
+    let credentials = CredentialOptions { tokens_file: Some(tokens_file), policy, ..CredentialOptions::default() };
+    let access = Access::load(credentials, None).await.unwrap();
+    let shown = http::HeaderMap::from_iter([(http::header::AUTHORIZATION, format!("Bearer {token}").parse().unwrap())]);
+    let ann = access.identify(&shown, &Peer::default()).unwrap();
+    let may = |name| ann.rights().allow(Verb::Acquire, "default", name);
+    assert!(may("team-a") && !may("team-b") && !access.reload_policy().unwrap());
+
+    write("[[grants]]\nidentity = \"token:ann\"\nroles = [\"unknown\"]\n");
+    let problem = access.reload_policy().unwrap_err();
+    assert!(problem.starts_with("policy: ") && problem.contains("there is no role \"unknown\""), "{problem}");
+    std::fs::remove_file(&file).unwrap();
+    access.reload_policy().unwrap_err();
+    assert!(may("team-a") && !may("team-b"), "the one from before is in force");
+
+    write(&TEAMS.replace("roles = [\"a\"]", "roles = [\"b\"]"));
+    assert!(access.reload_policy().unwrap() && !may("team-a") && may("team-b"));
+}
+
+/// The policy that is shown to users.
+#[tokio::test]
+async fn the_policy_of_the_readme_says_what_it_says_there() {
+    let readme = include_str!("../../../README.md");
+    let policy = readme.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    let office = Office::open(&["billing"], policy).await;
+    let billing = office.caller("billing").await;
+    acquire(&billing, "billing", "b").await.unwrap();
+    acquire(&billing, "billing/run", "b").await.unwrap();
+    for name in ["billing-old", "other"] {
+        assert!(is_forbidden(&acquire(&billing, name, "b").await.map(drop)), "{name}");
+    }
+    let evict = EvictRequest { name: "billing".into(), operator: "eve".into(), ..EvictRequest::default() };
+    let evicted = within(LockServiceClient::new(billing.channel.clone()).evict(billing.ask(evict))).await;
+    assert!(is_forbidden(&evicted.map(drop)));
+}
+
+#[tokio::test]
+async fn a_server_does_not_start_with_a_policy_that_cannot_be_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let (tokens, policy) = (folder.path().join("tokens"), folder.path().join("policy"));
+    std::fs::write(&tokens, "").unwrap();
+    let start = || {
+        let credentials = CredentialOptions {
+            tokens_file: Some(tokens.clone()),
+            policy: Some(policy.clone()),
+            ..CredentialOptions::default()
+        };
+        Server::start_with(options(credentials), MemoryDatabase::new().server())
+    };
+    for text in [None, Some("[[grants]]\nidentity = \"ann\"\nroles = []\n")] {
+        if let Some(text) = text {
+            std::fs::write(&policy, text).unwrap();
+        }
+        let problem = within(start()).await.err().unwrap().to_string();
+        assert!(problem.starts_with("policy: ") && problem.contains(&policy.display().to_string()), "{problem}");
+    }
+}

@@ -1,0 +1,72 @@
+//! Which names somebody may do something to, and which it is shown.
+
+use crate::asking::{TEAMS, acquire, policy};
+use crate::calls::{Call, all, second};
+use crate::office::{Office, fact, is_forbidden, within};
+use tenure_proto::v1::group_service_client::GroupServiceClient;
+use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_proto::v1::session_service_client::SessionServiceClient;
+use tenure_proto::v1::watch_service_client::WatchServiceClient;
+use tenure_proto::v1::*;
+
+#[tokio::test]
+async fn a_name_stands_for_whole_parts_only() {
+    let office = Office::open(&["acquire", "read", "watch", "operate", "ann"], &policy("names = [\"team-a\"]")).await;
+    let names_a_lock = |call: &Call| !call.name.contains("/List") && !call.name.contains("Session");
+    for call in all().into_iter().filter(names_a_lock).filter(|call| call.name != "tenure.v1.SessionService/Renew") {
+        let who = office.caller(call.verb).await;
+        for (name, is_theirs) in
+            [("team-a", true), ("team-a/x", true), ("team-ab", false), ("team-ab/x", false), ("team", false)]
+        {
+            let answer = within((call.make)(who.clone(), name.into(), "s".into())).await;
+            assert_eq!(is_forbidden(&answer), !is_theirs, "{} on {name}: {answer:?}", call.name);
+        }
+    }
+    // Every name of a set.
+    let ann = office.caller("ann").await;
+    let both = AcquireRequest {
+        names: vec!["team-a/x".into(), "team-b/x".into()],
+        session_id: "ann".into(),
+        ttl: second(),
+        ..AcquireRequest::default()
+    };
+    let refused = within(LockServiceClient::new(ann.channel.clone()).acquire(ann.ask(both))).await.unwrap_err();
+    assert_eq!((fact(&refused, "rule"), fact(&refused, "name")), ("policy".into(), "team-b/x".into()));
+    for prefix in ["", "team-a", "team-", "team-ab/"] {
+        let watch = WatchRequest { prefixes: vec![prefix.into()], ..WatchRequest::default() };
+        let refused = within(WatchServiceClient::new(ann.channel.clone()).watch(ann.ask(watch))).await.unwrap_err();
+        assert_eq!(fact(&refused, "name"), format!("{prefix}*"));
+    }
+    let everything = WatchServiceClient::new(ann.channel.clone()).watch(ann.ask(WatchRequest::default())).await;
+    assert_eq!(fact(&everything.unwrap_err(), "name"), "*", "no name at all is every name");
+}
+
+#[tokio::test]
+async fn lists_leave_out_what_is_not_theirs() {
+    let office = Office::open(&["ann", "bob", "reader"], TEAMS).await;
+    let (ann, bob, reader) = (office.caller("ann").await, office.caller("bob").await, office.caller("reader").await);
+    acquire(&ann, "team-a/x", "ann").await.unwrap();
+    acquire(&bob, "team-b/x", "bob").await.unwrap();
+    for (who, session, group) in [(&ann, "ann", "team-a/g"), (&bob, "bob", "team-b/g")] {
+        let (group, session_id) = (group.to_owned(), session.to_owned());
+        let join = JoinGroupRequest { group, session_id, ..JoinGroupRequest::default() };
+        within(GroupServiceClient::new(who.channel.clone()).join_group(who.ask(join))).await.unwrap();
+    }
+    for (who, seen) in [(&ann, &["a"][..]), (&bob, &["b"]), (&reader, &["a", "b"])] {
+        let mut locks = LockServiceClient::new(who.channel.clone());
+        let listed = within(locks.list_locks(who.ask(ListLocksRequest::default()))).await.unwrap().into_inner();
+        assert!(listed.locks.iter().map(|lock| &*lock.name).eq(seen.iter().map(|team| format!("team-{team}/x"))));
+        let mut groups = GroupServiceClient::new(who.channel.clone());
+        let listed = within(groups.list_groups(who.ask(ListGroupsRequest::default()))).await.unwrap().into_inner();
+        assert!(listed.groups.iter().map(|group| &*group.name).eq(seen.iter().map(|team| format!("team-{team}/g"))));
+        let mut sessions = SessionServiceClient::new(who.channel.clone());
+        let listed =
+            within(sessions.list_sessions(who.ask(ListSessionsRequest::default()))).await.unwrap().into_inner();
+        assert_eq!(listed.sessions.len(), seen.len());
+    }
+    // Pages are full of what is theirs.
+    let page = ListLocksRequest { page_size: 1, ..ListLocksRequest::default() };
+    let page =
+        within(LockServiceClient::new(bob.channel.clone()).list_locks(bob.ask(page))).await.unwrap().into_inner();
+    assert_eq!((page.locks[0].name.as_str(), page.next_page_token.as_str()), ("team-b/x", ""));
+}

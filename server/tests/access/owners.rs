@@ -1,0 +1,51 @@
+//! Sessions are for those who opened them.
+
+use crate::asking::{acquire, is_of_another, policy, revision};
+use crate::calls::{all, commands};
+use crate::office::{Office, Who, fact, is_forbidden, within};
+use tenure_proto::v1::session_service_client::SessionServiceClient;
+use tenure_proto::v1::*;
+use tonic::{Code, Status};
+
+#[tokio::test]
+async fn nobody_uses_the_session_of_somebody_else() {
+    let bob_may = "[[grants]]\nidentity = \"token:bob\"\nroles = [\"acquire\"]\n";
+    let office = Office::open(&["ann", "bob"], &(policy("") + bob_may)).await;
+    let (ann, bob) = (office.caller("ann").await, office.caller("bob").await);
+    let token = acquire(&ann, "job", "ann").await.unwrap();
+    let before = revision(&ann).await;
+    for call in all().into_iter().filter(|call| ["acquire", "", "acquire or read"].contains(&call.verb)) {
+        if call.name.ends_with("ListSessions") {
+            continue;
+        }
+        let refused = within((call.make)(bob.clone(), "job".into(), "ann".into())).await.unwrap_err();
+        assert_eq!(refused.code(), Code::PermissionDenied, "{}: {refused:?}", call.name);
+        assert_eq!((fact(&refused, "rule"), fact(&refused, "session_id")), ("session-owner".into(), "ann".into()));
+    }
+    for (wanted, kind) in commands("job", "ann") {
+        if !wanted.contains("acquire") && !wanted.is_empty() {
+            continue;
+        }
+        assert!(is_of_another(&bob, kind.clone()).await, "{kind:?}");
+    }
+    assert_eq!(revision(&ann).await, before, "nothing has changed");
+    assert_eq!(acquire(&ann, "job", "ann").await.unwrap(), token, "it is still hers");
+}
+
+#[tokio::test]
+async fn a_keep_alive_renews_nobody_elses_session() {
+    let office = Office::open(&["ann", "acquire", "read"], &policy("")).await;
+    let (ann, other, reader) =
+        (office.caller("ann").await, office.caller("acquire").await, office.caller("read").await);
+    acquire(&ann, "job", "ann").await.unwrap();
+    let keep = |who: Who| async move {
+        let request = KeepAliveRequest { session_ids: vec!["ann".into()], ..KeepAliveRequest::default() };
+        let mut sessions = SessionServiceClient::new(who.channel.clone());
+        let mut answers = within(sessions.keep_alive(who.ask(tokio_stream::iter([request])))).await?.into_inner();
+        Ok::<_, Status>(within(answers.message()).await?.unwrap().sessions.remove(0))
+    };
+    assert!(keep(ann).await.unwrap().refusal.is_none());
+    let refusal = keep(other).await.unwrap().refusal.unwrap();
+    assert_eq!((&*refusal.reason, &*refusal.metadata["rule"]), ("PERMISSION_DENIED", "session-owner"));
+    assert!(is_forbidden(&keep(reader).await.map(drop)));
+}

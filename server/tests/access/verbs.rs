@@ -1,0 +1,89 @@
+//! Each call takes its verb.
+
+use crate::asking::{VERBS, forbidden, policy, revision};
+use crate::calls::{all, commands};
+use crate::office::{Office, fact, is_forbidden, within};
+use prost::Message;
+use std::collections::BTreeSet;
+use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_proto::v1::*;
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_client::HealthClient;
+use tonic_reflection::pb::v1::ServerReflectionRequest;
+use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
+use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
+
+#[tokio::test]
+async fn each_call_takes_its_verb() {
+    let office = Office::open(&["acquire", "read", "watch", "operate", "ann", "none"], &policy("")).await;
+    let ann = office.caller("ann").await;
+    for verb in VERBS.iter().chain(&["none"]) {
+        let who = office.caller(verb).await;
+        for call in all() {
+            let is_enough = call.verb.is_empty() || call.verb.split(" or ").any(|wanted| wanted == *verb);
+            let before = revision(&ann).await;
+            let answer = within((call.make)(who.clone(), "job".into(), format!("of-{verb}"))).await;
+            assert_eq!(is_forbidden(&answer), !is_enough, "{} by {verb}: {answer:?}", call.name);
+            if let (false, Err(refused)) = (is_enough, &answer) {
+                assert!(call.verb.split(" or ").any(|wanted| wanted == fact(refused, "verb")), "{}", call.name);
+                assert_eq!(revision(&ann).await, before, "{} has changed something", call.name);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn each_command_of_a_stream_takes_its_verb() {
+    let office = Office::open(&["acquire", "read", "watch", "operate", "none"], &policy("")).await;
+    for verb in VERBS.iter().chain(&["none"]) {
+        let who = office.caller(verb).await;
+        for (wanted, kind) in commands("job", &format!("of-{verb}")) {
+            let is_enough = wanted.is_empty() || wanted.split(" or ").any(|wanted| wanted == *verb);
+            assert_eq!(forbidden(&who, kind.clone()).await, !is_enough, "{kind:?} by {verb}");
+        }
+    }
+}
+
+/// So that whoever adds a call sees to it that it is tried here.
+#[test]
+fn every_call_of_the_contract_is_tried() {
+    let contract = prost_types::FileDescriptorSet::decode(tenure_proto::FILE_DESCRIPTOR_SET).unwrap();
+    let services = contract.file.iter().filter(|file| file.package() == "tenure.v1").flat_map(|file| &file.service);
+    let methods: BTreeSet<String> = services
+        .flat_map(|service| {
+            service.method.iter().map(|method| format!("tenure.v1.{}/{}", service.name(), method.name()))
+        })
+        .collect();
+    let tried = all().into_iter().map(|call| call.name.to_owned());
+    let streams = ["tenure.v1.ClientService/Stream", "tenure.v1.SessionService/KeepAlive"].map(str::to_owned);
+    assert_eq!(tried.chain(streams).collect::<BTreeSet<_>>(), methods);
+}
+
+#[tokio::test]
+async fn one_namespace_is_not_another() {
+    let office = Office::open(&["ann"], &policy("namespaces = [\"blue\"]")).await;
+    let ann = office.caller("ann").await;
+    for call in all().into_iter().filter(|call| !call.verb.is_empty()) {
+        let answer = within((call.make)(ann.clone(), "job".into(), "s".into())).await;
+        assert!(is_forbidden(&answer), "{} in the default namespace: {answer:?}", call.name);
+    }
+    let there = GetLockRequest { namespace: "blue".into(), name: "job".into() };
+    within(LockServiceClient::new(ann.channel.clone()).get_lock(ann.ask(there))).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_can_be_called_is_told_to_those_who_may_call_something() {
+    let office = Office::open(&["read", "none"], &policy("")).await;
+    for (name, is_told) in [("read", true), ("none", false)] {
+        let who = office.caller(name).await;
+        let ask = ServerReflectionRequest {
+            message_request: Some(MessageRequest::ListServices(String::new())),
+            ..ServerReflectionRequest::default()
+        };
+        let mut reflection = ServerReflectionClient::new(who.channel.clone());
+        let told = within(reflection.server_reflection_info(who.ask(tokio_stream::iter([ask])))).await.map(drop);
+        assert_eq!(is_forbidden(&told), !is_told, "{told:?}");
+        let mut health = HealthClient::new(who.channel.clone());
+        within(health.check(HealthCheckRequest::default())).await.unwrap();
+    }
+}
