@@ -1,12 +1,11 @@
 //! What was answered is committed, and what was refused is not.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::{ClaimSpec, Event};
 
-use crate::history::{CallKind, History, Outcome};
+use crate::history::{Call, CallKind, History, Outcome};
 use crate::past::{Moment, Past};
 use crate::{Found, PRECISION};
 
@@ -74,35 +73,130 @@ pub(crate) fn refusals(history: &History, past: &Past, found: &mut Found) {
     }
 }
 
+/// A claim of somebody who may have given it up.
+struct Wait<'a> {
+    spec: &'a ClaimSpec,
+    began: Moment,
+    ended: Option<Moment>,
+    /// When its end was lost, if it was: from then on it is there again, until its session ends.
+    undone: Option<Duration>,
+}
+
+impl Wait<'_> {
+    /// Whether it goes on for long after it was given up, or after that was lost.
+    fn is_left_of(&self, call: &Call) -> bool {
+        let given_up = self.undone.map_or(call.end, |undone| undone.max(call.end));
+        self.spec.names.iter().any(|name| call.names.iter().any(|asked| **asked == **name))
+            && self.began.is_after(call.start)
+            && self.began.is_before(call.end)
+            && self.ended.is_none_or(|ended| ended.is_after(given_up + SOON))
+    }
+}
+
 /// Who has given up waiting has soon nothing of it.
 pub(crate) fn busy(history: &History, past: &Past, found: &mut Found) {
-    let mut claims = BTreeMap::new();
+    let mut claims: BTreeMap<u64, Wait<'_>> = BTreeMap::new();
     for (moment, recorded) in past.committed() {
+        let loss = past.loss_of(recorded.revision.0);
         match &recorded.event {
-            _ if past.loss_of(recorded.revision.0).is_some() => {}
-            Event::ClaimQueued(spec) => drop(claims.insert(recorded.revision.0, (spec, moment, None))),
-            Event::ClaimGranted { claim, spec } => drop(claims.entry(claim.0).or_insert((spec, moment, None))),
             Event::ClaimEnded { claim: over, .. } | Event::ClaimTransferred { from: over, .. } => {
-                if let Some((_, _, ended)) = claims.get_mut(&over.0) {
-                    *ended = Some(moment);
+                if let Some(wait) = claims.get_mut(&over.0) {
+                    match loss {
+                        Some(loss) => wait.undone = Some(loss.at),
+                        None => wait.ended = Some(moment),
+                    }
                 }
+            }
+            _ if loss.is_some() => {}
+            Event::ClaimQueued(spec) => {
+                claims.insert(recorded.revision.0, Wait { spec, began: moment, ended: None, undone: None });
+            }
+            Event::ClaimGranted { claim, spec } => {
+                claims.entry(claim.0).or_insert(Wait { spec, began: moment, ended: None, undone: None });
             }
             _ => {}
         }
     }
-    let mut by_session: BTreeMap<&str, Vec<_>> = BTreeMap::new();
-    for (spec, began, ended) in claims.values() {
-        by_session.entry(&spec.session).or_default().push((*spec, *began, *ended));
+    let mut by_session: BTreeMap<&str, Vec<&Wait<'_>>> = BTreeMap::new();
+    for wait in claims.values() {
+        by_session.entry(&wait.spec.session).or_default().push(wait);
     }
     for call in history.calls.iter().filter(|call| call.outcome == Outcome::Busy) {
-        let is_left = |(spec, began, ended): &&(&Arc<ClaimSpec>, Moment, Option<Moment>)| {
-            spec.names.iter().any(|name| call.names.iter().any(|asked| **asked == **name))
-                && began.is_after(call.start)
-                && began.is_before(call.end)
-                && ended.is_none_or(|ended| ended.is_after(call.end + SOON))
-        };
-        if let Some(left) = by_session.get(&*call.session).into_iter().flatten().find(is_left) {
-            found.add("who gave up waiting has nothing", format!("{call:?}: {left:?}"));
+        let mut waits = by_session.get(&*call.session).into_iter().flatten();
+        if let Some(left) = waits.find(|wait| wait.is_left_of(call)) {
+            let Wait { spec, began, ended, undone } = left;
+            found.add(
+                "who gave up waiting has nothing",
+                format!("{call:?}: {spec:?}: {began:?}, {ended:?}, {undone:?}"),
+            );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tenure_core::{EndReason, Mode, Recorded, Revision, ServerId, Text, no_labels};
+    use tenure_server::store::Batch;
+
+    use super::*;
+    use crate::history::Sharing;
+    use crate::past::{Commit, Loss};
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// Somebody asks for a lock at the first second and is told at the third that it is busy; it waited since the second.
+    fn gave_up() -> History {
+        let (session, names, kind) = ("ann".to_owned(), vec!["a".to_owned()], CallKind::Acquire(Sharing::Exclusive));
+        let call = Call { session, names, kind, start: SECOND, end: 3 * SECOND, outcome: Outcome::Busy };
+        History { calls: vec![call], ..History::default() }
+    }
+
+    fn spec() -> Arc<ClaimSpec> {
+        let (priority, metadata, min_hold) = (0, no_labels(), Duration::ZERO);
+        let (session, owner, names) = (Text::from("ann"), Text::from(""), Text::from("a").into());
+        let (opened, mode) = (Revision(1), Mode::Exclusive);
+        Arc::new(ClaimSpec { session, opened, owner, names, mode, priority, metadata, min_hold })
+    }
+
+    fn commit(at: Duration, revision: u64, event: Event) -> Commit {
+        let events = vec![Recorded { revision: Revision(revision), event }];
+        let (namespace, previous, server) = ("n".into(), Revision(revision - 1), ServerId(1));
+        let batch = Arc::new(Batch { namespace, previous, events, server, number: 1, at_ms: 0 });
+        Commit { moment: Moment::At(at), batch }
+    }
+
+    fn ended() -> Event {
+        let (reason, still_held) = (EndReason::Released, Vec::new());
+        let (claim, token, eviction, longest_pause) = (Revision(2), None, None, None);
+        Event::ClaimEnded { claim, token, spec: spec(), reason, eviction, still_held, longest_pause }
+    }
+
+    /// The claim ends at each of these times, under these revisions. What a loss takes is revision 3.
+    fn is_broken(ends: &[(Duration, u64)], losses: Vec<Loss>) -> bool {
+        let mut commits = vec![commit(2 * SECOND, 2, Event::ClaimQueued(spec()))];
+        commits.extend(ends.iter().map(|(at, revision)| commit(*at, *revision, ended())));
+        let is_left = |commit: &&Commit| losses.is_empty() || commit.batch.revision() != Revision(3);
+        let log = commits.iter().filter(is_left).map(|commit| commit.batch.clone()).collect();
+        let mut found = Found::default();
+        busy(&gave_up(), &Past { commits, log, losses }, &mut found);
+        !found.0.is_empty()
+    }
+
+    #[test]
+    fn who_gave_up_waiting_has_nothing_soon() {
+        assert!(!is_broken(&[(3 * SECOND, 3)], Vec::new()));
+        assert!(is_broken(&[], Vec::new()) && is_broken(&[(4 * SECOND + SOON, 3)], Vec::new()));
+    }
+
+    #[test]
+    fn what_was_given_up_may_come_back_with_a_loss_but_not_for_long() {
+        let lost_at = 10 * SECOND;
+        let loss = || vec![Loss { at: lost_at, after: 2 }];
+        assert!(!is_broken(&[(3 * SECOND, 3), (9 * SECOND + SOON, 9)], loss()));
+        assert!(
+            is_broken(&[(3 * SECOND, 3), (11 * SECOND + SOON, 9)], loss()) && is_broken(&[(3 * SECOND, 3)], loss())
+        );
     }
 }
