@@ -115,7 +115,7 @@ impl Home {
                     let comes = !self.kept.contains_key(session);
                     self.keep(session, *opened, *ttl, *disconnect_grace, now);
                     self.count_attachments(session, *attachment);
-                    if let Some(session) = table.session(session).filter(|found| comes && found.opened == *opened) {
+                    if let Some(session) = table.session(session).filter(|found| found.opened == *opened) {
                         self.note_owner(&session.spec);
                     }
                     if let Some(session) = table.session(session).filter(|_| !comes && *attachment > 0) {

@@ -4,6 +4,8 @@
 mod lab;
 #[path = "home/lingering.rs"]
 mod lingering;
+#[path = "home/owners.rs"]
+mod owners;
 #[path = "home/pauses.rs"]
 mod pauses;
 #[path = "home/streams.rs"]

@@ -1,0 +1,46 @@
+//! Whose a session is, as its home knows.
+
+use tenure_core::{Command, Text};
+
+use crate::lab::{Lab, ME, OTHER, TTL, at, opening};
+
+fn open(identity: &str, home: tenure_core::ServerId) -> Command {
+    opening("s", TTL, None, home).by(Some(&identity.into()))
+}
+
+fn attach() -> Command {
+    Command::AttachSession { session: "s".into(), home: ME, attachment: 0 }
+}
+
+/// Whether it is taken for ann's, and for nobody else's.
+fn is_anns(lab: &Lab) -> bool {
+    let is_of_another = |identity: &str| lab.home.is_of_another("s", &Text::from(identity));
+    !is_of_another("ann") && is_of_another("bob")
+}
+
+#[test]
+fn the_home_knows_whose_a_session_is_however_it_came() {
+    let mut lab = Lab::new();
+    lab.ask(open("ann", ME), at(0));
+    assert!(is_anns(&lab), "opened here");
+
+    let mut lab = Lab::new();
+    lab.ask(open("ann", OTHER), at(0));
+    lab.ask(attach(), at(1));
+    assert!(is_anns(&lab), "from another home");
+
+    let mut lab = Lab::new();
+    lab.ask(open("ann", OTHER), at(0));
+    lab.ask(Command::Adopt { dead: OTHER, by: ME }, at(1));
+    assert!(is_anns(&lab), "from a server that is dead");
+}
+
+#[test]
+fn an_id_that_somebody_else_uses_now_is_not_taken_for_what_it_was() {
+    let mut lab = Lab::new();
+    lab.ask(open("bob", ME), at(0));
+    lab.unseen(Command::CloseSession { session: "s".into() });
+    lab.unseen(open("ann", OTHER));
+    lab.ask(attach(), at(1));
+    assert!(is_anns(&lab));
+}
