@@ -9,7 +9,7 @@ use tonic::Status;
 use tonic::body::Body;
 use tower::{Layer, Service};
 
-use super::{Access, Caller};
+use super::{Access, Act, Caller};
 use crate::listen::Peer;
 use crate::service::{forbidden_entirely, unidentified};
 
@@ -55,6 +55,7 @@ impl<S> Identify<S> {
                 Ok(Caller { address: peer.address, ..Caller::default() })
             }
             Ok(caller) if request.uri().path().starts_with(REFLECTION) && caller.rights().are_none() => {
+                caller.note_refused("policy", || Act::new("").called(request.uri().path()));
                 Err(forbidden_entirely(&caller))
             }
             identified => identified.map_err(|why| {

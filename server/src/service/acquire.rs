@@ -302,8 +302,9 @@ impl Caller<'_> {
     /// Renews the session. If somebody has renewed it elsewhere, it comes back to where its caller is.
     fn stay(&self) {
         if let Ok(None) = self.namespace.renew(&self.acquiring.session) {
+            let session = self.acquiring.session.clone();
             let command =
-                Command::AttachSession { session: self.acquiring.session.clone(), home: self.home, attachment: 0 };
+                self.acquiring.asker.command(Command::AttachSession { session, home: self.home, attachment: 0 });
             let namespace = self.namespace.clone();
             // If that cannot be done, what becomes of the claim tells why.
             tokio::spawn(async move { namespace.decide(command).await.map(drop) });

@@ -254,11 +254,14 @@ impl Caller {
         }
     }
 
-    /// Waits until it may be asked for something no more: what was shown counts no more, or the policy has changed.
-    pub(crate) async fn dismissed(&self, request: impl Asks) -> Problem {
-        if !self.is_identified() {
-            return std::future::pending().await;
-        }
+    /// What is needed to see when it is [dismissed](Self::dismissed): nothing, if it has shown nothing.
+    pub(crate) fn if_identified<R>(&self, request: impl FnOnce() -> R) -> Option<R> {
+        self.is_identified().then(request)
+    }
+
+    /// Waits until it may ask for this no more: what was shown counts no more, or the policy has changed.
+    pub(crate) async fn dismissed(&self, request: Option<impl Asks>) -> Problem {
+        let Some(request) = request else { return std::future::pending().await };
         tokio::select! {
             why = self.clone().revoked() => Problem::Unidentified(why),
             problem = self.forbidden(request) => problem,
@@ -269,6 +272,7 @@ impl Caller {
         let mut changes = self.changes();
         loop {
             if let Err(problem) = Asker::of(self).check(&request) {
+                problem.note(self, &request);
                 return problem;
             }
             changes.changed().await;

@@ -49,13 +49,14 @@ impl LockService for Api {
     async fn acquire(&self, request: Request<v1::AcquireRequest>) -> Result<Response<v1::AcquireResponse>, Status> {
         let never = CancellationToken::new();
         let (caller, request) = (caller(&request), request.into_inner());
-        let acquire = caller.carry_out(request.clone(), |asked| Self::acquire(self, asked, Via::Call, &never));
+        let watched = caller.if_identified(|| request.clone());
+        let acquire = caller.carry_out(request, |asked| Self::acquire(self, asked, Via::Call, &never));
         tokio::select! {
             biased;
             answer = acquire => Ok(Response::new(answer?)),
             // The place in the queue is kept for a while, for the call to another server that follows.
             () = self.draining().cancelled() => Err(Problem::Refused(Refusal::Draining).into()),
-            problem = caller.dismissed(request) => Err(problem.into()),
+            problem = caller.dismissed(watched) => Err(problem.into()),
         }
     }
 

@@ -91,19 +91,21 @@ impl Task {
                 Answered::CloseSession(caller.carry_out(request, |asked| api.close_session(asked)).await?)
             }
             Commanded::Acquire(request) => {
-                let acquire = caller.carry_out(request.clone(), |asked| api.acquire(asked, via, &self.cancel));
+                let watched = caller.if_identified(|| request.clone());
+                let acquire = caller.carry_out(request, |asked| api.acquire(asked, via, &self.cancel));
                 tokio::select! {
                     answer = acquire => Answered::Acquire(answer?),
                     // Dropped while it waits: the place in the queue is kept for a while.
                     () = self.replies.closed() => return Ok(None),
-                    problem = caller.dismissed(request) => return Err(problem),
+                    problem = caller.dismissed(watched) => return Err(problem),
                 }
             }
             Commanded::Watch(request) => {
-                let watch = caller.carry_out(request.clone(), |asked| api.watch(asked, self.stream.0)).await?;
+                let watched = caller.if_identified(|| request.clone());
+                let watch = caller.carry_out(request, |asked| api.watch(asked, self.stream.0)).await?;
                 tokio::select! {
                     () = self.relay(watch) => return Ok(None),
-                    problem = caller.dismissed(request) => return Err(problem),
+                    problem = caller.dismissed(watched) => return Err(problem),
                 }
             }
             Commanded::Transfer(request) => tokio::select! {
@@ -145,11 +147,12 @@ impl Task {
     async fn wait(self, waiting: Waiting) -> Option<Answered> {
         let Waiting { namespace, acquiring, decided } = waiting;
         let via = Via::Stream(self.stream);
+        let watched = self.caller.if_identified(|| acquiring.wanted(namespace.name()));
         let answer = tokio::select! {
             answer = self.api.conclude(&namespace, &acquiring, decided, via, &self.cancel) => answer,
             // Dropped while it waits: the place in the queue is kept for a while.
             () = self.replies.closed() => return None,
-            problem = self.caller.dismissed(acquiring.wanted(namespace.name())) => Err(problem),
+            problem = self.caller.dismissed(watched) => Err(problem),
         };
         Some(answer.map_or_else(|problem| Answered::Refusal(problem.to_refusal()), Answered::Acquire))
     }

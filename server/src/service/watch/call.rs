@@ -65,9 +65,10 @@ async fn begin(api: &Api, request: Request<Body>) -> Result<Telling, Status> {
     let mut requests = Requests::new(request.into_body());
     let request: v1::WatchRequest =
         requests.next().await.ok_or_else(|| Status::internal("Missing request message."))??;
-    let watch = api.watch(caller.admit(request.clone())?, connection).await?;
+    let watched = caller.if_identified(|| request.clone());
+    let watch = api.watch(caller.admit(request)?, connection).await?;
     let dismissed =
-        caller.is_identified().then(|| -> Dismissed { Box::pin(async move { caller.dismissed(request).await }) });
+        watched.map(|watched| -> Dismissed { Box::pin(async move { caller.dismissed(Some(watched)).await }) });
     Ok(Telling { watch: Some(watch), dismissed })
 }
 
