@@ -77,6 +77,7 @@ impl From<&Config> for ServerOptions {
 pub struct Server {
     address: SocketAddr,
     readiness: watch::Receiver<Readiness>,
+    access: Access,
     ends: Ends,
     drain_timeout: Duration,
     serving: JoinHandle<Result<(), tonic::transport::Error>>,
@@ -137,12 +138,12 @@ impl Server {
             .http2_keepalive_timeout(Some(PING.1))
             .max_concurrent_streams(STREAMS)
             .layer(tower::util::MapResponseLayer::new(tell_version))
-            .layer(IdentifyLayer::new(access))
+            .layer(IdentifyLayer::new(access.clone()))
             .add_routes(routes)
             .serve_with_incoming_shutdown(connections, async move { cut.cancelled().await });
         let serving = tokio::spawn(serving);
         let living = tokio::spawn(life);
-        Ok(Self { address, readiness, ends, drain_timeout: options.drain_timeout, serving, living })
+        Ok(Self { address, readiness, access, ends, drain_timeout: options.drain_timeout, serving, living })
     }
 
     /// Where gRPC is served.
@@ -175,6 +176,7 @@ impl Server {
         if tokio::time::timeout(Duration::from_secs(1), &mut self.serving).await.is_err() {
             self.serving.abort();
         }
+        self.access.settled().await;
     }
 }
 

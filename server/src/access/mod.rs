@@ -117,6 +117,13 @@ impl Access {
         self.credentials.is_none()
     }
 
+    /// Waits until the audit log is written as far as it goes; no longer than a second.
+    pub(crate) async fn settled(&self) {
+        if let Some(audit) = &self.audit {
+            audit.settled().await;
+        }
+    }
+
     /// Reads static tokens again. Says whether they have changed.
     ///
     /// # Errors

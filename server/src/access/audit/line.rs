@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter, Serializer};
 
 use super::Actor;
+use super::tally::Sums;
 
 /// The most of a text that is written, in characters. What is refused was not checked before.
 const TEXT: usize = 255;
@@ -106,10 +107,10 @@ pub(super) struct Line {
     address: Option<SocketAddr>,
     #[serde(flatten)]
     act: Option<Act>,
-    /// So many refusals of the second before have no line.
+    /// So many refusals of a flood have no line.
     #[serde(skip_serializing_if = "Option::is_none")]
     refusals_left_out: Option<u64>,
-    /// So many lines were lost, because they came faster than they could be written.
+    /// So many lines were lost: they came faster than they could be written, or could not be written.
     #[serde(skip_serializing_if = "Option::is_none")]
     lost: Option<u64>,
 }
@@ -137,27 +138,20 @@ impl Line {
         }
     }
 
-    pub(super) fn left_out(refusals: u64) -> Self {
-        Self { refusals_left_out: Some(refusals), ..Self::EMPTY }
-    }
-
-    pub(super) fn lost(lines: u64) -> Self {
-        Self { lost: Some(lines), ..Self::EMPTY }
+    /// A line about those that have none, if there are any.
+    pub(super) fn sums(Sums { lost, left_out }: Sums) -> Option<Self> {
+        let some = |many: u64| (many > 0).then_some(many);
+        (lost + left_out > 0).then(|| Self { lost: some(lost), refusals_left_out: some(left_out), ..Self::EMPTY })
     }
 
     /// As it is written, with its end.
-    pub(super) fn encode(&self, now: SystemTime) -> Vec<u8> {
-        let line =
-            Self { time: humantime::format_rfc3339_millis(now).to_string(), act: self.act.clone(), ..self.copied() };
+    pub(super) fn encode(mut self, now: SystemTime) -> Vec<u8> {
+        self.time = humantime::format_rfc3339_millis(now).to_string();
         let mut bytes = Vec::new();
         // To memory, of what has texts for keys: that cannot fail.
-        let _ = line.serialize(&mut Serializer::with_formatter(&mut bytes, Ascii));
+        let _ = self.serialize(&mut Serializer::with_formatter(&mut bytes, Ascii));
         bytes.push(b'\n');
         bytes
-    }
-
-    fn copied(&self) -> Self {
-        Self { rule: self.rule.clone(), identity: self.identity.clone(), time: String::new(), act: None, ..*self }
     }
 }
 
@@ -210,6 +204,14 @@ mod tests {
         assert_eq!(line.matches('\n').count(), 1);
         let read: serde_json::Value = serde_json::from_str(&line).expect("JSON");
         assert_eq!((read["names"][0].as_str(), read["note"].as_str()), (Some(nasty), Some(nasty)));
+    }
+
+    #[test]
+    fn those_without_a_line_have_one_together() {
+        let shown = |sums| Line::sums(sums).map(|line| String::from_utf8(line.encode(SystemTime::UNIX_EPOCH)));
+        assert_eq!(shown(Sums::default()), None);
+        let line = "{\"time\":\"1970-01-01T00:00:00.000Z\",\"refusals_left_out\":70,\"lost\":3}\n".to_owned();
+        assert_eq!(shown(Sums { lost: 3, left_out: 70 }), Some(Ok(line)));
     }
 
     #[test]

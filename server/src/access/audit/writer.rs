@@ -5,7 +5,10 @@ use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime};
+
+use super::line::Line;
+use super::tally::Tally;
 
 /// How often is looked whether the file was moved away, and whether lines were lost, if there are no lines.
 const LOOK: Duration = Duration::from_secs(1);
@@ -42,17 +45,25 @@ impl Writer {
     }
 
     /// Writes until nobody is left who tells.
-    pub(super) fn run(mut self, lines: &Receiver<Vec<u8>>, lost: impl Fn() -> Option<Vec<u8>>) {
+    pub(super) fn run(mut self, lines: &Receiver<Vec<u8>>, tally: &Tally) {
         loop {
-            let mut bytes = match lines.recv_timeout(LOOK) {
-                Ok(first) => first,
-                Err(RecvTimeoutError::Timeout) => Vec::new(),
-                Err(RecvTimeoutError::Disconnected) => return,
-            };
-            lines.try_iter().take(MANY).for_each(|line| bytes.extend(line));
-            bytes.extend(lost().into_iter().flatten());
+            let first = lines.recv_timeout(LOOK);
+            let is_over = matches!(first, Err(RecvTimeoutError::Disconnected));
+            let told: Vec<Vec<u8>> = first.into_iter().chain(lines.try_iter().take(MANY)).collect();
+            let sums = tally.sum_up(Instant::now());
+            let summed_up = Line::sums(sums).map(|line| line.encode(SystemTime::now()));
+            let bytes: Vec<u8> = told.iter().flatten().chain(summed_up.iter().flatten()).copied().collect();
             let written = self.write(&bytes);
+            if written.is_ok() {
+                tally.written(told.len());
+            } else {
+                tally.lost(told.len());
+                tally.take_back(sums);
+            }
             self.tell(written);
+            if is_over {
+                return;
+            }
         }
     }
 
@@ -100,6 +111,20 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&moved).expect("there"), "before\none\n");
         assert_eq!(std::fs::read_to_string(&path).expect("there"), "two\n");
         assert_eq!(std::fs::metadata(&path).expect("there").mode() & 0o777, 0o600, "nobody else reads it");
+    }
+
+    #[test]
+    fn what_a_full_disk_does_not_take_is_counted() {
+        let (told, lines) = std::sync::mpsc::channel();
+        let tally = Tally::default();
+        for _ in 0..3 {
+            tally.told();
+            told.send(b"line\n".to_vec()).expect("somebody reads");
+        }
+        drop(told);
+        Writer::open(Path::new("/dev/full")).expect("it can be opened").run(&lines, &tally);
+        assert!(!tally.is_waiting());
+        assert_eq!(tally.sum_up(Instant::now()).lost, 3);
     }
 
     #[test]
