@@ -10,7 +10,7 @@ use tenure_proto::v1::{AcquireRequest, AcquireResponse};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::admission::{Admitted, Asker};
+use super::admission::{Admitted, Principal};
 use super::bounds::{self, Wait};
 use super::problem::Problem;
 use super::sessions::keep;
@@ -35,7 +35,7 @@ pub(super) struct Acquiring {
     deadline: Option<Instant>,
     /// Whether it came by a stream that its session is attached to. Then the answer says only what the caller does not know.
     attached: bool,
-    asker: Asker,
+    principal: Principal,
 }
 
 /// How an Acquire stands after it was decided.
@@ -93,7 +93,7 @@ impl Acquiring {
         if self.attached && attached.is_none() {
             return Err(Problem::NotAttached { session: self.session.clone() });
         }
-        Ok(self.asker.command(Command::Acquire {
+        Ok(self.principal.command(Command::Acquire {
             session: self.session.clone(),
             opening: self.opening.clone(),
             home,
@@ -127,9 +127,9 @@ impl Api {
         via: Via,
         cancel: &CancellationToken,
     ) -> Result<AcquireResponse, Problem> {
-        let (request, asker) = asked.into_parts();
-        let namespace = self.namespace(&asker, &request.namespace).await?;
-        let acquiring = self.acquiring(request, asker, via)?;
+        let (request, principal) = asked.into_parts();
+        let namespace = self.namespace(&principal, &request.namespace).await?;
+        let acquiring = self.acquiring(request, principal, via)?;
         self.check_presence(&namespace, &acquiring, via).await?;
         let decided = self.decide_acquire(&namespace, &acquiring, via).await?;
         self.conclude(&namespace, &acquiring, decided, via, cancel).await
@@ -210,7 +210,12 @@ impl Api {
     }
 
     /// An Acquire with its bounds checked. Its wait counts from now.
-    pub(super) fn acquiring(&self, request: AcquireRequest, asker: Asker, via: Via) -> Result<Acquiring, Problem> {
+    pub(super) fn acquiring(
+        &self,
+        request: AcquireRequest,
+        principal: Principal,
+        via: Via,
+    ) -> Result<Acquiring, Problem> {
         let wait = bounds::wait(request.wait)?;
         let ttl = bounds::ttl(request.ttl, self.ttl())?;
         let session = if request.session_id.is_empty() {
@@ -242,7 +247,7 @@ impl Api {
                 Wait::Forever => None,
             },
             attached,
-            asker,
+            principal,
         })
     }
 
@@ -254,7 +259,7 @@ impl Api {
                 Ok(_) | Err(Problem::Refused(Refusal::LeaseLost)) => Ok(()),
                 Err(problem) => Err(problem),
             },
-            _ => self.note_presence(namespace, &acquiring.session, &acquiring.asker, via).await,
+            _ => self.note_presence(namespace, &acquiring.session, &acquiring.principal, via).await,
         }
     }
 }
@@ -304,7 +309,7 @@ impl Caller<'_> {
         if let Ok(None) = self.namespace.renew(&self.acquiring.session) {
             let session = self.acquiring.session.clone();
             let command =
-                self.acquiring.asker.command(Command::AttachSession { session, home: self.home, attachment: 0 });
+                self.acquiring.principal.command(Command::AttachSession { session, home: self.home, attachment: 0 });
             let namespace = self.namespace.clone();
             // If that cannot be done, what becomes of the claim tells why.
             tokio::spawn(async move { namespace.decide(command).await.map(drop) });

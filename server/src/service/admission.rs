@@ -18,7 +18,7 @@ pub(super) const SESSION_OWNER: &str = "session-owner";
 
 /// Who asks, and what it may do.
 #[derive(Clone)]
-pub(crate) struct Asker {
+pub(crate) struct Principal {
     identity: Option<Text>,
     rights: Rights,
 }
@@ -26,7 +26,7 @@ pub(crate) struct Asker {
 /// A request that may be carried out.
 pub(crate) struct Admitted<R> {
     request: R,
-    asker: Asker,
+    principal: Principal,
 }
 
 /// What a request takes: said by each type of request.
@@ -84,23 +84,23 @@ impl Here<'_> {
 }
 
 /// Who has opened a stream, for all that it asks for on it.
-pub(crate) struct Standing {
+pub(crate) struct Speaker {
     caller: Arc<Caller>,
-    asker: Asker,
+    principal: Principal,
     changes: Changes,
 }
 
-impl Standing {
+impl Speaker {
     pub(crate) fn new(caller: Arc<Caller>) -> Self {
         let changes = caller.changes();
-        Self { asker: Asker::of(&caller), caller, changes }
+        Self { principal: Principal::of(&caller), caller, changes }
     }
 
-    fn asker(&mut self) -> &Asker {
+    fn principal(&mut self) -> &Principal {
         if self.changes.have_come() {
-            self.asker = Asker::of(&self.caller);
+            self.principal = Principal::of(&self.caller);
         }
-        &self.asker
+        &self.principal
     }
 
     /// Admits a request, as it is now.
@@ -108,18 +108,18 @@ impl Standing {
     /// # Errors
     /// If the policy does not allow it.
     pub(crate) fn admit<R: Asks>(&mut self, request: R) -> Result<Admitted<R>, Problem> {
-        self.asker();
-        self.asker.admit(&self.caller, request)
+        self.principal();
+        self.principal.admit(&self.caller, request)
     }
 
     /// Whether a request would be admitted; if not, that is written down. By whom it is.
     ///
     /// # Errors
     /// If the policy does not allow it.
-    pub(crate) fn check(&mut self, request: &impl Asks) -> Result<Asker, Problem> {
-        let asker = self.asker();
-        match asker.check(request) {
-            Ok(()) => Ok(asker.clone()),
+    pub(crate) fn check(&mut self, request: &impl Asks) -> Result<Principal, Problem> {
+        let principal = self.principal();
+        match principal.check(request) {
+            Ok(()) => Ok(principal.clone()),
             Err(problem) => {
                 problem.note(&self.caller, request);
                 Err(problem)
@@ -132,7 +132,7 @@ impl Standing {
     }
 }
 
-impl Asker {
+impl Principal {
     fn of(caller: &Caller) -> Self {
         Self { identity: caller.identity.as_ref().map(Identity::text), rights: caller.rights() }
     }
@@ -146,7 +146,7 @@ impl Asker {
                 return Err(problem);
             }
         }
-        Ok(Admitted { request, asker: self.clone() })
+        Ok(Admitted { request, principal: self.clone() })
     }
 
     /// Whether a request would be admitted.
@@ -211,8 +211,8 @@ impl Problem {
 
 impl<R> Admitted<R> {
     /// The request, and who asks.
-    pub(crate) fn into_parts(self) -> (R, Asker) {
-        (self.request, self.asker)
+    pub(crate) fn into_parts(self) -> (R, Principal) {
+        (self.request, self.principal)
     }
 }
 
@@ -222,7 +222,7 @@ impl Caller {
     /// # Errors
     /// If the policy does not allow it.
     pub(crate) fn admit<R: Asks>(&self, request: R) -> Result<Admitted<R>, Problem> {
-        Asker::of(self).admit(self, request)
+        Principal::of(self).admit(self, request)
     }
 
     /// Carries out a request of this caller, if it is admitted; writes down if it is about the session of somebody else.
@@ -271,7 +271,7 @@ impl Caller {
     async fn forbidden(&self, request: impl Asks) -> Problem {
         let mut changes = self.changes();
         loop {
-            if let Err(problem) = Asker::of(self).check(&request) {
+            if let Err(problem) = Principal::of(self).check(&request) {
                 problem.note(self, &request);
                 return problem;
             }

@@ -15,7 +15,7 @@ impl Api {
         &self,
         asked: Admitted<v1::ListBlockedRequest>,
     ) -> Result<v1::ListBlockedResponse, Problem> {
-        let (request, asker) = asked.into_parts();
+        let (request, principal) = asked.into_parts();
         let size = bounds::page_size(request.page_size)?;
         let only = request.deadlocked_only;
         let scope = format!("blocked/{}/{only}", bounds::namespace(&request.namespace)?);
@@ -25,12 +25,12 @@ impl Api {
             Some(Ok(after)) => after,
             Some(Err(_)) => return Err(Problem::field("page_token", "a next_page_token of the same list")),
         };
-        let namespace = self.namespace(&asker, &request.namespace).await?;
+        let namespace = self.namespace(&principal, &request.namespace).await?;
         let name = namespace.name().clone();
         let read = namespace.read(move |table| {
             let is_wanted = |claim: &Claim| {
                 claim.state == ClaimState::Waiting
-                    && claim.spec.names.iter().any(|lock| asker.may_read(&name, lock))
+                    && claim.spec.names.iter().any(|lock| principal.may_read(&name, lock))
                     && (!only || table.deadlock(claim.id).is_some())
             };
             let (wanted, last) = page::fill(table.claims_after(Revision(after)), size, is_wanted);

@@ -4,7 +4,7 @@ use prost::Message;
 use tenure_core::{Basis, Command, GroupCommand, GroupOutcome, Opening, Outcome, Revision, Text};
 use tenure_proto::v1;
 
-use super::admission::{Admitted, Asker};
+use super::admission::{Admitted, Principal};
 use super::pieces::Piece;
 use super::problem::Problem;
 use super::sessions::renew_if_here;
@@ -20,7 +20,7 @@ impl Api {
         asked: Admitted<v1::JoinGroupRequest>,
         via: Via,
     ) -> Result<v1::JoinGroupResponse, Problem> {
-        let (request, asker) = asked.into_parts();
+        let (request, principal) = asked.into_parts();
         let group = bounds::name("group", &request.group)?;
         let ttl = bounds::ttl(request.ttl, self.ttl())?;
         let session: Text = match request.session_id.as_str() {
@@ -39,16 +39,16 @@ impl Api {
             metadata: tenure_core::Metadata::default(),
             identity: None,
         });
-        let namespace = self.namespace(&asker, &request.namespace).await?;
+        let namespace = self.namespace(&principal, &request.namespace).await?;
         let opens = opening.is_some();
         if opens {
-            asker.check_owner(&namespace, &session)?;
+            principal.check_owner(&namespace, &session)?;
             renew_if_here(&namespace, &session)?;
         }
         let home = self.node()?.id();
         let attached = if opens { None } else { via.attached(&namespace, &session) };
         let command = GroupCommand::Join { group, session: session.clone(), opening, home, attached, metadata };
-        let (outcome, _) = decide(&namespace, &asker, command).await?;
+        let (outcome, _) = decide(&namespace, &principal, command).await?;
         if let (Via::Stream(stream), true) = (via, opens) {
             // Fails if the session has moved on since: then whoever moved it goes on with it.
             let _ = namespace.attach(&session, stream);
@@ -67,13 +67,13 @@ impl Api {
         &self,
         asked: Admitted<v1::LeaveGroupRequest>,
     ) -> Result<v1::LeaveGroupResponse, Problem> {
-        let (request, asker) = asked.into_parts();
+        let (request, principal) = asked.into_parts();
         let group = bounds::name("group", &request.group)?;
         let session = bounds::session_id("session_id", &request.session_id)?;
         let member = bounds::revision("member", request.member, 0)?;
         let member = (member != Revision(0)).then_some(member);
-        let namespace = self.namespace(&asker, &request.namespace).await?;
-        let (_, revision) = decide(&namespace, &asker, GroupCommand::Leave { group, session, member }).await?;
+        let namespace = self.namespace(&principal, &request.namespace).await?;
+        let (_, revision) = decide(&namespace, &principal, GroupCommand::Leave { group, session, member }).await?;
         Ok(v1::LeaveGroupResponse { revision: revision.0 })
     }
 
@@ -81,14 +81,14 @@ impl Api {
         &self,
         asked: Admitted<v1::ConfigureGroupRequest>,
     ) -> Result<v1::ConfigureGroupResponse, Problem> {
-        let (request, asker) = asked.into_parts();
+        let (request, principal) = asked.into_parts();
         let group = bounds::name("group", &request.group)?;
         let config = bounds::config(request.config)?;
         let expected =
             request.expected_revision.map(|expected| bounds::revision("expected_revision", expected, 0)).transpose()?;
-        let namespace = self.namespace(&asker, &request.namespace).await?;
+        let namespace = self.namespace(&principal, &request.namespace).await?;
         let command = GroupCommand::Configure { group, config, expected };
-        let (GroupOutcome::Configured { config }, revision) = decide(&namespace, &asker, command).await? else {
+        let (GroupOutcome::Configured { config }, revision) = decide(&namespace, &principal, command).await? else {
             return Err(unknown());
         };
         Ok(v1::ConfigureGroupResponse { config_revision: config.0, revision: revision.0 })
@@ -98,7 +98,7 @@ impl Api {
         &self,
         asked: Admitted<v1::AssignGroupRequest>,
     ) -> Result<v1::AssignGroupResponse, Problem> {
-        let (request, asker) = asked.into_parts();
+        let (request, principal) = asked.into_parts();
         let group = bounds::name("group", &request.group)?;
         let session = bounds::session_id("session_id", &request.session_id)?;
         let token = bounds::token(request.token)?;
@@ -107,9 +107,9 @@ impl Api {
             config: bounds::revision("config_revision", request.config_revision, 0)?,
         };
         let assignments = bounds::assignments(request.assignments)?;
-        let namespace = self.namespace(&asker, &request.namespace).await?;
+        let namespace = self.namespace(&principal, &request.namespace).await?;
         let command = GroupCommand::Assign { group, session, token, basis, assignments };
-        let (GroupOutcome::Assigned { revision: assigned }, revision) = decide(&namespace, &asker, command).await?
+        let (GroupOutcome::Assigned { revision: assigned }, revision) = decide(&namespace, &principal, command).await?
         else {
             return Err(unknown());
         };
@@ -120,9 +120,9 @@ impl Api {
         &self,
         asked: Admitted<v1::GetGroupRequest>,
     ) -> Result<v1::GetGroupResponse, Problem> {
-        let (request, asker) = asked.into_parts();
+        let (request, principal) = asked.into_parts();
         let name = bounds::name("group", &request.group)?;
-        let namespace = self.namespace(&asker, &request.namespace).await?;
+        let namespace = self.namespace(&principal, &request.namespace).await?;
         let asked = name.clone();
         let read = namespace.read(move |table| (table.group(&asked).cloned(), table.revision()));
         let (group, revision) = in_time(async { Ok(read.await?) }).await?;
@@ -134,13 +134,13 @@ impl Api {
         &self,
         asked: Admitted<v1::ListGroupsRequest>,
     ) -> Result<v1::ListGroupsResponse, Problem> {
-        let (request, asker) = asked.into_parts();
+        let (request, principal) = asked.into_parts();
         bounds::prefix(&request.prefix)?;
         let size = bounds::page_size(request.page_size)?;
         let scope = format!("groups/{}/{}", bounds::namespace(&request.namespace)?, request.prefix);
         let after = page::after(&scope, &request.page_token)?;
-        let namespace = self.namespace(&asker, &request.namespace).await?;
-        let pieces = asker.readable(namespace.name(), &request.prefix);
+        let namespace = self.namespace(&principal, &request.namespace).await?;
+        let pieces = principal.readable(namespace.name(), &request.prefix);
         let read = namespace.read(move |table| {
             let of = |piece| {
                 table.groups_after(Piece::start(piece), after.as_deref()).take_while(|group| piece.has(&group.name))
@@ -166,10 +166,10 @@ impl Api {
 
 async fn decide(
     namespace: &Namespace,
-    asker: &Asker,
+    principal: &Principal,
     command: GroupCommand,
 ) -> Result<(GroupOutcome, Revision), Problem> {
-    let command = asker.command(Command::Group(command));
+    let command = principal.command(Command::Group(command));
     let decided = in_time(async { Ok(namespace.decide(command).await?) }).await?;
     match decided.outcome {
         Outcome::Group(outcome) => Ok((outcome, decided.revision)),

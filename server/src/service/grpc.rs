@@ -13,7 +13,7 @@ use tokio_stream::{Stream, StreamExt};
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::admission::{Admitted, Asks, Standing};
+use super::admission::{Admitted, Asks, Speaker};
 use super::problem::Problem;
 use super::stream::StreamCalls;
 use super::watch::WatchCalls;
@@ -139,7 +139,7 @@ impl SessionService for Api {
         request: Request<Streaming<v1::KeepAliveRequest>>,
     ) -> Result<Response<Self::KeepAliveStream>, Status> {
         let caller = caller(&request);
-        let mut standing = Standing::new(Arc::new(caller.clone()));
+        let mut speaker = Speaker::new(Arc::new(caller.clone()));
         let mut requests = request.into_inner();
         let (sender, answers) = mpsc::channel(ANSWERS);
         let api = self.clone();
@@ -147,7 +147,7 @@ impl SessionService for Api {
             let answer_all = async {
                 while let Some(request) = requests.next().await {
                     let answer = match request {
-                        Ok(request) => match standing.admit(request) {
+                        Ok(request) => match speaker.admit(request) {
                             Ok(asked) => Self::keep_alive(&api, asked).await.map_err(Status::from),
                             Err(problem) => Err(problem.into()),
                         },

@@ -23,7 +23,7 @@ enum Handed {
 
 impl Api {
     pub(super) async fn transfer(&self, asked: Admitted<v1::TransferRequest>) -> Result<v1::TransferResponse, Problem> {
-        let (request, asker) = asked.into_parts();
+        let (request, principal) = asked.into_parts();
         let name = bounds::name("name", &request.name)?;
         let to = (!request.to_session_id.is_empty())
             .then(|| bounds::session_id("to_session_id", &request.to_session_id))
@@ -38,9 +38,9 @@ impl Api {
             let note = bounds::label("note", &request.note)?;
             Handoff::ByOperator { by: Eviction { operator, note }, drain }
         };
-        let namespace = self.namespace(&asker, &request.namespace).await?;
+        let namespace = self.namespace(&principal, &request.namespace).await?;
         let command = Command::Transfer { name: name.clone(), token, to, by };
-        let decided = in_time(async { Ok(namespace.decide(asker.command(command)).await?) }).await?;
+        let decided = in_time(async { Ok(namespace.decide(principal.command(command)).await?) }).await?;
         match decided.outcome {
             Outcome::Transferred { from, to } => Ok(response(&from, &to, decided.revision)),
             Outcome::Transferring { claim } => {
@@ -60,14 +60,14 @@ impl Api {
         &self,
         asked: Admitted<v1::UpdateClaimRequest>,
     ) -> Result<v1::UpdateClaimResponse, Problem> {
-        let (request, asker) = asked.into_parts();
+        let (request, principal) = asked.into_parts();
         let name = bounds::name("name", &request.name)?;
         let session = bounds::session_id("session_id", &request.session_id)?;
         let token = bounds::token(request.token)?;
         let metadata = bounds::metadata(request.metadata)?;
-        let namespace = self.namespace(&asker, &request.namespace).await?;
+        let namespace = self.namespace(&principal, &request.namespace).await?;
         let command = Command::UpdateClaim { session, name, token, metadata };
-        let decided = in_time(async { Ok(namespace.decide(asker.command(command)).await?) }).await?;
+        let decided = in_time(async { Ok(namespace.decide(principal.command(command)).await?) }).await?;
         let claim = match decided.outcome {
             Outcome::Updated(claim) => Some(convert::claim(&claim)),
             _ => None,
@@ -79,19 +79,19 @@ impl Api {
         &self,
         asked: Admitted<v1::ConfigureLockRequest>,
     ) -> Result<v1::ConfigureLockResponse, Problem> {
-        let (request, asker) = asked.into_parts();
+        let (request, principal) = asked.into_parts();
         let name = bounds::name("name", &request.name)?;
         let settings = bounds::settings(request.settings)?;
         let operator = bounds::operator(&request.operator)?;
         let note = bounds::label("note", &request.note)?;
-        let namespace = self.namespace(&asker, &request.namespace).await?;
+        let namespace = self.namespace(&principal, &request.namespace).await?;
         let command = Command::ConfigureLock { name: name.clone(), settings, by: Eviction { operator, note } };
         let read = move |table: &Table| {
             let lock = convert::lock(&name, table.lock(&name), table);
             v1::ConfigureLockResponse { lock: Some(lock), revision: table.revision().0 }
         };
         in_time(async {
-            namespace.decide(asker.command(command)).await?;
+            namespace.decide(principal.command(command)).await?;
             Ok(namespace.read(read).await?)
         })
         .await

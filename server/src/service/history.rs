@@ -16,13 +16,13 @@ impl Api {
         &self,
         asked: Admitted<v1::ListHistoryRequest>,
     ) -> Result<v1::ListHistoryResponse, Problem> {
-        let (request, asker) = asked.into_parts();
+        let (request, principal) = asked.into_parts();
         let name = bounds::name("name", &request.name)?;
         let size = bounds::page_size(request.page_size)?;
         let scope = format!("history/{}/{name}", bounds::namespace(&request.namespace)?);
         let cursor = page::after(&scope, &request.page_token)?;
         let cursor = cursor.map(|cursor| cursor.parse()).transpose().map_err(|_| page::forged())?;
-        let namespace = self.namespace(&asker, &request.namespace).await?;
+        let namespace = self.namespace(&principal, &request.namespace).await?;
         let read = in_time(async { Ok(history::read(&namespace, &name, size, cursor).await?) }).await?;
         let entries = read.entries.into_iter().map(|entry| v1::HistoryEntry { kind: Some(kind(entry, &namespace)) });
         Ok(v1::ListHistoryResponse {

@@ -10,13 +10,13 @@ use super::{Api, bounds, convert, in_time, page};
 
 impl Api {
     pub(super) async fn release(&self, asked: Admitted<v1::ReleaseRequest>) -> Result<v1::ReleaseResponse, Problem> {
-        let (request, asker) = asked.into_parts();
+        let (request, principal) = asked.into_parts();
         let name = bounds::name("name", &request.name)?;
         let session = bounds::session_id("session_id", &request.session_id)?;
         let token = bounds::token(request.token)?;
-        let namespace = self.namespace(&asker, &request.namespace).await?;
+        let namespace = self.namespace(&principal, &request.namespace).await?;
         let command = Command::Release { session, name, token };
-        let decided = in_time(async { Ok(namespace.decide(asker.command(command)).await?) }).await?;
+        let decided = in_time(async { Ok(namespace.decide(principal.command(command)).await?) }).await?;
         Ok(v1::ReleaseResponse { revision: decided.revision.0 })
     }
 
@@ -24,24 +24,24 @@ impl Api {
         &self,
         asked: Admitted<v1::CancelAcquireRequest>,
     ) -> Result<v1::CancelAcquireResponse, Problem> {
-        let (request, asker) = asked.into_parts();
+        let (request, principal) = asked.into_parts();
         let names = bounds::names(&request.names)?;
         let session = bounds::session_id("session_id", &request.session_id)?;
-        let namespace = self.namespace(&asker, &request.namespace).await?;
+        let namespace = self.namespace(&principal, &request.namespace).await?;
         let command = Command::CancelAcquire { session, attached: None, names };
-        let decided = in_time(async { Ok(namespace.decide(asker.command(command)).await?) }).await?;
+        let decided = in_time(async { Ok(namespace.decide(principal.command(command)).await?) }).await?;
         Ok(v1::CancelAcquireResponse { revision: decided.revision.0 })
     }
 
     pub(super) async fn evict(&self, asked: Admitted<v1::EvictRequest>) -> Result<v1::EvictResponse, Problem> {
-        let (request, asker) = asked.into_parts();
+        let (request, principal) = asked.into_parts();
         let name = bounds::name("name", &request.name)?;
         let token = if request.token == 0 { None } else { Some(bounds::token(request.token)?) };
         let operator = bounds::operator(&request.operator)?;
         let note = bounds::label("note", &request.note)?;
-        let namespace = self.namespace(&asker, &request.namespace).await?;
+        let namespace = self.namespace(&principal, &request.namespace).await?;
         let command = Command::Evict { name, token, eviction: Eviction { operator, note } };
-        let decided = in_time(async { Ok(namespace.decide(asker.command(command)).await?) }).await?;
+        let decided = in_time(async { Ok(namespace.decide(principal.command(command)).await?) }).await?;
         let evicted = match decided.outcome {
             Outcome::Evicted(claims) => claims.iter().map(convert::claim).collect(),
             _ => Vec::new(),
@@ -50,9 +50,9 @@ impl Api {
     }
 
     pub(super) async fn get_lock(&self, asked: Admitted<v1::GetLockRequest>) -> Result<v1::GetLockResponse, Problem> {
-        let (request, asker) = asked.into_parts();
+        let (request, principal) = asked.into_parts();
         let name = bounds::name("name", &request.name)?;
-        let namespace = self.namespace(&asker, &request.namespace).await?;
+        let namespace = self.namespace(&principal, &request.namespace).await?;
         let read = namespace.read(move |table| {
             let lock = convert::lock(&name, table.lock(&name), table);
             v1::GetLockResponse { lock: Some(lock), revision: table.revision().0 }
@@ -64,13 +64,13 @@ impl Api {
         &self,
         asked: Admitted<v1::ListLocksRequest>,
     ) -> Result<v1::ListLocksResponse, Problem> {
-        let (request, asker) = asked.into_parts();
+        let (request, principal) = asked.into_parts();
         bounds::prefix(&request.prefix)?;
         let size = bounds::page_size(request.page_size)?;
         let scope = format!("locks/{}/{}", bounds::namespace(&request.namespace)?, request.prefix);
         let after = page::after(&scope, &request.page_token)?;
-        let namespace = self.namespace(&asker, &request.namespace).await?;
-        let pieces = asker.readable(namespace.name(), &request.prefix);
+        let namespace = self.namespace(&principal, &request.namespace).await?;
+        let pieces = principal.readable(namespace.name(), &request.prefix);
         let read = namespace.read(move |table| {
             let of = |piece| {
                 table.locks_after(Piece::start(piece), after.as_deref()).take_while(|(name, _)| piece.has(name))

@@ -29,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 use crate::access::{Caller, Identity, Unidentified, Verb};
 use crate::node::Node;
 use crate::sequencer::{Namespace, Refusal};
-use admission::Asker;
+use admission::Principal;
 pub use bounds::TtlBounds;
 pub use grpc::MAX_MESSAGE;
 use problem::Problem;
@@ -97,7 +97,7 @@ impl Api {
     }
 
     /// A namespace, for one whose request has been admitted.
-    async fn namespace(&self, _: &Asker, name: &str) -> Result<Namespace, Problem> {
+    async fn namespace(&self, _: &Principal, name: &str) -> Result<Namespace, Problem> {
         Ok(self.node()?.namespace(bounds::namespace(name)?).await?)
     }
 }

@@ -7,7 +7,7 @@ use tenure_core::defect::Defect;
 use tenure_core::{Command, NotKept, Opening, Outcome, Revision, StreamId, Table, Text};
 use tenure_proto::v1;
 
-use super::admission::{Admitted, Asker, of_another};
+use super::admission::{Admitted, Principal, of_another};
 use super::problem::Problem;
 use super::{Api, Via, bounds, convert, fresh_session_id, in_time, page};
 use crate::sequencer::{Namespace, Refusal};
@@ -18,7 +18,7 @@ impl Api {
         asked: Admitted<v1::OpenSessionRequest>,
         via: Via,
     ) -> Result<v1::OpenSessionResponse, Problem> {
-        let (request, asker) = asked.into_parts();
+        let (request, principal) = asked.into_parts();
         let ttl = bounds::required_ttl(request.ttl, self.ttl())?;
         let disconnect_grace = bounds::disconnect_grace(request.disconnect_grace, Some(ttl))?;
         let session = match request.session_id.as_str() {
@@ -27,15 +27,15 @@ impl Api {
         };
         let owner = bounds::label("owner", &request.owner)?;
         let metadata = bounds::metadata(request.metadata)?;
-        let namespace = self.namespace(&asker, &request.namespace).await?;
-        self.note_presence(&namespace, &session, &asker, via).await?;
+        let namespace = self.namespace(&principal, &request.namespace).await?;
+        self.note_presence(&namespace, &session, &principal, via).await?;
         let command = Command::OpenSession {
             session: session.clone(),
             opening: Opening { ttl, disconnect_grace, owner, metadata, identity: None },
             home: self.node()?.id(),
             attachment: bounds::attachment(request.attachment)?,
         };
-        let (session, _) = decide_open(&namespace, &session, asker.command(command), via).await?;
+        let (session, _) = decide_open(&namespace, &session, principal.command(command), via).await?;
         Ok(v1::OpenSessionResponse { session: Some(session) })
     }
 
@@ -44,27 +44,32 @@ impl Api {
         asked: Admitted<v1::AttachSession>,
         via: Via,
     ) -> Result<v1::AttachedSession, Problem> {
-        let (request, asker) = asked.into_parts();
+        let (request, principal) = asked.into_parts();
         let session = bounds::session_id("session_id", &request.session_id)?;
-        let namespace = self.namespace(&asker, &request.namespace).await?;
-        self.note_presence(&namespace, &session, &asker, via).await?;
+        let namespace = self.namespace(&principal, &request.namespace).await?;
+        self.note_presence(&namespace, &session, &principal, via).await?;
         let attachment = bounds::attachment(request.attachment)?;
         let command = Command::AttachSession { session: session.clone(), home: self.node()?.id(), attachment };
-        let (session, revision) = decide_open(&namespace, &session, asker.command(command), via).await?;
+        let (session, revision) = decide_open(&namespace, &session, principal.command(command), via).await?;
         Ok(v1::AttachedSession { session: Some(session), revision })
     }
 
     /// Renews a session at whatever server: this one makes sure that it is the home, or becomes it.
     pub(super) async fn renew(&self, asked: Admitted<v1::RenewRequest>) -> Result<v1::RenewResponse, Problem> {
-        let (request, asker) = asked.into_parts();
+        let (request, principal) = asked.into_parts();
         let session = bounds::session_id("session_id", &request.session_id)?;
-        let namespace = self.namespace(&asker, &request.namespace).await?;
-        let ttl = in_time(self.renew_anywhere(&namespace, &session, &asker)).await?;
+        let namespace = self.namespace(&principal, &request.namespace).await?;
+        let ttl = in_time(self.renew_anywhere(&namespace, &session, &principal)).await?;
         Ok(v1::RenewResponse { ttl: Some(convert::duration(ttl)) })
     }
 
-    async fn renew_anywhere(&self, namespace: &Namespace, session: &Text, asker: &Asker) -> Result<Duration, Problem> {
-        asker.check_owner(namespace, session)?;
+    async fn renew_anywhere(
+        &self,
+        namespace: &Namespace,
+        session: &Text,
+        principal: &Principal,
+    ) -> Result<Duration, Problem> {
+        principal.check_owner(namespace, session)?;
         // Taken before anything else, so that the time of the call counts; answered only if this is still the home.
         let renewed = match namespace.renew(session) {
             Err(Refusal::LeaseLost) => return Err(Refusal::LeaseLost.into()),
@@ -78,7 +83,7 @@ impl Api {
             return Ok(ttl);
         }
         let command = Command::AttachSession { session: session.clone(), home: me, attachment: 0 };
-        namespace.decide(asker.command(command)).await?;
+        namespace.decide(principal.command(command)).await?;
         let gone = || Problem::Refused(Refusal::Unavailable("the session moved meanwhile".to_owned()));
         namespace.renew(session)?.ok_or_else(gone)
     }
@@ -89,10 +94,10 @@ impl Api {
         &self,
         namespace: &Namespace,
         session: &Text,
-        asker: &Asker,
+        principal: &Principal,
         via: Via,
     ) -> Result<(), Problem> {
-        asker.check_owner(namespace, session)?;
+        principal.check_owner(namespace, session)?;
         let over = match via {
             Via::Call => match namespace.renew(session) {
                 Ok(_) | Err(Refusal::LeaseLost) => return Ok(()),
@@ -120,11 +125,12 @@ impl Api {
         &self,
         asked: Admitted<v1::KeepAliveRequest>,
     ) -> Result<v1::KeepAliveResponse, Problem> {
-        let (request, asker) = asked.into_parts();
+        let (request, principal) = asked.into_parts();
         bounds::session_ids(&request.session_ids)?;
-        let namespace = self.namespace(&asker, &request.namespace).await?;
+        let namespace = self.namespace(&principal, &request.namespace).await?;
         let ids: Vec<Text> = request.session_ids.iter().map(|id| id.as_str().into()).collect();
-        let kept = join_all(ids.iter().map(|session| in_time(self.renew_anywhere(&namespace, session, &asker)))).await;
+        let kept =
+            join_all(ids.iter().map(|session| in_time(self.renew_anywhere(&namespace, session, &principal)))).await;
         Ok(kept_sessions(request.session_ids, kept))
     }
 
@@ -132,10 +138,10 @@ impl Api {
         &self,
         asked: Admitted<v1::CloseSessionRequest>,
     ) -> Result<v1::CloseSessionResponse, Problem> {
-        let (request, asker) = asked.into_parts();
+        let (request, principal) = asked.into_parts();
         let session = bounds::session_id("session_id", &request.session_id)?;
-        let namespace = self.namespace(&asker, &request.namespace).await?;
-        in_time(async { Ok(namespace.decide(asker.command(Command::CloseSession { session })).await?) }).await?;
+        let namespace = self.namespace(&principal, &request.namespace).await?;
+        in_time(async { Ok(namespace.decide(principal.command(Command::CloseSession { session })).await?) }).await?;
         Ok(v1::CloseSessionResponse {})
     }
 
@@ -143,10 +149,10 @@ impl Api {
         &self,
         asked: Admitted<v1::GetSessionRequest>,
     ) -> Result<v1::GetSessionResponse, Problem> {
-        let (request, asker) = asked.into_parts();
+        let (request, principal) = asked.into_parts();
         let session = bounds::session_id("session_id", &request.session_id)?;
-        let namespace = self.namespace(&asker, &request.namespace).await?;
-        let (session, revision) = read_session(&namespace, session, asker).await?;
+        let namespace = self.namespace(&principal, &request.namespace).await?;
+        let (session, revision) = read_session(&namespace, session, principal).await?;
         Ok(v1::GetSessionResponse { session: Some(session), revision })
     }
 
@@ -154,18 +160,18 @@ impl Api {
         &self,
         asked: Admitted<v1::ListSessionsRequest>,
     ) -> Result<v1::ListSessionsResponse, Problem> {
-        let (request, asker) = asked.into_parts();
+        let (request, principal) = asked.into_parts();
         let size = bounds::page_size(request.page_size)?;
         let scope = format!("sessions/{}", bounds::namespace(&request.namespace)?);
         let after = match page::after(&scope, &request.page_token)? {
             Some(last) => Revision(last.parse().map_err(|_| page::forged())?),
             None => Revision(0),
         };
-        let namespace = self.namespace(&asker, &request.namespace).await?;
+        let namespace = self.namespace(&principal, &request.namespace).await?;
         let name = namespace.name().clone();
         let read = namespace.read(move |table| {
             let (seen, last) =
-                page::fill(table.sessions_after(after), size, |session| asker.may_see(&name, &session.spec));
+                page::fill(table.sessions_after(after), size, |session| principal.may_see(&name, &session.spec));
             let sessions: Vec<v1::Session> = seen.into_iter().map(|found| convert::session(found, table)).collect();
             let next = last.map(|last| last.opened);
             (sessions, next, table.revision().0)
@@ -240,11 +246,11 @@ pub(super) fn not_kept(session: &str, why: NotKept) -> Problem {
     }
 }
 
-async fn read_session(namespace: &Namespace, id: Text, asker: Asker) -> Result<(v1::Session, u64), Problem> {
+async fn read_session(namespace: &Namespace, id: Text, principal: Principal) -> Result<(v1::Session, u64), Problem> {
     let (session, name) = (id.clone(), namespace.name().clone());
     let read = namespace.read(move |table| {
         let found = table.find_session(&session).map_err(|rejection| Problem::Refused(Refusal::Rejected(rejection)))?;
-        if !asker.may_see(&name, &found.spec) {
+        if !principal.may_see(&name, &found.spec) {
             return Err(of_another(&session));
         }
         Ok((convert::session(found, table), table.revision().0))

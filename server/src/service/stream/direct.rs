@@ -11,7 +11,7 @@ use super::task::{Job, Waiting};
 use super::{Connection, Doing, twice};
 use crate::sequencer::{Decisions, Refusal, Tag, Told};
 use crate::service::acquire::{Acquiring, Standing, decided_session};
-use crate::service::admission::{Admitted, Asker};
+use crate::service::admission::{Admitted, Principal};
 use crate::service::problem::Problem;
 use crate::service::sessions::not_kept;
 use crate::service::{CALL, Via, bounds};
@@ -70,15 +70,15 @@ impl Connection {
         id: u64,
         asked: Admitted<v1::AcquireRequest>,
     ) -> Result<(), Problem> {
-        let (request, asker) = asked.into_parts();
+        let (request, principal) = asked.into_parts();
         let name = bounds::namespace(&request.namespace)?;
-        self.turn_to(round, &asker, name).await?;
+        self.turn_to(round, &principal, name).await?;
         // Before anything is done for it: who has too much to do says so at little cost.
         if self.namespaces.get(name).is_some_and(|namespace| namespace.is_full()) {
             round.shed.push(id);
             return Ok(());
         }
-        let acquiring = Box::new(self.api.acquiring(request, asker, Via::Stream(self.id))?);
+        let acquiring = Box::new(self.api.acquiring(request, principal, Via::Stream(self.id))?);
         let tag = self.tag(id);
         round.acquires.push((tag, acquiring));
         Ok(())
@@ -91,15 +91,15 @@ impl Connection {
         id: u64,
         asked: Admitted<v1::ReleaseRequest>,
     ) -> Result<(), Problem> {
-        let (request, asker) = asked.into_parts();
-        self.turn_to(round, &asker, bounds::namespace(&request.namespace)?).await?;
+        let (request, principal) = asked.into_parts();
+        self.turn_to(round, &principal, bounds::namespace(&request.namespace)?).await?;
         let command = Command::Release {
             session: bounds::session_id("session_id", &request.session_id)?,
             name: bounds::name("name", &request.name)?,
             token: bounds::token(request.token)?,
         };
         let tag = self.tag(id);
-        round.commands.push((tag, asker.command(command)));
+        round.commands.push((tag, principal.command(command)));
         self.begin(tag, Asked::Release);
         Ok(())
     }
@@ -111,9 +111,9 @@ impl Connection {
         id: u64,
         asked: Admitted<v1::CancelAcquireRequest>,
     ) -> Result<(), Problem> {
-        let (request, asker) = asked.into_parts();
+        let (request, principal) = asked.into_parts();
         let name = bounds::namespace(&request.namespace)?;
-        self.turn_to(round, &asker, name).await?;
+        self.turn_to(round, &principal, name).await?;
         let (session, names) = (bounds::session_id("session_id", &request.session_id)?, bounds::names(&request.names)?);
         if !round.acquires.is_empty() {
             // It may be about one of these, which would come after it.
@@ -123,17 +123,17 @@ impl Connection {
         }
         let attached = self.namespaces.get(name).and_then(|namespace| namespace.attached_by(&session, self.id));
         let tag = self.tag(id);
-        round.commands.push((tag, asker.command(Command::CancelAcquire { session, attached, names })));
+        round.commands.push((tag, principal.command(Command::CancelAcquire { session, attached, names })));
         self.begin(tag, Asked::CancelAcquire);
         Ok(())
     }
 
     /// Makes sure that the round is for this namespace.
-    async fn turn_to(&mut self, round: &mut Round, asker: &Asker, namespace: &str) -> Result<(), Problem> {
+    async fn turn_to(&mut self, round: &mut Round, principal: &Principal, namespace: &str) -> Result<(), Problem> {
         if round.namespace.as_deref() == Some(namespace) {
             return Ok(());
         }
-        let next = self.listen(asker, namespace).await?.name().clone();
+        let next = self.listen(principal, namespace).await?.name().clone();
         let before = std::mem::replace(round, Round::of(round.most));
         round.namespace = Some(next);
         round.commands.reserve(round.most);
@@ -210,7 +210,7 @@ impl Connection {
             match (told, direct.asked) {
                 (Err(why), _) => {
                     let problem = Problem::Refused(why);
-                    self.standing.caller().note_refusal(&problem);
+                    self.speaker.caller().note_refusal(&problem);
                     answers.push(refusal(id, &problem));
                 }
                 (Ok(decided), Asked::Release) => {

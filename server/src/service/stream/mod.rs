@@ -30,7 +30,7 @@ use self::ending::{Ending, first_ending};
 use self::notice::notice_of;
 use self::outbox::Outbox;
 use self::task::{Job, Replies, Reply, Task};
-use super::admission::{Asker, Standing};
+use super::admission::{Principal, Speaker};
 use super::problem::Problem;
 use super::sessions::keep_all;
 use super::wire::Requests;
@@ -65,7 +65,7 @@ struct Connection {
     api: Api,
     id: StreamId,
     node_ended: CancellationToken,
-    standing: Standing,
+    speaker: Speaker,
     outbox: Outbox,
     notices: Notices,
     told: mpsc::Receiver<Box<Notice>>,
@@ -100,7 +100,7 @@ impl Connection {
         Self {
             id: node.next_stream(),
             node_ended: node.cancelled().clone(),
-            standing: Standing::new(caller),
+            speaker: Speaker::new(caller),
             api,
             outbox,
             notices,
@@ -118,7 +118,7 @@ impl Connection {
 
     /// Runs until the stream ends. If the client goes away without a word, this is dropped.
     async fn run(mut self, mut requests: Requests<v1::StreamRequest>) -> Status {
-        let (draining, caller) = (self.api.draining().clone(), self.standing.caller().clone());
+        let (draining, caller) = (self.api.draining().clone(), self.speaker.caller().clone());
         let mut ending = first_ending(self.node_ended.clone(), draining, self.notices.closed().clone(), caller);
         let mut look = tokio::time::interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -272,15 +272,15 @@ impl Connection {
             return Ok(());
         }
         let added = match kind {
-            Commanded::Acquire(request) if request.ttl.is_none() => match self.standing.admit(request) {
+            Commanded::Acquire(request) if request.ttl.is_none() => match self.speaker.admit(request) {
                 Ok(asked) => self.add_acquire(round, id, asked).await,
                 Err(problem) => Err(problem),
             },
-            Commanded::Release(request) => match self.standing.admit(request) {
+            Commanded::Release(request) => match self.speaker.admit(request) {
                 Ok(asked) => self.add_release(round, id, asked).await,
                 Err(problem) => Err(problem),
             },
-            Commanded::CancelAcquire(request) => match self.standing.admit(request) {
+            Commanded::CancelAcquire(request) => match self.speaker.admit(request) {
                 Ok(asked) => self.add_cancel(round, id, asked).await,
                 Err(problem) => Err(problem),
             },
@@ -302,12 +302,12 @@ impl Connection {
 
     /// Renews sessions that are attached to this stream.
     async fn keep_alive(&mut self, request: v1::KeepAliveRequest) -> Result<v1::KeepAliveResponse, Problem> {
-        let (request, asker) = self.standing.admit(request)?.into_parts();
+        let (request, principal) = self.speaker.admit(request)?.into_parts();
         bounds::session_ids(&request.session_ids)?;
         let name = bounds::namespace(&request.namespace)?;
         match self.namespaces.get(name) {
             Some(namespace) => Ok(keep_all(namespace, request.session_ids, self.id)),
-            None => Ok(keep_all(&self.api.namespace(&asker, name).await?, request.session_ids, self.id)),
+            None => Ok(keep_all(&self.api.namespace(&principal, name).await?, request.session_ids, self.id)),
         }
     }
 
@@ -330,7 +330,7 @@ impl Connection {
             _ => &mut self.replies,
         };
         let replies = replies.clone();
-        let (api, caller) = (self.api.clone(), self.standing.caller().clone());
+        let (api, caller) = (self.api.clone(), self.speaker.caller().clone());
         let task = Task { api, caller, stream: self.id, id, replies: replies.clone(), cancel };
         tokio::spawn(async move {
             let answer = task.run(job).await;
@@ -353,19 +353,19 @@ impl Connection {
     /// Takes notices in the namespace of a command that attaches a session.
     async fn listen_for(&mut self, kind: &Commanded) -> Result<(), Problem> {
         let (asked, namespace) = match kind {
-            Commanded::OpenSession(request) => (self.standing.check(request), &request.namespace),
-            Commanded::AttachSession(request) => (self.standing.check(request), &request.namespace),
-            Commanded::Acquire(request) => (self.standing.check(request), &request.namespace),
-            Commanded::JoinGroup(request) => (self.standing.check(request), &request.namespace),
+            Commanded::OpenSession(request) => (self.speaker.check(request), &request.namespace),
+            Commanded::AttachSession(request) => (self.speaker.check(request), &request.namespace),
+            Commanded::Acquire(request) => (self.speaker.check(request), &request.namespace),
+            Commanded::JoinGroup(request) => (self.speaker.check(request), &request.namespace),
             _ => return Ok(()),
         };
         self.listen(&asked?, bounds::namespace(namespace)?).await.map(drop)
     }
 
     /// Takes notices in a namespace.
-    async fn listen(&mut self, asker: &Asker, name: &str) -> Result<&Arc<Namespace>, Problem> {
+    async fn listen(&mut self, principal: &Principal, name: &str) -> Result<&Arc<Namespace>, Problem> {
         if !self.namespaces.contains_key(name) {
-            let namespace = self.api.namespace(asker, name).await?;
+            let namespace = self.api.namespace(principal, name).await?;
             namespace.open_stream(self.id, self.notices.clone());
             self.namespaces.insert(name.to_owned(), Arc::new(namespace));
         }

@@ -48,9 +48,9 @@ enum State {
 impl Api {
     /// Begins a watch: refuses it, or makes sure that it can run. Watches of one connection are told together.
     pub(super) async fn watch(&self, asked: Admitted<v1::WatchRequest>, connection: u64) -> Result<Watch, Problem> {
-        let (request, asker) = asked.into_parts();
+        let (request, principal) = asked.into_parts();
         bounds::watched(&request)?;
-        let namespace = self.namespace(&asker, &request.namespace).await?;
+        let namespace = self.namespace(&principal, &request.namespace).await?;
         let head = in_time(async { Ok(namespace.read(Table::revision).await?) }).await?;
         if request.after_revision > head.0 {
             let bound = format!("at most {head}, the namespace's revision, not {}", request.after_revision);
