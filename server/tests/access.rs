@@ -16,6 +16,7 @@ mod names;
 mod office;
 #[path = "access/owners.rs"]
 mod owners;
+mod serving;
 #[path = "access/under_way.rs"]
 mod under_way;
 #[path = "access/verbs.rs"]

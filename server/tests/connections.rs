@@ -2,52 +2,22 @@
 
 #![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
 
+mod serving;
+
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use serving::{start, within};
 use tenure_proto::v1::ListLocksRequest;
 use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_server::access::CredentialOptions;
 use tenure_server::listen::ConnectionLimits;
-use tenure_server::node::NodeOptions;
-use tenure_server::server::{Server, ServerOptions};
-use tenure_server::service::TtlBounds;
-use tenure_server::store::MemoryDatabase;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tonic::transport::Endpoint;
 
-const PATIENCE: Duration = Duration::from_secs(20);
-
 /// The preface of HTTP/2, and empty settings.
 const GREETING: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
-
-async fn within<T>(wait: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, wait).await.expect("it takes too long")
-}
-
-async fn start(connections: ConnectionLimits) -> Server {
-    let options = ServerOptions {
-        listen: ([127, 0, 0, 1], 0).into(),
-        tls: None,
-        credentials: CredentialOptions::default(),
-        connections,
-        ttl: TtlBounds { min: Duration::from_millis(100), max: Duration::from_secs(3_600) },
-        drain_timeout: Duration::from_secs(1),
-        node: NodeOptions {
-            lease: Duration::from_secs(10),
-            label: "doors".to_owned(),
-            address: String::new(),
-            reattach: Duration::from_secs(1),
-            poll_interval: Duration::from_millis(20),
-            max_namespaces: 10,
-            history_retention: Duration::from_secs(3_600),
-        },
-    };
-    let server = Server::start_with(options, MemoryDatabase::new().server()).await.unwrap();
-    within(server.readiness().wait_for(|readiness| readiness.is_ready())).await.unwrap();
-    server
-}
 
 /// A connection from this address of this machine.
 async fn connect(from: [u8; 4], server: SocketAddr) -> TcpStream {
@@ -68,7 +38,7 @@ async fn is_served(connection: &mut TcpStream) -> bool {
 #[tokio::test]
 async fn there_are_no_more_connections_than_may_be_in_all_and_from_one_address() {
     let limits = ConnectionLimits { connections: 3, of_one_address: 2, ..ConnectionLimits::default() };
-    let server = start(limits).await;
+    let server = start(CredentialOptions::default(), limits).await.unwrap();
     let (here, there) = ([127, 0, 0, 1], [127, 0, 0, 2]);
     let mut inside = [connect(here, server.grpc_address()).await, connect(here, server.grpc_address()).await];
     assert!(is_served(&mut inside[0]).await && is_served(&mut inside[1]).await);
@@ -93,7 +63,8 @@ async fn there_are_no_more_connections_than_may_be_in_all_and_from_one_address()
 
 #[tokio::test]
 async fn who_does_not_begin_to_speak_is_cut_off() {
-    let server = start(ConnectionLimits { greeting: Duration::from_millis(100), ..ConnectionLimits::default() }).await;
+    let limits = ConnectionLimits { greeting: Duration::from_millis(100), ..ConnectionLimits::default() };
+    let server = start(CredentialOptions::default(), limits).await.unwrap();
     for said in [&b""[..], &GREETING[..1], &GREETING[..24], &GREETING[..32]] {
         let mut connection = connect([127, 0, 0, 1], server.grpc_address()).await;
         connection.write_all(said).await.unwrap();

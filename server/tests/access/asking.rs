@@ -1,7 +1,8 @@
 //! How things are asked here, under which policies.
 
 use crate::calls::second;
-use crate::office::{Who, within};
+use crate::office::Who;
+use crate::serving::within;
 use tenure_proto::v1::answer::Kind as Answered;
 use tenure_proto::v1::client_service_client::ClientServiceClient;
 use tenure_proto::v1::command::Kind;
@@ -58,8 +59,8 @@ pub async fn revision(who: &Who) -> u64 {
     within(locks.list_locks(who.ask(ListLocksRequest::default()))).await.unwrap().into_inner().revision
 }
 
-/// What is asked for on a stream: whether it was forbidden.
-pub async fn forbidden(who: &Who, kind: Kind) -> bool {
+/// The first answer to a command, on a stream of its own.
+async fn answer(who: &Who, kind: Kind) -> Answered {
     let request = StreamRequest { commands: vec![Command { id: 1, kind: Some(kind) }] };
     let (requests, outgoing) = tokio::sync::mpsc::channel(1);
     requests.send(request).await.unwrap();
@@ -69,38 +70,32 @@ pub async fn forbidden(who: &Who, kind: Kind) -> bool {
     loop {
         let response = within(responses.message()).await.unwrap().unwrap();
         if let Some(answer) = response.answers.into_iter().find(|answer| answer.id == 1) {
-            return match answer.kind.unwrap() {
-                Answered::Refusal(refusal) if refusal.reason == "PERMISSION_DENIED" => {
-                    assert_eq!((refusal.code, &*refusal.metadata["rule"]), (Code::PermissionDenied as i32, "policy"));
-                    true
-                }
-                _ => false,
-            };
+            return answer.kind.unwrap();
         }
+    }
+}
+
+/// Whether a command on a stream is forbidden by the policy.
+pub async fn forbidden(who: &Who, kind: Kind) -> bool {
+    match answer(who, kind).await {
+        Answered::Refusal(refusal) if refusal.reason == "PERMISSION_DENIED" => {
+            assert_eq!((refusal.code, &*refusal.metadata["rule"]), (Code::PermissionDenied as i32, "policy"));
+            true
+        }
+        _ => false,
     }
 }
 
 /// Whether a command on a stream is refused because of whose session it is about, or has no session there at all.
 pub async fn is_of_another(who: &Who, kind: Kind) -> bool {
-    let keeps = matches!(kind, Kind::KeepAlive(_));
     let attached_only = matches!(&kind, Kind::Acquire(request) if request.ttl.is_none());
-    let request = StreamRequest { commands: vec![Command { id: 1, kind: Some(kind) }] };
-    let (requests, outgoing) = tokio::sync::mpsc::channel(1);
-    requests.send(request).await.unwrap();
-    let mut client = ClientServiceClient::new(who.channel.clone());
-    let stream = client.stream(who.ask(ReceiverStream::new(outgoing)));
-    let mut responses = within(stream).await.unwrap().into_inner();
-    loop {
-        let response = within(responses.message()).await.unwrap().unwrap();
-        let Some(answer) = response.answers.into_iter().find(|answer| answer.id == 1) else { continue };
-        return match answer.kind.unwrap() {
-            Answered::Refusal(refusal) if attached_only => refusal.reason == "NOT_ATTACHED",
-            Answered::Refusal(refusal) => {
-                refusal.reason == "PERMISSION_DENIED" && refusal.metadata["rule"] == "session-owner"
-            }
-            Answered::KeepAlive(kept) if keeps => kept.sessions[0].refusal.as_ref().unwrap().reason == "NOT_ATTACHED",
-            _ => false,
-        };
+    match answer(who, kind).await {
+        Answered::Refusal(refusal) if attached_only => refusal.reason == "NOT_ATTACHED",
+        Answered::Refusal(refusal) => {
+            refusal.reason == "PERMISSION_DENIED" && refusal.metadata["rule"] == "session-owner"
+        }
+        Answered::KeepAlive(kept) => kept.sessions[0].refusal.as_ref().unwrap().reason == "NOT_ATTACHED",
+        _ => false,
     }
 }
 

@@ -2,14 +2,14 @@
 
 use crate::asking::{acquire, forbidden, is_of_another, policy};
 use crate::calls::second;
-use crate::office::{Office, options, within};
+use crate::office::Office;
+use crate::serving::{start, within};
 use tenure_proto::v1::command::Kind;
 use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::session_service_client::SessionServiceClient;
 use tenure_proto::v1::*;
 use tenure_server::access::{AuditOptions, CredentialOptions};
-use tenure_server::server::Server;
-use tenure_server::store::MemoryDatabase;
+use tenure_server::listen::ConnectionLimits;
 
 #[tokio::test]
 async fn it_is_written_down_what_operators_do_and_who_is_refused() {
@@ -97,7 +97,7 @@ async fn all_can_be_written_down_but_renewals() {
 async fn a_server_does_not_start_without_its_audit_log() {
     let audit = Some(AuditOptions { file: "/no/such/folder/audit".into(), everything: false });
     let credentials = CredentialOptions { audit, ..CredentialOptions::default() };
-    let started = within(Server::start_with(options(credentials), MemoryDatabase::new().server())).await;
+    let started = start(credentials, ConnectionLimits::default()).await;
     let problem = started.err().unwrap().to_string();
     assert!(problem.starts_with("audit_log: /no/such/folder/audit: "), "{problem}");
 }

@@ -1,13 +1,12 @@
 //! The file of the policy.
 
 use crate::asking::{TEAMS, acquire};
-use crate::office::{Office, is_forbidden, options, within};
+use crate::office::{Office, is_forbidden};
+use crate::serving::{start, within};
 use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::*;
 use tenure_server::access::{Access, CredentialOptions, Verb};
-use tenure_server::listen::Peer;
-use tenure_server::server::Server;
-use tenure_server::store::MemoryDatabase;
+use tenure_server::listen::{ConnectionLimits, Peer};
 
 #[tokio::test]
 async fn a_policy_that_cannot_be_read_changes_nothing() {
@@ -58,19 +57,19 @@ async fn a_server_does_not_start_with_a_policy_that_cannot_be_used() {
     let folder = tempfile::tempdir().unwrap();
     let (tokens, policy) = (folder.path().join("tokens"), folder.path().join("policy"));
     std::fs::write(&tokens, "").unwrap();
-    let start = || {
+    let begin = || {
         let credentials = CredentialOptions {
             tokens_file: Some(tokens.clone()),
             policy: Some(policy.clone()),
             ..CredentialOptions::default()
         };
-        Server::start_with(options(credentials), MemoryDatabase::new().server())
+        start(credentials, ConnectionLimits::default())
     };
     for text in [None, Some("[[grants]]\nidentity = \"ann\"\nroles = []\n")] {
         if let Some(text) = text {
             std::fs::write(&policy, text).unwrap();
         }
-        let problem = within(start()).await.err().unwrap().to_string();
+        let problem = begin().await.err().unwrap().to_string();
         assert!(problem.starts_with("policy: ") && problem.contains(&policy.display().to_string()), "{problem}");
     }
 }

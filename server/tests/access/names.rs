@@ -2,7 +2,8 @@
 
 use crate::asking::{TEAMS, acquire, policy};
 use crate::calls::{Call, all, second};
-use crate::office::{Office, fact, is_forbidden, within};
+use crate::office::{Office, fact, is_forbidden};
+use crate::serving::within;
 use tenure_proto::v1::group_service_client::GroupServiceClient;
 use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::session_service_client::SessionServiceClient;

@@ -1,21 +1,16 @@
 //! A server that knows some tokens and has a policy, and who calls it.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
+use crate::serving::{start, within};
 use serde_json::Value;
 use tenure_server::access::{AuditOptions, CredentialOptions, new_token};
 use tenure_server::listen::ConnectionLimits;
-use tenure_server::node::NodeOptions;
-use tenure_server::server::{Server, ServerOptions};
-use tenure_server::service::TtlBounds;
-use tenure_server::store::MemoryDatabase;
+use tenure_server::server::Server;
 use tonic::metadata::AsciiMetadataValue;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status};
 use tonic_types::StatusExt;
-
-pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Who calls.
 #[derive(Clone)]
@@ -57,9 +52,7 @@ impl Office {
             audit: Some(AuditOptions { file: folder.path().join("audit"), everything }),
             ..CredentialOptions::default()
         };
-        let server = Server::start_with(options(credentials), MemoryDatabase::new().server()).await.unwrap();
-        let mut readiness = server.readiness();
-        within(readiness.wait_for(|readiness| readiness.is_ready())).await.unwrap();
+        let server = start(credentials, ConnectionLimits::default()).await.unwrap();
         let tokens = made.into_iter().map(|(name, (token, _))| (name, token)).collect();
         Self { server, folder, tokens }
     }
@@ -101,30 +94,6 @@ impl Office {
         let bearer = format!("Bearer {token}").parse().unwrap();
         Who { channel: self.channel().await, bearer }
     }
-}
-
-pub fn options(credentials: CredentialOptions) -> ServerOptions {
-    ServerOptions {
-        listen: ([127, 0, 0, 1], 0).into(),
-        tls: None,
-        credentials,
-        connections: ConnectionLimits::default(),
-        ttl: TtlBounds { min: Duration::from_millis(100), max: Duration::from_secs(3_600) },
-        drain_timeout: Duration::from_secs(1),
-        node: NodeOptions {
-            lease: Duration::from_secs(10),
-            label: "office".to_owned(),
-            address: String::new(),
-            reattach: Duration::from_secs(1),
-            poll_interval: Duration::from_millis(20),
-            max_namespaces: 10,
-            history_retention: Duration::from_secs(3_600),
-        },
-    }
-}
-
-pub async fn within<T>(wait: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, wait).await.expect("it takes too long")
 }
 
 /// A fact of a refusal.

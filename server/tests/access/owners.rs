@@ -2,7 +2,8 @@
 
 use crate::asking::{acquire, is_of_another, policy, revision};
 use crate::calls::{all, commands};
-use crate::office::{Office, Who, fact, is_forbidden, within};
+use crate::office::{Office, Who, fact, is_forbidden};
+use crate::serving::within;
 use tenure_proto::v1::session_service_client::SessionServiceClient;
 use tenure_proto::v1::*;
 use tonic::{Code, Status};

@@ -2,7 +2,8 @@
 
 use crate::asking::{TEAMS, acquire, until_readable};
 use crate::calls::second;
-use crate::office::{Office, Who, fact, within};
+use crate::office::{Office, Who, fact};
+use crate::serving::within;
 use tenure_proto::v1::answer::Kind as Answered;
 use tenure_proto::v1::client_service_client::ClientServiceClient;
 use tenure_proto::v1::command::Kind;

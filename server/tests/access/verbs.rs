@@ -2,7 +2,8 @@
 
 use crate::asking::{VERBS, forbidden, policy, revision};
 use crate::calls::{all, commands};
-use crate::office::{Office, fact, is_forbidden, within};
+use crate::office::{Office, fact, is_forbidden};
+use crate::serving::within;
 use prost::Message;
 use std::collections::BTreeSet;
 use tenure_proto::v1::lock_service_client::LockServiceClient;
