@@ -25,7 +25,8 @@ async fn moved(client: &Client, session_id: &str, home: u64) -> u64 {
         loop {
             match client.get_session(session_id).await {
                 Ok(session) if session.home != home => return session.home,
-                _ => tokio::task::yield_now().await,
+                Ok(_) | Err(Error::Unavailable(_)) => tokio::task::yield_now().await,
+                Err(error) => panic!("it is gone: {error}"),
             }
         }
     })

@@ -116,12 +116,15 @@ impl Cluster {
         self.servers[number].store.set_connected(connected);
     }
 
-    /// The server that has the client's connection: the one whose relay has a connection open.
+    /// The server that has the clients' connections: the only one whose relay has any. One that a client tried beside it, and
+    /// left at once, has its connection for a moment longer.
     pub async fn serving(&self) -> usize {
         within(async {
             loop {
-                if let Some(number) = self.servers.iter().position(|member| member.relay.is_in_use()) {
-                    return number;
+                let in_use: Vec<usize> =
+                    (0..self.servers.len()).filter(|&number| self.relay(number).is_in_use()).collect();
+                if let [only] = in_use[..] {
+                    return only;
                 }
                 tokio::task::yield_now().await;
             }
