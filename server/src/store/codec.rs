@@ -26,7 +26,7 @@ const USUAL_LINE: usize = 256;
 
 /// What is stored cannot be read: damaged, or written by a newer version.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum CodecError {
+pub enum CodecError {
     /// Not the JSON that was expected.
     #[error("stored data is unreadable: {0}")]
     Json(#[from] serde_json::Error),
@@ -44,14 +44,18 @@ pub(crate) enum CodecError {
 }
 
 /// The events of a batch as JSON.
-pub(crate) fn encode_events(events: &[Recorded]) -> String {
+#[must_use]
+pub fn encode_events(events: &[Recorded]) -> String {
     let mut json = String::with_capacity(events.len() * USUAL_LINE);
     write_list(&mut json, events, write_lines);
     json
 }
 
-/// The events of a batch from JSON.
-pub(crate) fn decode_events(json: &str) -> Result<Vec<Recorded>, CodecError> {
+/// The events of a batch from JSON. Two lines of one revision are a handoff.
+///
+/// # Errors
+/// If it is none of ours, or of a version that knows more.
+pub fn decode_events(json: &str) -> Result<Vec<Recorded>, CodecError> {
     let lines: Vec<Line<'_>> = serde_json::from_str(json)?;
     let mut events: Vec<Recorded> = Vec::with_capacity(lines.len());
     for line in lines {

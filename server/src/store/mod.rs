@@ -28,7 +28,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tenure_core::{Claim, Event, Group, LockSettings, Recorded, Revision, ServerId, Session, Text};
 
-pub(crate) use codec::{decode_events, encode_events, millis};
+pub(crate) use codec::millis;
+pub use codec::{CodecError, decode_events, encode_events};
 pub use memory::{Fault, Hold, MemoryDatabase, MemoryStore};
 pub use migrations::{migrate, pending_migrations};
 pub use options::{OpenError, StoreOptions, open};

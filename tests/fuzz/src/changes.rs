@@ -1,0 +1,232 @@
+//! Commands drawn from bytes: about few sessions, locks and groups, so that most of them mean something.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_core::{
+    AskedMode, Attached, Basis, Claim, Command, EndReason, Eviction, GroupCommand, Handoff, LockSettings, Metadata,
+    Names, Opening, Preempt, Recorded, Revision, ServerId, Table, Text, no_labels,
+};
+
+use crate::draw::Draw;
+
+const SESSIONS: [&str; 4] = ["ann", "bob", "cid", "dot"];
+const LOCKS: [&str; 4] = ["a", "b", "c", "\u{1f512}\"\\"];
+const GROUPS: [&str; 2] = ["g", "h"];
+const IDENTITIES: [&str; 2] = ["token:ann", "token:bob"];
+
+/// A table after what bytes say, all of it committed; and the log that led to it.
+pub(crate) fn table(draw: &mut Draw<'_>, most: usize) -> (Table, Vec<Recorded>) {
+    let (mut table, mut log) = (Table::default(), Vec::new());
+    for _ in 0..draw.below(most) {
+        let command = command(draw, &table);
+        // What is refused changes nothing.
+        let _ = table.decide(command, &mut log);
+        table.commit();
+    }
+    (table, log)
+}
+
+/// Anything that can be asked of a table.
+pub(crate) fn command(draw: &mut Draw<'_>, table: &Table) -> Command {
+    let identity = match draw.below(8) {
+        0 => Some(draw.of(&IDENTITIES).into()),
+        _ => None,
+    };
+    asked(draw, table).by(identity.as_ref())
+}
+
+fn asked(draw: &mut Draw<'_>, table: &Table) -> Command {
+    match draw.below(32) {
+        0 => Command::OpenSession {
+            session: session(draw),
+            opening: opening(draw),
+            home: home(draw),
+            attachment: attachment(draw),
+        },
+        1 => Command::AttachSession { session: session(draw), home: home(draw), attachment: attachment(draw) },
+        2 => Command::CloseSession { session: session(draw) },
+        3 => {
+            let session = session(draw);
+            let opened = table.session(&session).map_or(Revision(draw.number()), |found| found.opened);
+            let reason = draw.of(&[EndReason::Expired, EndReason::Disconnected]);
+            Command::EndSession { session, opened, home: home(draw), reason }
+        }
+        4 | 5 => Command::CancelAcquire { session: session(draw), attached: attached(draw), names: names(draw) },
+        6 => Command::EndWait { claim: claim(draw, table), home: home(draw) },
+        7 => Command::Abandon { claim: claim(draw, table), home: home(draw) },
+        8 | 9 => Command::Release { session: session(draw), name: name(draw), token: token(draw, table) },
+        10 | 11 => release(draw, table),
+        12 => Command::EndLingering { claim: claim(draw, table), home: home(draw) },
+        13 => {
+            Command::Evict { name: name(draw), token: draw.maybe(|draw| token(draw, table)), eviction: operator(draw) }
+        }
+        14 => Command::UpdateClaim {
+            session: session(draw),
+            name: name(draw),
+            token: token(draw, table),
+            metadata: labels(draw),
+        },
+        15 | 16 => Command::Transfer {
+            name: name(draw),
+            token: draw.maybe(|draw| token(draw, table)),
+            to: draw.maybe(session),
+            by: match draw.flag() {
+                true => Handoff::ByHolder { session: session(draw) },
+                false => Handoff::ByOperator { by: operator(draw), drain: draw.millis() },
+            },
+        },
+        17 => Command::Preempt { claim: claim(draw, table), home: home(draw) },
+        18 => {
+            let claim = claim(draw, table);
+            let pending = table.claim(claim).and_then(|claim| claim.transfer.as_deref());
+            let started = pending.map_or(Revision(draw.number()), |transfer| transfer.started);
+            Command::EndTransfer { claim, started, home: home(draw) }
+        }
+        19 => Command::ConfigureLock {
+            name: name(draw),
+            settings: LockSettings {
+                limit: draw.maybe(|draw| draw.byte().into()).filter(|limit| *limit > 0),
+                preempt: draw.maybe(|draw| Preempt { settling: draw.millis(), drain: draw.millis() }),
+            },
+            by: operator(draw),
+        },
+        20 => Command::Adopt { dead: home(draw), by: home(draw) },
+        21..25 => Command::Group(group(draw, table)),
+        _ => Command::Acquire {
+            session: session(draw),
+            opening: draw.maybe(opening),
+            home: home(draw),
+            attached: attached(draw),
+            names: names(draw),
+            mode: mode(draw),
+            queue: !draw.flag(),
+            priority: draw.of(&[0, 1, -1]),
+            metadata: labels(draw),
+            min_hold: draw.maybe(Draw::millis).unwrap_or_default(),
+        },
+    }
+}
+
+/// Gives back what is held.
+fn release(draw: &mut Draw<'_>, table: &Table) -> Command {
+    let found = table.claim(claim(draw, table)).filter(|claim| claim.token().is_some());
+    let Some(claim) = found else { return Command::CloseSession { session: session(draw) } };
+    let (session, name) = (claim.spec.session.clone(), claim.spec.names[0].clone());
+    Command::Release { session, name, token: claim.token().unwrap_or_default() }
+}
+
+fn group(draw: &mut Draw<'_>, table: &Table) -> GroupCommand {
+    let group = Text::from(draw.of(&GROUPS));
+    let found = table.group(&group);
+    match draw.below(4) {
+        0 => GroupCommand::Join {
+            group,
+            session: session(draw),
+            opening: draw.maybe(opening),
+            home: home(draw),
+            attached: attached(draw),
+            metadata: labels(draw),
+        },
+        1 => {
+            let member = draw.maybe(|draw| Revision(draw.number()));
+            GroupCommand::Leave { group, session: session(draw), member }
+        }
+        2 => {
+            let revision = found.map_or(Revision(0), |group| group.config_revision());
+            let expected = draw.maybe(|draw| if draw.flag() { revision } else { Revision(draw.number()) });
+            GroupCommand::Configure { group, config: draw.maybe(|draw| draw.of(&["", "x", "{\n}"]).into()), expected }
+        }
+        _ => {
+            let (membership, config) =
+                found.map_or((Revision(0), Revision(0)), |group| (group.membership, group.config_revision()));
+            let leader = found.and_then(|group| group.leader());
+            let token = found.and_then(|group| group.lead).map_or(Revision(draw.number()), |lead| lead.token);
+            let members = found.into_iter().flat_map(|group| group.members.keys().copied());
+            let assignments = members.map(|member| (member, draw.of(&["", "left", "right"]).into())).collect();
+            GroupCommand::Assign {
+                group,
+                session: leader.map_or_else(|| session(draw), |leader| leader.spec.session.clone()),
+                token,
+                basis: Basis { membership, config: if draw.below(8) == 0 { Revision(1) } else { config } },
+                assignments: Arc::new(assignments),
+            }
+        }
+    }
+}
+
+fn session(draw: &mut Draw<'_>) -> Text {
+    draw.of(&SESSIONS).into()
+}
+
+fn name(draw: &mut Draw<'_>) -> Text {
+    draw.of(&LOCKS).into()
+}
+
+/// At least one, sorted.
+fn names(draw: &mut Draw<'_>) -> Names {
+    let bits = draw.byte();
+    let named = LOCKS.iter().enumerate().filter(|(bit, _)| bits & (1 << bit) != 0);
+    match named.map(|(_, name)| Text::from(*name)).collect::<Vec<_>>() {
+        none if none.is_empty() => Text::from(LOCKS[0]).into(),
+        some => some.into(),
+    }
+}
+
+fn home(draw: &mut Draw<'_>) -> ServerId {
+    ServerId(draw.of(&[1, 2, 3]))
+}
+
+fn attachment(draw: &mut Draw<'_>) -> u64 {
+    draw.of(&[0, 1, 2, 3])
+}
+
+fn attached(draw: &mut Draw<'_>) -> Option<Attached> {
+    (draw.below(8) == 0).then(|| Attached { count: attachment(draw), lost: Revision(0) })
+}
+
+fn mode(draw: &mut Draw<'_>) -> AskedMode {
+    match draw.below(4) {
+        0 | 1 => AskedMode::Exclusive,
+        2 => AskedMode::Shared,
+        _ => {
+            let limit = draw.of(&[None, Some(2), Some(3), Some(1_000_000)]);
+            AskedMode::Permits { permits: draw.of(&[1, 2, 3]).min(limit.unwrap_or(3)), limit }
+        }
+    }
+}
+
+fn opening(draw: &mut Draw<'_>) -> Opening {
+    let ttl = Duration::from_millis(20) + draw.millis();
+    Opening {
+        ttl,
+        disconnect_grace: draw.maybe(Draw::millis).map(|grace| grace.min(ttl)),
+        owner: draw.of(&["", "owner", "\t\u{2028}"]).into(),
+        metadata: labels(draw),
+        identity: None,
+    }
+}
+
+fn labels(draw: &mut Draw<'_>) -> Metadata {
+    match draw.below(4) {
+        0 => Arc::new(BTreeMap::from([("key\"".to_owned(), draw.of(&["", "value\n"]).to_owned())])),
+        _ => no_labels(),
+    }
+}
+
+fn operator(draw: &mut Draw<'_>) -> Eviction {
+    Eviction { operator: "eve".into(), note: draw.of(&["", "why"]).into() }
+}
+
+/// One of the claims that are there, or one that is not.
+fn claim(draw: &mut Draw<'_>, table: &Table) -> Revision {
+    let place = draw.below(16);
+    table.claims().nth(place).map_or(Revision(place as u64), |claim| claim.id)
+}
+
+/// One of the tokens that are out, or one that is not.
+fn token(draw: &mut Draw<'_>, table: &Table) -> Revision {
+    let place = draw.below(16);
+    table.claims().filter_map(Claim::token).nth(place).unwrap_or(Revision(place as u64))
+}

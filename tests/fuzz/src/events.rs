@@ -1,0 +1,27 @@
+//! The log as it is stored: the events of a batch as JSON.
+
+use tenure_server::store::{decode_events, encode_events};
+
+use crate::changes;
+use crate::draw::Draw;
+
+/// What can be read is written such that it reads the same, and always in the same way; what was decided reads as it was. What
+/// cannot be read is refused with a reason.
+pub fn events(data: &[u8]) {
+    if let Some((b'!', rest)) = data.split_first() {
+        let (_, log) = changes::table(&mut Draw::new(rest), 64);
+        let read = decode_events(&encode_events(&log)).expect("what was decided can be read");
+        assert_eq!(read, log);
+        return;
+    }
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    match decode_events(text) {
+        Ok(events) => {
+            let written = encode_events(&events);
+            let again = decode_events(&written).expect("what was read can be written and read");
+            assert_eq!(again, events, "{written}");
+            assert_eq!(encode_events(&again), written);
+        }
+        Err(problem) => assert!(!problem.to_string().is_empty()),
+    }
+}

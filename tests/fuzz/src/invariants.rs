@@ -1,0 +1,73 @@
+//! What is true of every table.
+
+use tenure_core::{Claim, ClaimState, Mode, Revision, Table};
+
+/// Panics if something in a table does not fit together.
+pub(crate) fn check(table: &Table) {
+    table.claims().for_each(|claim| check_claim(table, claim));
+    for (name, lock) in table.locks_after("", None) {
+        let holders: Vec<&Claim> = lock.holders().iter().filter_map(|id| table.claim(*id)).collect();
+        assert_eq!(holders.len(), lock.holders().len(), "holders of {name} are claims");
+        assert!(!holders.is_empty() || !lock.waiters().is_empty(), "{name} is not idle");
+        let permits: u64 = holders.iter().map(|holder| u64::from(holder.spec.mode.permits())).sum();
+        assert_eq!(lock.permits(), permits, "permits of {name}");
+        for holder in &holders {
+            let beside = |mode: Mode| holders.iter().filter(|other| other.spec.mode == mode).count();
+            match holder.spec.mode {
+                Mode::Exclusive => assert_eq!(holders.len(), 1, "an exclusive hold of {name} is alone"),
+                Mode::Shared => {
+                    assert_eq!(beside(Mode::Shared), holders.len(), "shared holds of {name} are among them")
+                }
+                Mode::Permits { .. } => assert!(beside(Mode::Shared) + beside(Mode::Exclusive) == 0, "{name}"),
+            }
+        }
+    }
+    for session in table.sessions_after(Revision(0)) {
+        let known = table.session(&session.spec.id).map(|known| known.opened);
+        assert_eq!(known, Some(session.opened));
+        for id in session.claims.iter() {
+            let claim = table.claim(*id).expect("a session's claim is there");
+            assert_eq!((claim.spec.opened, claim.lingers()), (session.opened, false));
+        }
+    }
+    for group in table.groups_after("", None) {
+        assert_eq!(group.lead.map(|lead| lead.member), group.members.keys().next().copied(), "who came first leads");
+        for member in group.members.values() {
+            let session = table.session(&member.spec.session).expect("a member's session is open");
+            assert_eq!(session.opened, member.spec.opened);
+        }
+    }
+    assert_eq!(restored(table), *table, "its parts are the whole table");
+}
+
+fn check_claim(table: &Table, claim: &Claim) {
+    assert!(!claim.spec.names.is_empty() && claim.spec.names.is_sorted(), "{claim:?}");
+    for name in claim.spec.names.iter() {
+        let lock = table.lock(name).expect("a claimed lock is kept");
+        match claim.state {
+            ClaimState::Waiting => assert!(lock.waiters().contains(&claim.rank()), "{claim:?} waits"),
+            ClaimState::Held { .. } | ClaimState::Lingering { .. } => {
+                assert!(lock.holders().contains(&claim.id), "{claim:?} holds");
+            }
+        }
+    }
+    if !claim.lingers() {
+        let session = table.session(&claim.spec.session).expect("a claim's session is open");
+        assert_eq!(session.opened, claim.spec.opened);
+        assert!(session.claims.iter().any(|id| *id == claim.id), "{claim:?} is its session's");
+    }
+    assert!(claim.token().is_none_or(|token| token >= claim.id && token <= table.revision()), "{claim:?}");
+    assert!(claim.transfer.is_none() || matches!(claim.state, ClaimState::Held { .. }), "{claim:?}");
+}
+
+/// A table that was made of the parts of another.
+fn restored(table: &Table) -> Table {
+    Table::restore(
+        table.revision(),
+        table.lost(),
+        table.sessions_after(Revision(0)).cloned().collect(),
+        table.claims().cloned().collect(),
+        table.all_settings().map(|(name, settings)| (name.clone(), settings.clone())).collect(),
+        table.groups_after("", None).cloned().collect(),
+    )
+}

@@ -1,0 +1,16 @@
+//! Fuzz targets: each takes bytes, and asserts what must hold whatever they are. `cargo test` replays the kept inputs and changes
+//! them for a second each; `cargo xtask fuzz` has libFuzzer look for long.
+//!
+//! A target panics if something does not hold. It is a function of its bytes: the same bytes always do the same.
+
+mod changes;
+mod core;
+mod draw;
+mod events;
+mod invariants;
+
+/// A target: its name, which is that of its corpus as well, and what it does with some bytes.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// All targets.
+pub const TARGETS: &[Target] = &[("core", core::core), ("events", events::events)];
