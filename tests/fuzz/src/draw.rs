@@ -52,22 +52,4 @@ impl<'d> Draw<'d> {
     pub(crate) fn millis(&mut self) -> Duration {
         Duration::from_millis(u64::from(self.byte()) * 20)
     }
-
-    /// So many bytes as a byte says, or what is left.
-    pub(crate) fn some_bytes(&mut self) -> &'d [u8] {
-        let len = usize::from(self.byte());
-        self.bytes(len)
-    }
-
-    /// So many bytes, or what is left.
-    pub(crate) fn bytes(&mut self, len: usize) -> &'d [u8] {
-        let (taken, rest) = self.0.split_at(len.min(self.0.len()));
-        self.0 = rest;
-        taken
-    }
-
-    /// All that is left.
-    pub(crate) fn rest(&mut self) -> &'d [u8] {
-        std::mem::take(&mut self.0)
-    }
 }

@@ -1,5 +1,5 @@
 //! Fuzz targets: each takes bytes, and asserts what must hold whatever they are. `cargo test` replays the kept inputs and changes
-//! them for a second each; `cargo xtask fuzz` has libFuzzer look for long.
+//! them for a second each.
 //!
 //! A target panics if something does not hold. It is a function of its bytes: the same bytes always do the same.
 
