@@ -61,6 +61,7 @@ pub(crate) async fn keep_up(tls: Option<Arc<Tls>>, access: Access) {
         }
         tokens.tell(access.reload_tokens());
         policy.tell(access.reload_policy());
+        access.forget_idle();
         if access.has_near_keys() || fetched.elapsed() >= FETCH {
             keys.tell(access.reload_keys().await);
             fetched = Instant::now();

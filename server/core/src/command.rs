@@ -76,13 +76,35 @@ pub enum Handoff {
     },
 }
 
+/// How much an identity may have in a namespace at once: in sessions that were opened by it. `None`: any number. What is there already
+/// stays, however low its limit is set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// How many sessions may be open.
+    pub sessions: Option<u32>,
+    /// How many claims there may be, held or waiting; without those that linger.
+    pub claims: Option<u32>,
+    /// How many of those may wait.
+    pub waiters: Option<u32>,
+    /// How many memberships in groups.
+    pub memberships: Option<u32>,
+}
+
+impl Limits {
+    /// As much as is asked for.
+    pub const NONE: Self = Self { sessions: None, claims: None, waiters: None, memberships: None };
+}
+
 /// What can be asked of a namespace. `home` is always the server that asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// The same by somebody who has proved who it is: it is refused if it is about a session of somebody else.
+    /// The same by somebody who has proved who it is: it is refused if it is about a session of somebody else, or gives it more
+    /// than it may have.
     By {
         /// Who asks.
         identity: Text,
+        /// What it may have.
+        limits: Limits,
         /// For what.
         command: Box<Command>,
     },
@@ -259,14 +281,14 @@ pub enum Command {
 }
 
 impl Command {
-    /// The same, asked for by this identity, if there is one.
+    /// The same, asked for by this identity, if there is one, which may have so much.
     #[must_use]
-    pub fn by(mut self, identity: Option<&Text>) -> Self {
+    pub fn by(mut self, identity: Option<&Text>, limits: Limits) -> Self {
         let Some(identity) = identity else { return self };
         if let Some(opening) = self.opening_mut() {
             opening.identity = Some(identity.clone());
         }
-        Self::By { identity: identity.clone(), command: Box::new(self) }
+        Self::By { identity: identity.clone(), limits, command: Box::new(self) }
     }
 
     /// What is asked for, whoever asks.

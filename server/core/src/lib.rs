@@ -20,7 +20,7 @@ mod pauses;
 mod rejection;
 mod table;
 
-pub use command::{AskedMode, Attached, Command, Handoff, Opening, Outcome};
+pub use command::{AskedMode, Attached, Command, Handoff, Limits, Opening, Outcome};
 pub use event::{EndReason, Event, Eviction, Recorded};
 pub use few::Few;
 pub use group::{

@@ -2,6 +2,7 @@
 
 mod acquire;
 mod apply;
+mod census;
 mod deadlock;
 mod decide;
 mod groups;
@@ -24,6 +25,7 @@ use crate::map::Map;
 use crate::memory::Memory;
 use crate::model::{Claim, ClaimSpec, ClaimState, LockSettings, Revision, ServerId, Session, SessionSpec, Text};
 use crate::rejection::Rejection;
+use census::{Census, Counted};
 use groups::Memberships;
 use journal::Undo;
 use locks::Locks;
@@ -42,6 +44,7 @@ pub struct Table {
     settings: BTreeMap<Text, LockSettings>,
     groups: BTreeMap<Text, Arc<Group>>,
     memberships: Memberships,
+    census: Census,
     /// How many open sessions and lingering claims each server is the home of.
     homes: BTreeMap<ServerId, usize>,
     memory: Memory,
@@ -61,6 +64,7 @@ impl PartialEq for Table {
             && self.settings == other.settings
             && self.groups == other.groups
             && self.memberships == other.memberships
+            && self.census == other.census
             && self.homes == other.homes
     }
 }
@@ -181,6 +185,7 @@ impl Table {
     /// Puts a session into the table.
     fn admit(&mut self, session: Session) {
         self.move_home(None, Some(session.spec.home));
+        self.census.add(session.spec.identity.as_ref(), Counted::Session);
         self.opened.insert(session.opened, session.spec.id.clone());
         self.sessions.insert(session.spec.id.clone(), session);
     }
@@ -190,6 +195,7 @@ impl Table {
         let session = self.sessions.swap_remove(id)?;
         self.opened.remove(&session.opened);
         self.move_home(Some(session.spec.home), None);
+        self.census.remove(session.spec.identity.as_ref(), Counted::Session);
         Some(session)
     }
 
@@ -215,6 +221,7 @@ impl Table {
             self.move_home(None, Some(home));
         } else if let Some(session) = self.sessions.get_mut(&claim.spec.session) {
             session.claims.insert(claim.id);
+            self.census.add_claim(session.spec.identity.as_ref(), &claim);
             share_texts(&mut claim.spec, &session.spec);
         }
         self.claims.insert(claim.id, claim);
@@ -228,6 +235,7 @@ impl Table {
             self.move_home(Some(home), None);
         } else if let Some(session) = self.sessions.get_mut(&claim.spec.session) {
             session.claims.remove(&id);
+            self.census.remove_claim(session.spec.identity.as_ref(), &claim);
         }
         Some(claim)
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::{
-    AskedMode, Basis, Command, GroupCommand, Handoff, Opening, Outcome, Recorded, Rejection, Revision, ServerId, Table,
+    AskedMode, Basis, Command, GroupCommand, Handoff, Limits, Opening, Outcome, Recorded, Rejection, Revision, ServerId, Table,
     Text,
 };
 
@@ -20,7 +20,7 @@ struct Lab {
 impl Lab {
     fn ask(&mut self, identity: Option<&str>, command: Command) -> Result<Outcome, Rejection> {
         let identity = identity.map(Text::from);
-        let outcome = self.table.decide(command.by(identity.as_ref()), &mut self.events);
+        let outcome = self.table.decide(command.by(identity.as_ref(), Limits::NONE), &mut self.events);
         self.table.commit();
         outcome
     }

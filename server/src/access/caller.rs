@@ -8,7 +8,7 @@ use rustls::pki_types::CertificateDer;
 use tokio::time::sleep;
 
 use super::tokens::Hash;
-use super::{Access, Act, Actor, Changes, Identity, Rights, Unidentified, Weight};
+use super::{Access, Act, Actor, Allowance, Changes, Identity, Rights, Unidentified, Weight};
 
 /// However long it seems to be until then: the wall clock may be set.
 const LOOK: Duration = Duration::from_secs(30);
@@ -71,6 +71,11 @@ impl Caller {
     #[must_use]
     pub fn rights(&self) -> Rights {
         self.access.rights(self.identity.as_ref())
+    }
+
+    /// How much it may have and ask for now. `None`: any number of anything.
+    pub(crate) fn allowance(&self) -> Option<Allowance> {
+        self.access.allowance(self.identity.as_ref())
     }
 
     /// Tells when something may have been revoked.

@@ -6,6 +6,7 @@ mod credentials;
 mod identify;
 mod identity;
 mod jwt;
+mod limits;
 mod policy;
 mod rights;
 mod tokens;
@@ -26,6 +27,7 @@ pub use self::credentials::CredentialOptions;
 pub use self::identify::IdentifyLayer;
 pub use self::identity::Identity;
 pub use self::jwt::{ALGORITHMS, JwtOptions, KeySource};
+pub(crate) use self::limits::{Allowance, TooFast, Watching};
 pub use self::rights::{Rights, Verb};
 pub use self::tokens::new_token;
 pub use self::unidentified::Unidentified;
@@ -33,6 +35,7 @@ pub use self::unidentified::Unidentified;
 use self::audit::Audit;
 use self::caller::Shown;
 use self::jwt::Jwt;
+use self::limits::Watches;
 use self::policy::Policy;
 use self::tokens::Tokens;
 use crate::listen::{Peer, Tls};
@@ -51,6 +54,7 @@ struct Credentials {
     jwt: Option<Jwt>,
     /// Without one, whoever is known may do everything.
     policy: Option<ArcSwap<Policy>>,
+    watches: Arc<Watches>,
     /// Changes with all that may revoke something.
     changed: watch::Sender<()>,
 }
@@ -107,7 +111,7 @@ impl Access {
             }
         }
         let (changed, _) = watch::channel(());
-        let credentials = Credentials { options, tls, tokens, jwt, policy, changed };
+        let credentials = Credentials { options, tls, tokens, jwt, policy, watches: Arc::default(), changed };
         Ok(Self { credentials: Some(Arc::new(credentials)), audit })
     }
 
@@ -169,6 +173,23 @@ impl Access {
         match (policy, identity) {
             (Some(policy), Some(identity)) => policy.load().rights(identity),
             _ => Rights::default(),
+        }
+    }
+
+    /// How much somebody may have and ask for now. `None`: any number of anything.
+    fn allowance(&self, identity: Option<&Identity>) -> Option<Allowance> {
+        let (credentials, identity) = (self.credentials.as_ref()?, identity?);
+        let limits = credentials.policy.as_ref()?.load().limits(identity);
+        if limits.is_empty() {
+            return None;
+        }
+        Some(Allowance { identity: identity.text(), limits, watches: credentials.watches.clone() })
+    }
+
+    /// Forgets who has not asked lately. To be called now and then.
+    pub(crate) fn forget_idle(&self) {
+        if let Some(policy) = self.credentials.as_ref().and_then(|credentials| credentials.policy.as_ref()) {
+            policy.load().forget();
         }
     }
 

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::Identity;
+use super::limits::Limit;
 use super::rights::{Rights, Rule};
 
-/// Who may do what. Roles add up; what none of them allows is refused.
+/// Who may do what, and how much. Roles add up; what none of them allows is refused.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Policy {
     grants: Vec<(Whom, Vec<Arc<Rule>>)>,
+    limits: Vec<(Whom, Arc<Limit>)>,
 }
 
 /// Whom something is granted to.
@@ -47,6 +49,8 @@ struct File {
     roles: BTreeMap<String, Vec<Rule>>,
     #[serde(default)]
     grants: Vec<Grant>,
+    #[serde(default)]
+    limits: Vec<Limit>,
 }
 
 #[derive(Deserialize)]
@@ -57,12 +61,13 @@ struct Grant {
 }
 
 impl Policy {
-    /// Reads it: TOML with `[[roles.NAME]]` (`verbs`, and perhaps `names` and `namespaces`) and `[[grants]]` (`identity`, `roles`).
+    /// Reads it: TOML with `[[roles.NAME]]` (`verbs`, and perhaps `names` and `namespaces`), `[[grants]]` (`identity`, `roles`) and
+    /// perhaps `[[limits]]` (`identity`, perhaps `namespaces`, and how much of what).
     ///
     /// # Errors
     /// If it is none of that: where, and why.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let File { roles, grants } = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+        let File { roles, grants, limits } = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
         for (name, rules) in &roles {
             rules.iter().try_for_each(check).map_err(|problem| format!("roles.{name}: {problem}"))?;
         }
@@ -78,13 +83,30 @@ impl Policy {
             }
             Ok((whom, rules))
         });
-        Ok(Self { grants: grants.collect::<Result<_, String>>()? })
+        let limits = limits.into_iter().map(|limit| {
+            let identity = limit.identity.clone();
+            let at = |problem: String| format!("the limits of \"{identity}\": {problem}");
+            let whom = check_identity(&identity).and_then(|()| Whom::parse(&identity)).map_err(at)?;
+            check_namespaces(limit.namespaces.as_ref()).map_err(at)?;
+            Ok((whom, Arc::new(limit.checked().map_err(at)?)))
+        });
+        Ok(Self { grants: grants.collect::<Result<_, String>>()?, limits: limits.collect::<Result<_, String>>()? })
     }
 
     /// What somebody may do.
     pub(super) fn rights(&self, identity: &Identity) -> Rights {
         let granted = self.grants.iter().filter(|(whom, _)| whom.is(identity.as_str()));
         Rights(Some(granted.flat_map(|(_, rules)| rules.iter().cloned()).collect()))
+    }
+
+    /// How much somebody may have and ask for: no more than any of these says.
+    pub(super) fn limits(&self, identity: &Identity) -> Arc<[Arc<Limit>]> {
+        self.limits.iter().filter(|(whom, _)| whom.is(identity.as_str())).map(|(_, limit)| limit.clone()).collect()
+    }
+
+    /// Forgets who has not asked lately.
+    pub(super) fn forget(&self) {
+        self.limits.iter().for_each(|(_, limit)| limit.forget());
     }
 }
 
@@ -100,18 +122,26 @@ fn check(rule: &Rule) -> Result<(), String> {
     if rule.verbs.is_empty() {
         return Err("verbs: at least one of acquire, read, watch, operate".to_owned());
     }
-    for (field, given) in [("names", &rule.names), ("namespaces", &rule.namespaces)] {
-        if given.as_ref().is_some_and(Vec::is_empty) {
-            return Err(format!("{field}: at least one; without {field} it is for all of them"));
-        }
-    }
+    check_some("names", rule.names.as_ref())?;
     for name in rule.names.iter().flatten() {
         if name.is_empty() || name.ends_with(['/', '*']) {
             return Err(format!("names: \"{name}\" stands for all below it as it is, without / or * at its end"));
         }
     }
+    check_namespaces(rule.namespaces.as_ref())
+}
+
+fn check_some(field: &str, given: Option<&Vec<String>>) -> Result<(), String> {
+    if given.is_some_and(Vec::is_empty) {
+        return Err(format!("{field}: at least one; without {field} it is for all of them"));
+    }
+    Ok(())
+}
+
+fn check_namespaces(namespaces: Option<&Vec<String>>) -> Result<(), String> {
+    check_some("namespaces", namespaces)?;
     let allowed = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
-    match rule.namespaces.iter().flatten().find(|namespace| namespace.is_empty() || !namespace.chars().all(allowed)) {
+    match namespaces.into_iter().flatten().find(|namespace| namespace.is_empty() || !namespace.chars().all(allowed)) {
         Some(namespace) => Err(format!("namespaces: \"{namespace}\" is none: they have a-z, 0-9 and '-'")),
         None => Ok(()),
     }
@@ -171,6 +201,16 @@ mod tests {
     }
 
     #[test]
+    fn limits_are_those_of_all_that_stand_for_somebody() {
+        let limits = "[[limits]]\nidentity = \"*\"\nclaims = 1\n[[limits]]\nidentity = \"token:ann\"\nclaims = 2\n";
+        let policy = Policy::parse(limits).expect("readable");
+        assert_eq!(policy.limits(&Identity::of_token("ann")).len(), 2);
+        assert_eq!(policy.limits(&Identity::of_subject("ann")).len(), 1);
+        assert_eq!(policy, Policy::parse(limits).expect("readable"), "it has not changed");
+        assert_ne!(policy, Policy::parse(&limits.replace('2', "3")).expect("readable"), "it has");
+    }
+
+    #[test]
     fn whoever_is_granted_nothing_may_do_nothing() {
         assert!(rights(Identity::of_token("stranger")).are_none());
         assert!(rights(Identity::of_subject("billing")).are_none(), "of another kind");
@@ -190,6 +230,12 @@ mod tests {
             ("[[grants]]\nidentity = \"token:a\"\nroles = [\"b\"]", "the grant to \"token:a\": there is no role \"b\""),
             ("[[grants]]\nidentity = \"ann\"\nroles = []", "the grant to \"ann\": an identity begins with"),
             ("[[grants]]\nidentity = \"token:a*\"\nroles = []", "a * stands for whole parts"),
+            ("[[limits]]\nidentity = \"*\"", "the limits of \"*\": at least one of sessions, claims,"),
+            ("[[limits]]\nidentity = \"ann\"\nclaims = 1", "the limits of \"ann\": an identity begins with"),
+            ("[[limits]]\nidentity = \"*\"\nclaims = -1", "invalid value"),
+            ("[[limits]]\nidentity = \"*\"\nclaim = 1", "unknown field `claim`"),
+            ("[[limits]]\nidentity = \"*\"\nrequests_per_second = 0", "nonzero"),
+            ("[[limits]]\nidentity = \"*\"\nclaims = 1\nnamespaces = [\"X\"]", "the limits of \"*\": namespaces: \"X\""),
             ("grant = 1", "unknown field `grant`"),
         ];
         for (text, part) in cases {

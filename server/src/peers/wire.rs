@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prost::bytes::Bytes;
-use tenure_core::{AskedMode, Attached, Command, Names, Opening, Revision, ServerId, Text};
+use tenure_core::{AskedMode, Attached, Command, Limits, Names, Opening, Revision, ServerId, Text};
 use tenure_proto::internal::command::Kind;
 use tenure_proto::internal::{self as proto};
 
@@ -36,13 +36,14 @@ pub(super) fn taken(pass: proto::Pass, from: ServerId) -> Option<Pass> {
 
 fn taken_command(command: proto::Command, from: ServerId) -> Option<Command> {
     let identity = (!command.identity.is_empty()).then(|| command.identity.into());
-    Some(asked(command.kind?, from)?.by(identity.as_ref()))
+    let limits = command.limits.unwrap_or_default();
+    Some(asked(command.kind?, from)?.by(identity.as_ref(), taken_limits(limits)))
 }
 
 fn command(command: &Command) -> Option<proto::Command> {
-    let identity = match command {
-        Command::By { identity, .. } => identity.to_string(),
-        _ => String::new(),
+    let (identity, limits) = match command {
+        Command::By { identity, limits, .. } => (identity.to_string(), told_limits(*limits)),
+        _ => (String::new(), None),
     };
     let kind = match command.asked() {
         Command::Acquire {
@@ -95,7 +96,17 @@ fn command(command: &Command) -> Option<proto::Command> {
         Command::EndWait { claim, .. } => Kind::EndWait(claim.0),
         _ => return None,
     };
-    Some(proto::Command { kind: Some(kind), identity })
+    Some(proto::Command { kind: Some(kind), identity, limits })
+}
+
+fn told_limits(limits: Limits) -> Option<proto::Limits> {
+    let Limits { sessions, claims, waiters, memberships } = limits;
+    (limits != Limits::NONE).then_some(proto::Limits { sessions, claims, waiters, memberships })
+}
+
+fn taken_limits(limits: proto::Limits) -> Limits {
+    let proto::Limits { sessions, claims, waiters, memberships } = limits;
+    Limits { sessions, claims, waiters, memberships }
 }
 
 fn attachment(attached: Attached) -> proto::Attached {
@@ -267,6 +278,7 @@ mod tests {
             metadata: labels(),
             min_hold,
         };
+        let limits = Limits { sessions: Some(1), claims: None, waiters: Some(0), memberships: Some(u32::MAX) };
         let permits = |limit| AskedMode::Permits { permits: 2, limit };
         vec![
             acquire(None, &["a"], AskedMode::Exclusive, Duration::ZERO),
@@ -283,8 +295,8 @@ mod tests {
             Command::AttachSession { session: "s".into(), home: HOME, attachment: 2 },
             Command::CloseSession { session: "s".into() },
             Command::EndWait { claim: Revision(3), home: HOME },
-            acquire(Some(proved), &["a"], AskedMode::Exclusive, Duration::ZERO).by(Some(&"token:ann".into())),
-            Command::CloseSession { session: "s".into() }.by(Some(&"token:ann".into())),
+            acquire(Some(proved), &["a"], AskedMode::Exclusive, Duration::ZERO).by(Some(&"token:ann".into()), limits),
+            Command::CloseSession { session: "s".into() }.by(Some(&"token:ann".into()), Limits::NONE),
         ]
     }
 
@@ -324,7 +336,7 @@ mod tests {
         ];
         for kind in kinds {
             let pass = proto::Pass {
-                commands: vec![proto::Command { kind: kind.clone(), identity: String::new() }],
+                commands: vec![proto::Command { kind: kind.clone(), ..proto::Command::default() }],
                 ..proto::Pass::default()
             };
             assert_eq!(taken(pass, HOME), None, "{kind:?}");

@@ -5,12 +5,12 @@ mod table;
 
 use std::sync::Arc;
 
-use tenure_core::{Command, Rejection, Text};
+use tenure_core::{Command, Limits, Rejection, Text};
 
 use super::bounds;
 use super::pieces::{Piece, pieces};
 use super::problem::Problem;
-use crate::access::{Act, Caller, Changes, Identity, Rights, Verb, Weight};
+use crate::access::{Act, Allowance, Caller, Changes, Identity, Rights, TooFast, Verb, Watching, Weight};
 use crate::sequencer::{Namespace, Refusal};
 
 /// The rule that keeps sessions for those who opened them.
@@ -21,6 +21,9 @@ pub(super) const SESSION_OWNER: &str = "session-owner";
 pub(crate) struct Principal {
     identity: Option<Text>,
     rights: Rights,
+    allowance: Option<Allowance>,
+    /// What it may have in the namespace that its request is about.
+    limits: Limits,
 }
 
 /// A request that may be carried out.
@@ -31,6 +34,10 @@ pub(crate) struct Admitted<R> {
 
 /// What a request takes: said by each type of request.
 pub(crate) trait Asks {
+    /// Whether it counts as one of the requests of which so many a second are allowed. What keeps something as it is, or gives it
+    /// back, does not.
+    const IS_METERED: bool;
+
     /// Where.
     fn namespace(&self) -> &str;
 
@@ -134,19 +141,21 @@ impl Speaker {
 
 impl Principal {
     fn of(caller: &Caller) -> Self {
-        Self { identity: caller.identity.as_ref().map(Identity::text), rights: caller.rights() }
+        let identity = caller.identity.as_ref().map(Identity::text);
+        Self { identity, rights: caller.rights(), allowance: caller.allowance(), limits: Limits::NONE }
     }
 
     /// Admits a request, and writes that down.
     fn admit<R: Asks>(&self, caller: &Caller, request: R) -> Result<Admitted<R>, Problem> {
-        match self.check(&request) {
+        match self.check(&request).and_then(|()| self.meter(&request)) {
             Ok(()) => caller.note_allowed(request.weight(), || request.act()),
             Err(problem) => {
                 problem.note(caller, &request);
                 return Err(problem);
             }
         }
-        Ok(Admitted { request, principal: self.clone() })
+        let limits = self.allowance.as_ref().map_or(Limits::NONE, |allowance| allowance.limits(request.namespace()));
+        Ok(Admitted { principal: Self { limits, ..self.clone() }, request })
     }
 
     /// Whether a request would be admitted.
@@ -163,9 +172,29 @@ impl Principal {
         })
     }
 
+    /// Counts a request.
+    fn meter<R: Asks>(&self, request: &R) -> Result<(), Problem> {
+        match &self.allowance {
+            Some(allowance) if R::IS_METERED => {
+                let namespace = bounds::namespace(request.namespace())?;
+                allowance.ask(namespace).map_err(|TooFast { bound, wait }| Problem::TooFast { bound, wait })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Counts a watch, for as long as what it is given is kept.
+    pub(crate) fn watch(&self, namespace: &str) -> Result<Option<Watching>, Problem> {
+        let Some(allowance) = &self.allowance else { return Ok(None) };
+        allowance.watch(bounds::namespace(namespace)?).map_err(|bound| Problem::LimitReached {
+            limit: "watches of this identity in the namespace at this server",
+            bound: bound.to_string(),
+        })
+    }
+
     /// The command, asked for by this one.
     pub(crate) fn command(&self, command: Command) -> Command {
-        command.by(self.identity.as_ref())
+        command.by(self.identity.as_ref(), self.limits)
     }
 
     /// Whether it may look at a name.
@@ -203,8 +232,10 @@ pub(crate) fn of_another(session: &Text) -> Problem {
 impl Problem {
     /// Writes down that a request was refused by the policy, if that is what it was.
     fn note(&self, caller: &Caller, request: &impl Asks) {
-        if let Self::NotAllowed { .. } = self {
-            caller.note_refused("policy", || request.act());
+        match self {
+            Self::NotAllowed { .. } => caller.note_refused("policy", || request.act()),
+            Self::TooFast { .. } => caller.note_refused("requests-per-second", || request.act()),
+            _ => {}
         }
     }
 }

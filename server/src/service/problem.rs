@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use tenure_core::{EndReason, Obstacle, Rejection, Revision, Text};
@@ -21,6 +22,12 @@ const DOMAIN: &str = "tenure";
 /// When callers are advised to try again.
 const RETRY: Duration = Duration::from_millis(250);
 
+/// The same where something is full, and somebody has to give something back first.
+const RETRY_FULL: Duration = Duration::from_secs(1);
+
+/// What there is too much of if somebody asks too often.
+const TOO_FAST: &str = "requests per second of this identity in the namespace at this server";
+
 /// Why a call is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Problem {
@@ -30,6 +37,8 @@ pub(crate) enum Problem {
     Refused(Refusal),
     /// A limit is reached.
     LimitReached { limit: &'static str, bound: String },
+    /// It asks more often than it may.
+    TooFast { bound: NonZeroU32, wait: Duration },
     /// The claim ended while its Acquire was waiting.
     ClaimEnded { session: Text, reason: EndReason },
     /// It is not known who calls.
@@ -55,6 +64,16 @@ impl Problem {
         }
     }
 
+    /// When callers are advised to try again, if that helps.
+    fn retry_after(&self, code: Code, reason: ErrorReason) -> Option<Duration> {
+        match (self, code, reason) {
+            (Self::TooFast { wait, .. }, ..) => Some(Duration::from_millis(in_ms(*wait))),
+            (_, _, ErrorReason::LimitReached) => Some(RETRY_FULL),
+            (_, Code::Unavailable, _) | (_, _, ErrorReason::Overloaded) => Some(RETRY),
+            _ => None,
+        }
+    }
+
     /// What callers decide by: the code, the reason, and the facts.
     fn facts(&self) -> (Code, ErrorReason, Vec<(&'static str, String)>) {
         match self {
@@ -73,6 +92,11 @@ impl Problem {
                 Code::ResourceExhausted,
                 ErrorReason::LimitReached,
                 vec![("limit", (*limit).to_owned()), ("bound", bound.clone())],
+            ),
+            Self::TooFast { bound, .. } => (
+                Code::ResourceExhausted,
+                ErrorReason::Overloaded,
+                vec![("limit", TOO_FAST.to_owned()), ("bound", bound.to_string())],
             ),
             Self::ClaimEnded { session, reason } => (
                 Code::Aborted,
@@ -114,6 +138,9 @@ impl Problem {
             )) => format!("assignments: {rejection}"),
             Self::Refused(refusal) => refusal.to_string(),
             Self::LimitReached { limit, bound } => format!("{limit}: the limit of {bound} is reached"),
+            Self::TooFast { bound, wait } => {
+                format!("{TOO_FAST}: the limit of {bound} is reached; there is room again in {} ms", in_ms(*wait))
+            }
             Self::ClaimEnded { session, reason } => {
                 format!("the claim of session \"{session}\" ended while it was waiting: {}", reason.as_str())
             }
@@ -250,6 +277,11 @@ fn obstacle_name(obstacle: &Obstacle) -> &'static str {
     }
 }
 
+/// In whole milliseconds, rounded up.
+fn in_ms(wait: Duration) -> u64 {
+    u64::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
+}
+
 /// The name of a reason without its prefix.
 fn reason_name(reason: ErrorReason) -> &'static str {
     reason.as_str_name().trim_start_matches("ERROR_REASON_")
@@ -281,8 +313,8 @@ impl From<Problem> for Status {
             let bound = metadata.get("bound").cloned().unwrap_or_default();
             details.add_bad_request_violation(field, bound);
         }
-        if code == Code::Unavailable || reason == ErrorReason::Overloaded {
-            details.set_retry_info(Some(RETRY));
+        if let Some(wait) = problem.retry_after(code, reason) {
+            details.set_retry_info(Some(wait));
         }
         details.set_error_info(reason_name(reason), DOMAIN, metadata);
         Self::with_error_details(code, problem.message(), details)

@@ -64,6 +64,9 @@ pub struct Command {
     /// Who asks for it, as was proved to the server that passes it; empty: nobody had to prove anything.
     #[prost(string, tag = "8")]
     pub identity: ::prost::alloc::string::String,
+    /// What that identity may have in the namespace, as far as the server knows that passes it. Unset: any number of anything.
+    #[prost(message, optional, tag = "9")]
+    pub limits: ::core::option::Option<Limits>,
     /// Which one.
     #[prost(oneof = "command::Kind", tags = "1, 2, 3, 4, 5, 6, 7")]
     pub kind: ::core::option::Option<command::Kind>,
@@ -95,6 +98,22 @@ pub mod command {
         #[prost(uint64, tag = "7")]
         EndWait(u64),
     }
+}
+/// How much an identity may have in a namespace at once. What is unset: any number.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Limits {
+    /// Open sessions.
+    #[prost(uint32, optional, tag = "1")]
+    pub sessions: ::core::option::Option<u32>,
+    /// Claims of theirs, held or waiting.
+    #[prost(uint32, optional, tag = "2")]
+    pub claims: ::core::option::Option<u32>,
+    /// Those that wait.
+    #[prost(uint32, optional, tag = "3")]
+    pub waiters: ::core::option::Option<u32>,
+    /// Memberships in groups.
+    #[prost(uint32, optional, tag = "4")]
+    pub memberships: ::core::option::Option<u32>,
 }
 /// How to open a session.
 #[derive(Clone, PartialEq, ::prost::Message)]

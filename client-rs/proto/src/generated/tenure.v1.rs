@@ -42,8 +42,8 @@ pub enum ErrorReason {
     /// This server is shutting down. UNAVAILABLE: ask another server.
     /// Metadata: none.
     Draining = 11,
-    /// A limit of this server is reached. RESOURCE_EXHAUSTED.
-    /// Metadata: "limit", "bound". Example: {"limit": "namespaces", "bound": "100"}.
+    /// A limit of this server, or of the caller, is reached. RESOURCE_EXHAUSTED, with google.rpc.RetryInfo: something has to be given back
+    /// first. Metadata: "limit", "bound". Example: {"limit": "namespaces", "bound": "100"}.
     LimitReached = 12,
     /// The session is not attached to this stream. FAILED_PRECONDITION: attach it.
     /// Metadata: "session_id". Example: {"session_id": "worker-7"}.
@@ -84,8 +84,8 @@ pub enum ErrorReason {
     /// Metadata: "group", "session_id". Example: {"group": "throughput", "session_id": "worker-7"}.
     NotMember = 23,
     /// This server has more to do than it can. What would give it more (to acquire, open, join) is refused, and nothing was
-    /// changed; renewals and what gives something back go on. RESOURCE_EXHAUSTED, with google.rpc.RetryInfo: ask again later.
-    /// Metadata: none.
+    /// changed; renewals and what gives something back go on. Or the caller asks more often than it may. RESOURCE_EXHAUSTED, with
+    /// google.rpc.RetryInfo: ask again later. Metadata: none, or "limit" and "bound" of how often it may ask.
     Overloaded = 24,
     /// The session has been attached since by a request of a higher count: this one is late. FAILED_PRECONDITION: if it is not, count
     /// on from there. Metadata: "session_id", "attachment" (the highest count that the session was told of).

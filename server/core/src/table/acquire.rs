@@ -48,7 +48,7 @@ impl Table {
         let (own, mode) = match (self.sessions.get(session), opening) {
             (None, None) => return self.open_session(session),
             (None, Some(opening)) => {
-                let mode = self.mode(&request)?;
+                let mode = self.mode(&request.names, request.mode)?;
                 if !request.queue
                     && let Some(blocker) = self.blocker(&request.names, mode, rank)
                 {
@@ -64,7 +64,7 @@ impl Table {
             (Some(found), opening) => {
                 self.check_attached(found, request.attached)?;
                 let own = self.own_claim(found, &request)?.cloned();
-                let mode = own.as_ref().map_or_else(|| self.mode(&request), |own| Ok(own.spec.mode))?;
+                let mode = own.as_ref().map_or_else(|| self.mode(&request.names, request.mode), |own| Ok(own.spec.mode))?;
                 comes = found.spec.home != home;
                 if let Some(attached) = attached(found, home, opening.as_ref(), 0) {
                     self.emit(attached, decided);
@@ -122,14 +122,14 @@ impl Table {
     }
 
     /// The mode that is asked for, once it agrees with what the locks have.
-    fn mode(&self, request: &Request) -> Result<Mode, Rejection> {
-        let (permits, asked) = match request.mode {
+    pub(super) fn mode(&self, names: &[Text], asked: AskedMode) -> Result<Mode, Rejection> {
+        let (permits, asked) = match asked {
             AskedMode::Exclusive => return Ok(Mode::Exclusive),
             AskedMode::Shared => return Ok(Mode::Shared),
             AskedMode::Permits { permits, limit } => (permits, limit),
         };
         let mut known = asked;
-        for name in &request.names {
+        for name in names {
             let mismatch = |limit, asked| Rejection::LimitMismatch { name: name.clone(), limit, asked };
             let Some(limit) = self.limit(name).or(asked) else {
                 return Err(Rejection::LimitUnknown { name: name.clone() });

@@ -21,8 +21,9 @@ impl Table {
     /// A [`Rejection`] if the command changes nothing because it may not.
     pub fn decide(&mut self, command: Command, decided: &mut Vec<Recorded>) -> Result<Outcome, Rejection> {
         match command {
-            Command::By { identity, command } => {
+            Command::By { identity, limits, command } => {
                 self.check_owner(&identity, &command)?;
+                self.check_limits(&identity, limits, &command)?;
                 self.decide(*command, decided)
             }
             Command::OpenSession { session, opening, home, attachment } => {

@@ -14,6 +14,7 @@ use crate::map::Map;
 use crate::model::{Metadata, Revision, ServerId, Text};
 use crate::rejection::Rejection;
 use crate::table::Table;
+use crate::table::census::Counted;
 use crate::table::journal::Undo;
 
 type Events = Vec<Recorded>;
@@ -223,7 +224,7 @@ impl Table {
         self.emit(Event::Group { id, group: name.clone(), change }, decided)
     }
 
-    fn membership(&self, session: &Text, name: &Text) -> Option<Revision> {
+    pub(super) fn membership(&self, session: &Text, name: &Text) -> Option<Revision> {
         self.memberships.get(session)?.get(name).copied()
     }
 
@@ -264,6 +265,12 @@ impl Table {
         };
         if groups.is_empty() {
             self.memberships.swap_remove(session);
+        }
+        let identity = self.sessions.get(session).and_then(|session| session.spec.identity.as_ref());
+        match (before, number) {
+            (None, Some(_)) => self.census.add(identity, Counted::Membership),
+            (Some(_), None) => self.census.remove(identity, Counted::Membership),
+            _ => {}
         }
         before
     }

@@ -1,11 +1,11 @@
 //! Whose a session is, as its home knows.
 
-use tenure_core::{Command, Text};
+use tenure_core::{Command, Limits, Text};
 
 use crate::lab::{Lab, ME, OTHER, TTL, at, opening};
 
 fn open(identity: &str, home: tenure_core::ServerId) -> Command {
-    opening("s", TTL, None, home).by(Some(&identity.into()))
+    opening("s", TTL, None, home).by(Some(&identity.into()), Limits::NONE)
 }
 
 fn attach() -> Command {

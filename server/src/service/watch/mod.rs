@@ -19,6 +19,7 @@ use tokio_stream::Stream;
 use super::admission::Admitted;
 use super::problem::Problem;
 use super::{Api, bounds, in_time};
+use crate::access::Watching;
 use crate::hub::{FanOut, Filter, Heard, Reader};
 use crate::sequencer::Namespace;
 use behind::{Behind, Over};
@@ -32,6 +33,8 @@ pub(super) struct Watch {
     /// What the reader has yet to take of what was not shared with others.
     told: VecDeque<Bytes>,
     state: State,
+    /// While it is there, the watch is counted.
+    _counted: Option<Watching>,
 }
 
 /// A look at what happened, under way.
@@ -50,6 +53,7 @@ impl Api {
     pub(super) async fn watch(&self, asked: Admitted<v1::WatchRequest>, connection: u64) -> Result<Watch, Problem> {
         let (request, principal) = asked.into_parts();
         bounds::watched(&request)?;
+        let counted = principal.watch(&request.namespace)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let head = in_time(async { Ok(namespace.read(Table::revision).await?) }).await?;
         if request.after_revision > head.0 {
@@ -68,7 +72,7 @@ impl Api {
         let snapshot_first = cursor == Revision(0);
         let behind = Behind { namespace, filter, cursor, snapshot_first, owed, is_level: false };
         let state = State::Behind(Box::pin(behind.go_on()));
-        Ok(Watch { reader, cursor, told: VecDeque::new(), state })
+        Ok(Watch { reader, cursor, told: VecDeque::new(), state, _counted: counted })
     }
 
     async fn fan_out(self, fan_out: FanOut, namespace: Namespace) {

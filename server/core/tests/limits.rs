@@ -1,0 +1,209 @@
+//! How much one identity may have at once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_core::{
+    AskedMode, Command, GroupCommand, Limits, Opening, Outcome, Recorded, Rejection, ServerId, Table, Text,
+};
+
+const HOME: ServerId = ServerId(1);
+const ANN: &str = "token:ann";
+const BOB: &str = "token:bob";
+
+struct Lab {
+    table: Table,
+    events: Vec<Recorded>,
+    limits: Limits,
+}
+
+impl Lab {
+    fn new(limits: Limits) -> Self {
+        Self { table: Table::default(), events: Vec::new(), limits }
+    }
+
+    fn ask(&mut self, identity: &str, command: Command) -> Result<Outcome, Rejection> {
+        let command = command.by(Some(&identity.into()), self.limits);
+        let outcome = self.table.decide(command, &mut self.events);
+        self.table.commit();
+        outcome
+    }
+
+    fn give(&mut self, identity: &str, command: Command) -> Outcome {
+        self.ask(identity, command).expect("within the limits")
+    }
+
+    /// Asks in vain, with this as the reason; nothing has changed.
+    fn refused(&mut self, identity: &str, command: Command, what: &str, bound: usize) {
+        let before = self.events.len();
+        let limit = Box::leak(format!("{what} of this identity in the namespace").into_boxed_str());
+        assert_eq!(self.ask(identity, command), Err(Rejection::LimitReached { limit, bound }));
+        assert_eq!(self.events.len(), before);
+    }
+
+    /// The same from its log, as another server has it.
+    fn replayed(&self) -> Self {
+        let mut table = Table::default();
+        self.events.iter().for_each(|event| table.apply(event));
+        assert_eq!(table, self.table);
+        Self { table, events: self.events.clone(), limits: self.limits }
+    }
+}
+
+fn opening() -> Opening {
+    let (owner, metadata) = (Text::from(""), Arc::default());
+    Opening { ttl: Duration::from_secs(9), disconnect_grace: None, owner, metadata, identity: None }
+}
+
+fn open(session: &str) -> Command {
+    Command::OpenSession { session: session.into(), opening: opening(), home: HOME, attachment: 0 }
+}
+
+fn close(session: &str) -> Command {
+    Command::CloseSession { session: session.into() }
+}
+
+fn asks(session: &str, name: &str, queue: bool) -> Command {
+    Command::Acquire {
+        session: session.into(),
+        opening: Some(opening()),
+        home: HOME,
+        attached: None,
+        names: Text::from(name).into(),
+        mode: AskedMode::Exclusive,
+        queue,
+        priority: 0,
+        metadata: Arc::default(),
+        min_hold: Duration::ZERO,
+    }
+}
+
+fn acquire(session: &str, name: &str) -> Command {
+    asks(session, name, true)
+}
+
+fn cancel(session: &str, name: &str) -> Command {
+    Command::CancelAcquire { session: session.into(), attached: None, names: Text::from(name).into() }
+}
+
+fn join(session: &str, group: &str) -> Command {
+    let (group, session, metadata) = (group.into(), session.into(), Arc::default());
+    Command::Group(GroupCommand::Join {
+        group,
+        session,
+        opening: Some(opening()),
+        home: HOME,
+        attached: None,
+        metadata,
+    })
+}
+
+fn leave(session: &str, group: &str) -> Command {
+    Command::Group(GroupCommand::Leave { group: group.into(), session: session.into(), member: None })
+}
+
+#[test]
+fn sessions_are_counted_however_they_are_opened() {
+    for third in [open("s3"), acquire("s3", "a"), join("s3", "g")] {
+        let mut lab = Lab::new(Limits { sessions: Some(2), ..Limits::NONE });
+        lab.give(ANN, open("s1"));
+        lab.give(ANN, open("s2"));
+        lab.refused(ANN, third.clone(), "sessions", 2);
+        lab.give(ANN, open("s2"));
+        lab.give(ANN, acquire("s1", "b"));
+        lab.give(BOB, open("s4"));
+        lab.give(ANN, close("s1"));
+        lab.give(ANN, third);
+    }
+}
+
+#[test]
+fn claims_are_counted_held_or_waiting() {
+    let mut lab = Lab::new(Limits { claims: Some(2), ..Limits::NONE });
+    lab.give(BOB, acquire("b", "y"));
+    lab.give(ANN, acquire("a", "x"));
+    assert!(matches!(lab.give(ANN, acquire("a", "y")), Outcome::Waiting { .. }));
+    lab.refused(ANN, acquire("a", "z"), "claims", 2);
+    lab.refused(ANN, acquire("a2", "z"), "claims", 2);
+    assert!(matches!(lab.give(ANN, acquire("a", "x")), Outcome::Held { .. }), "it has that already");
+    assert!(matches!(lab.give(ANN, asks("a", "y", false)), Outcome::Waiting { .. }), "and that");
+    lab.give(BOB, acquire("b", "z"));
+    assert!(matches!(lab.give(ANN, asks("a", "z", false)), Outcome::Busy { .. }), "nothing would come of it");
+    lab.give(ANN, cancel("a", "y"));
+    lab.give(ANN, acquire("a", "w"));
+    lab.refused(ANN, acquire("a", "v"), "claims", 2);
+}
+
+#[test]
+fn who_waits_is_counted_until_it_holds() {
+    let mut lab = Lab::new(Limits { waiters: Some(1), ..Limits::NONE });
+    for name in ["x", "y"] {
+        lab.give(BOB, acquire("b", name));
+    }
+    lab.give(ANN, acquire("a", "x"));
+    lab.refused(ANN, acquire("a", "y"), "waiters", 1);
+    lab.give(ANN, acquire("a", "free"));
+    lab.give(BOB, cancel("b", "x"));
+    assert!(matches!(lab.give(ANN, acquire("a", "y")), Outcome::Waiting { .. }), "the first one holds now");
+}
+
+#[test]
+fn memberships_are_counted() {
+    let mut lab = Lab::new(Limits { memberships: Some(1), ..Limits::NONE });
+    lab.give(ANN, join("a", "g"));
+    lab.give(ANN, join("a", "g"));
+    lab.refused(ANN, join("a", "h"), "memberships", 1);
+    lab.refused(ANN, join("a2", "g"), "memberships", 1);
+    lab.give(BOB, join("b", "g"));
+    lab.give(ANN, leave("a", "g"));
+    lab.give(ANN, join("a", "h"));
+    lab.give(ANN, close("a"));
+    lab.give(ANN, join("a", "g"));
+}
+
+#[test]
+fn what_ends_with_a_session_counts_no_more() {
+    let limits = Limits { sessions: Some(1), claims: Some(2), waiters: Some(1), memberships: Some(1) };
+    let mut lab = Lab::new(limits);
+    lab.give(BOB, acquire("b", "taken"));
+    for session in ["one", "two"] {
+        lab.give(ANN, acquire(session, "free"));
+        lab.give(ANN, acquire(session, "taken"));
+        lab.give(ANN, join(session, "g"));
+        lab = lab.replayed();
+        lab.refused(ANN, open("more"), "sessions", 1);
+        lab.refused(ANN, acquire(session, "more"), "claims", 2);
+        lab.refused(ANN, join(session, "more"), "memberships", 1);
+        lab.give(ANN, close(session));
+    }
+}
+
+#[test]
+fn what_is_taken_back_was_never_there() {
+    let mut lab = Lab::new(Limits { sessions: Some(1), claims: Some(1), waiters: None, memberships: Some(1) });
+    for command in [open("a"), acquire("a", "x"), join("a", "g")] {
+        lab.table.decide(command.by(Some(&ANN.into()), lab.limits), &mut Vec::new()).expect("within the limits");
+    }
+    lab.table.undo();
+    assert_eq!(lab.table, Table::default());
+    lab.give(ANN, acquire("b", "x"));
+    lab.give(ANN, join("b", "g"));
+}
+
+#[test]
+fn what_is_there_stays_when_a_limit_is_lowered() {
+    let mut lab = Lab::new(Limits::NONE);
+    for name in ["x", "y", "z"] {
+        lab.give(ANN, acquire("a", name));
+    }
+    lab.limits = Limits { claims: Some(1), ..Limits::NONE };
+    lab.refused(ANN, acquire("a", "w"), "claims", 1);
+    lab.give(ANN, acquire("a", "y"));
+    assert_eq!(lab.table.claims().count(), 3);
+}
+
+#[test]
+fn nothing_may_be_allowed() {
+    let mut lab = Lab::new(Limits { sessions: Some(0), ..Limits::NONE });
+    lab.refused(ANN, open("a"), "sessions", 0);
+}

@@ -1,0 +1,235 @@
+//! Limits: how much each identity may have and ask for in a namespace.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use governor::clock::{Clock, DefaultClock};
+use governor::state::keyed::HashMapStateStore;
+use governor::{Quota, RateLimiter};
+use serde::Deserialize;
+use tenure_core::{Limits, Text};
+
+/// Who, and in which namespace.
+type Place = (Text, Text);
+
+/// What the policy says of some identities: each of them has so much of its own in each namespace.
+#[derive(Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Limit {
+    /// Whom it is for.
+    pub(super) identity: String,
+    /// Where. `None`: in every namespace.
+    pub(super) namespaces: Option<Vec<String>>,
+    sessions: Option<u32>,
+    claims: Option<u32>,
+    waiters: Option<u32>,
+    memberships: Option<u32>,
+    watches: Option<u32>,
+    requests_per_second: Option<NonZeroU32>,
+    #[serde(skip)]
+    rate: Rate,
+}
+
+/// How often each identity has asked lately, in each namespace. It says nothing of what a policy is.
+#[derive(Default)]
+struct Rate(Option<RateLimiter<Place, HashMapStateStore<Place>, DefaultClock>>);
+
+impl fmt::Debug for Rate {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Rate")
+    }
+}
+
+impl PartialEq for Rate {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Rate {}
+
+impl Limit {
+    /// The same, once it is known to be in order.
+    ///
+    /// # Errors
+    /// If it limits nothing.
+    pub(super) fn checked(mut self) -> Result<Self, String> {
+        let limits = [self.sessions, self.claims, self.waiters, self.memberships, self.watches];
+        if limits.iter().all(Option::is_none) && self.requests_per_second.is_none() {
+            return Err(
+                "at least one of sessions, claims, waiters, memberships, watches, requests_per_second".to_owned()
+            );
+        }
+        self.rate = Rate(self.requests_per_second.map(|count| RateLimiter::hashmap(Quota::per_second(count))));
+        Ok(self)
+    }
+
+    fn is_for(&self, namespace: &str) -> bool {
+        self.namespaces.as_ref().is_none_or(|namespaces| namespaces.iter().any(|known| known == namespace))
+    }
+
+    /// Forgets who has not asked lately.
+    pub(super) fn forget(&self) {
+        if let Rate(Some(rate)) = &self.rate {
+            rate.retain_recent();
+            rate.shrink_to_fit();
+        }
+    }
+}
+
+/// How many watches each identity has at this server.
+#[derive(Debug, Default)]
+pub(super) struct Watches(Mutex<HashMap<Place, u32>>);
+
+impl Watches {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Place, u32>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A watch that is counted as long as this is there.
+#[derive(Debug)]
+pub(crate) struct Watching(Arc<Watches>, Place);
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        let mut watches = self.0.lock();
+        if let Some(count) = watches.get_mut(&self.1) {
+            *count -= 1;
+            if *count == 0 {
+                watches.remove(&self.1);
+            }
+        }
+    }
+}
+
+/// What an identity may have and ask for.
+#[derive(Clone, Debug)]
+pub(crate) struct Allowance {
+    pub(super) identity: Text,
+    /// All of them count: of each kind the lowest.
+    pub(super) limits: Arc<[Arc<Limit>]>,
+    pub(super) watches: Arc<Watches>,
+}
+
+/// It asks for more than it may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TooFast {
+    /// So many requests a second are allowed.
+    pub(crate) bound: NonZeroU32,
+    /// When the next one is.
+    pub(crate) wait: Duration,
+}
+
+impl Allowance {
+    /// How much it may have in a namespace, all servers taken together.
+    pub(crate) fn limits(&self, namespace: &str) -> Limits {
+        Limits {
+            sessions: self.lowest(namespace, |limit| limit.sessions),
+            claims: self.lowest(namespace, |limit| limit.claims),
+            waiters: self.lowest(namespace, |limit| limit.waiters),
+            memberships: self.lowest(namespace, |limit| limit.memberships),
+        }
+    }
+
+    /// Counts a request of it at this server.
+    ///
+    /// # Errors
+    /// If it asks too often.
+    pub(crate) fn ask(&self, namespace: &str) -> Result<(), TooFast> {
+        for limit in self.here(namespace) {
+            if let (Rate(Some(rate)), Some(bound)) = (&limit.rate, limit.requests_per_second)
+                && let Err(not_yet) = rate.check_key(&(self.identity.clone(), namespace.into()))
+            {
+                return Err(TooFast { bound, wait: not_yet.wait_time_from(rate.clock().now()) });
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts a watch of it at this server, for as long as what it is given is kept.
+    ///
+    /// # Errors
+    /// The limit, if it has as many.
+    pub(crate) fn watch(&self, namespace: &str) -> Result<Option<Watching>, u32> {
+        let Some(bound) = self.lowest(namespace, |limit| limit.watches) else { return Ok(None) };
+        let place = (self.identity.clone(), namespace.into());
+        let mut watches = self.watches.lock();
+        let count = watches.get(&place).copied().unwrap_or_default();
+        if count >= bound {
+            return Err(bound);
+        }
+        watches.insert(place.clone(), count + 1);
+        Ok(Some(Watching(self.watches.clone(), place)))
+    }
+
+    fn here(&self, namespace: &str) -> impl Iterator<Item = &Limit> {
+        self.limits.iter().map(|limit| &**limit).filter(move |limit| limit.is_for(namespace))
+    }
+
+    fn lowest(&self, namespace: &str, of: impl Fn(&Limit) -> Option<u32>) -> Option<u32> {
+        self.here(namespace).filter_map(of).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allowance(limits: &[&str]) -> Allowance {
+        let parse = |text: &&str| {
+            let limit: Limit = toml::from_str(&format!("identity = \"*\"\n{text}")).expect("in form");
+            Arc::new(limit.checked().expect("in order"))
+        };
+        let limits = limits.iter().map(parse).collect();
+        Allowance { identity: "token:ann".into(), limits, watches: Arc::default() }
+    }
+
+    #[test]
+    fn of_each_kind_the_lowest_counts_that_is_for_the_namespace() {
+        let allowance = allowance(&[
+            "sessions = 9\nclaims = 5",
+            "sessions = 3\nnamespaces = [\"blue\"]",
+            "waiters = 0\nnamespaces = [\"blue\", \"green\"]",
+        ]);
+        let limits = |sessions, waiters| Limits { sessions: Some(sessions), claims: Some(5), waiters, memberships: None };
+        assert_eq!(allowance.limits("blue"), limits(3, Some(0)));
+        assert_eq!(allowance.limits("green"), limits(9, Some(0)));
+        assert_eq!(allowance.limits("default"), limits(9, None));
+    }
+
+    #[test]
+    fn watches_are_counted_while_they_are_there() {
+        let allowance = allowance(&["watches = 2"]);
+        let first = allowance.watch("blue").expect("there is room");
+        let second = allowance.watch("blue").expect("there is room");
+        assert_eq!(allowance.watch("blue").expect_err("there are two"), 2);
+        let _elsewhere = allowance.watch("green").expect("there is room");
+        drop(first);
+        let third = allowance.watch("blue").expect("there is room again");
+        assert_eq!(allowance.watch("blue").expect_err("there are two"), 2);
+        drop((second, third));
+        assert_eq!(allowance.watches.lock().len(), 1, "that of elsewhere");
+    }
+
+    #[test]
+    fn who_asks_too_often_is_told_when_to_ask_again() {
+        // One in a second: the test does not take so long, however slow it is.
+        let allowance = allowance(&["requests_per_second = 1"]);
+        let mut refused = 0;
+        for _ in 0..1_000 {
+            if let Err(TooFast { bound, wait }) = allowance.ask("blue") {
+                assert_eq!(bound.get(), 1);
+                assert!(wait <= Duration::from_secs(1), "{wait:?}");
+                refused += 1;
+            }
+        }
+        assert!(refused > 900, "{refused}");
+        assert_eq!(allowance.ask("green"), Ok(()), "each namespace by itself");
+        let other = Allowance { identity: "token:bob".into(), ..allowance };
+        assert_eq!(other.ask("blue"), Ok(()), "each identity by itself");
+    }
+}
