@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::{
-    AskedMode, Basis, Command, GroupCommand, Handoff, Limits, Opening, Outcome, Recorded, Rejection, Revision, ServerId, Table,
-    Text,
+    AskedMode, Basis, Command, GroupCommand, Handoff, Limits, Opening, Outcome, Recorded, Rejection, Revision,
+    ServerId, Table, Text,
 };
 
 const HOME: ServerId = ServerId(1);

@@ -195,7 +195,8 @@ mod tests {
             "sessions = 3\nnamespaces = [\"blue\"]",
             "waiters = 0\nnamespaces = [\"blue\", \"green\"]",
         ]);
-        let limits = |sessions, waiters| Limits { sessions: Some(sessions), claims: Some(5), waiters, memberships: None };
+        let limits =
+            |sessions, waiters| Limits { sessions: Some(sessions), claims: Some(5), waiters, memberships: None };
         assert_eq!(allowance.limits("blue"), limits(3, Some(0)));
         assert_eq!(allowance.limits("green"), limits(9, Some(0)));
         assert_eq!(allowance.limits("default"), limits(9, None));

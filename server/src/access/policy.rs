@@ -67,7 +67,8 @@ impl Policy {
     /// # Errors
     /// If it is none of that: where, and why.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let File { roles, grants, limits } = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+        let File { roles, grants, limits } =
+            toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
         for (name, rules) in &roles {
             rules.iter().try_for_each(check).map_err(|problem| format!("roles.{name}: {problem}"))?;
         }
@@ -235,7 +236,10 @@ mod tests {
             ("[[limits]]\nidentity = \"*\"\nclaims = -1", "invalid value"),
             ("[[limits]]\nidentity = \"*\"\nclaim = 1", "unknown field `claim`"),
             ("[[limits]]\nidentity = \"*\"\nrequests_per_second = 0", "nonzero"),
-            ("[[limits]]\nidentity = \"*\"\nclaims = 1\nnamespaces = [\"X\"]", "the limits of \"*\": namespaces: \"X\""),
+            (
+                "[[limits]]\nidentity = \"*\"\nclaims = 1\nnamespaces = [\"X\"]",
+                "the limits of \"*\": namespaces: \"X\"",
+            ),
             ("grant = 1", "unknown field `grant`"),
         ];
         for (text, part) in cases {

@@ -147,14 +147,14 @@ impl Principal {
 
     /// Admits a request, and writes that down.
     fn admit<R: Asks>(&self, caller: &Caller, request: R) -> Result<Admitted<R>, Problem> {
-        match self.check(&request).and_then(|()| self.meter(&request)) {
-            Ok(()) => caller.note_allowed(request.weight(), || request.act()),
+        let limits = match self.check(&request).and_then(|()| self.meter(&request)) {
+            Ok(limits) => limits,
             Err(problem) => {
                 problem.note(caller, &request);
                 return Err(problem);
             }
-        }
-        let limits = self.allowance.as_ref().map_or(Limits::NONE, |allowance| allowance.limits(request.namespace()));
+        };
+        caller.note_allowed(request.weight(), || request.act());
         Ok(Admitted { principal: Self { limits, ..self.clone() }, request })
     }
 
@@ -172,15 +172,14 @@ impl Principal {
         })
     }
 
-    /// Counts a request.
-    fn meter<R: Asks>(&self, request: &R) -> Result<(), Problem> {
-        match &self.allowance {
-            Some(allowance) if R::IS_METERED => {
-                let namespace = bounds::namespace(request.namespace())?;
-                allowance.ask(namespace).map_err(|TooFast { bound, wait }| Problem::TooFast { bound, wait })
-            }
-            _ => Ok(()),
+    /// Counts a request. How much its caller may have where it is about.
+    fn meter<R: Asks>(&self, request: &R) -> Result<Limits, Problem> {
+        let Some(allowance) = &self.allowance else { return Ok(Limits::NONE) };
+        let namespace = bounds::namespace(request.namespace())?;
+        if R::IS_METERED {
+            allowance.ask(namespace).map_err(|TooFast { bound, wait }| Problem::TooFast { bound, wait })?;
         }
+        Ok(allowance.limits(namespace))
     }
 
     /// Counts a watch, for as long as what it is given is kept.

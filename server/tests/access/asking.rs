@@ -60,7 +60,7 @@ pub async fn revision(who: &Who) -> u64 {
 }
 
 /// The first answer to a command, on a stream of its own.
-async fn answer(who: &Who, kind: Kind) -> Answered {
+pub async fn answer(who: &Who, kind: Kind) -> Answered {
     let request = StreamRequest { commands: vec![Command { id: 1, kind: Some(kind) }] };
     let (requests, outgoing) = tokio::sync::mpsc::channel(1);
     requests.send(request).await.unwrap();

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::{
-    AskedMode, Attached, Basis, Claim, Command, EndReason, Eviction, GroupCommand, Handoff, LockSettings, Metadata,
-    Names, Opening, Preempt, Recorded, Revision, ServerId, Table, Text, no_labels,
+    AskedMode, Attached, Basis, Claim, Command, EndReason, Eviction, GroupCommand, Handoff, Limits, LockSettings,
+    Metadata, Names, Opening, Preempt, Recorded, Revision, ServerId, Table, Text, no_labels,
 };
 
 use crate::draw::Draw;
@@ -30,11 +30,16 @@ pub(crate) fn table(draw: &mut Draw<'_>, most: usize) -> (Table, Vec<Recorded>) 
 
 /// Anything that can be asked of a table.
 pub(crate) fn command(draw: &mut Draw<'_>, table: &Table) -> Command {
-    let identity = match draw.below(8) {
-        0 => Some(draw.of(&IDENTITIES).into()),
-        _ => None,
-    };
-    asked(draw, table).by(identity.as_ref())
+    if draw.below(8) != 0 {
+        return asked(draw, table);
+    }
+    let (identity, limits) = (draw.of(&IDENTITIES).into(), limits(draw));
+    asked(draw, table).by(Some(&identity), limits)
+}
+
+fn limits(draw: &mut Draw<'_>) -> Limits {
+    let mut few = || draw.maybe(|draw| draw.below(3) as u32);
+    Limits { sessions: few(), claims: few(), waiters: few(), memberships: few() }
 }
 
 fn asked(draw: &mut Draw<'_>, table: &Table) -> Command {

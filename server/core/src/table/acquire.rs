@@ -64,7 +64,8 @@ impl Table {
             (Some(found), opening) => {
                 self.check_attached(found, request.attached)?;
                 let own = self.own_claim(found, &request)?.cloned();
-                let mode = own.as_ref().map_or_else(|| self.mode(&request.names, request.mode), |own| Ok(own.spec.mode))?;
+                let mode =
+                    own.as_ref().map_or_else(|| self.mode(&request.names, request.mode), |own| Ok(own.spec.mode))?;
                 comes = found.spec.home != home;
                 if let Some(attached) = attached(found, home, opening.as_ref(), 0) {
                     self.emit(attached, decided);

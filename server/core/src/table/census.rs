@@ -109,12 +109,14 @@ impl Table {
                     _ => Ok(()),
                 }
             }
-            Command::Group(GroupCommand::Join { group, session, .. }) => match full(limits.memberships, has.memberships) {
-                Some(bound) if self.membership(session, group).is_none() => {
-                    refuse("memberships of this identity in the namespace", bound)
+            Command::Group(GroupCommand::Join { group, session, .. }) => {
+                match full(limits.memberships, has.memberships) {
+                    Some(bound) if self.membership(session, group).is_none() => {
+                        refuse("memberships of this identity in the namespace", bound)
+                    }
+                    _ => Ok(()),
                 }
-                _ => Ok(()),
-            },
+            }
             _ => Ok(()),
         }
     }
