@@ -64,8 +64,8 @@ const (
 	// This server is shutting down. UNAVAILABLE: ask another server.
 	// Metadata: none.
 	ErrorReason_ERROR_REASON_DRAINING ErrorReason = 11
-	// A limit of this server is reached. RESOURCE_EXHAUSTED.
-	// Metadata: "limit", "bound". Example: {"limit": "namespaces", "bound": "100"}.
+	// A limit of this server, or of the caller, is reached. RESOURCE_EXHAUSTED, with google.rpc.RetryInfo: something has to be given back
+	// first. Metadata: "limit", "bound". Example: {"limit": "namespaces", "bound": "100"}.
 	ErrorReason_ERROR_REASON_LIMIT_REACHED ErrorReason = 12
 	// The session is not attached to this stream. FAILED_PRECONDITION: attach it.
 	// Metadata: "session_id". Example: {"session_id": "worker-7"}.
@@ -106,8 +106,8 @@ const (
 	// Metadata: "group", "session_id". Example: {"group": "throughput", "session_id": "worker-7"}.
 	ErrorReason_ERROR_REASON_NOT_MEMBER ErrorReason = 23
 	// This server has more to do than it can. What would give it more (to acquire, open, join) is refused, and nothing was
-	// changed; renewals and what gives something back go on. RESOURCE_EXHAUSTED, with google.rpc.RetryInfo: ask again later.
-	// Metadata: none.
+	// changed; renewals and what gives something back go on. Or the caller asks more often than it may. RESOURCE_EXHAUSTED, with
+	// google.rpc.RetryInfo: ask again later. Metadata: none, or "limit" and "bound" of how often it may ask.
 	ErrorReason_ERROR_REASON_OVERLOADED ErrorReason = 24
 	// The session has been attached since by a request of a higher count: this one is late. FAILED_PRECONDITION: if it is not, count
 	// on from there. Metadata: "session_id", "attachment" (the highest count that the session was told of).

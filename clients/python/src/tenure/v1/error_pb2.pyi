@@ -72,8 +72,8 @@ class _ErrorReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._En
     Metadata: none.
     """
     ERROR_REASON_LIMIT_REACHED: _ErrorReason.ValueType  # 12
-    """A limit of this server is reached. RESOURCE_EXHAUSTED.
-    Metadata: "limit", "bound". Example: {"limit": "namespaces", "bound": "100"}.
+    """A limit of this server, or of the caller, is reached. RESOURCE_EXHAUSTED, with google.rpc.RetryInfo: something has to be given back
+    first. Metadata: "limit", "bound". Example: {"limit": "namespaces", "bound": "100"}.
     """
     ERROR_REASON_NOT_ATTACHED: _ErrorReason.ValueType  # 13
     """The session is not attached to this stream. FAILED_PRECONDITION: attach it.
@@ -126,8 +126,8 @@ class _ErrorReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._En
     """
     ERROR_REASON_OVERLOADED: _ErrorReason.ValueType  # 24
     """This server has more to do than it can. What would give it more (to acquire, open, join) is refused, and nothing was
-    changed; renewals and what gives something back go on. RESOURCE_EXHAUSTED, with google.rpc.RetryInfo: ask again later.
-    Metadata: none.
+    changed; renewals and what gives something back go on. Or the caller asks more often than it may. RESOURCE_EXHAUSTED, with
+    google.rpc.RetryInfo: ask again later. Metadata: none, or "limit" and "bound" of how often it may ask.
     """
     ERROR_REASON_LATE_ATTACHMENT: _ErrorReason.ValueType  # 25
     """The session has been attached since by a request of a higher count: this one is late. FAILED_PRECONDITION: if it is not, count
@@ -201,8 +201,8 @@ ERROR_REASON_DRAINING: ErrorReason.ValueType  # 11
 Metadata: none.
 """
 ERROR_REASON_LIMIT_REACHED: ErrorReason.ValueType  # 12
-"""A limit of this server is reached. RESOURCE_EXHAUSTED.
-Metadata: "limit", "bound". Example: {"limit": "namespaces", "bound": "100"}.
+"""A limit of this server, or of the caller, is reached. RESOURCE_EXHAUSTED, with google.rpc.RetryInfo: something has to be given back
+first. Metadata: "limit", "bound". Example: {"limit": "namespaces", "bound": "100"}.
 """
 ERROR_REASON_NOT_ATTACHED: ErrorReason.ValueType  # 13
 """The session is not attached to this stream. FAILED_PRECONDITION: attach it.
@@ -255,8 +255,8 @@ Metadata: "group", "session_id". Example: {"group": "throughput", "session_id": 
 """
 ERROR_REASON_OVERLOADED: ErrorReason.ValueType  # 24
 """This server has more to do than it can. What would give it more (to acquire, open, join) is refused, and nothing was
-changed; renewals and what gives something back go on. RESOURCE_EXHAUSTED, with google.rpc.RetryInfo: ask again later.
-Metadata: none.
+changed; renewals and what gives something back go on. Or the caller asks more often than it may. RESOURCE_EXHAUSTED, with
+google.rpc.RetryInfo: ask again later. Metadata: none, or "limit" and "bound" of how often it may ask.
 """
 ERROR_REASON_LATE_ATTACHMENT: ErrorReason.ValueType  # 25
 """The session has been attached since by a request of a higher count: this one is late. FAILED_PRECONDITION: if it is not, count

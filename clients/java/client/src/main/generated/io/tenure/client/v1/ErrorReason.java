@@ -126,8 +126,8 @@ public enum ErrorReason
   ERROR_REASON_DRAINING(11),
   /**
    * <pre>
-   * A limit of this server is reached. RESOURCE_EXHAUSTED.
-   * Metadata: "limit", "bound". Example: {"limit": "namespaces", "bound": "100"}.
+   * A limit of this server, or of the caller, is reached. RESOURCE_EXHAUSTED, with google.rpc.RetryInfo: something has to be given back
+   * first. Metadata: "limit", "bound". Example: {"limit": "namespaces", "bound": "100"}.
    * </pre>
    *
    * <code>ERROR_REASON_LIMIT_REACHED = 12;</code>
@@ -240,8 +240,8 @@ public enum ErrorReason
   /**
    * <pre>
    * This server has more to do than it can. What would give it more (to acquire, open, join) is refused, and nothing was
-   * changed; renewals and what gives something back go on. RESOURCE_EXHAUSTED, with google.rpc.RetryInfo: ask again later.
-   * Metadata: none.
+   * changed; renewals and what gives something back go on. Or the caller asks more often than it may. RESOURCE_EXHAUSTED, with
+   * google.rpc.RetryInfo: ask again later. Metadata: none, or "limit" and "bound" of how often it may ask.
    * </pre>
    *
    * <code>ERROR_REASON_OVERLOADED = 24;</code>
@@ -393,8 +393,8 @@ public enum ErrorReason
   public static final int ERROR_REASON_DRAINING_VALUE = 11;
   /**
    * <pre>
-   * A limit of this server is reached. RESOURCE_EXHAUSTED.
-   * Metadata: "limit", "bound". Example: {"limit": "namespaces", "bound": "100"}.
+   * A limit of this server, or of the caller, is reached. RESOURCE_EXHAUSTED, with google.rpc.RetryInfo: something has to be given back
+   * first. Metadata: "limit", "bound". Example: {"limit": "namespaces", "bound": "100"}.
    * </pre>
    *
    * <code>ERROR_REASON_LIMIT_REACHED = 12;</code>
@@ -507,8 +507,8 @@ public enum ErrorReason
   /**
    * <pre>
    * This server has more to do than it can. What would give it more (to acquire, open, join) is refused, and nothing was
-   * changed; renewals and what gives something back go on. RESOURCE_EXHAUSTED, with google.rpc.RetryInfo: ask again later.
-   * Metadata: none.
+   * changed; renewals and what gives something back go on. Or the caller asks more often than it may. RESOURCE_EXHAUSTED, with
+   * google.rpc.RetryInfo: ask again later. Metadata: none, or "limit" and "bound" of how often it may ask.
    * </pre>
    *
    * <code>ERROR_REASON_OVERLOADED = 24;</code>
