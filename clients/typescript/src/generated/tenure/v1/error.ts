@@ -76,8 +76,8 @@ export enum ErrorReason {
    */
   DRAINING = 11,
   /**
-   * LIMIT_REACHED - A limit of this server is reached. RESOURCE_EXHAUSTED.
-   * Metadata: "limit", "bound". Example: {"limit": "namespaces", "bound": "100"}.
+   * LIMIT_REACHED - A limit of this server, or of the caller, is reached. RESOURCE_EXHAUSTED, with google.rpc.RetryInfo: something has to be given back
+   * first. Metadata: "limit", "bound". Example: {"limit": "namespaces", "bound": "100"}.
    */
   LIMIT_REACHED = 12,
   /**
@@ -142,8 +142,8 @@ export enum ErrorReason {
   NOT_MEMBER = 23,
   /**
    * OVERLOADED - This server has more to do than it can. What would give it more (to acquire, open, join) is refused, and nothing was
-   * changed; renewals and what gives something back go on. RESOURCE_EXHAUSTED, with google.rpc.RetryInfo: ask again later.
-   * Metadata: none.
+   * changed; renewals and what gives something back go on. Or the caller asks more often than it may. RESOURCE_EXHAUSTED, with
+   * google.rpc.RetryInfo: ask again later. Metadata: none, or "limit" and "bound" of how often it may ask.
    */
   OVERLOADED = 24,
   /**
