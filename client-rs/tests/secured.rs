@@ -41,6 +41,7 @@ impl Office {
                 lease: Duration::from_secs(10),
                 label: "office".to_owned(),
                 address: String::new(),
+                certificate: String::new(),
                 reattach: Duration::from_secs(1),
                 poll_interval: Duration::from_millis(20),
                 max_namespaces: 10,

@@ -28,6 +28,7 @@ CREATE TABLE IF NOT EXISTS servers (
     lease_ms BIGINT NOT NULL,  -- how long the others wait for that
     label TEXT NOT NULL,       -- what people call it
     address TEXT NOT NULL,     -- where the others reach it: host and port; empty if nowhere
+    certificate VARCHAR(64) NOT NULL DEFAULT '', -- the SHA-256 of what it shows them there, in hexadecimal; empty if it speaks no TLS
     dead BOOLEAN NOT NULL
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 

@@ -36,6 +36,7 @@ impl Lab {
                 lease: Duration::from_secs(10),
                 label: "bench".to_owned(),
                 address: String::new(),
+                certificate: String::new(),
                 reattach: Duration::from_secs(5),
                 poll_interval: Duration::from_millis(20),
                 max_namespaces: 1,

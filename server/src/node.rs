@@ -12,7 +12,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
 use crate::lease::Lease;
-use crate::others::Others;
+use crate::others::{Contact, Others};
 use crate::sequencer::passing::Peers;
 use crate::sequencer::{self, Namespace, Refusal, Settings};
 use crate::store::{Presence, Store, StoreError};
@@ -26,6 +26,8 @@ pub struct NodeOptions {
     pub label: String,
     /// Where the other servers reach it, as host and port; empty if nowhere.
     pub address: String,
+    /// The SHA-256 of the certificate that it shows them there, in hexadecimal; empty if it speaks no TLS.
+    pub certificate: String,
     /// How long a claim is kept that nobody attends to.
     pub reattach: Duration,
     /// How often the log is looked at for what other servers appended, where the database does not tell.
@@ -181,15 +183,17 @@ impl Node {
 
     /// This server's presence with this beat.
     pub(crate) fn presence(&self, beat: u64) -> Presence {
-        let (label, address) = (self.options.label.clone(), self.options.address.clone());
-        Presence { server: self.id, beat, lease: self.options.lease, label, address, dead: false }
+        let NodeOptions { lease, label, address, certificate, .. } = self.options.clone();
+        Presence { server: self.id, beat, lease, label, address, certificate, dead: false }
     }
 
     /// Takes note of all leases and of the other servers that live, according to the servers table.
     pub(crate) fn note_others(&self, servers: &[Presence]) {
         servers.iter().for_each(|server| self.others.note_lease(server.lease));
         let others = servers.iter().filter(|other| other.server != self.id && !other.dead);
-        self.others.note(others.map(|other| (other.server, other.address.clone())).collect());
+        let contact =
+            |other: &Presence| Contact { address: other.address.clone(), certificate: other.certificate.clone() };
+        self.others.note(others.map(|other| (other.server, contact(other))).collect());
     }
 
     /// The lease had run out and holds again: every session lives for a full TTL from now.

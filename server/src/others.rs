@@ -8,16 +8,25 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use tenure_core::ServerId;
 
-/// The other servers, and where each is reached.
+/// How a server is reached.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Contact {
+    /// Its host and port; empty if it is reached nowhere.
+    pub address: String,
+    /// The SHA-256 of the certificate that it shows there to other servers, in hexadecimal; empty if it speaks no TLS.
+    pub certificate: String,
+}
+
+/// The other servers, and how each is reached.
 #[derive(Debug, Default)]
 pub struct Others {
-    living: ArcSwapOption<BTreeMap<ServerId, String>>,
+    living: ArcSwapOption<BTreeMap<ServerId, Contact>>,
     longest_lease_ms: AtomicU64,
 }
 
 impl Others {
     /// Takes note of those that live.
-    pub(crate) fn note(&self, living: BTreeMap<ServerId, String>) {
+    pub(crate) fn note(&self, living: BTreeMap<ServerId, Contact>) {
         self.living.store(Some(Arc::new(living)));
     }
 
@@ -39,9 +48,9 @@ impl Others {
         self.living.load().as_ref().is_none_or(|living| !living.is_empty())
     }
 
-    /// Where a server is reached that lives; empty if nowhere.
+    /// How a server is reached, if it lives.
     #[must_use]
-    pub fn address(&self, server: ServerId) -> Option<String> {
+    pub fn contact(&self, server: ServerId) -> Option<Contact> {
         self.living.load().as_ref()?.get(&server).cloned()
     }
 

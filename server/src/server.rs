@@ -18,7 +18,7 @@ use crate::gathering::Gathering;
 use crate::life::{Ends, Ground, Opening, Parts, Source};
 use crate::listen::{self, ConnectionLimits, Tls, TlsFiles};
 use crate::node::NodeOptions;
-use crate::peers::{Connector, Tcp};
+use crate::peers::{self, Connector, Proof};
 use crate::reload;
 use crate::service::TtlBounds;
 use crate::store::{OpenError, Store};
@@ -64,6 +64,7 @@ impl From<&Config> for ServerOptions {
                 lease: config.server_lease,
                 label: config.label.clone(),
                 address: config.advertise.clone(),
+                certificate: String::new(),
                 reattach: REATTACH,
                 poll_interval: config.store.poll_interval,
                 max_namespaces: config.max_namespaces,
@@ -125,8 +126,15 @@ impl Server {
         warn_of_openness(address, tls.is_some(), &access);
         let ends = Ends::default();
         tokio::spawn(ends.stop.clone().run_until_cancelled_owned(reload::keep_up(tls.clone(), access.clone())));
-        // Servers do not speak TLS to each other yet, nor prove that they are servers.
-        let connector = (access.is_open() && tls.is_none()).then(|| -> Arc<dyn Connector> { Arc::new(Tcp) });
+        let tls = tls.map(|tls| anyhow::Ok((tls, Arc::new(Proof::make()?)))).transpose()?;
+        // Where there are credentials and no TLS, other servers have nothing to prove themselves by.
+        let connector: Option<Arc<dyn Connector>> = match &tls {
+            Some((_, proof)) => {
+                options.node.certificate = proof.hash();
+                Some(Arc::new(peers::Tls(proof.clone())))
+            }
+            None => access.is_open().then(|| -> Arc<dyn Connector> { Arc::new(peers::Tcp) }),
+        };
         let ground = Ground { clock: Arc::new(BootClock), connector };
         let parts = Parts::from(source, options.ttl, options.node, ground, &ends).await?;
         let Parts { routes, readiness, life } = parts;

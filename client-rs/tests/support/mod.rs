@@ -62,6 +62,7 @@ impl Cluster {
                     lease: Duration::from_secs(10),
                     label: format!("server-{number}"),
                     address: String::new(),
+                    certificate: String::new(),
                     reattach,
                     poll_interval: Duration::from_millis(20),
                     max_namespaces: 10,

@@ -15,6 +15,7 @@ use tonic::transport::server::Connected;
 
 use super::doors::{ConnectionLimits, Place};
 use crate::access::Identity;
+use crate::peers;
 
 /// Who is at the other end of a connection. Among the extensions of each request.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +26,8 @@ pub struct Peer {
     pub certificates: Option<Arc<[CertificateDer<'static>]>>,
     /// Whom its certificate names, if it names anybody.
     pub certified: Option<Identity>,
+    /// The hash of the certificate of another server, if it speaks as one. Its key was verified in the handshake, and nothing else.
+    pub server: Option<String>,
 }
 
 /// A connection.
@@ -89,9 +92,14 @@ impl Connection {
     pub fn encrypted(place: Place, limits: &ConnectionLimits, stream: TlsStream<TcpStream>) -> Self {
         let (tcp, session) = stream.get_ref();
         let shown = session.peer_certificates();
+        if session.alpn_protocol() == Some(peers::PROTOCOL) {
+            let server = shown.and_then(<[_]>::first).map(peers::hash);
+            let peer = Peer { address: tcp.peer_addr().ok(), server, ..Peer::default() };
+            return Self::new(place, limits, Transport::Encrypted(Box::new(stream)), peer);
+        }
         let certificates = shown.map(|chain| chain.iter().map(|one| one.clone().into_owned()).collect());
         let certified = shown.and_then(<[_]>::first).and_then(Identity::of_certificate);
-        let peer = Peer { address: tcp.peer_addr().ok(), certificates, certified };
+        let peer = Peer { address: tcp.peer_addr().ok(), certificates, certified, server: None };
         Self::new(place, limits, Transport::Encrypted(Box::new(stream)), peer)
     }
 }

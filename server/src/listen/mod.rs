@@ -9,10 +9,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{Stream, StreamExt};
+use rustls::ServerConfig;
+use rustls::server::{Acceptor, ClientHello};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::{sleep, timeout};
-use tokio_rustls::TlsAcceptor;
+use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::server::TcpIncoming;
@@ -22,6 +24,7 @@ pub use self::io::{Connection, Peer};
 pub use self::tls::{Tls, TlsError, TlsFiles};
 
 use self::doors::{Doors, Place};
+use crate::peers::{PROTOCOL, Proof};
 
 /// How long a TLS handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(5);
@@ -35,11 +38,11 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// How many connections wait to be served.
 const READY: usize = 64;
 
-/// What comes in, ready to be served. Who does not speak TLS where it must is cut off, and so is who says nothing, or comes when
+/// What comes in, ready to be served. Over TLS other servers are told from clients by what they want to speak. Who does not speak TLS where it must is cut off, and so is who says nothing, or comes when
 /// there is no room; nobody waits for them.
 pub fn connections(
     listener: TcpListener,
-    tls: Option<Arc<Tls>>,
+    tls: Option<(Arc<Tls>, Arc<Proof>)>,
     limits: ConnectionLimits,
 ) -> impl Stream<Item = Result<Connection>> + Send + 'static {
     let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
@@ -53,9 +56,9 @@ pub fn connections(
             };
             incoming.filter_map(admit).boxed()
         }
-        Some(tls) => {
+        Some((tls, proof)) => {
             let (ready, connections) = mpsc::channel(READY);
-            tokio::spawn(shake_hands(incoming, tls, doors, ready));
+            tokio::spawn(shake_hands(incoming, Configs { tls, proof }, doors, ready));
             ReceiverStream::new(connections).map(Ok).boxed()
         }
     }
@@ -66,7 +69,21 @@ fn admitted(doors: &Doors, stream: &TcpStream) -> Option<Place> {
     doors.enter(stream.peer_addr().ok())
 }
 
-async fn shake_hands(mut incoming: TcpIncoming, tls: Arc<Tls>, doors: Doors, ready: mpsc::Sender<Connection>) {
+/// With what who comes is served.
+#[derive(Clone)]
+struct Configs {
+    tls: Arc<Tls>,
+    proof: Arc<Proof>,
+}
+
+impl Configs {
+    fn of(&self, hello: &ClientHello<'_>) -> Arc<ServerConfig> {
+        let is_server = hello.alpn().is_some_and(|mut spoken| spoken.any(|protocol| protocol == PROTOCOL));
+        if is_server { self.proof.server() } else { self.tls.current() }
+    }
+}
+
+async fn shake_hands(mut incoming: TcpIncoming, configs: Configs, doors: Doors, ready: mpsc::Sender<Connection>) {
     let room = Arc::new(Semaphore::new(HANDSHAKES));
     loop {
         // Only fails when it is closed, which nobody does.
@@ -85,9 +102,9 @@ async fn shake_hands(mut incoming: TcpIncoming, tls: Arc<Tls>, doors: Doors, rea
             None => return,
         };
         let Some(place) = admitted(&doors, &stream) else { continue };
-        let (acceptor, ready, limits) = (TlsAcceptor::from(tls.current()), ready.clone(), doors.limits());
+        let (configs, ready, limits) = (configs.clone(), ready.clone(), doors.limits());
         tokio::spawn(async move {
-            match handshake(acceptor, stream).await {
+            match handshake(&configs, stream).await {
                 // If nobody takes it, the server has stopped.
                 Ok(stream) => drop(ready.send(Connection::encrypted(place, &limits, stream)).await),
                 Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
@@ -97,7 +114,12 @@ async fn shake_hands(mut incoming: TcpIncoming, tls: Arc<Tls>, doors: Doors, rea
     }
 }
 
-async fn handshake(acceptor: TlsAcceptor, stream: TcpStream) -> Result<TlsStream<TcpStream>> {
+async fn handshake(configs: &Configs, stream: TcpStream) -> Result<TlsStream<TcpStream>> {
     let late = || Error::new(ErrorKind::TimedOut, format!("it took longer than {HANDSHAKE:?}"));
-    timeout(HANDSHAKE, acceptor.accept(stream)).await.map_err(|_| late())?
+    let shaking = async {
+        let begun = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
+        let config = configs.of(&begun.client_hello());
+        begun.into_stream(config).await
+    };
+    timeout(HANDSHAKE, shaking).await.map_err(|_| late())?
 }

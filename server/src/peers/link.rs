@@ -16,6 +16,7 @@ use tonic::Streaming;
 
 use super::connector::{Connector, Wire};
 use super::wire;
+use crate::others::Contact;
 use crate::sequencer::passing::{Giver, Heard, Linking, Pass, Peers, Word};
 use crate::service::MAX_MESSAGE;
 
@@ -28,12 +29,12 @@ const MESSAGES: usize = 8;
 /// The connections of this server to others.
 pub struct Links {
     connector: Arc<dyn Connector>,
-    wires: Mutex<HashMap<(ServerId, String), Wire>>,
+    wires: Mutex<HashMap<(ServerId, Contact), Wire>>,
 }
 
 impl Peers for Links {
     fn link(&self, linking: Linking) -> Box<dyn Giver> {
-        let wire = self.wire(linking.to, &linking.address);
+        let wire = self.wire(linking.to, &linking.contact);
         let begin = Begin { from: linking.from.0, to: linking.to.0, namespace: linking.namespace.to_string() };
         let (requests, to_send) = mpsc::channel(MESSAGES);
         // There is room for the first one.
@@ -63,14 +64,14 @@ impl Links {
     }
 
     /// The connection to a server, which is made when it is needed. Those to others at the same address are gone for good.
-    fn wire(&self, to: ServerId, address: &str) -> Result<Wire, String> {
+    fn wire(&self, to: ServerId, contact: &Contact) -> Result<Wire, String> {
         let mut wires = self.wires.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(wire) = wires.get(&(to, address.to_owned())) {
+        if let Some(wire) = wires.get(&(to, contact.clone())) {
             return Ok(wire.clone());
         }
-        let wire = self.connector.connect(address)?;
-        wires.retain(|(server, other), _| *server != to && other != address);
-        wires.insert((to, address.to_owned()), wire.clone());
+        let wire = self.connector.connect(contact)?;
+        wires.retain(|(server, other), _| *server != to && other.address != contact.address);
+        wires.insert((to, contact.clone()), wire.clone());
         Ok(wire)
     }
 }

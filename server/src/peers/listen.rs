@@ -14,6 +14,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::wire;
+use crate::listen::Peer;
 use crate::node::Node;
 use crate::sequencer::Namespace;
 use crate::service::{Api, MAX_MESSAGE};
@@ -35,6 +36,7 @@ impl PeerService for PeerCalls {
     type PassStream = Pin<Box<dyn Stream<Item = Result<PassResponse, Status>> + Send>>;
 
     async fn pass(&self, request: Request<Streaming<PassRequest>>) -> Result<Response<Self::PassStream>, Status> {
+        let certificate = request.extensions().get::<Arc<Peer>>().and_then(|peer| peer.server.clone());
         let mut requests = request.into_inner();
         let begin = timeout(BEGIN, requests.message()).await.map_err(|_| refused("nothing came"))??;
         let Some(PassRequest { kind: Some(pass_request::Kind::Begin(begin)) }) = begin else {
@@ -45,7 +47,8 @@ impl PeerService for PeerCalls {
         if begin.to != node.id().0 {
             return Err(refused("another server is meant"));
         }
-        let namespace = opened(&node, from, &begin.namespace).await?;
+        check_server(&node, from, certificate)?;
+        let namespace = opened(&node, &begin.namespace)?;
         let draining = || Status::unavailable("this server is shutting down");
         let news = namespace.follow(from).await.map_err(|_| draining())?;
         let (end, ended) = oneshot::channel::<()>();
@@ -65,11 +68,21 @@ impl PeerService for PeerCalls {
     }
 }
 
-/// A namespace that a server which lives wants to pass in. None is made for it.
-async fn opened(node: &Arc<Node>, from: ServerId, name: &str) -> Result<Namespace, Status> {
-    if node.others().address(from).is_none() {
+/// Whether this server calls, and lives. Where servers speak TLS, it has proved that it is this one; where they do not, whoever can
+/// reach them is taken for one.
+fn check_server(node: &Node, from: ServerId, certificate: Option<String>) -> Result<(), Status> {
+    let Some(contact) = node.others().contact(from) else {
         return Err(Status::unavailable("no server that lives, as far as is known here"));
+    };
+    let must_prove = !node.options().certificate.is_empty();
+    if must_prove && certificate.is_none_or(|certificate| certificate != contact.certificate) {
+        return Err(Status::permission_denied("another certificate than that server's"));
     }
+    Ok(())
+}
+
+/// A namespace that another server wants to pass in. None is made for it.
+fn opened(node: &Arc<Node>, name: &str) -> Result<Namespace, Status> {
     let open = node.open_namespaces().into_iter().find(|namespace| **namespace.name() == *name);
     open.ok_or_else(|| Status::unavailable("no namespace that is open here"))
 }

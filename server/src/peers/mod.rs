@@ -4,8 +4,11 @@ mod connector;
 mod link;
 mod listen;
 mod pack;
+mod proof;
 mod wire;
 
-pub use connector::{Connector, Tcp, Wire};
+pub use connector::{Connector, Tcp, Tls, Wire};
 pub use link::Links;
 pub(crate) use listen::PeerCalls;
+pub use proof::Proof;
+pub(crate) use proof::{PROTOCOL, hash};

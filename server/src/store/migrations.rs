@@ -53,6 +53,11 @@ macro_rules! migrations {
                 name: "identities",
                 script: include_str!(concat!("../../../migrations/", $folder, "/0004_identities.sql")),
             },
+            Migration {
+                number: 5,
+                name: "certificates",
+                script: include_str!(concat!("../../../migrations/", $folder, "/0005_certificates.sql")),
+            },
         ]
     };
 }

@@ -188,6 +188,8 @@ pub struct Presence {
     pub label: String,
     /// Where the other servers reach it, as host and port; empty if nowhere.
     pub address: String,
+    /// The SHA-256 of the certificate that it shows them there, in hexadecimal; empty if it speaks no TLS.
+    pub certificate: String,
     /// Whether it was marked dead.
     pub dead: bool,
 }

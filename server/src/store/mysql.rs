@@ -154,9 +154,9 @@ macro_rules! statements {
                 STRAIGHT_JOIN member_groups AS g ON g.id = j.k WHERE g.namespace = ?",
             delete_members: "DELETE m FROM JSON_TABLE(?, '$[*]' COLUMNS (k BIGINT PATH '$')) AS j \
                 STRAIGHT_JOIN group_members AS m ON m.group_id = j.k WHERE m.namespace = ?",
-            beat: "UPDATE servers SET beat = ?, lease_ms = ?, label = ?, address = ? WHERE id = ? AND NOT dead",
-            register: "INSERT IGNORE INTO servers (id, beat, lease_ms, label, address, dead) VALUES (?, ?, ?, ?, ?, FALSE)",
-            servers: "SELECT id, beat, lease_ms, label, address, CASE WHEN dead THEN 1 ELSE 0 END FROM servers ORDER BY id",
+            beat: "UPDATE servers SET beat = ?, lease_ms = ?, label = ?, address = ?, certificate = ? WHERE id = ? AND NOT dead",
+            register: "INSERT IGNORE INTO servers (beat, lease_ms, label, address, certificate, id, dead) VALUES (?, ?, ?, ?, ?, ?, FALSE)",
+            servers: "SELECT id, beat, lease_ms, label, address, certificate, CASE WHEN dead THEN 1 ELSE 0 END FROM servers ORDER BY id",
             mark_dead: "UPDATE servers SET dead = TRUE WHERE id = ? AND beat = ?",
             outlive: "UPDATE servers SET dead = TRUE WHERE id <> ? AND NOT dead",
             forget: "DELETE s FROM JSON_TABLE(?, '$[*]' COLUMNS (k BIGINT PATH '$')) AS j \

@@ -169,10 +169,10 @@ macro_rules! statements {
             delete_settings: "DELETE FROM settings WHERE namespace = $1",
             delete_groups: "DELETE FROM member_groups WHERE id = ANY (translate($1, '[]', '{}')::bigint[]) AND namespace = $2",
             delete_members: "DELETE FROM group_members WHERE group_id = ANY (translate($1, '[]', '{}')::bigint[]) AND namespace = $2",
-            beat: "UPDATE servers SET beat = $1, lease_ms = $2, label = $3, address = $4 WHERE id = $5 AND NOT dead",
-            register: "INSERT INTO servers (id, beat, lease_ms, label, address, dead) VALUES ($1, $2, $3, $4, $5, FALSE) \
+            beat: "UPDATE servers SET beat = $1, lease_ms = $2, label = $3, address = $4, certificate = $5 WHERE id = $6 AND NOT dead",
+            register: "INSERT INTO servers (beat, lease_ms, label, address, certificate, id, dead) VALUES ($1, $2, $3, $4, $5, $6, FALSE) \
                 ON CONFLICT DO NOTHING",
-            servers: "SELECT id, beat, lease_ms, label, address, CASE WHEN dead THEN 1 ELSE 0 END FROM servers ORDER BY id",
+            servers: "SELECT id, beat, lease_ms, label, address, certificate, CASE WHEN dead THEN 1 ELSE 0 END FROM servers ORDER BY id",
             mark_dead: "UPDATE servers SET dead = TRUE WHERE id = $1 AND beat = $2",
             outlive: "UPDATE servers SET dead = TRUE WHERE id <> $1 AND NOT dead",
             forget: "DELETE FROM servers WHERE id = ANY (translate($1, '[]', '{}')::bigint[]) AND dead",

@@ -111,7 +111,8 @@ fn presence(row: &Row<'_>) -> Result<Presence, Failure> {
         lease: Duration::from_millis(number(row, 2)?),
         label: row.text(3)?.to_owned(),
         address: row.text(4)?.to_owned(),
-        dead: row.int(5)? == 1,
+        certificate: row.text(5)?.to_owned(),
+        dead: row.int(6)? == 1,
     })
 }
 
@@ -239,14 +240,14 @@ impl Store for SqlStore {
         let sql = connection.sql().map_err(unavailable)?;
         let id = int(own.server.0);
         let lease = Arg::Int(i64::try_from(own.lease.as_millis()).unwrap_or(i64::MAX));
-        let (label, address) = (Arg::Text(&own.label), Arg::Text(&own.address));
+        let [label, address, certificate] = [&own.label, &own.address, &own.certificate].map(|text| Arg::Text(text));
         if self.exclusive {
             connection.execute(sql.outlive, &[id]).await.map_err(uncertain)?;
         }
-        let beaten =
-            connection.execute(sql.beat, &[int(own.beat), lease, label, address, id]).await.map_err(uncertain)?;
+        let said = [int(own.beat), lease, label, address, certificate, id];
+        let beaten = connection.execute(sql.beat, &said).await.map_err(uncertain)?;
         if beaten == 0 && own.beat == FIRST_BEAT {
-            connection.execute(sql.register, &[id, int(own.beat), lease, label, address]).await.map_err(uncertain)?;
+            connection.execute(sql.register, &said).await.map_err(uncertain)?;
         }
         let found = connection.fetch(sql.servers, &[]).await.map_err(unavailable)?;
         found.iter().map(presence).collect::<Result<_, _>>().map_err(unavailable)

@@ -49,6 +49,7 @@ impl Cluster {
                     lease: Duration::from_secs(10),
                     label: format!("server-{number}"),
                     address: "127.0.0.1:0".to_owned(),
+                    certificate: String::new(),
                     reattach: REATTACH,
                     poll_interval: Duration::from_millis(20),
                     max_namespaces: 10,

@@ -70,6 +70,7 @@ impl Server {
             lease: LEASE,
             label: "lab".to_owned(),
             address: "lab".to_owned(),
+            certificate: String::new(),
             reattach: REATTACH,
             poll_interval: Duration::from_millis(20),
             max_namespaces: 10,

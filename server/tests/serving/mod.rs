@@ -28,6 +28,7 @@ pub async fn start(credentials: CredentialOptions, connections: ConnectionLimits
             lease: Duration::from_secs(10),
             label: "serving".to_owned(),
             address: String::new(),
+            certificate: String::new(),
             reattach: Duration::from_secs(1),
             poll_interval: Duration::from_millis(20),
             max_namespaces: 10,

@@ -53,6 +53,7 @@ impl Office {
                 lease: Duration::from_secs(10),
                 label: "office".to_owned(),
                 address: String::new(),
+                certificate: String::new(),
                 reattach: Duration::from_secs(5),
                 poll_interval: Duration::from_millis(20),
                 max_namespaces: 10,

@@ -15,6 +15,7 @@ fn presence(server: u64, beat: u64) -> Presence {
         lease: Duration::from_millis(10_500),
         label: format!("hôst 'one' {server} \"127.0.0.1:7420\""),
         address: format!("sèrver-{server}:7420"),
+        certificate: format!("{server:064x}"),
         dead: false,
     }
 }

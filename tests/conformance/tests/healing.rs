@@ -34,7 +34,17 @@ fn batch(previous: Revision, number: u64) -> Batch {
 
 async fn beat(store: &dyn Store, beat: u64) -> Result<Vec<Presence>, StoreError> {
     let (server, lease) = (ServerId(1), Duration::from_secs(10));
-    store.beat(&Presence { server, beat, lease, label: String::new(), address: String::new(), dead: false }).await
+    store
+        .beat(&Presence {
+            server,
+            beat,
+            lease,
+            label: String::new(),
+            address: String::new(),
+            certificate: String::new(),
+            dead: false,
+        })
+        .await
 }
 
 /// Appends one batch after the other, as a sequencer would, and remembers what was acknowledged.

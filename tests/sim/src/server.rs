@@ -29,6 +29,7 @@ pub async fn run(here: Here, hinted: Arc<Notify>) {
         lease: LEASE,
         label: format!("server-{}", here.host),
         address: address(here.host),
+        certificate: String::new(),
         reattach: REATTACH,
         poll_interval: Duration::from_millis(100),
         max_namespaces: 4,

@@ -54,6 +54,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::work::Work;
+use crate::others::Contact;
 pub(super) use followers::Followers;
 pub use pauses::LongestPauses;
 pub(super) use pauses::tell_pauses;
@@ -146,8 +147,8 @@ pub struct Linking {
     pub from: ServerId,
     /// The server that is passed to.
     pub to: ServerId,
-    /// Where that says that it is reached.
-    pub address: String,
+    /// How that one is reached.
+    pub contact: Contact,
     /// The namespace.
     pub namespace: Text,
     /// Its number, for [`Heard`].

@@ -1,0 +1,193 @@
+//! Servers that speak TLS and ask who calls: they pass commands on to each other, and take them from nobody else.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rcgen::{CertificateParams, KeyPair};
+use tenure_core::{Event, ServerId};
+use tenure_proto::internal::peer_service_client::PeerServiceClient;
+use tenure_proto::internal::{Begin, PassRequest, pass_request};
+use tenure_proto::v1::AcquireRequest;
+use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_server::access::{CredentialOptions, new_token};
+use tenure_server::listen::{ConnectionLimits, TlsFiles};
+use tenure_server::node::NodeOptions;
+use tenure_server::others::Contact;
+use tenure_server::peers::{Connector, Proof, Tls, Wire};
+use tenure_server::server::{Server, ServerOptions};
+use tenure_server::service::TtlBounds;
+use tenure_server::store::{MemoryDatabase, Presence, Store};
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
+use tonic::{Code, Request, Status};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+async fn within<T>(wait: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, wait).await.expect("it takes too long")
+}
+
+/// Two servers on one database, which know one token.
+struct Office {
+    database: MemoryDatabase,
+    servers: [Server; 2],
+    channels: [Channel; 2],
+    bearer: String,
+    _folder: tempfile::TempDir,
+}
+
+impl Office {
+    async fn open() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let key = KeyPair::generate().unwrap();
+        let certificate = CertificateParams::new(["localhost".to_owned()]).unwrap().self_signed(&key).unwrap().pem();
+        let (token, line) = new_token("ann").unwrap();
+        for (file, text) in [("cert", &certificate), ("key", &key.serialize_pem()), ("tokens", &line)] {
+            std::fs::write(folder.path().join(file), text).unwrap();
+        }
+        let database = MemoryDatabase::new();
+        let servers = [start(&database, folder.path()).await, start(&database, folder.path()).await];
+        let tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(certificate));
+        let channel = |server: &Server| {
+            let url = format!("https://localhost:{}", server.grpc_address().port());
+            Endpoint::from_shared(url).unwrap().tls_config(tls.clone()).unwrap().connect_lazy()
+        };
+        let channels = [channel(&servers[0]), channel(&servers[1])];
+        Self { database, servers, channels, bearer: format!("Bearer {token}"), _folder: folder }
+    }
+
+    fn ask<T>(&self, message: T) -> Request<T> {
+        let mut request = Request::new(message);
+        request.metadata_mut().insert("authorization", self.bearer.parse().unwrap());
+        request
+    }
+
+    async fn acquire(&self, server: usize, name: String) {
+        let request = AcquireRequest {
+            session_id: format!("of-{server}"),
+            names: vec![name],
+            ttl: Some(prost_types::Duration { seconds: 60, nanos: 0 }),
+            ..AcquireRequest::default()
+        };
+        let answer = within(LockServiceClient::new(self.channels[server].clone()).acquire(self.ask(request))).await;
+        assert!(answer.unwrap().into_inner().acquired);
+    }
+
+    /// The servers, in the order in which they were started.
+    async fn presences(&self) -> [Presence; 2] {
+        let watcher = Presence {
+            server: ServerId(u64::MAX),
+            beat: 2,
+            lease: Duration::ZERO,
+            label: String::new(),
+            address: String::new(),
+            certificate: String::new(),
+            dead: false,
+        };
+        let known = self.database.server().beat(&watcher).await.unwrap();
+        self.servers.each_ref().map(|server| {
+            let address = server.grpc_address().to_string();
+            known.iter().find(|presence| presence.address == address).unwrap().clone()
+        })
+    }
+
+    /// Whether a grant to the session of the second server was committed by the first one.
+    fn has_passed(&self, first: ServerId) -> bool {
+        let log = self.database.log("default");
+        log.iter()
+            .filter(|batch| batch.server == first)
+            .flat_map(|batch| &batch.events)
+            .any(|recorded| matches!(&recorded.event, Event::ClaimGranted { spec, .. } if *spec.session == *"of-1"))
+    }
+}
+
+async fn start(database: &MemoryDatabase, folder: &Path) -> Server {
+    let (cert, key) = (folder.join("cert"), folder.join("key"));
+    let options = ServerOptions {
+        listen: ([127, 0, 0, 1], 0).into(),
+        tls: Some(TlsFiles { cert, key, client_ca: None, client_crl: None }),
+        credentials: CredentialOptions { tokens_file: Some(folder.join("tokens")), ..CredentialOptions::default() },
+        connections: ConnectionLimits::default(),
+        ttl: TtlBounds { min: Duration::from_millis(100), max: Duration::from_secs(3_600) },
+        drain_timeout: Duration::from_secs(1),
+        node: NodeOptions {
+            lease: Duration::from_secs(10),
+            label: "proof".to_owned(),
+            address: "127.0.0.1:0".to_owned(),
+            certificate: String::new(),
+            reattach: Duration::from_secs(1),
+            poll_interval: Duration::from_millis(20),
+            max_namespaces: 10,
+            history_retention: Duration::from_secs(3_600),
+        },
+    };
+    let server = within(Server::start_with(options, database.server())).await.unwrap();
+    within(server.readiness().wait_for(|readiness| readiness.is_ready())).await.unwrap();
+    server
+}
+
+/// Says that it is this server; what the other one answers.
+async fn claim(wire: Wire, from: ServerId, to: ServerId) -> Result<(), Status> {
+    let begin = Begin { from: from.0, to: to.0, namespace: "default".into() };
+    let first = PassRequest { kind: Some(pass_request::Kind::Begin(begin)) };
+    within(PeerServiceClient::new(wire).pass(tokio_stream::iter([first]))).await.map(drop)
+}
+
+#[tokio::test]
+async fn servers_prove_themselves_to_each_other_and_pass_commands_on() {
+    let office = Office::open().await;
+    let [first, second] = office.presences().await;
+    assert_eq!(first.certificate.len(), 64);
+    assert_ne!(first.certificate, second.certificate);
+    let passed = async {
+        for number in 0.. {
+            office.acquire(0, format!("first-{number}")).await;
+            office.acquire(1, format!("second-{number}")).await;
+            if office.has_passed(first.server) {
+                return;
+            }
+        }
+    };
+    within(passed).await;
+}
+
+#[tokio::test]
+async fn nobody_else_is_taken_for_a_server() {
+    let office = Office::open().await;
+    let [first, second] = office.presences().await;
+    let contact = Contact { address: first.address.clone(), certificate: first.certificate.clone() };
+
+    // Who has a certificate, but not that of the server which it says it is. Until the one has heard of the other, it says so.
+    let stranger = Tls(Arc::new(Proof::make().unwrap()));
+    let wire = stranger.connect(&contact).unwrap();
+    let heard = async {
+        loop {
+            match claim(wire.clone(), second.server, first.server).await.unwrap_err() {
+                unknown if unknown.code() == Code::Unavailable => tokio::task::yield_now().await,
+                refused => return refused,
+            }
+        }
+    };
+    let refused = within(heard).await;
+    assert_eq!(refused.code(), Code::PermissionDenied, "{refused:?}");
+
+    // Whoever speaks so has no other rights.
+    let asked = AcquireRequest { names: vec!["job".into()], session_id: "s".into(), ..AcquireRequest::default() };
+    let refused = within(LockServiceClient::new(wire).acquire(asked)).await.unwrap_err();
+    assert_eq!(refused.code(), Code::Unauthenticated, "{refused:?}");
+
+    // A client, who may do everything else.
+    let begin = Begin { from: second.server.0, to: first.server.0, namespace: "default".into() };
+    let claimed = office.ask(tokio_stream::iter([PassRequest { kind: Some(pass_request::Kind::Begin(begin)) }]));
+    let refused = within(PeerServiceClient::new(office.channels[0].clone()).pass(claimed)).await.unwrap_err();
+    assert_eq!(refused.code(), Code::PermissionDenied, "{refused:?}");
+
+    // And nobody is told anything who answers at the address of a server.
+    let other = Contact { certificate: second.certificate.clone(), ..contact.clone() };
+    let refused = claim(stranger.connect(&other).unwrap(), second.server, first.server).await.unwrap_err();
+    assert_eq!(refused.code(), Code::Unavailable, "{refused:?}");
+    let none = Contact { certificate: String::new(), ..contact };
+    assert!(stranger.connect(&none).is_err(), "one without TLS is not called");
+}
