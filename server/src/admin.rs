@@ -1,4 +1,5 @@
-//! The port for operators: `/livez` says that the process runs, `/readyz` whether it can serve, and why not.
+//! The port for operators: `/livez` says that the process runs, `/readyz` whether it can serve, and why not,
+//! `/metrics` what there is to count.
 
 use std::fmt;
 use std::io;
@@ -6,12 +7,16 @@ use std::net::SocketAddr;
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
 use axum::routing::get;
 use axum::{Json, Router};
 use serde::Serialize;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+
+use crate::metrics::{MEDIA_TYPE, Metrics};
 
 /// Why a server cannot serve.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,10 +74,10 @@ struct Answer {
 }
 
 /// The port, bound.
-#[derive(Debug)]
 pub struct Admin {
     listener: TcpListener,
     readiness: watch::Receiver<Readiness>,
+    metrics: Metrics,
 }
 
 impl Admin {
@@ -80,8 +85,12 @@ impl Admin {
     ///
     /// # Errors
     /// If the address is not free.
-    pub async fn bind(address: SocketAddr, readiness: watch::Receiver<Readiness>) -> io::Result<Self> {
-        Ok(Self { listener: TcpListener::bind(address).await?, readiness })
+    pub async fn bind(
+        address: SocketAddr,
+        readiness: watch::Receiver<Readiness>,
+        metrics: Metrics,
+    ) -> io::Result<Self> {
+        Ok(Self { listener: TcpListener::bind(address).await?, readiness, metrics })
     }
 
     /// The address that it is bound to.
@@ -101,9 +110,14 @@ impl Admin {
         let router = Router::new()
             .route("/livez", get(|| async { "alive\n" }))
             .route("/readyz", get(readyz))
-            .with_state(self.readiness);
+            .with_state(self.readiness)
+            .merge(Router::new().route("/metrics", get(metrics)).with_state(self.metrics));
         axum::serve(self.listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
     }
+}
+
+async fn metrics(State(metrics): State<Metrics>) -> impl IntoResponse {
+    ([(CONTENT_TYPE, MEDIA_TYPE)], metrics.text())
 }
 
 async fn readyz(State(readiness): State<watch::Receiver<Readiness>>) -> (StatusCode, Json<Answer>) {

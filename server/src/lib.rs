@@ -13,6 +13,7 @@ pub mod lease;
 pub mod life;
 pub mod listen;
 pub mod logging;
+pub mod metrics;
 pub mod node;
 pub mod others;
 pub mod peers;

@@ -8,6 +8,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use secrecy::ExposeSecret;
 use tenure_server::admin::{Admin, Readiness, Unready};
 use tenure_server::config::{Config, Layer, Surroundings, load, redacted};
+use tenure_server::metrics::Metrics;
 use tenure_server::server::Server;
 use tenure_server::{access, healthcheck, logging, store};
 use tikv_jemallocator::Jemalloc;
@@ -104,7 +105,8 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     let mut signals = Signals::listen()?;
     let (readiness, shown) = watch::channel(Readiness::not(Unready::Starting));
     let admin_listen = config.admin_listen;
-    let admin = Admin::bind(admin_listen, shown)
+    let metrics = Metrics::default();
+    let admin = Admin::bind(admin_listen, shown, metrics.clone())
         .await
         .with_context(|| format!("cannot listen on {admin_listen} (admin_listen). Does another server run here?"))?;
     let admin_address = admin.address()?;
@@ -115,7 +117,7 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     let limit = config.drain_timeout + MARGIN;
     info!(version = env!("CARGO_PKG_VERSION"), store, data_dir = %config.data_dir.display(), "starting");
     let server = tokio::select! {
-        server = Server::start(&config) => server?,
+        server = Server::start(&config, metrics) => server?,
         signal = signals.next() => {
             info!(signal, "stopped before it had started");
             return Ok(());

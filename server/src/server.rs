@@ -17,6 +17,7 @@ use crate::config::Config;
 use crate::gathering::Gathering;
 use crate::life::{Ends, Ground, Opening, Parts, Source};
 use crate::listen::{self, ConnectionLimits, Tls, TlsFiles};
+use crate::metrics::Metrics;
 use crate::node::NodeOptions;
 use crate::peers::{self, Connector, Proof};
 use crate::reload;
@@ -79,6 +80,7 @@ pub struct Server {
     address: SocketAddr,
     readiness: watch::Receiver<Readiness>,
     access: Access,
+    metrics: Metrics,
     ends: Ends,
     drain_timeout: Duration,
     serving: JoinHandle<Result<(), tonic::transport::Error>>,
@@ -91,7 +93,7 @@ impl Server {
     ///
     /// # Errors
     /// If the address cannot be listened on, or the store will not do however long one tries.
-    pub async fn start(config: &Config) -> anyhow::Result<Self> {
+    pub async fn start(config: &Config, metrics: Metrics) -> anyhow::Result<Self> {
         let data_dir = &config.data_dir;
         std::fs::create_dir_all(data_dir).with_context(|| format!("cannot make {} (data_dir)", data_dir.display()))?;
         let opening = Opening { options: config.into(), migrate: config.store.migrate };
@@ -103,7 +105,7 @@ impl Server {
             }
             Err(error) => return Err(error.into()),
         };
-        Self::start_on(config.into(), source).await
+        Self::start_on(config.into(), source, metrics).await
     }
 
     /// Starts on a store that is open.
@@ -111,10 +113,10 @@ impl Server {
     /// # Errors
     /// If the address cannot be listened on.
     pub async fn start_with(options: ServerOptions, store: Arc<dyn Store>) -> anyhow::Result<Self> {
-        Self::start_on(options, Source::Open(store)).await
+        Self::start_on(options, Source::Open(store), Metrics::default()).await
     }
 
-    async fn start_on(mut options: ServerOptions, source: Source) -> anyhow::Result<Self> {
+    async fn start_on(mut options: ServerOptions, source: Source, metrics: Metrics) -> anyhow::Result<Self> {
         let listen = options.listen;
         let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
         let address = listener.local_addr()?;
@@ -123,6 +125,7 @@ impl Server {
         }
         let tls = options.tls.map(Tls::load).transpose()?.map(Arc::new);
         let access = Access::load(options.credentials, tls.clone()).await.map_err(anyhow::Error::msg)?;
+        let access = access.counting(metrics.clone());
         warn_of_openness(address, tls.is_some(), &access);
         let ends = Ends::default();
         tokio::spawn(ends.stop.clone().run_until_cancelled_owned(reload::keep_up(tls.clone(), access.clone())));
@@ -139,8 +142,8 @@ impl Server {
         let parts = Parts::from(source, options.ttl, options.node, ground, &ends).await?;
         let Parts { routes, readiness, life } = parts;
         let cut = ends.stop.clone();
-        let connections =
-            listen::connections(listener, tls, options.connections).map(|stream| stream.map(Gathering::new));
+        let connections = listen::connections(listener, tls, options.connections, metrics.connections().clone())
+            .map(|stream| stream.map(Gathering::new));
         let serving = tonic::transport::Server::builder()
             .http2_keepalive_interval(Some(PING.0))
             .http2_keepalive_timeout(Some(PING.1))
@@ -151,7 +154,7 @@ impl Server {
             .serve_with_incoming_shutdown(connections, async move { cut.cancelled().await });
         let serving = tokio::spawn(serving);
         let living = tokio::spawn(life);
-        Ok(Self { address, readiness, access, ends, drain_timeout: options.drain_timeout, serving, living })
+        Ok(Self { address, readiness, access, metrics, ends, drain_timeout: options.drain_timeout, serving, living })
     }
 
     /// Where gRPC is served.
@@ -164,6 +167,12 @@ impl Server {
     #[must_use]
     pub fn readiness(&self) -> watch::Receiver<Readiness> {
         self.readiness.clone()
+    }
+
+    /// What it counts.
+    #[must_use]
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
     }
 
     /// Waits until the server has stopped by itself, which is a fault.

@@ -9,6 +9,7 @@ use tokio::time::sleep;
 
 use super::tokens::Hash;
 use super::{Access, Act, Actor, Allowance, Changes, Identity, Rights, Unidentified, Weight};
+use crate::metrics::Refusals;
 
 /// However long it seems to be until then: the wall clock may be set.
 const LOOK: Duration = Duration::from_secs(30);
@@ -42,6 +43,11 @@ impl Caller {
     #[must_use]
     pub fn is_identified(&self) -> bool {
         self.identity.is_some()
+    }
+
+    /// Where it is counted what it is refused.
+    pub(crate) fn refusals(&self) -> &Refusals {
+        self.access.refusals()
     }
 
     /// Whether anything is written down of it.

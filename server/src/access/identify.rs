@@ -66,7 +66,7 @@ impl<S> Identify<S> {
             }
             identified => identified.map_err(|why| {
                 self.access.note_unidentified(request.uri().path(), peer, why);
-                unidentified(why)
+                unidentified(why, self.access.refusals())
             }),
         }
     }

@@ -39,12 +39,14 @@ use self::limits::Watches;
 use self::policy::Policy;
 use self::tokens::Tokens;
 use crate::listen::{Peer, Tls};
+use crate::metrics::{Metrics, Refusals};
 
 /// Says who calls, and what it may do; and writes that down.
 #[derive(Clone, Default)]
 pub struct Access {
     credentials: Option<Arc<Credentials>>,
     audit: Option<Arc<Audit>>,
+    metrics: Metrics,
 }
 
 struct Credentials {
@@ -97,7 +99,7 @@ impl Access {
     pub async fn load(options: CredentialOptions, tls: Option<Arc<Tls>>) -> Result<Self, String> {
         let audit = options.audit.as_ref().map(Audit::open).transpose()?;
         if !options.are_wanted() {
-            return Ok(Self { credentials: None, audit });
+            return Ok(Self { audit, ..Self::default() });
         }
         let tokens = ArcSwap::from_pointee(options.read_tokens()?);
         let policy = options.read_policy()?.map(ArcSwap::from_pointee);
@@ -112,7 +114,13 @@ impl Access {
         }
         let (changed, _) = watch::channel(());
         let credentials = Credentials { options, tls, tokens, jwt, policy, watches: Arc::default(), changed };
-        Ok(Self { credentials: Some(Arc::new(credentials)), audit })
+        Ok(Self { credentials: Some(Arc::new(credentials)), audit, metrics: Metrics::default() })
+    }
+
+    /// The same, which counts refusals here.
+    #[must_use]
+    pub fn counting(self, metrics: Metrics) -> Self {
+        Self { metrics, ..self }
     }
 
     /// Whether nobody is asked.
@@ -158,6 +166,10 @@ impl Access {
             credentials.changed.send_replace(());
         }
         Ok(has_changed)
+    }
+
+    pub(crate) fn refusals(&self) -> &Refusals {
+        self.metrics.refusals()
     }
 
     /// Writes down that somebody was refused of whom nobody knows who it is.

@@ -5,6 +5,8 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::metrics::Connections;
+
 /// How often it is told that connections are turned away.
 const TELL: Duration = Duration::from_secs(10);
 
@@ -32,6 +34,7 @@ pub(super) struct Doors(Arc<Shared>);
 struct Shared {
     limits: ConnectionLimits,
     inside: Mutex<Inside>,
+    counts: Connections,
 }
 
 #[derive(Default)]
@@ -49,8 +52,8 @@ pub struct Place {
 }
 
 impl Doors {
-    pub(super) fn new(limits: ConnectionLimits) -> Self {
-        Self(Arc::new(Shared { limits, inside: Mutex::default() }))
+    pub(super) fn new(limits: ConnectionLimits, counts: Connections) -> Self {
+        Self(Arc::new(Shared { limits, inside: Mutex::default(), counts }))
     }
 
     pub(super) fn limits(&self) -> ConnectionLimits {
@@ -64,9 +67,11 @@ impl Doors {
         let of_this = host.and_then(|host| inside.of.get(&host).copied()).unwrap_or_default();
         if inside.many >= self.0.limits.connections || of_this >= self.0.limits.of_one_address {
             inside.turn_away(host, Instant::now());
+            self.0.counts.turned_away.inc();
             return None;
         }
         inside.many += 1;
+        self.0.counts.open.inc();
         if let Some(host) = host {
             inside.of.insert(host, of_this + 1);
         }
@@ -98,6 +103,7 @@ impl Drop for Place {
     fn drop(&mut self) {
         let mut inside = self.doors.lock();
         inside.many -= 1;
+        self.doors.0.counts.open.dec();
         if let Some(host) = self.host
             && let Some(count) = inside.of.get_mut(&host)
         {
@@ -122,7 +128,10 @@ mod tests {
     use super::*;
 
     fn doors() -> Doors {
-        Doors::new(ConnectionLimits { connections: 3, of_one_address: 2, ..ConnectionLimits::default() })
+        Doors::new(
+            ConnectionLimits { connections: 3, of_one_address: 2, ..ConnectionLimits::default() },
+            Connections::default(),
+        )
     }
 
     fn from(address: &str) -> Option<SocketAddr> {

@@ -24,6 +24,7 @@ pub use self::io::{Connection, Peer};
 pub use self::tls::{Tls, TlsError, TlsFiles};
 
 use self::doors::{Doors, Place};
+use crate::metrics::Connections;
 use crate::peers::{PROTOCOL, Proof};
 
 /// How long a TLS handshake may take.
@@ -44,9 +45,10 @@ pub fn connections(
     listener: TcpListener,
     tls: Option<(Arc<Tls>, Arc<Proof>)>,
     limits: ConnectionLimits,
+    counts: Connections,
 ) -> impl Stream<Item = Result<Connection>> + Send + 'static {
     let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
-    let doors = Doors::new(limits);
+    let doors = Doors::new(limits, counts);
     match tls {
         None => {
             let admit = move |stream: Result<TcpStream>| {

@@ -268,11 +268,17 @@ impl Caller {
         F: Future<Output = Result<T, Problem>>,
     {
         let act = self.is_audited().then(|| request.act());
-        let done = work(self.admit(request)?).await;
-        if let (Err(problem), Some(act)) = (&done, act)
-            && problem.session_of_another().is_some()
-        {
-            self.note_refused(SESSION_OWNER, || act);
+        let done = match self.admit(request) {
+            Ok(admitted) => work(admitted).await,
+            Err(problem) => Err(problem),
+        };
+        if let Err(problem) = &done {
+            problem.count(self.refusals());
+            if let Some(act) = act
+                && problem.session_of_another().is_some()
+            {
+                self.note_refused(SESSION_OWNER, || act);
+            }
         }
         done
     }

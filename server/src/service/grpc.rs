@@ -148,9 +148,13 @@ impl SessionService for Api {
                 while let Some(request) = requests.next().await {
                     let answer = match request {
                         Ok(request) => match speaker.admit(request) {
-                            Ok(asked) => Self::keep_alive(&api, asked).await.map_err(Status::from),
-                            Err(problem) => Err(problem.into()),
-                        },
+                            Ok(asked) => Self::keep_alive(&api, asked).await,
+                            Err(problem) => Err(problem),
+                        }
+                        .map_err(|problem| {
+                            problem.count(speaker.caller().refusals());
+                            Status::from(problem)
+                        }),
                         Err(status) => Err(status),
                     };
                     let refused = answer.is_err();

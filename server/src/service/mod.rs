@@ -27,6 +27,7 @@ use tenure_core::{Attached, StreamId, Text};
 use tokio_util::sync::CancellationToken;
 
 use crate::access::{Caller, Identity, Unidentified, Verb};
+use crate::metrics::Refusals;
 use crate::node::Node;
 use crate::sequencer::{Namespace, Refusal};
 use admission::Principal;
@@ -103,14 +104,18 @@ impl Api {
 }
 
 /// The refusal of a call by nobody knows whom.
-pub(crate) fn unidentified(why: Unidentified) -> tonic::Status {
-    Problem::Unidentified(why).into()
+pub(crate) fn unidentified(why: Unidentified, refusals: &Refusals) -> tonic::Status {
+    let problem = Problem::Unidentified(why);
+    problem.count(refusals);
+    problem.into()
 }
 
 /// The refusal of a call by somebody who may do nothing at all.
 pub(crate) fn forbidden_entirely(caller: &Caller) -> tonic::Status {
     let identity = caller.identity.as_ref().map_or_else(|| "".into(), Identity::text);
-    Problem::NotAllowed { identity, verb: Verb::Read, name: String::new(), namespace: String::new() }.into()
+    let problem = Problem::NotAllowed { identity, verb: Verb::Read, name: String::new(), namespace: String::new() };
+    problem.count(caller.refusals());
+    problem.into()
 }
 
 /// No call hangs: past its time it ends with a named error.

@@ -13,6 +13,7 @@ use tonic_types::{ErrorDetails, StatusExt};
 
 use super::admission::SESSION_OWNER;
 use crate::access::{Unidentified, Verb};
+use crate::metrics::Refusals;
 use crate::node::OpenError;
 use crate::sequencer::Refusal;
 
@@ -60,6 +61,22 @@ impl Problem {
     pub(crate) fn session_of_another(&self) -> Option<&Text> {
         match self {
             Self::Refused(Refusal::Rejected(Rejection::SessionOfAnother { session })) => Some(session),
+            _ => None,
+        }
+    }
+
+    /// Counts that it is told to somebody.
+    pub(crate) fn count(&self, refusals: &Refusals) {
+        let (_, reason, _) = self.facts();
+        refusals.count(reason_name(reason), self.limit());
+    }
+
+    /// Which limit is reached, if that is why.
+    fn limit(&self) -> Option<&'static str> {
+        match self {
+            Self::LimitReached { limit, .. }
+            | Self::Refused(Refusal::Rejected(Rejection::LimitReached { limit, .. })) => Some(limit),
+            Self::TooFast { .. } => Some(TOO_FAST),
             _ => None,
         }
     }

@@ -80,6 +80,12 @@ async fn an_identity_has_no_more_than_it_may() {
     join(&ann, "group", "first").await.unwrap();
     assert_limited(join(&ann, "group", "second").await, "memberships of this identity", 1);
 
+    let limits = ["sessions", "claims", "waiters", "memberships"].map(|what| {
+        office.count(&format!("tenure_limits_reached_total{{limit=\"{what} of this identity in the namespace\"}}"))
+    });
+    assert_eq!(limits, [2, 1, 1, 1]);
+    assert_eq!(office.count("tenure_refusals_total{reason=\"LIMIT_REACHED\"}"), 5);
+
     // Others have theirs, and what is given back can be had again.
     for name in ["x", "y", "z"] {
         acquire(&bob, name, "bob-too").await.unwrap();
@@ -117,6 +123,7 @@ async fn a_stream_gives_no_more_either() {
         assert_eq!((refusal.code, &*refusal.reason), (Code::ResourceExhausted as i32, "LIMIT_REACHED"));
         assert!(refusal.metadata["limit"].starts_with(what), "{refusal:?}");
     }
+    assert_eq!(office.count("tenure_refusals_total{reason=\"LIMIT_REACHED\"}"), 2);
 }
 
 #[tokio::test]

@@ -57,6 +57,13 @@ impl Office {
         Self { server, folder, tokens }
     }
 
+    /// What the server has counted under this name and these labels.
+    pub fn count(&self, series: &str) -> u64 {
+        let text = self.server.metrics().text();
+        let count = text.lines().find_map(|line| line.strip_prefix(series)?.trim().parse().ok());
+        count.unwrap_or_default()
+    }
+
     fn policy(&self) -> PathBuf {
         self.folder.path().join("policy")
     }

@@ -15,6 +15,7 @@ use http::{Request, Response};
 use http_body::Frame;
 use http_body_util::BodyExt;
 use tenure_client::transport as client;
+use tenure_server::others::Contact;
 use tenure_server::peers;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
@@ -82,8 +83,8 @@ impl client::Connector for Dialler {
 }
 
 impl peers::Connector for Dialler {
-    fn connect(&self, address: &str) -> Result<peers::Wire, String> {
-        let line = Line { here: self.0.clone(), address: address.to_owned(), cable: Arc::default() };
+    fn connect(&self, contact: &Contact) -> Result<peers::Wire, String> {
+        let line = Line { here: self.0.clone(), address: contact.address.clone(), cable: Arc::default() };
         Ok(peers::Wire::new(service_fn(move |request| line.clone().call(request))))
     }
 }

@@ -158,7 +158,7 @@ impl Connection {
         let Round { namespace, acquires, mut commands, shed, .. } = round;
         if !shed.is_empty() {
             let overloaded = Problem::Refused(Refusal::Overloaded);
-            self.outbox.put(shed.into_iter().map(|id| refusal(id, &overloaded)).collect());
+            self.outbox.put(shed.into_iter().map(|id| self.refusal(id, &overloaded)).collect());
         }
         let Some(namespace) = namespace.and_then(|name| self.namespaces.get(&*name)).cloned() else { return Ok(()) };
         if !acquires.is_empty() {
@@ -181,7 +181,7 @@ impl Connection {
                         commands.push((tag, command));
                         self.begin(tag, Asked::Acquire(acquiring));
                     }
-                    Err(problem) => refused.push(refusal(tag.id, &problem)),
+                    Err(problem) => refused.push(self.refusal(tag.id, &problem)),
                 }
             }
             if !refused.is_empty() {
@@ -211,7 +211,7 @@ impl Connection {
                 (Err(why), _) => {
                     let problem = Problem::Refused(why);
                     self.speaker.caller().note_refusal(&problem);
-                    answers.push(refusal(id, &problem));
+                    answers.push(self.refusal(id, &problem));
                 }
                 (Ok(decided), Asked::Release) => {
                     answers.push(answer(id, Answered::Release(v1::ReleaseResponse { revision: decided.revision.0 })));
@@ -233,7 +233,7 @@ impl Connection {
                         let waiting = Waiting { namespace: namespace.clone(), acquiring, decided };
                         self.spawn(id, cancel, Job::Wait(waiting));
                     }
-                    Err(problem) => answers.push(refusal(id, &problem)),
+                    Err(problem) => answers.push(self.refusal(id, &problem)),
                 },
             }
         }
@@ -241,6 +241,11 @@ impl Connection {
             self.outbox.put(answers);
         }
         namespace.satisfied(granted);
+    }
+
+    fn refusal(&self, id: u64, problem: &Problem) -> v1::Answer {
+        problem.count(self.speaker.caller().refusals());
+        answer(id, Answered::Refusal(problem.to_refusal()))
     }
 
     /// The command that this tag was given to; none if it was answered already, as overdue: what was granted by it is undone.
@@ -266,14 +271,10 @@ impl Connection {
             self.under_way.remove(id);
         }
         let problem = Problem::Refused(Refusal::OutcomeUnknown);
-        self.outbox.put(overdue.into_iter().map(|id| refusal(id, &problem)).collect());
+        self.outbox.put(overdue.into_iter().map(|id| self.refusal(id, &problem)).collect());
     }
 }
 
 fn answer(id: u64, kind: Answered) -> v1::Answer {
     v1::Answer { id, kind: Some(kind) }
-}
-
-fn refusal(id: u64, problem: &Problem) -> v1::Answer {
-    answer(id, Answered::Refusal(problem.to_refusal()))
 }

@@ -377,6 +377,7 @@ impl Connection {
     }
 
     fn refuse(&self, id: u64, problem: &Problem) {
+        problem.count(self.speaker.caller().refusals());
         self.send(id, Answered::Refusal(problem.to_refusal()));
     }
 }

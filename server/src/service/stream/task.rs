@@ -154,7 +154,13 @@ impl Task {
             () = self.replies.closed() => return None,
             problem = self.caller.dismissed(watched) => Err(problem),
         };
-        Some(answer.map_or_else(|problem| Answered::Refusal(problem.to_refusal()), Answered::Acquire))
+        Some(answer.map_or_else(
+            |problem| {
+                problem.count(self.caller.refusals());
+                Answered::Refusal(problem.to_refusal())
+            },
+            Answered::Acquire,
+        ))
     }
 
     async fn relay(&self, mut watch: Watch) {

@@ -66,7 +66,7 @@ async fn begin(api: &Api, request: Request<Body>) -> Result<Telling, Status> {
     let request: v1::WatchRequest =
         requests.next().await.ok_or_else(|| Status::internal("Missing request message."))??;
     let watched = caller.if_identified(|| request.clone());
-    let watch = api.watch(caller.admit(request)?, connection).await?;
+    let watch = caller.carry_out(request, |asked| api.watch(asked, connection)).await?;
     let dismissed =
         watched.map(|watched| -> Dismissed { Box::pin(async move { caller.dismissed(Some(watched)).await }) });
     Ok(Telling { watch: Some(watch), dismissed })

@@ -1,0 +1,20 @@
+//! Who is inside, and who was turned away.
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+/// Counts connections.
+#[derive(Clone, Default)]
+pub(crate) struct Connections {
+    pub(crate) open: Gauge,
+    pub(crate) turned_away: Counter,
+}
+
+impl Connections {
+    pub(super) fn register(&self, registry: &mut Registry) {
+        registry.register("connections", "Connections that are open", self.open.clone());
+        let help = "Connections that were cut off at once: there were as many as may be, or from one address";
+        registry.register("connections_turned_away", help, self.turned_away.clone());
+    }
+}
