@@ -6,7 +6,7 @@ use prometheus_client::registry::Registry;
 
 /// Counts connections.
 #[derive(Clone, Default)]
-pub(crate) struct Connections {
+pub struct Connections {
     pub(crate) open: Gauge,
     pub(crate) turned_away: Counter,
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 
-pub(crate) use self::connections::Connections;
+pub use self::connections::Connections;
 pub(crate) use self::refusals::Refusals;
 
 /// The media type of [`Metrics::text`].

@@ -4,6 +4,7 @@ mod bench;
 mod beside;
 mod clients;
 mod contract;
+mod deny;
 mod generate;
 mod mutants;
 mod packages;
@@ -112,6 +113,9 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
         arguments: Vec<String>,
     },
+    /// Checks the licences and sources of all dependencies, that none is banned, and, where the list of them can be had, that no
+    /// weakness of one is known.
+    Deny,
     /// Generates the Rust code of the contract from proto/, without a system protoc, and the READMEs' code from the examples.
     Generate,
     /// Makes the contract as it is now the one that later changes must not break: proto/image.binpb.
@@ -131,6 +135,8 @@ enum Stage {
     Contract,
     /// clippy, without a warning.
     Clippy,
+    /// Nothing is depended on that must not be.
+    Deny,
     /// The programs.
     Build,
     /// The tests of each part, with real databases.
@@ -165,6 +171,7 @@ impl Stage {
             Self::Clippy => {
                 cargo(&["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"]).run()
             }
+            Self::Deny => deny::check(),
             // All at once, whatever is wanted of it: for some packages alone cargo would choose other features, and build most of
             // it once more.
             Self::Build => cargo(&["build", "--locked", "--workspace", "--bins", "--examples"]).run(),
@@ -263,6 +270,7 @@ fn run() -> anyhow::Result<()> {
         }
         Task::Scenarios { arguments } => scenarios(&arguments),
         Task::Bench { arguments } => bench::run(&arguments),
+        Task::Deny => deny::check(),
         Task::Generate => generate::write(&generate::generated_folder()).and_then(|()| snippets::write()),
         Task::Image => contract::write_image(),
     }
