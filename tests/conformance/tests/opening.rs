@@ -5,7 +5,9 @@ use std::time::Duration;
 use sqlx::{Connection, Executor};
 use tenure_core::{Event, Recorded, Revision, ServerId};
 use tenure_harness::{MariaDb, PgBouncer, Postgres, wait_until};
-use tenure_server::store::{Batch, OpenError, Store, StoreError, StoreOptions, migrate, open, pending_migrations};
+use tenure_server::store::{
+    Batch, FIRST_BEAT, OpenError, Presence, Store, StoreError, StoreOptions, migrate, open, pending_migrations,
+};
 
 /// Longer than anything here takes.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -34,7 +36,7 @@ fn error(opened: Result<std::sync::Arc<dyn Store>, OpenError>) -> OpenError {
 /// Several servers that start at once on an empty database all find it ready.
 async fn are_made_by_many_at_once(url: &str) {
     let options = StoreOptions::new(url);
-    let all = ["0001_tables", "0002_views", "0003_attachments", "0004_identities"];
+    let all = ["0001_tables", "0002_views", "0003_attachments", "0004_identities", "0005_certificates"];
     assert_eq!(pending_migrations(&options).await.expect("it answers"), all);
     assert!(matches!(error(open(&options).await), OpenError::NotMigrated(_)));
     let started: Vec<_> = (0..5)
@@ -81,15 +83,28 @@ where
     for sql in [
         "ALTER TABLE sessions DROP COLUMN attachment",
         "ALTER TABLE sessions DROP COLUMN identity",
+        "ALTER TABLE servers DROP COLUMN certificate",
         "DELETE FROM tenure_migrations WHERE number > 2",
     ] {
         connection.execute(sql).await.expect("it is as it was");
     }
     connection.close().await.expect("it is closed");
-    assert_eq!(pending_migrations(&options).await.expect("it answers"), ["0003_attachments", "0004_identities"]);
+    let added = ["0003_attachments", "0004_identities", "0005_certificates"];
+    assert_eq!(pending_migrations(&options).await.expect("it answers"), added);
     migrate(&options).await.expect("the columns are added");
     assert!(pending_migrations(&options).await.expect("it answers").is_empty());
-    open(&options).await.expect("it opens").load("default").await.expect("the columns are there");
+    let store = open(&options).await.expect("it opens");
+    store.load("default").await.expect("the columns are there");
+    let presence = Presence {
+        server: ServerId(7),
+        beat: FIRST_BEAT,
+        lease: Duration::from_secs(10),
+        label: "after".to_owned(),
+        address: String::new(),
+        certificate: "7".repeat(64),
+        dead: false,
+    };
+    assert_eq!(store.beat(&presence).await.expect("it is written"), [presence]);
 }
 
 #[tokio::test]
