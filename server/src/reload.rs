@@ -14,6 +14,9 @@ const LOOK: Duration = Duration::from_secs(2);
 /// How often keys are fetched that may be elsewhere.
 const FETCH: Duration = Duration::from_secs(60);
 
+/// How often they are asked for as long as they cannot be had.
+const FETCH_AGAIN: Duration = Duration::from_secs(5);
+
 /// What was wrong with something when it was looked at last. It is told once.
 struct Watched {
     what: &'static str,
@@ -62,7 +65,8 @@ pub(crate) async fn keep_up(tls: Option<Arc<Tls>>, access: Access) {
         tokens.tell(access.reload_tokens());
         policy.tell(access.reload_policy());
         access.forget_idle();
-        if access.has_near_keys() || fetched.elapsed() >= FETCH {
+        let pause = if keys.told.is_some() || !access.has_keys() { FETCH_AGAIN } else { FETCH };
+        if access.has_near_keys() || fetched.elapsed() >= pause {
             keys.tell(access.reload_keys().await);
             fetched = Instant::now();
         }

@@ -90,6 +90,11 @@ impl Jwt {
         Ok(has_changed)
     }
 
+    /// Whether there are any keys.
+    pub(super) fn has_keys(&self) -> bool {
+        !self.keys.load().keys.is_empty()
+    }
+
     /// Whose token this is, and until when it counts.
     ///
     /// # Errors

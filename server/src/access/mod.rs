@@ -212,6 +212,12 @@ impl Access {
         jwt.is_some_and(|jwt| matches!(jwt.keys, KeySource::File(_)))
     }
 
+    /// Whether there are keys of JSON Web Tokens, if there should be any.
+    pub(crate) fn has_keys(&self) -> bool {
+        let jwt = self.credentials.as_ref().and_then(|credentials| credentials.jwt.as_ref());
+        jwt.is_none_or(Jwt::has_keys)
+    }
+
     /// Gets the keys of JSON Web Tokens again. Says whether they have changed.
     ///
     /// # Errors

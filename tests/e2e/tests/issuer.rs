@@ -1,0 +1,107 @@
+//! Tokens of somebody whose keys are at a URL.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use jsonwebtoken::jwk::{Jwk, JwkSet};
+use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use serde_json::json;
+use tenure_client::{Attempt, Client, Error, Reason};
+use tenure_harness::{Authority, Tenured, TenuredOptions, wait_until};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+
+/// How long a server may take until it has new keys, when it could not get any before: it asks every few seconds.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Somebody who issues tokens, and tells the keys over https.
+struct Issuer {
+    authority: Authority,
+    url: String,
+    key: EncodingKey,
+    answer: Arc<Mutex<String>>,
+}
+
+impl Issuer {
+    /// One that tells nothing yet.
+    async fn start() -> Self {
+        let authority = Authority::new("the issuer").unwrap();
+        let files = authority.certify("issuer", 1, &["localhost"]).unwrap();
+        let chain = vec![CertificateDer::from_pem_file(&files.cert).unwrap()];
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+        let config =
+            builder.with_no_client_auth().with_single_cert(chain, PrivateKeyDer::from_pem_file(&files.key).unwrap());
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("https://localhost:{}/keys", listener.local_addr().unwrap().port());
+        let answer = Arc::new(Mutex::new("HTTP/1.1 503 Not Yet\r\ncontent-length: 0\r\n\r\n".to_owned()));
+        tokio::spawn(tell(listener, TlsAcceptor::from(Arc::new(config.unwrap())), answer.clone()));
+        let key = rcgen::KeyPair::generate().unwrap();
+        Self { authority, url, key: EncodingKey::from_ec_der(&key.serialize_der()), answer }
+    }
+
+    /// From now on it tells its key.
+    fn tell_keys(&self) {
+        let mut key = Jwk::from_encoding_key(&self.key, Algorithm::ES256).unwrap();
+        key.common.key_id = Some("first".to_owned());
+        let keys = serde_json::to_string(&JwkSet { keys: vec![key] }).unwrap();
+        *self.answer.lock().unwrap() = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{keys}", keys.len());
+    }
+
+    fn token(&self) -> String {
+        let until = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() + 600;
+        let claims = json!({"iss": "https://id.example", "aud": "tenure", "sub": "worker", "exp": until});
+        let header = Header { kid: Some("first".to_owned()), ..Header::new(Algorithm::ES256) };
+        encode(&header, &claims, &self.key).unwrap()
+    }
+}
+
+/// Answers every request with this.
+async fn tell(listener: TcpListener, acceptor: TlsAcceptor, answer: Arc<Mutex<String>>) {
+    loop {
+        let Ok((stream, _)) = listener.accept().await else { return };
+        let (acceptor, answer) = (acceptor.clone(), answer.clone());
+        tokio::spawn(async move {
+            let Ok(mut stream) = acceptor.accept(stream).await else { return };
+            let mut request = Vec::new();
+            while !request.ends_with(b"\r\n\r\n") {
+                match stream.read_u8().await {
+                    Ok(byte) => request.push(byte),
+                    Err(_) => return,
+                }
+            }
+            let answer = answer.lock().unwrap().clone();
+            let _ = stream.write_all(answer.as_bytes()).await;
+            let _ = stream.shutdown().await;
+        });
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_are_fetched_from_a_url_as_soon_as_they_are_there() {
+    let issuer = Issuer::start().await;
+    let mut options = TenuredOptions::default()
+        .argument(format!("--jwt-keys={}", issuer.url))
+        .argument("--jwt-issuer=https://id.example")
+        .argument("--jwt-audience=tenure");
+    options.environment.push(("SSL_CERT_FILE".to_owned(), issuer.authority.ca().display().to_string()));
+    let server = Tenured::start(&options).await.unwrap();
+    let take = || async {
+        let client = Client::builder().endpoints([server.url()]).token(issuer.token()).connect().unwrap();
+        client.lock("job").ttl(Duration::from_secs(10)).try_acquire().await
+    };
+    match take().await {
+        Err(Error::Refused(refusal)) => {
+            assert_eq!((&refusal.reason, refusal.fact("rule")), (&Reason::Unauthenticated, Some("token-key")));
+        }
+        other => panic!("without keys: {other:?}"),
+    }
+    issuer.tell_keys();
+    wait_until(PATIENCE, "the keys are fetched", async || matches!(take().await, Ok(Attempt::Acquired(_)))).await;
+}
