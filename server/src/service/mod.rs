@@ -98,7 +98,8 @@ impl Api {
 
     /// A namespace, for one whose request has been admitted.
     async fn namespace(&self, _: &Principal, name: &str) -> Result<Namespace, Problem> {
-        Ok(self.node()?.namespace(bounds::namespace(name)?).await?)
+        let name = bounds::namespace(name)?;
+        Ok(self.node()?.namespace(name).await?)
     }
 }
 
