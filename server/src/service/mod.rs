@@ -6,6 +6,8 @@ mod admission;
 mod blocked;
 pub(crate) mod bounds;
 pub(crate) mod convert;
+#[doc(hidden)]
+pub mod fuzzing;
 mod groups;
 mod grpc;
 mod handoff;
