@@ -8,9 +8,18 @@ mod core;
 mod draw;
 mod events;
 mod invariants;
+mod names;
+mod pages;
+mod rows;
 
 /// A target: its name, which is that of its corpus as well, and what it does with some bytes.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: &[Target] = &[("core", core::core), ("events", events::events)];
+pub const TARGETS: &[Target] = &[
+    ("core", core::core),
+    ("events", events::events),
+    ("rows", rows::rows),
+    ("pages", pages::pages),
+    ("names", names::names),
+];
