@@ -14,7 +14,7 @@ use tenure_server::store::encode_events;
 
 /// Targets that draw from their whole input, and those that do so after a sign.
 const DRAWN: [&str; 1] = ["core"];
-const SIGNED: [&str; 2] = ["events", "rows"];
+const SIGNED: [&str; 3] = ["events", "rows", "peers"];
 
 fn main() -> std::io::Result<()> {
     // Choices that are drawn: any will do.

@@ -4,12 +4,15 @@
 //! A target panics if something does not hold. It is a function of its bytes: the same bytes always do the same.
 
 mod changes;
+mod contract;
 mod core;
 mod draw;
 mod events;
 mod invariants;
 mod names;
 mod pages;
+mod peers;
+mod requests;
 mod rows;
 
 /// A target: its name, which is that of its corpus as well, and what it does with some bytes.
@@ -22,4 +25,6 @@ pub const TARGETS: &[Target] = &[
     ("rows", rows::rows),
     ("pages", pages::pages),
     ("names", names::names),
+    ("requests", requests::requests),
+    ("peers", peers::peers),
 ];

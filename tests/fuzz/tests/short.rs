@@ -30,7 +30,7 @@ macro_rules! targets {
     };
 }
 
-targets! { core events rows pages names }
+targets! { core events rows pages names requests peers }
 
 #[test]
 fn every_target_is_tested_and_has_a_corpus() {

@@ -23,4 +23,15 @@ a-x"),
     ("names", "sorted", "a\n\
 b\n\
 c"),
+    ("requests", "acquire", "\x00\x12\x01a\x1a\x03ann\"\x02\x08\x05"),
+    ("requests", "release", "\x01\x12\x01a\x1a\x03ann \x05"),
+    ("requests", "list", "\x04\x1a\x01a"),
+    ("peers", "acquire", ".\x08\x01\x10\x02\x1a\x0c\n\
+\n\
+\n\
+\x03ann\x12\x00\x1a\x01a"),
+    ("peers", "release", ".\x08\x01\x10\x02\x1a\x0c\x12\n\
+\n\
+\x03ann\x12\x01a\x18\x05"),
+    ("peers", "verdict", "?\x12\x06\x08\x01\x18\x04\"\x01\x02"),
 ];
