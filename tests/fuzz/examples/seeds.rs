@@ -13,8 +13,8 @@ use tenure_core::{Event, Recorded, Revision, ServerId};
 use tenure_server::store::encode_events;
 
 /// Targets that draw from their whole input, and those that do so after a sign.
-const DRAWN: [&str; 1] = ["core"];
-const SIGNED: [&str; 3] = ["events", "rows", "peers"];
+const DRAWN: [&str; 2] = ["core", "audit"];
+const SIGNED: [&str; 5] = ["events", "rows", "peers", "jwt", "certificates"];
 
 fn main() -> std::io::Result<()> {
     // Choices that are drawn: any will do.

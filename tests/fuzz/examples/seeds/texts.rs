@@ -34,4 +34,31 @@ c"),
 \n\
 \x03ann\x12\x01a\x18\x05"),
     ("peers", "verdict", "?\x12\x06\x08\x01\x18\x04\"\x01\x02"),
+    ("policy", "teams", "[[roles.team]]\n\
+verbs = [\"acquire\", \"read\"]\n\
+names = [\"team-a\", \"b/c\"]\n\
+namespaces = [\"default\"]\n\
+[[roles.team]]\n\
+verbs = [\"watch\"]\n\
+[[roles.operator]]\n\
+verbs = [\"operate\"]\n\
+[[grants]]\n\
+identity = \"token:ann\"\n\
+roles = [\"team\", \"operator\"]\n\
+[[grants]]\n\
+identity = \"jwt:ops/*\"\n\
+roles = [\"operator\"]\n\
+[[grants]]\n\
+identity = \"*\"\n\
+roles = []\n"),
+    ("tokens", "lines", "# who may\n\
+\n\
+ci/deploy sha256:3c469e9d6c5875d37a43f353d4f88e61fcf812c66eee3457465a40b0da4153e0\n\
+ann@host sha256:0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\n\
+token"),
+    ("jwt", "signed", "eyJhbGciOiJFZERTQSIsImtpZCI6Im91cnMifQ.eyJhdWQiOiJ0ZW51cmUiLCJleHAiOjQxMDI0NDQ4MDAsImlzcyI6Imlzc3VlciIsInN1YiI6ImFubiJ9.OPsbKyR3kuDlQn13R_zARwXyRJGpM8cHEKIY7XWOu1_QkIgUdQFT6OyLQf20OfRrqbJGcgvRKB-P5gc3bvHPCA"),
+    ("jwt", "keys", "?{\"keys\":[{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"alg\":\"EdDSA\",\"use\":\"sig\",\"kid\":\"ours\",\"x\":\"iojj3XQJ8ZX9UtstPLpdcspnCb8dlBIb83SIAbQPb1w\"}]}"),
+    ("jwt", "curve", "?{\"keys\":[{\"kty\":\"EC\",\"crv\":\"P-256\",\"x\":\"AA\",\"y\":\"AA\"},{\"kty\":\"RSA\",\"n\":\"AQ\",\"e\":\"AQAB\"},{\"kty\":\"oct\",\"k\":\"AA\"}]}"),
+    ("audit", "nasty", "\x01\x05\x00\x10policy\x1ftoken:ann\x1f/tenure.v1.LockService/Evict\x1f\x1fann\x1feve\x1f\n\
+{\"allowed\":true}\u{2028}\u{1f600}\x1fa\x1fb\x00"),
 ];
