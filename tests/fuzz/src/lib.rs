@@ -6,6 +6,8 @@
 mod audit;
 mod certificates;
 mod changes;
+mod client;
+mod config;
 mod contract;
 mod core;
 mod draw;
@@ -37,4 +39,6 @@ pub const TARGETS: &[Target] = &[
     ("jwt", jwt::jwt),
     ("certificates", certificates::certificates),
     ("audit", audit::audit),
+    ("config", config::config),
+    ("client", client::client),
 ];

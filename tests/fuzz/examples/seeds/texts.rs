@@ -59,6 +59,36 @@ token"),
     ("jwt", "signed", "eyJhbGciOiJFZERTQSIsImtpZCI6Im91cnMifQ.eyJhdWQiOiJ0ZW51cmUiLCJleHAiOjQxMDI0NDQ4MDAsImlzcyI6Imlzc3VlciIsInN1YiI6ImFubiJ9.OPsbKyR3kuDlQn13R_zARwXyRJGpM8cHEKIY7XWOu1_QkIgUdQFT6OyLQf20OfRrqbJGcgvRKB-P5gc3bvHPCA"),
     ("jwt", "keys", "?{\"keys\":[{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"alg\":\"EdDSA\",\"use\":\"sig\",\"kid\":\"ours\",\"x\":\"iojj3XQJ8ZX9UtstPLpdcspnCb8dlBIb83SIAbQPb1w\"}]}"),
     ("jwt", "curve", "?{\"keys\":[{\"kty\":\"EC\",\"crv\":\"P-256\",\"x\":\"AA\",\"y\":\"AA\"},{\"kty\":\"RSA\",\"n\":\"AQ\",\"e\":\"AQAB\"},{\"kty\":\"oct\",\"k\":\"AA\"}]}"),
+    ("config", "all", "store_url = \"postgres://user:hushhush@host:5432,other/tenure?sslmode=require\"\n\
+listen = \"0.0.0.0:7420\"\n\
+tls_cert = \"cert.pem\"\n\
+tls_key = \"key.pem\"\n\
+tls_client_ca = \"ca.pem\"\n\
+policy = \"policy.toml\"\n\
+audit_log = \"-\"\n\
+jwt_keys = \"https://example.com/keys\"\n\
+jwt_issuer = \"issuer\"\n\
+jwt_audience = \"tenure\"\n\
+jwt_algorithms = \"RS256, EdDSA\"\n\
+min_ttl = \"1s\"\n\
+max_ttl = \"1h 30m\"\n\
+server_lease = \"10s\"\n\
+max_connections = 10\n\
+log_format = \"json\"\n\
+log_level = \"warn,tenure_server=debug\"\n\
+label = \"one\"\n\
+advertise = \"host:7420\"\n"),
+    ("config", "around", "data_dir = \"data\"\n\
+allow_insecure = true\n\
+---\n\
+HOME=/home/ann\n\
+TENURE_MIN_TTL=1s\n\
+RUST_LOG=debug\n\
+TENURE_TOKEN=x"),
     ("audit", "nasty", "\x01\x05\x00\x10policy\x1ftoken:ann\x1f/tenure.v1.LockService/Evict\x1f\x1fann\x1feve\x1f\n\
 {\"allowed\":true}\u{2028}\u{1f600}\x1fa\x1fb\x00"),
+    ("client", "lock", "l\x0a\x01a\x12\x0a\x08\x05\x12\x01a\x18\x02 \x05 \x01"),
+    ("client", "session", "s\x0a\x03ann\x10\x03\x1a\x02\x08\x05"),
+    ("client", "event", "e\x08\x05\x12\x01a\x18\x02"),
+    ("client", "refusal", "\x09\x08\x09\x12\x04told\x1aJ\x0a(type.googleapis.com/google.rpc.ErrorInfo\x12\x1e\x0a\x0dSESSION_ENDED\x12\x06tenure\x1a\x05\x0a\x01a\x12\x00"),
 ];
