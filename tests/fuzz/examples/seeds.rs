@@ -13,7 +13,7 @@ use tenure_core::{Event, Recorded, Revision, ServerId};
 use tenure_server::store::encode_events;
 
 /// Targets that draw from their whole input, and those that do so after a sign.
-const DRAWN: [&str; 2] = ["core", "audit"];
+const DRAWN: [&str; 3] = ["core", "service", "audit"];
 const SIGNED: [&str; 5] = ["events", "rows", "peers", "jwt", "certificates"];
 
 fn main() -> std::io::Result<()> {

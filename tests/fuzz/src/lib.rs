@@ -20,6 +20,7 @@ mod peers;
 mod policy;
 mod requests;
 mod rows;
+mod service;
 mod tokens;
 
 /// A target: its name, which is that of its corpus as well, and what it does with some bytes.
@@ -38,7 +39,8 @@ pub const TARGETS: &[Target] = &[
     ("tokens", tokens::tokens),
     ("jwt", jwt::jwt),
     ("certificates", certificates::certificates),
-    ("audit", audit::audit),
     ("config", config::config),
+    ("audit", audit::audit),
     ("client", client::client),
+    ("service", service::service),
 ];
