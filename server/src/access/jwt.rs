@@ -61,7 +61,7 @@ pub const ALGORITHMS: [(&str, Algorithm); 9] = [
 /// Takes tokens.
 pub(super) struct Jwt {
     options: JwtOptions,
-    keys: ArcSwap<JwkSet>,
+    pub(super) keys: ArcSwap<JwkSet>,
 }
 
 impl Jwt {

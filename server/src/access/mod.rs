@@ -3,6 +3,8 @@
 mod audit;
 mod caller;
 mod credentials;
+#[doc(hidden)]
+pub mod fuzzing;
 mod identify;
 mod identity;
 mod jwt;

@@ -61,7 +61,7 @@ fn entry(line: &str) -> Result<(&str, Hash), String> {
     check_name(name)?;
     let hex = hash.trim().strip_prefix(HASHED).ok_or_else(|| format!("the hash must begin with {HASHED}"))?;
     let wanted = || format!("the hash must have {} hex digits", 2 * size_of::<Hash>());
-    if hex.len() != 2 * size_of::<Hash>() || !hex.is_ascii() {
+    if hex.len() != 2 * size_of::<Hash>() || !hex.bytes().all(|digit| digit.is_ascii_hexdigit()) {
         return Err(wanted());
     }
     let mut hash = Hash::default();
@@ -123,6 +123,7 @@ mod tests {
             ("a sha256:00".to_owned(), "line 2: the hash must have 64 hex digits"),
             (format!("a sha256:{}", "é".repeat(32)), "line 2: the hash must have 64 hex digits"),
             (format!("a sha256:{}", "zz".repeat(32)), "line 2: the hash must have 64 hex digits"),
+            (format!("a sha256:{}", "+f".repeat(32)), "line 2: the hash must have 64 hex digits"),
             (format!("a*b sha256:{hash}"), "line 2: a name has 1 to 128"),
         ];
         for (line, refusal) in cases {

@@ -1,6 +1,8 @@
 //! Peers: how servers reach each other over gRPC, to pass commands on. What that means is the sequencer's business.
 
 mod connector;
+#[doc(hidden)]
+pub mod fuzzing;
 mod link;
 mod listen;
 mod pack;

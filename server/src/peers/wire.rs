@@ -7,6 +7,7 @@ use prost::bytes::Bytes;
 use tenure_core::{AskedMode, Attached, Command, Limits, Names, Opening, Revision, ServerId, Text};
 use tenure_proto::internal::command::Kind;
 use tenure_proto::internal::{self as proto};
+use tenure_proto::v1;
 
 use super::pack::{Arrived, pack};
 use crate::sequencer::passing::{News, Pass, Report, Verdict};
@@ -123,10 +124,7 @@ fn asked(kind: Kind, home: ServerId) -> Option<Command> {
             let mode = match acquire.mode() {
                 proto::Mode::Unspecified => AskedMode::Exclusive,
                 proto::Mode::Shared => AskedMode::Shared,
-                proto::Mode::Permits => AskedMode::Permits {
-                    permits: Some(acquire.permits).filter(|permits| *permits > 0)?,
-                    limit: acquire.limit,
-                },
+                proto::Mode::Permits => permits(acquire.permits, acquire.limit)?,
             };
             Command::Acquire {
                 session: session(&acquire.session)?,
@@ -157,15 +155,21 @@ fn asked(kind: Kind, home: ServerId) -> Option<Command> {
             session: session(&open.session)?,
             opening: opened(open.opening?)?,
             home,
-            attachment: open.attachment,
+            attachment: bounds::attachment(open.attachment).ok()?,
         },
         Kind::AttachSession(attach) => {
-            let (session, attachment) = (session(&attach.session)?, attach.attachment);
+            let (session, attachment) = (session(&attach.session)?, bounds::attachment(attach.attachment).ok()?);
             Command::AttachSession { session, home, attachment }
         }
         Kind::CloseSession(close) => Command::CloseSession { session: session(&close.session)? },
         Kind::EndWait(claim) => Command::EndWait { claim: Revision(claim), home },
     })
+}
+
+fn permits(permits: u32, limit: Option<u32>) -> Option<AskedMode> {
+    // Where clients leave a limit away, they say 0.
+    let asked = bounds::mode(v1::Mode::Permits.into(), permits, limit.unwrap_or_default()).ok()?;
+    Some(asked).filter(|_| permits > 0 && limit != Some(0))
 }
 
 fn texts(names: &Names) -> Vec<String> {
@@ -312,6 +316,11 @@ mod tests {
         assert_eq!(taken(sent, HOME), Some(given));
     }
 
+    fn asks_for_permits(permits: u32, limit: Option<u32>) -> Option<Kind> {
+        let (session, names, mode) = ("s".into(), vec!["a".into()], proto::Mode::Permits.into());
+        Some(Kind::Acquire(proto::Acquire { session, names, mode, permits, limit, ..proto::Acquire::default() }))
+    }
+
     #[test]
     fn what_no_server_would_pass_is_refused() {
         let kinds = [
@@ -323,6 +332,10 @@ mod tests {
                 mode: proto::Mode::Permits.into(),
                 ..proto::Acquire::default()
             })),
+            asks_for_permits(3, Some(2)),
+            asks_for_permits(1, Some(0)),
+            asks_for_permits(1_000_001, None),
+            Some(Kind::AttachSession(proto::AttachSession { session: "s".into(), attachment: u64::MAX })),
             Some(Kind::Release(proto::Release { session: "s\0".into(), name: "a".into(), token: 1 })),
             Some(Kind::OpenSession(proto::OpenSession { session: "s".into(), ..proto::OpenSession::default() })),
             Some(Kind::OpenSession(proto::OpenSession {

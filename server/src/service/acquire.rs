@@ -127,9 +127,10 @@ impl Api {
         via: Via,
         cancel: &CancellationToken,
     ) -> Result<AcquireResponse, Problem> {
-        let (request, principal) = asked.into_parts();
-        let namespace = self.namespace(&principal, &request.namespace).await?;
+        let (mut request, principal) = asked.into_parts();
+        let name = std::mem::take(&mut request.namespace);
         let acquiring = self.acquiring(request, principal, via)?;
+        let namespace = self.namespace(&acquiring.principal, &name).await?;
         self.check_presence(&namespace, &acquiring, via).await?;
         let decided = self.decide_acquire(&namespace, &acquiring, via).await?;
         self.conclude(&namespace, &acquiring, decided, via, cancel).await

@@ -6,6 +6,8 @@ mod admission;
 mod blocked;
 pub(crate) mod bounds;
 pub(crate) mod convert;
+#[doc(hidden)]
+pub mod fuzzing;
 mod groups;
 mod grpc;
 mod handoff;
@@ -99,7 +101,8 @@ impl Api {
 
     /// A namespace, for one whose request has been admitted.
     async fn namespace(&self, _: &Principal, name: &str) -> Result<Namespace, Problem> {
-        Ok(self.node()?.namespace(bounds::namespace(name)?).await?)
+        let name = bounds::namespace(name)?;
+        Ok(self.node()?.namespace(name).await?)
     }
 }
 

@@ -40,7 +40,7 @@ pub(crate) fn pieces(readable: Option<Vec<String>>, prefix: &str) -> Vec<Piece> 
             pieces.push(Piece::Prefix(below));
         }
     }
-    pieces.sort_by(|one, other| one.start().cmp(other.start()));
+    pieces.sort_by_key(|piece| (piece.start().to_owned(), matches!(piece, Piece::Name(_))));
     pieces.dedup();
     let mut covered: Option<String> = None;
     pieces.retain(|piece| {
@@ -83,5 +83,6 @@ mod tests {
         assert_eq!(of(&["team-a"], "team-a/x"), ["team-a/x*"]);
         assert!(of(&["team-a"], "team-ab").is_empty() && of(&["team-a"], "other").is_empty());
         assert_eq!(of(&["a/b", "a"], "a/b/c"), ["a/b/c*"]);
+        assert_eq!(of(&["a/b", "a"], "a/b"), ["a/b*"], "in whatever order they are granted");
     }
 }

@@ -27,13 +27,14 @@ impl Api {
         };
         let owner = bounds::label("owner", &request.owner)?;
         let metadata = bounds::metadata(request.metadata)?;
+        let attachment = bounds::attachment(request.attachment)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         self.note_presence(&namespace, &session, &principal, via).await?;
         let command = Command::OpenSession {
             session: session.clone(),
             opening: Opening { ttl, disconnect_grace, owner, metadata, identity: None },
             home: self.node()?.id(),
-            attachment: bounds::attachment(request.attachment)?,
+            attachment,
         };
         let (session, _) = decide_open(&namespace, &session, principal.command(command), via).await?;
         Ok(v1::OpenSessionResponse { session: Some(session) })
@@ -46,9 +47,9 @@ impl Api {
     ) -> Result<v1::AttachedSession, Problem> {
         let (request, principal) = asked.into_parts();
         let session = bounds::session_id("session_id", &request.session_id)?;
+        let attachment = bounds::attachment(request.attachment)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         self.note_presence(&namespace, &session, &principal, via).await?;
-        let attachment = bounds::attachment(request.attachment)?;
         let command = Command::AttachSession { session: session.clone(), home: self.node()?.id(), attachment };
         let (session, revision) = decide_open(&namespace, &session, principal.command(command), via).await?;
         Ok(v1::AttachedSession { session: Some(session), revision })

@@ -4,6 +4,8 @@
 mod answers;
 mod codec;
 mod connection;
+#[doc(hidden)]
+pub mod fuzzing;
 mod hosts;
 mod literal;
 mod memory;

@@ -15,6 +15,11 @@ impl<'d> Draw<'d> {
         self.0.is_empty()
     }
 
+    /// All that is left.
+    pub(crate) fn rest(&self) -> &'d [u8] {
+        self.0
+    }
+
     pub(crate) fn byte(&mut self) -> u8 {
         let (first, rest) = self.0.split_first().map_or((0, self.0), |(first, rest)| (*first, rest));
         self.0 = rest;

@@ -3,14 +3,44 @@
 //!
 //! A target panics if something does not hold. It is a function of its bytes: the same bytes always do the same.
 
+mod audit;
+mod certificates;
 mod changes;
+mod client;
+mod config;
+mod contract;
 mod core;
 mod draw;
 mod events;
 mod invariants;
+mod jwt;
+mod names;
+mod pages;
+mod peers;
+mod policy;
+mod requests;
+mod rows;
+mod service;
+mod tokens;
 
 /// A target: its name, which is that of its corpus as well, and what it does with some bytes.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: &[Target] = &[("core", core::core), ("events", events::events)];
+pub const TARGETS: &[Target] = &[
+    ("core", core::core),
+    ("events", events::events),
+    ("rows", rows::rows),
+    ("pages", pages::pages),
+    ("names", names::names),
+    ("requests", requests::requests),
+    ("peers", peers::peers),
+    ("policy", policy::policy),
+    ("tokens", tokens::tokens),
+    ("jwt", jwt::jwt),
+    ("certificates", certificates::certificates),
+    ("config", config::config),
+    ("audit", audit::audit),
+    ("client", client::client),
+    ("service", service::service),
+];

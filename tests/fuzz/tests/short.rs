@@ -30,7 +30,7 @@ macro_rules! targets {
     };
 }
 
-targets! { core events }
+targets! { core events rows pages names requests peers policy tokens jwt certificates config audit client service }
 
 #[test]
 fn every_target_is_tested_and_has_a_corpus() {

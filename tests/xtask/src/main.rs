@@ -5,6 +5,7 @@ mod beside;
 mod clients;
 mod contract;
 mod deny;
+mod fuzz;
 mod generate;
 mod mutants;
 mod packages;
@@ -72,6 +73,8 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
         arguments: Vec<String>,
     },
+    /// Tries each fuzz target with any bytes that a fuzzer comes up with, in the long form: see tests/fuzz/README.md.
+    Fuzz(fuzz::Fuzzing),
     /// Lets faults that follow from a seed hit real servers, clients and databases, in the long form.
     Chaos {
         /// Its own arguments: `--help` tells them.
@@ -260,6 +263,7 @@ fn run() -> anyhow::Result<()> {
         }
         Task::Mutants { arguments } => mutants::run(&arguments),
         Task::Chaos { arguments } => chaos("chaos", &arguments),
+        Task::Fuzz(fuzzing) => fuzz::run(&fuzzing),
         Task::Failover { arguments } => chaos("failover", &arguments),
         Task::Overload { arguments } => load("overload", &arguments),
         Task::Soak { arguments } => load("soak", &arguments),

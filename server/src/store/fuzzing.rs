@@ -1,0 +1,77 @@
+//! For fuzzers: rows as they are written and read, without a database.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tenure_core::{Group, Metadata, Revision};
+
+use super::codec::{encode_metadata, encode_name};
+use super::connection::{Arg, Each, Failure, Table};
+use super::rows::{self, CLAIMS, GROUPS, MEMBERS, SESSIONS, SETTINGS};
+use super::{Rows, page};
+
+/// The rows of sessions, claims, settings, groups and members, each as the JSON that SQLite makes of them.
+#[must_use]
+pub fn pages(rows: &Rows) -> [String; 5] {
+    let sessions = labels(rows.sessions.iter().map(|session| &session.spec.metadata));
+    let claims = labels(rows.claims.iter().map(|claim| &claim.spec.metadata));
+    let members = rows.groups.iter().flat_map(|group| group.members.values());
+    let members = labels(members.map(|member| &member.spec.metadata));
+    [
+        page(&SESSIONS, &rows::session_cells("", &rows.sessions, &sessions)),
+        page(&CLAIMS, &rows::claim_cells("", &rows.claims, &claims)),
+        page(&SETTINGS, &rows::settings_cells("", &rows.settings)),
+        page(&GROUPS, &rows::group_cells("", &rows.groups)),
+        page(&MEMBERS, &rows::member_cells("", &rows.groups, &members)),
+    ]
+}
+
+/// What is read from such pages.
+///
+/// # Errors
+/// If one of them is none, or has a row that none of these tables has.
+pub fn read([sessions, claims, settings, groups, members]: [&str; 5]) -> Result<Rows, String> {
+    let mut read = Rows::default();
+    let mut grouped: BTreeMap<Revision, Group> = BTreeMap::new();
+    each(sessions, &mut |row| {
+        read.sessions.push(rows::session(row)?);
+        Ok(())
+    })?;
+    each(claims, &mut |row| rows::add_claim(&mut read.claims, &read.sessions, row))?;
+    each(settings, &mut |row| {
+        read.settings.push(rows::settings(row)?);
+        Ok(())
+    })?;
+    each(groups, &mut |row| {
+        let group = rows::group(row)?;
+        grouped.insert(group.id, group);
+        Ok(())
+    })?;
+    each(members, &mut |row| rows::add_member(&mut grouped, row))?;
+    read.groups = grouped.into_values().map(Arc::new).collect();
+    Ok(read)
+}
+
+fn labels<'a>(metadata: impl Iterator<Item = &'a Metadata>) -> Vec<Cow<'static, str>> {
+    metadata.map(encode_metadata).collect()
+}
+
+/// All columns but the namespace.
+fn page(table: &Table, cells: &[Arg<'_>]) -> String {
+    let rows = cells.chunks(table.columns.len()).map(|row| row[1..].iter().map(cell).collect::<Vec<_>>().join(","));
+    let rows: Vec<String> = rows.map(|row| format!("[{row}]")).collect();
+    format!("[{}]", rows.join(","))
+}
+
+fn cell(cell: &Arg<'_>) -> String {
+    match cell {
+        Arg::Null => "null".to_owned(),
+        Arg::Int(number) => number.to_string(),
+        Arg::Text(text) => encode_name(text),
+    }
+}
+
+fn each(json: &str, each: &mut Each<'_>) -> Result<(), String> {
+    page::read(json, each).map_err(Failure::reason)
+}

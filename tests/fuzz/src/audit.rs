@@ -1,0 +1,63 @@
+//! Lines of the audit log.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, SystemTime};
+
+use serde_json::Value;
+use tenure_server::access::fuzzing::{Told, line};
+
+use crate::draw::Draw;
+
+/// The longest line that may come of anything.
+const LONGEST: usize = 400_000;
+
+/// Whatever is told is one line of printable ASCII, an object of JSON that says what was told; texts are cut, not changed.
+pub fn audit(data: &[u8]) {
+    let mut draw = Draw::new(data);
+    let (is_refused, token) = (draw.flag(), draw.number());
+    let address = draw.maybe(|draw| SocketAddr::new(IpAddr::from([draw.byte(); 16]), 7420));
+    let seconds = draw.number() % 4_000_000_000;
+    let text = String::from_utf8_lossy(draw.rest());
+    let mut parts = text.split('\u{1f}');
+    let mut part = || parts.next().unwrap_or_default();
+    let [rule, identity, path, namespace, session, operator, note] = std::array::from_fn(|_| part());
+    let names: Vec<&str> = parts.collect();
+    let rule = is_refused.then_some(rule);
+    let told = Told {
+        rule,
+        identity: Some(identity),
+        address,
+        path,
+        namespace,
+        names: &names,
+        session,
+        token,
+        operator,
+        note,
+    };
+    let line = line(&told, SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
+    let line = String::from_utf8(line).expect("ASCII");
+    let (object, end) = line.split_at(line.len() - 1);
+    assert_eq!(end, "\n");
+    assert!(object.bytes().all(|byte| (b' '..=b'~').contains(&byte)), "{object}");
+    assert!(line.len() <= LONGEST, "{}", line.len());
+    let read: Value = serde_json::from_str(object).expect("JSON");
+    assert_eq!(read["allowed"], Value::Bool(!is_refused));
+    assert_eq!(read.get("rule").and_then(Value::as_str), rule);
+    let namespace = if namespace.is_empty() { "default" } else { namespace };
+    let path = path.trim_start_matches('/');
+    for (key, said) in [("identity", identity), ("call", path), ("namespace", namespace)] {
+        assert_eq!(read[key].as_str(), Some(cut(said).as_str()), "{key}");
+    }
+    for (key, said) in [("session_id", session), ("operator", operator), ("note", note)] {
+        assert_eq!(read.get(key).and_then(Value::as_str).unwrap_or_default(), cut(said), "{key}");
+    }
+    let listed: Vec<&str> =
+        read.get("names").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    assert!(listed.iter().copied().eq(names.iter().take(100).map(|name| cut(name))), "{listed:?}");
+    assert_eq!(read.get("token").and_then(Value::as_u64).unwrap_or_default(), token);
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(255).collect()
+}

@@ -1,0 +1,63 @@
+//! Who a certificate says that its bearer is.
+
+use std::sync::LazyLock;
+
+use rcgen::{CertificateParams, KeyPair, PKCS_ED25519, SanType};
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
+use tenure_server::access::Identity;
+
+use crate::draw::Draw;
+
+/// A private key of Ed25519 (RFC 8410): what precedes its 32 bytes.
+const PKCS8: [u8; 16] = *b"\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20";
+
+static KEY: LazyLock<KeyPair> = LazyLock::new(|| {
+    let der = [&PKCS8[..], &[1; 32]].concat();
+    KeyPair::from_pkcs8_der_and_sign_algo(&PrivatePkcs8KeyDer::from(der), &PKCS_ED25519).expect("a key")
+});
+
+/// Names that a certificate may have, and the one that counts if there is no URI.
+const URIS: [&str; 3] = ["spiffe://prod/ann", "https://example.com/bob", "urn:x"];
+const DOMAINS: [&str; 3] = ["ann.example.com", "b", "xn--c-xka.example"];
+const OTHERS: [&str; 2] = ["ann@example.com", "spiffe.example"];
+
+/// Whoever a certificate names is in it: the first URI, or else the first domain. Any other bytes name nobody, or what they have.
+pub fn certificates(data: &[u8]) {
+    if let Some((b'!', rest)) = data.split_first() {
+        return check_drawn(&mut Draw::new(rest));
+    }
+    let Some(identity) = Identity::of_certificate(&CertificateDer::from(data)) else { return };
+    let name = identity.as_str().strip_prefix("cert:").expect("of its kind");
+    assert!(!name.is_empty(), "it names nobody");
+    assert!(data.windows(name.len()).any(|part| part == name.as_bytes()), "{name:?} is not in it");
+}
+
+fn check_drawn(draw: &mut Draw<'_>) {
+    let mut params = CertificateParams::default();
+    let (mut uri, mut domain) = (None, None);
+    for _ in 0..draw.below(6) {
+        let place = draw.byte();
+        params.subject_alt_names.push(match draw.below(4) {
+            0 => {
+                let name = pick(&URIS, place);
+                uri = uri.or(Some(name));
+                SanType::URI(name.try_into().expect("ASCII"))
+            }
+            1 => {
+                let name = pick(&DOMAINS, place);
+                domain = domain.or(Some(name));
+                SanType::DnsName(name.try_into().expect("ASCII"))
+            }
+            2 => SanType::Rfc822Name(pick(&OTHERS, place).try_into().expect("ASCII")),
+            _ => SanType::IpAddress([place; 4].into()),
+        });
+    }
+    let certificate = params.self_signed(&*KEY).expect("it can be signed");
+    let identity = Identity::of_certificate(certificate.der());
+    let expected = uri.or(domain).map(|name| format!("cert:{name}"));
+    assert_eq!(identity.as_ref().map(Identity::as_str), expected.as_deref());
+}
+
+fn pick(names: &[&'static str], place: u8) -> &'static str {
+    names[usize::from(place) % names.len()]
+}

@@ -1,0 +1,70 @@
+//! The settings of a server, from a file and from the environment.
+
+use std::ffi::OsString;
+
+use tenure_server::config::{Config, Layer, Surroundings, load};
+
+/// What a URL of a database has for a password here.
+const SECRET: &str = "hushhush";
+
+/// What separates the file from the environment.
+const SEPARATOR: &str = "\n---\n";
+
+/// Any settings are refused by the name of one of them, or give a configuration that shows itself as a file: which has no secret in
+/// it, and gives the same configuration.
+pub fn config(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let (file, environment) = text.split_once(SEPARATOR).unwrap_or((text, ""));
+    let around = surroundings(environment);
+    match toml::from_str::<Layer>(file) {
+        Ok(layer) => check(layer, &around, text.matches(SECRET).count() == 1),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+fn check(mut layer: Layer, around: &Surroundings, is_once: bool) {
+    // What another file says is not of this input.
+    layer.store_url_file = None;
+    let has_secret = is_once && layer.store_url.as_ref().is_some_and(|url| is_secret(url));
+    match load(layer, around) {
+        Ok(config) => {
+            let shown = config.to_string();
+            assert!(!has_secret || !shown.contains(SECRET), "{shown}");
+            check_bounds(&config);
+            let again = load(toml::from_str(&shown).expect("it is a file"), around);
+            assert_eq!(again.map(|config| config.to_string()), Ok(shown));
+        }
+        Err(problem) => {
+            let problem = problem.to_string();
+            assert!(!has_secret || !problem.contains(SECRET), "{problem}");
+            assert!(problem.contains("TENURE_") || settings().iter().any(|name| problem.contains(name)), "{problem}");
+        }
+    }
+}
+
+/// Whether a URL has the secret where passwords are.
+fn is_secret(url: &str) -> bool {
+    let authority = url.split_once("://").and_then(|(_, rest)| rest.split('/').next());
+    authority.is_some_and(|authority| authority.contains(&format!(":{SECRET}@")))
+}
+
+fn check_bounds(config: &Config) {
+    assert!(config.min_ttl <= config.max_ttl && config.server_lease.as_secs() >= 2);
+    assert!((1..=255).contains(&config.label.len()) && !config.label.contains(char::is_control));
+    assert!(config.worker_threads >= 1 && config.max_namespaces >= 1 && config.store.max_connections >= 1);
+    let is_guarded = config.tls.is_some() && config.credentials.are_wanted();
+    assert!(config.allow_insecure || config.listen.ip().is_loopback() || is_guarded, "{config}");
+    assert!(config.credentials.policy.is_none() || config.credentials.are_wanted(), "a policy for nobody");
+}
+
+/// The names of all settings, as files have them.
+fn settings() -> Vec<String> {
+    Layer::variables().iter().map(|name| name.trim_start_matches("TENURE_").to_lowercase()).collect()
+}
+
+/// Lines of `NAME=VALUE`.
+fn surroundings(environment: &str) -> Surroundings {
+    let pairs = environment.lines().filter_map(|line| line.split_once('='));
+    let variables = pairs.map(|(name, value)| (OsString::from(name), OsString::from(value))).collect();
+    Surroundings { variables, host: "host".to_owned(), processors: 2 }
+}

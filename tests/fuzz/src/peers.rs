@@ -1,0 +1,129 @@
+//! What servers tell each other.
+
+use std::sync::Arc;
+
+use prost::Message;
+use tenure_core::{AskedMode, Command, ServerId, Table, Text};
+use tenure_proto::internal as proto;
+use tenure_server::peers::fuzzing;
+use tenure_server::sequencer::passing::{News, Pass, Report};
+use tenure_server::store::Batch;
+
+use crate::changes;
+use crate::draw::Draw;
+
+const FROM: ServerId = ServerId(7);
+
+/// What arrives is what was sent. Of any other bytes, a pass that is taken is within the bounds of clients, and can be sent just so;
+/// news that are heard are told just so; what is no batch is refused with a reason.
+pub fn peers(data: &[u8]) {
+    match data.split_first() {
+        Some((b'!', rest)) => check_batch(&mut Draw::new(rest)),
+        Some((b'?', rest)) => {
+            if let Ok(message) = proto::PassResponse::decode(rest) {
+                check_news(message);
+            }
+        }
+        Some((_, rest)) => {
+            if let Ok(message) = proto::Pass::decode(rest) {
+                check_pass(message);
+            }
+        }
+        None => {}
+    }
+}
+
+fn check_pass(message: proto::Pass) {
+    let Some(pass) = fuzzing::taken(message, FROM) else { return };
+    pass.commands.iter().for_each(check_command);
+    let sent = fuzzing::pass(&pass).expect("what was taken can be passed");
+    assert_eq!(fuzzing::taken(through(&sent), FROM), Some(pass));
+}
+
+/// The bounds that the service keeps, too.
+fn check_command(command: &Command) {
+    match command.asked() {
+        Command::Acquire { session, names, mode, priority, .. } => {
+            check_text(session, 128);
+            names.iter().for_each(|name| check_text(name, 255));
+            assert!(names.len() <= 16 && names.windows(2).all(|pair| pair[0] < pair[1]), "{names:?}");
+            assert!((-1_000..=1_000).contains(priority));
+            if let AskedMode::Permits { permits, limit } = mode {
+                assert!(
+                    (1..=limit.unwrap_or(1_000_000)).contains(permits) && limit.is_none_or(|most| most <= 1_000_000)
+                );
+            }
+        }
+        Command::OpenSession { session, attachment, .. } | Command::AttachSession { session, attachment, .. } => {
+            check_text(session, 128);
+            assert!(i64::try_from(*attachment).is_ok(), "no row takes the attachment {attachment}");
+        }
+        Command::Release { session, name, .. } => {
+            check_text(session, 128);
+            check_text(name, 255);
+        }
+        _ => {}
+    }
+}
+
+fn check_text(text: &str, most: usize) {
+    assert!((1..=most).contains(&text.len()) && !text.contains(char::is_control), "{text:?}");
+}
+
+fn check_news(message: proto::PassResponse) {
+    let has_batch = message.batch.is_some();
+    match fuzzing::news(message, FROM, &"n".into()) {
+        Ok(news) => {
+            assert_eq!(news.batch.is_some(), has_batch);
+            if let Some(Report::Packed(packed)) = &news.batch {
+                assert!(packed.revision() > packed.previous());
+                if let Ok(batch) = packed.unpack(&Table::default()) {
+                    assert_eq!((batch.previous, batch.revision()), (packed.previous(), packed.revision()));
+                }
+            }
+            let told = fuzzing::response(&News { batch: None, ..news.clone() });
+            let again = fuzzing::news(through(&told), FROM, &"n".into()).expect("no batch");
+            assert_eq!((again.verdicts, again.rows), (news.verdicts, news.rows));
+        }
+        Err(problem) => assert!(has_batch && !problem.is_empty()),
+    }
+}
+
+/// A batch of anything that happens arrives as it is in the log, and so does what of its commands can be passed.
+fn check_batch(draw: &mut Draw<'_>) {
+    let (mut table, log) = changes::table(draw, 32);
+    let mut before = Table::default();
+    log.iter().for_each(|recorded| before.apply(recorded));
+    let (mut events, mut commands) = (Vec::new(), Vec::new());
+    for _ in 0..draw.below(8) {
+        let command = changes::command(draw, &table);
+        commands.push(command.clone());
+        // What is refused changes nothing.
+        let _ = table.decide(command, &mut events);
+    }
+    for command in commands {
+        let pass = Pass { number: 1, after: before.revision(), commands: vec![command], pauses: Vec::new() };
+        if let Some(sent) = fuzzing::pass(&pass) {
+            check_pass(through(&sent));
+        }
+    }
+    if events.is_empty() {
+        return;
+    }
+    let namespace = Text::from("n");
+    let batch = Batch { namespace, previous: before.revision(), events, server: FROM, number: 2, at_ms: -3 };
+    let news = News {
+        batch: Some(Report::Whole(Arc::new(batch.clone()))),
+        verdicts: Vec::new(),
+        rows: before.revision(),
+        packed: Arc::default(),
+    };
+    let heard = fuzzing::news(through(&fuzzing::response(&news)), FROM, &batch.namespace).expect("readable");
+    let Some(Report::Packed(packed)) = &heard.batch else { panic!("the batch is told") };
+    assert_eq!(packed.unpack(&before), Ok(batch));
+}
+
+/// A message that went over the wire.
+fn through<M: Message + Default>(message: &M) -> M {
+    M::decode(message.encode_to_vec().as_slice()).expect("what was encoded can be decoded")
+}

@@ -1,0 +1,100 @@
+//! Every request of the contract, from its bytes to where a namespace would be asked for.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use http::header::CONTENT_TYPE;
+use http_body_util::Full;
+use prost::bytes::Bytes;
+use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, Value};
+use tenure_proto::v1::ErrorReason;
+use tenure_server::service::{Api, TtlBounds};
+use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
+use tonic::body::Body;
+use tonic::service::Routes;
+use tonic::{Code, Status};
+use tonic_types::StatusExt;
+use tower::ServiceExt;
+
+use crate::contract::{CALLS, check_refusal, path};
+
+/// The longest text of a bounded field but those that hold contents.
+const LONGEST: usize = 255;
+
+thread_local! {
+    static SERVED: RefCell<(Runtime, Routes)> = RefCell::new(served());
+}
+
+/// The services without a node: what is within its bounds ends there.
+fn served() -> (Runtime, Routes) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    let ttl = TtlBounds { min: Duration::from_millis(100), max: Duration::from_secs(3_600) };
+    (runtime, Api::new(ttl, CancellationToken::new()).routes().prepare())
+}
+
+/// What cannot be decoded is refused; what is out of its bounds too, by its field and the bound; whatever gets further than that
+/// is within all bounds.
+pub fn requests(data: &[u8]) {
+    let Some((first, message)) = data.split_first() else { return };
+    let method = &CALLS[usize::from(*first) % CALLS.len()];
+    let status = asked(&path(method), message);
+    let Ok(decoded) = DynamicMessage::decode(method.input(), message) else {
+        let info = status.get_details_error_info().expect("it says what is wrong");
+        return assert_eq!((status.code(), info.reason.as_str()), (Code::InvalidArgument, "INVALID_FIELD"));
+    };
+    match check_refusal(&status, &method.input()) {
+        ErrorReason::InvalidField => {}
+        ErrorReason::StoreUnavailable => decoded.fields().for_each(|(field, value)| check_field(&field, value)),
+        reason => panic!("{reason:?} without a node"),
+    }
+}
+
+/// How a call is refused.
+fn asked(path: &str, message: &[u8]) -> Status {
+    let length = u32::try_from(message.len()).expect("short").to_be_bytes();
+    let body = [&[0], &length[..], message].concat();
+    let request = http::Request::post(path).header(CONTENT_TYPE, "application/grpc");
+    let request = request.body(Body::new(Full::new(Bytes::from(body)))).expect("a request");
+    let response = SERVED.with_borrow(|(runtime, routes)| runtime.block_on(routes.clone().oneshot(request)));
+    let response = response.unwrap_or_else(|never| match never {});
+    Status::from_header_map(response.headers()).expect("it is answered at once")
+}
+
+/// The bounds that hold of a field of this name wherever it is.
+fn check_field(field: &FieldDescriptor, value: &Value) {
+    match (field.name(), value) {
+        // Contents, which may be long; and what is not looked at where it is not wanted, as who opens a session that is open already.
+        ("config" | "assignments" | "owner" | "operator" | "note", _) => {}
+        ("metadata", Value::Map(labels)) => {
+            let bytes = labels.iter().map(|(key, value)| {
+                let (key, value) = (key.as_str().unwrap_or_default(), value.as_str().unwrap_or_default());
+                assert!(!key.is_empty() && !key.contains(char::is_control), "{key:?}");
+                key.len() + value.len()
+            });
+            assert!(bytes.sum::<usize>() <= 4_096);
+        }
+        (name, Value::String(text)) if name != "page_token" => {
+            assert!(text.len() <= LONGEST && !text.contains(char::is_control), "{name}: {text:?}");
+        }
+        (name, Value::List(many)) => {
+            assert!(many.len() <= 1_000, "{name}");
+            many.iter().for_each(|one| check_field(field, one));
+        }
+        ("page_size", Value::I32(size)) => assert!((0..=1_000).contains(size)),
+        ("priority", Value::I32(priority)) => assert!((-1_000..=1_000).contains(priority)),
+        (name, Value::U64(number)) => assert!(*number <= i64::MAX.unsigned_abs(), "{name}"),
+        ("permits" | "limit", Value::U32(count)) => assert!(*count <= 1_000_000),
+        (_, Value::Message(message)) if is_duration(field) => {
+            let part = |name: &str| message.get_field_by_name(name).map(std::borrow::Cow::into_owned);
+            assert!(matches!(part("seconds"), Some(Value::I64(0..=31_536_000))), "{message:?}");
+            assert!(matches!(part("nanos"), Some(Value::I32(0..=999_999_999))), "{message:?}");
+        }
+        (_, Value::Message(message)) => message.fields().for_each(|(field, value)| check_field(&field, value)),
+        _ => {}
+    }
+}
+
+fn is_duration(field: &FieldDescriptor) -> bool {
+    matches!(field.kind(), Kind::Message(message) if message.full_name() == "google.protobuf.Duration")
+}

@@ -1,0 +1,49 @@
+//! The rows that sum up the log, as a store writes and reads them.
+
+use tenure_core::{Revision, Table};
+use tenure_server::store::{Rows, fuzzing};
+
+use crate::changes;
+use crate::draw::Draw;
+
+/// What separates the pages of an input.
+const SEPARATOR: char = '\n';
+
+/// The rows of any table read as they were. What else can be read is written such that it reads the same; what cannot be read is
+/// refused with a reason.
+pub fn rows(data: &[u8]) {
+    if let Some((b'!', rest)) = data.split_first() {
+        let (table, _) = changes::table(&mut Draw::new(rest), 64);
+        let rows = rows_of(&table);
+        assert_eq!(again(&rows), rows);
+        return;
+    }
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let mut given = text.split(SEPARATOR);
+    match fuzzing::read(std::array::from_fn(|_| given.next().unwrap_or("[]"))) {
+        Ok(rows) => assert_eq!(again(&rows), rows),
+        Err(problem) => assert!(!problem.is_empty()),
+    }
+}
+
+/// Rows that were written and read.
+fn again(rows: &Rows) -> Rows {
+    let pages = fuzzing::pages(rows);
+    fuzzing::read(pages.each_ref().map(String::as_str)).expect("what was written can be read")
+}
+
+/// What a table's rows are. Which claims a session has follows from the claims.
+fn rows_of(table: &Table) -> Rows {
+    let mut sessions: Vec<_> = table.sessions_after(Revision(0)).cloned().collect();
+    sessions.iter_mut().for_each(|session| session.claims = Default::default());
+    let mut groups: Vec<_> = table.groups_after("", None).cloned().collect();
+    groups.sort_unstable_by_key(|group| group.id);
+    Rows {
+        revision: Revision(0),
+        lost: Revision(0),
+        sessions,
+        claims: table.claims().cloned().collect(),
+        settings: table.all_settings().map(|(name, settings)| (name.clone(), settings.clone())).collect(),
+        groups,
+    }
+}

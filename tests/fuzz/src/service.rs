@@ -1,0 +1,64 @@
+//! The whole service over a database in memory, which fails at times: any calls, one after the other and at the same time.
+
+mod drawn;
+mod office;
+
+use prost_reflect::{DynamicMessage, MethodDescriptor};
+use tokio::task::JoinSet;
+
+use crate::contract::METHODS;
+use crate::draw::Draw;
+use drawn::Known;
+use office::{Answer, Office, PATIENCE};
+
+/// The most calls of one run.
+const CALLS: usize = 48;
+
+/// Every call ends in its time with an answer or a refusal of the contract. The table is what the log tells, and all fits together.
+pub fn service(data: &[u8]) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    runtime.expect("a runtime").block_on(serve(Draw::new(data)));
+}
+
+async fn serve(mut draw: Draw<'_>) {
+    let office = Office::open().await;
+    let (mut known, mut calls) = (Known::default(), JoinSet::new());
+    for _ in 0..CALLS {
+        if draw.is_over() {
+            break;
+        }
+        if draw.below(16) == 15 {
+            office.fail_next(draw.byte());
+        }
+        let method = &METHODS[draw.below(METHODS.len())];
+        let request = drawn::message(&mut draw, &method.input(), &known);
+        let call = call(office.clone(), method.clone(), request);
+        match draw.below(4) {
+            0 => drop(calls.spawn(call)),
+            _ => call.await.iter().for_each(|answer| known.learn(answer)),
+        }
+        while let Some(answers) = calls.try_join_next() {
+            answers.expect("no panic").iter().for_each(|answer| known.learn(answer));
+        }
+    }
+    while let Some(answers) = calls.join_next().await {
+        answers.expect("no panic");
+    }
+    office.check().await;
+}
+
+/// The answers to a call.
+async fn call(office: Office, method: MethodDescriptor, request: DynamicMessage) -> Vec<DynamicMessage> {
+    match office.ask(&method, &request).await {
+        Answer::Told(answers) => answers,
+        Answer::Refused(status) => {
+            crate::contract::check_refusal(&status, &method.input());
+            Vec::new()
+        }
+        Answer::Waits => {
+            let waits_for_ever = method.name() == "Acquire" && !request.has_field_by_name("wait");
+            assert!(waits_for_ever || method.is_server_streaming(), "no answer in {PATIENCE:?}: {request:?}");
+            Vec::new()
+        }
+    }
+}

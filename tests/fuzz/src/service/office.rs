@@ -1,0 +1,149 @@
+//! A server of everything but the network, its database, and its time, which passes when there is nothing else to do.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::CONTENT_TYPE;
+use http_body_util::{BodyExt, Full};
+use prost::Message;
+use prost::bytes::{Buf, Bytes, BytesMut};
+use prost_reflect::{DynamicMessage, MethodDescriptor};
+use tenure_core::Table;
+use tenure_server::clock::Clock;
+use tenure_server::node::{Node, NodeOptions};
+use tenure_server::poll;
+use tenure_server::presence::Beats;
+use tenure_server::service::{Api, TtlBounds};
+use tenure_server::store::{Fault, MemoryDatabase};
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tonic::Status;
+use tonic::body::Body;
+use tonic::service::Routes;
+use tower::ServiceExt;
+
+use crate::contract::path;
+use crate::invariants;
+
+/// How long a call that waits for nothing may take: the service's own limit is shorter.
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Tokio's clock.
+struct Paused(Instant);
+
+impl Clock for Paused {
+    fn now(&self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
+/// What comes of a call.
+pub(super) enum Answer {
+    Told(Vec<DynamicMessage>),
+    Refused(Status),
+    /// It has not ended.
+    Waits,
+}
+
+#[derive(Clone)]
+pub(super) struct Office {
+    node: Arc<Node>,
+    routes: Routes,
+    database: Arc<MemoryDatabase>,
+    _open: Arc<DropGuard>,
+}
+
+impl Office {
+    pub(super) async fn open() -> Self {
+        let options = NodeOptions {
+            lease: Duration::from_secs(10),
+            label: "fuzz".to_owned(),
+            address: String::new(),
+            certificate: String::new(),
+            reattach: Duration::from_secs(1),
+            poll_interval: Duration::from_secs(1),
+            max_namespaces: 2,
+            history_retention: Duration::from_secs(3_600),
+        };
+        let database = Arc::new(MemoryDatabase::new());
+        let cancel = CancellationToken::new();
+        let clock = Arc::new(Paused(Instant::now()));
+        let node = Node::new(options, database.server(), clock, None, cancel.clone());
+        let beats = Beats::begin(node.clone()).await.expect("registered");
+        node.open_all().await.expect("opened");
+        node.spawn(poll::follow(node.clone()));
+        node.spawn(async move {
+            beats.run().await;
+        });
+        let ttl = TtlBounds { min: Duration::from_millis(100), max: Duration::from_secs(3_600) };
+        let api = Api::new(ttl, CancellationToken::new());
+        api.serve(Some(node.clone()));
+        Self { node, routes: api.routes().prepare(), database, _open: Arc::new(cancel.drop_guard()) }
+    }
+
+    /// The next append that has no fault yet fails in one of the ways that there are.
+    pub(super) fn fail_next(&self, way: u8) {
+        let faults = [Fault::Unavailable, Fault::OutcomeUnknown, Fault::OutcomeUnknownAndLost];
+        self.database.fail_next(faults[usize::from(way) % faults.len()]);
+    }
+
+    pub(super) async fn ask(&self, method: &MethodDescriptor, request: &DynamicMessage) -> Answer {
+        timeout(PATIENCE, self.answer(method, request)).await.unwrap_or(Answer::Waits)
+    }
+
+    async fn answer(&self, method: &MethodDescriptor, request: &DynamicMessage) -> Answer {
+        let message = request.encode_to_vec();
+        let length = u32::try_from(message.len()).expect("short").to_be_bytes();
+        let body = Body::new(Full::new(Bytes::from([&[0], &length[..], &message].concat())));
+        let asked = http::Request::post(path(method)).header(CONTENT_TYPE, "application/grpc").body(body);
+        let response = self.routes.clone().oneshot(asked.expect("a request")).await;
+        let (head, mut body) = response.unwrap_or_else(|never| match never {}).into_parts();
+        if let Some(status) = Status::from_header_map(&head.headers) {
+            return Answer::Refused(status);
+        }
+        let mut told = BytesMut::new();
+        while let Some(frame) = body.frame().await {
+            match frame.expect("a body does not break").into_data() {
+                Ok(data) => told.extend_from_slice(&data),
+                Err(frame) => {
+                    let status = frame.trailers_ref().and_then(Status::from_header_map).expect("a status at the end");
+                    if status.code() != tonic::Code::Ok {
+                        return Answer::Refused(status);
+                    }
+                }
+            }
+        }
+        Answer::Told(read(told, method))
+    }
+
+    /// What is true of every table is true of these, which are what the log tells.
+    pub(super) async fn check(&self) {
+        for namespace in self.node.open_namespaces() {
+            let (database, name) = (self.database.clone(), namespace.name().clone());
+            let read = namespace.read(move |table| {
+                invariants::check(table);
+                let mut replayed = Table::default();
+                let log = database.log(&name);
+                let events = log.iter().flat_map(|batch| &batch.events);
+                events
+                    .take_while(|recorded| recorded.revision <= table.revision())
+                    .for_each(|recorded| replayed.apply(recorded));
+                assert_eq!(replayed, *table, "the log tells all");
+            });
+            // Without its lease a server says nothing of what it has.
+            let _ = timeout(PATIENCE, read).await.expect("it is answered");
+        }
+    }
+}
+
+/// The messages of an answer.
+fn read(mut told: BytesMut, method: &MethodDescriptor) -> Vec<DynamicMessage> {
+    let mut messages = Vec::new();
+    while told.has_remaining() {
+        assert_eq!(told.get_u8(), 0, "not compressed");
+        let length = told.get_u32() as usize;
+        let message = told.split_to(length);
+        messages.push(DynamicMessage::decode(method.output(), message).expect("it is of its type"));
+    }
+    messages
+}
