@@ -39,8 +39,8 @@ fn check_session(told: &v1::Session) {
     let session = SessionInfo::from(told.clone());
     assert_eq!((&session.id, &session.owner, session.home), (&told.id, &told.owner, told.home));
     assert_eq!(session.remaining.is_some(), told.remaining.is_some());
-    let is_positive = told.ttl.is_some_and(|ttl| ttl.seconds > 0 && ttl.nanos >= 0);
-    assert!(is_positive || session.ttl.as_secs() == 0, "no time is made up: {told:?}");
+    let nanos = told.ttl.map_or(0, |ttl| i128::from(ttl.seconds) * 1_000_000_000 + i128::from(ttl.nanos));
+    assert!(session.ttl.as_nanos() <= nanos.max(0).unsigned_abs(), "no time is made up: {told:?}");
     session.claims.iter().zip(&told.claims).for_each(|(claim, told)| check_claim(claim, told));
 }
 
