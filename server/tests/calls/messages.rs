@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tenure_core::Revision;
 use tenure_proto::v1::answer::Kind as Answered;
 use tenure_proto::v1::command::Kind;
-use tenure_proto::v1::{AttachSession, CancelAcquireRequest, CancelCommand, GetLockRequest};
+use tenure_proto::v1::{AttachSession, CancelAcquireRequest, CancelCommand, GetLockRequest, OpenSessionRequest};
 use tonic::Code;
 
 use crate::cluster::{Cluster, within};
@@ -206,4 +206,33 @@ async fn commands_that_the_store_keeps_waiting_are_answered_in_time() {
         }
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_refused_request_does_not_renew_its_session() {
+    let cluster = Cluster::start(1).await;
+    let caller = cluster.caller(0).await;
+    let open = |attachment| OpenSessionRequest {
+        session_id: "ann".into(),
+        ttl: Some(prost_types::Duration { seconds: 60, nanos: 0 }),
+        attachment,
+        ..OpenSessionRequest::default()
+    };
+    within(caller.sessions().open_session(open(0))).await.expect("opened");
+    let remaining = async || {
+        let remaining = caller.session("ann").await.expect("it is there").remaining.expect("it is told");
+        Duration::try_from(remaining).expect("it is positive")
+    };
+    let some_time_ago = async {
+        loop {
+            let remaining = remaining().await;
+            if remaining < Duration::from_millis(59_900) {
+                return remaining;
+            }
+        }
+    };
+    let before = within(some_time_ago).await;
+    let refused = within(caller.sessions().open_session(open(u64::MAX))).await.expect_err("no such count");
+    assert_eq!(refused.code(), Code::InvalidArgument, "{refused:?}");
+    assert!(remaining().await <= before);
 }
