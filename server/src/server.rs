@@ -32,6 +32,10 @@ const REATTACH: Duration = Duration::from_secs(5);
 /// The most streams on one connection.
 const STREAMS: u32 = 10_000;
 
+/// How many streams of a connection may be reset because its client does what HTTP/2 forbids; then the connection ends. Without a
+/// number there is no bound, and a client could have any number of calls begun and reset (CVE-2025-8671).
+const RESETS: usize = 1_024;
+
 /// What a server is started with.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
@@ -137,6 +141,7 @@ impl Server {
             .http2_keepalive_interval(Some(PING.0))
             .http2_keepalive_timeout(Some(PING.1))
             .max_concurrent_streams(STREAMS)
+            .http2_max_local_error_reset_streams(Some(RESETS))
             .layer(tower::util::MapResponseLayer::new(tell_version))
             .layer(IdentifyLayer::new(access.clone()))
             .add_routes(routes)
