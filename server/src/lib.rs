@@ -18,6 +18,7 @@ pub mod others;
 pub mod peers;
 pub mod poll;
 pub mod presence;
+mod punctual;
 mod reload;
 pub mod sequencer;
 pub mod server;

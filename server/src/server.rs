@@ -19,6 +19,7 @@ use crate::life::{Ends, Ground, Opening, Parts, Source};
 use crate::listen::{self, ConnectionLimits, Tls, TlsFiles};
 use crate::node::NodeOptions;
 use crate::peers::{Connector, Tcp};
+use crate::punctual;
 use crate::reload;
 use crate::service::TtlBounds;
 use crate::store::{OpenError, Store};
@@ -144,6 +145,7 @@ impl Server {
             .http2_max_local_error_reset_streams(Some(RESETS))
             .layer(tower::util::MapResponseLayer::new(tell_version))
             .layer(IdentifyLayer::new(access.clone()))
+            .layer(tower::util::MapRequestLayer::new(punctual::in_time))
             .add_routes(routes)
             .serve_with_incoming_shutdown(connections, async move { cut.cancelled().await });
         let serving = tokio::spawn(serving);
