@@ -6,6 +6,7 @@ mod caretaker;
 pub mod clock;
 pub mod config;
 mod gathering;
+mod grpc_only;
 pub mod healthcheck;
 pub mod history;
 pub mod hub;

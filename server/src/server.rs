@@ -15,6 +15,7 @@ use crate::admin::Readiness;
 use crate::clock::BootClock;
 use crate::config::Config;
 use crate::gathering::Gathering;
+use crate::grpc_only::GrpcOnlyLayer;
 use crate::life::{Ends, Ground, Opening, Parts, Source};
 use crate::listen::{self, ConnectionLimits, Tls, TlsFiles};
 use crate::node::NodeOptions;
@@ -144,6 +145,7 @@ impl Server {
             .max_concurrent_streams(STREAMS)
             .http2_max_local_error_reset_streams(Some(RESETS))
             .layer(tower::util::MapResponseLayer::new(tell_version))
+            .layer(GrpcOnlyLayer)
             .layer(IdentifyLayer::new(access.clone()))
             .layer(tower::util::MapRequestLayer::new(punctual::in_time))
             .add_routes(routes)
