@@ -77,6 +77,17 @@ impl GrpcCaller {
         self.say(Self::request(path, headers).body(())?, body).await
     }
 
+    /// Calls a method with this body, and never ends it.
+    ///
+    /// # Errors
+    /// If there is no answer.
+    pub async fn call_unfinished(&self, path: &str, body: &[u8]) -> anyhow::Result<Answered> {
+        let mut send = self.send.clone().ready().await?;
+        let (response, mut stream) = send.send_request(Self::request(path, &[]).body(())?, false)?;
+        stream.send_data(Bytes::copy_from_slice(body), false)?;
+        timeout(PATIENCE, read(response)).await.context("no answer")?
+    }
+
     /// Makes a call with this body.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use tenure_abuse::frame::{HEAD, PREFACE, data, frame, headers, kind, settings};
-use tenure_abuse::{Attack, Judge, Speaker, Verdict, block, many};
+use tenure_abuse::{Attack, GrpcCaller, Judge, Speaker, Verdict, assert_discreet, block, many};
 use tenure_harness::{Authority, TenuredOptions};
 use tonic::transport::{Certificate, ClientTlsConfig};
 
@@ -55,7 +55,8 @@ async fn linger(judge: &Judge, stage: Stage) -> (&'static str, Duration, Option<
         };
         let over = speaker.ends_within(Duration::from_millis(1)).await;
         if over.is_some() || !is_taken || begun.elapsed() > KEPT {
-            return (stage.name, begun.elapsed(), over);
+            // Who is not taken any more is cut off as well.
+            return (stage.name, begun.elapsed(), over.or_else(|| (!is_taken).then_some(Verdict::Cut)));
         }
     }
 }
@@ -100,9 +101,21 @@ async fn whoever_is_slow_is_cut_off_and_nobody_else_is() {
                 half_a_message(&judge, watch, true),
             )
         };
-        tokio::join!(lingering, messages)
+        // 10 s, and DEADLINE_EXCEEDED.
+        let told = async {
+            let caller = GrpcCaller::connect(judge.address()).await.unwrap();
+            let half = [0, 0, 0, 1, 0, 1];
+            let (plain, watch) =
+                tokio::join!(caller.call_unfinished(plain, &half), caller.call_unfinished(watch, &half));
+            [plain.unwrap(), watch.unwrap()]
+        };
+        tokio::join!(lingering, messages, told)
     };
-    let (lingered, messages) = judge.under(Attack::named("slow loris").quiet(), attack).await;
+    let (lingered, messages, told) = judge.under(Attack::named("slow loris").quiet(), Box::pin(attack)).await;
+    for answer in told {
+        assert_eq!(answer.grpc, Some(4), "{answer:?}");
+        assert_discreet(&answer.text);
+    }
     for (name, kept, over) in lingered {
         assert!(over.is_some(), "{name}: still there after {kept:?}");
     }
