@@ -9,12 +9,15 @@ use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 
 use crate::config::{LogConfig, LogFormat};
 
+/// What h2 warns of, whoever connects can have it say as often as it likes. A level for `h2` in the settings comes later, and counts.
+const QUIET: &str = "h2=error";
+
 /// Starts logging for the whole process.
 ///
 /// # Errors
 /// If logging was started before.
 pub fn start(config: &LogConfig) -> Result<(), TryInitError> {
-    let registry = tracing_subscriber::registry().with(EnvFilter::new(&config.level));
+    let registry = tracing_subscriber::registry().with(EnvFilter::new(format!("{QUIET},{}", config.level)));
     match config.format {
         LogFormat::Text => {
             let layer = layer().with_writer(io::stderr).with_ansi(io::stderr().is_terminal());

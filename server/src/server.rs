@@ -15,11 +15,13 @@ use crate::admin::Readiness;
 use crate::clock::BootClock;
 use crate::config::Config;
 use crate::gathering::Gathering;
+use crate::grpc_only::GrpcOnlyLayer;
 use crate::life::{Ends, Ground, Opening, Parts, Source};
 use crate::listen::{self, ConnectionLimits, Tls, TlsFiles};
 use crate::metrics::Metrics;
 use crate::node::NodeOptions;
 use crate::peers::{self, Connector, Proof};
+use crate::punctual;
 use crate::reload;
 use crate::service::TtlBounds;
 use crate::store::{OpenError, Store};
@@ -32,6 +34,10 @@ const REATTACH: Duration = Duration::from_secs(5);
 
 /// The most streams on one connection.
 const STREAMS: u32 = 10_000;
+
+/// How many streams of a connection may be reset because its client does what HTTP/2 forbids; then the connection ends. Without a
+/// number there is no bound, and a client could have any number of calls begun and reset (CVE-2025-8671).
+const RESETS: usize = 1_024;
 
 /// What a server is started with.
 #[derive(Clone, Debug)]
@@ -148,8 +154,11 @@ impl Server {
             .http2_keepalive_interval(Some(PING.0))
             .http2_keepalive_timeout(Some(PING.1))
             .max_concurrent_streams(STREAMS)
+            .http2_max_local_error_reset_streams(Some(RESETS))
             .layer(tower::util::MapResponseLayer::new(tell_version))
+            .layer(GrpcOnlyLayer)
             .layer(IdentifyLayer::new(access.clone()))
+            .layer(tower::util::MapRequestLayer::new(punctual::in_time))
             .add_routes(routes)
             .serve_with_incoming_shutdown(connections, async move { cut.cancelled().await });
         let serving = tokio::spawn(serving);

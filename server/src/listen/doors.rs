@@ -5,7 +5,12 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use tokio::sync::Semaphore;
+
 use crate::metrics::Connections;
+
+/// How many TLS handshakes of one address (of IPv6: of one network of 64 bits) are under way at once.
+const HANDSHAKES_OF_ONE_ADDRESS: usize = 64;
 
 /// How often it is told that connections are turned away.
 const TELL: Duration = Duration::from_secs(10);
@@ -40,15 +45,35 @@ struct Shared {
 #[derive(Default)]
 struct Inside {
     many: usize,
-    of: HashMap<IpAddr, usize>,
+    of: HashMap<IpAddr, Host>,
     turned_away: u64,
     told: Option<Instant>,
+}
+
+/// What one address has.
+struct Host {
+    inside: usize,
+    handshakes: Arc<Semaphore>,
+}
+
+impl Host {
+    fn new() -> Self {
+        Self { inside: 0, handshakes: Arc::new(Semaphore::new(HANDSHAKES_OF_ONE_ADDRESS)) }
+    }
 }
 
 /// A connection's place inside, until it is dropped.
 pub struct Place {
     doors: Doors,
     host: Option<IpAddr>,
+    handshakes: Arc<Semaphore>,
+}
+
+impl Place {
+    /// Room for the handshakes of its address.
+    pub(super) fn handshakes(&self) -> Arc<Semaphore> {
+        self.handshakes.clone()
+    }
 }
 
 impl Doors {
@@ -64,7 +89,7 @@ impl Doors {
     pub(super) fn enter(&self, address: Option<SocketAddr>) -> Option<Place> {
         let host = address.map(|address| host(address.ip()));
         let mut inside = self.lock();
-        let of_this = host.and_then(|host| inside.of.get(&host).copied()).unwrap_or_default();
+        let of_this = host.and_then(|host| inside.of.get(&host)).map_or(0, |host| host.inside);
         if inside.many >= self.0.limits.connections || of_this >= self.0.limits.of_one_address {
             inside.turn_away(host, Instant::now());
             self.0.counts.turned_away.inc();
@@ -72,10 +97,15 @@ impl Doors {
         }
         inside.many += 1;
         self.0.counts.open.inc();
-        if let Some(host) = host {
-            inside.of.insert(host, of_this + 1);
-        }
-        Some(Place { doors: self.clone(), host })
+        let handshakes = match host {
+            Some(host) => {
+                let host = inside.of.entry(host).or_insert_with(Host::new);
+                host.inside += 1;
+                host.handshakes.clone()
+            }
+            None => Host::new().handshakes,
+        };
+        Some(Place { doors: self.clone(), host, handshakes })
     }
 
     fn lock(&self) -> MutexGuard<'_, Inside> {
@@ -105,10 +135,10 @@ impl Drop for Place {
         inside.many -= 1;
         self.doors.0.counts.open.dec();
         if let Some(host) = self.host
-            && let Some(count) = inside.of.get_mut(&host)
+            && let Some(of_this) = inside.of.get_mut(&host)
         {
-            *count -= 1;
-            if *count == 0 {
+            of_this.inside -= 1;
+            if of_this.inside == 0 {
                 inside.of.remove(&host);
             }
         }
@@ -150,6 +180,18 @@ mod tests {
         let again = doors.enter(from("10.0.0.1")).expect("there is room again");
         drop((first, third, again));
         assert!(doors.lock().of.is_empty() && doors.lock().many == 0);
+    }
+
+    #[test]
+    fn each_address_has_handshakes_of_its_own() {
+        let doors = doors();
+        let room = |address| doors.enter(from(address)).expect("there is room");
+        let [first, second, other] = ["10.0.0.1", "10.0.0.1", "10.0.0.2"].map(room);
+        let taken = first.handshakes().try_acquire_many_owned(64).expect("all of its address");
+        assert!(second.handshakes().try_acquire().is_err(), "the same address");
+        assert!(other.handshakes().try_acquire().is_ok());
+        drop(taken);
+        assert!(second.handshakes().try_acquire().is_ok());
     }
 
     #[test]

@@ -30,8 +30,11 @@ use crate::peers::{PROTOCOL, Proof};
 /// How long a TLS handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(5);
 
-/// How many handshakes are under way at once: beyond that, new connections wait to be accepted.
+/// How many handshakes are under way at once, of which one address has only some: beyond that, connections wait for their turn.
 const HANDSHAKES: usize = 1_024;
+
+/// How long a connection waits for that.
+const TURN: Duration = Duration::from_secs(10);
 
 /// How long nothing is accepted when something could not be: as a rule there are no descriptors left.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -88,8 +91,6 @@ impl Configs {
 async fn shake_hands(mut incoming: TcpIncoming, configs: Configs, doors: Doors, ready: mpsc::Sender<Connection>) {
     let room = Arc::new(Semaphore::new(HANDSHAKES));
     loop {
-        // Only fails when it is closed, which nobody does.
-        let Ok(permit) = room.clone().acquire_owned().await else { return };
         let stream = tokio::select! {
             stream = incoming.next() => stream,
             () = ready.closed() => return,
@@ -104,14 +105,20 @@ async fn shake_hands(mut incoming: TcpIncoming, configs: Configs, doors: Doors, 
             None => return,
         };
         let Some(place) = admitted(&doors, &stream) else { continue };
-        let (configs, ready, limits) = (configs.clone(), ready.clone(), doors.limits());
+        let (room, ready, limits) = (room.clone(), ready.clone(), doors.limits());
+        let (configs, of_address) = (configs.clone(), place.handshakes());
         tokio::spawn(async move {
+            let turn = async { Some((of_address.acquire_owned().await.ok()?, room.acquire_owned().await.ok()?)) };
+            let Ok(Some(turn)) = timeout(TURN, turn).await else {
+                tracing::debug!("too many TLS handshakes are under way");
+                return;
+            };
             match handshake(&configs, stream).await {
                 // If nobody takes it, the server has stopped.
                 Ok(stream) => drop(ready.send(Connection::encrypted(place, &limits, stream)).await),
                 Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
             }
-            drop(permit);
+            drop(turn);
         });
     }
 }

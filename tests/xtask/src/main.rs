@@ -87,6 +87,14 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
         arguments: Vec<String>,
     },
+    /// Attacks a server in many ways: nobody but the attacker must notice.
+    Abuse {
+        /// In the long form: more of everything.
+        #[arg(long)]
+        long: bool,
+        /// Only attacks whose name contains this.
+        name: Option<String>,
+    },
     /// Offers a server three times what it can take, in a release build: who holds something must not notice.
     Overload {
         /// Its own arguments, such as `--store postgres --seconds 30`: `--help` tells them.
@@ -154,6 +162,8 @@ enum Stage {
     Scenarios,
     /// Chaos and failover, in their short form.
     Chaos,
+    /// Attacks, in their short form.
+    Abuse,
     /// Overload and soak, in their short form.
     Load,
 }
@@ -180,7 +190,7 @@ impl Stage {
             Self::Build => cargo(&["build", "--locked", "--workspace", "--bins", "--examples"]).run(),
             Self::Unit => {
                 let mut command = cargo(&["test", "--locked", "--workspace", "--no-fail-fast"]);
-                for apart in ["tenure-e2e", "tenure-chaos", "tenure-load"] {
+                for apart in ["tenure-e2e", "tenure-chaos", "tenure-abuse", "tenure-load"] {
                     command.args(["--exclude", apart]);
                 }
                 command.run()
@@ -190,6 +200,7 @@ impl Stage {
             Self::Clients => clients::check(&[]),
             Self::Scenarios => scenarios(&[]),
             Self::Chaos => Apart::build("tests/chaos")?.run(&[], &[LANGUAGES]),
+            Self::Abuse => abuse(false, None),
             Self::Load => Apart::build("tests/load")?.run(&[], &[]),
         }
     }
@@ -202,6 +213,11 @@ fn e2e(tries: Option<u32>, name: Option<&str>) -> anyhow::Result<()> {
     let tries = tries.map(|tries| tries.to_string());
     let environment: Vec<(&str, &str)> = tries.iter().map(|tries| ("TENURE_E2E_TRIES", tries.as_str())).collect();
     Apart::build("tests/e2e")?.run(name.as_slice(), &environment)
+}
+
+fn abuse(long: bool, name: Option<&str>) -> anyhow::Result<()> {
+    let environment: &[(&str, &str)] = if long { &[("TENURE_ABUSE_LONG", "1")] } else { &[] };
+    Apart::build("tests/abuse")?.run(name.as_slice(), environment)
 }
 
 fn power(arguments: &[String]) -> anyhow::Result<()> {
@@ -265,6 +281,10 @@ fn run() -> anyhow::Result<()> {
         Task::Chaos { arguments } => chaos("chaos", &arguments),
         Task::Fuzz(fuzzing) => fuzz::run(&fuzzing),
         Task::Failover { arguments } => chaos("failover", &arguments),
+        Task::Abuse { long, name } => {
+            Stage::Build.run()?;
+            abuse(long, name.as_deref())
+        }
         Task::Overload { arguments } => load("overload", &arguments),
         Task::Soak { arguments } => load("soak", &arguments),
         Task::Clients { only } => {

@@ -1,0 +1,80 @@
+//! Serves gRPC and nothing else: other methods than POST, and other content types, are what browsers can be made to send by pages of
+//! others, with the certificates of whoever sits there.
+
+use std::task::{Context, Poll};
+
+use futures::future::{Either, Ready, ready};
+use http::{Method, Request, Response, StatusCode, header};
+use tonic::body::Body;
+use tower::{Layer, Service};
+
+const GRPC: &str = "application/grpc";
+
+/// Refuses what is no gRPC.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GrpcOnlyLayer;
+
+impl<S> Layer<S> for GrpcOnlyLayer {
+    type Service = GrpcOnly<S>;
+
+    fn layer(&self, inner: S) -> GrpcOnly<S> {
+        GrpcOnly(inner)
+    }
+}
+
+/// A service behind it.
+#[derive(Clone)]
+pub(crate) struct GrpcOnly<S>(S);
+
+/// What a request is answered that is no gRPC.
+fn refusal<B>(request: &Request<B>) -> Option<StatusCode> {
+    if request.method() != Method::POST {
+        return Some(StatusCode::METHOD_NOT_ALLOWED);
+    }
+    let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let is_grpc = kind.strip_prefix(GRPC).is_some_and(|rest| rest.is_empty() || rest.starts_with(['+', ';']));
+    (!is_grpc).then_some(StatusCode::UNSUPPORTED_MEDIA_TYPE)
+}
+
+impl<S> Service<Request<Body>> for GrpcOnly<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>>,
+{
+    type Response = Response<Body>;
+    type Error = S::Error;
+    type Future = Either<S::Future, Ready<Result<Response<Body>, S::Error>>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.0.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let Some(status) = refusal(&request) else { return Either::Left(self.0.call(request)) };
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = status;
+        Either::Right(ready(Ok(response)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(method: &str, kind: &str) -> Option<u16> {
+        let request = Request::builder().method(method).header("content-type", kind).body(()).expect("a request");
+        refusal(&request).map(|status| status.as_u16())
+    }
+
+    #[test]
+    fn only_posts_of_grpc_are_served() {
+        for kind in ["application/grpc", "application/grpc+proto", "application/grpc;charset=utf-8"] {
+            assert_eq!(asked("POST", kind), None, "{kind}");
+            assert_eq!(asked("GET", kind), Some(405), "{kind}");
+        }
+        for kind in ["", "text/plain", "application/json", "application/grpc-web", "application/grpcx"] {
+            assert_eq!(asked("POST", kind), Some(415), "{kind}");
+        }
+        let bare = Request::builder().method("POST").body(()).expect("a request");
+        assert_eq!(refusal(&bare), Some(StatusCode::UNSUPPORTED_MEDIA_TYPE));
+    }
+}

@@ -1,0 +1,126 @@
+//! One who makes calls whose HTTP/2 is right, and whose gRPC need not be.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use bytes::Bytes;
+use h2::client::SendRequest;
+use http::{HeaderMap, Method, Request};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// No answer takes longer.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The window of a connection.
+const WINDOW: u32 = 8 * 1024 * 1024;
+
+/// A message of gRPC, with what precedes it.
+#[must_use]
+pub fn message(message: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(message.len()).unwrap_or(u32::MAX);
+    [&[0][..], &length.to_be_bytes(), message].concat()
+}
+
+/// How a call was answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answered {
+    /// The status of HTTP.
+    pub http: u16,
+    /// That of gRPC: none, if the answer is no gRPC.
+    pub grpc: Option<i32>,
+    /// What is told to people.
+    pub text: String,
+    /// All headers and trailers, but for the date.
+    pub headers: Vec<(String, String)>,
+    /// The messages, with what precedes them.
+    pub body: Vec<u8>,
+}
+
+/// A connection.
+pub struct GrpcCaller {
+    send: SendRequest<Bytes>,
+}
+
+impl GrpcCaller {
+    /// Connects.
+    ///
+    /// # Errors
+    /// If nobody listens.
+    pub async fn connect(server: SocketAddr) -> anyhow::Result<Self> {
+        // Hundreds of small answers may come at once, which this side would take for an attack, were its window small.
+        let mut settings = h2::client::Builder::new();
+        let settings = settings.initial_connection_window_size(WINDOW);
+        let (send, connection) = settings.handshake(TcpStream::connect(server).await?).await?;
+        tokio::spawn(connection);
+        Ok(Self { send })
+    }
+
+    /// A call with these headers beside those that each has; one that is there twice is the later one.
+    #[must_use]
+    pub fn request(path: &str, headers: &[(&str, &str)]) -> http::request::Builder {
+        let mut request = Request::builder().method(Method::POST).uri(format!("http://localhost{path}"));
+        let usual = [("content-type", "application/grpc"), ("te", "trailers")];
+        let given = |name: &str| headers.iter().any(|(given, _)| *given == name);
+        for (name, value) in usual.iter().filter(|(name, _)| !given(name)).chain(headers) {
+            request = request.header(*name, *value);
+        }
+        request
+    }
+
+    /// Calls a method with this body.
+    ///
+    /// # Errors
+    /// If there is no answer: the stream was reset, or the connection has ended.
+    pub async fn call(&self, path: &str, headers: &[(&str, &str)], body: &[u8]) -> anyhow::Result<Answered> {
+        self.say(Self::request(path, headers).body(())?, body).await
+    }
+
+    /// Calls a method with this body, and never ends it.
+    ///
+    /// # Errors
+    /// If there is no answer.
+    pub async fn call_unfinished(&self, path: &str, body: &[u8]) -> anyhow::Result<Answered> {
+        let mut send = self.send.clone().ready().await?;
+        let (response, mut stream) = send.send_request(Self::request(path, &[]).body(())?, false)?;
+        stream.send_data(Bytes::copy_from_slice(body), false)?;
+        timeout(PATIENCE, read(response)).await.context("no answer")?
+    }
+
+    /// Makes a call with this body.
+    ///
+    /// # Errors
+    /// If there is no answer.
+    pub async fn say(&self, request: Request<()>, body: &[u8]) -> anyhow::Result<Answered> {
+        let mut send = self.send.clone().ready().await?;
+        let (response, mut stream) = send.send_request(request, false)?;
+        // Who is refused need not be heard out.
+        let _ = stream.send_data(Bytes::copy_from_slice(body), true);
+        timeout(PATIENCE, read(response)).await.context("no answer")?
+    }
+}
+
+async fn read(response: h2::client::ResponseFuture) -> anyhow::Result<Answered> {
+    let (head, mut stream) = response.await?.into_parts();
+    let mut body = Vec::new();
+    while let Some(data) = stream.data().await {
+        let data = data?;
+        stream.flow_control().release_capacity(data.len())?;
+        body.extend(data);
+    }
+    let trailers = stream.trailers().await?.unwrap_or_default();
+    let find = |name: &str| trailers.get(name).or_else(|| head.headers.get(name)).cloned();
+    let grpc = find("grpc-status").and_then(|status| status.to_str().ok()?.parse().ok());
+    let text = find("grpc-message").map(|text| String::from_utf8_lossy(text.as_bytes()).into_owned());
+    if head.status.is_informational() {
+        bail!("an answer of status {}", head.status);
+    }
+    let headers = lines(&head.headers).chain(lines(&trailers)).collect();
+    Ok(Answered { http: head.status.as_u16(), grpc, text: text.unwrap_or_default(), headers, body })
+}
+
+fn lines(headers: &HeaderMap) -> impl Iterator<Item = (String, String)> {
+    let lines = headers.iter().filter(|(name, _)| *name != "date");
+    lines.map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+}

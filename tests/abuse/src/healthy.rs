@@ -1,0 +1,129 @@
+//! A client that is well, and should not notice.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_proto::v1::session_service_client::SessionServiceClient;
+use tenure_proto::v1::{AcquireRequest, ReleaseRequest, RenewRequest};
+use tonic::Status;
+use tonic::transport::Channel;
+
+use crate::state::Way;
+use crate::times::Times;
+
+/// Where it works: what attacks change or leave is elsewhere.
+const NAMESPACE: &str = "healthy";
+
+const SESSION: &str = "healthy";
+
+const LOCK: &str = "job";
+
+/// No call of it takes longer.
+const LONGEST: Duration = Duration::from_secs(20);
+
+/// Between two calls.
+const PAUSE: Duration = Duration::from_millis(3);
+
+/// A client that acquires, renews and releases for as long as it lives, on a thread of its own: what an attack takes of this
+/// process is not its.
+pub(crate) struct Healthy {
+    times: Times,
+    refused: Arc<Mutex<Vec<String>>>,
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Healthy {
+    pub(crate) fn start(way: Way) -> Self {
+        let (times, refused, is_over) = (Times::default(), Arc::default(), Arc::new(AtomicBool::new(false)));
+        let work = Work { way, times: times.clone(), refused: Arc::clone(&refused), is_over: is_over.clone() };
+        let thread =
+            std::thread::spawn(move || match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+                Ok(runtime) => runtime.block_on(work.run()),
+                Err(error) => work.refuse(error.to_string()),
+            });
+        Self { times, refused, is_over, thread: Some(thread) }
+    }
+
+    /// How long its calls took that ended after that.
+    pub(crate) fn times(&self, since: Instant) -> Vec<Duration> {
+        self.times.since(since)
+    }
+
+    /// What went wrong for it.
+    pub(crate) fn refused(&self) -> Vec<String> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Drop for Healthy {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // What went wrong with it was told.
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Work {
+    way: Way,
+    times: Times,
+    refused: Arc<Mutex<Vec<String>>>,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Work {
+    fn refuse(&self, why: String) {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner).push(why);
+    }
+
+    async fn run(self) {
+        let channel = match self.way.connect().await {
+            Ok(channel) => channel,
+            Err(error) => return self.refuse(error.to_string()),
+        };
+        while !self.is_over.load(Ordering::Relaxed) {
+            if let Err(status) = self.round(&channel).await {
+                self.refuse(format!("{status:?}"));
+            }
+        }
+    }
+
+    /// Acquires, renews and releases.
+    async fn round(&self, channel: &Channel) -> Result<(), Status> {
+        let (mut locks, mut sessions) =
+            (LockServiceClient::new(channel.clone()), SessionServiceClient::new(channel.clone()));
+        let acquire = AcquireRequest {
+            namespace: NAMESPACE.to_owned(),
+            names: vec![LOCK.to_owned()],
+            session_id: SESSION.to_owned(),
+            ttl: Some(prost_types::Duration { seconds: 60, nanos: 0 }),
+            wait: Some(prost_types::Duration::default()),
+            ..AcquireRequest::default()
+        };
+        let token = self.timed(locks.acquire(self.way.ask(acquire))).await?.token;
+        let renew = RenewRequest { namespace: NAMESPACE.to_owned(), session_id: SESSION.to_owned() };
+        self.timed(sessions.renew(self.way.ask(renew))).await?;
+        let release = ReleaseRequest {
+            namespace: NAMESPACE.to_owned(),
+            name: LOCK.to_owned(),
+            session_id: SESSION.to_owned(),
+            token,
+        };
+        self.timed(locks.release(self.way.ask(release))).await?;
+        Ok(())
+    }
+
+    async fn timed<T>(&self, call: impl Future<Output = Result<tonic::Response<T>, Status>>) -> Result<T, Status> {
+        let begun = Instant::now();
+        let late = |_| Status::deadline_exceeded("no answer to a healthy client");
+        let answer = tokio::time::timeout(LONGEST, call).await.map_err(late);
+        self.times.add(begun);
+        tokio::time::sleep(PAUSE).await;
+        Ok(answer??.into_inner())
+    }
+}

@@ -1,0 +1,58 @@
+//! What the machine adds by itself to how long anything takes: other programs want its processors and its disk, too.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::times::Times;
+
+/// How often it is looked.
+const EVERY: Duration = Duration::from_millis(10);
+
+/// Looks how late a thread wakes up, and how long a few bytes take to the disk.
+pub(crate) struct Machine {
+    times: Times,
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Machine {
+    pub(crate) fn watch() -> Self {
+        let (times, is_over) = (Times::default(), Arc::new(AtomicBool::new(false)));
+        let (told, ends) = (times.clone(), is_over.clone());
+        let thread = std::thread::spawn(move || {
+            let path = std::env::temp_dir().join(format!("tenure-abuse-{}-{:p}", std::process::id(), &told));
+            let mut file = File::create(&path).ok();
+            // It is needed as long as it is open.
+            let _ = fs::remove_file(path);
+            while !ends.load(Ordering::Relaxed) {
+                let due = Instant::now() + EVERY;
+                std::thread::sleep(EVERY);
+                if let Some(file) = &mut file {
+                    // A disk that does not take it adds nothing that could be told.
+                    let _ = file.write_all(b"tenure").and_then(|()| file.sync_data());
+                }
+                told.add(due);
+            }
+        });
+        Self { times, is_over, thread: Some(thread) }
+    }
+
+    /// What it added since then.
+    pub(crate) fn delays(&self, since: Instant) -> Vec<Duration> {
+        self.times.since(since)
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // It cannot have panicked.
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Certificates that are none of a client that may call.
+
+use std::path::Path;
+
+use tenure_abuse::{Attack, Judge, assert_discreet};
+use tenure_harness::{Authority, Certified, TenuredOptions};
+use tenure_proto::v1::ListLocksRequest;
+use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
+use tonic::{Code, Status};
+
+fn read(file: &Path) -> Vec<u8> {
+    std::fs::read(file).unwrap()
+}
+
+/// What a client of this server shows.
+fn tls(authority: &Authority, shown: Option<&Certified>) -> ClientTlsConfig {
+    let tls =
+        ClientTlsConfig::new().ca_certificate(Certificate::from_pem(read(&authority.ca()))).domain_name("127.0.0.1");
+    match shown {
+        Some(Certified { cert, key }) => tls.identity(Identity::from_pem(read(cert), read(key))),
+        None => tls,
+    }
+}
+
+/// A call of whoever shows this.
+async fn call(judge: &Judge, tls: ClientTlsConfig) -> Result<(), Status> {
+    let unreachable = |error: tonic::transport::Error| Status::unavailable(error.to_string());
+    let endpoint = Endpoint::from_shared(format!("https://{}", judge.address())).unwrap();
+    let channel = endpoint.tls_config(tls).map_err(unreachable)?.connect().await.map_err(unreachable)?;
+    LockServiceClient::new(channel).list_locks(ListLocksRequest::default()).await.map(drop)
+}
+
+/// Also CVE-2018-16886: a certificate without an alternative name is nobody's, whatever else it says.
+#[tokio::test]
+async fn certificates_that_do_not_count_are_nobodys() {
+    let (authority, stranger) = (Authority::new("ca").unwrap(), Authority::new("ca").unwrap());
+    let server = authority.certify("server", 1, &["127.0.0.1"]).unwrap();
+    let client = authority.certify("client", 2, &["spiffe://prod/client"]).unwrap();
+    let nameless = authority.certify("nameless", 3, &[]).unwrap();
+    let addressed = authority.certify("addressed", 4, &["127.0.0.1"]).unwrap();
+    let revoked = authority.certify("revoked", 5, &["spiffe://prod/client"]).unwrap();
+    let foreign = stranger.certify("foreign", 2, &["spiffe://prod/client"]).unwrap();
+    let list = authority.revoke(&[5]).unwrap();
+    let files = [&server.cert, &server.key, &authority.ca(), &list].map(|file| file.display().to_string());
+    let settings = ["--tls-cert", "--tls-key", "--tls-client-ca", "--tls-client-crl"];
+    let arguments = settings.into_iter().map(str::to_owned).zip(files).flat_map(|(name, file)| [name, file]).collect();
+    let options = TenuredOptions { arguments, ..TenuredOptions::default() };
+    let judge = Judge::of(&options, None, Some(tls(&authority, Some(&client)))).await.unwrap();
+    let attack = async || {
+        call(&judge, tls(&authority, Some(&client))).await.unwrap();
+        for (name, shown) in [("none", None), ("no name", Some(&nameless)), ("an address only", Some(&addressed))] {
+            let refused = call(&judge, tls(&authority, shown)).await.unwrap_err();
+            assert_eq!(refused.code(), Code::Unauthenticated, "{name}: {refused:?}");
+            assert_discreet(refused.message());
+        }
+        for (name, shown) in [("revoked", &revoked), ("of another authority", &foreign)] {
+            let refused = call(&judge, tls(&authority, Some(shown))).await.unwrap_err();
+            // The handshake fails: there is no answer at all.
+            assert!(
+                matches!(refused.code(), Code::Unavailable | Code::Unknown | Code::Cancelled),
+                "{name}: {refused:?}"
+            );
+        }
+    };
+    judge.sustained(Attack::named("certificates that do not count"), attack).await;
+}

@@ -1,0 +1,100 @@
+//! Every call of the contract, made from its description: whoever adds one has it tried.
+
+use prost::Message;
+use prost_types::field_descriptor_proto::Type;
+use prost_types::{DescriptorProto, FileDescriptorSet};
+
+/// What a call is about.
+#[derive(Clone, Copy)]
+pub struct About<'a> {
+    pub namespace: &'a str,
+    pub name: &'a str,
+    pub session: &'a str,
+    pub token: u64,
+}
+
+/// The contract.
+pub struct Contract(FileDescriptorSet);
+
+impl Contract {
+    pub fn read() -> Self {
+        Self(FileDescriptorSet::decode(tenure_proto::FILE_DESCRIPTOR_SET).unwrap())
+    }
+
+    fn message(&self, name: &str) -> &DescriptorProto {
+        let name = name.trim_start_matches(".tenure.v1.");
+        let mut files = self.0.file.iter().filter(|file| file.package() == "tenure.v1");
+        files.find_map(|file| file.message_type.iter().find(|message| message.name() == name)).unwrap()
+    }
+
+    /// The path of each call, and its messages: of the clients' stream one for each command.
+    pub fn calls(&self, about: About<'_>) -> Vec<(String, Vec<u8>)> {
+        let mut calls = Vec::new();
+        for file in self.0.file.iter().filter(|file| file.package() == "tenure.v1") {
+            for service in &file.service {
+                for method in &service.method {
+                    let path = format!("/tenure.v1.{}/{}", service.name(), method.name());
+                    if method.input_type() == ".tenure.v1.StreamRequest" {
+                        calls.extend(self.commands(about).into_iter().map(|command| (path.clone(), command)));
+                    } else {
+                        calls.push((path, self.fill(method.input_type(), about)));
+                    }
+                }
+            }
+        }
+        calls
+    }
+
+    /// A request of the stream for each command that there is.
+    fn commands(&self, about: About<'_>) -> Vec<Vec<u8>> {
+        // What cancels a command is about this stream only.
+        let reaches =
+            |field: &&prost_types::FieldDescriptorProto| field.oneof_index.is_some() && field.name() != "cancel";
+        let kinds = self.message(".tenure.v1.Command").field.iter().filter(reaches);
+        let command = |field: &prost_types::FieldDescriptorProto| {
+            let asked = self.fill(field.type_name(), about);
+            let command = [vec![0x08, 1], bytes(field.number(), &asked)].concat();
+            bytes(1, &command)
+        };
+        kinds.map(command).collect()
+    }
+
+    /// A message whose fields are about that.
+    fn fill(&self, name: &str, about: About<'_>) -> Vec<u8> {
+        let mut filled = Vec::new();
+        for field in &self.message(name).field {
+            let text = match field.name() {
+                "namespace" => about.namespace,
+                "name" | "names" | "group" | "prefix" => about.name,
+                "session_id" | "session_ids" => about.session,
+                "operator" => "eve",
+                _ => "",
+            };
+            match (field.r#type(), field.name()) {
+                (Type::String, _) if !text.is_empty() => filled.extend(bytes(field.number(), text.as_bytes())),
+                (Type::Uint64, "token" | "membership_revision") => {
+                    filled.extend(key(field.number(), 0));
+                    prost::encoding::encode_varint(about.token, &mut filled);
+                }
+                (Type::Message, "ttl") => filled.extend(bytes(field.number(), &[0x08, 60])),
+                (Type::Message, "wait" | "settings") => filled.extend(bytes(field.number(), &[])),
+                _ => {}
+            }
+        }
+        filled
+    }
+}
+
+fn key(number: i32, wire: u64) -> Vec<u8> {
+    let mut key = Vec::new();
+    prost::encoding::encode_varint(u64::try_from(number).unwrap() << 3 | wire, &mut key);
+    key
+}
+
+/// A field of bytes.
+fn bytes(number: i32, value: &[u8]) -> Vec<u8> {
+    let mut field = key(number, 2);
+    prost::encoding::encode_varint(value.len() as u64, &mut field);
+    field.extend(value);
+    field
+}

@@ -1,0 +1,98 @@
+//! Too many at once: connections, descriptors, streams, sessions, waiters and watches.
+
+use std::time::Duration;
+
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use tenure_abuse::frame::{data, headers};
+use tenure_abuse::{Attack, GrpcCaller, Judge, Speaker, Verdict, block, many, message};
+
+fn field(number: u8, value: &[u8]) -> Vec<u8> {
+    [&[number << 3 | 2, u8::try_from(value.len()).unwrap()][..], value].concat()
+}
+
+#[tokio::test]
+async fn idle_connections_are_nothing_to_others() {
+    let judge = Judge::shared().await;
+    let crowd = many(1_000, 9_000);
+    let attack = async {
+        let mut idle = Vec::new();
+        for _ in 0..crowd {
+            idle.push(Speaker::greet(judge.address()).await.unwrap());
+        }
+        judge.is_served().await;
+        idle.last_mut().unwrap().verdict().await
+    };
+    let bound = u32::try_from(many(64, 512)).unwrap();
+    let last = judge.under(Attack::named("idle connections").memory(bound), attack).await;
+    assert_eq!(last, Verdict::Served);
+}
+
+/// CVE-2023-4785: whoever is connected is served on, and when there is room again, so are others.
+#[tokio::test]
+async fn a_server_without_descriptors_serves_whom_it_has() {
+    let mut judge = Judge::open().await.unwrap();
+    let process = judge.server().process_id().and_then(|id| Pid::from_raw(id.cast_signed())).unwrap();
+    let taken = std::fs::read_dir(format!("/proc/{}/fd", process.as_raw_nonzero())).unwrap().count();
+    let few = taken as u64 + 60;
+    prlimit(Some(process), Resource::Nofile, Rlimit { current: Some(few), maximum: Some(few) }).unwrap();
+    let attack = async {
+        let mut crowd = Vec::new();
+        for _ in 0..many(120, 1_000) {
+            // Who is not accepted waits in the queue of the system.
+            crowd.push(Speaker::silent(judge.address()).await.unwrap());
+        }
+        let mut pace = tokio::time::interval(Duration::from_millis(100));
+        for _ in 0..10 {
+            pace.tick().await;
+        }
+    };
+    judge.under(Attack::named("no descriptors left"), attack).await;
+}
+
+/// Each stream of a connection waits for the rest of its call, and then for nobody.
+#[tokio::test]
+async fn calls_that_are_never_said_to_the_end_are_bounded() {
+    let judge = Judge::shared().await;
+    let attack = async {
+        let mut speaker = Speaker::greet(judge.address()).await.unwrap();
+        for at in 0..u32::try_from(many(1_000, 12_000)).unwrap() {
+            let id = at * 2 + 1;
+            let call = headers(id, false, &block::call("/tenure.v1.LockService/Acquire"));
+            speaker.say(&[call, data(id, false, &[0, 0])].concat()).await;
+        }
+        speaker.verdict().await
+    };
+    let verdict = judge.under(Attack::named("half calls").memory(u32::try_from(many(64, 640)).unwrap()), attack).await;
+    assert_eq!(verdict, Verdict::Served);
+}
+
+/// Sessions, waiters and watches of one client, which all go with it.
+#[tokio::test]
+async fn floods_of_sessions_waiters_and_watches_pass() {
+    let judge = Judge::open().await.unwrap();
+    let attack = async {
+        let caller = GrpcCaller::connect(judge.address()).await.unwrap();
+        let opened = (0..many(500, 20_000)).map(|at| {
+            let id = format!("flood-{at}");
+            let open = [field(2, id.as_bytes()), field(3, &[0x08, 5])].concat();
+            let caller = &caller;
+            async move { caller.call("/tenure.v1.SessionService/OpenSession", &[], &message(&open)).await }
+        });
+        let answers = futures::future::join_all(opened.collect::<Vec<_>>()).await;
+        let codes: std::collections::BTreeSet<_> = answers.into_iter().map(|answer| answer.unwrap().grpc).collect();
+        let mut speaker = Speaker::greet(judge.address()).await.unwrap();
+        for at in 0..u32::try_from(many(300, 3_000)).unwrap() {
+            let id = at * 4 + 1;
+            let session = format!("waiter-{at}");
+            let acquire = [field(2, b"wanted"), field(3, session.as_bytes()), field(4, &[0x08, 5])].concat();
+            let wait = headers(id, false, &block::call("/tenure.v1.LockService/Acquire"));
+            let watch = headers(id + 2, false, &block::call("/tenure.v1.WatchService/Watch"));
+            let said = [wait, data(id, true, &message(&acquire)), watch, data(id + 2, true, &message(&[]))];
+            speaker.say(&said.concat()).await;
+        }
+        (codes, speaker.verdict().await)
+    };
+    let (codes, verdict) = judge.under(Attack::named("sessions, waiters and watches").may_change(), attack).await;
+    assert!(codes.iter().all(|code| matches!(code, Some(0 | 8))), "served, or told that there are too many: {codes:?}");
+    assert_eq!(verdict, Verdict::Served);
+}

@@ -1,0 +1,170 @@
+//! Frames that are wrong, or come when they should not: the connection of whoever says them ends, or one stream of it.
+
+use tenure_abuse::frame::{
+    PREFACE, code, data, flag, frame, headers, kind, ping, priority, reset, setting, settings, window_update,
+};
+use tenure_abuse::{Attack, Judge, Speaker, Verdict, block};
+
+/// What is said after a greeting, and what comes of it.
+struct Case {
+    name: &'static str,
+    said: Vec<u8>,
+    verdict: Verdict,
+}
+
+fn case(name: &'static str, said: &[Vec<u8>], verdict: Verdict) -> Case {
+    Case { name, said: said.concat(), verdict }
+}
+
+/// A watch, which goes on: there is a stream to say something about.
+fn watch(stream: u32) -> Vec<u8> {
+    let call = headers(stream, false, &block::call("/tenure.v1.WatchService/Watch"));
+    [call, data(stream, true, &[0; 5])].concat()
+}
+
+/// A call that has begun.
+fn call(stream: u32) -> Vec<u8> {
+    headers(stream, false, &block::call("/tenure.v1.LockService/GetLock"))
+}
+
+fn cases() -> Vec<Case> {
+    use Verdict::{GoAway, Reset, Served};
+    let wrong = GoAway(code::PROTOCOL_ERROR);
+    vec![
+        case("an unknown type", &[frame(0x42, 0xff, 0, b"whatever")], Served),
+        case("an unknown type of an idle stream", &[frame(0xee, 0, 7, &[0; 100])], Served),
+        case("a frame of 16,385 bytes", &[frame(kind::DATA, 0, 0, &vec![0; 16_385])], GoAway(code::FRAME_SIZE_ERROR)),
+        case("a frame that claims 16 MiB", &[vec![0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 1]], GoAway(code::FRAME_SIZE_ERROR)),
+        case("DATA of the connection", &[data(0, false, b"x")], wrong),
+        case("DATA of an idle stream", &[data(1, false, b"x")], wrong),
+        case("HEADERS of the connection", &[headers(0, true, &block::call("/"))], wrong),
+        case("HEADERS of an even stream", &[headers(2, true, &block::call("/"))], wrong),
+        case("HEADERS of a stream below the last", &[watch(3), headers(1, true, &block::call("/"))], wrong),
+        case("HEADERS in between", &[frame(kind::HEADERS, 0, 1, &block::call("/")), ping(*b"in betwe")], wrong),
+        case(
+            "HEADERS that depend on themselves",
+            &[frame(
+                kind::HEADERS,
+                flag::END_HEADERS | flag::PRIORITY,
+                1,
+                &[&[0, 0, 0, 1, 0][..], &block::call("/")].concat(),
+            )],
+            Reset(1, code::PROTOCOL_ERROR),
+        ),
+        case(
+            "HEADERS with more padding than there is",
+            &[frame(kind::HEADERS, flag::END_HEADERS | flag::PADDED, 1, &[200, 0x82])],
+            wrong,
+        ),
+        case(
+            "HEADERS too short for their priority",
+            &[frame(kind::HEADERS, flag::END_HEADERS | flag::PRIORITY, 1, &[0, 0])],
+            wrong,
+        ),
+        case("CONTINUATION of nothing", &[frame(kind::CONTINUATION, flag::END_HEADERS, 1, &block::call("/"))], wrong),
+        case(
+            "CONTINUATION of another stream",
+            &[frame(kind::HEADERS, 0, 1, &block::call("/")), frame(kind::CONTINUATION, flag::END_HEADERS, 3, &[])],
+            wrong,
+        ),
+        case(
+            "DATA with more padding than there is",
+            &[call(1), frame(kind::DATA, flag::PADDED, 1, &[200, 0, 0])],
+            wrong,
+        ),
+        case("DATA without its padding", &[call(1), frame(kind::DATA, flag::PADDED, 1, &[])], wrong),
+        case("DATA after the end", &[watch(1), data(1, false, b"x")], wrong),
+        case(
+            "PUSH_PROMISE",
+            &[
+                call(1),
+                frame(kind::PUSH_PROMISE, flag::END_HEADERS, 1, &[&[0, 0, 0, 2][..], &block::call("/")].concat()),
+            ],
+            wrong,
+        ),
+        case("PRIORITY of the connection", &[priority(0, 1)], wrong),
+        case("PRIORITY of 4 bytes", &[frame(kind::PRIORITY, 0, 1, &[0; 4])], wrong),
+        case("PRIORITY on itself", &[priority(1, 1)], Reset(1, code::PROTOCOL_ERROR)),
+        case("RST_STREAM of the connection", &[reset(0, code::CANCEL)], wrong),
+        case("RST_STREAM of an idle stream", &[reset(1, code::CANCEL)], wrong),
+        case("RST_STREAM of 3 bytes", &[watch(1), frame(kind::RST_STREAM, 0, 1, &[0; 3])], wrong),
+        case("RST_STREAM twice", &[watch(1), reset(1, code::CANCEL), reset(1, code::CANCEL)], Served),
+        case("PING of 7 bytes", &[frame(kind::PING, 0, 0, &[0; 7])], wrong),
+        case("PING of a stream", &[frame(kind::PING, 0, 1, &[0; 8])], wrong),
+        case("a PING that answers none", &[frame(kind::PING, flag::ACK, 0, b"nobodyas")], Served),
+        case("GOAWAY of 4 bytes", &[frame(kind::GOAWAY, 0, 0, &[0; 4])], wrong),
+        case("SETTINGS of 5 bytes", &[frame(kind::SETTINGS, 0, 0, &[0; 5])], wrong),
+        case("SETTINGS of a stream", &[frame(kind::SETTINGS, 0, 1, &[])], wrong),
+        case("SETTINGS that are an answer and more", &[frame(kind::SETTINGS, flag::ACK, 0, &[0; 6])], wrong),
+        case("SETTINGS that answer none", &[frame(kind::SETTINGS, flag::ACK, 0, &[])], wrong),
+        case("an unknown setting", &[settings(&[(0xbeef, 7)])], Served),
+        case("ENABLE_PUSH of 2", &[settings(&[(setting::ENABLE_PUSH, 2)])], wrong),
+        case("INITIAL_WINDOW_SIZE of 2^31", &[settings(&[(setting::INITIAL_WINDOW_SIZE, 1 << 31)])], wrong),
+        case("MAX_FRAME_SIZE of 16,383", &[settings(&[(setting::MAX_FRAME_SIZE, 16_383)])], wrong),
+        case("MAX_FRAME_SIZE of 2^24", &[settings(&[(setting::MAX_FRAME_SIZE, 1 << 24)])], wrong),
+        case(
+            "INITIAL_WINDOW_SIZE that overflows a stream's window",
+            &[watch(1), window_update(1, 1), settings(&[(setting::INITIAL_WINDOW_SIZE, (1 << 31) - 1)])],
+            GoAway(code::FLOW_CONTROL_ERROR),
+        ),
+        case("WINDOW_UPDATE of 3 bytes", &[frame(kind::WINDOW_UPDATE, 0, 0, &[0; 3])], wrong),
+        case("WINDOW_UPDATE of the connection by 0", &[window_update(0, 0)], wrong),
+        case("WINDOW_UPDATE of a stream by 0", &[watch(1), window_update(1, 0)], wrong),
+        case(
+            "WINDOW_UPDATE of the connection by too much",
+            &[window_update(0, (1 << 31) - 1)],
+            GoAway(code::FLOW_CONTROL_ERROR),
+        ),
+        case(
+            "WINDOW_UPDATE of a stream by too much",
+            &[watch(1), window_update(1, (1 << 31) - 1)],
+            Reset(1, code::FLOW_CONTROL_ERROR),
+        ),
+        case("WINDOW_UPDATE of an idle stream", &[window_update(1, 1)], wrong),
+    ]
+}
+
+#[tokio::test]
+async fn frames_that_are_wrong_end_what_they_are_about() {
+    let judge = Judge::shared().await;
+    let wrong = judge.under(Attack::named("wrong frames"), async {
+        let mut wrong = Vec::new();
+        for Case { name, said, verdict } in cases() {
+            let mut speaker = Speaker::greet(judge.address()).await.unwrap();
+            speaker.say(&said).await;
+            let found = speaker.verdict().await;
+            if found != verdict {
+                wrong.push(format!("{name}: {found:?}, not {verdict:?}"));
+            }
+        }
+        wrong
+    });
+    assert_eq!(wrong.await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn who_does_not_greet_is_not_heard() {
+    let judge = Judge::shared().await;
+    let attack = async {
+        let wrong = [
+            &b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"[..],
+            &b"POST /tenure.v1.LockService/ListLocks HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n\0\0\0\0\0"[..],
+            &[
+                0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+                0, 0,
+            ],
+            &[0xff; 64],
+        ];
+        let mut found = Vec::new();
+        for said in wrong.iter().copied().chain([&b"PRI * HTTP/2.0\r\n\r\nsm\r\n\r\n\0\0\0\x04\0\0\0\0\0"[..]]) {
+            let mut speaker = Speaker::silent(judge.address()).await.unwrap();
+            speaker.say(said).await;
+            found.push(speaker.verdict().await);
+        }
+        let mut unsettled = Speaker::silent(judge.address()).await.unwrap();
+        unsettled.say(&[PREFACE, &ping(*b"too soon"), &watch(1)].concat()).await;
+        (found, unsettled.verdict().await)
+    };
+    let (found, unsettled) = judge.under(Attack::named("wrong prefaces"), attack).await;
+    assert_eq!((found, unsettled), (vec![Verdict::Cut; 5], Verdict::Served));
+}

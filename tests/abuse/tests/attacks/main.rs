@@ -1,0 +1,16 @@
+//! Attacks on a real server, each with a healthy client beside it. In their short form, unless `TENURE_ABUSE_LONG` is set.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
+
+mod certificates;
+mod contract;
+mod crowds;
+mod floods;
+mod frames;
+mod headers;
+mod identity;
+mod messages;
+mod office;
+mod reach;
+mod resets;
+mod slow;

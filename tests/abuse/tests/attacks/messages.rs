@@ -1,0 +1,240 @@
+//! gRPC and protobuf that are wrong, over HTTP/2 that is right: each call is refused by its own status, and says nothing else.
+
+use http::{Method, Request};
+use tenure_abuse::{Answered, Attack, GrpcCaller, Judge, assert_discreet, many, message};
+
+/// Codes of gRPC.
+mod status {
+    pub const UNKNOWN: i32 = 2;
+    pub const INVALID_ARGUMENT: i32 = 3;
+    pub const RESOURCE_EXHAUSTED: i32 = 8;
+    pub const OUT_OF_RANGE: i32 = 11;
+    pub const UNIMPLEMENTED: i32 = 12;
+    pub const INTERNAL: i32 = 13;
+}
+
+const ACQUIRE: &str = "/tenure.v1.LockService/Acquire";
+const STREAM: &str = "/tenure.v1.ClientService/Stream";
+const WATCH: &str = "/tenure.v1.WatchService/Watch";
+const KEEP_ALIVE: &str = "/tenure.v1.SessionService/KeepAlive";
+
+/// What precedes a message, whatever follows.
+fn prefix(compressed: u8, length: u32) -> Vec<u8> {
+    [&[compressed][..], &length.to_be_bytes()].concat()
+}
+
+/// A field of bytes.
+fn field(number: u8, value: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![number << 3 | 2];
+    let mut length = value.len();
+    while length >= 0x80 {
+        bytes.push(0x80 | u8::try_from(length & 0x7f).unwrap());
+        length >>= 7;
+    }
+    bytes.push(u8::try_from(length).unwrap());
+    [bytes, value.to_vec()].concat()
+}
+
+/// Groups within groups, which proto3 knows only to skip them.
+fn nested(depth: usize) -> Vec<u8> {
+    [[0x0b | 0x70].repeat(depth), [0x0c | 0x70].repeat(depth)].concat()
+}
+
+/// Bodies that no call takes.
+fn bodies() -> Vec<(&'static str, Vec<u8>, Vec<i32>)> {
+    use status::{INTERNAL, INVALID_ARGUMENT, OUT_OF_RANGE, RESOURCE_EXHAUSTED, UNKNOWN};
+    let unreadable = vec![INTERNAL, INVALID_ARGUMENT];
+    let incomplete = vec![INTERNAL, UNKNOWN, INVALID_ARGUMENT];
+    vec![
+        ("half of a prefix", vec![0, 0], incomplete.clone()),
+        ("a message that ends too soon", [prefix(0, 100), vec![0; 10]].concat(), incomplete),
+        ("a message of 4 GiB", [prefix(0, u32::MAX), vec![0; 10]].concat(), vec![OUT_OF_RANGE, RESOURCE_EXHAUSTED]),
+        ("a message of 4 MiB and a byte", prefix(0, (4 << 20) + 1), vec![OUT_OF_RANGE, RESOURCE_EXHAUSTED]),
+        ("a compressed one, though none is", [prefix(1, 1), vec![0]].concat(), vec![INTERNAL]),
+        ("a flag that is none", [prefix(7, 1), vec![0]].concat(), vec![INTERNAL]),
+        ("field 0", message(&[0x02, 0]), unreadable.clone()),
+        ("a varint of 11 bytes", message(&[[0x20].to_vec(), vec![0xff; 11]].concat()), unreadable.clone()),
+        ("a length beyond the message", message(&[0x12, 0xff, 0xff, 0xff, 0xff, 0x0f]), unreadable.clone()),
+        ("a wire type that is none", message(&[0x17]), unreadable.clone()),
+        ("a wire type of another field", message(&[0x08, 1]), unreadable.clone()),
+        ("no UTF-8", message(&field(1, &[0xff, 0xfe])), unreadable.clone()),
+        ("half of a surrogate pair", message(&field(1, &[0xed, 0xa0, 0x80])), unreadable.clone()),
+        ("groups 100,000 deep", message(&nested(100_000)), unreadable.clone()),
+        ("a group without end", message(&[0x7b]), unreadable),
+    ]
+}
+
+fn assert_refused(name: &str, path: &str, answer: &Answered, codes: &[i32]) {
+    assert_eq!(answer.http, 200, "{name} for {path}: {answer:?}");
+    assert!(answer.grpc.is_some_and(|code| codes.contains(&code)), "{name} for {path}: {answer:?}, none of {codes:?}");
+    assert_discreet(&answer.text);
+    answer.headers.iter().for_each(|(_, value)| assert_discreet(value));
+}
+
+#[tokio::test]
+async fn messages_that_are_wrong_are_refused() {
+    let judge = Judge::shared().await;
+    let attack = async || {
+        let caller = GrpcCaller::connect(judge.address()).await.unwrap();
+        for path in [ACQUIRE, STREAM, WATCH, KEEP_ALIVE] {
+            for (name, body, codes) in bodies() {
+                let answer =
+                    caller.call(path, &[], &body).await.unwrap_or_else(|error| panic!("{name} for {path}: {error:#}"));
+                assert_refused(name, path, &answer, &codes);
+            }
+        }
+    };
+    judge.sustained(Attack::named("wrong messages"), attack).await;
+}
+
+#[tokio::test]
+async fn calls_of_what_there_is_not_are_refused() {
+    let judge = Judge::shared().await;
+    let attack = async {
+        let caller = GrpcCaller::connect(judge.address()).await.unwrap();
+        let long = format!("/{}", "x".repeat(8_000));
+        let paths = [
+            "/",
+            "//",
+            "/tenure.v1.LockService",
+            "/tenure.v1.LockService/",
+            "/tenure.v1.LockService/acquire",
+            "/tenure.v1.LockService/Acquire/",
+            "/tenure.v1.LockService/Acquire/..",
+            "/tenure.v1.LockService/../x",
+            "/tenure.v1.ClientService/Other",
+            "/tenure.v1.WatchService/Other",
+            "/tenure.v2.LockService/Acquire",
+            "/tenure.v1.LockService/%41cquire",
+            "/metrics",
+            "/%00",
+            &long,
+        ];
+        for path in paths {
+            let answer = caller.call(path, &[], &message(&[])).await.unwrap();
+            assert_refused("no such call", path, &answer, &[status::UNIMPLEMENTED]);
+        }
+        for kind in ["application/json", "text/plain", "", "application/grpc-web", "application/grpcx"] {
+            for path in [ACQUIRE, STREAM, WATCH] {
+                let answer = caller.call(path, &[("content-type", kind)], &message(&[])).await.unwrap();
+                assert_eq!((answer.http, answer.grpc, &answer.text[..]), (415, None, ""), "{kind} for {path}");
+            }
+        }
+        for method in [Method::GET, Method::PUT, Method::DELETE, Method::OPTIONS, Method::HEAD] {
+            for path in [ACQUIRE, STREAM, WATCH] {
+                let request = Request::builder().method(method.clone()).uri(format!("http://localhost{path}"));
+                let request = request.header("content-type", "application/grpc").body(()).unwrap();
+                let answer = caller.say(request, &message(&[])).await.unwrap();
+                assert_eq!((answer.http, answer.grpc, &answer.text[..]), (405, None, ""), "{method} for {path}");
+            }
+        }
+    };
+    judge.under(Attack::named("calls of nothing"), attack).await;
+}
+
+/// 10 KiB of DEFLATE that stand for 10 MiB of zeros: a gzip member with one block of fixed codes, by hand.
+fn bomb() -> Vec<u8> {
+    let mut bits = Bits::default();
+    // The last block, of fixed codes; a literal 0 (00110000); then it again and again: 258 bytes (11000101) from one back (00000).
+    bits.put(0b1, 1);
+    bits.put(0b01, 2);
+    bits.put(0b0000_1100, 8);
+    for _ in 0..40_000 {
+        bits.put(0b1010_0011, 8);
+        bits.put(0, 5);
+    }
+    bits.put(0, 7);
+    [vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255], bits.bytes, vec![0; 8]].concat()
+}
+
+#[derive(Default)]
+struct Bits {
+    bytes: Vec<u8>,
+    used: usize,
+}
+
+impl Bits {
+    /// Adds so many bits, the lowest first.
+    fn put(&mut self, bits: u32, many: usize) {
+        for at in 0..many {
+            if self.used.is_multiple_of(8) {
+                self.bytes.push(0);
+            }
+            if let Some(last) = self.bytes.last_mut() {
+                *last |= u8::from(bits >> at & 1 == 1) << (self.used % 8);
+            }
+            self.used += 1;
+        }
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_unpacked() {
+    let judge = Judge::shared().await;
+    let bomb = bomb();
+    let packed = [prefix(1, u32::try_from(bomb.len()).unwrap()), bomb].concat();
+    let attack = async || {
+        let caller = GrpcCaller::connect(judge.address()).await.unwrap();
+        for path in [ACQUIRE, STREAM, WATCH, KEEP_ALIVE] {
+            for encoding in ["gzip", "deflate", "zstd", "snappy", "x"] {
+                for _ in 0..many(1, 20) {
+                    let answer = caller.call(path, &[("grpc-encoding", encoding)], &packed).await.unwrap();
+                    assert_refused(encoding, path, &answer, &[status::UNIMPLEMENTED]);
+                }
+            }
+            let answer = caller.call(path, &[("grpc-encoding", "identity")], &packed).await.unwrap();
+            assert_refused("identity", path, &answer, &[status::INTERNAL]);
+        }
+    };
+    judge.sustained(Attack::named("compression bombs"), attack).await;
+}
+
+/// Message after message where one is wanted, and as much in one as may be.
+#[tokio::test]
+async fn more_than_is_wanted_is_bounded() {
+    let judge = Judge::shared().await;
+    let names: Vec<u8> = field(2, b"n").repeat(50_000);
+    let labels: Vec<u8> = (0..10_000_u32)
+        .flat_map(|at| field(8, &[field(1, &at.to_be_bytes().map(|byte| byte & 0x7f)), field(2, b"v")].concat()))
+        .collect();
+    let attack = async {
+        let caller = GrpcCaller::connect(judge.address()).await.unwrap();
+        for (name, body) in
+            [("50,000 names", names), ("10,000 labels", labels), ("a name of 3 MiB", field(2, &vec![b'n'; 3 << 20]))]
+        {
+            let answer = caller.call(ACQUIRE, &[], &message(&body)).await.unwrap();
+            assert_refused(name, ACQUIRE, &answer, &[status::INVALID_ARGUMENT]);
+        }
+        let answer = caller.call(ACQUIRE, &[], &message(&[]).repeat(10_000)).await.unwrap();
+        assert!(answer.grpc.is_some_and(|code| code != 0), "{answer:?}");
+    };
+    judge.under(Attack::named("large messages").memory(128), attack).await;
+}
+
+/// CVE-2023-32732: binary headers that are none are no matter of the connection.
+#[tokio::test]
+async fn grpc_headers_that_are_wrong_are_the_matter_of_their_call() {
+    let judge = Judge::shared().await;
+    let attack = async {
+        let caller = GrpcCaller::connect(judge.address()).await.unwrap();
+        let long = "9".repeat(9_000);
+        for (name, value) in [
+            ("x-bin", "!!! no base64 !!!"),
+            ("grpc-trace-bin", "===="),
+            ("grpc-status-details-bin", "~"),
+            ("grpc-timeout", "yesterday"),
+            ("grpc-timeout", &long),
+            ("grpc-timeout", "-1S"),
+            ("grpc-accept-encoding", ",,,;q=x"),
+            ("grpc-encoding", ""),
+            ("user-agent", "tenure"),
+            ("host", "/etc/passwd"),
+        ] {
+            let answer = caller.call("/tenure.v1.LockService/ListLocks", &[(name, value)], &message(&[])).await;
+            let answer = answer.unwrap_or_else(|error| panic!("{name}: {error:#}"));
+            assert_eq!(answer.http, 200, "{name}: {answer:?}");
+            assert_discreet(&answer.text);
+        }
+    };
+    judge.under(Attack::named("wrong headers of gRPC"), attack).await;
+}

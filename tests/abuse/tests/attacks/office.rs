@@ -1,0 +1,60 @@
+//! A server that knows some tokens, and has a policy.
+
+use std::process::Command;
+
+use tempfile::TempDir;
+use tenure_abuse::Judge;
+use tenure_harness::{TenuredOptions, built};
+
+/// What the judge's client may do: everything.
+const ROOT: &str = r#"
+    [[roles.root]]
+    verbs = ["acquire", "read", "watch", "operate"]
+    [[grants]]
+    identity = "token:root"
+    roles = ["root"]
+"#;
+
+pub struct Office {
+    pub judge: Judge,
+    /// Lives as long.
+    _folder: TempDir,
+    tokens: Vec<(String, String)>,
+}
+
+/// A new token, and its line in the file.
+fn new_token(name: &str) -> (String, String) {
+    let made = Command::new(built("tenured").unwrap()).args(["new-token", name]).output().unwrap();
+    let told = String::from_utf8(made.stdout).unwrap() + &String::from_utf8(made.stderr).unwrap();
+    let token = told.split_whitespace().find(|word| word.starts_with("tenure_")).unwrap().to_owned();
+    let line = told.lines().find(|line| line.contains(" sha256:")).unwrap().trim().to_owned();
+    (token, line)
+}
+
+impl Office {
+    /// One that knows these names by a token each, under this policy; and has these settings beside.
+    pub async fn open(names: &[&str], policy: &str, more: impl FnOnce(&TempDir) -> Vec<String>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let made: Vec<_> = names.iter().chain(&["root"]).map(|name| ((*name).to_owned(), new_token(name))).collect();
+        let lines: String = made.iter().map(|(_, (_, line))| format!("{line}\n")).collect();
+        let at = |file: &str| folder.path().join(file).display().to_string();
+        std::fs::write(at("tokens"), lines).unwrap();
+        std::fs::write(at("policy"), format!("{ROOT}{policy}")).unwrap();
+        let known = ["--tokens-file", &at("tokens"), "--policy", &at("policy")].map(str::to_owned);
+        let arguments = known.into_iter().chain(more(&folder)).collect();
+        let options = TenuredOptions { arguments, ..TenuredOptions::default() };
+        let tokens: Vec<(String, String)> = made.into_iter().map(|(name, (token, _))| (name, token)).collect();
+        let judge = Judge::of(&options, Some(&tokens.last().unwrap().1), None).await.unwrap();
+        Self { judge, _folder: folder, tokens }
+    }
+
+    /// The token of somebody.
+    pub fn token(&self, name: &str) -> &str {
+        &self.tokens.iter().find(|(known, _)| known == name).unwrap().1
+    }
+
+    /// Its header.
+    pub fn bearer(&self, name: &str) -> String {
+        format!("Bearer {}", self.token(name))
+    }
+}

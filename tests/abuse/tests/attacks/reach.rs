@@ -1,0 +1,144 @@
+//! Who reaches for what is not its own: other namespaces, other names, other sessions; by every call that there is.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use prost::Message;
+use tenure_abuse::{Answered, Attack, GrpcCaller, assert_discreet, message};
+use tenure_proto::v1::answer::Kind as Answer;
+use tenure_proto::v1::{AcquireResponse, StreamResponse};
+
+use crate::contract::{About, Contract};
+use crate::office::Office;
+
+const PERMISSION_DENIED: i32 = 7;
+
+/// `ann` may do everything in her namespace, and `bob` with what is his in the one that all have.
+const POLICY: &str = r#"
+    [[roles.blue]]
+    verbs = ["acquire", "read", "watch", "operate"]
+    namespaces = ["blue"]
+    [[roles.team]]
+    verbs = ["acquire", "read", "watch", "operate"]
+    names = ["team-b"]
+    [[grants]]
+    identity = "token:ann"
+    roles = ["blue"]
+    [[grants]]
+    identity = "token:bob"
+    roles = ["team"]
+"#;
+
+/// Acquires a lock as somebody who may, and returns its token.
+async fn hold(office: &Office, caller: &GrpcCaller, who: &str, namespace: &str, name: &str, session: &str) -> u64 {
+    let about = About { namespace, name, session, token: 0 };
+    let calls = Contract::read().calls(about);
+    let (path, asked) = calls.into_iter().find(|(path, _)| path.ends_with("/Acquire")).unwrap();
+    let answer = caller.call(&path, &[("authorization", &office.bearer(who))], &message(&asked)).await.unwrap();
+    let told = AcquireResponse::decode(answer.body.get(5..).unwrap_or_default()).unwrap();
+    assert!(told.acquired, "{answer:?}");
+    told.token
+}
+
+/// The refusal as a text, without the names, which differ in their last letter: also that of a command in a stream.
+fn refusal(answer: &Answered, about: About<'_>) -> Option<(i32, String)> {
+    let (code, text) = match answer.grpc {
+        Some(code) if code != 0 => {
+            let details = answer.headers.iter().find(|(name, _)| name == "grpc-status-details-bin");
+            let details = details.map(|(_, text)| STANDARD_NO_PAD.decode(text.trim_end_matches('=')).unwrap());
+            let mut details = details.unwrap_or_default();
+            assert_discreet(&String::from_utf8_lossy(&details));
+            // The facts are a map, which has no order.
+            details.retain(|byte| !matches!(byte, b'1' | b'2'));
+            details.sort_unstable();
+            (code, format!("{} {details:?}", answer.text))
+        }
+        _ => {
+            let response = StreamResponse::decode(answer.body.get(5..)?).ok()?;
+            match response.answers.into_iter().next()?.kind? {
+                Answer::Refusal(refusal) => (refusal.code, format!("{refusal:?}")),
+                _ => return None,
+            }
+        }
+    };
+    assert_discreet(&text);
+    let escaped = about.name.replace('/', "%2F");
+    Some((code, text.replace(about.name, "NAME").replace(&escaped, "NAME").replace(about.session, "SESSION")))
+}
+
+/// How each call of somebody is refused.
+async fn refusals(office: &Office, who: &str, about: About<'_>) -> Vec<(String, Option<(i32, String)>)> {
+    let caller = GrpcCaller::connect(office.judge.address()).await.unwrap();
+    let bearer = office.bearer(who);
+    let mut refusals = Vec::new();
+    for (path, asked) in Contract::read().calls(about) {
+        let answer = caller.call(&path, &[("authorization", &bearer)], &message(&asked)).await.unwrap();
+        refusals.push((path, refusal(&answer, about)));
+    }
+    refusals
+}
+
+#[tokio::test]
+async fn no_call_reaches_another_namespace() {
+    let office = Office::open(&["ann"], POLICY, |_| Vec::new()).await;
+    let caller = GrpcCaller::connect(office.judge.address()).await.unwrap();
+    let token = hold(&office, &caller, "root", "", "job-1", "boss").await;
+    let there = About { namespace: "default", name: "job-1", session: "boss", token };
+    let attack = async {
+        let exists = refusals(&office, "ann", there).await;
+        let is_not = refusals(&office, "ann", About { name: "job-2", ..there }).await;
+        (exists, is_not)
+    };
+    let (exists, is_not) = office.judge.under(Attack::named("another namespace"), attack).await;
+    assert!(exists.len() > 30, "all calls and commands");
+    for ((path, refused), (_, of_nothing)) in exists.into_iter().zip(is_not) {
+        let (code, _) = refused.clone().unwrap_or_else(|| panic!("{path} is not refused"));
+        assert_eq!(code, PERMISSION_DENIED, "{path}: {refused:?}");
+        assert_eq!(refused, of_nothing, "{path} tells what there is");
+    }
+}
+
+#[tokio::test]
+async fn no_call_tells_whether_a_lock_exists_that_is_not_to_be_seen() {
+    let office = Office::open(&["bob"], POLICY, |_| Vec::new()).await;
+    let caller = GrpcCaller::connect(office.judge.address()).await.unwrap();
+    let token = hold(&office, &caller, "root", "", "secret-1", "boss").await;
+    hold(&office, &caller, "bob", "", "team-b/x", "bob-1").await;
+    let mine = About { namespace: "default", name: "secret-1", session: "bob-1", token };
+    let attack = async {
+        let exists = refusals(&office, "bob", mine).await;
+        let is_not = refusals(&office, "bob", About { name: "secret-2", ..mine }).await;
+        (exists, is_not)
+    };
+    let (exists, is_not) = office.judge.under(Attack::named("names of others").may_change(), attack).await;
+    for ((path, refused), (_, of_nothing)) in exists.into_iter().zip(is_not) {
+        assert_eq!(refused, of_nothing, "{path} tells what there is");
+    }
+}
+
+/// Whoever knows the id of a session, also its token, can do nothing with it.
+#[tokio::test]
+async fn no_call_uses_the_session_of_another() {
+    let office = Office::open(&["bob"], POLICY, |_| Vec::new()).await;
+    let caller = GrpcCaller::connect(office.judge.address()).await.unwrap();
+    let token = hold(&office, &caller, "root", "", "team-b/x", "boss").await;
+    let theirs = About { namespace: "default", name: "team-b/x", session: "boss", token };
+    let attack = async {
+        let bearer = office.bearer("bob");
+        let mut taken = Vec::new();
+        let about_sessions = |asked: &[u8]| asked.windows(4).any(|part| part == b"boss");
+        for (path, asked) in Contract::read().calls(theirs) {
+            // Whoever may operate may evict whom it likes; that is not by the session.
+            if about_sessions(&asked) {
+                let answer = caller.call(&path, &[("authorization", &bearer)], &message(&asked)).await.unwrap();
+                let kept = String::from_utf8_lossy(&answer.body).contains("PERMISSION_DENIED")
+                    || String::from_utf8_lossy(&answer.body).contains("NOT_ATTACHED");
+                if refusal(&answer, theirs).is_none() && !kept {
+                    taken.push((path, answer));
+                }
+            }
+        }
+        taken
+    };
+    let taken = office.judge.under(Attack::named("sessions of others"), attack).await;
+    assert!(taken.is_empty(), "{taken:?}");
+}
