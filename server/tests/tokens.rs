@@ -34,6 +34,13 @@ impl Issuer {
         key
     }
 
+    /// Who takes it must know an extension that nobody knows.
+    fn sign_critical(&self, claims: &Value) -> String {
+        let (kid, crit) = (Some(self.kid.to_owned()), Some(vec!["https://id.example/extension".to_owned()]));
+        let header = Header { kid, crit, ..Header::new(Algorithm::EdDSA) };
+        encode(&header, claims, &self.key).unwrap()
+    }
+
     fn sign(&self, claims: &Value) -> String {
         let header = Header { kid: Some(self.kid.to_owned()), ..Header::new(Algorithm::EdDSA) };
         encode(&header, claims, &self.key).unwrap()
@@ -115,6 +122,7 @@ async fn a_token_counts_if_all_of_it_is_right() {
         (with_header(&good, &json!({"alg": "ES256", "kid": "one"})), Unidentified::TokenKey),
         (with_header(&good, &json!({"alg": "EdDSA"})), Unidentified::TokenKey),
         (with_header(&good, &json!({"alg": "EdDSA", "kid": "two"})), Unidentified::TokenSignature),
+        (issuer.sign_critical(&claims(60)), Unidentified::TokenExtension),
         (format!("{body}."), Unidentified::TokenSignature),
         (body.to_owned(), Unidentified::UnknownToken),
         ("..".to_owned(), Unidentified::UnknownToken),

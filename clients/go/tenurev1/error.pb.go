@@ -114,8 +114,8 @@ const (
 	// Example: {"session_id": "worker-7", "attachment": "4"}.
 	ErrorReason_ERROR_REASON_LATE_ATTACHMENT ErrorReason = 25
 	// It is not known who calls. UNAUTHENTICATED: show a client certificate, or a token in the header "authorization: Bearer TOKEN".
-	// Metadata: "rule": credentials-required, bearer-token, known-token, token-algorithm, token-key, token-signature, token-issuer,
-	// token-audience, token-time, token-subject, certificate-name or certificate-valid.
+	// Metadata: "rule": credentials-required, bearer-token, known-token, token-algorithm, token-extension, token-key, token-signature,
+	// token-issuer, token-audience, token-time, token-subject, certificate-name or certificate-valid.
 	// Example: {"rule": "known-token"}.
 	ErrorReason_ERROR_REASON_UNAUTHENTICATED ErrorReason = 26
 	// Whoever calls may not do this. PERMISSION_DENIED. Metadata: "rule": policy, with "verb" (acquire, read, watch or operate), "name"

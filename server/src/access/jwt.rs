@@ -104,6 +104,9 @@ impl Jwt {
         if !self.options.algorithms.contains(&header.alg) {
             return Err(Unidentified::TokenAlgorithm);
         }
+        if header.crit.is_some() {
+            return Err(Unidentified::TokenExtension);
+        }
         let keys = self.keys.load();
         let key = match &header.kid {
             Some(kid) => keys.find(kid),

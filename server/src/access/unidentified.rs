@@ -15,6 +15,9 @@ pub enum Unidentified {
     /// The token is signed by an algorithm that is not taken.
     #[error("the token is signed by an algorithm that is not allowed here")]
     TokenAlgorithm,
+    /// The token has extensions that whoever takes it must know, and which are not known here (RFC 7515, section 4.1.11).
+    #[error("the token has extensions that must be known to whoever takes it, and are not known here")]
+    TokenExtension,
     /// There is no key for the token.
     #[error("the token names no key that is known for its algorithm")]
     TokenKey,
@@ -53,6 +56,7 @@ impl Unidentified {
             Self::TokenKey => "token-key",
             Self::TokenSignature => "token-signature",
             Self::TokenIssuer => "token-issuer",
+            Self::TokenExtension => "token-extension",
             Self::TokenAudience => "token-audience",
             Self::TokenTime => "token-time",
             Self::TokenSubject => "token-subject",

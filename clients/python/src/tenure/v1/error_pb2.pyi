@@ -136,8 +136,8 @@ class _ErrorReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._En
     """
     ERROR_REASON_UNAUTHENTICATED: _ErrorReason.ValueType  # 26
     """It is not known who calls. UNAUTHENTICATED: show a client certificate, or a token in the header "authorization: Bearer TOKEN".
-    Metadata: "rule": credentials-required, bearer-token, known-token, token-algorithm, token-key, token-signature, token-issuer,
-    token-audience, token-time, token-subject, certificate-name or certificate-valid.
+    Metadata: "rule": credentials-required, bearer-token, known-token, token-algorithm, token-extension, token-key, token-signature,
+    token-issuer, token-audience, token-time, token-subject, certificate-name or certificate-valid.
     Example: {"rule": "known-token"}.
     """
     ERROR_REASON_PERMISSION_DENIED: _ErrorReason.ValueType  # 27
@@ -265,8 +265,8 @@ Example: {"session_id": "worker-7", "attachment": "4"}.
 """
 ERROR_REASON_UNAUTHENTICATED: ErrorReason.ValueType  # 26
 """It is not known who calls. UNAUTHENTICATED: show a client certificate, or a token in the header "authorization: Bearer TOKEN".
-Metadata: "rule": credentials-required, bearer-token, known-token, token-algorithm, token-key, token-signature, token-issuer,
-token-audience, token-time, token-subject, certificate-name or certificate-valid.
+Metadata: "rule": credentials-required, bearer-token, known-token, token-algorithm, token-extension, token-key, token-signature,
+token-issuer, token-audience, token-time, token-subject, certificate-name or certificate-valid.
 Example: {"rule": "known-token"}.
 """
 ERROR_REASON_PERMISSION_DENIED: ErrorReason.ValueType  # 27

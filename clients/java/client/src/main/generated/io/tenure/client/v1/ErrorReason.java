@@ -260,8 +260,8 @@ public enum ErrorReason
   /**
    * <pre>
    * It is not known who calls. UNAUTHENTICATED: show a client certificate, or a token in the header "authorization: Bearer TOKEN".
-   * Metadata: "rule": credentials-required, bearer-token, known-token, token-algorithm, token-key, token-signature, token-issuer,
-   * token-audience, token-time, token-subject, certificate-name or certificate-valid.
+   * Metadata: "rule": credentials-required, bearer-token, known-token, token-algorithm, token-extension, token-key, token-signature,
+   * token-issuer, token-audience, token-time, token-subject, certificate-name or certificate-valid.
    * Example: {"rule": "known-token"}.
    * </pre>
    *
@@ -527,8 +527,8 @@ public enum ErrorReason
   /**
    * <pre>
    * It is not known who calls. UNAUTHENTICATED: show a client certificate, or a token in the header "authorization: Bearer TOKEN".
-   * Metadata: "rule": credentials-required, bearer-token, known-token, token-algorithm, token-key, token-signature, token-issuer,
-   * token-audience, token-time, token-subject, certificate-name or certificate-valid.
+   * Metadata: "rule": credentials-required, bearer-token, known-token, token-algorithm, token-extension, token-key, token-signature,
+   * token-issuer, token-audience, token-time, token-subject, certificate-name or certificate-valid.
    * Example: {"rule": "known-token"}.
    * </pre>
    *
