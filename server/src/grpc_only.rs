@@ -1,4 +1,4 @@
-//! Serves gRPC and nothing else: other methods than POST, and other content types, are what browsers can be made to send by pages of
+//! Serves gRPC and nothing else, with so many headers at the most: other methods than POST, and other content types, are what browsers can be made to send by pages of
 //! others, with the certificates of whoever sits there.
 
 use std::task::{Context, Poll};
@@ -9,6 +9,9 @@ use tonic::body::Body;
 use tower::{Layer, Service};
 
 const GRPC: &str = "application/grpc";
+
+/// The most headers of a request. Each is kept in some hundred bytes, and may have been said in one (CVE-2026-49975).
+const HEADERS: usize = 64;
 
 /// Refuses what is no gRPC.
 #[derive(Clone, Copy, Debug)]
@@ -26,8 +29,11 @@ impl<S> Layer<S> for GrpcOnlyLayer {
 #[derive(Clone)]
 pub(crate) struct GrpcOnly<S>(S);
 
-/// What a request is answered that is no gRPC.
+/// What a request is answered that is no gRPC, or has too many headers.
 fn refusal<B>(request: &Request<B>) -> Option<StatusCode> {
+    if request.headers().len() > HEADERS {
+        return Some(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
+    }
     if request.method() != Method::POST {
         return Some(StatusCode::METHOD_NOT_ALLOWED);
     }
@@ -76,5 +82,16 @@ mod tests {
         }
         let bare = Request::builder().method("POST").body(()).expect("a request");
         assert_eq!(refusal(&bare), Some(StatusCode::UNSUPPORTED_MEDIA_TYPE));
+    }
+
+    #[test]
+    fn headers_are_counted() {
+        let with = |more| {
+            let request = Request::builder().method("POST").header("content-type", GRPC);
+            let request = (0..more).fold(request, |request, _| request.header("x-more", ""));
+            refusal(&request.body(()).expect("a request"))
+        };
+        assert_eq!(with(HEADERS - 1), None);
+        assert_eq!(with(HEADERS), Some(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE));
     }
 }

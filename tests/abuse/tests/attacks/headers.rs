@@ -1,6 +1,6 @@
 //! Headers that are wrong, too many, too long, without end, or larger than they look.
 
-use tenure_abuse::frame::{code, data, flag, frame, headers, kind};
+use tenure_abuse::frame::{code, data, flag, frame, headers, kind, setting};
 use tenure_abuse::{Attack, Judge, Speaker, Verdict, block, many};
 
 const LIST: &str = "/tenure.v1.LockService/ListLocks";
@@ -122,6 +122,32 @@ async fn large_headers_are_refused() {
             assert!(is_cut || found == expected, "{found:?}, not {expected:?}");
         }
     }
+}
+
+/// CVE-2026-49975: headers of a byte each, of which the server keeps many times as much for as long as the call is not over; and the
+/// client sees to it that it is not.
+#[tokio::test]
+async fn many_headers_are_refused_and_not_kept() {
+    let judge = Judge::shared().await;
+    let first = with(&[block::kept("a", b""), block::indexed(62).repeat(400)]);
+    let next = with(&[block::indexed(62).repeat(400)]);
+    let attack = async {
+        let mut speaker = Speaker::greet_with(judge.address(), &[(setting::INITIAL_WINDOW_SIZE, 0)]).await.unwrap();
+        speaker.say(&headers(1, false, &first)).await;
+        let streams: Vec<u32> = (1..u32::try_from(many(4_000, 9_000)).unwrap()).map(|at| at * 2 + 1).collect();
+        // What is not looked at yet is not what is kept.
+        for some in streams.chunks(250) {
+            speaker.say(&some.iter().map(|id| headers(*id, false, &next)).collect::<Vec<_>>().concat()).await;
+            let verdict = speaker.verdict().await;
+            assert!(
+                matches!(verdict, Verdict::Reset(_, code::NO_ERROR)),
+                "answered, and no body waited for: {verdict:?}"
+            );
+        }
+        speaker.resets.len()
+    };
+    let ended = judge.under(Attack::named("HTTP/2 bomb"), attack).await;
+    assert!(ended > many(3_000, 8_000), "{ended} calls were heard to be over");
 }
 
 #[tokio::test]
