@@ -6,18 +6,32 @@ use std::sync::Arc;
 use rustls::pki_types::CertificateDer;
 use webpki::EndEntityCert;
 
+/// The longest name that counts, in bytes: that of a SPIFFE ID (section 2.3 of its specification).
+const LONGEST: usize = 2_048;
+
 /// Who somebody is, and by what: `cert:` and the name in its certificate, `token:` and the token's name, `jwt:` and the subject.
 /// So nobody takes a name of another kind.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Identity(Arc<str>);
 
 impl Identity {
-    /// Whom a certificate names: by its first URI, or else its first DNS name (RFC 5280, section 4.2.1.6). `None` if it has neither.
+    /// Whom a certificate names: by its first URI, or else its first DNS name (RFC 5280, section 4.2.1.6). `None` if it has neither,
+    /// or that is none that [counts](Self::counts).
     #[must_use]
     pub fn of_certificate(certificate: &CertificateDer<'_>) -> Option<Self> {
         let certificate = EndEntityCert::try_from(certificate).ok()?;
         let name = certificate.valid_uri_names().next().or_else(|| certificate.valid_dns_names().next())?;
+        if !Self::counts(name) {
+            return None;
+        }
         Some(Self(format!("cert:{name}").into()))
+    }
+
+    /// Whether a name that somebody else has given is one to go by: 1 to 2,048 bytes without control characters, which databases
+    /// cannot keep and people cannot read.
+    #[must_use]
+    pub fn counts(name: &str) -> bool {
+        (1..=LONGEST).contains(&name.len()) && !name.chars().any(char::is_control)
     }
 
     /// Who has a static token of this name.

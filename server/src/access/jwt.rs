@@ -122,7 +122,7 @@ impl Jwt {
         validation.leeway = LEEWAY.as_secs();
         let claims =
             decode::<Map<String, Value>>(token, &key, &validation).map_err(|error| wrong(error.kind()))?.claims;
-        let name = claims.get(&self.options.claim).and_then(Value::as_str).filter(|name| !name.is_empty());
+        let name = claims.get(&self.options.claim).and_then(Value::as_str).filter(|name| Identity::counts(name));
         let identity = Identity::of_subject(name.ok_or(Unidentified::TokenSubject)?);
         let until = claims.get("exp").and_then(Value::as_f64).unwrap_or_default();
         let until = Duration::try_from_secs_f64(until).unwrap_or_default().saturating_add(LEEWAY);

@@ -61,6 +61,20 @@ impl Authority {
     /// # Errors
     /// If a name is none, or the files cannot be written.
     pub fn certify(&self, file: &str, serial: u64, names: &[&str]) -> anyhow::Result<Certified> {
+        self.certify_but(file, serial, names, |_| ())
+    }
+
+    /// The same, but with something changed.
+    ///
+    /// # Errors
+    /// If a name is none, or the files cannot be written.
+    pub fn certify_but(
+        &self,
+        file: &str,
+        serial: u64,
+        names: &[&str],
+        change: impl FnOnce(&mut CertificateParams),
+    ) -> anyhow::Result<Certified> {
         let (uris, others): (Vec<&str>, Vec<&str>) = names.iter().partition(|name| name.contains("://"));
         let others: Vec<String> = others.into_iter().map(str::to_owned).collect();
         let mut params = CertificateParams::new(others)?;
@@ -68,6 +82,7 @@ impl Authority {
             params.subject_alt_names.push(SanType::URI(Ia5String::try_from(uri)?));
         }
         params.serial_number = Some(SerialNumber::from(serial));
+        change(&mut params);
         let key = KeyPair::generate()?;
         let certificate = params.signed_by(&key, &self.issuer)?;
         let files = Certified { cert: self.file(file, "crt"), key: self.file(file, "key") };

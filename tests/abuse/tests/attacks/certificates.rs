@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use rcgen::{CertificateParams, ExtendedKeyUsagePurpose, date_time_ymd};
 use tenure_abuse::{Attack, Judge, assert_discreet};
 use tenure_harness::{Authority, Certified, TenuredOptions};
 use tenure_proto::v1::ListLocksRequest;
@@ -40,6 +41,14 @@ async fn certificates_that_do_not_count_are_nobodys() {
     let nameless = authority.certify("nameless", 3, &[]).unwrap();
     let addressed = authority.certify("addressed", 4, &["127.0.0.1"]).unwrap();
     let revoked = authority.certify("revoked", 5, &["spiffe://prod/client"]).unwrap();
+    let controlled = authority.certify("controlled", 6, &["spiffe://prod/client\0"]).unwrap();
+    let expired = |params: &mut CertificateParams| params.not_after = date_time_ymd(2024, 1, 1);
+    let early = |params: &mut CertificateParams| params.not_before = date_time_ymd(2124, 1, 1);
+    let serving =
+        |params: &mut CertificateParams| params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    let expired = authority.certify_but("expired", 7, &["spiffe://prod/client"], expired).unwrap();
+    let early = authority.certify_but("early", 8, &["spiffe://prod/client"], early).unwrap();
+    let serving = authority.certify_but("serving", 9, &["spiffe://prod/client"], serving).unwrap();
     let foreign = stranger.certify("foreign", 2, &["spiffe://prod/client"]).unwrap();
     let list = authority.revoke(&[5]).unwrap();
     let files = [&server.cert, &server.key, &authority.ca(), &list].map(|file| file.display().to_string());
@@ -49,12 +58,25 @@ async fn certificates_that_do_not_count_are_nobodys() {
     let judge = Judge::of(&options, None, Some(tls(&authority, Some(&client)))).await.unwrap();
     let attack = async || {
         call(&judge, tls(&authority, Some(&client))).await.unwrap();
-        for (name, shown) in [("none", None), ("no name", Some(&nameless)), ("an address only", Some(&addressed))] {
+        let nobodys = [
+            ("none", None),
+            ("no name", Some(&nameless)),
+            ("an address only", Some(&addressed)),
+            ("a name with a NUL", Some(&controlled)),
+        ];
+        for (name, shown) in nobodys {
             let refused = call(&judge, tls(&authority, shown)).await.unwrap_err();
             assert_eq!(refused.code(), Code::Unauthenticated, "{name}: {refused:?}");
             assert_discreet(refused.message());
         }
-        for (name, shown) in [("revoked", &revoked), ("of another authority", &foreign)] {
+        let wrong = [
+            ("revoked", &revoked),
+            ("of another authority", &foreign),
+            ("over", &expired),
+            ("not valid yet", &early),
+            ("for servers only", &serving),
+        ];
+        for (name, shown) in wrong {
             let refused = call(&judge, tls(&authority, Some(shown))).await.unwrap_err();
             // The handshake fails: there is no answer at all.
             assert!(
