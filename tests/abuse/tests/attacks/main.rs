@@ -9,6 +9,7 @@ mod floods;
 mod frames;
 mod headers;
 mod identity;
+mod limits;
 mod messages;
 mod office;
 mod reach;
