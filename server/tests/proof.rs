@@ -93,13 +93,15 @@ impl Office {
         })
     }
 
-    /// Whether a grant to the session of the second server was committed by the first one.
-    fn has_passed(&self, first: ServerId) -> bool {
+    /// Whether one of them has committed a grant to a session of the other one.
+    fn has_passed(&self, servers: &[Presence; 2]) -> bool {
         let log = self.database.log("default");
-        log.iter()
-            .filter(|batch| batch.server == first)
-            .flat_map(|batch| &batch.events)
-            .any(|recorded| matches!(&recorded.event, Event::ClaimGranted { spec, .. } if *spec.session == *"of-1"))
+        log.iter().any(|batch| {
+            let other = if batch.server == servers[0].server { "of-1" } else { "of-0" };
+            let is_of_other =
+                |event: &Event| matches!(event, Event::ClaimGranted { spec, .. } if *spec.session == *other);
+            batch.events.iter().any(|recorded| is_of_other(&recorded.event))
+        })
     }
 }
 
@@ -138,14 +140,14 @@ async fn claim(wire: Wire, from: ServerId, to: ServerId) -> Result<(), Status> {
 #[tokio::test]
 async fn servers_prove_themselves_to_each_other_and_pass_commands_on() {
     let office = Office::open().await;
-    let [first, second] = office.presences().await;
-    assert_eq!(first.certificate.len(), 64);
-    assert_ne!(first.certificate, second.certificate);
+    let servers = office.presences().await;
+    assert_eq!(servers.each_ref().map(|server| server.certificate.len()), [64; 2]);
+    assert_ne!(servers[0].certificate, servers[1].certificate);
     let passed = async {
         for number in 0.. {
             office.acquire(0, format!("first-{number}")).await;
             office.acquire(1, format!("second-{number}")).await;
-            if office.has_passed(first.server) {
+            if office.has_passed(&servers) {
                 return;
             }
         }
