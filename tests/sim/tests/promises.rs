@@ -61,7 +61,7 @@ const DEFECTS: [(&str, u32); 30] = [
     ("GraceCutShort", 699),
     ("NoFreshTtlAfterLoss", 5638),
     ("DueForEver", 21),
-    ("LoadsOnce", 679),
+    ("LoadsOnce", 6048),
     ("OldTokenAfterLoss", 260),
     ("ReleaseOfAnyHold", 1),
     ("ValidFromReceipt", 834),
