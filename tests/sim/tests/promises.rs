@@ -62,12 +62,12 @@ const DEFECTS: [(&str, u32); 30] = [
     ("NoFreshTtlAfterLoss", 5638),
     ("DueForEver", 21),
     ("LoadsOnce", 6048),
-    ("OldTokenAfterLoss", 260),
+    ("OldTokenAfterLoss", 581),
     ("ReleaseOfAnyHold", 1),
     ("ValidFromReceipt", 834),
     ("ValidTooLong", 6),
-    ("GraceForgotten", 58),
-    ("WatchResumesTooFar", 13),
+    ("GraceForgotten", 63),
+    ("WatchResumesTooFar", 15),
     ("ReleasedEarly", 2),
 ];
 
