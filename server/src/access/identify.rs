@@ -54,12 +54,10 @@ impl<S> Identify<S> {
         let nobody = Peer::default();
         let peer = request.extensions().get::<Arc<Peer>>().map_or(&nobody, |peer| &**peer);
         if peer.server.is_some() && request.uri().path().starts_with(PEERS) {
-            return Ok(Caller { address: peer.address, ..Caller::default() });
+            return Ok(self.access.nobody(peer));
         }
         match self.access.identify(request.headers(), peer) {
-            Err(_) if request.uri().path().starts_with(OPEN) => {
-                Ok(Caller { address: peer.address, ..Caller::default() })
-            }
+            Err(_) if request.uri().path().starts_with(OPEN) => Ok(self.access.nobody(peer)),
             Ok(caller) if request.uri().path().starts_with(REFLECTION) && caller.rights().are_none() => {
                 caller.note_refused("policy", || Act::new("").called(request.uri().path()));
                 Err(forbidden_entirely(&caller))

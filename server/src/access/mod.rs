@@ -248,7 +248,7 @@ impl Access {
     /// If that is not known.
     pub fn identify(&self, headers: &HeaderMap, peer: &Peer) -> Result<Caller, Unidentified> {
         let Some(credentials) = &self.credentials else {
-            return Ok(Caller { address: peer.address, access: self.clone(), ..Caller::default() });
+            return Ok(self.nobody(peer));
         };
         let (identity, shown) = match headers.get(AUTHORIZATION) {
             Some(header) => {
@@ -257,6 +257,11 @@ impl Access {
             None => credentials.by_certificate(peer)?,
         };
         Ok(Caller { identity: Some(identity), address: peer.address, shown, access: self.clone() })
+    }
+
+    /// Somebody who has shown nothing, and need not.
+    fn nobody(&self, peer: &Peer) -> Caller {
+        Caller { identity: None, address: peer.address, shown: Shown::Nothing, access: self.clone() }
     }
 
     /// Whether what was shown still counts.
