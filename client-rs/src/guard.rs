@@ -3,6 +3,8 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use tracing::Instrument;
+
 use crate::error::{Error, LostReason, Result};
 use crate::handoff::TransferRequest;
 use crate::link::{ClaimKey, Note};
@@ -11,6 +13,7 @@ use crate::presence::HoldPresence;
 #[cfg(test)]
 use crate::progress::Progress;
 use crate::session::Session;
+use crate::trace;
 
 /// A view of what is held, to hand around: it tells whether the hold is valid but does not keep it.
 #[derive(Clone, Debug)]
@@ -140,7 +143,17 @@ impl Guard {
     /// # Errors
     /// `Lost` if the hold had been lost before, even if only the server knows that; `Unavailable` if no server answered in time,
     /// which is then tried further in the background; `Refused`.
-    pub async fn release(mut self) -> Result<()> {
+    pub async fn release(self) -> Result<()> {
+        let span = tracing::info_span!(
+            "tenure.release",
+            otel.kind = "client",
+            tenure.lock.names = trace::told(self.names()),
+            tenure.fencing_token = self.token()
+        );
+        self.give_back().instrument(span).await
+    }
+
+    async fn give_back(mut self) -> Result<()> {
         if let Some(reason) = self.hold.presence.end_as_released() {
             return Err(Error::Lost(reason));
         }

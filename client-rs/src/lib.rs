@@ -43,6 +43,12 @@
 //! One client is one connection with one stream; sessions, locks and watches share it. When the server fails, is drained, or
 //! is not heard of for a part of the TTL, the client goes on with the next one, with its sessions, holds, tokens and places in
 //! queues.
+//!
+//! # Traces
+//!
+//! Opening a session, acquiring, releasing and each plain call is a span of `tracing`. With the cargo feature `otel` (default: off)
+//! its trace goes on at the server: the context of OpenTelemetry that is current is sent along, which is the span's own where
+//! `tracing-opentelemetry` exports it, or that of the program around. Renewals of the stream have no spans.
 
 mod calls;
 mod client;
@@ -68,6 +74,7 @@ mod run;
 mod security;
 mod session;
 mod session_id;
+mod trace;
 mod validity;
 mod watch;
 

@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
+use tracing::Instrument;
+
 use crate::client::Client;
 use crate::error::{Error, Result};
 use crate::guard::Guard;
 use crate::link::{AcquireSpec, Wait};
 use crate::model::{Claim, Metadata, Mode};
 use crate::session::{Session, SessionOptions};
+use crate::trace;
 
 /// What to ask for, and how. Made by [`Client::lock`] (in a session of its own) or [`Session::lock`] (in that session).
 ///
@@ -196,6 +199,23 @@ impl LockRequest {
     }
 
     async fn ask(self, wait: Wait) -> Result<Attempt> {
+        let span = tracing::info_span!(
+            "tenure.acquire",
+            otel.kind = "client",
+            tenure.lock.names = trace::told(&self.spec.names),
+            tenure.fencing_token = tracing::field::Empty
+        );
+        let asking = async {
+            let attempt = self.ask_untold(wait).await;
+            if let Ok(Attempt::Acquired(guard)) = &attempt {
+                tracing::Span::current().record("tenure.fencing_token", guard.token());
+            }
+            attempt
+        };
+        asking.instrument(span).await
+    }
+
+    async fn ask_untold(self, wait: Wait) -> Result<Attempt> {
         let session = match self.place {
             Place::Own(own) => own.0.session(own.1).await?,
             Place::Given(session) => session,

@@ -180,7 +180,7 @@ impl RawStream {
 
     async fn ask(&mut self, kind: Commanded) -> anyhow::Result<Answered> {
         self.last += 1;
-        let command = v1::Command { id: self.last, kind: Some(kind) };
+        let command = v1::Command { id: self.last, kind: Some(kind), ..v1::Command::default() };
         self.commands.send(v1::StreamRequest { commands: vec![command] }).await?;
         loop {
             let answers = within(self.answers.message()).await?.expect("it goes on").answers;

@@ -9,10 +9,12 @@ use futures::StreamExt;
 use futures::channel::mpsc::{UnboundedReceiver, unbounded};
 use tenure_core::{AskedMode, Command, Opening, Outcome, Revision, ServerId, Text};
 use tenure_server::clock::BootClock;
+use tenure_server::metrics::Metrics;
 use tenure_server::node::{Node, NodeOptions};
 use tenure_server::presence::Beats;
 use tenure_server::sequencer::{Decisions, Namespace, Outcomes, Tag};
 use tenure_server::store::MemoryDatabase;
+use tenure_server::traces::Traced;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
@@ -43,7 +45,8 @@ impl Lab {
                 history_retention: Duration::from_secs(3_600),
             };
             let store = MemoryDatabase::default().server();
-            let node = Node::new(options, store, Arc::new(BootClock), None, CancellationToken::new());
+            let node =
+                Node::new(options, store, Arc::new(BootClock), None, Metrics::default(), CancellationToken::new());
             let beats = Beats::begin(node.clone()).await.expect("registered");
             tokio::spawn(beats.run());
             let opening = Opening {
@@ -78,7 +81,8 @@ impl Lab {
 
     /// Has commands carried out together, and answers the tokens of those that were granted.
     fn carry_out(&mut self, commands: impl Iterator<Item = Command>) -> Vec<Revision> {
-        let commands = commands.zip(1..).map(|(command, id)| (Tag { id, count: id }, command)).collect();
+        let commands =
+            commands.zip(1..).map(|(command, id)| (Tag { id, count: id }, command, Traced::default())).collect();
         let (namespace, outcomes) = (&self.namespace, &mut self.outcomes);
         let decided = self.runtime.block_on(async {
             namespace.decide_all(commands, &outcomes.0).await.expect("running");

@@ -6,8 +6,8 @@ use std::io;
 use std::net::SocketAddr;
 
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{ACCEPT, CONTENT_TYPE};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::IntoResponse;
 use axum::routing::get;
 use axum::{Json, Router};
@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::metrics::{MEDIA_TYPE, Metrics};
+use crate::metrics::{CLASSIC_MEDIA_TYPE, MEDIA_TYPE, Metrics};
 
 /// Why a server cannot serve.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -116,8 +116,20 @@ impl Admin {
     }
 }
 
-async fn metrics(State(metrics): State<Metrics>) -> impl IntoResponse {
-    ([(CONTENT_TYPE, MEDIA_TYPE)], metrics.text())
+/// Aside, since it looks at each watcher and at the system: nobody who is served waits for that.
+async fn metrics(State(metrics): State<Metrics>, headers: HeaderMap) -> impl IntoResponse {
+    let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+    let (kind, text): (_, fn(&Metrics) -> String) =
+        if wants_classic(accept) { (CLASSIC_MEDIA_TYPE, Metrics::classic_text) } else { (MEDIA_TYPE, Metrics::text) };
+    match tokio::task::spawn_blocking(move || text(&metrics)).await {
+        Ok(text) => ([(CONTENT_TYPE, kind)], text).into_response(),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+/// Whether somebody asks for plain text, and does not know OpenMetrics.
+fn wants_classic(accept: &str) -> bool {
+    accept.contains("text/plain") && !accept.contains("application/openmetrics-text")
 }
 
 async fn readyz(State(readiness): State<watch::Receiver<Readiness>>) -> (StatusCode, Json<Answer>) {

@@ -5,6 +5,7 @@ use std::task::{Context, Poll};
 
 use futures::future::{Either, Ready, ready};
 use http::{Method, Request, Response, StatusCode, header};
+use tonic::Status;
 use tonic::body::Body;
 use tower::{Layer, Service};
 
@@ -29,17 +30,25 @@ impl<S> Layer<S> for GrpcOnlyLayer {
 #[derive(Clone)]
 pub(crate) struct GrpcOnly<S>(S);
 
-/// What a request is answered that is no gRPC, or has too many headers.
+/// What a request is answered that is no gRPC.
 fn refusal<B>(request: &Request<B>) -> Option<StatusCode> {
-    if request.headers().len() > HEADERS {
-        return Some(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
-    }
     if request.method() != Method::POST {
         return Some(StatusCode::METHOD_NOT_ALLOWED);
     }
     let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let is_grpc = kind.strip_prefix(GRPC).is_some_and(|rest| rest.is_empty() || rest.starts_with(['+', ';']));
     (!is_grpc).then_some(StatusCode::UNSUPPORTED_MEDIA_TYPE)
+}
+
+/// Whether a call has no more headers than it may.
+///
+/// # Errors
+/// How many it may have.
+fn check_headers<B>(request: &Request<B>) -> Result<(), Status> {
+    if request.headers().len() > HEADERS {
+        return Err(Status::resource_exhausted(format!("headers: at most {HEADERS}")));
+    }
+    Ok(())
 }
 
 impl<S> Service<Request<Body>> for GrpcOnly<S>
@@ -55,10 +64,15 @@ where
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let Some(status) = refusal(&request) else { return Either::Left(self.0.call(request)) };
-        let mut response = Response::new(Body::empty());
-        *response.status_mut() = status;
-        Either::Right(ready(Ok(response)))
+        if let Some(status) = refusal(&request) {
+            let mut response = Response::new(Body::empty());
+            *response.status_mut() = status;
+            return Either::Right(ready(Ok(response)));
+        }
+        match check_headers(&request) {
+            Ok(()) => Either::Left(self.0.call(request)),
+            Err(status) => Either::Right(ready(Ok(status.into_http()))),
+        }
     }
 }
 
@@ -89,9 +103,9 @@ mod tests {
         let with = |more| {
             let request = Request::builder().method("POST").header("content-type", GRPC);
             let request = (0..more).fold(request, |request, _| request.header("x-more", ""));
-            refusal(&request.body(()).expect("a request"))
+            check_headers(&request.body(()).expect("a request")).map_err(|status| status.message().to_owned())
         };
-        assert_eq!(with(HEADERS - 1), None);
-        assert_eq!(with(HEADERS), Some(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE));
+        assert_eq!(with(HEADERS - 1), Ok(()));
+        assert_eq!(with(HEADERS), Err("headers: at most 64".to_owned()));
     }
 }

@@ -13,6 +13,7 @@ use tonic_health::server::HealthReporter;
 
 use crate::admin::{Readiness, Unready};
 use crate::clock::Clock;
+use crate::metrics::{Metrics, StoreCounts};
 use crate::node::{Node, NodeOptions};
 use crate::peers::{Connector, Links, PeerCalls};
 use crate::poll;
@@ -34,6 +35,8 @@ pub struct Ground {
     pub clock: Arc<dyn Clock>,
     /// How it reaches other servers, to pass commands on. `None`: it passes none on, and takes none.
     pub connector: Option<Arc<dyn Connector>>,
+    /// What it counts with.
+    pub metrics: Metrics,
 }
 
 /// A server without a transport.
@@ -96,13 +99,14 @@ impl Parts {
 /// Where the store comes from.
 pub(crate) enum Source {
     Open(Arc<dyn Store>),
-    Opening(Opening),
+    Opening(Box<Opening>),
 }
 
 /// A store that is to be opened.
 pub(crate) struct Opening {
     pub(crate) options: StoreOptions,
     pub(crate) migrate: bool,
+    pub(crate) counts: StoreCounts,
 }
 
 impl Opening {
@@ -110,7 +114,7 @@ impl Opening {
         if self.migrate {
             store::migrate(&self.options).await?;
         }
-        store::open(&self.options).await
+        store::open_counted(&self.options, &self.counts).await
     }
 }
 
@@ -131,6 +135,7 @@ impl Life {
             store = self.open(source) => store,
             () = self.draining.cancelled() => return,
         };
+        let store = store::counted(store, self.ground.metrics.store().clone());
         while !self.draining.is_cancelled() && !self.stop.is_cancelled() {
             self.run_node(&store).await;
         }
@@ -158,7 +163,8 @@ impl Life {
         let cancel = self.stop.child_token();
         let links = self.ground.connector.clone().map(|connector| Arc::new(Links::new(connector)));
         let peers = links.map(|links| -> Arc<dyn Peers> { links });
-        let node = Node::new(self.node.clone(), store.clone(), self.ground.clock.clone(), peers, cancel);
+        let Ground { clock, metrics, .. } = self.ground.clone();
+        let node = Node::new(self.node.clone(), store.clone(), clock, peers, metrics, cancel);
         let beats = tokio::select! {
             () = self.draining.cancelled() => return,
             beats = self.register(&node) => beats,
@@ -217,6 +223,7 @@ impl Life {
         if *self.ready.borrow() == readiness {
             return;
         }
+        self.ground.metrics.state().set_ready(readiness.is_ready());
         let status = if readiness.is_ready() { ServingStatus::Serving } else { ServingStatus::NotServing };
         set_health(&self.health, status).await;
         self.ready.send_replace(readiness);
@@ -237,8 +244,15 @@ impl Life {
 }
 
 /// The services whose health is told, beside that of the server as a whole.
-const SERVICES: [&str; 5] =
-    ["", "tenure.v1.ClientService", "tenure.v1.LockService", "tenure.v1.SessionService", "tenure.v1.WatchService"];
+const SERVICES: [&str; 7] = [
+    "",
+    "tenure.v1.ClientService",
+    "tenure.v1.GroupService",
+    "tenure.v1.LockService",
+    "tenure.v1.ServerService",
+    "tenure.v1.SessionService",
+    "tenure.v1.WatchService",
+];
 
 async fn set_health(health: &HealthReporter, status: ServingStatus) {
     for service in SERVICES {

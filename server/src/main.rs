@@ -1,5 +1,6 @@
 //! `tenured`, the Tenure server.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -10,6 +11,8 @@ use tenure_server::admin::{Admin, Readiness, Unready};
 use tenure_server::config::{Config, Layer, Surroundings, load, redacted};
 use tenure_server::metrics::Metrics;
 use tenure_server::server::Server;
+use tenure_server::supervisor::Supervisor;
+use tenure_server::traces::Export;
 use tenure_server::{access, healthcheck, logging, store};
 use tikv_jemallocator::Jemalloc;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -51,6 +54,21 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Copies the embedded database, while the server runs, to a new file.
+    Backup {
+        /// The file. Must not be there yet.
+        file: PathBuf,
+    },
+    /// Puts a copy in the place of the embedded database, while no server runs. What was there is kept.
+    Restore {
+        /// The copy.
+        file: PathBuf,
+    },
+    /// Says that the database was restored from a backup: tokens then go on beyond all that were ever given.
+    ///
+    /// A dump that was played back into new tables is noticed without that, and so is another server or timeline. Needed after a
+    /// snapshot of a disk or of a virtual machine was put back. Without need it does no harm, but watchers start over.
+    MarkRestored,
     /// Makes a token: prints it, and the line for tokens_file.
     NewToken {
         /// Whose token it is: letters, digits, and -_./@:
@@ -87,6 +105,9 @@ fn run() -> anyhow::Result<()> {
         match task {
             Task::Serve => serve(config).await,
             Task::Migrate { check } => migrate(&config, check).await,
+            Task::Backup { file } => back_up(&config, &file).await,
+            Task::Restore { file } => restore(&config, &file).await,
+            Task::MarkRestored => mark_restored(&config).await,
             Task::Healthcheck => healthcheck::check(config.admin_listen).await,
             Task::PrintConfig | Task::NewToken { .. } => Ok(()),
         }
@@ -103,6 +124,7 @@ fn arguments() -> anyhow::Result<(Task, Config)> {
 
 async fn serve(config: Config) -> anyhow::Result<()> {
     let mut signals = Signals::listen()?;
+    let supervisor = Supervisor::of_this_process()?;
     let (readiness, shown) = watch::channel(Readiness::not(Unready::Starting));
     let admin_listen = config.admin_listen;
     let metrics = Metrics::default();
@@ -116,6 +138,7 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     let store = redacted(config.store.url.expose_secret());
     let limit = config.drain_timeout + MARGIN;
     info!(version = env!("CARGO_PKG_VERSION"), store, data_dir = %config.data_dir.display(), "starting");
+    let traces = Export::start();
     let server = tokio::select! {
         server = Server::start(&config, metrics) => server?,
         signal = signals.next() => {
@@ -124,10 +147,14 @@ async fn serve(config: Config) -> anyhow::Result<()> {
         }
     };
     info!(grpc = %server.grpc_address(), admin = %admin_address, store, "serving");
+    supervisor.ready().await;
+    tokio::spawn(supervisor.clone().keep_awake(server.pulse()));
 
     let mut ready = server.readiness();
     let signal = loop {
-        readiness.send_replace(ready.borrow_and_update().clone());
+        let now = ready.borrow_and_update().clone();
+        readiness.send_replace(now.clone());
+        supervisor.status(&now).await;
         tokio::select! {
             signal = signals.next() => break signal,
             () = server.stopped() => bail!("the server stopped by itself"),
@@ -136,12 +163,16 @@ async fn serve(config: Config) -> anyhow::Result<()> {
         }
     };
     info!(signal, "draining");
-    readiness.send_replace(Readiness::not(Unready::Draining));
+    let draining = Readiness::not(Unready::Draining);
+    readiness.send_replace(draining.clone());
+    supervisor.stopping(limit + LAST_ANSWERS + MARGIN).await;
+    supervisor.status(&draining).await;
     tokio::select! {
         () = server.drain_and_stop() => {}
         () = tokio::time::sleep(limit) => warn!(?limit, "draining took too long"),
         signal = signals.next() => warn!(signal, "asked twice: not draining any further"),
     }
+    traces.stop().await;
     stop_admin.cancel();
     if tokio::time::timeout(LAST_ANSWERS, admin).await.is_err() {
         error!("the admin port had answers under way");
@@ -189,5 +220,25 @@ async fn migrate(config: &Config, check: bool) -> anyhow::Result<()> {
         store::migrate(&options).await?;
         println!("done: {}", missing.join(", "));
     }
+    Ok(())
+}
+
+async fn back_up(config: &Config, file: &Path) -> anyhow::Result<()> {
+    store::back_up(&config.into(), file).await?;
+    println!("backed up to {}", file.display());
+    Ok(())
+}
+
+async fn restore(config: &Config, file: &Path) -> anyhow::Result<()> {
+    match store::restore(&config.into(), file).await? {
+        Some(replaced) => println!("restored; what was there is now {}", replaced.display()),
+        None => println!("restored"),
+    }
+    Ok(())
+}
+
+async fn mark_restored(config: &Config) -> anyhow::Result<()> {
+    let namespaces = store::mark_restored(&config.into()).await?;
+    println!("done: the tokens of {namespaces} namespaces will jump ahead");
     Ok(())
 }

@@ -12,6 +12,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
 use crate::lease::Lease;
+use crate::metrics::Metrics;
 use crate::others::{Contact, Others};
 use crate::sequencer::passing::Peers;
 use crate::sequencer::{self, Namespace, Refusal, Settings};
@@ -57,6 +58,7 @@ pub struct Node {
     lease: Arc<Lease>,
     others: Arc<Others>,
     peers: Option<Arc<dyn Peers>>,
+    metrics: Metrics,
     namespaces: Mutex<HashMap<Text, Arc<OnceCell<Namespace>>>>,
     streams: AtomicU64,
     cancel: CancellationToken,
@@ -71,22 +73,26 @@ impl Node {
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
         peers: Option<Arc<dyn Peers>>,
+        metrics: Metrics,
         cancel: CancellationToken,
     ) -> Arc<Self> {
         // Never 0, and positive as a signed 64-bit number.
         let id = ServerId((rand::random::<u64>() >> 1).max(1));
-        Arc::new(Self {
+        let node = Arc::new(Self {
             id,
             options,
             store,
             lease: Arc::new(Lease::new(clock)),
             others: Arc::default(),
             peers,
+            metrics,
             namespaces: Mutex::default(),
             streams: AtomicU64::new(0),
             cancel,
             tasks: TaskTracker::new(),
-        })
+        });
+        node.metrics.state().is_of(&node);
+        node
     }
 
     /// Its id.
@@ -111,6 +117,12 @@ impl Node {
     #[must_use]
     pub fn options(&self) -> &NodeOptions {
         &self.options
+    }
+
+    /// What it counts with.
+    #[must_use]
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
     }
 
     /// Ends with the node.
@@ -164,6 +176,7 @@ impl Node {
             lease: self.lease.clone(),
             others: self.others.clone(),
             peers: self.peers.clone(),
+            metrics: self.metrics.clone(),
             cancel: self.cancel.clone(),
         };
         let (namespace, running) = sequencer::start(name.into(), self.store.clone(), settings).await?;
@@ -224,7 +237,7 @@ impl Node {
     pub(crate) async fn homes(&self) -> Result<BTreeSet<ServerId>, Refusal> {
         let mut homes = BTreeSet::new();
         for namespace in self.open_namespaces() {
-            homes.extend(namespace.read(|table| table.homes().collect::<Vec<_>>()).await?);
+            homes.extend(namespace.read(|table| table.homes().map(|(server, _)| server).collect::<Vec<_>>()).await?);
         }
         Ok(homes)
     }

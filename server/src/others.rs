@@ -8,6 +8,8 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use tenure_core::ServerId;
 
+use crate::store::Presence;
+
 /// How a server is reached.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Contact {
@@ -17,10 +19,20 @@ pub struct Contact {
     pub certificate: String,
 }
 
+/// What a beat told of all servers.
+#[derive(Debug)]
+pub(crate) struct Sightings {
+    /// How long its answer took.
+    pub(crate) took: Duration,
+    /// Every server, this one among them, and when it was seen to beat, on this server's clock.
+    pub(crate) servers: Vec<(Presence, Option<Duration>)>,
+}
+
 /// The other servers, and how each is reached.
 #[derive(Debug, Default)]
 pub struct Others {
     living: ArcSwapOption<BTreeMap<ServerId, Contact>>,
+    sightings: ArcSwapOption<Sightings>,
     longest_lease_ms: AtomicU64,
 }
 
@@ -28,6 +40,16 @@ impl Others {
     /// Takes note of those that live.
     pub(crate) fn note(&self, living: BTreeMap<ServerId, Contact>) {
         self.living.store(Some(Arc::new(living)));
+    }
+
+    /// Takes note of what a beat told.
+    pub(crate) fn note_sightings(&self, sightings: Sightings) {
+        self.sightings.store(Some(Arc::new(sightings)));
+    }
+
+    /// What the last beat told, if there was one.
+    pub(crate) fn sightings(&self) -> Option<Arc<Sightings>> {
+        self.sightings.load_full()
     }
 
     /// Takes note of a server's lease, this one's or another's.
@@ -46,6 +68,11 @@ impl Others {
     #[must_use]
     pub fn live(&self) -> bool {
         self.living.load().as_ref().is_none_or(|living| !living.is_empty())
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.living.load().as_ref().map_or(0, |living| living.len())
     }
 
     /// How a server is reached, if it lives.

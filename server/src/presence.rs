@@ -8,8 +8,10 @@ use std::time::Duration;
 use tenure_core::ServerId;
 use tenure_core::defect::Defect;
 use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 
 use crate::node::Node;
+use crate::others::Sightings;
 use crate::store::{Presence, StoreError};
 
 /// A lease is beaten for this many times.
@@ -54,6 +56,8 @@ pub struct Beats {
     seen: HashMap<ServerId, Seen>,
     roll: watch::Sender<Roll>,
     hurry: Arc<Notify>,
+    /// When the next beat is due, or was.
+    due: Instant,
 }
 
 /// How long a server may answer renewals after it sent a beat: less than others wait for, by more than clock rates differ.
@@ -74,7 +78,8 @@ impl Beats {
     /// If the store does not take it.
     pub async fn begin(node: Arc<Node>) -> Result<Self, StoreError> {
         let roll = watch::channel(Roll::default()).0;
-        let mut beats = Self { node, beat: Arc::default(), seen: HashMap::new(), roll, hurry: Arc::default() };
+        let due = Instant::now();
+        let mut beats = Self { node, beat: Arc::default(), seen: HashMap::new(), roll, hurry: Arc::default(), due };
         if beats.beat_once().await? {
             Ok(beats)
         } else {
@@ -94,19 +99,25 @@ impl Beats {
         node.spawn(crate::caretaker::run(node.clone(), self.roll.subscribe(), self.hurry.clone()));
         loop {
             let pause = match self.beat_once().await {
-                Ok(true) => self.next_beat(),
+                Ok(true) => {
+                    let pause = self.next_beat();
+                    self.due = Instant::now() + pause;
+                    pause
+                }
                 Ok(false) => {
+                    node.metrics().beats().marked_dead();
                     node.lease().give_up();
                     return MarkedDead;
                 }
                 Err(error) => {
+                    node.metrics().beats().failed();
                     tracing::warn!(%error, lease_left = ?node.lease().left(), "a beat failed");
                     RETRY
                 }
             };
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
-                () = self.hurry.notified() => {}
+                () = self.hurry.notified() => self.due = self.due.min(Instant::now()),
             }
         }
     }
@@ -114,13 +125,15 @@ impl Beats {
     /// One beat. False: this server was marked dead.
     async fn beat_once(&mut self) -> Result<bool, StoreError> {
         let node = self.node.clone();
-        let sent = node.lease().now();
+        let (sent, begun) = (node.lease().now(), Instant::now());
         let beat = self.beat.fetch_add(1, Ordering::AcqRel) + 1;
         let servers = node.store().beat(&node.presence(beat)).await?;
+        let took = node.lease().now().saturating_sub(sent);
         let mut roll = Roll { sent, servers, silent: Vec::new() };
         if !roll.lives(node.id()) {
             return Ok(false);
         }
+        node.metrics().beats().committed(begun.elapsed(), self.due.elapsed());
         if node.store().exclusive() {
             node.lease().hold_for_ever();
         } else if node.lease().extend(sent, validity(node.options().lease)) {
@@ -128,6 +141,7 @@ impl Beats {
         }
         roll.silent = self.look_at(&roll.servers);
         node.note_others(&roll.servers);
+        node.others().note_sightings(self.sightings(&roll, took));
         self.roll.send_replace(roll);
         Ok(true)
     }
@@ -148,6 +162,16 @@ impl Beats {
             }
         }
         silent
+    }
+
+    /// What everybody may know of the beat.
+    fn sightings(&self, roll: &Roll, took: Duration) -> Sightings {
+        let seen = |server: &Presence| match self.seen.get(&server.server) {
+            Some(seen) => Some(seen.since),
+            None => (server.server == self.node.id()).then_some(roll.sent),
+        };
+        let servers = roll.servers.iter().map(|server| (server.clone(), seen(server))).collect();
+        Sightings { took, servers }
     }
 
     /// When to beat again: often enough for this server's lease, and just when the patience with a silent one ends.

@@ -7,6 +7,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::access::Access;
 use crate::listen::Tls;
+use crate::metrics::{Files, RELOADED};
 
 /// How often files are looked at.
 const LOOK: Duration = Duration::from_secs(2);
@@ -20,12 +21,13 @@ const FETCH_AGAIN: Duration = Duration::from_secs(5);
 /// What was wrong with something when it was looked at last. It is told once.
 struct Watched {
     what: &'static str,
+    counts: Files,
     told: Option<String>,
 }
 
 impl Watched {
-    fn new(what: &'static str) -> Self {
-        Self { what, told: None }
+    fn new(what: &'static str, counts: &Files) -> Self {
+        Self { what, counts: counts.clone(), told: None }
     }
 
     /// Says what came of it, and whether it has changed.
@@ -35,11 +37,13 @@ impl Watched {
             Ok(has_changed) => {
                 self.told = None;
                 if has_changed {
+                    self.counts.reloaded(what);
                     tracing::info!(what, "reloaded");
                 }
                 has_changed
             }
             Err(problem) => {
+                self.counts.refused(what);
                 if self.told.as_ref() != Some(&problem) {
                     tracing::error!(what, problem, "cannot be reloaded: going on with those from before");
                 }
@@ -51,15 +55,18 @@ impl Watched {
 }
 
 /// Never ends.
-pub(crate) async fn keep_up(tls: Option<Arc<Tls>>, access: Access) {
-    let (mut certificates, mut tokens) = (Watched::new("certificates"), Watched::new("tokens"));
-    let (mut keys, mut policy) = (Watched::new("keys of tokens"), Watched::new("policy"));
+pub(crate) async fn keep_up(tls: Option<Arc<Tls>>, access: Access, counts: Files) {
+    let [mut certificates, mut tokens, mut keys, mut policy] = RELOADED.map(|what| Watched::new(what, &counts));
+    if let Some(tls) = &tls {
+        counts.expires(tls.expiry());
+    }
     let mut fetched = Instant::now();
     loop {
         sleep(LOOK).await;
         if let Some(tls) = &tls
             && certificates.tell(tls.reload().map_err(|error| error.to_string()))
         {
+            counts.expires(tls.expiry());
             access.certificates_changed();
         }
         tokens.tell(access.reload_tokens());

@@ -14,6 +14,7 @@ use crate::access::{Access, CredentialOptions, IdentifyLayer};
 use crate::admin::Readiness;
 use crate::clock::BootClock;
 use crate::config::Config;
+use crate::counting::CountingLayer;
 use crate::gathering::Gathering;
 use crate::grpc_only::GrpcOnlyLayer;
 use crate::life::{Ends, Ground, Opening, Parts, Source};
@@ -21,10 +22,12 @@ use crate::listen::{self, ConnectionLimits, Tls, TlsFiles};
 use crate::metrics::Metrics;
 use crate::node::NodeOptions;
 use crate::peers::{self, Connector, Proof};
+use crate::pulse::{self, Pulse};
 use crate::punctual;
 use crate::reload;
 use crate::service::TtlBounds;
-use crate::store::{OpenError, Store};
+use crate::store::{OpenError, Store, StoreOptions};
+use crate::traces::TraceLayer;
 
 /// HTTP/2 pings find out that a client's machine has gone: so often, and for so long unanswered.
 const PING: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(10));
@@ -89,6 +92,7 @@ pub struct Server {
     metrics: Metrics,
     ends: Ends,
     drain_timeout: Duration,
+    pulse: Pulse,
     serving: JoinHandle<Result<(), tonic::transport::Error>>,
     living: JoinHandle<()>,
 }
@@ -102,12 +106,16 @@ impl Server {
     pub async fn start(config: &Config, metrics: Metrics) -> anyhow::Result<Self> {
         let data_dir = &config.data_dir;
         std::fs::create_dir_all(data_dir).with_context(|| format!("cannot make {} (data_dir)", data_dir.display()))?;
-        let opening = Opening { options: config.into(), migrate: config.store.migrate };
+        let options = StoreOptions::from(config);
+        if let Some(kind) = options.kind() {
+            metrics.store().is(kind);
+        }
+        let opening = Opening { options, migrate: config.store.migrate, counts: metrics.store().clone() };
         let source = match opening.open().await {
             Ok(store) => Source::Open(store),
             Err(error @ OpenError::Unavailable(_)) => {
                 tracing::warn!(%error, "starting without the store");
-                Source::Opening(opening)
+                Source::Opening(Box::new(opening))
             }
             Err(error) => return Err(error.into()),
         };
@@ -134,7 +142,11 @@ impl Server {
         let access = access.counting(metrics.clone());
         warn_of_openness(address, tls.is_some(), &access);
         let ends = Ends::default();
-        tokio::spawn(ends.stop.clone().run_until_cancelled_owned(reload::keep_up(tls.clone(), access.clone())));
+        tokio::spawn(ends.stop.clone().run_until_cancelled_owned(reload::keep_up(
+            tls.clone(),
+            access.clone(),
+            metrics.files().clone(),
+        )));
         let tls = tls.map(|tls| anyhow::Ok((tls, Arc::new(Proof::make()?)))).transpose()?;
         // Where there are credentials and no TLS, other servers have nothing to prove themselves by.
         let connector: Option<Arc<dyn Connector>> = match &tls {
@@ -144,7 +156,7 @@ impl Server {
             }
             None => access.is_open().then(|| -> Arc<dyn Connector> { Arc::new(peers::Tcp) }),
         };
-        let ground = Ground { clock: Arc::new(BootClock), connector };
+        let ground = Ground { clock: Arc::new(BootClock), connector, metrics: metrics.clone() };
         let parts = Parts::from(source, options.ttl, options.node, ground, &ends).await?;
         let Parts { routes, readiness, life } = parts;
         let cut = ends.stop.clone();
@@ -156,14 +168,18 @@ impl Server {
             .max_concurrent_streams(STREAMS)
             .http2_max_local_error_reset_streams(Some(RESETS))
             .layer(tower::util::MapResponseLayer::new(tell_version))
+            .layer(CountingLayer::new(metrics.calls().clone())?)
             .layer(GrpcOnlyLayer)
             .layer(IdentifyLayer::new(access.clone()))
+            .layer(TraceLayer::new(address))
             .layer(tower::util::MapRequestLayer::new(punctual::in_time))
             .add_routes(routes)
             .serve_with_incoming_shutdown(connections, async move { cut.cancelled().await });
         let serving = tokio::spawn(serving);
+        let (pulse, life) = pulse::beating(life);
         let living = tokio::spawn(life);
-        Ok(Self { address, readiness, access, metrics, ends, drain_timeout: options.drain_timeout, serving, living })
+        let drain_timeout = options.drain_timeout;
+        Ok(Self { address, readiness, access, metrics, ends, drain_timeout, pulse, serving, living })
     }
 
     /// Where gRPC is served.
@@ -176,6 +192,12 @@ impl Server {
     #[must_use]
     pub fn readiness(&self) -> watch::Receiver<Readiness> {
         self.readiness.clone()
+    }
+
+    /// Whether it gets on.
+    #[must_use]
+    pub fn pulse(&self) -> Pulse {
+        self.pulse.clone()
     }
 
     /// What it counts.

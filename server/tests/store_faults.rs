@@ -225,6 +225,21 @@ async fn a_failover_that_lost_nothing_visible_jumps_all_the_same() {
     assert_eq!(server.holder("a").await, Some(("ann".to_owned(), before)), "holds stay");
 }
 
+/// A namespace of that name may be among what was lost, and nobody knows which tokens it has given.
+#[tokio::test(start_paused = true)]
+async fn a_namespace_that_begins_after_a_failover_does_not_begin_at_1() {
+    let database = MemoryDatabase::new();
+    database.fail_over();
+    let server = Server::start(&database).await;
+    assert_eq!(server.holder("a").await, None);
+    assert!(database.log("default").is_empty(), "to read makes no namespace");
+    let first = server.hold("ann", "a").await;
+    assert!(first.0 > 1_000_000, "the clock's ms shifted by 16, not {first}");
+    let next = server.hold("bob", "b").await;
+    assert!(next.0 < first.0 + 100, "it jumps once, not to {next}");
+    assert_eq!(database.log("default")[0].previous, Revision(0));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_revision_behind_what_was_seen_is_a_loss_too() {
     let database = MemoryDatabase::new();

@@ -93,6 +93,8 @@ async fn dispatch(global: Global, command: Command) -> Result<u8, Failure> {
         Command::Evict(args) => commands::evict(&context, args).await,
         Command::Set(args) => commands::set(&context, args).await,
         Command::Blocked(args) => commands::blocked(&context, args).await,
+        Command::Servers => commands::servers(&context).await,
+        Command::Top(args) => commands::top(&context, args).await,
         Command::Doctor => commands::doctor(&context).await,
         Command::FenceSql(args) => commands::fence_sql(&args),
         Command::Completions { shell } => completions(shell),

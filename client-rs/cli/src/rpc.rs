@@ -46,6 +46,12 @@ impl Rpc {
         &self.endpoints
     }
 
+    /// The same, but to one endpoint only.
+    #[must_use]
+    pub fn only(&self, endpoint: &str) -> Self {
+        Self { endpoints: vec![endpoint.to_owned()], ..self.clone() }
+    }
+
     /// How connections are secured.
     pub fn security(&self) -> &Security {
         &self.security

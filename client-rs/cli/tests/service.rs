@@ -196,6 +196,31 @@ async fn the_doctor_tells_a_healthy_server_from_one_that_is_away() {
 }
 
 #[tokio::test]
+async fn top_shows_servers_locks_and_who_waits() {
+    let server = server().await;
+    json(&server, 0, &["acquire", "job", "--session", "first", "--ttl", "1m"]).await;
+    let waiting =
+        tenure(&server.url(), &["acquire", "job", "--session", "second", "--ttl", "1m", "--wait", "1m"]).spawn();
+    let _waiting = waiting.unwrap();
+    let queued = async || json(&server, 0, &["get", "job"]).await["lock"]["waiterCount"] == "1";
+    wait_until(PATIENCE, "the second waits", queued).await;
+    let output = run(&server, &["top"]).await;
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("2 sessions open; 1 locks held; 1 waited for, by 1"), "{text}");
+    let row = text.lines().find(|line| line.starts_with("job ")).unwrap();
+    assert!(row.contains("first") && row.contains("second"), "{text}");
+
+    let servers = json(&server, 0, &["servers"]).await;
+    assert_eq!(servers["servers"][0]["sessions"], "2", "{servers}");
+    assert_eq!(servers["servers"][0]["answering"], true, "{servers}");
+    let all = json(&server, 0, &["top"]).await;
+    assert_eq!(all["servers"]["servers"][0]["id"], servers["servers"][0]["id"], "{all}");
+    let refused = run(&server, &["top", "--interval", "1ms"]).await;
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(said(&refused).contains("--interval: at least 100ms"), "{}", said(&refused));
+}
+
+#[tokio::test]
 async fn what_is_out_of_bounds_is_refused_with_the_bounds() {
     let server = server().await;
     let refused = json(&server, 2, &["acquire", "job", "--session", "s", "--ttl", "1ms"]).await;

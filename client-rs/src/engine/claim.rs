@@ -230,7 +230,7 @@ impl Engine {
                 Kind::CancelAcquire(v1::CancelAcquireRequest { namespace, names: names.to_vec(), session_id })
             }
         };
-        claim.command = Some(stream.send(kind, What::Claim(id.clone(), key), now));
+        claim.command = Some(stream.send(kind, What::Claim(id.clone(), key), &claim.spec.trace, now));
         if let ClaimStage::Stopping = claim.stage {
             claim.stage = ClaimStage::Withdrawing;
         }

@@ -40,6 +40,7 @@ use crate::error::{Error, Refusal, Result};
 use crate::link::backoff::Backoff;
 use crate::link::{Note, Request, WatchKey};
 use crate::session_id::SessionId;
+use crate::trace::Trace;
 
 /// Pauses between tries of a command that was refused for now: from this ...
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
@@ -111,8 +112,8 @@ impl Engine {
             return;
         }
         match request {
-            Request::Open { id, options, remote, give_up, reply } => {
-                self.open(id, Opening::new(*options, remote, give_up, reply), now);
+            Request::Open { id, options, remote, trace, give_up, reply } => {
+                self.open(id, Opening::new(*options, remote, trace, give_up, reply), now);
             }
             Request::Close { session, presence, give_up, reply } => {
                 if self.sessions.get(&session).is_none_or(|live| Arc::ptr_eq(&live.presence, &presence)) {
@@ -128,7 +129,10 @@ impl Engine {
                     self.acquire(claim, session, spec, wait, asked, reply, now);
                 }
             }
-            Request::Release { session, claim, give_up, reply } => {
+            Request::Release { session, claim, trace, give_up, reply } => {
+                if let Some(claim) = self.sessions.get_mut(&session).and_then(|live| live.claims.get_mut(&claim)) {
+                    claim.spec.trace = trace;
+                }
                 self.release(&session, claim, Some((reply, give_up)), now);
             }
             Request::ShutDown { give_up, reply } => self.shut_down(give_up, Some(reply), now),
@@ -303,7 +307,12 @@ impl Engine {
 
     /// Sends a command if there is a stream. Answers its id.
     fn send(&mut self, kind: Kind, what: What, now: Moment) -> Option<u64> {
-        Some(self.stream.as_mut()?.send(kind, what, now))
+        self.send_traced(kind, what, &Trace::default(), now)
+    }
+
+    /// The same as a part of a trace.
+    fn send_traced(&mut self, kind: Kind, what: What, trace: &Trace, now: Moment) -> Option<u64> {
+        Some(self.stream.as_mut()?.send(kind, what, trace, now))
     }
 
     /// Ends a command that goes on.

@@ -17,6 +17,7 @@ use crate::link::backoff::Backoff;
 use crate::presence::{SessionPresence, SessionState};
 use crate::session::{Session, SessionOptions};
 use crate::session_id::SessionId;
+use crate::trace::Trace;
 
 /// A server that takes so long to open a session is left, if it serves no other session.
 const PATIENCE: Duration = Duration::from_millis(1_500);
@@ -28,6 +29,7 @@ const TRIES: u32 = 3;
 pub(super) struct Opening {
     options: SessionOptions,
     remote: Remote,
+    trace: Trace,
     give_up: Moment,
     reply: oneshot::Sender<Result<Session>>,
     pub(super) command: Option<u64>,
@@ -42,12 +44,14 @@ impl Opening {
     pub(super) fn new(
         options: SessionOptions,
         remote: Remote,
+        trace: Trace,
         give_up: Moment,
         reply: oneshot::Sender<Result<Session>>,
     ) -> Self {
         Self {
             options,
             remote,
+            trace,
             give_up,
             reply,
             command: None,
@@ -87,7 +91,8 @@ impl Engine {
             metadata: opening.options.metadata.clone().into_iter().collect(),
             attachment: opening.attachment,
         });
-        let command = self.send(kind, What::Open(id.clone()), now);
+        let trace = opening.trace.clone();
+        let command = self.send_traced(kind, What::Open(id.clone()), &trace, now);
         if let Some(command) = command {
             self.timers.set(now.after(PATIENCE), Timer::Slow(command));
         }

@@ -9,6 +9,7 @@ use tenure_proto::v1::command::Kind;
 use crate::clock::Moment;
 use crate::link::{ClaimKey, WatchKey};
 use crate::session_id::SessionId;
+use crate::trace::Trace;
 
 /// The commands of one stream.
 #[derive(Debug)]
@@ -24,13 +25,13 @@ impl Stream {
         Self { last_command, sent: HashMap::default(), outgoing: VecDeque::new() }
     }
 
-    /// Sends a command. Answers its id.
-    pub(super) fn send(&mut self, kind: Kind, what: What, now: Moment) -> u64 {
+    /// Sends a command, as a part of this trace. Answers its id.
+    pub(super) fn send(&mut self, kind: Kind, what: What, trace: &Trace, now: Moment) -> u64 {
         self.last_command += 1;
         let id = self.last_command;
         let renewal = matches!(what, What::KeepAlive);
         self.sent.insert(id, Sent { what, at: now });
-        let command = v1::Command { id, kind: Some(kind) };
+        let command = v1::Command { id, kind: Some(kind), traceparent: trace.to_wire() };
         // Renewals do not wait behind other commands.
         if renewal {
             self.outgoing.push_front(command)
@@ -44,7 +45,7 @@ impl Stream {
     pub(super) fn cancel(&mut self, command_id: u64) {
         self.last_command += 1;
         let kind = Kind::Cancel(v1::CancelCommand { command_id });
-        self.outgoing.push_back(v1::Command { id: self.last_command, kind: Some(kind) });
+        self.outgoing.push_back(v1::Command { id: self.last_command, kind: Some(kind), ..v1::Command::default() });
     }
 }
 

@@ -24,6 +24,7 @@ use crate::guard::Guard;
 use crate::link::{AcquireSpec, ClaimKey, Inbox, Note, Remote, Request, Wait, WatchKey};
 use crate::lock::Attempt;
 use crate::session::{Session, SessionOptions};
+use crate::trace::Trace;
 use crate::watch::{WatchEvent, WatchOptions};
 
 const TTL: Duration = Duration::from_millis(1_200);
@@ -93,8 +94,14 @@ impl Bench {
         let (reply, mut answer) = oneshot::channel();
         let grace = options.disconnect_grace.map(to_wire);
         let give_up = self.now.after(CALL);
-        let request =
-            Request::Open { id: id.into(), options: Box::new(options), remote: self.remote.clone(), give_up, reply };
+        let request = Request::Open {
+            id: id.into(),
+            options: Box::new(options),
+            remote: self.remote.clone(),
+            trace: Trace::default(),
+            give_up,
+            reply,
+        };
         self.engine.request(request, self.now);
         let (command, kind) = self.said_once();
         assert!(matches!(kind, Commanded::OpenSession(request) if request.disconnect_grace == grace));
@@ -375,8 +382,14 @@ fn a_server_that_cannot_open_a_session_is_left_unless_it_serves_another() {
         let (reply, _answer) = oneshot::channel();
         let give_up = bench.now.after(CALL);
         let options = SessionOptions::new().ttl(TTL);
-        let request =
-            Request::Open { id: "a".into(), options: Box::new(options), remote: bench.remote.clone(), give_up, reply };
+        let request = Request::Open {
+            id: "a".into(),
+            options: Box::new(options),
+            remote: bench.remote.clone(),
+            trace: Trace::default(),
+            give_up,
+            reply,
+        };
         bench.engine.request(request, bench.now);
         for _ in 0..3 {
             let (command, kind) = bench.said_once();

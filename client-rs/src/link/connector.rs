@@ -11,6 +11,7 @@ use tonic::transport::Uri;
 use tower::util::BoxCloneSyncService;
 use tower::{ServiceBuilder, ServiceExt};
 
+use super::traced::Traced;
 use crate::security::Security;
 
 /// An idle connection is probed this often, so that one that died in silence is noticed even without a session.
@@ -64,6 +65,7 @@ pub async fn connect(server: &Uri, security: Security, connect_timeout: Duration
         let problem = with_causes(&error);
         Status::new(Status::from_error(error.into()).code(), problem)
     });
+    let channel = Traced(channel);
     if !security.has_token() {
         return Ok(Wire::new(channel));
     }

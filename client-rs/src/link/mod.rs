@@ -5,6 +5,7 @@ pub(crate) mod connector;
 mod dial;
 mod request;
 mod task;
+mod traced;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot, watch};
+use tracing::Instrument;
 
 pub use self::connector::{Connector, Wire, connect};
 pub(crate) use self::request::{AcquireSpec, ClaimKey, Note, Request, Wait, WatchKey};
@@ -22,6 +24,7 @@ use crate::options::ClientOptions;
 use crate::presence::SessionPresence;
 use crate::session::{Session, SessionOptions};
 use crate::session_id::SessionId;
+use crate::trace::Trace;
 use crate::watch::{Watch, WatchOptions};
 
 /// How many requests may wait for the connection's task before those who ask have to wait themselves.
@@ -109,8 +112,13 @@ impl Remote {
         let id = options.id.clone().unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
         let (reply, answer) = oneshot::channel();
         let options = Box::new(options);
-        let request = Request::Open { id: id.into(), options, remote: self.clone(), give_up: self.give_up(), reply };
-        self.ask(request, answer).await?.answer().await
+        let span = tracing::info_span!("tenure.open_session", otel.kind = "client", tenure.session.id = id);
+        let asking = async {
+            let (remote, trace) = (self.clone(), Trace::current());
+            let request = Request::Open { id: id.into(), options, remote, trace, give_up: self.give_up(), reply };
+            self.ask(request, answer).await?.answer().await
+        };
+        asking.instrument(span).await
     }
 
     pub(crate) async fn close_session(&self, session: SessionId, presence: Arc<SessionPresence>) -> Result<()> {
@@ -131,7 +139,7 @@ impl Remote {
         let claim = ClaimKey(self.key());
         // Made before the request is sent: from then on a dropped future must be told of.
         let mut pending = PendingAcquire { session, claim, answer: Some(answer) };
-        let spec = spec.checked()?;
+        let spec = AcquireSpec { trace: Trace::current(), ..spec.checked()? };
         let request = Request::Acquire { claim, session: session.clone(), spec, wait, asked: clock::now(), reply };
         self.send(request).await?;
         pending.granted().await
@@ -140,7 +148,8 @@ impl Remote {
     /// Asks for a release; the answer is then waited for separately.
     pub(crate) async fn release(&self, session: SessionId, claim: ClaimKey) -> Result<Asked<()>> {
         let (reply, answer) = oneshot::channel();
-        self.ask(Request::Release { session, claim, give_up: self.give_up(), reply }, answer).await
+        let request = Request::Release { session, claim, trace: Trace::current(), give_up: self.give_up(), reply };
+        self.ask(request, answer).await
     }
 
     /// Starts a watch. It is asked for in the background, so that this needs no waiting.

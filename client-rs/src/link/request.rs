@@ -14,6 +14,7 @@ use crate::model::{Metadata, Mode};
 use crate::presence::SessionPresence;
 use crate::session::{Session, SessionOptions};
 use crate::session_id::SessionId;
+use crate::trace::Trace;
 use crate::watch::{WatchEvent, WatchOptions};
 
 /// One acquire of this client and what comes of it, from asking to the end of the hold.
@@ -44,6 +45,8 @@ pub(crate) struct AcquireSpec {
     pub(crate) metadata: Metadata,
     pub(crate) min_hold: Duration,
     pub(crate) stall_after: Option<Duration>,
+    /// What asks for them, or gives them back.
+    pub(crate) trace: Trace,
 }
 
 impl AcquireSpec {
@@ -57,6 +60,7 @@ impl AcquireSpec {
             metadata: Metadata::new(),
             min_hold: Duration::ZERO,
             stall_after: None,
+            trace: Trace::default(),
         }
     }
 
@@ -83,6 +87,7 @@ pub(crate) enum Request {
         id: SessionId,
         options: Box<SessionOptions>,
         remote: Remote,
+        trace: Trace,
         give_up: Moment,
         reply: oneshot::Sender<Result<Session>>,
     },
@@ -98,7 +103,7 @@ pub(crate) enum Request {
         reply: oneshot::Sender<Result<Attempt>>,
     },
     /// Release what is held.
-    Release { session: SessionId, claim: ClaimKey, give_up: Moment, reply: oneshot::Sender<Result<()>> },
+    Release { session: SessionId, claim: ClaimKey, trace: Trace, give_up: Moment, reply: oneshot::Sender<Result<()>> },
     /// Close all sessions, end all watches, and stop.
     ShutDown { give_up: Moment, reply: oneshot::Sender<Result<()>> },
 }

@@ -96,7 +96,10 @@ type Command struct {
 	//	*Command_ConfigureGroup
 	//	*Command_Assign
 	//	*Command_GetGroup
-	Kind          isCommand_Kind `protobuf_oneof:"kind"`
+	Kind isCommand_Kind `protobuf_oneof:"kind"`
+	// The trace that this command is part of, as in the header of that name of a plain call (W3C Trace Context): 55 bytes, as in
+	// "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01". Anything else is ignored. Default: "", none is known.
+	Traceparent   string `protobuf:"bytes,20,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -305,6 +308,13 @@ func (x *Command) GetGetGroup() *GetGroupRequest {
 		}
 	}
 	return nil
+}
+
+func (x *Command) GetTraceparent() string {
+	if x != nil {
+		return x.Traceparent
+	}
+	return ""
 }
 
 type isCommand_Kind interface {
@@ -1492,7 +1502,7 @@ const file_tenure_v1_stream_proto_rawDesc = "" +
 	"\n" +
 	"\x16tenure/v1/stream.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x15tenure/v1/group.proto\x1a\x14tenure/v1/lock.proto\x1a\x17tenure/v1/session.proto\x1a\x15tenure/v1/watch.proto\"?\n" +
 	"\rStreamRequest\x12.\n" +
-	"\bcommands\x18\x01 \x03(\v2\x12.tenure.v1.CommandR\bcommands\"\x81\t\n" +
+	"\bcommands\x18\x01 \x03(\v2\x12.tenure.v1.CommandR\bcommands\"\xa3\t\n" +
 	"\aCommand\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12B\n" +
 	"\fopen_session\x18\x02 \x01(\v2\x1d.tenure.v1.OpenSessionRequestH\x00R\vopenSession\x12A\n" +
@@ -1517,7 +1527,8 @@ const file_tenure_v1_stream_proto_rawDesc = "" +
 	"leaveGroup\x12K\n" +
 	"\x0fconfigure_group\x18\x11 \x01(\v2 .tenure.v1.ConfigureGroupRequestH\x00R\x0econfigureGroup\x127\n" +
 	"\x06assign\x18\x12 \x01(\v2\x1d.tenure.v1.AssignGroupRequestH\x00R\x06assign\x129\n" +
-	"\tget_group\x18\x13 \x01(\v2\x1a.tenure.v1.GetGroupRequestH\x00R\bgetGroupB\x06\n" +
+	"\tget_group\x18\x13 \x01(\v2\x1a.tenure.v1.GetGroupRequestH\x00R\bgetGroup\x12 \n" +
+	"\vtraceparent\x18\x14 \x01(\tR\vtraceparentB\x06\n" +
 	"\x04kind\"l\n" +
 	"\rAttachSession\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1d\n" +

@@ -300,8 +300,9 @@ impl Command {
         }
     }
 
-    /// The session that asks.
-    pub(crate) fn session(&self) -> Option<&Text> {
+    /// The session that asks, if it is one.
+    #[must_use]
+    pub fn session(&self) -> Option<&Text> {
         match self {
             Self::By { command, .. } => command.session(),
             Self::OpenSession { session, .. }

@@ -245,6 +245,18 @@ impl Home {
         Some(Tick::from(kept.deadline(self.floors.of(kept.opened))).saturating_sub(now))
     }
 
+    /// Whether a session is kept here.
+    #[must_use]
+    pub fn keeps(&self, session: &str) -> bool {
+        self.kept.contains_key(session)
+    }
+
+    /// How long ago a session that is kept here was renewed last.
+    #[must_use]
+    pub fn since_renewed(&self, session: &str, now: Tick) -> Option<Duration> {
+        Some(now.saturating_sub(self.kept.get(session)?.renewed()))
+    }
+
     /// How many sessions are kept here.
     #[must_use]
     pub fn session_count(&self) -> usize {

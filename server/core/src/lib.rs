@@ -38,4 +38,4 @@ pub use model::{
 };
 pub use names::Names;
 pub use rejection::{Obstacle, Rejection};
-pub use table::Table;
+pub use table::{Table, Totals};

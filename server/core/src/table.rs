@@ -12,6 +12,7 @@ mod serve;
 mod settings;
 #[cfg(test)]
 mod tests;
+mod totals;
 mod transfer;
 
 use std::collections::BTreeMap;
@@ -29,6 +30,7 @@ use census::{Census, Counted};
 use groups::Memberships;
 use journal::Undo;
 use locks::Locks;
+pub use totals::Totals;
 
 /// The state of one namespace: its open sessions, their claims, the locks that those are about, and its groups.
 #[derive(Debug, Default)]
@@ -47,6 +49,8 @@ pub struct Table {
     census: Census,
     /// How many open sessions and lingering claims each server is the home of.
     homes: BTreeMap<ServerId, usize>,
+    /// What is counted of the [`Totals`].
+    counted: Totals,
     memory: Memory,
     journal: Vec<Undo>,
     journaling: bool,
@@ -166,9 +170,9 @@ impl Table {
         self.locks.after(prefix, after)
     }
 
-    /// The servers that are the home of something: an open session, or a minimum hold to be counted.
-    pub fn homes(&self) -> impl Iterator<Item = ServerId> {
-        self.homes.keys().copied()
+    /// The servers that are the home of something, and of how much: open sessions, and minimum holds to be counted.
+    pub fn homes(&self) -> impl Iterator<Item = (ServerId, usize)> {
+        self.homes.iter().map(|(server, count)| (*server, *count))
     }
 
     /// The claim that a session has on a name.
@@ -216,6 +220,7 @@ impl Table {
 
     /// Puts a claim where it belongs: into its session, and into its locks.
     fn enter(&mut self, mut claim: Claim) {
+        self.count_in(&claim);
         self.locks.enter(&claim, |id| self.claims.get(&id));
         if let ClaimState::Lingering { home, .. } = claim.state {
             self.move_home(None, Some(home));
@@ -230,6 +235,7 @@ impl Table {
     /// The reverse of [`Self::enter`].
     fn leave(&mut self, id: Revision) -> Option<Claim> {
         let claim = self.claims.remove(&id)?;
+        self.count_out(&claim);
         self.locks.leave(&claim);
         if let ClaimState::Lingering { home, .. } = claim.state {
             self.move_home(Some(home), None);

@@ -335,3 +335,15 @@ fn what_was_to_be_given_up_is_not_when_its_session_has_gone_unseen() {
         assert_eq!(abandon.len(), usize::from(is_due));
     }
 }
+
+#[test]
+fn it_tells_whom_it_keeps_and_when_they_were_renewed() {
+    let mut lab = Lab::new();
+    lab.open("ann", ME, at(1));
+    lab.open("bob", OTHER, at(1));
+    assert!(lab.home.keeps("ann") && !lab.home.keeps("bob"));
+    assert_eq!(lab.home.since_renewed("ann", at(4)), Some(at(3)));
+    lab.home.renew("ann", at(5)).expect("open");
+    assert_eq!(lab.home.since_renewed("ann", at(7)), Some(at(2)));
+    assert_eq!(lab.home.since_renewed("bob", at(7)), None);
+}

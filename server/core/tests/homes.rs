@@ -47,7 +47,7 @@ impl Lab {
     }
 
     fn homes(&self) -> Vec<ServerId> {
-        self.table.homes().collect()
+        self.table.homes().map(|(server, _)| server).collect()
     }
 }
 

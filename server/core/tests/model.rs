@@ -10,7 +10,7 @@ use naive::Naive;
 use proptest::prelude::*;
 use tenure_core::{
     AskedMode, Claim, ClaimState, Command, EndReason, Event, Eviction, Handoff, LockSettings, Mode, Names, Opening,
-    Outcome, Preempt, Recorded, Revision, ServerId, Session, Table, Text,
+    Outcome, Preempt, Recorded, Revision, ServerId, Session, Table, Text, Totals,
 };
 
 fn text(value: &str) -> Text {
@@ -284,6 +284,16 @@ fn check_table(table: &Table) {
         }
         assert!(claim.transfer.is_none() || matches!(claim.state, ClaimState::Held { .. }));
     }
+    let are = |is: fn(&ClaimState) -> bool| table.claims().filter(|claim| is(&claim.state)).count();
+    let expected = Totals {
+        sessions: table.sessions_after(Revision(0)).count(),
+        locks: table.locks_after("", None).filter(|(_, lock)| !lock.holders().is_empty()).count(),
+        holds: are(|state| matches!(state, ClaimState::Held { .. })),
+        waiters: are(|state| *state == ClaimState::Waiting),
+        groups: 0,
+        members: 0,
+    };
+    assert_eq!(table.totals(), expected);
     for (_, lock) in table.locks_after("", None) {
         let holders: Vec<&Claim> = lock.holders().iter().filter_map(|holder| table.claim(*holder)).collect();
         assert_eq!(lock.permits(), holders.iter().map(|holder| u64::from(holder.spec.mode.permits())).sum::<u64>());

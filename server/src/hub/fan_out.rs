@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::task::AtomicWaker;
 use tenure_core::{Event, Group, Revision};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -166,7 +165,7 @@ impl FanOut {
                 place = Some(*last);
                 self.woken += readers.len();
                 for (_, reader) in &readers {
-                    AtomicWaker::wake(reader);
+                    reader.ring();
                 }
                 if self.woken >= WOKEN {
                     self.woken = 0;

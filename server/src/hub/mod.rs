@@ -10,6 +10,7 @@ mod index;
 mod log;
 mod reader;
 mod selection;
+mod watchers;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::task::AtomicWaker;
 use tenure_core::Revision;
 use tokio::time::Instant;
 
 use super::filter::Filter;
 use super::reader::Heard;
+use super::watchers::Bell;
 
 /// What is kept for readers that are behind, in bytes: so much for each of them, and no more than that in all.
 const KEPT: (usize, usize) = (16 * 1024, 16 * 1024 * 1024);
@@ -25,7 +25,7 @@ pub(super) struct Selection {
     shelf: Mutex<Shelf>,
     /// The number after that of the newest message, to be read without the lock.
     end: AtomicU64,
-    readers: Mutex<BTreeMap<Place, Arc<AtomicWaker>>>,
+    readers: Mutex<BTreeMap<Place, Arc<Bell>>>,
 }
 
 /// The messages that some reader has yet to take.
@@ -154,8 +154,8 @@ impl Selection {
         shelf.leave(is_lagging);
     }
 
-    pub(super) fn enter(&self, place: Place, waker: Arc<AtomicWaker>) {
-        self.readers().insert(place, waker);
+    pub(super) fn enter(&self, place: Place, bell: Arc<Bell>) {
+        self.readers().insert(place, bell);
     }
 
     /// Forgets a reader; whether it was the last one.
@@ -166,17 +166,17 @@ impl Selection {
     }
 
     /// So many of the readers, of those after a place.
-    pub(super) fn readers_after(&self, place: Option<Place>, count: usize) -> Vec<(Place, Arc<AtomicWaker>)> {
+    pub(super) fn readers_after(&self, place: Option<Place>, count: usize) -> Vec<(Place, Arc<Bell>)> {
         use std::ops::Bound::{Excluded, Unbounded};
         let from = place.map_or(Unbounded, Excluded);
-        self.readers().range((from, Unbounded)).take(count).map(|(place, waker)| (*place, waker.clone())).collect()
+        self.readers().range((from, Unbounded)).take(count).map(|(place, bell)| (*place, bell.clone())).collect()
     }
 
     fn shelf(&self) -> MutexGuard<'_, Shelf> {
         self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn readers(&self) -> MutexGuard<'_, BTreeMap<Place, Arc<AtomicWaker>>> {
+    fn readers(&self) -> MutexGuard<'_, BTreeMap<Place, Arc<Bell>>> {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -9,6 +9,7 @@ use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKey
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::{RootCertStore, ServerConfig};
+use x509_parser::prelude::{FromDer, X509Certificate};
 
 /// What clients speak over TLS.
 const PROTOCOL: &[u8] = b"h2";
@@ -46,6 +47,7 @@ pub struct Tls {
 struct Current {
     config: Arc<ServerConfig>,
     verifier: Arc<dyn ClientCertVerifier>,
+    expiry: i64,
 }
 
 /// What the files held when they were read last.
@@ -72,6 +74,12 @@ impl Tls {
     #[must_use]
     pub fn current(&self) -> Arc<ServerConfig> {
         self.current.load().config.clone()
+    }
+
+    /// When the first of the certificates that are served now expires, in seconds since 1970.
+    #[must_use]
+    pub fn expiry(&self) -> i64 {
+        self.current.load().expiry
     }
 
     /// Whether a client with these certificates would be let in now.
@@ -111,6 +119,7 @@ impl TlsFiles {
 
     fn config(&self, read: &Contents) -> Result<Current, TlsError> {
         let certs = certificates("tls_cert", &self.cert, &read.cert)?;
+        let expiry = expiry(&certs).map_err(|error| problem("tls_cert", &self.cert, error))?;
         let key = PrivateKeyDer::from_pem_slice(&read.key)
             .map_err(|error| problem("tls_key", &self.key, format!("no private key in PEM: {error}")))?;
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -134,7 +143,7 @@ impl TlsFiles {
             .and_then(|builder| builder.with_single_cert(certs, key))
             .map_err(|error| problem("tls_cert", &self.cert, error.to_string()))?;
         config.alpn_protocols = vec![PROTOCOL.to_vec()];
-        Ok(Current { config: Arc::new(config), verifier })
+        Ok(Current { config: Arc::new(config), verifier, expiry })
     }
 
     fn revoked(&self, read: &Contents) -> Result<Vec<CertificateRevocationListDer<'static>>, TlsError> {
@@ -159,6 +168,16 @@ fn certificates(setting: &'static str, file: &Path, pem: &[u8]) -> Result<Vec<Ce
         Ok(_) => Err(problem(setting, file, "no certificate in PEM".into())),
         Err(error) => Err(problem(setting, file, error.to_string())),
     }
+}
+
+/// When the first of these expires.
+fn expiry(certificates: &[CertificateDer<'_>]) -> Result<i64, String> {
+    let mut first = i64::MAX;
+    for certificate in certificates {
+        let (_, read) = X509Certificate::from_der(certificate).map_err(|error| error.to_string())?;
+        first = first.min(read.validity().not_after.timestamp());
+    }
+    Ok(first)
 }
 
 fn problem(setting: &'static str, file: &Path, problem: String) -> TlsError {

@@ -1,19 +1,45 @@
 //! Metrics, as Prometheus reads them. No label has other values than those that are written in this program: never a name, an
 //! identity or an address.
+//!
+//! What is counted of the log is counted by the server that appended it, so that sums over servers are right. What follows from
+//! the log is the same at every server, so that the maximum is. `deploy/monitoring/README.md` says of each which it is.
 
+mod appends;
+mod beats;
+mod build;
+mod calls;
+mod classic;
 mod connections;
+mod files;
+mod latencies;
+mod locks;
+mod process;
 mod refusals;
+mod sessions;
+mod state;
+mod store;
 
 use std::sync::Arc;
 
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 
+pub(crate) use self::appends::Appends;
+pub(crate) use self::beats::Beats;
+pub(crate) use self::calls::{Call, Calls, Kind, Received};
 pub use self::connections::Connections;
+pub(crate) use self::files::{Files, RELOADED};
+pub(crate) use self::locks::{Locks, Way};
 pub(crate) use self::refusals::Refusals;
+pub(crate) use self::sessions::Sessions;
+pub(crate) use self::state::State;
+pub(crate) use self::store::{Operation, PoolUse, StoreCounts};
 
 /// The media type of [`Metrics::text`].
 pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The media type of [`Metrics::classic_text`].
+pub const CLASSIC_MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// The metrics of one server. Clones share them.
 #[derive(Clone)]
@@ -21,17 +47,42 @@ pub struct Metrics(Arc<Inner>);
 
 struct Inner {
     registry: Registry,
-    refusals: Refusals,
+    parts: Parts,
+}
+
+#[derive(Default)]
+struct Parts {
+    appends: Appends,
+    beats: Beats,
+    calls: Calls,
     connections: Connections,
+    files: Files,
+    locks: Locks,
+    refusals: Refusals,
+    sessions: Sessions,
+    state: State,
+    store: StoreCounts,
 }
 
 impl Default for Metrics {
     fn default() -> Self {
-        let mut registry = Registry::with_prefix("tenure");
-        let (refusals, connections) = (Refusals::default(), Connections::default());
-        refusals.register(&mut registry);
-        connections.register(&mut registry);
-        Self(Arc::new(Inner { registry, refusals, connections }))
+        let mut registry = Registry::default();
+        let parts = Parts::default();
+        // These have the names that they have everywhere.
+        parts.calls.register(&mut registry);
+        process::register(&mut registry);
+        let own = registry.sub_registry_with_prefix("tenure");
+        build::register(own);
+        parts.appends.register(own);
+        parts.beats.register(own);
+        parts.connections.register(own);
+        parts.files.register(own);
+        parts.locks.register(own);
+        parts.refusals.register(own);
+        parts.sessions.register(own);
+        parts.state.register(own);
+        parts.store.register(own);
+        Self(Arc::new(Inner { registry, parts }))
     }
 }
 
@@ -45,11 +96,49 @@ impl Metrics {
         text
     }
 
-    pub(crate) fn refusals(&self) -> &Refusals {
-        &self.0.refusals
+    /// The same in the text format that Prometheus had before, for those who know only that.
+    #[must_use]
+    pub fn classic_text(&self) -> String {
+        classic::from_openmetrics(&self.text())
+    }
+
+    pub(crate) fn appends(&self) -> &Appends {
+        &self.0.parts.appends
+    }
+
+    pub(crate) fn beats(&self) -> &Beats {
+        &self.0.parts.beats
+    }
+
+    pub(crate) fn calls(&self) -> &Calls {
+        &self.0.parts.calls
     }
 
     pub(crate) fn connections(&self) -> &Connections {
-        &self.0.connections
+        &self.0.parts.connections
+    }
+
+    pub(crate) fn files(&self) -> &Files {
+        &self.0.parts.files
+    }
+
+    pub(crate) fn locks(&self) -> &Locks {
+        &self.0.parts.locks
+    }
+
+    pub(crate) fn refusals(&self) -> &Refusals {
+        &self.0.parts.refusals
+    }
+
+    pub(crate) fn sessions(&self) -> &Sessions {
+        &self.0.parts.sessions
+    }
+
+    pub(crate) fn state(&self) -> &State {
+        &self.0.parts.state
+    }
+
+    pub(crate) fn store(&self) -> &StoreCounts {
+        &self.0.parts.store
     }
 }

@@ -14,6 +14,7 @@ use crate::sequencer::passing::{News, Pass, Report, Verdict};
 use crate::service::bounds;
 use crate::service::convert;
 use crate::store::Batch;
+use crate::traces::TRACEPARENT;
 
 /// The longest batch that is told, in bytes. Followers read a longer one from the store.
 const BATCH: usize = 1024 * 1024;
@@ -25,14 +26,22 @@ pub(super) fn pass(pass: &Pass) -> Option<proto::Pass> {
         let nanos = u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX);
         proto::LongestPause { claim: claim.0, nanos }
     });
-    Some(proto::Pass { number: pass.number, after: pass.after.0, commands, pauses: pauses.collect() })
+    let traces = pass.traces.iter().filter_map(|(place, traceparent)| {
+        let command = u32::try_from(*place).ok()?;
+        Some(proto::PassedTrace { command, traceparent: traceparent.clone() })
+    });
+    let (pauses, traces) = (pauses.collect(), traces.collect());
+    Some(proto::Pass { number: pass.number, after: pass.after.0, commands, pauses, traces })
 }
 
 /// A pass of this server; none if it is none that a server would send.
 pub(super) fn taken(pass: proto::Pass, from: ServerId) -> Option<Pass> {
     let commands = pass.commands.into_iter().map(|command| taken_command(command, from)).collect::<Option<_>>()?;
     let pauses = pass.pauses.iter().map(|pause| (Revision(pause.claim), Duration::from_nanos(pause.nanos)));
-    Some(Pass { number: pass.number, after: Revision(pass.after), commands, pauses: pauses.collect() })
+    let traces = pass.traces.into_iter().filter(|trace| trace.traceparent.len() == TRACEPARENT);
+    let traces = traces.filter_map(|trace| Some((usize::try_from(trace.command).ok()?, trace.traceparent)));
+    let (pauses, traces) = (pauses.collect(), traces.collect());
+    Some(Pass { number: pass.number, after: Revision(pass.after), commands, pauses, traces })
 }
 
 fn taken_command(command: proto::Command, from: ServerId) -> Option<Command> {
@@ -311,9 +320,17 @@ mod tests {
             after: Revision(12),
             commands: commands(),
             pauses: vec![(Revision(9), Duration::from_nanos(1_234_567))],
+            traces: vec![(2, format!("00-{}-{}-01", "a".repeat(32), "b".repeat(16)))],
         };
         let sent = pass(&given).expect("all of these can be passed");
         assert_eq!(taken(sent, HOME), Some(given));
+    }
+
+    #[test]
+    fn what_is_no_trace_is_left_out() {
+        let trace = proto::PassedTrace { command: 0, traceparent: "a".repeat(TRACEPARENT + 1) };
+        let given = proto::Pass { traces: vec![trace], ..proto::Pass::default() };
+        assert_eq!(taken(given, HOME).map(|pass| pass.traces), Some(Vec::new()));
     }
 
     fn asks_for_permits(permits: u32, limit: Option<u32>) -> Option<Kind> {

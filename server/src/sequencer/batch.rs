@@ -8,10 +8,12 @@ use tenure_core::{Command, Event, Outcome, Recorded, Rejection, Revision};
 use tokio::time::{Instant, sleep_until};
 
 use super::passing::{Taken, tell_pauses};
+use super::replica::Loss;
 use super::run::{Sequencer, next};
 use super::work::{Asker, Work};
 use super::{Attendance, Decided, Refusal};
 use crate::store::{Batch, Store, StoreError};
+use crate::traces::{self, Traced};
 
 /// Between two tries to find out what became of an append: first, and at the most.
 const RETRY: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
@@ -27,6 +29,17 @@ enum Appended {
     Unavailable(String),
     /// The server stops before it could be found out.
     Unknown,
+}
+
+impl Appended {
+    fn told_in(&self, traced: &Traced) {
+        match self {
+            Self::Committed => traces::appended(traced, "committed", false),
+            Self::Lost => traces::appended(traced, "lost", false),
+            Self::Unavailable(_) => traces::appended(traced, "unavailable", true),
+            Self::Unknown => traces::appended(traced, "unknown", true),
+        }
+    }
 }
 
 /// What came of a command, and the revision before it.
@@ -81,7 +94,12 @@ impl Sequencer {
             if Defect::PublishedEarly.is_here() {
                 self.replica.hub.publish(batch.clone(), &self.replica.table);
             }
-            match self.append(&batch).await {
+            let passages = work.commands.iter().map(|(_, asker)| asker.passage());
+            let traced = traces::append(passages, &batch);
+            let appended = self.append(&batch, &traced).await;
+            appended.told_in(&traced);
+            drop(traced);
+            match appended {
                 Appended::Committed => {
                     self.replica.table.commit();
                     let attendances = self.attend(&work, &decisions);
@@ -133,10 +151,8 @@ impl Sequencer {
     pub(super) async fn catch_up(&mut self) -> Result<(), StoreError> {
         let before = self.replica.table.revision();
         while let Some(loss) = self.replica.follow().await? {
-            let (after, revision) = (loss.after, loss.revision);
-            tracing::error!(namespace = %self.replica.name, %after, %revision, "the database may have lost history: the revision jumps");
-            let batch = Arc::new(self.batch(after, vec![loss.event()]));
-            match self.append(&batch).await {
+            let batch = Arc::new(self.jump(loss));
+            match self.append_as_it_is(&batch, &Traced::none()).await {
                 Appended::Committed => self.replica.jumped(batch),
                 Appended::Lost => {}
                 Appended::Unavailable(reason) => return Err(StoreError::Unavailable(reason)),
@@ -147,6 +163,11 @@ impl Sequencer {
             self.passing.not_alone();
         }
         Ok(())
+    }
+
+    fn jump(&mut self, Loss { after, revision }: Loss) -> Batch {
+        tracing::error!(namespace = %self.replica.name, %after, %revision, "the database may have lost history: the revision jumps");
+        self.batch(after, vec![Recorded { revision, event: Event::HistoryLost { after } }])
     }
 
     /// What was due by itself may be so no more, after what others have committed.
@@ -171,7 +192,7 @@ impl Sequencer {
         let previous = self.replica.table.revision();
         let event = Event::PassesVoided { by: self.settings.me };
         let batch = Arc::new(self.batch(previous, vec![Recorded { revision: previous.next(), event }]));
-        match self.append(&batch).await {
+        match self.append(&batch, &Traced::none()).await {
             Appended::Committed => {
                 self.replica.take_over(batch.clone());
                 self.passing.settled();
@@ -222,14 +243,39 @@ impl Sequencer {
         Batch { namespace, previous, events, server: self.settings.me, number: self.number, at_ms }
     }
 
-    /// Appends a batch, however often it takes to know what became of it.
-    async fn append(&mut self, batch: &Batch) -> Appended {
+    /// Appends a batch. The first of a namespace that may have been lost as a whole comes after a jump, and has to be decided
+    /// again.
+    async fn append(&mut self, batch: &Batch, traced: &Traced) -> Appended {
+        let Some(loss) = self.replica.lost_whole.take_if(|_| batch.previous == Revision(0)) else {
+            return self.append_as_it_is(batch, traced).await;
+        };
+        let jump = self.jump(loss);
+        match self.append_as_it_is(&jump, &Traced::none()).await {
+            Appended::Committed => Appended::Lost,
+            otherwise => otherwise,
+        }
+    }
+
+    /// Appends a batch, and counts what came of it.
+    async fn append_as_it_is(&mut self, batch: &Batch, traced: &Traced) -> Appended {
+        let begun = Instant::now();
+        let appended = self.append_surely(batch, traced).await;
+        match &appended {
+            Appended::Committed => self.settings.metrics.appends().committed(batch.events.len(), begun.elapsed()),
+            Appended::Lost => self.settings.metrics.appends().lost(),
+            Appended::Unavailable(_) | Appended::Unknown => {}
+        }
+        appended
+    }
+
+    /// Appends a batch, however often it takes to know what became of it, as a part of this span.
+    async fn append_surely(&mut self, batch: &Batch, traced: &Traced) -> Appended {
         let store = self.replica.store.clone();
         let notify = !self.settings.others.all(|server| self.passing.followers.include(server));
         let mut unknown = false;
         let mut pause = RETRY.0;
         loop {
-            match store.append(batch, notify).await {
+            match traced.around(store.append(batch, notify)).await {
                 Ok(()) => return Appended::Committed,
                 Err(StoreError::Conflict) if Defect::ConflictIsCommitted.is_here() => return Appended::Committed,
                 Err(StoreError::OutcomeUnknown(_)) if Defect::UnknownIsCommitted.is_here() => {
@@ -351,7 +397,7 @@ impl Sequencer {
 /// Notes in the passes at which revision each of their commands was decided.
 fn note_places(work: &mut Work, decisions: &[Decision]) {
     for ((_, asker), (_, before)) in work.commands.iter().zip(decisions) {
-        if let Asker::Peer(place) = asker {
+        if let Asker::Peer(place, _) = asker {
             work.taken[*place].places.push(*before);
         }
     }

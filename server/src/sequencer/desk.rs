@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::attendance::{Attendance, Callers};
 use super::run::Settings;
+use super::waits::Waits;
 use crate::lease::Lease;
 use crate::others::Others;
 
@@ -83,6 +84,7 @@ pub(crate) struct Desk {
     lease: Arc<Lease>,
     others: Arc<Others>,
     pub(super) callers: Callers,
+    waits: Waits,
     /// The streams that there are; without a place for notices those that were closed here, but have not ended yet.
     streams: HashMap<StreamId, Option<Notices>>,
 }
@@ -95,7 +97,8 @@ impl SharedDesk {
     pub(crate) fn new(settings: &Settings) -> Self {
         let home = Home::new(settings.me, settings.reattach);
         let (lease, others) = (settings.lease.clone(), settings.others.clone());
-        let desk = Desk { home, lease, others, callers: Callers::default(), streams: HashMap::new() };
+        let waits = Waits::new(settings.metrics.clone());
+        let desk = Desk { home, lease, others, callers: Callers::default(), waits, streams: HashMap::new() };
         Self(Arc::new(Mutex::new(desk)))
     }
 
@@ -187,6 +190,7 @@ impl Desk {
         self.home.heed_lease(self.others.longest_lease());
         for recorded in events {
             self.notify(recorded, table);
+            self.waits.observe(recorded, &self.home);
             self.home.observe(recorded, table, now);
         }
     }
@@ -196,6 +200,7 @@ impl Desk {
         let now = self.lease.standing_tick();
         self.home.heed_lease(self.others.longest_lease());
         self.home.rebuild(table, now);
+        self.waits.reconcile(table);
         self.callers.retain_grants(|claim| table.claim(claim).is_some());
         for claim in self.callers.waited_for() {
             match table.claim(claim) {

@@ -13,6 +13,8 @@ mod replica;
 mod room;
 mod rows;
 mod run;
+mod tally;
+mod waits;
 mod work;
 
 use std::sync::Arc;
@@ -20,20 +22,23 @@ use std::sync::Arc;
 use futures::channel::mpsc::UnboundedSender;
 use tenure_core::{
     Attached, ClaimSpec, Command, EndReason, NotKept, Outcome, Rejection, Renewals, Revision, ServerId, StreamId,
-    Table, Text,
+    Table, Text, Tick, Totals,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::hub::Hub;
 use crate::lease::Lease;
+use crate::metrics::Metrics;
 use crate::store::Store;
+use crate::traces::{self, Traced};
 pub use attendance::{Attendance, WaitEnd};
-use desk::SharedDesk;
+use desk::{Desk, SharedDesk};
 pub use desk::{Notice, Notices, StreamEnd};
 use passing::{News, Pass};
 use room::Room;
 pub use run::{Settings, start};
+use tally::SharedTotals;
 
 /// Why a namespace does not do what it was asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -99,9 +104,9 @@ type Reader = Box<dyn FnOnce(Result<&Table, Refusal>) + Send>;
 /// What a sequencer is asked.
 enum Request {
     /// Decide this and make it durable.
-    Decide { command: Command, reply: Reply },
+    Decide { command: Command, reply: Reply, passage: Traced },
     /// The same with each of these.
-    DecideAll { commands: Vec<(Tag, Command)>, outcomes: Outcomes },
+    DecideAll { commands: Vec<(Tag, Command, Traced)>, outcomes: Outcomes },
     /// Show the table as it is at the log's head.
     Read(Reader),
     /// Decide what another server passed.
@@ -128,6 +133,13 @@ impl Request {
     }
 }
 
+/// What somebody is told whose command is not even decided.
+fn turned_away(passage: &Traced, refusal: Refusal) -> Told {
+    let told = Err(refusal);
+    traces::told(passage, &told);
+    told
+}
+
 /// A namespace of this server.
 #[derive(Clone)]
 pub struct Namespace {
@@ -136,6 +148,8 @@ pub struct Namespace {
     /// Of those who have something already, and lose it if they are kept waiting.
     pressing: mpsc::Sender<Request>,
     room: Room,
+    totals: SharedTotals,
+    metrics: Metrics,
     desk: SharedDesk,
     lease: Arc<Lease>,
     hub: Arc<Hub>,
@@ -181,19 +195,30 @@ impl Namespace {
         if !self.room.admits(&command) {
             return Err(Refusal::Overloaded);
         }
+        let passage = self.passage(&Traced::current(), &command);
         let (reply, answer) = oneshot::channel();
-        self.enqueue(Request::Decide { command, reply }).await?;
+        self.enqueue(Request::Decide { command, reply, passage }).await?;
         answer.await.map_err(|_| Refusal::Draining)?
     }
 
-    /// Decides commands, in this order, and tells what came of each. They take effect even if nobody takes the outcomes.
+    /// The span of a command on its way through the sequencer, as a part of the call that asks for it.
+    pub(crate) fn passage(&self, call: &Traced, command: &Command) -> Traced {
+        traces::passage(call, &self.name, command)
+    }
+
+    /// Decides commands, each with the span of its way, in this order, and tells what came of each. They take effect even if nobody
+    /// takes the outcomes.
     ///
     /// # Errors
     /// A [`Refusal`] of all of them; then nothing was changed.
-    pub async fn decide_all(&self, mut commands: Vec<(Tag, Command)>, outcomes: &Outcomes) -> Result<(), Refusal> {
+    pub async fn decide_all(
+        &self,
+        mut commands: Vec<(Tag, Command, Traced)>,
+        outcomes: &Outcomes,
+    ) -> Result<(), Refusal> {
         if self.room.is_full() {
-            let refused = commands.extract_if(.., |(_, command)| !self.room.admits(command));
-            let told = refused.map(|(tag, _)| (tag, Err(Refusal::Overloaded))).collect();
+            let refused = commands.extract_if(.., |(_, command, _)| !self.room.admits(command));
+            let told = refused.map(|(tag, _, passage)| (tag, turned_away(&passage, Refusal::Overloaded))).collect();
             // Nobody is left who would like to know.
             let _ = outcomes.unbounded_send(Decisions { namespace: self.name.clone(), told });
         }
@@ -258,8 +283,13 @@ impl Namespace {
     /// If the session's time was up, or this server may not answer renewals.
     pub fn renew(&self, session: &str) -> Result<Option<std::time::Duration>, Refusal> {
         let now = self.lease.tick().ok_or(Refusal::LeaseLost)?;
-        match self.desk.lock().home.renew(session, now) {
-            Ok(ttl) => Ok(Some(ttl)),
+        let mut desk = self.desk.lock();
+        let pause = desk.home.since_renewed(session, now).unwrap_or_default();
+        match desk.home.renew(session, now) {
+            Ok(ttl) => {
+                self.metrics.sessions().renewed(pause, ttl);
+                Ok(Some(ttl))
+            }
             Err(NotKept::Over(reason)) => Err(Refusal::over(session, reason)),
             Err(NotKept::Elsewhere | NotKept::NotAttached) => Ok(None),
         }
@@ -271,7 +301,22 @@ impl Namespace {
     /// If this server may not answer renewals.
     pub fn keep_alive(&self, session: &str, stream: StreamId) -> Result<Result<std::time::Duration, NotKept>, Refusal> {
         let now = self.lease.tick().ok_or(Refusal::LeaseLost)?;
-        Ok(self.desk.lock().home.keep_alive(session, stream, now))
+        Ok(self.keep_alive_at(&mut self.desk.lock(), session, stream, now))
+    }
+
+    fn keep_alive_at(
+        &self,
+        desk: &mut Desk,
+        session: &str,
+        stream: StreamId,
+        now: Tick,
+    ) -> Result<std::time::Duration, NotKept> {
+        let pause = desk.home.since_renewed(session, now).unwrap_or_default();
+        let kept = desk.home.keep_alive(session, stream, now);
+        if let Ok(ttl) = kept {
+            self.metrics.sessions().renewed(pause, ttl);
+        }
+        kept
     }
 
     /// Renews sessions on the stream that they are attached to, as [`Self::keep_alive`] does each.
@@ -285,7 +330,7 @@ impl Namespace {
     ) -> Result<Vec<Result<std::time::Duration, NotKept>>, Refusal> {
         let now = self.lease.tick().ok_or(Refusal::LeaseLost)?;
         let mut desk = self.desk.lock();
-        Ok(sessions.into_iter().map(|session| desk.home.keep_alive(session, stream, now)).collect())
+        Ok(sessions.into_iter().map(|session| self.keep_alive_at(&mut desk, session, stream, now)).collect())
     }
 
     /// Whether a session has its home here, as far as is known, and was opened by somebody else.
@@ -379,6 +424,16 @@ impl Namespace {
     pub fn renewals(&self, held: Revision, spec: &ClaimSpec) -> Option<Renewals> {
         let now = self.lease.standing_tick();
         self.desk.lock().home.renewals(held, &spec.session, spec.opened, now)
+    }
+
+    /// How much there is, as far as this server has followed the log.
+    pub(crate) fn totals(&self) -> Totals {
+        self.totals.get()
+    }
+
+    /// How many commands wait to be decided.
+    pub(crate) fn waiting_commands(&self) -> usize {
+        self.room.taken()
     }
 
     /// How many sessions have their home here.

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::desk::SharedDesk;
 use super::rows::RowsBehind;
+use super::tally::Tally;
 use crate::hub::Hub;
 use crate::store::{Batch, Head, Store, StoreError};
 
@@ -41,8 +42,11 @@ pub(super) struct Replica {
     pub(super) desk: SharedDesk,
     pub(super) hub: Arc<Hub>,
     pub(super) rows: RowsBehind,
+    tally: Tally,
     /// The highest revision that this server has ever seen here.
     seen: Revision,
+    /// What is to be appended first of all, if nothing is here and that may be because it was lost.
+    pub(super) lost_whole: Option<Loss>,
     /// Who wrote the last batch.
     pub(super) last_writer: Option<ServerId>,
     /// Those who wrote lately, and when this table came to show it.
@@ -54,16 +58,32 @@ pub(super) struct Replica {
 }
 
 /// What is to be appended after the database lost (or may have lost) history.
+#[derive(Clone, Copy)]
 pub(super) struct Loss {
     pub(super) after: Revision,
     pub(super) revision: Revision,
 }
 
 impl Replica {
-    pub(super) fn new(name: Text, store: Arc<dyn Store>, desk: SharedDesk, hub: Arc<Hub>) -> Self {
+    pub(super) fn new(name: Text, store: Arc<dyn Store>, desk: SharedDesk, hub: Arc<Hub>, tally: Tally) -> Self {
         let (table, rows, seen) = (Table::default(), RowsBehind::default(), Revision(0));
         let (last_writer, writers, last_of, last_of_since) = (None, BTreeMap::new(), HashMap::new(), Revision(0));
-        Self { name, store, table, desk, hub, rows, seen, last_writer, writers, last_of, last_of_since }
+        let lost_whole = None;
+        Self {
+            name,
+            store,
+            table,
+            desk,
+            hub,
+            rows,
+            tally,
+            seen,
+            lost_whole,
+            last_writer,
+            writers,
+            last_of,
+            last_of_since,
+        }
     }
 
     /// Takes over a committed batch that this table does not show yet.
@@ -80,6 +100,7 @@ impl Replica {
         self.note_writer(&batch);
         self.rows.touched(&batch.events, &self.table);
         self.desk.lock().observe(&batch.events, &self.table);
+        self.tally.took(&batch, &self.table);
         self.hub.publish(batch, &self.table);
     }
 
@@ -129,6 +150,7 @@ impl Replica {
         self.table = restored;
         self.last_of.clear();
         self.last_of_since = revision;
+        self.tally.reset(&self.table);
         self.hub.reset(&self.table);
         self.desk.lock().reconcile(&self.table);
         Ok(())
@@ -173,7 +195,7 @@ impl Replica {
             self.rows.saved(head.rows_revision);
             // It may have failed over again since the rows were loaded.
             let ahead = head.revision < self.table.revision() && !(loads > 0 && Defect::LoadsOnce.is_here());
-            if ahead || (!head.intact && loads == 0) {
+            if ahead || (!head.intact && head.revision > Revision(0) && loads == 0) {
                 loads += 1;
                 if loads > LOADS {
                     return Err(StoreError::Unavailable("it loses history again and again".to_owned()));
@@ -195,7 +217,13 @@ impl Replica {
                 self.load().await?;
                 self.desk.lock().close_all_streams();
             } else if self.table.revision() >= head.revision {
-                return Ok(self.loss(&head));
+                let loss = self.loss(&head);
+                if self.seen > Revision(0) || head.revision > Revision(0) {
+                    return Ok(loss);
+                }
+                // Reading makes no namespace.
+                self.lost_whole = loss;
+                return Ok(None);
             }
         }
     }
@@ -216,11 +244,5 @@ impl Replica {
     pub(super) fn jumped(&mut self, batch: Arc<Batch>) {
         self.take_over(batch);
         self.desk.lock().close_all_streams();
-    }
-}
-
-impl Loss {
-    pub(super) fn event(&self) -> Recorded {
-        Recorded { revision: self.revision, event: Event::HistoryLost { after: self.after } }
     }
 }

@@ -16,12 +16,17 @@ pub(super) struct Room(Arc<AtomicUsize>);
 impl Room {
     /// Whether as many wait as may.
     pub(super) fn is_full(&self) -> bool {
-        self.0.load(Ordering::Relaxed) >= ROOM
+        self.taken() >= ROOM
     }
 
     /// Whether this command may wait. What gives something back, or ends a wait, always may.
     pub(super) fn admits(&self, command: &Command) -> bool {
         !self.is_full() || !makes_work(command)
+    }
+
+    /// How many wait.
+    pub(super) fn taken(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
     }
 
     /// So many wait from now on.

@@ -13,10 +13,12 @@ use super::desk::SharedDesk;
 use super::passing::{Passing, Peers};
 use super::replica::Replica;
 use super::room::Room;
+use super::tally::Tally;
 use super::work::Work;
 use super::{Namespace, Request};
 use crate::hub::Hub;
 use crate::lease::Lease;
+use crate::metrics::Metrics;
 use crate::others::Others;
 use crate::store::{Store, StoreError};
 
@@ -48,6 +50,8 @@ pub struct Settings {
     pub others: Arc<Others>,
     /// The ways to them, if there are any.
     pub peers: Option<Arc<dyn Peers>>,
+    /// What they count with.
+    pub metrics: Metrics,
     /// Ends the sequencers.
     pub cancel: CancellationToken,
 }
@@ -85,10 +89,12 @@ pub async fn start(
     let (sender, requests) = mpsc::channel(QUEUE);
     let (pressing_sender, pressing) = mpsc::channel(QUEUE);
     let room = Room::default();
-    let replica = Replica::new(name.clone(), store.clone(), desk.clone(), hub.clone());
+    let tally = Tally::new(settings.me, settings.metrics.clone());
+    let totals = tally.totals();
+    let replica = Replica::new(name.clone(), store.clone(), desk.clone(), hub.clone(), tally);
     let cancel = settings.cancel.clone();
     let ended = cancel.clone();
-    let lease = settings.lease.clone();
+    let (lease, metrics) = (settings.lease.clone(), settings.metrics.clone());
     let mut sequencer = Sequencer {
         settings,
         replica,
@@ -106,7 +112,9 @@ pub async fn start(
     sequencer.catch_up().await?;
     let running = tokio::spawn(sequencer.run());
     let (requests, pressing) = (sender, pressing_sender);
-    Ok((Namespace { name, requests, pressing, room, desk, lease, hub, store, cancel: ended }, running))
+    let namespace =
+        Namespace { name, requests, pressing, room, totals, metrics, desk, lease, hub, store, cancel: ended };
+    Ok((namespace, running))
 }
 
 impl Sequencer {

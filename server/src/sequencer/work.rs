@@ -3,7 +3,8 @@
 use tenure_core::{Command, Revision, Text};
 
 use super::passing::Taken;
-use super::{Decisions, Outcomes, Reader, Refusal, Reply, Request, Tag, Told};
+use super::{Decisions, Outcomes, Reader, Refusal, Reply, Request, Tag, Told, turned_away};
+use crate::traces::{self, Traced};
 
 /// The most commands in one batch, but for the last request that is taken into it.
 const COMMANDS: usize = 4_096;
@@ -15,18 +16,27 @@ const BYTES: usize = 2 * 1024 * 1024;
 pub(super) enum Asker {
     /// The home: it was due by itself.
     Home,
-    /// A call.
-    Call(Reply),
+    /// A call, and the span of the command's way.
+    Call(Reply, Traced),
     /// A stream, by its place in the work.
-    Stream(usize, Tag),
+    Stream(usize, Tag, Traced),
     /// Another server, which passed it, by the place of the pass in the work.
-    Peer(usize),
+    Peer(usize, Traced),
 }
 
 impl Asker {
     /// Whether somebody is there to receive what is granted.
     pub(super) fn is_caller(&self) -> bool {
-        !matches!(self, Self::Home | Self::Peer(_))
+        !matches!(self, Self::Home | Self::Peer(..))
+    }
+
+    /// The span of the command's way.
+    pub(super) fn passage(&self) -> &Traced {
+        static NONE: Traced = Traced::none();
+        match self {
+            Self::Home => &NONE,
+            Self::Call(_, passage) | Self::Stream(_, _, passage) | Self::Peer(_, passage) => passage,
+        }
     }
 }
 
@@ -54,12 +64,13 @@ impl Tellings {
     /// Tells whoever asked for a command what came of it. One that has gone is noticed by what it is to be told, which
     /// is dropped.
     pub(super) fn tell(&mut self, asker: Asker, told: Told) {
+        traces::told(asker.passage(), &told);
         match asker {
-            Asker::Home | Asker::Peer(_) => {}
-            Asker::Call(reply) => {
+            Asker::Home | Asker::Peer(..) => {}
+            Asker::Call(reply, _) => {
                 let _ = reply.send(told);
             }
-            Asker::Stream(place, tag) => self.0[place].1.push((tag, told)),
+            Asker::Stream(place, tag, _) => self.0[place].1.push((tag, told)),
         }
     }
 
@@ -74,20 +85,20 @@ impl Tellings {
 impl Work {
     pub(super) fn push(&mut self, request: Request) {
         match request {
-            Request::Decide { command, reply } => self.add(command, Asker::Call(reply)),
+            Request::Decide { command, reply, passage } => self.add(command, Asker::Call(reply, passage)),
             Request::DecideAll { commands, outcomes } => {
                 let place = self.tellings.0.len();
                 self.tellings.0.push((outcomes, Vec::with_capacity(commands.len())));
-                for (tag, command) in commands {
-                    self.add(command, Asker::Stream(place, tag));
+                for (tag, command, passage) in commands {
+                    self.add(command, Asker::Stream(place, tag, passage));
                 }
             }
             Request::Read(reader) => self.readers.push(reader),
             Request::Take { server, pass } => {
                 let (taken, commands) = Taken::new(server, pass);
                 self.taken.push(taken);
-                for command in commands {
-                    self.add(command, Asker::Peer(self.taken.len() - 1));
+                for (command, passage) in commands {
+                    self.add(command, Asker::Peer(self.taken.len() - 1, passage));
                 }
             }
             Request::CatchUp(head) => self.catch_up = Some(head),
@@ -106,8 +117,8 @@ impl Work {
         self.tellings.0.extend(later.tellings.0);
         self.taken.extend(later.taken);
         self.commands.extend(later.commands.into_iter().map(|(command, asker)| match asker {
-            Asker::Stream(place, tag) => (command, Asker::Stream(place + streams, tag)),
-            Asker::Peer(place) => (command, Asker::Peer(place + passes)),
+            Asker::Stream(place, tag, passage) => (command, Asker::Stream(place + streams, tag, passage)),
+            Asker::Peer(place, passage) => (command, Asker::Peer(place + passes, passage)),
             asker => (command, asker),
         }));
         self.readers.extend(later.readers);
@@ -141,9 +152,9 @@ impl Request {
     pub(super) fn refuse(self, namespace: &Text, refusal: &Refusal) {
         match self {
             // A caller that has gone needs no answer.
-            Self::Decide { reply, .. } => drop(reply.send(Err(refusal.clone()))),
+            Self::Decide { reply, passage, .. } => drop(reply.send(turned_away(&passage, refusal.clone()))),
             Self::DecideAll { commands, outcomes } => {
-                let told = commands.into_iter().map(|(tag, _)| (tag, Err(refusal.clone())));
+                let told = commands.into_iter().map(|(tag, _, passage)| (tag, turned_away(&passage, refusal.clone())));
                 let decisions = Decisions { namespace: namespace.clone(), told: told.collect() };
                 drop(outcomes.unbounded_send(decisions));
             }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use opentelemetry::KeyValue;
 use tenure_core::{
     AskedMode, Attached, Claim, ClaimState, Command, EndReason, Names, Opening, Outcome, Revision, ServerId, Table,
     Text,
@@ -16,6 +17,7 @@ use super::problem::Problem;
 use super::sessions::keep;
 use super::{Api, Via, convert, fresh_session_id, in_time};
 use crate::sequencer::{Attendance, Decided, Namespace, Refusal, WaitEnd};
+use crate::traces::Traced;
 
 /// A session that waits in a call of its own is renewed by the call: this often in its TTL, and in the time for which the
 /// claim would be kept without the call.
@@ -189,9 +191,12 @@ impl Api {
                 Standing::Waits(_) => return Err(Problem::Refused(Refusal::OutcomeUnknown)),
             };
             let caller = Caller { namespace, acquiring, home: self.node()?.id(), via };
+            Traced::current().event("waiting", Vec::new);
             match caller.wait_for(&mut attendance, ttl, acquiring.deadline, cancel).await {
                 End::Told(WaitEnd::Granted(claim)) => {
                     attendance.satisfied();
+                    let token = claim.token().unwrap_or_default().0.cast_signed();
+                    Traced::current().event("granted", || vec![KeyValue::new("tenure.fencing_token", token)]);
                     return Ok(acquiring.held(&claim, None, revision.0));
                 }
                 End::Told(WaitEnd::Ended(reason)) => {

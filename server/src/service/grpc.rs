@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tenure_proto::v1;
 use tenure_proto::v1::group_service_server::{GroupService, GroupServiceServer};
 use tenure_proto::v1::lock_service_server::{LockService, LockServiceServer};
+use tenure_proto::v1::server_service_server::{ServerService, ServerServiceServer};
 use tenure_proto::v1::session_service_server::{SessionService, SessionServiceServer};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -38,6 +39,7 @@ impl Api {
             .add_service(LockServiceServer::new(self.clone()).max_decoding_message_size(MAX_MESSAGE))
             .add_service(SessionServiceServer::new(self.clone()).max_decoding_message_size(MAX_MESSAGE))
             .add_service(GroupServiceServer::new(self.clone()).max_decoding_message_size(MAX_MESSAGE))
+            .add_service(ServerServiceServer::new(self.clone()).max_decoding_message_size(MAX_MESSAGE))
             .add_service(WatchCalls::new(self.clone()))
             .add_service(StreamCalls::new(self.clone()));
         routes.routes()
@@ -116,6 +118,16 @@ impl LockService for Api {
         request: Request<v1::ListHistoryRequest>,
     ) -> Result<Response<v1::ListHistoryResponse>, Status> {
         carry_out(request, |asked| Self::list_history(self, asked)).await
+    }
+}
+
+#[tonic::async_trait]
+impl ServerService for Api {
+    async fn list_servers(
+        &self,
+        request: Request<v1::ListServersRequest>,
+    ) -> Result<Response<v1::ListServersResponse>, Status> {
+        carry_out(request, |asked| Self::list_servers(self, asked)).await
     }
 }
 

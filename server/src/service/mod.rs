@@ -16,6 +16,7 @@ mod locks;
 mod page;
 mod pieces;
 mod problem;
+mod servers;
 mod sessions;
 mod stream;
 mod watch;

@@ -65,9 +65,14 @@ impl Problem {
         }
     }
 
+    /// The status that it is told with.
+    pub(crate) fn code(&self) -> Code {
+        self.kind().0
+    }
+
     /// Counts that it is told to somebody.
     pub(crate) fn count(&self, refusals: &Refusals) {
-        let (_, reason, _) = self.facts();
+        let (_, reason) = self.kind();
         refusals.count(reason_name(reason), self.limit());
     }
 
@@ -91,56 +96,49 @@ impl Problem {
         }
     }
 
-    /// What callers decide by: the code, the reason, and the facts.
-    fn facts(&self) -> (Code, ErrorReason, Vec<(&'static str, String)>) {
+    /// What callers decide by first.
+    fn kind(&self) -> (Code, ErrorReason) {
         match self {
-            Self::InvalidField { field, bound } => (
-                Code::InvalidArgument,
-                ErrorReason::InvalidField,
-                vec![("field", field.clone()), ("bound", bound.clone())],
-            ),
-            Self::Refused(Refusal::Rejected(rejection)) => rejected(rejection),
-            Self::Refused(Refusal::Unavailable(_)) => (Code::Unavailable, ErrorReason::StoreUnavailable, Vec::new()),
-            Self::Refused(Refusal::OutcomeUnknown) => (Code::Unavailable, ErrorReason::OutcomeUnknown, Vec::new()),
-            Self::Refused(Refusal::LeaseLost) => (Code::Unavailable, ErrorReason::LeaseLost, Vec::new()),
-            Self::Refused(Refusal::Overloaded) => (Code::ResourceExhausted, ErrorReason::Overloaded, Vec::new()),
-            Self::Refused(Refusal::Draining) => (Code::Unavailable, ErrorReason::Draining, Vec::new()),
-            Self::LimitReached { limit, bound } => (
-                Code::ResourceExhausted,
-                ErrorReason::LimitReached,
-                vec![("limit", (*limit).to_owned()), ("bound", bound.clone())],
-            ),
-            Self::TooFast { bound, .. } => (
-                Code::ResourceExhausted,
-                ErrorReason::Overloaded,
-                vec![("limit", TOO_FAST.to_owned()), ("bound", bound.to_string())],
-            ),
-            Self::ClaimEnded { session, reason } => (
-                Code::Aborted,
-                ErrorReason::ClaimEnded,
-                vec![("session_id", session.to_string()), ("end_reason", reason.as_str().to_owned())],
-            ),
-            Self::Unidentified(why) => {
-                (Code::Unauthenticated, ErrorReason::Unauthenticated, vec![("rule", why.rule().to_owned())])
+            Self::InvalidField { .. } => (Code::InvalidArgument, ErrorReason::InvalidField),
+            Self::Refused(Refusal::Rejected(rejection)) => kind_of_rejection(rejection),
+            Self::Refused(Refusal::Unavailable(_)) => (Code::Unavailable, ErrorReason::StoreUnavailable),
+            Self::Refused(Refusal::OutcomeUnknown) => (Code::Unavailable, ErrorReason::OutcomeUnknown),
+            Self::Refused(Refusal::LeaseLost) => (Code::Unavailable, ErrorReason::LeaseLost),
+            Self::Refused(Refusal::Overloaded) | Self::TooFast { .. } => {
+                (Code::ResourceExhausted, ErrorReason::Overloaded)
             }
-            Self::NotAllowed { verb, name, namespace, .. } => (
-                Code::PermissionDenied,
-                ErrorReason::PermissionDenied,
-                vec![
-                    ("rule", "policy".to_owned()),
-                    ("verb", verb.to_string()),
-                    ("name", name.clone()),
-                    ("namespace", namespace.clone()),
-                ],
-            ),
-            Self::NotAttached { session } => {
-                (Code::FailedPrecondition, ErrorReason::NotAttached, vec![("session_id", session.to_string())])
+            Self::Refused(Refusal::Draining) => (Code::Unavailable, ErrorReason::Draining),
+            Self::LimitReached { .. } => (Code::ResourceExhausted, ErrorReason::LimitReached),
+            Self::ClaimEnded { .. } => (Code::Aborted, ErrorReason::ClaimEnded),
+            Self::Unidentified(_) => (Code::Unauthenticated, ErrorReason::Unauthenticated),
+            Self::NotAllowed { .. } => (Code::PermissionDenied, ErrorReason::PermissionDenied),
+            Self::NotAttached { .. } => (Code::FailedPrecondition, ErrorReason::NotAttached),
+            Self::TransferNotConfirmed { .. } => (Code::Aborted, ErrorReason::TransferNotConfirmed),
+        }
+    }
+
+    /// What it is about.
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        match self {
+            Self::InvalidField { field, bound } => vec![("field", field.clone()), ("bound", bound.clone())],
+            Self::Refused(Refusal::Rejected(rejection)) => facts_of_rejection(rejection),
+            Self::Refused(_) => Vec::new(),
+            Self::LimitReached { limit, bound } => vec![("limit", (*limit).to_owned()), ("bound", bound.clone())],
+            Self::TooFast { bound, .. } => vec![("limit", TOO_FAST.to_owned()), ("bound", bound.to_string())],
+            Self::ClaimEnded { session, reason } => {
+                vec![("session_id", session.to_string()), ("end_reason", reason.as_str().to_owned())]
             }
-            Self::TransferNotConfirmed { name, token } => (
-                Code::Aborted,
-                ErrorReason::TransferNotConfirmed,
-                vec![("name", name.to_string()), ("token", token.to_string())],
-            ),
+            Self::Unidentified(why) => vec![("rule", why.rule().to_owned())],
+            Self::NotAllowed { verb, name, namespace, .. } => vec![
+                ("rule", "policy".to_owned()),
+                ("verb", verb.to_string()),
+                ("name", name.clone()),
+                ("namespace", namespace.clone()),
+            ],
+            Self::NotAttached { session } => vec![("session_id", session.to_string())],
+            Self::TransferNotConfirmed { name, token } => {
+                vec![("name", name.to_string()), ("token", token.to_string())]
+            }
         }
     }
 
@@ -180,7 +178,7 @@ impl Problem {
 
     /// The refusal inside an answer.
     pub(crate) fn to_refusal(&self) -> v1::Refusal {
-        let (code, reason, facts) = self.facts();
+        let ((code, reason), facts) = (self.kind(), self.facts());
         v1::Refusal {
             code: code as i32,
             reason: reason_name(reason).to_owned(),
@@ -191,8 +189,8 @@ impl Problem {
 }
 
 /// Every rejection of the core, as callers see it.
-fn rejected(rejection: &Rejection) -> (Code, ErrorReason, Vec<(&'static str, String)>) {
-    let (code, reason) = match rejection {
+fn kind_of_rejection(rejection: &Rejection) -> (Code, ErrorReason) {
+    match rejection {
         Rejection::SessionNotFound { .. } => (Code::NotFound, ErrorReason::SessionNotFound),
         Rejection::SessionEnded { .. } => (Code::FailedPrecondition, ErrorReason::SessionEnded),
         Rejection::LateAttachment { .. } => (Code::FailedPrecondition, ErrorReason::LateAttachment),
@@ -215,8 +213,11 @@ fn rejected(rejection: &Rejection) -> (Code, ErrorReason, Vec<(&'static str, Str
         Rejection::ConfigConflict { .. } => (Code::Aborted, ErrorReason::ConfigConflict),
         Rejection::NotMember { .. } => (Code::FailedPrecondition, ErrorReason::NotMember),
         Rejection::LimitReached { .. } => (Code::ResourceExhausted, ErrorReason::LimitReached),
-    };
-    let facts = match rejection {
+    }
+}
+
+fn facts_of_rejection(rejection: &Rejection) -> Vec<(&'static str, String)> {
+    match rejection {
         Rejection::SessionNotFound { session } | Rejection::SessionMoved { session } => {
             vec![("session_id", session.to_string())]
         }
@@ -280,8 +281,7 @@ fn rejected(rejection: &Rejection) -> (Code, ErrorReason, Vec<(&'static str, Str
             vec![("group", group.to_string()), ("session_id", session.to_string())]
         }
         Rejection::LimitReached { limit, bound } => vec![("limit", (*limit).to_owned()), ("bound", bound.to_string())],
-    };
-    (code, reason, facts)
+    }
 }
 
 fn obstacle_name(obstacle: &Obstacle) -> &'static str {
@@ -294,9 +294,9 @@ fn obstacle_name(obstacle: &Obstacle) -> &'static str {
     }
 }
 
-/// In whole milliseconds, rounded up.
+/// In whole milliseconds, rounded up: at least one, also where there is room again by the time of the answer.
 fn in_ms(wait: Duration) -> u64 {
-    u64::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
+    u64::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX).max(1)
 }
 
 /// The name of a reason without its prefix.
@@ -321,7 +321,7 @@ impl From<OpenError> for Problem {
 
 impl From<Problem> for Status {
     fn from(problem: Problem) -> Self {
-        let (code, reason, facts) = problem.facts();
+        let ((code, reason), facts) = (problem.kind(), problem.facts());
         let mut details = ErrorDetails::new();
         let metadata: std::collections::HashMap<String, String> =
             facts.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
@@ -335,5 +335,17 @@ impl From<Problem> for Status {
         }
         details.set_error_info(reason_name(reason), DOMAIN, metadata);
         Self::with_error_details(code, problem.message(), details)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_told_to_come_again_is_told_to_wait() {
+        assert_eq!(in_ms(Duration::ZERO), 1);
+        assert_eq!(in_ms(Duration::from_micros(999)), 1);
+        assert_eq!(in_ms(Duration::from_micros(1_001)), 2);
     }
 }

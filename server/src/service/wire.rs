@@ -181,7 +181,10 @@ mod tests {
     }
 
     fn sent() -> Vec<StreamRequest> {
-        let cancel = |id| Command { id, kind: Some(command::Kind::Cancel(CancelCommand { command_id: id + 1 })) };
+        let cancel = |id| {
+            let kind = Some(command::Kind::Cancel(CancelCommand { command_id: id + 1 }));
+            Command { id, kind, ..Command::default() }
+        };
         (0..5).map(|many| StreamRequest { commands: (0..many).map(cancel).collect() }).collect()
     }
 

@@ -93,8 +93,10 @@ impl Failure {
 /// How the head is moved by an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HeadMove {
-    /// The namespace is new: create its head.
+    /// The namespace is new: create its head, if this is the database as it was made first.
     Create,
+    /// The namespace is new, or was lost: create its head and make this database the head's.
+    CreateAnew,
     /// Raise the revision, if the head was written on this database.
     Advance,
     /// Raise the revision and make this database the head's.
@@ -128,6 +130,8 @@ pub(super) struct Append<'a> {
 /// The statements of a dialect. Arguments are in the order named here, whatever the dialect.
 #[derive(Debug)]
 pub(super) struct Statements {
+    /// What this kind of database is called in traces.
+    pub(super) system: &'static str,
     /// What makes the tables.
     pub(super) scripts: &'static [Migration],
     /// What makes them faster where the database can do that. Whether it can does not matter.
@@ -202,6 +206,12 @@ pub(super) struct Statements {
     pub(super) migrations: &'static str,
     /// (number, name)
     pub(super) record_migration: &'static str,
+    /// () → what the database says of when its tables were made, what it said of that before or null
+    pub(super) birth: &'static str,
+    /// (birth): on this database, unless there is a record
+    pub(super) record_birth: &'static str,
+    /// Make the database another one than that on which the heads were written, and than that on which namespaces may begin at 1.
+    pub(super) disown: [&'static str; 2],
 }
 
 /// A connection to a database.

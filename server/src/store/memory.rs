@@ -39,6 +39,7 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
+    /// 0 until it fails over: on any other, namespaces do not begin at 1.
     identity: u64,
     unavailable: bool,
     search_delay: Duration,
@@ -269,7 +270,7 @@ impl MemoryStore {
         let identity = state.identity;
         let current = state.namespaces.get(&batch.namespace);
         let revision = current.map_or(Revision(0), |found| found.revision);
-        let intact = current.is_none_or(|found| found.identity == identity);
+        let intact = current.map_or(0, |found| found.identity) == identity;
         if revision != batch.previous || !(intact || batch.declares_loss()) {
             return Err(StoreError::Conflict);
         }
@@ -324,7 +325,8 @@ impl Store for MemoryStore {
         state.reads_until_failure = state.reads_until_failure.map(|others| others - 1);
         let clock_ms = state.clock_ms();
         let Some(found) = state.namespaces.get(namespace) else {
-            let head = Head { revision: Revision(0), rows_revision: Revision(0), intact: true, clock_ms };
+            let head =
+                Head { revision: Revision(0), rows_revision: Revision(0), intact: state.identity == 0, clock_ms };
             return Ok(Tail { batches: Vec::new(), head });
         };
         if after < found.trimmed {

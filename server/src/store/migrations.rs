@@ -8,9 +8,10 @@ use tokio::time::{sleep, timeout};
 
 use super::connection::{Arg, Connection, Failure};
 use super::options::{OpenError, StoreOptions};
+use super::restore::notice_restore;
 
 /// How long all migrations together may take.
-const BOUND: Duration = Duration::from_secs(120);
+pub(super) const BOUND: Duration = Duration::from_secs(120);
 
 /// How often to try, when several servers start at once and get into each other's way, and how long to wait between.
 const ATTEMPTS: usize = 5;
@@ -58,6 +59,11 @@ macro_rules! migrations {
                 name: "certificates",
                 script: include_str!(concat!("../../../migrations/", $folder, "/0005_certificates.sql")),
             },
+            Migration {
+                number: 6,
+                name: "birth",
+                script: include_str!(concat!("../../../migrations/", $folder, "/0006_birth.sql")),
+            },
         ]
     };
 }
@@ -81,7 +87,7 @@ pub(super) async fn pending(connection: &mut dyn Connection) -> Result<Vec<&'sta
 
 async fn run(connection: &mut dyn Connection) -> Result<(), Failure> {
     if pending(connection).await?.is_empty() {
-        return Ok(());
+        return notice_restore(connection).await;
     }
     let sql = connection.sql();
     connection.script(sql.create_migrations).await?;
@@ -98,7 +104,7 @@ async fn run(connection: &mut dyn Connection) -> Result<(), Failure> {
     {
         tracing::info!(reason = failure.reason(), "this database stores the log as it does by default");
     }
-    Ok(())
+    notice_restore(connection).await
 }
 
 /// Brings the tables and views of a database up to date. Does nothing if they are; several servers may do it at once.

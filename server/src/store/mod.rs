@@ -4,6 +4,7 @@
 mod answers;
 mod codec;
 mod connection;
+mod counted;
 #[doc(hidden)]
 pub mod fuzzing;
 mod hosts;
@@ -20,9 +21,11 @@ mod postgres_copy;
 mod postgres_hints;
 mod postgres_warnings;
 mod prepared;
+mod restore;
 mod rows;
 mod sql_store;
 mod sqlite;
+mod sqlite_backup;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,11 +33,20 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tenure_core::{Claim, Event, Group, LockSettings, Recorded, Revision, ServerId, Session, Text};
 
+use crate::metrics::StoreCounts;
 pub(crate) use codec::millis;
 pub use codec::{CodecError, decode_events, encode_events};
 pub use memory::{Fault, Hold, MemoryDatabase, MemoryStore};
 pub use migrations::{migrate, pending_migrations};
+pub(crate) use options::open_counted;
 pub use options::{OpenError, StoreOptions, open};
+pub use restore::mark_restored;
+pub use sqlite_backup::{BackupError, back_up, restore};
+
+/// The same store, its answers counted.
+pub(crate) fn counted(store: Arc<dyn Store>, counts: StoreCounts) -> Arc<dyn Store> {
+    Arc::new(counted::Counted::new(store, counts))
+}
 
 /// What can go wrong, and what the caller may conclude from it.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
@@ -102,8 +114,9 @@ pub struct Head {
     pub revision: Revision,
     /// Up to where the rows sum up the log.
     pub rows_revision: Revision,
-    /// False if the database is not (or may not be) the one that the head was written on: another timeline, another
-    /// server id. Then commits may have been lost, even if the revision does not show it.
+    /// False if the database is not (or may not be) the one that the head was written on: another timeline, another server id, a
+    /// restored backup. Then commits may have been lost, even if the revision does not show it. At revision 0: if it is not the
+    /// one that the tables were made on. Then a namespace may have been lost as a whole.
     pub intact: bool,
     /// The database's clock in ms since 1970.
     pub clock_ms: i64,
@@ -207,7 +220,8 @@ pub trait Store: Send + Sync + 'static {
     fn exclusive(&self) -> bool;
 
     /// Appends a batch if the namespace is at `batch.previous` and the database is the one that its head was written on, and
-    /// makes it durable. `Conflict` if not. A namespace that does not exist is at revision 0, and the append creates it.
+    /// makes it durable. `Conflict` if not. A namespace that does not exist is at revision 0, and the append creates it, if the
+    /// database is the one that the tables were made on.
     ///
     /// After `OutcomeUnknown`, append the same batch again: if it had been committed that gives `Conflict`, and the batch
     /// is then found in the log by its server and number; if it had not, the retry commits or fails for itself. An append
@@ -223,7 +237,7 @@ pub trait Store: Send + Sync + 'static {
     /// any), and then the head. Batches that began before `after` and end after it are included whole. All that was
     /// committed before the call began is seen: a later commit is never shown without the earlier ones.
     /// `Compacted` if some of the batches after `after` have been dropped. Of a namespace that does not exist: nothing, and
-    /// a head at revision 0 (intact). `after` at or beyond the head: no batches.
+    /// a head at revision 0. `after` at or beyond the head: no batches.
     async fn read(&self, namespace: &str, after: Revision, limit: usize) -> Result<Tail, StoreError>;
 
     /// Looks back in the log for a lock: at the batches that end at `until` or before, newest first, of about `limit`

@@ -22,6 +22,7 @@ struct Flavour {
     statements: Statements,
     /// (revision, namespace, previous if there is one, previous, server, number, at_ms, events, namespace, revision)
     create: &'static str,
+    create_anew: &'static str,
     advance: &'static str,
     adopt: &'static str,
     /// (revision, namespace, previous, namespace, previous, revision, server, number, at_ms, events)
@@ -63,6 +64,16 @@ macro_rules! append {
 macro_rules! create_head {
     ($identity:expr) => {
         concat!(
+            "INSERT IGNORE INTO namespaces (revision, rows_revision, name, database_identity) \
+            SELECT ?, 0, ?, database_identity FROM tenure_birth WHERE id = 1 AND database_identity = ",
+            $identity
+        )
+    };
+}
+
+macro_rules! create_head_anew {
+    ($identity:expr) => {
+        concat!(
             "INSERT IGNORE INTO namespaces (revision, rows_revision, name, database_identity) VALUES (?, 0, ?, ",
             $identity,
             ")"
@@ -90,10 +101,11 @@ macro_rules! adopt_head {
 }
 
 macro_rules! flavour {
-    ($identity:expr) => {
+    ($system:literal, $identity:expr) => {
         Flavour {
-            statements: statements!($identity),
+            statements: statements!($system, $identity),
             create: append!(create_head!($identity)),
+            create_anew: append!(create_head_anew!($identity)),
             advance: append!(advance_head!($identity)),
             adopt: append!(adopt_head!($identity)),
             advance_at_once: append_at_once!(advance_head!($identity)),
@@ -102,15 +114,17 @@ macro_rules! flavour {
 }
 
 macro_rules! statements {
-    ($identity:expr) => {
+    ($system:literal, $identity:expr) => {
         Statements {
+            system: $system,
             scripts: migrations::MYSQL,
             tune_tables: None,
             begin: "START TRANSACTION",
             begin_snapshot: "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; \
                 START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
             read: concat!(
-                "SELECT n.revision, n.rows_revision, CASE WHEN n.database_identity = ", $identity, " THEN 1 ELSE 0 END, \
+                "SELECT n.revision, n.rows_revision, CASE WHEN n.database_identity = ", $identity, " THEN 1 WHEN n.name IS NULL AND EXISTS \
+                (SELECT 1 FROM tenure_birth WHERE id = 1 AND database_identity = ", $identity, ") THEN 1 ELSE 0 END, \
                 CAST(UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS SIGNED), \
                 b.revision, b.previous, b.server, b.number, b.at_ms, b.events \
                 FROM (SELECT 1) AS one \
@@ -172,15 +186,22 @@ macro_rules! statements {
             lock_migrations: "DO GET_LOCK(CONCAT(DATABASE(), '.tenure'), 100)",
             migrations: "SELECT number FROM tenure_migrations ORDER BY number",
             record_migration: "INSERT INTO tenure_migrations (number, name) VALUES (?, ?)",
+            birth: "SELECT CAST(UNIX_TIMESTAMP(t.create_time) AS CHAR), (SELECT birth FROM tenure_birth WHERE id = 1) \
+                FROM information_schema.tables AS t WHERE t.table_schema = DATABASE() AND t.table_name = 'tenure_migrations'",
+            record_birth: concat!(
+                "INSERT INTO tenure_birth (id, birth, database_identity) VALUES (1, ?, ", $identity, ") \
+                ON DUPLICATE KEY UPDATE birth = VALUES(birth)"
+            ),
+            disown: ["UPDATE namespaces SET database_identity = ''", "UPDATE tenure_birth SET database_identity = ''"],
         }
     };
 }
 
 /// The ways in which servers name themselves, best first.
 static FLAVOURS: [(&str, Flavour); 3] = [
-    ("SELECT @@server_uuid", flavour!("@@server_uuid")),
-    ("SELECT @@server_uid", flavour!("@@server_uid")),
-    ("SELECT CONCAT(@@hostname, '/', @@server_id)", flavour!("CONCAT(@@hostname, '/', @@server_id)")),
+    ("SELECT @@server_uuid", flavour!("mysql", "@@server_uuid")),
+    ("SELECT @@server_uid", flavour!("mariadb", "@@server_uid")),
+    ("SELECT CONCAT(@@hostname, '/', @@server_id)", flavour!("mariadb", "CONCAT(@@hostname, '/', @@server_id)")),
 ];
 
 /// What an error means that came while a statement was under way. One of a commit is looked at by [`mysql_append`].
@@ -332,6 +353,7 @@ impl Connection for MySqlDatabase {
                 mysql_append::at_once(&mut self.inner, flavour.advance_at_once, append).await
             }
             HeadMove::Create => mysql_append::one_by_one(&mut self.inner, flavour.create, append).await,
+            HeadMove::CreateAnew => mysql_append::one_by_one(&mut self.inner, flavour.create_anew, append).await,
             HeadMove::Advance => mysql_append::one_by_one(&mut self.inner, flavour.advance, append).await,
             HeadMove::Adopt => mysql_append::one_by_one(&mut self.inner, flavour.adopt, append).await,
         }

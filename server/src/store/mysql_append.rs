@@ -24,7 +24,7 @@ pub(super) async fn one_by_one(
     let revision = Arg::Int(append.revision);
     let previous = Arg::Int(append.previous);
     let mut args = vec![revision, namespace];
-    if append.head != HeadMove::Create {
+    if !matches!(append.head, HeadMove::Create | HeadMove::CreateAnew) {
         args.push(previous);
     }
     args.extend([previous, Arg::Int(append.server), Arg::Int(append.number), Arg::Int(append.at_ms)]);

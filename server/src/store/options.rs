@@ -9,16 +9,18 @@ use std::time::Duration;
 use secrecy::ExposeSecret;
 
 use super::Store;
-use super::connection::{Connector, Failure};
+use super::connection::{Connection, Connector, Failure};
 use super::hosts::Hosts;
 use super::migrations::pending;
 use super::mysql::MySqlHost;
 use super::pool::Pool;
 use super::postgres::PostgresHost;
 use super::postgres_hints::PostgresHints;
+use super::restore::notice_restore;
 use super::sql_store::{Hints, SqlStore};
 use super::sqlite::SqliteConnector;
 use crate::config::Config;
+use crate::metrics::StoreCounts;
 
 /// Which database to open, and how.
 #[derive(Clone)]
@@ -55,6 +57,15 @@ impl StoreOptions {
         }
     }
 
+    /// The kind of database, as it is called in settings; nothing if the URL is of no use.
+    pub(crate) fn kind(&self) -> Option<&'static str> {
+        Some(match self.target().ok()? {
+            Target::Sqlite(_) => "sqlite",
+            Target::Postgres(_) => "postgres",
+            Target::MySql(_) => "mysql",
+        })
+    }
+
     fn target(&self) -> Result<Target, OpenError> {
         let mut kinds = Vec::new();
         let mut hosts = Vec::new();
@@ -79,6 +90,21 @@ impl StoreOptions {
             },
             _ => Err(OpenError::Url("all of them must be of one kind of database")),
         }
+    }
+
+    /// A connection, to tables that are up to date.
+    pub(super) async fn connect(&self) -> Result<Box<dyn Connection>, OpenError> {
+        let mut connection = self.database()?.connector.connect().await?;
+        check_migrated(&mut *connection).await?;
+        Ok(connection)
+    }
+
+    /// The file, if it is SQLite.
+    pub(super) fn sqlite_file(&self) -> Result<Option<PathBuf>, OpenError> {
+        Ok(match self.target()? {
+            Target::Sqlite(file) => Some(file),
+            Target::Postgres(_) | Target::MySql(_) => None,
+        })
     }
 
     pub(super) fn database(&self) -> Result<Database, OpenError> {
@@ -207,25 +233,37 @@ impl From<Failure> for OpenError {
     }
 }
 
+async fn check_migrated(connection: &mut dyn Connection) -> Result<(), OpenError> {
+    let missing = pending(connection).await?;
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(OpenError::NotMigrated(missing.iter().map(|migration| migration.to_string()).collect()))
+}
+
 /// Opens a store. Connects once, to find out whether the database will do.
 ///
 /// # Errors
 /// See [`OpenError`].
 pub async fn open(options: &StoreOptions) -> Result<Arc<dyn Store>, OpenError> {
+    open_counted(options, &StoreCounts::default()).await
+}
+
+/// [`open`], with its connections counted.
+pub(crate) async fn open_counted(options: &StoreOptions, counts: &StoreCounts) -> Result<Arc<dyn Store>, OpenError> {
     let database = options.database()?;
     let mut connection = database.connector.connect().await?;
-    let missing = pending(&mut *connection).await?;
-    if !missing.is_empty() {
-        return Err(OpenError::NotMigrated(missing.iter().map(|migration| migration.to_string()).collect()));
-    }
+    check_migrated(&mut *connection).await?;
+    notice_restore(&mut *connection).await?;
     drop(connection);
     let size = options.max_connections.max(1);
-    let readers = Pool::new(database.connector, size, options.statement_timeout);
+    let pool = if database.exclusive { "reads" } else { "shared" };
+    let readers = Pool::new(database.connector, size, options.statement_timeout, counts.pool(pool, size));
     let (writers, beats) = if database.exclusive {
-        let writer = readers.beside(1);
+        let writer = readers.beside(1, counts.pool("writes", 1));
         (writer.clone(), writer)
     } else {
-        (readers.clone(), readers.beside(1))
+        (readers.clone(), readers.beside(1, counts.pool("beats", 1)))
     };
     Ok(Arc::new(SqlStore {
         writers,

@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::connection::{Append, Arg, Connection, Connector, Each, Failure, Row, Statements, Table};
+use crate::metrics::PoolUse;
 
 /// A pool. Clones are the same pool.
 #[derive(Clone)]
@@ -24,18 +25,25 @@ struct Shared {
     /// Changes when a connection was lost: those that were made before are then not trusted either.
     generation: Arc<AtomicU64>,
     statement_timeout: Duration,
+    counts: PoolUse,
 }
 
 impl Pool {
     /// A pool of at most `size` connections, which waits at most `statement_timeout` for a free one and for each answer.
-    pub(super) fn new(connector: Arc<dyn Connector>, size: usize, statement_timeout: Duration) -> Self {
-        Self::sharing_fate(connector, size, statement_timeout, Arc::default())
+    pub(super) fn new(
+        connector: Arc<dyn Connector>,
+        size: usize,
+        statement_timeout: Duration,
+        counts: PoolUse,
+    ) -> Self {
+        Self::sharing_fate(connector, size, statement_timeout, Arc::default(), counts)
     }
 
     /// Another pool on the same database: what one of them finds out about lost connections, the other knows too.
-    pub(super) fn beside(&self, size: usize) -> Self {
+    pub(super) fn beside(&self, size: usize, counts: PoolUse) -> Self {
         let shared = &self.shared;
-        Self::sharing_fate(shared.connector.clone(), size, shared.statement_timeout, shared.generation.clone())
+        let (connector, generation) = (shared.connector.clone(), shared.generation.clone());
+        Self::sharing_fate(connector, size, shared.statement_timeout, generation, counts)
     }
 
     fn sharing_fate(
@@ -43,24 +51,23 @@ impl Pool {
         size: usize,
         statement_timeout: Duration,
         generation: Arc<AtomicU64>,
+        counts: PoolUse,
     ) -> Self {
         let permits = Arc::new(Semaphore::new(size));
-        let shared = Shared { connector, permits, idle: Mutex::default(), generation, statement_timeout };
+        let shared = Shared { connector, permits, idle: Mutex::default(), generation, statement_timeout, counts };
         Self { shared: Arc::new(shared) }
     }
 
     /// Takes a connection. After a failure nothing was sent.
     pub(super) async fn take(&self) -> Result<Taken, Failure> {
         let shared = self.shared.clone();
-        let permit = match timeout(shared.statement_timeout, shared.permits.clone().acquire_owned()).await {
-            Ok(Ok(permit)) => permit,
-            Ok(Err(_)) | Err(_) => return Err(Failure::Refused("all connections are busy".to_owned())),
-        };
+        let permit = shared.permit().await?;
         let generation = shared.generation.load(Ordering::SeqCst);
         let connection = match shared.pop_idle(generation) {
             Some(connection) => connection,
             None => shared.connector.connect().await?,
         };
+        shared.counts.taken();
         Ok(Taken {
             shared,
             generation,
@@ -73,10 +80,26 @@ impl Pool {
 }
 
 impl Shared {
+    /// Waits until there may be one connection more.
+    async fn permit(&self) -> Result<OwnedSemaphorePermit, Failure> {
+        if let Ok(permit) = self.permits.clone().try_acquire_owned() {
+            return Ok(permit);
+        }
+        let begun = Instant::now();
+        let permit = timeout(self.statement_timeout, self.permits.clone().acquire_owned()).await;
+        self.counts.waited(begun.elapsed());
+        match permit {
+            Ok(Ok(permit)) => Ok(permit),
+            Ok(Err(_)) | Err(_) => Err(Failure::Refused("all connections are busy".to_owned())),
+        }
+    }
+
     fn pop_idle(&self, generation: u64) -> Option<Box<dyn Connection>> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.retain(|(made, _)| *made == generation);
-        idle.pop().map(|(_, connection)| connection)
+        let found = idle.pop().map(|(_, connection)| connection);
+        self.counts.idle(idle.len());
+        found
     }
 }
 
@@ -94,12 +117,14 @@ pub(super) struct Taken {
 
 impl Drop for Taken {
     fn drop(&mut self) {
+        self.shared.counts.given_back();
         if let Some(connection) = self.connection.take()
             && self.clean
             && !self.in_transaction
         {
             let mut idle = self.shared.idle.lock().unwrap_or_else(PoisonError::into_inner);
             idle.push((self.generation, connection));
+            self.shared.counts.idle(idle.len());
         }
     }
 }

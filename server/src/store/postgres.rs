@@ -44,6 +44,7 @@ struct Flavour {
     notifies: bool,
     /// (revision, namespace, previous, server, number, at_ms, events)
     create: &'static str,
+    create_anew: &'static str,
     advance: &'static str,
     adopt: &'static str,
     create_and_notify: &'static str,
@@ -79,6 +80,17 @@ macro_rules! append_and_notify {
 macro_rules! create_head {
     ($identity:expr) => {
         concat!(
+            "INSERT INTO namespaces (revision, rows_revision, name, database_identity) \
+            SELECT $1::bigint, 0, $2::text, database_identity FROM tenure_birth WHERE id = 1 AND database_identity = ",
+            $identity,
+            " ON CONFLICT DO NOTHING"
+        )
+    };
+}
+
+macro_rules! create_head_anew {
+    ($identity:expr) => {
+        concat!(
             "INSERT INTO namespaces (revision, rows_revision, name, database_identity) VALUES ($1, 0, $2, ",
             $identity,
             ") ON CONFLICT DO NOTHING"
@@ -110,6 +122,7 @@ macro_rules! flavour {
         Flavour {
             notifies: $notifies,
             create: append!(create_head!($identity)),
+            create_anew: append!(create_head_anew!($identity)),
             advance: append!(advance_head!($identity)),
             adopt: append!(adopt_head!($identity)),
             create_and_notify: append_and_notify!(create_head!($identity)),
@@ -123,13 +136,15 @@ macro_rules! flavour {
 macro_rules! statements {
     ($identity:expr) => {
         Statements {
+            system: "postgresql",
             scripts: migrations::POSTGRES,
             // A third to a half of an append's time went to the compression that is the default.
             tune_tables: Some("ALTER TABLE batches ALTER COLUMN events SET COMPRESSION lz4"),
             begin: "BEGIN",
             begin_snapshot: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
             read: concat!(
-                "SELECT n.revision, n.rows_revision, CASE WHEN n.database_identity = ", $identity, " THEN 1 ELSE 0 END, \
+                "SELECT n.revision, n.rows_revision, CASE WHEN n.database_identity = ", $identity, " THEN 1 WHEN n.name IS NULL AND EXISTS \
+                (SELECT 1 FROM tenure_birth WHERE id = 1 AND database_identity = ", $identity, ") THEN 1 ELSE 0 END, \
                 (extract(epoch FROM clock_timestamp()) * 1000)::bigint, \
                 b.revision, b.previous, b.server, b.number, b.at_ms, b.events \
                 FROM (SELECT 1) AS one \
@@ -188,6 +203,13 @@ macro_rules! statements {
                 VALUES (0, 'lock') ON CONFLICT (number) DO UPDATE SET name = 'lock'",
             migrations: "SELECT number FROM tenure_migrations ORDER BY number",
             record_migration: "INSERT INTO tenure_migrations (number, name) VALUES ($1, $2)",
+            // Numbers of tables are not given twice.
+            birth: "SELECT 'tenure_migrations'::regclass::oid::bigint::text, (SELECT birth FROM tenure_birth WHERE id = 1)",
+            record_birth: concat!(
+                "INSERT INTO tenure_birth (id, birth, database_identity) VALUES (1, $1, ", $identity, ") \
+                ON CONFLICT (id) DO UPDATE SET birth = EXCLUDED.birth"
+            ),
+            disown: ["UPDATE namespaces SET database_identity = ''", "UPDATE tenure_birth SET database_identity = ''"],
         }
     };
 }
@@ -425,6 +447,7 @@ impl Connection for PostgresDatabase {
     async fn append(&mut self, append: &Append<'_>) -> Result<bool, Failure> {
         let flavour = self.flavour;
         let sql = match (append.head, append.notify && flavour.notifies) {
+            (HeadMove::CreateAnew, _) => flavour.create_anew,
             (HeadMove::Create, false) => flavour.create,
             (HeadMove::Advance, false) => flavour.advance,
             (HeadMove::Adopt, false) => flavour.adopt,

@@ -15,6 +15,7 @@ use super::connection::{Append, Arg, Failure, HeadMove, Row};
 use super::pool::Pool;
 use super::rows::{CHUNK, number};
 use super::{Batch, FIRST_BEAT, Found, Head, Older, Presence, RowChanges, Rows, Store, StoreError, Tail};
+use crate::traces;
 
 /// How many batches are dropped in one transaction.
 const TRIM_STEP: usize = 500;
@@ -79,6 +80,17 @@ fn undone(failure: Failure) -> StoreError {
     }
 }
 
+/// The kind of error that an append ended with, for traces.
+fn failed_by(appended: &Result<bool, Failure>) -> Option<&'static str> {
+    match appended {
+        Ok(true) => None,
+        Ok(false) | Err(Failure::Conflict) => Some("conflict"),
+        Err(Failure::Lost(_)) => Some("connection lost"),
+        Err(Failure::Away(_)) => Some("away"),
+        Err(Failure::Refused(_) | Failure::Unsafe(_)) => Some("refused"),
+    }
+}
+
 fn unreadable(error: CodecError) -> StoreError {
     StoreError::Unavailable(error.to_string())
 }
@@ -96,12 +108,11 @@ fn batch(namespace: &Text, row: &Row<'_>, column: usize) -> Result<Batch, StoreE
 }
 
 fn head(row: &Row<'_>) -> Result<Head, Failure> {
-    let clock_ms = row.int(3)?;
+    let (intact, clock_ms) = (row.int(2)? == 1, row.int(3)?);
     if row.is_null(0) {
-        return Ok(Head { revision: Revision(0), rows_revision: Revision(0), intact: true, clock_ms });
+        return Ok(Head { revision: Revision(0), rows_revision: Revision(0), intact, clock_ms });
     }
-    let (revision, rows_revision) = (Revision(number(row, 0)?), Revision(number(row, 1)?));
-    Ok(Head { revision, rows_revision, intact: row.int(2)? == 1, clock_ms })
+    Ok(Head { revision: Revision(number(row, 0)?), rows_revision: Revision(number(row, 1)?), intact, clock_ms })
 }
 
 fn presence(row: &Row<'_>) -> Result<Presence, Failure> {
@@ -125,6 +136,7 @@ impl Store for SqlStore {
     async fn append(&self, batch: &Batch, notify: bool) -> Result<(), StoreError> {
         self.own.store(batch.server.0, Ordering::SeqCst);
         let head = match batch.previous {
+            Revision(0) if batch.declares_loss() => HeadMove::CreateAnew,
             Revision(0) => HeadMove::Create,
             _ if batch.declares_loss() => HeadMove::Adopt,
             _ => HeadMove::Advance,
@@ -145,7 +157,10 @@ impl Store for SqlStore {
         let mut attempt = 1;
         loop {
             let mut connection = self.writers.take().await.map_err(unavailable)?;
-            match connection.append(&append).await {
+            let statement = traces::statement(connection.sql().map_err(unavailable)?.system);
+            let appended = connection.append(&append).await;
+            traces::executed(&statement, failed_by(&appended));
+            match appended {
                 Ok(true) => return Ok(()),
                 Ok(false) => return Err(StoreError::Conflict),
                 Err(Failure::Conflict) if attempt < APPEND_ATTEMPTS => attempt += 1,

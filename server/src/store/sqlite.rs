@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::fs::{File, TryLockError};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -32,11 +32,22 @@ macro_rules! append {
 /// (revision, namespace)
 const CREATE: &str = append!(
     "INSERT INTO namespaces (revision, rows_revision, name, database_identity) \
+    SELECT ?, 0, ?, 'file' FROM tenure_birth WHERE id = 1 AND database_identity = 'file' ON CONFLICT DO NOTHING"
+);
+const CREATE_ANEW: &str = append!(
+    "INSERT INTO namespaces (revision, rows_revision, name, database_identity) \
     VALUES (?, 0, ?, 'file') ON CONFLICT DO NOTHING"
 );
 
 /// (revision, namespace, previous)
-const ADVANCE: &str = append!("UPDATE namespaces SET revision = ? WHERE name = ? AND revision = ?");
+const ADVANCE: &str =
+    append!("UPDATE namespaces SET revision = ? WHERE name = ? AND revision = ? AND database_identity = 'file'");
+const ADOPT: &str =
+    append!("UPDATE namespaces SET revision = ?, database_identity = 'file' WHERE name = ? AND revision = ?");
+
+/// Makes the file another one than that on which the heads were written, and than that on which namespaces may begin at 1.
+pub(super) const DISOWN: [&str; 2] =
+    ["UPDATE namespaces SET database_identity = ''", "UPDATE tenure_birth SET database_identity = ''"];
 
 /// A page of rows as one text: to hand over rows by themselves, cell by cell, takes several times as long.
 macro_rules! page {
@@ -46,11 +57,13 @@ macro_rules! page {
 }
 
 static STATEMENTS: Statements = Statements {
+    system: "sqlite",
     scripts: migrations::SQLITE,
     tune_tables: None,
     begin: "BEGIN IMMEDIATE",
     begin_snapshot: "BEGIN",
-    read: "SELECT n.revision, n.rows_revision, 1, CAST(unixepoch('subsec') * 1000 AS INTEGER), \
+    read: "SELECT n.revision, n.rows_revision, CASE WHEN n.database_identity = 'file' THEN 1 WHEN n.name IS NULL AND EXISTS \
+        (SELECT 1 FROM tenure_birth WHERE id = 1 AND database_identity = 'file') THEN 1 ELSE 0 END, CAST(unixepoch('subsec') * 1000 AS INTEGER), \
         b.revision, b.previous, b.server, b.number, b.at_ms, b.events \
         FROM (SELECT 1) AS one \
         LEFT JOIN namespaces AS n ON n.name = ? \
@@ -88,7 +101,8 @@ static STATEMENTS: Statements = Statements {
         ORDER BY group_id, number LIMIT ?"
     ),
     advance_rows: "UPDATE namespaces SET rows_revision = ?, lost_revision = ? WHERE name = ? AND rows_revision = ? \
-        AND EXISTS (SELECT 1 FROM batches AS b WHERE b.namespace = ? AND b.revision = ?)",
+        AND EXISTS (SELECT 1 FROM batches AS b WHERE b.namespace = ? AND b.revision = ?) \
+        AND database_identity = 'file'",
     delete_sessions: "DELETE FROM sessions WHERE opened IN (SELECT value FROM json_each(?)) AND namespace = ?",
     delete_claims: "DELETE FROM claims WHERE id IN (SELECT value FROM json_each(?)) AND namespace = ?",
     delete_settings: "DELETE FROM settings WHERE namespace = ?",
@@ -109,10 +123,17 @@ static STATEMENTS: Statements = Statements {
     lock_migrations: "SELECT 1",
     migrations: "SELECT number FROM tenure_migrations ORDER BY number",
     record_migration: "INSERT INTO tenure_migrations (number, name) VALUES (?, ?)",
+    birth: "SELECT '', (SELECT birth FROM tenure_birth WHERE id = 1)",
+    record_birth: "INSERT INTO tenure_birth (id, birth, database_identity) VALUES (1, ?, 'file') \
+        ON CONFLICT (id) DO UPDATE SET birth = excluded.birth",
+    disown: DISOWN,
 };
 
 /// The most rows in one statement that inserts. Such statements are kept, and there is one for each power of two up to this.
 const ROWS: usize = 128;
+
+/// What is added to the file's name for what will replace it.
+pub(super) const RESTORING: &str = ".restoring";
 
 /// SQLite's code for "another connection has the file".
 const SQLITE_BUSY: i32 = 5;
@@ -144,15 +165,11 @@ pub(super) struct SqliteConnector {
 impl SqliteConnector {
     /// Takes possession of the file.
     pub(super) fn new(path: PathBuf, options: &StoreOptions) -> Result<Self, OpenError> {
-        let mut lock_path = path.clone().into_os_string();
-        lock_path.push(".lock");
-        let lock_path = PathBuf::from(lock_path);
-        let failed = |error: std::io::Error| OpenError::Unavailable(format!("{}: {error}", lock_path.display()));
-        let lock = File::options().create(true).truncate(false).write(true).open(&lock_path).map_err(failed)?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(OpenError::InUse(path)),
-            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        let lock = take_possession(&path)?;
+        let half = beside(&path, RESTORING);
+        if half.exists() {
+            let help = "a restore did not come to its end: restore once more";
+            return Err(OpenError::Unavailable(format!("{}: {help}", half.display())));
         }
         let sqlite = SqliteConnectOptions::new()
             .filename(path)
@@ -162,6 +179,25 @@ impl SqliteConnector {
             .busy_timeout(options.statement_timeout)
             .disable_statement_logging();
         Ok(Self { options: sqlite, bound: options.connect_timeout, lock: Arc::new(lock) })
+    }
+}
+
+/// The file whose name has this added.
+pub(super) fn beside(path: &Path, added: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(added);
+    PathBuf::from(name)
+}
+
+/// Makes the file this process's own, for as long as what is returned is kept.
+pub(super) fn take_possession(path: &Path) -> Result<File, OpenError> {
+    let lock_path = beside(path, ".lock");
+    let failed = |error: std::io::Error| OpenError::Unavailable(format!("{}: {error}", lock_path.display()));
+    let lock = File::options().create(true).truncate(false).write(true).open(&lock_path).map_err(failed)?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(TryLockError::WouldBlock) => Err(OpenError::InUse(path.to_owned())),
+        Err(TryLockError::Error(error)) => Err(failed(error)),
     }
 }
 
@@ -230,9 +266,9 @@ impl Connection for SqliteDatabase {
         let batch = [namespace, previous, revision, server, number, Arg::Int(append.at_ms), Arg::Text(append.events)];
         let query = match append.head {
             HeadMove::Create => prepared(CREATE, &[&[revision, namespace][..], &batch].concat()),
-            HeadMove::Advance | HeadMove::Adopt => {
-                prepared(ADVANCE, &[&[revision, namespace, previous][..], &batch].concat())
-            }
+            HeadMove::CreateAnew => prepared(CREATE_ANEW, &[&[revision, namespace][..], &batch].concat()),
+            HeadMove::Advance => prepared(ADVANCE, &[&[revision, namespace, previous][..], &batch].concat()),
+            HeadMove::Adopt => prepared(ADOPT, &[&[revision, namespace, previous][..], &batch].concat()),
         };
         let (met, ended) = rows_met(self.inner.fetch_many(query), |done| done.rows_affected()).await;
         match (ended, met.as_slice()) {

@@ -61,7 +61,7 @@ pub async fn revision(who: &Who) -> u64 {
 
 /// The first answer to a command, on a stream of its own.
 pub async fn answer(who: &Who, kind: Kind) -> Answered {
-    let request = StreamRequest { commands: vec![Command { id: 1, kind: Some(kind) }] };
+    let request = StreamRequest { commands: vec![Command { id: 1, kind: Some(kind), ..Command::default() }] };
     let (requests, outgoing) = tokio::sync::mpsc::channel(1);
     requests.send(request).await.unwrap();
     let mut client = ClientServiceClient::new(who.channel.clone());

@@ -4,6 +4,7 @@ use futures::future::BoxFuture;
 use tenure_proto::v1::command::Kind;
 use tenure_proto::v1::group_service_client::GroupServiceClient;
 use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_proto::v1::server_service_client::ServerServiceClient;
 use tenure_proto::v1::session_service_client::SessionServiceClient;
 use tenure_proto::v1::watch_service_client::WatchServiceClient;
 use tenure_proto::v1::*;
@@ -85,6 +86,9 @@ pub fn all() -> Vec<Call> {
             };
             get_group "GetGroup" "read" |group, session| GetGroupRequest { group, ..GetGroupRequest::default() };
             list_groups "ListGroups" "read" |prefix, session| ListGroupsRequest { prefix, ..ListGroupsRequest::default() };
+        }
+        ServerServiceClient "ServerService" {
+            list_servers "ListServers" "read" |name, session| ListServersRequest::default();
         }
         WatchServiceClient "WatchService" {
             watch "Watch" "watch" |name, session| WatchRequest { names: vec![name], ..WatchRequest::default() };

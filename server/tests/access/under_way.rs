@@ -30,7 +30,7 @@ async fn what_is_under_way_ends_when_it_is_allowed_no_more() {
     assert!(within(watching.message()).await.unwrap().is_some());
     let waiting = acquire_in_background(&bob, "team-a/x");
     let commands = vec![
-        Command { id: 1, kind: Some(Kind::Watch(watch)) },
+        Command { id: 1, kind: Some(Kind::Watch(watch)), ..Command::default() },
         Command {
             id: 2,
             kind: Some(Kind::OpenSession(OpenSessionRequest {
@@ -38,6 +38,7 @@ async fn what_is_under_way_ends_when_it_is_allowed_no_more() {
                 ttl: second(),
                 ..Default::default()
             })),
+            ..Command::default()
         },
     ];
     let (requests, outgoing) = tokio::sync::mpsc::channel(2);
@@ -49,7 +50,12 @@ async fn what_is_under_way_ends_when_it_is_allowed_no_more() {
     until_told(&mut responses, &mut told, |told| answers(told, 1) > 0 && answers(told, 2) > 0).await;
     let wait =
         AcquireRequest { names: vec!["team-a/x".into()], session_id: "stream".into(), ..AcquireRequest::default() };
-    requests.send(StreamRequest { commands: vec![Command { id: 3, kind: Some(Kind::Acquire(wait)) }] }).await.unwrap();
+    requests
+        .send(StreamRequest {
+            commands: vec![Command { id: 3, kind: Some(Kind::Acquire(wait)), ..Command::default() }],
+        })
+        .await
+        .unwrap();
     within(until_waiting(&ann, 2)).await;
 
     office.change_policy(TEAMS);

@@ -44,7 +44,8 @@ impl Talk {
 
     /// Sends commands in one message.
     pub async fn say(&self, commands: impl IntoIterator<Item = (u64, Kind)>) {
-        let commands = commands.into_iter().map(|(id, kind)| Command { id, kind: Some(kind) }).collect();
+        let commands =
+            commands.into_iter().map(|(id, kind)| Command { id, kind: Some(kind), ..Command::default() }).collect();
         self.requests.send(StreamRequest { commands }).await.expect("open");
     }
 

@@ -31,7 +31,7 @@ impl Talk {
 
     async fn ask(&mut self, kind: Kind) -> Answered {
         self.last += 1;
-        let commands = vec![Command { id: self.last, kind: Some(kind) }];
+        let commands = vec![Command { id: self.last, kind: Some(kind), ..Command::default() }];
         self.requests.send(StreamRequest { commands }).await.expect("open");
         let answered = async {
             loop {

@@ -11,6 +11,7 @@ use std::time::Duration;
 use peers::LabPeers;
 use tenure_core::{AskedMode, Command, Opening, Outcome, Revision, Text};
 use tenure_server::clock::Clock;
+use tenure_server::metrics::Metrics;
 use tenure_server::node::{Node, NodeOptions};
 use tenure_server::poll;
 use tenure_server::presence::{Beats, MarkedDead};
@@ -77,8 +78,8 @@ impl Server {
             history_retention: Duration::from_secs(3600),
         };
         let cancel = CancellationToken::new();
-        let node =
-            Node::new(options, store.clone(), clock.clone(), peers.cloned().map(|peers| peers as _), cancel.clone());
+        let (ways, metrics) = (peers.cloned().map(|peers| peers as _), Metrics::default());
+        let node = Node::new(options, store.clone(), clock.clone(), ways, metrics, cancel.clone());
         if let Some(peers) = peers {
             peers.add(&node);
         }

@@ -3,14 +3,21 @@
 use std::time::Duration;
 
 use tenure_chaos::failover::Pair;
-use tenure_client::{Attempt, Client, ClientOptions, SessionOptions};
+use tenure_client::{Attempt, Client, ClientOptions, Error, Guard, Session, SessionOptions};
 use tenure_core::{Event, Recorded, Revision, ServerId};
 use tenure_harness::{Tenured, TenuredOptions, wait_until};
 use tenure_server::store::{Batch, Store, StoreError, StoreOptions, migrate, open};
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 /// Longer than anything here takes.
 const DEADLINE: Duration = Duration::from_secs(60);
+
+/// Longer than an append takes to be under way where a connection is open, and than a server waits for a new one.
+const OPENING: Duration = Duration::from_secs(3);
+
+/// How often that may be missed.
+const TRIES: usize = 5;
 
 /// How long nothing is to happen.
 const QUIET: Duration = Duration::from_secs(1);
@@ -29,8 +36,27 @@ fn client(server: &Tenured) -> Client {
 
 async fn somebody_waits(pair: &Pair) {
     let sql = format!("SELECT count(*) FROM pg_stat_activity WHERE {WAITING}");
-    let waits = async || pair.primary.ask::<i64>(&sql).await.is_ok_and(|count| count > 0);
-    wait_until(DEADLINE, "somebody waits for the standby", waits).await;
+    while !pair.primary.ask::<i64>(&sql).await.is_ok_and(|count| count > 0) {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Asks for a lock with the standby parted, such that the commit of its grant waits for it.
+///
+/// A server that opens a connection just then cannot: that waits for the standby, too. Then it is asked once more.
+async fn ask_in_vain(pair: &Pair, session: &Session) -> JoinHandle<Result<Guard, Error>> {
+    for _ in 0..TRIES {
+        pair.part();
+        let session = session.clone();
+        let asked = tokio::spawn(async move { session.lock("job").acquire().await });
+        if timeout(OPENING, somebody_waits(pair)).await.is_ok() {
+            return asked;
+        }
+        pair.join();
+        let asked = timeout(DEADLINE, asked).await.expect("in time");
+        asked.expect("no panic").expect("it is granted").release().await.expect("it is held");
+    }
+    panic!("nobody waits for the standby in {TRIES} tries");
 }
 
 /// PostgreSQL then says that the commit succeeded, and adds a warning.
@@ -45,12 +71,7 @@ async fn a_commit_whose_wait_for_the_standby_is_cancelled_is_not_answered_before
     let server = server(pair.url()).await;
     let client = client(&server);
     let session = client.session(SessionOptions::new().ttl(DEADLINE)).await.expect("a session");
-    pair.part();
-    let mut asked = tokio::spawn({
-        let session = session.clone();
-        async move { session.lock("job").acquire().await }
-    });
-    somebody_waits(&pair).await;
+    let mut asked = ask_in_vain(&pair, &session).await;
     cancel_the_wait(&pair).await;
     let early = timeout(QUIET, &mut asked).await;
     assert!(early.is_err(), "believed what only the primary has: {:?}", early.map(|asked| asked.map(|it| it.is_ok())));
@@ -65,12 +86,7 @@ async fn a_commit_whose_wait_for_the_standby_is_cancelled_may_be_lost() {
     let server = server(pair.url()).await;
     let client = client(&server);
     let session = client.session(SessionOptions::new().ttl(DEADLINE)).await.expect("a session");
-    pair.part();
-    let asked = tokio::spawn({
-        let session = session.clone();
-        async move { session.lock("job").acquire().await }
-    });
-    somebody_waits(&pair).await;
+    let asked = ask_in_vain(&pair, &session).await;
     cancel_the_wait(&pair).await;
     pair.kill_primary().await.expect("it dies");
     pair.promote().await.expect("the standby takes over");

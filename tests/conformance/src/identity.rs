@@ -46,3 +46,21 @@ pub async fn a_declared_loss_jumps_ahead(subject: &Subject) {
     subject.one.append(&first, false).await.expect("a namespace may begin with a loss");
     assert_eq!(subject.log_after("lost-all", 0).await.expect("it can be read"), [Arc::new(first)]);
 }
+
+/// It may have been there, and be among what was lost.
+pub async fn of_another_database_lets_no_namespace_begin_before_the_loss_is_declared(subject: &Subject) {
+    let head = subject.one.read("new", Revision(0), 10).await.expect("it can be read").head;
+    assert!(head.intact, "on the database where the tables were made");
+    let Some(fail_over) = &subject.fail_over else { return };
+    subject.append_all(&fillers(NAMESPACE, &[2])).await;
+    fail_over().await;
+    let head = subject.two.read("new", Revision(0), 10).await.expect("it can be read").head;
+    assert!(!head.intact);
+    assert_eq!(head.revision, Revision(0));
+    let refused = subject.one.append(&filler("new", 0, 1), false).await;
+    assert_eq!(refused, Err(StoreError::Conflict));
+    subject.one.append(&loss("new", 0, 1 << 40), false).await.expect("the loss can be declared");
+    let head = subject.two.read("new", Revision(0), 10).await.expect("it can be read").head;
+    assert!(head.intact);
+    subject.two.append(&filler("new", 1 << 40, 1), false).await.expect("the log goes on");
+}

@@ -79,6 +79,7 @@ macro_rules! conformance {
                 of_many_batches_is_trimmed
             }
             $crate::behaviours! { $subject; identity:
+                of_another_database_lets_no_namespace_begin_before_the_loss_is_declared
                 of_another_database_stops_appends_until_the_loss_is_declared
                 a_declared_loss_jumps_ahead
             }

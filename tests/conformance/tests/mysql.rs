@@ -22,14 +22,16 @@ async fn subject() -> Subject {
             })
         }
     });
-    // The head says which server it was written on: here, another one.
+    // The heads, and the tables' birth, say which server they were written on: here, another one.
     let fail_over = Box::new(move || -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
         let url = url.clone();
         Box::pin(async move {
             let mut connection = MySqlConnection::connect(&url).await.expect("MariaDB answers");
-            let sql = "UPDATE namespaces SET database_identity = CONCAT(database_identity, '0')";
-            let done = sqlx::query(sql).execute(&mut connection).await.expect("the update works");
-            assert!(done.rows_affected() > 0);
+            for table in ["namespaces", "tenure_birth"] {
+                let sql = format!("UPDATE {table} SET database_identity = CONCAT(database_identity, '0')");
+                let done = sqlx::query(&sql).execute(&mut connection).await.expect("the update works");
+                assert!(done.rows_affected() > 0);
+            }
         })
     });
     Subject { one, two, plain: Some(plain), fail_over: Some(fail_over), hints: false, keep: Box::new(()) }

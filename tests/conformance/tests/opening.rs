@@ -36,7 +36,7 @@ fn error(opened: Result<std::sync::Arc<dyn Store>, OpenError>) -> OpenError {
 /// Several servers that start at once on an empty database all find it ready.
 async fn are_made_by_many_at_once(url: &str) {
     let options = StoreOptions::new(url);
-    let all = ["0001_tables", "0002_views", "0003_attachments", "0004_identities", "0005_certificates"];
+    let all = ["0001_tables", "0002_views", "0003_attachments", "0004_identities", "0005_certificates", "0006_birth"];
     assert_eq!(pending_migrations(&options).await.expect("it answers"), all);
     assert!(matches!(error(open(&options).await), OpenError::NotMigrated(_)));
     let started: Vec<_> = (0..5)
@@ -79,22 +79,28 @@ where
 {
     let options = StoreOptions::new(url);
     migrate(&options).await.expect("the tables are made");
+    let store = open(&options).await.expect("it opens");
+    store.append(&batch(0), false).await.expect("the append is accepted");
+    drop(store);
     let mut connection = DB::Connection::connect(url).await.expect("it answers");
     for sql in [
         "ALTER TABLE sessions DROP COLUMN attachment",
         "ALTER TABLE sessions DROP COLUMN identity",
         "ALTER TABLE servers DROP COLUMN certificate",
+        "DROP TABLE tenure_birth",
         "DELETE FROM tenure_migrations WHERE number > 2",
     ] {
         connection.execute(sql).await.expect("it is as it was");
     }
     connection.close().await.expect("it is closed");
-    let added = ["0003_attachments", "0004_identities", "0005_certificates"];
+    let added = ["0003_attachments", "0004_identities", "0005_certificates", "0006_birth"];
     assert_eq!(pending_migrations(&options).await.expect("it answers"), added);
     migrate(&options).await.expect("the columns are added");
     assert!(pending_migrations(&options).await.expect("it answers").is_empty());
     let store = open(&options).await.expect("it opens");
     store.load("default").await.expect("the columns are there");
+    let head = store.read("default", Revision(0), 1).await.expect("it can be read").head;
+    assert!(head.intact, "it was not restored");
     let presence = Presence {
         server: ServerId(7),
         beat: FIRST_BEAT,

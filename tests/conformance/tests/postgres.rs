@@ -35,12 +35,14 @@ async fn subject(url: String, direct: String, hints: bool) -> Subject {
             Box::pin(async move { fetch(&direct, &sql).await })
         }
     });
-    // The head says which cluster and timeline it was written on: here, that of another.
+    // The heads, and the tables' birth, say which cluster and timeline they were written on: here, that of another.
     let fail_over = Box::new(move || -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
         let direct = direct.clone();
         Box::pin(async move {
-            let sql = "UPDATE namespaces SET database_identity = database_identity || '0' RETURNING name";
-            assert!(!fetch(&direct, sql).await.is_empty());
+            for (table, key) in [("namespaces", "name"), ("tenure_birth", "birth")] {
+                let sql = format!("UPDATE {table} SET database_identity = database_identity || '0' RETURNING {key}");
+                assert!(!fetch(&direct, &sql).await.is_empty());
+            }
         })
     });
     Subject { one, two, plain: Some(plain), fail_over: Some(fail_over), hints, keep: Box::new(()) }

@@ -11,6 +11,18 @@ async fn subject() -> Subject {
     let options = StoreOptions::new(format!("sqlite:{}", path.display()));
     migrate(&options).await.expect("the tables are made");
     let store = open(&options).await.expect("the store opens");
+    let writer = SqliteConnectOptions::new().filename(&path);
+    let fail_over = Box::new(move || -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
+        let options = writer.clone();
+        Box::pin(async move {
+            let mut connection = options.connect().await.expect("the file opens");
+            for table in ["namespaces", "tenure_birth"] {
+                let sql = format!("UPDATE {table} SET database_identity = ''");
+                let done = sqlx::query(&sql).execute(&mut connection).await.expect("it is changed");
+                assert!(done.rows_affected() > 0);
+            }
+        })
+    });
     let plain: Plain = Box::new(move |sql| {
         let options = SqliteConnectOptions::new().filename(&path).read_only(true);
         Box::pin(async move {
@@ -23,7 +35,7 @@ async fn subject() -> Subject {
         one: store.clone(),
         two: store,
         plain: Some(plain),
-        fail_over: None,
+        fail_over: Some(fail_over),
         hints: false,
         keep: Box::new(folder),
     }

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use tenure_e2e::{Calls, Contest, Deed, Entry, assert_in_time, clock, tries};
 use tenure_harness::{Postgres, Tenured, TenuredOptions, wait_until};
-use tenure_proto::v1::GetSessionRequest;
+use tenure_proto::v1::server_service_client::ServerServiceClient;
+use tenure_proto::v1::{GetSessionRequest, ListServersRequest, Server};
 
 const CANDIDATE: &str = env!("CARGO_BIN_EXE_candidate");
 const TTL: Duration = Duration::from_millis(1200);
@@ -220,4 +221,45 @@ async fn a_server_that_freezes_while_others_pass_to_it_costs_them_a_moment() {
             }
         }
     }
+}
+
+/// What a server tells of all of them: label, sessions, whether it lives and answers.
+async fn told_by(server: &Tenured) -> Vec<Server> {
+    let mut client = ServerServiceClient::connect(server.url()).await.unwrap();
+    client.list_servers(ListServersRequest::default()).await.unwrap().into_inner().servers
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_server_tells_who_serves_whom() {
+    let postgres = Postgres::start().await.unwrap();
+    let mut servers = three_servers(&postgres).await;
+    for (number, server) in servers.iter().take(2).enumerate() {
+        let calls = Calls::connect(&server.url()).await.unwrap();
+        calls.try_lock(&format!("job-{number}"), &format!("session-{number}"), Duration::from_secs(60)).await.unwrap();
+    }
+    let port = |server: &Tenured| format!(":{}", server.port());
+    let sessions_of = |told: &[Server], port: &str| {
+        let found = told.iter().find(|server| server.address.ends_with(port));
+        found.map(|server| (server.sessions, server.dead))
+    };
+    let [first, second, third] = [0, 1, 2].map(|number| port(&servers[number]));
+    for server in &servers {
+        let all = async || {
+            let told = told_by(server).await;
+            let expected = [(&first, 1), (&second, 1), (&third, 0)];
+            expected.iter().all(|(port, count)| sessions_of(&told, port) == Some((*count, false)))
+        };
+        wait_until(Duration::from_secs(30), "it tells of three", all).await;
+        let told = told_by(server).await;
+        let answering: Vec<&Server> = told.iter().filter(|other| other.answering).collect();
+        assert!(matches!(answering.as_slice(), [one] if one.address.ends_with(&port(server))), "{told:?}");
+        assert!(told.iter().all(|other| other.since_beat.is_some()), "{told:?}");
+    }
+    servers[0].kill().await.unwrap();
+    let adopted = async || {
+        let told = told_by(&servers[2]).await;
+        let rest: u64 = told.iter().filter(|server| !server.dead).map(|server| server.sessions).sum();
+        sessions_of(&told, &first).is_none() && rest == 2
+    };
+    wait_until(Duration::from_secs(30), "its session is adopted, and it is forgotten", adopted).await;
 }

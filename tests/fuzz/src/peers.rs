@@ -102,7 +102,13 @@ fn check_batch(draw: &mut Draw<'_>) {
         let _ = table.decide(command, &mut events);
     }
     for command in commands {
-        let pass = Pass { number: 1, after: before.revision(), commands: vec![command], pauses: Vec::new() };
+        let pass = Pass {
+            number: 1,
+            after: before.revision(),
+            commands: vec![command],
+            pauses: Vec::new(),
+            traces: Vec::new(),
+        };
         if let Some(sent) = fuzzing::pass(&pass) {
             check_pass(through(&sent));
         }

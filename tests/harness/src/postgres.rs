@@ -1,7 +1,7 @@
 //! A throw-away PostgreSQL.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -136,6 +136,12 @@ impl Postgres {
     #[must_use]
     pub fn process_id(&self) -> Option<u32> {
         self.process.id()
+    }
+
+    /// The folder with its data.
+    #[must_use]
+    pub fn data_folder(&self) -> PathBuf {
+        self.process.folder().join("data")
     }
 
     /// The end of what it wrote down about itself.

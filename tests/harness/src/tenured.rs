@@ -20,6 +20,8 @@ pub struct TenuredOptions {
     pub arguments: Vec<String>,
     /// More environment.
     pub environment: Vec<(String, String)>,
+    /// The program; looked at anew at each start. Default: see [`built`](crate::built).
+    pub program: Option<PathBuf>,
 }
 
 impl TenuredOptions {
@@ -63,10 +65,11 @@ impl Tenured {
     pub fn prepare(options: &TenuredOptions) -> anyhow::Result<Self> {
         let folder = Folder::create(None, Signal::TERM)?;
         let (port, admin_port) = (port::free()?, port::free()?);
-        let mut command = Command::new(program::built("tenured")?);
+        let program = options.program.clone().map_or_else(|| program::built("tenured"), Ok)?;
+        let mut command = Command::new(program);
         // What the caller's shell has set is not for this one.
         for (name, _) in std::env::vars_os() {
-            if name.to_str().is_some_and(|name| name.starts_with("TENURE_")) {
+            if name.to_str().is_some_and(|name| name.starts_with("TENURE_") || name.starts_with("OTEL_")) {
                 command.env_remove(name);
             }
         }
@@ -86,6 +89,12 @@ impl Tenured {
         self.port
     }
 
+    /// The port of 127.0.0.1 that operators use.
+    #[must_use]
+    pub fn admin_port(&self) -> u16 {
+        self.admin_port
+    }
+
     /// The URL for clients.
     #[must_use]
     pub fn url(&self) -> String {
@@ -95,6 +104,13 @@ impl Tenured {
     /// The status of a page of the admin port, such as `/readyz`: none if it does not answer.
     pub async fn status(&self, path: &str) -> Option<u16> {
         status(self.admin_port, path).await
+    }
+
+    /// A page of the admin port as text of this media type, if it answers with one.
+    pub async fn page(&self, path: &str, accept: &str) -> Option<String> {
+        let answer = ask(self.admin_port, path, accept).await?;
+        let (head, page) = answer.split_once("\r\n\r\n")?;
+        head.contains(" 200 ").then(|| page.to_owned())
     }
 
     /// The id of its process: none while it is stopped.
@@ -175,10 +191,15 @@ impl Tenured {
 
 /// Asks with the least of HTTP: the status is all that is wanted.
 async fn status(port: u16, path: &str) -> Option<u16> {
+    ask(port, path, "*/*").await?.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// All of the answer.
+async fn ask(port: u16, path: &str, accept: &str) -> Option<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).await.ok()?;
-    let request = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: {accept}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.ok()?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.ok()?;
-    answer.split_whitespace().nth(1)?.parse().ok()
+    Some(answer)
 }

@@ -64,7 +64,8 @@ impl Talk {
     /// # Errors
     /// If the stream has ended.
     pub async fn say(&self, commands: impl IntoIterator<Item = (u64, Kind)>) -> anyhow::Result<()> {
-        let commands = commands.into_iter().map(|(id, kind)| Command { id, kind: Some(kind) }).collect();
+        let commands =
+            commands.into_iter().map(|(id, kind)| Command { id, kind: Some(kind), ..Command::default() }).collect();
         self.requests.send(StreamRequest { commands }).await.context("the stream has ended")
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tenure_server::clock::BootClock;
 use tenure_server::life::{Ends, Ground, Parts};
+use tenure_server::metrics::Metrics;
 use tenure_server::node::NodeOptions;
 use tenure_server::service::TtlBounds;
 use tokio::sync::Notify;
@@ -36,7 +37,11 @@ pub async fn run(here: Here, hinted: Arc<Notify>) {
         history_retention: Duration::from_secs(3_600),
     };
     let ttl = TtlBounds { min: Duration::from_millis(200), max: Duration::from_secs(3_600) };
-    let ground = Ground { clock: Arc::new(BootClock), connector: Some(Arc::new(Dialler(here.clone()))) };
+    let ground = Ground {
+        clock: Arc::new(BootClock),
+        connector: Some(Arc::new(Dialler(here.clone()))),
+        metrics: Metrics::default(),
+    };
     let parts = Parts::on(store, ttl, node, ground, &ends).await.expect("a server");
     let (mail, host, at, place) = (here.mail.clone(), here.host, here.time.now(), here.clone());
     let serve = move |world: &mut World| world.serve_at(place, parts.routes);

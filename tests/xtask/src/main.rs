@@ -2,17 +2,22 @@
 mod apart;
 mod bench;
 mod beside;
+mod chart;
 mod clients;
+mod container;
 mod contract;
 mod deny;
+mod deploy;
 mod fuzz;
 mod generate;
+mod monitoring;
 mod mutants;
 mod packages;
 mod programs;
 mod readme;
 mod snippets;
 mod stages;
+mod upgrade;
 
 use std::process::ExitCode;
 
@@ -87,6 +92,8 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
         arguments: Vec<String>,
     },
+    /// Replaces servers of an earlier version by this one, and back, one after the other under load.
+    Upgrade(upgrade::Upgrade),
     /// Attacks a server in many ways: nobody but the attacker must notice.
     Abuse {
         /// In the long form: more of everything.
@@ -127,6 +134,9 @@ enum Task {
     /// Checks the licences and sources of all dependencies, that none is banned, and, where the list of them can be had, that no
     /// weakness of one is known.
     Deny,
+    /// Builds the container image from scratch, runs it without rights and with nothing to write to but its data, and takes a lock in
+    /// it. As root, by buildah.
+    Container(container::Container),
     /// Generates the Rust code of the contract from proto/, without a system protoc, and the READMEs' code from the examples.
     Generate,
     /// Makes the contract as it is now the one that later changes must not break: proto/image.binpb.
@@ -146,8 +156,6 @@ enum Stage {
     Contract,
     /// clippy, without a warning.
     Clippy,
-    /// Nothing is depended on that must not be.
-    Deny,
     /// The programs.
     Build,
     /// The tests of each part, with real databases.
@@ -158,6 +166,14 @@ enum Stage {
     E2e,
     /// The clients in other languages: their forms, tests and packages. In a run of all stages beside the one before.
     Clients,
+    /// Nothing is depended on that must not be. This and the next three: in a run of all stages beside the tests of real processes, too.
+    Deny,
+    /// The rules for alerts, and their tests.
+    Monitoring,
+    /// What is shipped to deploy a server: image, compose files, balancer, systemd unit. None of them is run.
+    Deploy,
+    /// The Helm chart, rendered without a cluster.
+    Chart,
     /// The scenarios, played against all clients.
     Scenarios,
     /// Chaos and failover, in their short form.
@@ -188,6 +204,9 @@ impl Stage {
             // All at once, whatever is wanted of it: for some packages alone cargo would choose other features, and build most of
             // it once more.
             Self::Build => cargo(&["build", "--locked", "--workspace", "--bins", "--examples"]).run(),
+            Self::Monitoring => monitoring::check(),
+            Self::Deploy => deploy::check(),
+            Self::Chart => chart::check(),
             Self::Unit => {
                 let mut command = cargo(&["test", "--locked", "--workspace", "--no-fail-fast"]);
                 for apart in ["tenure-e2e", "tenure-chaos", "tenure-abuse", "tenure-load"] {
@@ -281,6 +300,10 @@ fn run() -> anyhow::Result<()> {
         Task::Chaos { arguments } => chaos("chaos", &arguments),
         Task::Fuzz(fuzzing) => fuzz::run(&fuzzing),
         Task::Failover { arguments } => chaos("failover", &arguments),
+        Task::Upgrade(upgrade) => {
+            Stage::Build.run()?;
+            upgrade::run(&upgrade)
+        }
         Task::Abuse { long, name } => {
             Stage::Build.run()?;
             abuse(long, name.as_deref())
@@ -295,22 +318,33 @@ fn run() -> anyhow::Result<()> {
         Task::Scenarios { arguments } => scenarios(&arguments),
         Task::Bench { arguments } => bench::run(&arguments),
         Task::Deny => deny::check(),
+        Task::Container(options) => container::check(&options),
         Task::Generate => generate::write(&generate::generated_folder()).and_then(|()| snippets::write()),
         Task::Image => contract::write_image(),
     }
 }
 
-/// All stages. The tests of real processes wait most of their time: the clients are checked meanwhile.
+/// All stages. The tests of real processes wait most of their time: meanwhile the clients are checked, and what is shipped.
 fn test() -> anyhow::Result<()> {
+    const SHIPPED: [Stage; 4] = [Stage::Deny, Stage::Monitoring, Stage::Deploy, Stage::Chart];
     let mut run = Stages::default();
-    let mut clients = None;
+    let (mut clients, mut shipped) = (None, None);
     for stage in Stage::value_variants() {
         if *stage == Stage::E2e {
-            clients = Some(Beside::start("clients"));
+            let names = SHIPPED.map(Stage::name);
+            let only: Vec<&str> = names.iter().flat_map(|name| ["--only", name]).collect();
+            clients = Some(Beside::start("clients", &["clients"], 10));
+            shipped = Some(Beside::start("shipped", &[&["test"], only.as_slice()].concat(), 15));
         }
-        run.stage(&stage.name(), || match (stage, clients.take_if(|_| *stage == Stage::Clients)) {
-            (_, Some(clients)) => clients?.finish(),
-            (stage, None) => stage.run(),
+        if let Some(shipped) = shipped.take_if(|_| *stage == SHIPPED[0]) {
+            run.stage("shipped", || shipped?.finish());
+        }
+        if SHIPPED.contains(stage) {
+            continue;
+        }
+        run.stage(&stage.name(), || match clients.take_if(|_| *stage == Stage::Clients) {
+            Some(clients) => clients?.finish(),
+            None => stage.run(),
         });
     }
     run.finish()

@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use crate::programs::{find, program};
 
 /// A Debian package and a program, or another file, that it brings.
-const NEEDED: [(&str, &str); 22] = [
+const NEEDED: [(&str, &str); 24] = [
     ("postgresql", "postgres"),
     ("postgresql", "initdb"),
     ("mariadb-server", "mariadbd"),
@@ -18,11 +18,13 @@ const NEEDED: [(&str, &str); 22] = [
     ("e2fsprogs", "mkfs.ext4"),
     ("mount", "mount"),
     ("haproxy", "haproxy"),
+    ("systemd", "systemd-analyze"),
     ("nftables", "nft"),
     ("faketime", "faketime"),
     ("etcd-server", "etcd"),
     ("redis-server", "redis-server"),
     ("zookeeper", "/usr/share/java/zookeeper.jar"),
+    ("prometheus", "promtool"),
     ("openssl", "openssl"),
     ("gcc", "cc"),
     ("golang-go", "go"),

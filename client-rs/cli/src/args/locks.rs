@@ -81,6 +81,26 @@ pub struct SessionsArgs {
     pub id: Option<String>,
 }
 
+/// `tenure top`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Only a session's own server knows how late its renewals are: name all servers in --endpoints to see them all.
+
+Examples:
+  tenure top
+  tenure top --once -o json | jq .servers")]
+pub struct TopArgs {
+    /// How often the screen is renewed: 2, 500ms (at least 100ms)
+    #[arg(long, value_parser = values::duration, default_value = "1s", value_name = "DURATION")]
+    pub interval: Duration,
+    /// The most rows of each table
+    #[arg(long, default_value_t = 15)]
+    pub rows: usize,
+    /// Print it once and end, as it is in a pipe
+    #[arg(long)]
+    pub once: bool,
+}
+
 /// `tenure acquire`.
 #[derive(Debug, Args)]
 #[command(after_help = "\

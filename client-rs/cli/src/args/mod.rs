@@ -22,7 +22,7 @@ pub use fence::{FenceDialect, FenceSqlArgs};
 pub use groups::{GroupCommand, GroupJoinArgs, GroupLsArgs, GroupNameArgs, GroupWatchArgs};
 pub use health::HealthArgs;
 pub use locks::{
-    AcquireArgs, GetArgs, HistoryArgs, LsArgs, ReleaseArgs, SessionIdArgs, SessionsArgs, WatchArgs, WhyArgs,
+    AcquireArgs, GetArgs, HistoryArgs, LsArgs, ReleaseArgs, SessionIdArgs, SessionsArgs, TopArgs, WatchArgs, WhyArgs,
 };
 pub use mode::ModeArgs;
 pub use operate::{BlockedArgs, EvictArgs, SetArgs, TransferArgs};
@@ -213,6 +213,10 @@ pub enum Command {
     Set(SetArgs),
     /// List who waits for what, behind whom, and the deadlocks
     Blocked(BlockedArgs),
+    /// List the servers, and how many sessions each serves
+    Servers,
+    /// Watch it all: servers, who holds what, who waits, whose renewals are late
+    Top(TopArgs),
     /// Check connections, health, the write path and clocks
     Doctor,
     /// Print the SQL with which your own database turns away stale fencing tokens

@@ -11,6 +11,7 @@ mod hold;
 mod lock;
 mod operate;
 mod read;
+mod top;
 mod waiting;
 mod watch;
 mod why;
@@ -25,7 +26,8 @@ pub use group::group;
 pub use history::history;
 pub use lock::lock;
 pub use operate::{blocked, evict, set, transfer};
-pub use read::{get, ls, sessions};
+pub use read::{get, ls, servers, sessions};
+pub use top::top;
 pub use watch::watch;
 pub use why::why;
 

@@ -1,31 +1,39 @@
-//! `ls`, `get`, `sessions`: how things are.
+//! `ls`, `get`, `sessions`, `servers`: how things are.
 
 use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_proto::v1::server_service_client::ServerServiceClient;
 use tenure_proto::v1::session_service_client::SessionServiceClient;
 use tenure_proto::v1::{
-    GetLockRequest, GetSessionRequest, ListLocksRequest, ListLocksResponse, ListSessionsRequest, ListSessionsResponse,
+    GetLockRequest, GetSessionRequest, ListLocksRequest, ListLocksResponse, ListServersRequest, ListServersResponse,
+    ListSessionsRequest, ListSessionsResponse,
 };
 
 use crate::Context;
 use crate::args::{GetArgs, LsArgs, SessionsArgs};
 use crate::exit::{self, Failure};
 use crate::output;
-use crate::rpc::Repeat;
+use crate::rpc::{Repeat, Rpc};
 
 /// The most that the service gives at once.
 pub const PAGE: i32 = 1000;
 
 pub async fn ls(context: &Context, args: LsArgs) -> Result<u8, Failure> {
+    let all = list_locks(&context.rpc, &context.global.namespace, &args.prefix).await?;
+    context.output.message(&all, output::locks)?;
+    Ok(exit::OK)
+}
+
+/// All locks whose names begin so, in one answer.
+pub(super) async fn list_locks(rpc: &Rpc, namespace: &str, prefix: &str) -> Result<ListLocksResponse, Failure> {
     let mut all = ListLocksResponse::default();
     loop {
         let request = ListLocksRequest {
-            namespace: context.global.namespace.clone(),
-            prefix: args.prefix.clone(),
+            namespace: namespace.to_owned(),
+            prefix: prefix.to_owned(),
             page_size: PAGE,
             page_token: std::mem::take(&mut all.next_page_token),
         };
-        let page = context
-            .rpc
+        let page = rpc
             .call(Repeat::Safe, |channel| {
                 let request = request.clone();
                 async move { LockServiceClient::new(channel).list_locks(request).await }
@@ -34,12 +42,10 @@ pub async fn ls(context: &Context, args: LsArgs) -> Result<u8, Failure> {
         all.locks.extend(page.locks);
         all.revision = page.revision;
         if page.next_page_token.is_empty() {
-            break;
+            return Ok(all);
         }
         all.next_page_token = page.next_page_token;
     }
-    context.output.message(&all, output::locks)?;
-    Ok(exit::OK)
 }
 
 pub async fn get(context: &Context, args: GetArgs) -> Result<u8, Failure> {
@@ -58,7 +64,11 @@ pub async fn get(context: &Context, args: GetArgs) -> Result<u8, Failure> {
 pub async fn sessions(context: &Context, args: SessionsArgs) -> Result<u8, Failure> {
     match args.id {
         Some(id) => one_session(context, id).await,
-        None => all_sessions(context).await,
+        None => {
+            let all = list_sessions(&context.rpc, &context.global.namespace).await?;
+            context.output.message(&all, output::sessions)?;
+            Ok(exit::OK)
+        }
     }
 }
 
@@ -75,16 +85,16 @@ async fn one_session(context: &Context, session_id: String) -> Result<u8, Failur
     Ok(exit::OK)
 }
 
-async fn all_sessions(context: &Context) -> Result<u8, Failure> {
+/// All sessions, in one answer.
+pub(super) async fn list_sessions(rpc: &Rpc, namespace: &str) -> Result<ListSessionsResponse, Failure> {
     let mut all = ListSessionsResponse::default();
     loop {
         let request = ListSessionsRequest {
-            namespace: context.global.namespace.clone(),
+            namespace: namespace.to_owned(),
             page_size: PAGE,
             page_token: std::mem::take(&mut all.next_page_token),
         };
-        let page = context
-            .rpc
+        let page = rpc
             .call(Repeat::Safe, |channel| {
                 let request = request.clone();
                 async move { SessionServiceClient::new(channel).list_sessions(request).await }
@@ -93,10 +103,24 @@ async fn all_sessions(context: &Context) -> Result<u8, Failure> {
         all.sessions.extend(page.sessions);
         all.revision = page.revision;
         if page.next_page_token.is_empty() {
-            break;
+            return Ok(all);
         }
         all.next_page_token = page.next_page_token;
     }
-    context.output.message(&all, output::sessions)?;
+}
+
+pub async fn servers(context: &Context) -> Result<u8, Failure> {
+    let all = list_servers(&context.rpc, &context.global.namespace).await?;
+    context.output.message(&all, output::servers)?;
     Ok(exit::OK)
+}
+
+/// The servers, as the one that answers sees them.
+pub(super) async fn list_servers(rpc: &Rpc, namespace: &str) -> Result<ListServersResponse, Failure> {
+    let request = ListServersRequest { namespace: namespace.to_owned() };
+    rpc.call(Repeat::Safe, |channel| {
+        let request = request.clone();
+        async move { ServerServiceClient::new(channel).list_servers(request).await }
+    })
+    .await
 }

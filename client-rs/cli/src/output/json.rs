@@ -37,6 +37,7 @@ messages!(
     ListBlockedResponse,
     ListGroupsResponse,
     ListLocksResponse,
+    ListServersResponse,
     ListSessionsResponse,
     Lock,
     ReleaseResponse,

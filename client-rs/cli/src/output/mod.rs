@@ -5,9 +5,11 @@ mod groups;
 mod history;
 mod json;
 mod locks;
+mod servers;
 mod sessions;
 mod style;
 mod terms;
+mod top;
 mod why;
 
 use std::io::{self, IsTerminal, Write};
@@ -15,11 +17,13 @@ use std::io::{self, IsTerminal, Write};
 pub use blocked::blocked;
 pub use groups::{group, groups, happened as group_happened, now as group_now};
 pub use history::history;
-pub use json::Message;
+pub use json::{Message, value as json};
 pub use locks::{claims, describe_claim, describe_holder, duration, lock, locks, metadata, who_holds};
+pub use servers::servers;
 pub use sessions::{session, sessions};
 pub use style::{bold, plain, show_duration};
 pub use terms::{handing_over, in_mode, settings};
+pub use top::{Screen, State, top};
 pub use why::{Standing, why};
 
 use crate::args::Format;

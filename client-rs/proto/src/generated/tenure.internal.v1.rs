@@ -47,6 +47,19 @@ pub struct Pass {
     /// What only the passing server knows of holds that they end.
     #[prost(message, repeated, tag = "4")]
     pub pauses: ::prost::alloc::vec::Vec<LongestPause>,
+    /// The traces that some of the commands are part of.
+    #[prost(message, repeated, tag = "5")]
+    pub traces: ::prost::alloc::vec::Vec<PassedTrace>,
+}
+/// The trace that a command is part of.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PassedTrace {
+    /// The command's place in the pass, from 0.
+    #[prost(uint32, tag = "1")]
+    pub command: u32,
+    /// As in the header of that name (W3C Trace Context). One that is none is ignored.
+    #[prost(string, tag = "2")]
+    pub traceparent: ::prost::alloc::string::String,
 }
 /// How late the renewals were during a hold.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

@@ -3813,6 +3813,365 @@ pub mod lock_service_server {
         const NAME: &'static str = SERVICE_NAME;
     }
 }
+/// One run of a server.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Server {
+    /// The server's id, a number that is drawn at each start: the "home" of sessions.
+    #[prost(uint64, tag = "1")]
+    pub id: u64,
+    /// What people call it: its host's name, unless it was told otherwise.
+    #[prost(string, tag = "2")]
+    pub label: ::prost::alloc::string::String,
+    /// Where the other servers reach it, as host and port. Empty: nowhere.
+    #[prost(string, tag = "3")]
+    pub address: ::prost::alloc::string::String,
+    /// Whether it is the one that answers.
+    #[prost(bool, tag = "4")]
+    pub answering: bool,
+    /// Whether it is marked dead: it does not come back under this id.
+    #[prost(bool, tag = "5")]
+    pub dead: bool,
+    /// For how long the others wait for a beat of it before they mark it dead and adopt its sessions.
+    #[prost(message, optional, tag = "6")]
+    pub lease: ::core::option::Option<::prost_types::Duration>,
+    /// How long ago the answering server has seen it beat; of itself, how long ago it sent the last beat that was taken. Servers beat at
+    /// least twenty times in a lease. Unset if it is marked dead, or needs no beats because its file has one owner.
+    #[prost(message, optional, tag = "7")]
+    pub since_beat: ::core::option::Option<::prost_types::Duration>,
+    /// How many sessions of the namespace it serves: it takes their renewals. Counts minimum holds of ended sessions, too.
+    #[prost(uint64, tag = "8")]
+    pub sessions: u64,
+}
+/// Asks for the servers.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListServersRequest {
+    /// The namespace whose sessions are counted: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+}
+/// The servers.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListServersResponse {
+    /// The servers, by label and id.
+    #[prost(message, repeated, tag = "1")]
+    pub servers: ::prost::alloc::vec::Vec<Server>,
+    /// The namespace's revision.
+    #[prost(uint64, tag = "2")]
+    pub revision: u64,
+    /// How long the database took for the last beat of the answering server: a short write and a short read, over a connection that has
+    /// nothing else to do.
+    #[prost(message, optional, tag = "3")]
+    pub beat_took: ::core::option::Option<::prost_types::Duration>,
+    /// How long the answering server's own lease holds on: while it does, renewals are answered, also if the database is away. Unset if it
+    /// holds for ever, because its file has one owner.
+    #[prost(message, optional, tag = "4")]
+    pub lease_left: ::core::option::Option<::prost_types::Duration>,
+}
+/// Generated client implementations.
+pub mod server_service_client {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    use tonic::codegen::http::Uri;
+    /// The servers themselves, for operators: who is there, who serves whom, how the database does.
+    #[derive(Debug, Clone)]
+    pub struct ServerServiceClient<T> {
+        inner: tonic::client::Grpc<T>,
+    }
+    impl ServerServiceClient<tonic::transport::Channel> {
+        /// Attempt to create a new client by connecting to a given endpoint.
+        pub async fn connect<D>(dst: D) -> Result<Self, tonic::transport::Error>
+        where
+            D: TryInto<tonic::transport::Endpoint>,
+            D::Error: Into<StdError>,
+        {
+            let conn = tonic::transport::Endpoint::new(dst)?.connect().await?;
+            Ok(Self::new(conn))
+        }
+    }
+    impl<T> ServerServiceClient<T>
+    where
+        T: tonic::client::GrpcService<tonic::body::Body>,
+        T::Error: Into<StdError>,
+        T::ResponseBody: Body<Data = Bytes> + std::marker::Send + 'static,
+        <T::ResponseBody as Body>::Error: Into<StdError> + std::marker::Send,
+    {
+        pub fn new(inner: T) -> Self {
+            let inner = tonic::client::Grpc::new(inner);
+            Self { inner }
+        }
+        pub fn with_origin(inner: T, origin: Uri) -> Self {
+            let inner = tonic::client::Grpc::with_origin(inner, origin);
+            Self { inner }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> ServerServiceClient<InterceptedService<T, F>>
+        where
+            F: tonic::service::Interceptor,
+            T::ResponseBody: Default,
+            T: tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+                Response = http::Response<
+                    <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
+                >,
+            >,
+            <T as tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+            >>::Error: Into<StdError> + std::marker::Send + std::marker::Sync,
+        {
+            ServerServiceClient::new(InterceptedService::new(inner, interceptor))
+        }
+        /// Compress requests with the given encoding.
+        ///
+        /// This requires the server to support it otherwise it might respond with an
+        /// error.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.send_compressed(encoding);
+            self
+        }
+        /// Enable decompressing responses.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.accept_compressed(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_decoding_message_size(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_encoding_message_size(limit);
+            self
+        }
+        /// Lists the servers on this database, as the one that answers sees them: those that live, and those whose sessions have not been
+        /// adopted yet.
+        pub async fn list_servers(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListServersRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListServersResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = crate::codec::Codec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/tenure.v1.ServerService/ListServers",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("tenure.v1.ServerService", "ListServers"));
+            self.inner.unary(req, path, codec).await
+        }
+    }
+}
+/// Generated server implementations.
+pub mod server_service_server {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    /// Generated trait containing gRPC methods that should be implemented for use with ServerServiceServer.
+    #[async_trait]
+    pub trait ServerService: std::marker::Send + std::marker::Sync + 'static {
+        /// Lists the servers on this database, as the one that answers sees them: those that live, and those whose sessions have not been
+        /// adopted yet.
+        async fn list_servers(
+            &self,
+            request: tonic::Request<super::ListServersRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListServersResponse>,
+            tonic::Status,
+        >;
+    }
+    /// The servers themselves, for operators: who is there, who serves whom, how the database does.
+    #[derive(Debug)]
+    pub struct ServerServiceServer<T> {
+        inner: Arc<T>,
+        accept_compression_encodings: EnabledCompressionEncodings,
+        send_compression_encodings: EnabledCompressionEncodings,
+        max_decoding_message_size: Option<usize>,
+        max_encoding_message_size: Option<usize>,
+    }
+    impl<T> ServerServiceServer<T> {
+        pub fn new(inner: T) -> Self {
+            Self::from_arc(Arc::new(inner))
+        }
+        pub fn from_arc(inner: Arc<T>) -> Self {
+            Self {
+                inner,
+                accept_compression_encodings: Default::default(),
+                send_compression_encodings: Default::default(),
+                max_decoding_message_size: None,
+                max_encoding_message_size: None,
+            }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> InterceptedService<Self, F>
+        where
+            F: tonic::service::Interceptor,
+        {
+            InterceptedService::new(Self::new(inner), interceptor)
+        }
+        /// Enable decompressing requests with the given encoding.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.accept_compression_encodings.enable(encoding);
+            self
+        }
+        /// Compress responses with the given encoding, if the client supports it.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.send_compression_encodings.enable(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.max_decoding_message_size = Some(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.max_encoding_message_size = Some(limit);
+            self
+        }
+    }
+    impl<T, B> tonic::codegen::Service<http::Request<B>> for ServerServiceServer<T>
+    where
+        T: ServerService,
+        B: Body + std::marker::Send + 'static,
+        B::Error: Into<StdError> + std::marker::Send + 'static,
+    {
+        type Response = http::Response<tonic::body::Body>;
+        type Error = std::convert::Infallible;
+        type Future = BoxFuture<Self::Response, Self::Error>;
+        fn poll_ready(
+            &mut self,
+            _cx: &mut Context<'_>,
+        ) -> Poll<std::result::Result<(), Self::Error>> {
+            Poll::Ready(Ok(()))
+        }
+        fn call(&mut self, req: http::Request<B>) -> Self::Future {
+            match req.uri().path() {
+                "/tenure.v1.ServerService/ListServers" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListServersSvc<T: ServerService>(pub Arc<T>);
+                    impl<
+                        T: ServerService,
+                    > tonic::server::UnaryService<super::ListServersRequest>
+                    for ListServersSvc<T> {
+                        type Response = super::ListServersResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListServersRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ServerService>::list_servers(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListServersSvc(inner);
+                        let codec = crate::codec::Codec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                _ => {
+                    Box::pin(async move {
+                        let mut response = http::Response::new(
+                            tonic::body::Body::default(),
+                        );
+                        let headers = response.headers_mut();
+                        headers
+                            .insert(
+                                tonic::Status::GRPC_STATUS,
+                                (tonic::Code::Unimplemented as i32).into(),
+                            );
+                        headers
+                            .insert(
+                                http::header::CONTENT_TYPE,
+                                tonic::metadata::GRPC_CONTENT_TYPE,
+                            );
+                        Ok(response)
+                    })
+                }
+            }
+        }
+    }
+    impl<T> Clone for ServerServiceServer<T> {
+        fn clone(&self) -> Self {
+            let inner = self.inner.clone();
+            Self {
+                inner,
+                accept_compression_encodings: self.accept_compression_encodings,
+                send_compression_encodings: self.send_compression_encodings,
+                max_decoding_message_size: self.max_decoding_message_size,
+                max_encoding_message_size: self.max_encoding_message_size,
+            }
+        }
+    }
+    /// Generated gRPC service name
+    pub const SERVICE_NAME: &str = "tenure.v1.ServerService";
+    impl<T> tonic::server::NamedService for ServerServiceServer<T> {
+        const NAME: &'static str = SERVICE_NAME;
+    }
+}
 /// Asks for a stream of events.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct WatchRequest {
@@ -4436,6 +4795,10 @@ pub struct Command {
     /// The client's number for this command, repeated in its answers. Not 0; not used twice at once on one stream.
     #[prost(uint64, tag = "1")]
     pub id: u64,
+    /// The trace that this command is part of, as in the header of that name of a plain call (W3C Trace Context): 55 bytes, as in
+    /// "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01". Anything else is ignored. Default: "", none is known.
+    #[prost(string, tag = "20")]
+    pub traceparent: ::prost::alloc::string::String,
     /// What to do.
     #[prost(
         oneof = "command::Kind",

@@ -23,7 +23,14 @@ impl Bench {
     fn opening(&mut self) -> oneshot::Receiver<Result<Session>> {
         let (reply, answer) = oneshot::channel();
         let (give_up, options) = (self.now.after(CALL), Box::new(SessionOptions::new().ttl(TTL)));
-        let request = Request::Open { id: "a".into(), options, remote: self.remote.clone(), give_up, reply };
+        let request = Request::Open {
+            id: "a".into(),
+            options,
+            remote: self.remote.clone(),
+            trace: Trace::default(),
+            give_up,
+            reply,
+        };
         self.engine.request(request, self.now);
         answer
     }

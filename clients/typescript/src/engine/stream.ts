@@ -17,6 +17,11 @@ interface Sent {
   handlers: Handlers;
 }
 
+/** A command of that number, which is part of no trace. */
+function numbered(id: number, kind: CommandKind): Command {
+  return { id: BigInt(id), kind, traceparent: '' };
+}
+
 /** The commands of one stream. */
 export class CommandStream {
   outgoing: Command[] = [];
@@ -29,7 +34,7 @@ export class CommandStream {
   send(kind: CommandKind, handlers: Handlers, now: Moment): number {
     this.lastCommand += 1;
     this.sent.set(this.lastCommand, { at: now, goesOn: kind.$case === 'watch', handlers });
-    const command = { id: BigInt(this.lastCommand), kind };
+    const command = numbered(this.lastCommand, kind);
     // Renewals do not wait behind other commands.
     if (kind.$case === 'keepAlive') {
       this.outgoing.unshift(command);
@@ -43,7 +48,7 @@ export class CommandStream {
   cancel(command: number): void {
     this.lastCommand += 1;
     const kind: CommandKind = { $case: 'cancel', value: { commandId: BigInt(command) } };
-    this.outgoing.push({ id: BigInt(this.lastCommand), kind });
+    this.outgoing.push(numbered(this.lastCommand, kind));
   }
 
   /** What a command is still answered is not listened to any more. */

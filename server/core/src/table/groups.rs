@@ -268,8 +268,14 @@ impl Table {
         }
         let identity = self.sessions.get(session).and_then(|session| session.spec.identity.as_ref());
         match (before, number) {
-            (None, Some(_)) => self.census.add(identity, Counted::Membership),
-            (Some(_), None) => self.census.remove(identity, Counted::Membership),
+            (None, Some(_)) => {
+                self.counted.members += 1;
+                self.census.add(identity, Counted::Membership);
+            }
+            (Some(_), None) => {
+                self.counted.members -= 1;
+                self.census.remove(identity, Counted::Membership);
+            }
             _ => {}
         }
         before

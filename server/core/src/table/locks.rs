@@ -23,6 +23,8 @@ pub(super) struct Locks {
     unsorted: Set<Text>,
     /// Whose turn to be sorted it was last, as a place among the unsorted.
     turn: usize,
+    /// How many have a holder.
+    taken: usize,
 }
 
 /// What is sorted already makes no difference.
@@ -50,6 +52,11 @@ impl Locks {
         self.by_name.get(name)
     }
 
+    /// How many are held, or lingered on.
+    pub(super) fn taken(&self) -> usize {
+        self.taken
+    }
+
     #[cfg(test)]
     pub(super) fn are_sorted(&self) -> bool {
         self.unsorted.is_empty()
@@ -65,7 +72,9 @@ impl Locks {
                     place.insert(Lock::default())
                 }
             };
+            let was_free = lock.holders().is_empty();
             lock.enter(claim, &find);
+            self.taken += usize::from(was_free && !lock.holders().is_empty());
             if self.unsorted.len() > UNSORTED {
                 self.turn = (self.turn + 1) % UNSORTED;
                 self.sorted.extend(self.unsorted.swap_remove_index(self.turn));
@@ -77,7 +86,9 @@ impl Locks {
     pub(super) fn leave(&mut self, claim: &Claim) {
         for name in &claim.spec.names {
             let Some((place, _, lock)) = self.by_name.get_full_mut(name) else { continue };
+            let was_free = lock.holders().is_empty();
             lock.leave(claim);
+            self.taken -= usize::from(!was_free && lock.holders().is_empty());
             if lock.is_idle() {
                 self.by_name.swap_remove_index(place);
                 if !self.unsorted.swap_remove(name) {

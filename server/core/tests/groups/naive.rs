@@ -193,6 +193,8 @@ impl Naive {
         assert_eq!(table.revision().0, self.revision);
         let names: Vec<String> = table.groups_after("", None).map(|group| group.name.to_string()).collect();
         assert_eq!(names, self.groups.keys().cloned().collect::<Vec<_>>());
+        let members: usize = self.groups.values().map(|group| group.members.len()).sum();
+        assert_eq!((table.totals().groups, table.totals().members), (names.len(), members));
         for (name, expected) in &self.groups {
             let group = table.group(name).expect("a group that the model has");
             let members = group.members.values().map(|member| NaiveMember {

@@ -6,6 +6,7 @@ use tokio::time::{Instant, timeout_at};
 use super::{ALONE, Given, IDLE, Link, Linking, MOST_GIVEN, PATIENCE, Pass, SETTLING};
 use crate::sequencer::run::Sequencer;
 use crate::sequencer::work::{Asker, Work};
+use crate::traces;
 
 /// Whether a command is one of those that are frequent enough to be passed.
 fn is_frequent(command: &Command) -> bool {
@@ -19,6 +20,12 @@ fn is_frequent(command: &Command) -> bool {
             | Command::AttachSession { .. }
             | Command::CloseSession { .. }
     )
+}
+
+/// How the spans of those commands that are traced are named to the server that they are passed to.
+fn traces_of(work: &Work) -> Vec<(usize, String)> {
+    let passages = work.commands.iter().map(|(_, asker)| asker.passage()).enumerate();
+    passages.filter_map(|(place, passage)| Some((place, traces::traceparent(passage)?))).collect()
 }
 
 impl Sequencer {
@@ -37,11 +44,12 @@ impl Sequencer {
         self.passing.count += 1;
         let (number, after) = (self.passing.count, self.replica.table.revision());
         let commands = work.commands.iter().map(|(command, _)| command.clone()).collect();
-        let pass = Pass { number, after, commands, pauses: self.pauses(&work) };
+        let pass = Pass { number, after, commands, pauses: self.pauses(&work), traces: traces_of(&work) };
         let link = self.passing.links.get(&to);
         if !link.is_some_and(|link| link.giver.give(pass)) {
             return Some(work);
         }
+        work.commands.iter().for_each(|(_, asker)| traces::passed(asker.passage(), to));
         work.passed_after = Some(work.passed_after.map_or(after, |earlier| earlier.min(after)));
         self.passing.given_to = to;
         self.passing.given.push_back(Given { number, work, until: Instant::now() + PATIENCE });

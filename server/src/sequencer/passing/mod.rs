@@ -93,6 +93,8 @@ pub struct Pass {
     pub commands: Vec<Command>,
     /// What only this server knows of holds that they end.
     pub pauses: LongestPauses,
+    /// The `traceparent` of those that are traced, by their places among the commands.
+    pub traces: Vec<(usize, String)>,
 }
 
 /// What a server tells those who follow it.

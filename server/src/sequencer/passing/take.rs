@@ -6,6 +6,7 @@ use super::{LongestPauses, Pass, Verdict};
 use crate::sequencer::run::Sequencer;
 use crate::sequencer::work::{Asker, Work};
 use crate::store::StoreError;
+use crate::traces::{self, Traced};
 
 /// A pass that is part of this server's work.
 pub(in crate::sequencer) struct Taken {
@@ -20,8 +21,14 @@ pub(in crate::sequencer) struct Taken {
 
 impl Taken {
     /// A pass of this server, and its commands.
-    pub(in crate::sequencer) fn new(server: ServerId, pass: Pass) -> (Self, Vec<Command>) {
-        let Pass { number, after, commands, pauses } = pass;
+    pub(in crate::sequencer) fn new(server: ServerId, pass: Pass) -> (Self, Vec<(Command, Traced)>) {
+        let Pass { number, after, commands, pauses, traces } = pass;
+        let mut commands: Vec<_> = commands.into_iter().map(|command| (command, Traced::none())).collect();
+        for (place, traceparent) in traces {
+            if let Some((_, passage)) = commands.get_mut(place) {
+                *passage = traces::handed_on(server, &traceparent);
+            }
+        }
         (Self { server, number, after, pauses, refused: false, places: Vec::new() }, commands)
     }
 
@@ -53,7 +60,7 @@ impl Sequencer {
         }
         let refused: Vec<bool> = work.taken.iter().map(|taken| taken.refused).collect();
         if refused.contains(&true) {
-            work.commands.retain(|(_, asker)| !matches!(asker, Asker::Peer(place) if refused[*place]));
+            work.commands.retain(|(_, asker)| !matches!(asker, Asker::Peer(place, _) if refused[*place]));
         }
         Ok(())
     }

@@ -81,6 +81,7 @@ asks! {
     ListLocksRequest "LockService/ListLocks" METERED |_| Weight::Usual, |_, rights| rights.some(Verb::Read), |_, act| act;
     ListBlockedRequest "LockService/ListBlocked" METERED |_| Weight::Usual, |_, rights| rights.some(Verb::Read), |_, act| act;
     ListGroupsRequest "GroupService/ListGroups" METERED |_| Weight::Usual, |_, rights| rights.some(Verb::Read), |_, act| act;
+    ListServersRequest "ServerService/ListServers" METERED |_| Weight::Usual, |_, rights| rights.some(Verb::Read), |_, act| act;
     // Sessions are for those who have something to acquire; whose they are is looked at where they are.
     OpenSessionRequest "SessionService/OpenSession" METERED |_| Weight::Usual,
         |_, rights| rights.some(Verb::Acquire),

@@ -6,22 +6,24 @@ use tenure_core::{Command, Text};
 use tenure_proto::v1;
 use tenure_proto::v1::answer::Kind as Answered;
 use tokio::time::Instant;
+use tonic::Code;
 
 use super::task::{Job, Waiting};
-use super::{Connection, Doing, twice};
+use super::{Connection, Doing, code, twice};
 use crate::sequencer::{Decisions, Refusal, Tag, Told};
 use crate::service::acquire::{Acquiring, Standing, decided_session};
 use crate::service::admission::{Admitted, Principal};
 use crate::service::problem::Problem;
 use crate::service::sessions::not_kept;
 use crate::service::{CALL, Via, bounds};
+use crate::traces::{self, Traced};
 
 /// Commands of one message, all in one namespace.
 #[derive(Default)]
 pub(super) struct Round {
     namespace: Option<Text>,
-    acquires: Vec<(Tag, Box<Acquiring>)>,
-    commands: Vec<(Tag, Command)>,
+    acquires: Vec<(Tag, Box<Acquiring>, Traced)>,
+    commands: Vec<(Tag, Command, Traced)>,
     /// Those for which there is no room.
     shed: Vec<u64>,
     /// How many there may be.
@@ -42,6 +44,7 @@ pub(super) struct Direct {
     /// The client does not want to wait for it.
     cancelled: bool,
     asked: Asked,
+    call: Traced,
 }
 
 /// What it asks for.
@@ -69,18 +72,20 @@ impl Connection {
         round: &mut Round,
         id: u64,
         asked: Admitted<v1::AcquireRequest>,
+        call: &Traced,
     ) -> Result<(), Problem> {
         let (request, principal) = asked.into_parts();
         let name = bounds::namespace(&request.namespace)?;
         self.turn_to(round, &principal, name).await?;
         // Before anything is done for it: who has too much to do says so at little cost.
         if self.namespaces.get(name).is_some_and(|namespace| namespace.is_full()) {
+            traces::answered(call, Code::ResourceExhausted);
             round.shed.push(id);
             return Ok(());
         }
         let acquiring = Box::new(self.api.acquiring(request, principal, Via::Stream(self.id))?);
         let tag = self.tag(id);
-        round.acquires.push((tag, acquiring));
+        round.acquires.push((tag, acquiring, call.clone()));
         Ok(())
     }
 
@@ -90,6 +95,7 @@ impl Connection {
         round: &mut Round,
         id: u64,
         asked: Admitted<v1::ReleaseRequest>,
+        call: &Traced,
     ) -> Result<(), Problem> {
         let (request, principal) = asked.into_parts();
         self.turn_to(round, &principal, bounds::namespace(&request.namespace)?).await?;
@@ -99,8 +105,7 @@ impl Connection {
             token: bounds::token(request.token)?,
         };
         let tag = self.tag(id);
-        round.commands.push((tag, principal.command(command)));
-        self.begin(tag, Asked::Release);
+        self.add(round, tag, principal.command(command), Asked::Release, call.clone());
         Ok(())
     }
 
@@ -110,6 +115,7 @@ impl Connection {
         round: &mut Round,
         id: u64,
         asked: Admitted<v1::CancelAcquireRequest>,
+        call: &Traced,
     ) -> Result<(), Problem> {
         let (request, principal) = asked.into_parts();
         let name = bounds::namespace(&request.namespace)?;
@@ -123,8 +129,8 @@ impl Connection {
         }
         let attached = self.namespaces.get(name).and_then(|namespace| namespace.attached_by(&session, self.id));
         let tag = self.tag(id);
-        round.commands.push((tag, principal.command(Command::CancelAcquire { session, attached, names })));
-        self.begin(tag, Asked::CancelAcquire);
+        let command = principal.command(Command::CancelAcquire { session, attached, names });
+        self.add(round, tag, command, Asked::CancelAcquire, call.clone());
         Ok(())
     }
 
@@ -145,8 +151,16 @@ impl Connection {
         Tag { id, count: self.count }
     }
 
-    fn begin(&mut self, tag: Tag, asked: Asked) {
-        let direct = Direct { count: tag.count, since: self.received, cancelled: false, asked };
+    /// Adds a command that can be handed to the sequencer as it is.
+    fn add(&mut self, round: &mut Round, tag: Tag, command: Command, asked: Asked, call: Traced) {
+        let namespace = round.namespace.as_deref().and_then(|name| self.namespaces.get(name));
+        let passage = namespace.map(|namespace| namespace.passage(&call, &command)).unwrap_or_default();
+        round.commands.push((tag, command, passage));
+        self.begin(tag, asked, call);
+    }
+
+    fn begin(&mut self, tag: Tag, asked: Asked, call: Traced) {
+        let direct = Direct { count: tag.count, since: self.received, cancelled: false, asked, call };
         self.under_way.insert(tag.id, Doing::Direct(direct));
     }
 
@@ -164,11 +178,11 @@ impl Connection {
         if !acquires.is_empty() {
             let home = self.api.node()?.id();
             // Nothing is granted to a session whose time is up. Without the lease that is for the sequencer to say.
-            let sessions = acquires.iter().map(|(_, acquiring)| &**acquiring.session());
+            let sessions = acquires.iter().map(|(_, acquiring, _)| &**acquiring.session());
             let kept = namespace.keep_all_alive(sessions.clone(), self.id).unwrap_or_default();
             let attached = namespace.all_attached_by(sessions, self.id);
             let mut refused = Vec::new();
-            for (place, ((tag, acquiring), attached)) in acquires.into_iter().zip(attached).enumerate() {
+            for (place, ((tag, acquiring, call), attached)) in acquires.into_iter().zip(attached).enumerate() {
                 if self.under_way.contains_key(&tag.id) {
                     return Err(twice());
                 }
@@ -178,10 +192,14 @@ impl Connection {
                 };
                 match command {
                     Ok(command) => {
-                        commands.push((tag, command));
-                        self.begin(tag, Asked::Acquire(acquiring));
+                        let passage = namespace.passage(&call, &command);
+                        commands.push((tag, command, passage));
+                        self.begin(tag, Asked::Acquire(acquiring), call);
                     }
-                    Err(problem) => refused.push(self.refusal(tag.id, &problem)),
+                    Err(problem) => {
+                        traces::answered(&call, problem.code());
+                        refused.push(self.refusal(tag.id, &problem));
+                    }
                 }
             }
             if !refused.is_empty() {
@@ -207,23 +225,23 @@ impl Connection {
         let mut answers = Vec::with_capacity(told.len());
         let mut granted = Vec::new();
         for (id, direct, told) in told {
-            match (told, direct.asked) {
+            let answer = match (told, direct.asked) {
                 (Err(why), _) => {
                     let problem = Problem::Refused(why);
                     self.speaker.caller().note_refusal(&problem);
-                    answers.push(self.refusal(id, &problem));
+                    self.refusal(id, &problem)
                 }
                 (Ok(decided), Asked::Release) => {
-                    answers.push(answer(id, Answered::Release(v1::ReleaseResponse { revision: decided.revision.0 })));
+                    answer(id, Answered::Release(v1::ReleaseResponse { revision: decided.revision.0 }))
                 }
                 (Ok(decided), Asked::CancelAcquire) => {
                     let revision = decided.revision.0;
-                    answers.push(answer(id, Answered::CancelAcquire(v1::CancelAcquireResponse { revision })));
+                    answer(id, Answered::CancelAcquire(v1::CancelAcquireResponse { revision }))
                 }
                 (Ok(decided), Asked::Acquire(acquiring)) => match acquiring.standing(decided) {
                     Ok(Standing::Answered(response, attendance)) => {
-                        answers.push(answer(id, Answered::Acquire(response)));
                         granted.extend(attendance);
+                        answer(id, Answered::Acquire(response))
                     }
                     Ok(Standing::Waits(decided)) => {
                         let cancel = self.begin_task(id);
@@ -231,11 +249,14 @@ impl Connection {
                             cancel.cancel();
                         }
                         let waiting = Waiting { namespace: namespace.clone(), acquiring, decided };
-                        self.spawn(id, cancel, Job::Wait(waiting));
+                        self.spawn(id, cancel, Job::Wait(waiting), direct.call);
+                        continue;
                     }
-                    Err(problem) => answers.push(self.refusal(id, &problem)),
+                    Err(problem) => self.refusal(id, &problem),
                 },
-            }
+            };
+            traces::answered(&direct.call, answer.kind.as_ref().map_or(Code::Ok, code));
+            answers.push(answer);
         }
         if !answers.is_empty() {
             self.outbox.put(answers);
@@ -267,10 +288,12 @@ impl Connection {
         if overdue.is_empty() {
             return;
         }
-        for id in &overdue {
-            self.under_way.remove(id);
-        }
         let problem = Problem::Refused(Refusal::OutcomeUnknown);
+        for id in &overdue {
+            if let Some(Doing::Direct(direct)) = self.under_way.remove(id) {
+                traces::answered(&direct.call, problem.code());
+            }
+        }
         self.outbox.put(overdue.into_iter().map(|id| self.refusal(id, &problem)).collect());
     }
 }

@@ -22,7 +22,7 @@ use tokio::sync::mpsc;
 use tokio::task::yield_now;
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
-use tonic::Status;
+use tonic::{Code, Status};
 
 pub(super) use self::call::StreamCalls;
 use self::direct::{Direct, Round};
@@ -38,6 +38,7 @@ use super::{Api, bounds, convert};
 use crate::access::Caller;
 use crate::node::Node;
 use crate::sequencer::{Decisions, Namespace, Notice, Notices, Outcomes, Refusal, StreamEnd};
+use crate::traces::{self, Traced};
 
 /// How many replies of tasks wait for the reader before the tasks are held back.
 const REPLIES: usize = 256;
@@ -271,17 +272,18 @@ impl Connection {
             self.refuse(id, &problem);
             return Ok(());
         }
+        let call = traces::command(&kind, &command.traceparent);
         let added = match kind {
             Commanded::Acquire(request) if request.ttl.is_none() => match self.speaker.admit(request) {
-                Ok(asked) => self.add_acquire(round, id, asked).await,
+                Ok(asked) => self.add_acquire(round, id, asked, &call).await,
                 Err(problem) => Err(problem),
             },
             Commanded::Release(request) => match self.speaker.admit(request) {
-                Ok(asked) => self.add_release(round, id, asked).await,
+                Ok(asked) => self.add_release(round, id, asked, &call).await,
                 Err(problem) => Err(problem),
             },
             Commanded::CancelAcquire(request) => match self.speaker.admit(request) {
-                Ok(asked) => self.add_cancel(round, id, asked).await,
+                Ok(asked) => self.add_cancel(round, id, asked, &call).await,
                 Err(problem) => Err(problem),
             },
             // From memory, so it is answered before anything that came later.
@@ -291,10 +293,11 @@ impl Connection {
             }
             kind => self.listen_for(&kind).await.map(|()| {
                 let cancel = self.begin_task(id);
-                self.spawn(id, cancel, Job::Command(kind));
+                self.spawn(id, cancel, Job::Command(kind), call.clone());
             }),
         };
         if let Err(problem) = added {
+            traces::answered(&call, problem.code());
             self.refuse(id, &problem);
         }
         Ok(())
@@ -324,7 +327,7 @@ impl Connection {
         cancel
     }
 
-    fn spawn(&mut self, id: u64, cancel: CancellationToken, job: Job) {
+    fn spawn(&mut self, id: u64, cancel: CancellationToken, job: Job, call: Traced) {
         let (replies, _) = match job {
             Job::Command(Commanded::Watch(_)) => self.watched.get_or_insert_with(|| mpsc::channel(REPLIES)),
             _ => &mut self.replies,
@@ -333,7 +336,9 @@ impl Connection {
         let (api, caller) = (self.api.clone(), self.speaker.caller().clone());
         let task = Task { api, caller, stream: self.id, id, replies: replies.clone(), cancel };
         tokio::spawn(async move {
-            let answer = task.run(job).await;
+            let answer = call.around(task.run(job)).await;
+            traces::answered(&call, answer.as_ref().map_or(Code::Cancelled, code));
+            drop(call);
             // If the stream has ended, nobody counts.
             let _ = replies.send(Reply::last(id, answer)).await;
         });
@@ -391,6 +396,14 @@ impl Drop for Connection {
 /// The next reply, if there are to be any.
 async fn next_of<S>(channel: &mut Option<(S, mpsc::Receiver<Reply>)>) -> Option<Reply> {
     channel.as_mut()?.1.recv().await
+}
+
+/// The status of an answer, as a plain call has it.
+fn code(answer: &Answered) -> Code {
+    match answer {
+        Answered::Refusal(refusal) => Code::from_i32(refusal.code),
+        _ => Code::Ok,
+    }
 }
 
 /// The refusal of a command whose number is in use.

@@ -10,6 +10,7 @@ use prost::bytes::{Buf, Bytes, BytesMut};
 use prost_reflect::{DynamicMessage, MethodDescriptor};
 use tenure_core::Table;
 use tenure_server::clock::Clock;
+use tenure_server::metrics::Metrics;
 use tenure_server::node::{Node, NodeOptions};
 use tenure_server::poll;
 use tenure_server::presence::Beats;
@@ -68,7 +69,7 @@ impl Office {
         let database = Arc::new(MemoryDatabase::new());
         let cancel = CancellationToken::new();
         let clock = Arc::new(Paused(Instant::now()));
-        let node = Node::new(options, database.server(), clock, None, cancel.clone());
+        let node = Node::new(options, database.server(), clock, None, Metrics::default(), cancel.clone());
         let beats = Beats::begin(node.clone()).await.expect("registered");
         node.open_all().await.expect("opened");
         node.spawn(poll::follow(node.clone()));

@@ -192,7 +192,7 @@ impl Stream {
                     tally.given_up += 1;
                     continue;
                 }
-                commands.push(Command { id, kind: Some(self.command(turn)) });
+                commands.push(Command { id, kind: Some(self.command(turn)), ..Command::default() });
             }
             if !commands.is_empty() {
                 place.send(StreamRequest { commands });

@@ -4,10 +4,12 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tenure_client::transport::Wire;
 use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_proto::v1::server_service_client::ServerServiceClient;
 use tenure_proto::v1::session_service_client::SessionServiceClient;
 use tenure_proto::v1::watch_service_client::WatchServiceClient;
 use tenure_proto::v1::{
-    AcquireRequest, CloseSessionRequest, ReleaseRequest, RenewRequest, WatchRequest, watch_response::Kind,
+    AcquireRequest, CloseSessionRequest, ListServersRequest, ListServersResponse, ReleaseRequest, RenewRequest, Server,
+    WatchRequest, watch_response::Kind,
 };
 use tokio::time::timeout;
 use tonic::{Code, Status, Streaming};
@@ -23,6 +25,9 @@ use crate::rpc::Rpc;
 
 /// How often the round trip is measured; the best counts.
 const ROUND_TRIPS: u32 = 5;
+/// A beat must take less than a tenth of a lease, and servers beat much more often than twice a lease.
+const SLOW: u32 = 10;
+const SILENT: u32 = 2;
 /// How long the scratch session lives if the checks are cut short.
 const SCRATCH_TTL: prost_types::Duration = prost_types::Duration { seconds: 10, nanos: 0 };
 /// The response header in which a server may tell its version.
@@ -54,6 +59,7 @@ pub async fn probe(rpc: &Rpc, url: &str, namespace: &str) -> (Vec<Check>, Facts)
         Some(version) => checks.push(Check::ok("version", version.clone())),
         None => checks.push(Check::note("version", "this server does not tell")),
     }
+    checks.extend(probe.servers().await);
     probe.write_path(&mut checks, &mut facts).await;
     (checks, facts)
 }
@@ -98,6 +104,20 @@ impl Probe<'_> {
             }
         }
         Check::ok("round trip", show_duration(best.unwrap_or_default()))
+    }
+
+    /// How the database does, and whether all servers beat.
+    async fn servers(&self) -> [Check; 2] {
+        let mut client = ServerServiceClient::new(self.channel.clone());
+        let request = ListServersRequest { namespace: self.namespace.to_owned() };
+        match self.within(client.list_servers(request)).await {
+            Ok(response) => [database(response.get_ref()), servers(&response.get_ref().servers)],
+            // One of an earlier version.
+            Err(status) if status.code() == Code::Unimplemented => {
+                ["database", "servers"].map(|name| Check::note(name, "this server does not tell"))
+            }
+            Err(status) => ["database", "servers"].map(|name| Check::failed(name, words(&status))),
+        }
     }
 
     /// Acquires, renews and releases a scratch lock in a session of its own, and watches that.
@@ -182,6 +202,40 @@ impl Probe<'_> {
             Err(Status::deadline_exceeded(format!("no answer within {}", show_duration(self.limit))))
         })
     }
+}
+
+fn time(value: Option<prost_types::Duration>) -> Option<Duration> {
+    value.and_then(|value| Duration::try_from(value).ok())
+}
+
+/// A beat is a short write and a short read. It must be far quicker than a lease, or the lease is in danger.
+fn database(response: &ListServersResponse) -> Check {
+    let own = response.servers.iter().find(|server| server.answering);
+    let (Some(took), Some(lease)) = (time(response.beat_took), own.and_then(|own| time(own.lease))) else {
+        return Check::note("database", "this server has not beaten yet");
+    };
+    let found = format!("{} for the last beat", show_duration(took));
+    match lease / SLOW {
+        slow if took >= slow => Check::failed("database", format!("{found}: too slow for a lease of {lease:?}")),
+        _ => Check::ok("database", found),
+    }
+}
+
+fn servers(servers: &[Server]) -> Check {
+    let is_silent = |server: &&Server| match (time(server.since_beat), time(server.lease)) {
+        (Some(since), Some(lease)) => since > lease / SILENT,
+        _ => false,
+    };
+    let names = |servers: Vec<&Server>| servers.iter().map(|one| one.label.as_str()).collect::<Vec<_>>().join(", ");
+    let (dead, living): (Vec<&Server>, Vec<&Server>) = servers.iter().partition(|server| server.dead);
+    let silent: Vec<&Server> = living.iter().copied().filter(is_silent).collect();
+    if !silent.is_empty() {
+        return Check::failed("servers", format!("no beats any more of {}: are they there?", names(silent)));
+    }
+    if !dead.is_empty() {
+        return Check::note("servers", format!("the sessions of {} are being adopted", names(dead)));
+    }
+    Check::ok("servers", format!("{}: {}", living.len(), names(living)))
 }
 
 /// The stamp of the event that granted `token`.

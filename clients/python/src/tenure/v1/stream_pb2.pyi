@@ -64,8 +64,13 @@ class Command(google.protobuf.message.Message):
     CONFIGURE_GROUP_FIELD_NUMBER: builtins.int
     ASSIGN_FIELD_NUMBER: builtins.int
     GET_GROUP_FIELD_NUMBER: builtins.int
+    TRACEPARENT_FIELD_NUMBER: builtins.int
     id: builtins.int
     """The client's number for this command, repeated in its answers. Not 0; not used twice at once on one stream."""
+    traceparent: builtins.str
+    """The trace that this command is part of, as in the header of that name of a plain call (W3C Trace Context): 55 bytes, as in
+    "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01". Anything else is ignored. Default: "", none is known.
+    """
     @property
     def open_session(self) -> tenure.v1.session_pb2.OpenSessionRequest:
         """Opens a session and attaches it to this stream."""
@@ -160,9 +165,10 @@ class Command(google.protobuf.message.Message):
         configure_group: tenure.v1.group_pb2.ConfigureGroupRequest | None = ...,
         assign: tenure.v1.group_pb2.AssignGroupRequest | None = ...,
         get_group: tenure.v1.group_pb2.GetGroupRequest | None = ...,
+        traceparent: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["acquire", b"acquire", "assign", b"assign", "attach_session", b"attach_session", "cancel", b"cancel", "cancel_acquire", b"cancel_acquire", "close_session", b"close_session", "configure_group", b"configure_group", "get_group", b"get_group", "get_lock", b"get_lock", "get_session", b"get_session", "join_group", b"join_group", "keep_alive", b"keep_alive", "kind", b"kind", "leave_group", b"leave_group", "open_session", b"open_session", "release", b"release", "transfer", b"transfer", "update_claim", b"update_claim", "watch", b"watch"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["acquire", b"acquire", "assign", b"assign", "attach_session", b"attach_session", "cancel", b"cancel", "cancel_acquire", b"cancel_acquire", "close_session", b"close_session", "configure_group", b"configure_group", "get_group", b"get_group", "get_lock", b"get_lock", "get_session", b"get_session", "id", b"id", "join_group", b"join_group", "keep_alive", b"keep_alive", "kind", b"kind", "leave_group", b"leave_group", "open_session", b"open_session", "release", b"release", "transfer", b"transfer", "update_claim", b"update_claim", "watch", b"watch"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["acquire", b"acquire", "assign", b"assign", "attach_session", b"attach_session", "cancel", b"cancel", "cancel_acquire", b"cancel_acquire", "close_session", b"close_session", "configure_group", b"configure_group", "get_group", b"get_group", "get_lock", b"get_lock", "get_session", b"get_session", "id", b"id", "join_group", b"join_group", "keep_alive", b"keep_alive", "kind", b"kind", "leave_group", b"leave_group", "open_session", b"open_session", "release", b"release", "traceparent", b"traceparent", "transfer", b"transfer", "update_claim", b"update_claim", "watch", b"watch"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["open_session", "attach_session", "keep_alive", "close_session", "acquire", "release", "cancel_acquire", "watch", "cancel", "get_lock", "get_session", "transfer", "update_claim", "join_group", "leave_group", "configure_group", "assign", "get_group"] | None: ...
 
 global___Command = Command

@@ -107,7 +107,8 @@ pub fn kept(message: &[u8]) -> anyhow::Result<usize> {
 }
 
 fn encode(first_id: u64, commands: Vec<Commanded>) -> Vec<u8> {
-    let commands = commands.into_iter().zip(first_id..).map(|(kind, id)| Command { id, kind: Some(kind) });
+    let commands =
+        commands.into_iter().zip(first_id..).map(|(kind, id)| Command { id, kind: Some(kind), ..Command::default() });
     StreamRequest { commands: commands.collect() }.encode_to_vec()
 }
 

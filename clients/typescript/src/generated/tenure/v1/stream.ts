@@ -123,6 +123,11 @@ export interface Command {
     /** Reads one group. */
     { $case: "getGroup"; value: GetGroupRequest }
     | undefined;
+  /**
+   * The trace that this command is part of, as in the header of that name of a plain call (W3C Trace Context): 55 bytes, as in
+   * "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01". Anything else is ignored. Default: "", none is known.
+   */
+  traceparent: string;
 }
 
 /** Attaches an open session to a stream. */
@@ -356,7 +361,7 @@ export const StreamRequest: MessageFns<StreamRequest> = {
 };
 
 function createBaseCommand(): Command {
-  return { id: 0n, kind: undefined };
+  return { id: 0n, kind: undefined, traceparent: "" };
 }
 
 export const Command: MessageFns<Command> = {
@@ -422,6 +427,9 @@ export const Command: MessageFns<Command> = {
       case "getGroup":
         GetGroupRequest.encode(message.kind.value, writer.uint32(154).fork()).join();
         break;
+    }
+    if (message.traceparent !== "") {
+      writer.uint32(162).string(message.traceparent);
     }
     return writer;
   },
@@ -591,6 +599,14 @@ export const Command: MessageFns<Command> = {
             message.kind = { $case: "getGroup", value: GetGroupRequest.decode(reader, reader.uint32()) };
             continue;
           }
+          case 20: {
+            if (tag !== 162) {
+              break;
+            }
+
+            message.traceparent = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -719,6 +735,7 @@ export const Command: MessageFns<Command> = {
         break;
       }
     }
+    message.traceparent = object.traceparent ?? "";
     return message;
   },
 };

@@ -21,6 +21,7 @@ private static final long serialVersionUID = 0L;
     super(builder);
   }
   private Command() {
+    traceparent_ = "";
   }
 
   @java.lang.Override
@@ -906,6 +907,55 @@ private static final long serialVersionUID = 0L;
     return io.tenure.client.v1.GetGroupRequest.getDefaultInstance();
   }
 
+  public static final int TRACEPARENT_FIELD_NUMBER = 20;
+  @SuppressWarnings("serial")
+  private volatile java.lang.Object traceparent_ = "";
+  /**
+   * <pre>
+   * The trace that this command is part of, as in the header of that name of a plain call (W3C Trace Context): 55 bytes, as in
+   * "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01". Anything else is ignored. Default: "", none is known.
+   * </pre>
+   *
+   * <code>string traceparent = 20;</code>
+   * @return The traceparent.
+   */
+  @java.lang.Override
+  public java.lang.String getTraceparent() {
+    java.lang.Object ref = traceparent_;
+    if (ref instanceof java.lang.String) {
+      return (java.lang.String) ref;
+    } else {
+      com.google.protobuf.ByteString bs = 
+          (com.google.protobuf.ByteString) ref;
+      java.lang.String s = bs.toStringUtf8();
+      traceparent_ = s;
+      return s;
+    }
+  }
+  /**
+   * <pre>
+   * The trace that this command is part of, as in the header of that name of a plain call (W3C Trace Context): 55 bytes, as in
+   * "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01". Anything else is ignored. Default: "", none is known.
+   * </pre>
+   *
+   * <code>string traceparent = 20;</code>
+   * @return The bytes for traceparent.
+   */
+  @java.lang.Override
+  public com.google.protobuf.ByteString
+      getTraceparentBytes() {
+    java.lang.Object ref = traceparent_;
+    if (ref instanceof java.lang.String) {
+      com.google.protobuf.ByteString b = 
+          com.google.protobuf.ByteString.copyFromUtf8(
+              (java.lang.String) ref);
+      traceparent_ = b;
+      return b;
+    } else {
+      return (com.google.protobuf.ByteString) ref;
+    }
+  }
+
   private byte memoizedIsInitialized = -1;
   @java.lang.Override
   public final boolean isInitialized() {
@@ -976,6 +1026,9 @@ private static final long serialVersionUID = 0L;
     }
     if (kindCase_ == 19) {
       output.writeMessage(19, (io.tenure.client.v1.GetGroupRequest) kind_);
+    }
+    if (!com.google.protobuf.GeneratedMessageV3.isStringEmpty(traceparent_)) {
+      com.google.protobuf.GeneratedMessageV3.writeString(output, 20, traceparent_);
     }
     getUnknownFields().writeTo(output);
   }
@@ -1062,6 +1115,9 @@ private static final long serialVersionUID = 0L;
       size += com.google.protobuf.CodedOutputStream
         .computeMessageSize(19, (io.tenure.client.v1.GetGroupRequest) kind_);
     }
+    if (!com.google.protobuf.GeneratedMessageV3.isStringEmpty(traceparent_)) {
+      size += com.google.protobuf.GeneratedMessageV3.computeStringSize(20, traceparent_);
+    }
     size += getUnknownFields().getSerializedSize();
     memoizedSize = size;
     return size;
@@ -1079,6 +1135,8 @@ private static final long serialVersionUID = 0L;
 
     if (getId()
         != other.getId()) return false;
+    if (!getTraceparent()
+        .equals(other.getTraceparent())) return false;
     if (!getKindCase().equals(other.getKindCase())) return false;
     switch (kindCase_) {
       case 2:
@@ -1170,6 +1228,8 @@ private static final long serialVersionUID = 0L;
     hash = (37 * hash) + ID_FIELD_NUMBER;
     hash = (53 * hash) + com.google.protobuf.Internal.hashLong(
         getId());
+    hash = (37 * hash) + TRACEPARENT_FIELD_NUMBER;
+    hash = (53 * hash) + getTraceparent().hashCode();
     switch (kindCase_) {
       case 2:
         hash = (37 * hash) + OPEN_SESSION_FIELD_NUMBER;
@@ -1436,6 +1496,7 @@ private static final long serialVersionUID = 0L;
       if (getGroupBuilder_ != null) {
         getGroupBuilder_.clear();
       }
+      traceparent_ = "";
       kindCase_ = 0;
       kind_ = null;
       return this;
@@ -1474,6 +1535,9 @@ private static final long serialVersionUID = 0L;
       int from_bitField0_ = bitField0_;
       if (((from_bitField0_ & 0x00000001) != 0)) {
         result.id_ = id_;
+      }
+      if (((from_bitField0_ & 0x00080000) != 0)) {
+        result.traceparent_ = traceparent_;
       }
     }
 
@@ -1600,6 +1664,11 @@ private static final long serialVersionUID = 0L;
       if (other == io.tenure.client.v1.Command.getDefaultInstance()) return this;
       if (other.getId() != 0L) {
         setId(other.getId());
+      }
+      if (!other.getTraceparent().isEmpty()) {
+        traceparent_ = other.traceparent_;
+        bitField0_ |= 0x00080000;
+        onChanged();
       }
       switch (other.getKindCase()) {
         case OPEN_SESSION: {
@@ -1835,6 +1904,11 @@ private static final long serialVersionUID = 0L;
               kindCase_ = 19;
               break;
             } // case 154
+            case 162: {
+              traceparent_ = input.readStringRequireUtf8();
+              bitField0_ |= 0x00080000;
+              break;
+            } // case 162
             default: {
               if (!super.parseUnknownField(input, extensionRegistry, tag)) {
                 done = true; // was an endgroup tag
@@ -5113,6 +5187,103 @@ private static final long serialVersionUID = 0L;
       kindCase_ = 19;
       onChanged();
       return getGroupBuilder_;
+    }
+
+    private java.lang.Object traceparent_ = "";
+    /**
+     * <pre>
+     * The trace that this command is part of, as in the header of that name of a plain call (W3C Trace Context): 55 bytes, as in
+     * "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01". Anything else is ignored. Default: "", none is known.
+     * </pre>
+     *
+     * <code>string traceparent = 20;</code>
+     * @return The traceparent.
+     */
+    public java.lang.String getTraceparent() {
+      java.lang.Object ref = traceparent_;
+      if (!(ref instanceof java.lang.String)) {
+        com.google.protobuf.ByteString bs =
+            (com.google.protobuf.ByteString) ref;
+        java.lang.String s = bs.toStringUtf8();
+        traceparent_ = s;
+        return s;
+      } else {
+        return (java.lang.String) ref;
+      }
+    }
+    /**
+     * <pre>
+     * The trace that this command is part of, as in the header of that name of a plain call (W3C Trace Context): 55 bytes, as in
+     * "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01". Anything else is ignored. Default: "", none is known.
+     * </pre>
+     *
+     * <code>string traceparent = 20;</code>
+     * @return The bytes for traceparent.
+     */
+    public com.google.protobuf.ByteString
+        getTraceparentBytes() {
+      java.lang.Object ref = traceparent_;
+      if (ref instanceof String) {
+        com.google.protobuf.ByteString b = 
+            com.google.protobuf.ByteString.copyFromUtf8(
+                (java.lang.String) ref);
+        traceparent_ = b;
+        return b;
+      } else {
+        return (com.google.protobuf.ByteString) ref;
+      }
+    }
+    /**
+     * <pre>
+     * The trace that this command is part of, as in the header of that name of a plain call (W3C Trace Context): 55 bytes, as in
+     * "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01". Anything else is ignored. Default: "", none is known.
+     * </pre>
+     *
+     * <code>string traceparent = 20;</code>
+     * @param value The traceparent to set.
+     * @return This builder for chaining.
+     */
+    public Builder setTraceparent(
+        java.lang.String value) {
+      if (value == null) { throw new NullPointerException(); }
+      traceparent_ = value;
+      bitField0_ |= 0x00080000;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * The trace that this command is part of, as in the header of that name of a plain call (W3C Trace Context): 55 bytes, as in
+     * "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01". Anything else is ignored. Default: "", none is known.
+     * </pre>
+     *
+     * <code>string traceparent = 20;</code>
+     * @return This builder for chaining.
+     */
+    public Builder clearTraceparent() {
+      traceparent_ = getDefaultInstance().getTraceparent();
+      bitField0_ = (bitField0_ & ~0x00080000);
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * The trace that this command is part of, as in the header of that name of a plain call (W3C Trace Context): 55 bytes, as in
+     * "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01". Anything else is ignored. Default: "", none is known.
+     * </pre>
+     *
+     * <code>string traceparent = 20;</code>
+     * @param value The bytes for traceparent to set.
+     * @return This builder for chaining.
+     */
+    public Builder setTraceparentBytes(
+        com.google.protobuf.ByteString value) {
+      if (value == null) { throw new NullPointerException(); }
+      checkByteStringIsUtf8(value);
+      traceparent_ = value;
+      bitField0_ |= 0x00080000;
+      onChanged();
+      return this;
     }
     @java.lang.Override
     public final Builder setUnknownFields(

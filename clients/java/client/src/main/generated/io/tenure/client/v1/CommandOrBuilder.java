@@ -504,5 +504,27 @@ public interface CommandOrBuilder extends
    */
   io.tenure.client.v1.GetGroupRequestOrBuilder getGetGroupOrBuilder();
 
+  /**
+   * <pre>
+   * The trace that this command is part of, as in the header of that name of a plain call (W3C Trace Context): 55 bytes, as in
+   * "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01". Anything else is ignored. Default: "", none is known.
+   * </pre>
+   *
+   * <code>string traceparent = 20;</code>
+   * @return The traceparent.
+   */
+  java.lang.String getTraceparent();
+  /**
+   * <pre>
+   * The trace that this command is part of, as in the header of that name of a plain call (W3C Trace Context): 55 bytes, as in
+   * "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01". Anything else is ignored. Default: "", none is known.
+   * </pre>
+   *
+   * <code>string traceparent = 20;</code>
+   * @return The bytes for traceparent.
+   */
+  com.google.protobuf.ByteString
+      getTraceparentBytes();
+
   io.tenure.client.v1.Command.KindCase getKindCase();
 }

@@ -1,0 +1,114 @@
+//! `top`: how everything is, again and again.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tenure_proto::v1::ListSessionsResponse;
+
+use super::read::{list_locks, list_servers, list_sessions};
+use crate::Context;
+use crate::args::TopArgs;
+use crate::exit::{self, Failure};
+use crate::output::{self, Screen, State};
+
+/// Servers have other things to do.
+const SHORTEST: Duration = Duration::from_millis(100);
+
+/// To the top left, what is on each line after its text away, and what is below the last one.
+const HOME: &str = "\x1b[H";
+const REST_OF_LINE: &str = "\x1b[K";
+const BELOW: &str = "\x1b[J";
+
+pub async fn top(context: &Context, args: TopArgs) -> Result<u8, Failure> {
+    if args.interval < SHORTEST {
+        return Err(Failure::new(exit::USAGE, format!("--interval: at least {}", output::show_duration(SHORTEST))));
+    }
+    let screen = Screen { namespace: &context.global.namespace, rows: args.rows };
+    let mut last = look(context).await?;
+    if args.once || !io::stdout().is_terminal() {
+        context.output.value(&summary(&last)?, || output::top(screen, None, &last))?;
+        return Ok(exit::OK);
+    }
+    show(&output::top(screen, None, &last))?;
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(args.interval) => {}
+            interrupted = tokio::signal::ctrl_c() => return interrupted.map(|()| exit::OK).map_err(Failure::from),
+        }
+        match look(context).await {
+            Ok(now) => {
+                show(&output::top(screen, Some(&last), &now))?;
+                last = now;
+            }
+            // Whoever looks at night wants to see it come back.
+            Err(failure) => show(&failure.to_string())?,
+        }
+    }
+}
+
+/// Asks for everything. Only a session's home knows how late its renewals are, so every endpoint is asked for them.
+async fn look(context: &Context) -> Result<State, Failure> {
+    let (rpc, namespace) = (&context.rpc, &context.global.namespace);
+    let servers = list_servers(rpc, namespace).await?;
+    let locks = list_locks(rpc, namespace, "").await?;
+    let mut sessions = list_sessions(rpc, namespace).await?;
+    let mut silent = Vec::new();
+    if servers.servers.len() > 1 {
+        for endpoint in rpc.endpoints() {
+            match list_sessions(&rpc.only(endpoint), namespace).await {
+                Ok(told) => add_remaining(&mut sessions, told),
+                Err(failure) => silent.push((endpoint.clone(), failure.message)),
+            }
+        }
+    }
+    Ok(State { at: Instant::now(), servers, locks, sessions, silent })
+}
+
+fn add_remaining(all: &mut ListSessionsResponse, told: ListSessionsResponse) {
+    let mut told = told.sessions.into_iter().peekable();
+    // Both are in the order in which they were opened.
+    for session in &mut all.sessions {
+        while told.next_if(|other| other.opened_revision < session.opened_revision).is_some() {}
+        if let Some(same) = told.next_if(|other| other.opened_revision == session.opened_revision) {
+            session.remaining = session.remaining.or(same.remaining);
+        }
+    }
+}
+
+fn summary(state: &State) -> Result<serde_json::Value, Failure> {
+    Ok(json!({
+        "servers": output::json(&state.servers)?,
+        "locks": output::json(&state.locks)?,
+        "sessions": output::json(&state.sessions)?,
+        "silent": state.silent.iter().map(|(endpoint, why)| json!({"endpoint": endpoint, "why": why})).collect::<Vec<_>>(),
+    }))
+}
+
+fn show(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    write!(out, "{HOME}")?;
+    for line in text.lines() {
+        writeln!(out, "{line}{REST_OF_LINE}")?;
+    }
+    write!(out, "{BELOW}")?;
+    Ok(out.flush()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_proto::v1::Session;
+
+    use super::*;
+
+    #[test]
+    fn what_only_the_home_knows_is_put_together() {
+        let left = Some(prost_types::Duration { seconds: 1, nanos: 0 });
+        let session = |opened_revision, remaining| Session { opened_revision, remaining, ..Session::default() };
+        let list = |sessions| ListSessionsResponse { sessions, ..Default::default() };
+        let mut all = list(vec![session(1, left), session(3, None), session(5, None)]);
+        add_remaining(&mut all, list(vec![session(1, None), session(2, left), session(3, left), session(5, None)]));
+        let known: Vec<bool> = all.sessions.iter().map(|session| session.remaining.is_some()).collect();
+        assert_eq!(known, [true, true, false]);
+    }
+}

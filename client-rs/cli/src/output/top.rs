@@ -1,0 +1,203 @@
+//! One screen of how everything is.
+
+use std::cmp::Reverse;
+use std::time::{Duration, Instant};
+
+use tenure_proto::v1::{ClaimState, ListLocksResponse, ListServersResponse, ListSessionsResponse, Lock, Session};
+
+use super::locks::{describe_claim, duration, or_dash};
+use super::servers::servers;
+use super::style::{bold, finish, plain, table};
+use super::terms::circles;
+
+/// How everything is at one moment.
+#[derive(Debug)]
+pub struct State {
+    pub at: Instant,
+    pub servers: ListServersResponse,
+    pub locks: ListLocksResponse,
+    pub sessions: ListSessionsResponse,
+    /// The endpoints that did not tell about their sessions' renewals, and why.
+    pub silent: Vec<(String, String)>,
+}
+
+/// How it is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Screen<'a> {
+    pub namespace: &'a str,
+    /// The most rows of each table.
+    pub rows: usize,
+}
+
+impl State {
+    /// What there is, in numbers: sessions, locks held, locks waited for, claims that wait.
+    fn counts(&self) -> (usize, usize, usize, u64) {
+        let locks = &self.locks.locks;
+        let held = locks.iter().filter(|lock| lock.holders.iter().any(is_held)).count();
+        let waited_for = locks.iter().filter(|lock| lock.waiter_count > 0).count();
+        (self.sessions.sessions.len(), held, waited_for, locks.iter().map(|lock| lock.waiter_count).sum())
+    }
+
+    /// The sessions with less than half of their TTL left, those that end soonest first. Clients renew in time for more than that.
+    fn late(&self) -> Vec<(&Session, Duration, Duration)> {
+        let time = |value: Option<prost_types::Duration>| value.and_then(|value| Duration::try_from(value).ok());
+        let late = self.sessions.sessions.iter().filter_map(|session| {
+            let (left, ttl) = (time(session.remaining)?, time(session.ttl)?);
+            (left < ttl / 2).then_some((session, left, ttl))
+        });
+        let mut late: Vec<_> = late.collect();
+        late.sort_by_key(|(_, left, _)| *left);
+        late
+    }
+
+    /// The locks with the most who wait.
+    fn busiest(&self) -> Vec<&Lock> {
+        let mut locks: Vec<&Lock> = self.locks.locks.iter().collect();
+        locks.sort_by_key(|lock| Reverse(lock.waiter_count));
+        locks
+    }
+}
+
+fn is_held(claim: &tenure_proto::v1::Claim) -> bool {
+    claim.state() == ClaimState::Held
+}
+
+/// The screen. What has changed since the state before is told as a rate.
+pub fn top(screen: Screen<'_>, before: Option<&State>, now: &State) -> String {
+    let (sessions, held, waited_for, waiting) = now.counts();
+    let mut head = format!("namespace {}, revision {}", plain(screen.namespace), now.locks.revision);
+    if let Some(rate) = before.and_then(|before| rate(before, now)) {
+        head.push_str(&format!(" ({rate:.1} events a second)"));
+    }
+    let mut parts = vec![
+        bold(&head),
+        format!("{sessions} sessions open; {held} locks held; {waited_for} waited for, by {waiting}"),
+        String::new(),
+        servers(&now.servers),
+    ];
+    for (endpoint, why) in &now.silent {
+        parts.push(format!("{}: {}", plain(endpoint), plain(why)));
+    }
+    parts.push(format!("\n{}\n{}", bold("LATE RENEWALS (less than half of the TTL left)"), late(now, screen.rows)));
+    parts.push(format!("\n{}\n{}", bold("LOCKS, the most waited for first"), busiest(now, screen.rows)));
+    for circle in now.locks.locks.iter().flat_map(|lock| circles(&lock.waiters)) {
+        parts.push(format!("deadlock: {}", super::terms::chain(&circle)));
+    }
+    parts.join("\n")
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a rate for people")]
+fn rate(before: &State, now: &State) -> Option<f64> {
+    let events = now.locks.revision.checked_sub(before.locks.revision)?;
+    let passed = now.at.saturating_duration_since(before.at).as_secs_f64();
+    (passed > 0.0).then(|| events as f64 / passed)
+}
+
+fn late(state: &State, rows: usize) -> String {
+    let late = state.late();
+    if late.is_empty() {
+        return "none".to_owned();
+    }
+    let mut table = table(&["SESSION", "OWNER", "LEFT", "OF TTL", "HOLDS"]);
+    for (session, _, _) in late.iter().take(rows) {
+        let held = session.claims.iter().filter(|claim| is_held(claim)).flat_map(|claim| &claim.names);
+        let held: Vec<String> = held.map(|name| plain(name)).collect();
+        table.add_row([
+            plain(&session.id),
+            or_dash(&session.owner),
+            duration(session.remaining),
+            duration(session.ttl),
+            or_dash(&held.join(" ")),
+        ]);
+    }
+    finish(&table) + &more(late.len(), rows)
+}
+
+fn busiest(state: &State, rows: usize) -> String {
+    let locks = state.busiest();
+    if locks.is_empty() {
+        return "no lock is held or waited for".to_owned();
+    }
+    let mut table = table(&["NAME", "HOLDER", "TOKEN", "WAITING", "NEXT"]);
+    for lock in locks.iter().take(rows) {
+        let holder = lock.holders.iter().find(|claim| is_held(claim));
+        let who = match (holder, lock.holder_count) {
+            (None, _) => "-".to_owned(),
+            (Some(claim), 0 | 1) => describe_claim(claim),
+            (Some(claim), count) => format!("{} and {} more", describe_claim(claim), count - 1),
+        };
+        table.add_row([
+            plain(&lock.name),
+            who,
+            holder.map_or_else(|| "-".to_owned(), |claim| claim.token.to_string()),
+            lock.waiter_count.to_string(),
+            lock.waiters.first().map_or_else(|| "-".to_owned(), describe_claim),
+        ]);
+    }
+    finish(&table) + &more(locks.len(), rows)
+}
+
+fn more(count: usize, rows: usize) -> String {
+    match count.saturating_sub(rows) {
+        0 => String::new(),
+        more => format!("\n… and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_proto::v1::Claim;
+
+    use super::*;
+
+    fn millis(millis: i32) -> Option<prost_types::Duration> {
+        Some(prost_types::Duration { seconds: (millis / 1000).into(), nanos: millis % 1000 * 1_000_000 })
+    }
+
+    fn session(id: &str, left: Option<prost_types::Duration>) -> Session {
+        Session { id: id.into(), ttl: millis(3_000), remaining: left, ..Session::default() }
+    }
+
+    fn state(revision: u64, at: Instant) -> State {
+        let holder = Claim { session_id: "a".into(), token: 7, state: ClaimState::Held.into(), ..Claim::default() };
+        let waiter = Claim { session_id: "b".into(), state: ClaimState::Waiting.into(), ..Claim::default() };
+        let quiet = Lock { name: "quiet".into(), holders: vec![holder], holder_count: 1, ..Lock::default() };
+        let busy = Lock { name: "busy".into(), waiters: vec![waiter], waiter_count: 3, ..quiet.clone() };
+        let sessions = vec![
+            session("in-time", millis(2_000)),
+            session("late", millis(1_400)),
+            session("last", millis(100)),
+            session("elsewhere", None),
+        ];
+        State {
+            at,
+            servers: ListServersResponse::default(),
+            locks: ListLocksResponse { locks: vec![quiet, busy], revision, ..Default::default() },
+            sessions: ListSessionsResponse { sessions, ..Default::default() },
+            silent: vec![],
+        }
+    }
+
+    fn row_of(text: &str, start: &str) -> usize {
+        text.lines().position(|line| line.starts_with(start)).unwrap_or_else(|| panic!("no {start} in\n{text}"))
+    }
+
+    #[test]
+    fn the_late_come_first_and_the_quiet_last() {
+        let screen = Screen { namespace: "default", rows: 10 };
+        let text = top(screen, None, &state(9, Instant::now()));
+        assert!(text.contains("4 sessions open; 2 locks held; 1 waited for, by 3"), "{text}");
+        assert!(row_of(&text, "last ") < row_of(&text, "late "), "{text}");
+        assert!(!text.contains("in-time") && !text.contains("elsewhere"), "{text}");
+        assert!(row_of(&text, "busy ") < row_of(&text, "quiet "), "{text}");
+    }
+
+    #[test]
+    fn changes_are_told_as_a_rate_and_what_does_not_fit_as_a_number() {
+        let begun = Instant::now();
+        let (before, now) = (state(10, begun), state(40, begun + Duration::from_secs(2)));
+        let text = top(Screen { namespace: "default", rows: 1 }, Some(&before), &now);
+        assert!(text.contains("revision 40 (15.0 events a second)"), "{text}");
+        assert_eq!(text.matches("… and 1 more").count(), 2, "{text}");
+    }
+}

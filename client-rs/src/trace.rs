@@ -1,0 +1,135 @@
+//! The trace that something asked of a server is part of, on its way there: the context of OpenTelemetry that is current, which is
+//! that of the span around. Without the feature `otel` there is none.
+
+use std::sync::Arc;
+
+/// The most bytes of names that a span tells.
+const NAMES: usize = 512;
+
+/// What the server is told of a trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Trace {
+    /// As the header of that name has it.
+    traceparent: Option<Arc<str>>,
+}
+
+impl Trace {
+    /// The one that goes on here, if there is one.
+    #[cfg(feature = "otel")]
+    pub(crate) fn current() -> Self {
+        Self { traceparent: otel::current(otel::traceparent).map(Into::into) }
+    }
+
+    /// None is known.
+    #[cfg(not(feature = "otel"))]
+    pub(crate) fn current() -> Self {
+        Self::default()
+    }
+
+    /// For a command.
+    pub(crate) fn to_wire(&self) -> String {
+        self.traceparent.as_deref().unwrap_or_default().to_owned()
+    }
+}
+
+/// Adds the trace that goes on here to the headers of a call, unless whoever calls has done so.
+#[cfg(feature = "otel")]
+pub(crate) fn send_along(headers: &mut http::HeaderMap) {
+    otel::current(|span| {
+        if headers.contains_key("traceparent") {
+            return;
+        }
+        if let Ok(traceparent) = otel::traceparent(span).try_into() {
+            headers.insert("traceparent", traceparent);
+        }
+        let state = span.trace_state().header();
+        if !state.is_empty()
+            && let Ok(state) = state.try_into()
+        {
+            headers.insert("tracestate", state);
+        }
+    });
+}
+
+/// Adds nothing.
+#[cfg(not(feature = "otel"))]
+pub(crate) fn send_along(_: &mut http::HeaderMap) {}
+
+/// Names, as a span tells them.
+pub(crate) fn told(names: &[String]) -> String {
+    let mut told = String::new();
+    for (place, name) in names.iter().enumerate() {
+        if told.len() + name.len() > NAMES {
+            told.push_str(&format!(" and {} more", names.len() - place));
+            break;
+        }
+        if place > 0 {
+            told.push(' ');
+        }
+        told.push_str(name);
+    }
+    told
+}
+
+#[cfg(feature = "otel")]
+mod otel {
+    use opentelemetry::Context;
+    use opentelemetry::trace::{SpanContext, TraceContextExt};
+
+    /// Looks at the span that is current, if there is one.
+    pub(super) fn current<T>(look: impl FnOnce(&SpanContext) -> T) -> Option<T> {
+        Context::map_current(|context| {
+            let span = context.span();
+            let span = span.span_context();
+            span.is_valid().then(|| look(span))
+        })
+    }
+
+    /// As W3C Trace Context has it.
+    pub(super) fn traceparent(span: &SpanContext) -> String {
+        format!("00-{}-{}-{:02x}", span.trace_id(), span.span_id(), u8::from(span.is_sampled()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_bounded() {
+        let names = |len: usize, count: usize| vec!["n".repeat(len); count];
+        assert_eq!(told(&names(1, 2)), "n n");
+        let long = told(&names(255, 4));
+        assert!(long.ends_with(" and 2 more") && long.len() < NAMES + 40, "{long}");
+    }
+
+    #[test]
+    fn without_a_span_nothing_is_sent() {
+        let mut headers = http::HeaderMap::new();
+        send_along(&mut headers);
+        assert!(headers.is_empty());
+        assert_eq!(Trace::current().to_wire(), "");
+    }
+
+    #[cfg(feature = "otel")]
+    #[test]
+    fn the_span_that_is_current_is_sent() {
+        use opentelemetry::Context;
+        use opentelemetry::trace::{SpanContext, SpanId, TraceContextExt, TraceFlags, TraceId, TraceState};
+        let state = TraceState::from_key_value([("vendor", "1")]).unwrap();
+        let span = SpanContext::new(TraceId::from(1), SpanId::from(2), TraceFlags::SAMPLED, false, state);
+        let guard = Context::new().with_remote_span_context(span).attach();
+        let told = format!("00-{}1-{}2-01", "0".repeat(31), "0".repeat(15));
+        assert_eq!(Trace::current().to_wire(), told);
+        let mut headers = http::HeaderMap::new();
+        send_along(&mut headers);
+        drop(guard);
+        assert_eq!(
+            (&headers["traceparent"], &headers["tracestate"]),
+            (&told.parse().unwrap(), &"vendor=1".parse().unwrap())
+        );
+        headers.insert("traceparent", "given".parse().unwrap());
+        send_along(&mut headers);
+        assert_eq!(headers["traceparent"], "given");
+    }
+}

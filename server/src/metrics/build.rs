@@ -1,0 +1,9 @@
+//! Which program this is.
+
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::Registry;
+
+pub(super) fn register(registry: &mut Registry) {
+    let labels = vec![("version", env!("CARGO_PKG_VERSION"))];
+    registry.register("build", "The server's version", Info::new(labels));
+}

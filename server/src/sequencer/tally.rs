@@ -1,0 +1,191 @@
+//! The tally: counts what is appended here, and how much there is in the namespace.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use foldhash::fast::FixedState;
+use tenure_core::{ClaimSpec, EndReason, Event, Mode, Recorded, Revision, ServerId, Table, Text, Totals};
+
+use crate::metrics::{Metrics, Way};
+use crate::store::Batch;
+
+/// Of so many locks it is known who held them last.
+const REMEMBERED: usize = 4_096;
+
+/// How much there is, for whoever wants to know.
+#[derive(Clone, Default)]
+pub(super) struct SharedTotals(Arc<Mutex<Totals>>);
+
+impl SharedTotals {
+    pub(super) fn get(&self) -> Totals {
+        *self.lock()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Totals> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What is counted of a namespace. It follows the whole log, to know what the events mean which are counted.
+pub(super) struct Tally {
+    me: ServerId,
+    metrics: Metrics,
+    totals: SharedTotals,
+    /// The claims whose holds have ended, but not their minimum.
+    lingering: HashSet<Revision>,
+    last: LastHolders,
+}
+
+impl Tally {
+    pub(super) fn new(me: ServerId, metrics: Metrics) -> Self {
+        Self { me, metrics, totals: SharedTotals::default(), lingering: HashSet::new(), last: LastHolders::default() }
+    }
+
+    pub(super) fn totals(&self) -> SharedTotals {
+        self.totals.clone()
+    }
+
+    /// Begins anew with a table.
+    pub(super) fn reset(&mut self, table: &Table) {
+        self.lingering = table.claims().filter(|claim| claim.lingers()).map(|claim| claim.id).collect();
+        *self.totals.lock() = table.totals();
+    }
+
+    /// A batch was committed; `table` shows the state after it.
+    pub(super) fn took(&mut self, batch: &Batch, table: &Table) {
+        let counts = (batch.server == self.me).then(|| self.metrics.clone());
+        for recorded in &batch.events {
+            self.follow(recorded, counts.as_ref());
+        }
+        *self.totals.lock() = table.totals();
+    }
+
+    fn follow(&mut self, recorded: &Recorded, counts: Option<&Metrics>) {
+        let locks = counts.map(Metrics::locks);
+        let sessions = counts.map(Metrics::sessions);
+        match &recorded.event {
+            Event::ClaimGranted { claim, spec } => {
+                let way = if *claim == recorded.revision { Way::AtOnce } else { Way::Wait };
+                self.granted(spec, way, counts);
+            }
+            Event::ClaimTransferred { from_spec, spec, .. } => {
+                self.hold_ended(from_spec, EndReason::Transferred, counts);
+                self.granted(spec, Way::Transfer, counts);
+            }
+            Event::ClaimLingering { claim, spec, reason, .. } => {
+                self.lingering.insert(*claim);
+                self.hold_ended(spec, *reason, counts);
+            }
+            Event::ClaimEnded { claim, token: Some(_), spec, reason, .. } => {
+                // The end of lingering is not that of a hold, which has been counted.
+                let lingered = !self.lingering.is_empty() && self.lingering.remove(claim);
+                if !lingered {
+                    self.hold_ended(spec, *reason, counts);
+                }
+            }
+            Event::ClaimEnded { token: None, reason, .. } => {
+                if let Some(locks) = locks {
+                    locks.wait_ended(*reason);
+                }
+            }
+            Event::SessionOpened(_) => {
+                if let Some(sessions) = sessions {
+                    sessions.opened();
+                }
+            }
+            Event::SessionEnded { reason, .. } => {
+                if let Some(sessions) = sessions {
+                    sessions.ended(*reason);
+                }
+            }
+            Event::ServerAdopted { .. } => {
+                if let Some(sessions) = sessions {
+                    sessions.adopted();
+                }
+            }
+            Event::HistoryLost { .. } => {
+                if let Some(sessions) = sessions {
+                    sessions.lost_history();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn granted(&mut self, spec: &ClaimSpec, way: Way, counts: Option<&Metrics>) {
+        let Some(locks) = counts.map(Metrics::locks) else { return };
+        locks.granted(way);
+        if spec.mode == Mode::Exclusive {
+            for name in &spec.names {
+                if let Some(last) = self.last.of.get(name).filter(|last| last.opened != spec.opened) {
+                    locks.holder_changed(last.reason);
+                }
+            }
+        }
+    }
+
+    fn hold_ended(&mut self, spec: &ClaimSpec, reason: EndReason, counts: Option<&Metrics>) {
+        if let Some(metrics) = counts {
+            metrics.locks().hold_ended(reason);
+        }
+        if spec.mode == Mode::Exclusive {
+            spec.names.iter().for_each(|name| self.last.note(name, LastHold { opened: spec.opened, reason }));
+        }
+    }
+}
+
+/// How the last hold of a lock ended.
+#[derive(Clone, Copy)]
+struct LastHold {
+    /// The revision that opened the session which had it.
+    opened: Revision,
+    reason: EndReason,
+}
+
+/// The last holds of locks, as far as they are remembered.
+#[derive(Default)]
+struct LastHolders {
+    of: HashMap<Text, LastHold, FixedState>,
+    /// In the order in which they came: who came first is forgotten first.
+    names: VecDeque<Text>,
+}
+
+impl LastHolders {
+    fn note(&mut self, name: &Text, hold: LastHold) {
+        if let Some(known) = self.of.get_mut(name) {
+            *known = hold;
+            return;
+        }
+        if self.names.len() >= REMEMBERED
+            && let Some(first) = self.names.pop_front()
+        {
+            self.of.remove(&first);
+        }
+        self.of.insert(name.clone(), hold);
+        self.names.push_back(name.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hold(opened: u64) -> LastHold {
+        LastHold { opened: Revision(opened), reason: EndReason::Released }
+    }
+
+    #[test]
+    fn only_so_many_are_remembered() {
+        let mut last = LastHolders::default();
+        let name = |number: usize| Text::from(format!("lock/{number}"));
+        for number in 0..REMEMBERED {
+            last.note(&name(number), hold(1));
+        }
+        last.note(&name(0), hold(2));
+        assert_eq!((last.of.len(), last.names.len()), (REMEMBERED, REMEMBERED));
+        assert_eq!(last.of[&name(0)].opened, Revision(2), "the newest hold counts");
+        last.note(&name(REMEMBERED), hold(1));
+        assert_eq!((last.of.len(), last.names.len()), (REMEMBERED, REMEMBERED));
+        assert!(!last.of.contains_key(&name(0)) && last.of.contains_key(&name(1)));
+    }
+}

@@ -1,0 +1,56 @@
+//! The servers, for operators.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_core::ServerId;
+use tenure_proto::v1;
+
+use super::admission::Admitted;
+use super::problem::Problem;
+use super::{Api, convert, in_time};
+use crate::node::Node;
+use crate::store::Presence;
+
+impl Api {
+    pub(super) async fn list_servers(
+        &self,
+        asked: Admitted<v1::ListServersRequest>,
+    ) -> Result<v1::ListServersResponse, Problem> {
+        let (request, principal) = asked.into_parts();
+        let namespace = self.namespace(&principal, &request.namespace).await?;
+        let read = namespace.read(|table| (table.homes().collect::<BTreeMap<_, _>>(), table.revision().0));
+        let (homes, revision) = in_time(async { Ok(read.await?) }).await?;
+        let node = self.node()?;
+        Ok(v1::ListServersResponse {
+            revision,
+            lease_left: node.lease().left().map(convert::duration),
+            ..seen_by(&node, &homes)
+        })
+    }
+}
+
+/// The servers as a node has last seen them, with how many sessions each serves.
+fn seen_by(node: &Arc<Node>, homes: &BTreeMap<ServerId, usize>) -> v1::ListServersResponse {
+    let Some(sightings) = node.others().sightings() else { return v1::ListServersResponse::default() };
+    let now = node.lease().now();
+    let server = |(presence, beaten): &(Presence, Option<Duration>)| {
+        let sessions = homes.get(&presence.server).copied().unwrap_or_default();
+        let beats = !presence.dead && !node.store().exclusive();
+        v1::Server {
+            id: presence.server.0,
+            label: presence.label.clone(),
+            address: presence.address.clone(),
+            answering: presence.server == node.id(),
+            dead: presence.dead,
+            lease: Some(convert::duration(presence.lease)),
+            since_beat: beaten.filter(|_| beats).map(|beaten| convert::duration(now.saturating_sub(beaten))),
+            sessions: sessions as u64,
+        }
+    };
+    let mut servers: Vec<v1::Server> = sightings.servers.iter().map(server).collect();
+    servers.retain(|server| !server.dead || server.sessions > 0);
+    servers.sort_by(|one, other| (&one.label, one.id).cmp(&(&other.label, other.id)));
+    v1::ListServersResponse { servers, beat_took: Some(convert::duration(sightings.took)), ..Default::default() }
+}

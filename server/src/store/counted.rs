@@ -1,0 +1,84 @@
+//! A store whose answers are counted.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tenure_core::{Revision, ServerId, Text};
+use tokio::time::Instant;
+
+use super::{Batch, Found, Presence, RowChanges, Rows, Store, StoreError, Tail};
+use crate::metrics::{Operation, StoreCounts};
+
+/// A store, and what counts its answers.
+pub(crate) struct Counted {
+    store: Arc<dyn Store>,
+    counts: StoreCounts,
+}
+
+impl Counted {
+    pub(crate) fn new(store: Arc<dyn Store>, counts: StoreCounts) -> Self {
+        Self { store, counts }
+    }
+
+    async fn count<T>(
+        &self,
+        operation: Operation,
+        answer: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let asked = Instant::now();
+        let answer = answer.await;
+        self.counts.asked(operation, asked.elapsed(), &answer);
+        answer
+    }
+}
+
+#[async_trait]
+impl Store for Counted {
+    fn exclusive(&self) -> bool {
+        self.store.exclusive()
+    }
+
+    async fn append(&self, batch: &Batch, notify: bool) -> Result<(), StoreError> {
+        self.count(Operation::Append, self.store.append(batch, notify)).await
+    }
+
+    async fn read(&self, namespace: &str, after: Revision, limit: usize) -> Result<Tail, StoreError> {
+        self.count(Operation::Read, self.store.read(namespace, after, limit)).await
+    }
+
+    async fn search(&self, namespace: &str, name: &str, until: Revision, limit: usize) -> Result<Found, StoreError> {
+        self.count(Operation::Search, self.store.search(namespace, name, until, limit)).await
+    }
+
+    async fn load(&self, namespace: &str) -> Result<Rows, StoreError> {
+        self.count(Operation::Load, self.store.load(namespace)).await
+    }
+
+    async fn save(&self, namespace: &str, changes: &RowChanges) -> Result<(), StoreError> {
+        self.count(Operation::Save, self.store.save(namespace, changes)).await
+    }
+
+    async fn heads(&self) -> Result<Vec<(Text, Revision)>, StoreError> {
+        self.count(Operation::Heads, self.store.heads()).await
+    }
+
+    async fn beat(&self, presence: &Presence) -> Result<Vec<Presence>, StoreError> {
+        self.count(Operation::Beat, self.store.beat(presence)).await
+    }
+
+    async fn mark_dead(&self, server: ServerId, beat: u64) -> Result<bool, StoreError> {
+        self.count(Operation::MarkDead, self.store.mark_dead(server, beat)).await
+    }
+
+    async fn forget(&self, servers: &[ServerId]) -> Result<(), StoreError> {
+        self.count(Operation::Forget, self.store.forget(servers)).await
+    }
+
+    async fn trim(&self, namespace: &str, before_ms: i64) -> Result<Revision, StoreError> {
+        self.count(Operation::Trim, self.store.trim(namespace, before_ms)).await
+    }
+
+    async fn hint(&self) {
+        self.store.hint().await;
+    }
+}

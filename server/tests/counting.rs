@@ -1,0 +1,111 @@
+//! Calls as they are counted, over TCP.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
+
+mod serving;
+
+use serving::{start, within};
+use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_proto::v1::session_service_client::SessionServiceClient;
+use tenure_proto::v1::watch_service_client::WatchServiceClient;
+use tenure_proto::v1::{GetLockRequest, KeepAliveRequest, ListLocksRequest, WatchRequest};
+use tenure_server::access::CredentialOptions;
+use tenure_server::listen::ConnectionLimits;
+use tenure_server::server::Server;
+use tonic::Code;
+use tonic::transport::{Channel, Endpoint};
+use tower::ServiceExt;
+
+async fn office() -> (Server, Channel) {
+    let server = start(CredentialOptions::default(), ConnectionLimits::default()).await.unwrap();
+    let endpoint = Endpoint::from_shared(format!("http://{}", server.grpc_address())).unwrap();
+    let channel = within(endpoint.connect()).await.unwrap();
+    (server, channel)
+}
+
+/// The value of a sample of a method, and of a code if one is named. It must be told.
+fn value(server: &Server, name: &str, kind: &str, service: &str, method: &str, code: Option<&str>) -> u64 {
+    let code = code.map_or_else(String::new, |code| format!(",grpc_code=\"{code}\""));
+    let sample = format!(
+        "grpc_server_{name}{{grpc_type=\"{kind}\",grpc_service=\"{service}\",grpc_method=\"{method}\"{code}}} "
+    );
+    let text = server.metrics().text();
+    let line = text.lines().find_map(|line| line.strip_prefix(&sample));
+    line.unwrap_or_else(|| panic!("there is no {sample}")).parse().unwrap()
+}
+
+const LOCKS: &str = "tenure.v1.LockService";
+
+#[tokio::test]
+async fn every_method_is_told_from_the_start() {
+    let (server, _) = office().await;
+    for name in ["started_total", "msg_received_total", "msg_sent_total", "handling_seconds_count"] {
+        assert_eq!(value(&server, name, "unary", LOCKS, "Acquire", None), 0, "{name}");
+    }
+    for code in ["OK", "Canceled", "Unavailable", "Unauthenticated"] {
+        assert_eq!(value(&server, "handled_total", "bidi_stream", "tenure.v1.ClientService", "Stream", Some(code)), 0);
+        assert_eq!(value(&server, "handled_total", "server_stream", "grpc.health.v1.Health", "Watch", Some(code)), 0);
+    }
+}
+
+#[tokio::test]
+async fn plain_calls_are_counted_by_what_they_end_with() {
+    let (server, channel) = office().await;
+    let mut locks = LockServiceClient::new(channel);
+    within(locks.list_locks(ListLocksRequest::default())).await.unwrap();
+    let refused = within(locks.get_lock(GetLockRequest::default())).await.unwrap_err();
+    assert_eq!(refused.code(), Code::InvalidArgument);
+    let of = |name, method, code| value(&server, name, "unary", LOCKS, method, code);
+    assert_eq!(of("started_total", "ListLocks", None), 1);
+    assert_eq!((of("msg_received_total", "ListLocks", None), of("msg_sent_total", "ListLocks", None)), (1, 1));
+    assert_eq!(of("handled_total", "ListLocks", Some("OK")), 1);
+    assert_eq!(of("handling_seconds_count", "ListLocks", None), 1);
+    assert_eq!(of("handled_total", "GetLock", Some("InvalidArgument")), 1);
+    assert_eq!((of("msg_sent_total", "GetLock", None), of("handled_total", "GetLock", Some("OK"))), (0, 0));
+}
+
+#[tokio::test]
+async fn what_clients_make_up_is_counted_under_one_name() {
+    let (server, channel) = office().await;
+    for path in ["/tenure.v1.LockService/Steal", "/nobody/Knows", "/tenure.v1.LockService/Acquire/"] {
+        let request = http::Request::post(path).header("content-type", "application/grpc");
+        let request = request.body(tonic::body::Body::empty()).unwrap();
+        let answer = within(channel.clone().oneshot(request)).await.unwrap();
+        assert_eq!(answer.headers()["grpc-status"], "12", "{path}: unimplemented");
+    }
+    assert_eq!(value(&server, "handled_total", "bidi_stream", "unknown", "unknown", Some("Unimplemented")), 3);
+    let text = server.metrics().text();
+    assert!(!text.contains("Steal") && !text.contains("Knows"));
+}
+
+#[tokio::test]
+async fn streams_are_counted_with_their_messages_when_they_end() {
+    let (server, channel) = office().await;
+    let of_watch = |name, code| value(&server, name, "server_stream", "tenure.v1.WatchService", "Watch", code);
+    let mut watches = WatchServiceClient::new(channel.clone());
+    let asked = WatchRequest { names: vec!["job".to_owned()], ..WatchRequest::default() };
+    let mut watch = within(watches.watch(asked)).await.unwrap().into_inner();
+    within(watch.message()).await.unwrap().unwrap();
+    assert_eq!((of_watch("started_total", None), of_watch("handled_total", Some("Canceled"))), (1, 0));
+    assert!(of_watch("msg_sent_total", None) >= 1);
+    drop(watch);
+    within(async {
+        while of_watch("handled_total", Some("Canceled")) == 0 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+
+    let of_alive = |name, code| value(&server, name, "bidi_stream", "tenure.v1.SessionService", "KeepAlive", code);
+    let asked = ["ann", "bob"]
+        .map(|session| KeepAliveRequest { session_ids: vec![session.to_owned()], ..KeepAliveRequest::default() });
+    let mut sessions = SessionServiceClient::new(channel);
+    let mut alive = within(sessions.keep_alive(tokio_stream::iter(asked))).await.unwrap().into_inner();
+    let mut answers = 0;
+    while within(alive.message()).await.is_ok_and(|answer| answer.is_some()) {
+        answers += 1;
+    }
+    assert_eq!((of_alive("msg_received_total", None), of_alive("msg_sent_total", None)), (2, answers));
+    let ends: u64 = ["OK", "Canceled", "NotFound"].map(|code| of_alive("handled_total", Some(code))).iter().sum();
+    assert_eq!((ends, of_alive("handling_seconds_count", None)), (1, 1));
+}

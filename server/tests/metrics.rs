@@ -1,0 +1,198 @@
+//! What is counted when something happens, at one server and at several.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
+
+mod lab;
+
+use std::time::Duration;
+
+use lab::{Server, TTL, eventually, pass, within};
+use tenure_core::{Command, Outcome, Revision};
+use tenure_server::sequencer::{Attendance, WaitEnd};
+use tenure_server::store::MemoryDatabase;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// The value of a sample, by its name and labels as they are told; 0 if it is not.
+fn value(server: &Server, sample: &str) -> f64 {
+    let text = server.node.metrics().text();
+    let line = text.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));
+    line.map_or(0.0, |value| value.parse().unwrap())
+}
+
+fn sum(servers: &[&Server], sample: &str) -> f64 {
+    servers.iter().map(|server| value(server, sample)).sum()
+}
+
+/// All samples of a family together.
+fn all_of(server: &Server, family: &str) -> f64 {
+    let text = server.node.metrics().text();
+    let samples = text.lines().filter_map(|line| line.strip_prefix(family)?.strip_prefix('{')?.split_once("} "));
+    samples.map(|(_, value)| value.parse::<f64>().unwrap()).sum()
+}
+
+/// Asks for a lock that is taken.
+async fn wait_for(server: &Server, session: &str, name: &str) -> Attendance {
+    let decided = server.ask(server.acquire(session, name)).await.unwrap();
+    assert!(matches!(decided.outcome, Outcome::Waiting { .. }));
+    decided.attendance.unwrap()
+}
+
+async fn granted(mut attendance: Attendance) -> Revision {
+    let Some(WaitEnd::Granted(claim)) = within(SECOND, attendance.wait()).await else { panic!("not granted") };
+    attendance.satisfied();
+    claim.token().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_who_contend_one_holds_and_one_waits() {
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    let token = server.hold("ann", "job").await;
+    let bob = wait_for(&server, "bob", "job").await;
+    for (gauge, expected) in
+        [("locks_held", 1.0), ("holds", 1.0), ("waiters", 1.0), ("sessions", 2.0), ("sessions_at_home", 2.0)]
+    {
+        assert_eq!(value(&server, &format!("tenure_{gauge}")), expected, "{gauge}");
+    }
+    assert_eq!(value(&server, "tenure_lock_wait_seconds_count"), 0.0, "it is not over");
+
+    pass(SECOND).await;
+    server.release("ann", "job", token).await.unwrap();
+    granted(bob).await;
+    assert_eq!(value(&server, "tenure_lock_wait_seconds_count"), 1.0);
+    let waited = value(&server, "tenure_lock_wait_seconds_sum");
+    assert!((1.0..1.2).contains(&waited), "{waited}");
+    assert_eq!(value(&server, "tenure_grants_total{way=\"at_once\"}"), 1.0);
+    assert_eq!(value(&server, "tenure_grants_total{way=\"wait\"}"), 1.0);
+    assert_eq!(value(&server, "tenure_holds_ended_total{reason=\"released\"}"), 1.0);
+    assert_eq!(value(&server, "tenure_holder_changes_total{reason=\"released\"}"), 1.0);
+    assert_eq!((value(&server, "tenure_waiters"), value(&server, "tenure_holds")), (0.0, 1.0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn at_several_servers_sums_are_right_and_gauges_the_same() {
+    let database = MemoryDatabase::new();
+    let (one, two) = (Server::start(&database).await, Server::start(&database).await);
+    one.namespace().await;
+    two.namespace().await;
+    let token = one.hold("ann", "job").await;
+    let bob = wait_for(&two, "bob", "job").await;
+    for server in [&one, &two] {
+        eventually(SECOND, "followed", async || value(server, "tenure_waiters") == 1.0).await;
+        assert_eq!((value(server, "tenure_holds"), value(server, "tenure_sessions")), (1.0, 2.0));
+        assert_eq!(value(server, "tenure_sessions_at_home"), 1.0);
+    }
+    one.release("ann", "job", token).await.unwrap();
+    granted(bob).await;
+    let both = [&one, &two];
+    assert_eq!(sum(&both, "tenure_grants_total{way=\"at_once\"}"), 1.0);
+    assert_eq!(sum(&both, "tenure_grants_total{way=\"wait\"}"), 1.0);
+    assert_eq!(sum(&both, "tenure_sessions_opened_total"), 2.0);
+    assert_eq!(sum(&both, "tenure_holds_ended_total{reason=\"released\"}"), 1.0);
+    assert_eq!(sum(&both, "tenure_holder_changes_total{reason=\"released\"}"), 1.0);
+    assert_eq!(sum(&both, "tenure_lock_wait_seconds_count"), 1.0);
+    assert_eq!(value(&two, "tenure_lock_wait_seconds_count"), 1.0, "bob waited there");
+    eventually(SECOND * 2, "they know of each other", async || value(&one, "tenure_servers") == 2.0).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_expires_is_counted_by_its_reason() {
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    server.hold("ann", "job").await;
+    let bob = wait_for(&server, "bob", "job").await;
+    // Nobody renews ann.
+    let renewed = async || {
+        let _ = server.namespace().await.renew("bob");
+        value(&server, "tenure_sessions_ended_total{reason=\"expired\"}") == 1.0
+    };
+    eventually(TTL * 2, "ann has expired", renewed).await;
+    granted(bob).await;
+    assert_eq!(value(&server, "tenure_holds_ended_total{reason=\"expired\"}"), 1.0);
+    assert_eq!(value(&server, "tenure_holder_changes_total{reason=\"expired\"}"), 1.0);
+    assert_eq!(all_of(&server, "tenure_holder_changes_total"), 1.0);
+    assert_eq!(all_of(&server, "tenure_sessions_ended_total"), 1.0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_takes_its_lock_again_is_no_other_holder() {
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    for _ in 0..2 {
+        let token = server.hold("ann", "job").await;
+        server.release("ann", "job", token).await.unwrap();
+    }
+    assert_eq!(all_of(&server, "tenure_holder_changes_total"), 0.0);
+    server.hold("bob", "job").await;
+    assert_eq!(all_of(&server, "tenure_holder_changes_total"), 1.0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hold_with_a_minimum_ends_once() {
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    let Command::Acquire { attached, session, opening, home, names, mode, queue, priority, metadata, .. } =
+        server.acquire("ann", "job")
+    else {
+        panic!("an acquire")
+    };
+    let min_hold = SECOND;
+    let token = server
+        .hold_by(Command::Acquire {
+            attached,
+            session,
+            opening,
+            home,
+            names,
+            mode,
+            queue,
+            priority,
+            metadata,
+            min_hold,
+        })
+        .await;
+    server.release("ann", "job", token).await.unwrap();
+    assert_eq!((value(&server, "tenure_locks_held"), value(&server, "tenure_holds")), (1.0, 0.0));
+    assert_eq!(all_of(&server, "tenure_holds_ended_total"), 1.0);
+    eventually(SECOND * 2, "it is free", async || value(&server, "tenure_locks_held") == 0.0).await;
+    assert_eq!(all_of(&server, "tenure_holds_ended_total"), 1.0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_gives_up_has_waited_in_vain() {
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    server.hold("ann", "job").await;
+    let bob = wait_for(&server, "bob", "job").await;
+    server.ask(Command::CloseSession { session: "bob".into() }).await.unwrap();
+    drop(bob);
+    assert_eq!(value(&server, "tenure_waits_ended_total{reason=\"closed\"}"), 1.0);
+    assert_eq!((value(&server, "tenure_waiters"), all_of(&server, "tenure_holds_ended_total")), (0.0, 0.0));
+    assert_eq!(value(&server, "tenure_lock_wait_seconds_count"), 0.0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn renewals_are_counted_by_how_late_they_were() {
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    server.hold("ann", "job").await;
+    pass(TTL * 3 / 4).await;
+    server.namespace().await.renew("ann").unwrap().unwrap();
+    server.namespace().await.renew("ann").unwrap().unwrap();
+    let up_to = |part: &str| value(&server, &format!("tenure_renewal_lateness_ratio_bucket{{le=\"{part}\"}}"));
+    assert_eq!((up_to("0.1"), up_to("0.7"), up_to("0.8")), (1.0, 1.0, 2.0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn beats_and_what_is_left_of_the_lease_are_told() {
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    pass(SECOND * 3).await;
+    let beats = value(&server, "tenure_beat_seconds_count");
+    assert!(beats >= 4.0, "{beats}");
+    assert_eq!(value(&server, "tenure_beat_lateness_seconds_count"), beats);
+    let left = value(&server, "tenure_lease_left_seconds");
+    assert!((8.0..=9.0).contains(&left), "{left}");
+    assert_eq!(value(&server, "tenure_beat_failures_total"), 0.0);
+}

@@ -1,0 +1,167 @@
+//! What a supervisor hears of a server that gets on, and of one that hangs.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
+
+#[allow(dead_code)]
+mod serving;
+
+use std::io::ErrorKind;
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use serving::{start, within};
+use tenure_server::access::CredentialOptions;
+use tenure_server::admin::{Readiness, Unready};
+use tenure_server::listen::ConnectionLimits;
+use tenure_server::pulse;
+use tenure_server::supervisor::Supervisor;
+use tokio::runtime::{Builder, Runtime};
+
+/// The watchdog's interval.
+const WATCHDOG: Duration = Duration::from_millis(500);
+
+/// How long the ear waits for a word: who says nothing for so long says nothing.
+const SILENCE: Duration = Duration::from_secs(3);
+
+/// Where the supervisor listens.
+struct Ear {
+    folder: tempfile::TempDir,
+    socket: UnixDatagram,
+}
+
+impl Ear {
+    fn open() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = UnixDatagram::bind(folder.path().join("notify")).unwrap();
+        socket.set_read_timeout(Some(SILENCE)).unwrap();
+        Self { folder, socket }
+    }
+
+    fn supervisor(&self) -> Supervisor {
+        Supervisor::at(&self.folder.path().join("notify"), Some(WATCHDOG)).unwrap()
+    }
+
+    /// The next thing that is said, or none for long.
+    fn hear(&self) -> Option<String> {
+        let mut said = [0; 1024];
+        match self.socket.recv(&mut said) {
+            Ok(length) => Some(String::from_utf8(said[..length].to_vec()).unwrap()),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => None,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Hears what was said until now, and then nothing any more.
+    fn hears_no_more(&self) {
+        // At most one word was under way when the server began to hang.
+        let said: Vec<String> = std::iter::from_fn(|| self.hear()).take(3).collect();
+        assert!(said.len() < 3, "it goes on to say {said:?}");
+    }
+}
+
+fn runtime(threads: usize) -> Runtime {
+    Builder::new_multi_thread().worker_threads(threads).enable_all().build().unwrap()
+}
+
+#[test]
+fn it_hears_of_a_server_for_as_long_as_its_runtime_turns() {
+    let ear = Ear::open();
+    let runtime = runtime(1);
+    let server = runtime.block_on(start(CredentialOptions::default(), ConnectionLimits::default())).unwrap();
+    let supervisor = {
+        let _inside = runtime.enter();
+        ear.supervisor()
+    };
+    runtime.spawn(supervisor.keep_awake(server.pulse()));
+    for _ in 0..3 {
+        assert_eq!(ear.hear().as_deref(), Some("WATCHDOG=1"));
+    }
+    let (go_on, hanging) = channel::<()>();
+    runtime.spawn(async move {
+        let _ = hanging.recv();
+    });
+    ear.hears_no_more();
+    go_on.send(()).unwrap();
+    assert_eq!(ear.hear().as_deref(), Some("WATCHDOG=1"));
+}
+
+#[test]
+fn it_hears_nothing_when_only_the_servers_own_task_hangs() {
+    let ear = Ear::open();
+    let runtime = runtime(2);
+    let (hang, told) = tokio::sync::oneshot::channel::<()>();
+    let (go_on, hanging) = channel::<()>();
+    let (pulse, work) = pulse::beating(Box::pin(async move {
+        told.await.unwrap();
+        let _ = hanging.recv();
+        std::future::pending().await
+    }));
+    runtime.spawn(work);
+    let supervisor = {
+        let _inside = runtime.enter();
+        ear.supervisor()
+    };
+    runtime.spawn(supervisor.keep_awake(pulse));
+    assert_eq!(ear.hear().as_deref(), Some("WATCHDOG=1"));
+    hang.send(()).unwrap();
+    ear.hears_no_more();
+    // The runtime is well.
+    runtime.block_on(within(runtime.spawn(async {}))).unwrap();
+    go_on.send(()).unwrap();
+    assert_eq!(ear.hear().as_deref(), Some("WATCHDOG=1"));
+}
+
+#[tokio::test]
+async fn a_status_is_one_line() {
+    let ear = Ear::open();
+    let supervisor = ear.supervisor();
+    supervisor.status(&Readiness::READY).await;
+    assert_eq!(ear.hear().as_deref(), Some("STATUS=serving"));
+    let reasons = vec![Unready::Store("no\nREADY=1\r".into()), Unready::LeaseLost];
+    supervisor.status(&Readiness { reasons }).await;
+    assert_eq!(ear.hear().as_deref(), Some("STATUS=not ready: store: no READY=1 ; lease lost"));
+}
+
+#[tokio::test]
+async fn one_that_reads_nothing_holds_nobody_up() {
+    let ear = Ear::open();
+    let supervisor = ear.supervisor();
+    // More than a socket keeps unread, which is ten where nothing else is set: the last one waits in vain, for a bounded time.
+    ear.socket.set_nonblocking(true).unwrap();
+    for _ in 0..2 {
+        let fill = async {
+            for _ in 0..1_000_000 {
+                let begun = tokio::time::Instant::now();
+                supervisor.ready().await;
+                if begun.elapsed() > Duration::from_millis(500) {
+                    return;
+                }
+            }
+            panic!("the socket takes everything");
+        };
+        within(fill).await;
+    }
+}
+
+#[tokio::test]
+async fn one_that_is_not_there_is_an_error() {
+    let nobody = tempfile::tempdir().unwrap();
+    assert!(Supervisor::at(&nobody.path().join("notify"), None).is_err());
+    let refusal = Supervisor::at(Path::new("notify"), None).unwrap_err().to_string();
+    assert!(refusal.contains("absolute path"), "{refusal}");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn it_may_have_an_abstract_name() {
+    use std::os::linux::net::SocketAddrExt;
+    let name = format!("tenure-supervisor-{}", std::process::id());
+    let address = std::os::unix::net::SocketAddr::from_abstract_name(&name).unwrap();
+    let socket = UnixDatagram::bind_addr(&address).unwrap();
+    Supervisor::at(Path::new(&format!("@{name}")), None).unwrap().ready().await;
+    let mut said = [0; 16];
+    let length = socket.recv(&mut said).unwrap();
+    assert_eq!(&said[..length], b"READY=1");
+}

@@ -1,0 +1,235 @@
+//! After a restore from an older backup, no token is given twice.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use tempfile::{TempDir, tempdir};
+use tenure_e2e::Calls;
+use tenure_harness::{MariaDb, Postgres, Tenured, TenuredOptions, built, find};
+use tenure_proto::v1::AcquireRequest;
+use tokio::task::spawn_blocking;
+
+const TTL: Duration = Duration::from_secs(2);
+
+/// How often locks are taken between the backup and its restore.
+const AFTER: usize = 5;
+
+/// Runs a program to its end.
+async fn run(mut command: Command) -> Output {
+    spawn_blocking(move || command.stdin(Stdio::null()).output().unwrap()).await.unwrap()
+}
+
+/// Runs a shell's line with this environment, and returns what it prints.
+async fn shell(line: &str, environment: &[(&str, &str)]) -> String {
+    let mut command = Command::new("bash");
+    command.args(["-euo", "pipefail", "-c", line]).envs(environment.iter().copied());
+    let output = run(command).await;
+    assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Runs a task of `tenured` on a store. What it prints, or else what it complains of.
+async fn tenured(store: &str, task: &[&str]) -> Result<String, String> {
+    let mut command = Command::new(built("tenured").unwrap());
+    command.args(["--store-url", store]).args(task);
+    let output = run(command).await;
+    if output.status.success() {
+        return Ok(String::from_utf8(output.stdout).unwrap());
+    }
+    Err(String::from_utf8(output.stderr).unwrap())
+}
+
+/// A namespace that begins after the backup.
+const NEW: &str = "new";
+
+/// A server, and the highest tokens that it has given: in the default namespace, and in the new one.
+struct Served {
+    server: Tenured,
+    highest: u64,
+    highest_of_new: u64,
+}
+
+impl Served {
+    async fn start(store: &str) -> Self {
+        let server = Tenured::start(&TenuredOptions::store(store)).await.unwrap();
+        let mut served = Self { server, highest: 0, highest_of_new: 0 };
+        served.grant("before").await;
+        served
+    }
+
+    /// Takes a lock that nobody has had.
+    async fn grant(&mut self, name: &str) {
+        let calls = Calls::connect(&self.server.url()).await.unwrap();
+        let token = calls.try_lock(name, &format!("session of {name}"), TTL).await.unwrap().claim.unwrap().token;
+        assert!(token > self.highest, "{token} after {}", self.highest);
+        self.highest = token;
+    }
+
+    async fn grant_in_new_namespace(&mut self, name: &str) {
+        let calls = Calls::connect(&self.server.url()).await.unwrap();
+        let asking =
+            AcquireRequest { namespace: NEW.to_owned(), ..calls.asking(name, &format!("session of {name}"), TTL) };
+        let token = calls.acquire(asking).await.unwrap().claim.unwrap().token;
+        assert!(token > self.highest_of_new, "{token} after {}", self.highest_of_new);
+        self.highest_of_new = token;
+    }
+
+    /// What the backup does not know of.
+    async fn go_on(&mut self) {
+        for number in 0..AFTER {
+            self.grant(&format!("after-{number}")).await;
+            self.grant_in_new_namespace(&format!("after-{number}")).await;
+        }
+    }
+
+    /// Starts on the restored database.
+    async fn start_again(&mut self) {
+        self.server.start_again().await.unwrap();
+        self.grant("restored").await;
+        self.grant("restored and well").await;
+        self.grant_in_new_namespace("restored").await;
+        // It is a jump, and not one a start.
+        let before = self.highest;
+        self.server.stop().await.unwrap();
+        self.server.start_again().await.unwrap();
+        self.grant("later").await;
+        assert!(self.highest - before < 100, "from {before} to {}", self.highest);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dump_of_postgres_that_is_played_back_repeats_no_token() {
+    let postgres = Postgres::start().await.unwrap();
+    let store = postgres.create_database().await.unwrap();
+    let [dump, restore] =
+        ["pg_dump", "pg_restore"].map(|name| find(name, "postgresql-client").unwrap().display().to_string());
+    let folder = tempdir().unwrap();
+    let file = folder.path().join("tenure.dump").display().to_string();
+    let environment = [("DUMP", dump.as_str()), ("RESTORE", &restore), ("STORE", &store), ("FILE", &file)];
+    let mut served = Served::start(&store).await;
+    shell(r#""$DUMP" --format=custom --file="$FILE" "$STORE""#, &environment).await;
+    served.go_on().await;
+    served.server.stop().await.unwrap();
+    let name = store.rsplit('/').next().unwrap();
+    postgres.execute(&format!("DROP DATABASE {name}")).await.unwrap();
+    postgres.execute(&format!("CREATE DATABASE {name}")).await.unwrap();
+    shell(r#""$RESTORE" --exit-on-error --dbname="$STORE" "$FILE""#, &environment).await;
+    served.start_again().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dump_of_mariadb_that_is_played_back_repeats_no_token() {
+    let mariadb = MariaDb::start().await.unwrap();
+    let store = mariadb.create_database().await.unwrap();
+    let [dump, client] =
+        ["mariadb-dump", "mariadb"].map(|name| find(name, "mariadb-client").unwrap().display().to_string());
+    let folder = tempdir().unwrap();
+    let file = folder.path().join("dump.sql").display().to_string();
+    let (port, name) = (mariadb.port().to_string(), store.rsplit('/').next().unwrap());
+    let environment = [("DUMP", dump.as_str()), ("CLIENT", &client), ("FILE", &file), ("PORT", &port), ("NAME", name)];
+    let how = "--no-defaults --protocol=tcp --skip-ssl --host=127.0.0.1 --port=\"$PORT\" --user=root";
+    let mut served = Served::start(&store).await;
+    // When a table was made is known to the second.
+    let now = shell(&format!("\"$CLIENT\" {how} -Ne 'SELECT UNIX_TIMESTAMP()'"), &environment).await;
+    shell(&format!(r#""$DUMP" {how} --single-transaction --result-file="$FILE" "$NAME""#), &environment).await;
+    served.go_on().await;
+    served.server.stop().await.unwrap();
+    let next = "SELECT SLEEP(GREATEST(0, $NOW + 1.1 - UNIX_TIMESTAMP(NOW(6))))";
+    let environment = [&environment[..], &[("NOW", now.trim())]].concat();
+    shell(&format!("\"$CLIENT\" {how} -Ne \"{next}\""), &environment).await;
+    shell(&format!(r#""$CLIENT" {how} "$NAME" < "$FILE""#), &environment).await;
+    served.start_again().await;
+}
+
+/// A SQLite file in a folder of its own.
+fn file() -> (TempDir, PathBuf, String) {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("tenure.db");
+    let store = format!("sqlite:{}", path.display());
+    (folder, path, store)
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_of_a_file_in_use_repeats_no_token_wherever_it_is_served() {
+    let (folder, _, store) = file();
+    let copy = folder.path().join("copy.db");
+    let mut served = Served::start(&store).await;
+    tenured(&store, &["backup", text(&copy)]).await.unwrap();
+    served.go_on().await;
+    let refused = tenured(&store, &["restore", text(&copy)]).await.unwrap_err();
+    assert!(refused.contains("in use by another process"), "{refused}");
+    served.server.stop().await.unwrap();
+    let said = tenured(&store, &["restore", text(&copy)]).await.unwrap();
+    assert!(said.contains("tenure.db.replaced-1"), "{said}");
+    served.start_again().await;
+
+    let refused = tenured(&store, &["backup", text(&copy)]).await.unwrap_err();
+    assert!(refused.contains("is there already"), "{refused}");
+    let elsewhere = Served::start(&format!("sqlite:{}", copy.display())).await;
+    assert!(elsewhere.highest > served.highest, "{} after {}", elsewhere.highest, served.highest);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_was_copied_by_hand_is_restored_like_any_other() {
+    let (folder, path, store) = file();
+    let copy = folder.path().join("by-hand.db");
+    let mut served = Served::start(&store).await;
+    served.server.stop().await.unwrap();
+    for companion in ["", "-wal"] {
+        let [from, to] = [&path, &copy].map(|file| format!("{}{companion}", file.display()));
+        if Path::new(&from).exists() {
+            std::fs::copy(from, to).unwrap();
+        }
+    }
+    served.server.start_again().await.unwrap();
+    served.go_on().await;
+    served.server.stop().await.unwrap();
+    tenured(&store, &["restore", text(&copy)]).await.unwrap();
+    served.start_again().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_backup_replaces_nothing() {
+    let (folder, _, store) = file();
+    let broken = folder.path().join("broken.db");
+    std::fs::write(&broken, "not a database").unwrap();
+    let mut served = Served::start(&store).await;
+    served.server.stop().await.unwrap();
+    let refused = tenured(&store, &["restore", text(&broken)]).await.unwrap_err();
+    assert!(refused.contains("broken.db is of no use"), "{refused}");
+    let refused = tenured(&store, &["restore", text(&folder.path().join("none.db"))]).await.unwrap_err();
+    assert!(refused.contains("none.db is of no use"), "{refused}");
+    served.server.start_again().await.unwrap();
+    served.grant("as before").await;
+    assert!(served.highest < 100, "it jumped to {}", served.highest);
+}
+
+/// A snapshot of a disk shows nothing: the database is the same, and so are its tables.
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_snapshot_of_a_disk_one_says_so() {
+    let mut postgres = Postgres::start().await.unwrap();
+    let store = postgres.create_database().await.unwrap();
+    let (data, snapshot) = (postgres.data_folder(), postgres.data_folder().with_extension("snapshot"));
+    let environment = [("DATA", text(&data)), ("SNAPSHOT", text(&snapshot))];
+    let mut served = Served::start(&store).await;
+    served.server.stop().await.unwrap();
+    postgres.stop().await.unwrap();
+    shell(r#"cp -a "$DATA" "$SNAPSHOT""#, &environment).await;
+    postgres.start_again().await.unwrap();
+    served.server.start_again().await.unwrap();
+    served.go_on().await;
+    served.server.stop().await.unwrap();
+    postgres.stop().await.unwrap();
+    shell(r#"rm -r "$DATA"; mv "$SNAPSHOT" "$DATA""#, &environment).await;
+    postgres.start_again().await.unwrap();
+    let said = tenured(&store, &["mark-restored"]).await.unwrap();
+    assert!(said.contains("1 namespaces"), "{said}");
+    served.start_again().await;
+}

@@ -1,0 +1,107 @@
+//! What systemd hears of a server: a real process, and a socket in systemd's place.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
+
+use std::io::ErrorKind;
+use std::os::unix::net::UnixDatagram;
+use std::time::Duration;
+
+use tenure_harness::{Postgres, Tenured, TenuredOptions, wait_until};
+
+/// The watchdog's interval.
+const WATCHDOG: Duration = Duration::from_secs(1);
+
+/// How long the socket waits for a word: who says nothing for so long says nothing.
+const SILENCE: Duration = Duration::from_secs(5);
+
+/// systemd's end of the socket.
+struct Ear {
+    folder: tempfile::TempDir,
+    socket: UnixDatagram,
+}
+
+impl Ear {
+    fn open() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = UnixDatagram::bind(folder.path().join("notify")).unwrap();
+        socket.set_read_timeout(Some(SILENCE)).unwrap();
+        Self { folder, socket }
+    }
+
+    fn options(&self, store: TenuredOptions) -> TenuredOptions {
+        let socket = self.folder.path().join("notify").display().to_string();
+        let environment =
+            vec![("NOTIFY_SOCKET".into(), socket), ("WATCHDOG_USEC".into(), WATCHDOG.as_micros().to_string())];
+        TenuredOptions { environment, ..store }
+    }
+
+    /// The next thing that is said, or none for long.
+    fn hear(&self) -> Option<String> {
+        let mut said = [0; 4096];
+        match self.socket.recv(&mut said) {
+            Ok(length) => Some(String::from_utf8(said[..length].to_vec()).unwrap()),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => None,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// What is said until something begins like that, which must come.
+    fn hear_until(&self, wanted: &str) -> Vec<String> {
+        let mut all = Vec::new();
+        loop {
+            let said = self.hear();
+            let said = said.unwrap_or_else(|| panic!("{wanted} was not said, but {all:?}"));
+            all.push(said.clone());
+            if said.starts_with(wanted) {
+                return all;
+            }
+            assert!(all.len() < 100, "{wanted} was not said, but {all:?}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn systemd_hears_how_a_server_starts_lives_freezes_and_stops() {
+    let ear = Ear::open();
+    let mut server = Tenured::start(&ear.options(TenuredOptions::default())).await.unwrap();
+    assert_eq!(ear.hear().as_deref(), Some("READY=1"));
+    ear.hear_until("STATUS=serving");
+    for _ in 0..3 {
+        ear.hear_until("WATCHDOG=1");
+    }
+    server.pause().unwrap();
+    // What was said before that, and then nothing.
+    while let Some(said) = ear.hear() {
+        assert_eq!(said, "WATCHDOG=1");
+        assert!(server.is_running());
+    }
+    server.resume().unwrap();
+    ear.hear_until("WATCHDOG=1");
+    server.stop().await.unwrap();
+    let stopping = ear.hear_until("STOPPING=1").pop().unwrap();
+    // 10 s to drain, unless it is told otherwise, and some more.
+    assert_eq!(stopping, "STOPPING=1\nEXTEND_TIMEOUT_USEC=15000000");
+    ear.hear_until("STATUS=not ready: draining");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_without_its_database_is_up_and_says_why_it_is_not_ready() {
+    let mut postgres = Postgres::start().await.unwrap();
+    let url = postgres.create_database().await.unwrap();
+    postgres.stop().await.unwrap();
+    let ear = Ear::open();
+    let mut server = Tenured::prepare(&ear.options(TenuredOptions::store(url))).unwrap();
+    server.start_unready().await.unwrap();
+    assert_eq!(ear.hear().as_deref(), Some("READY=1"));
+    let status = ear.hear_until("STATUS=not ready: store: ").pop().unwrap();
+    assert_eq!(status.lines().count(), 1, "{status}");
+    // Waiting for the database is not hanging.
+    for _ in 0..3 {
+        ear.hear_until("WATCHDOG=1");
+    }
+    postgres.start_again().await.unwrap();
+    wait_until(Duration::from_secs(20), "the server is ready", async || server.status("/readyz").await == Some(200))
+        .await;
+    ear.hear_until("STATUS=serving");
+    server.stop().await.unwrap();
+}

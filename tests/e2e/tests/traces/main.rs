@@ -1,0 +1,300 @@
+//! Traces, from the client's call to the statement in the database, as a collector sees them.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
+
+mod collector;
+mod program;
+
+use std::time::Duration;
+
+use collector::{Collector, attribute, exporting_to, hex};
+use opentelemetry_proto::tonic::trace::v1::Span;
+use program::Program;
+use tenure_client::{Client, ClientOptions, SessionOptions};
+use tenure_e2e::Store;
+use tenure_harness::{Tenured, TenuredOptions, wait_until};
+use tenure_proto::v1::client_service_client::ClientServiceClient;
+use tenure_proto::v1::command::Kind;
+use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_proto::v1::{AcquireRequest, Command, GetLockRequest, OpenSessionRequest, StreamRequest};
+use tokio::net::TcpListener;
+use tokio::time::{Instant, timeout};
+use tokio_stream::StreamExt;
+use tonic::Request;
+use tonic::transport::Channel;
+
+/// What a test may take.
+const LONG: Duration = Duration::from_secs(60);
+
+const ACQUIRE: &str = "tenure.v1.LockService/Acquire";
+const GET_LOCK: &str = "tenure.v1.LockService/GetLock";
+
+fn ttl() -> Option<prost_types::Duration> {
+    Some(prost_types::Duration { seconds: 60, nanos: 0 })
+}
+
+fn client(server: &Tenured) -> Client {
+    Client::connect(ClientOptions::new().endpoints([server.url()])).unwrap()
+}
+
+async fn one_trace(store: Store, system: &str) {
+    let (program, _guard) = Program::start();
+    let collector = Collector::start().await;
+    let server = Tenured::start(&collector.told_to(store.fresh().await.unwrap())).await.unwrap();
+    let client = client(&server);
+    let guard = client.lock("job").owner("host-1").acquire().await.unwrap();
+    let token = guard.token();
+    guard.release().await.unwrap();
+    client.get_lock("job").await.unwrap();
+    client.close().await.unwrap();
+
+    let asked = program.span("tenure.acquire");
+    let (trace, parent) = (asked.span_context.trace_id(), asked.span_context.span_id());
+    let is_call = |span: &Span| span.name == ACQUIRE && span.parent_span_id == parent.to_bytes();
+    let call = collector.span("acquire below the client's", is_call).await;
+    assert_eq!(call.trace_id, trace.to_bytes(), "one trace across both");
+    let passage = collector.child(&call, "tenure.sequencer").await;
+    let append = collector.child(&passage, "tenure.append").await;
+    let statement = collector.child(&append, "INSERT batches").await;
+
+    let told = |span, key, value: &str| assert_eq!(attribute(span, key).as_deref(), Some(value), "{key}");
+    told(&call, "rpc.system", "grpc");
+    told(&call, "rpc.service", "tenure.v1.LockService");
+    told(&call, "rpc.method", "Acquire");
+    told(&call, "rpc.grpc.status_code", "0");
+    told(&call, "tenure.lock.names", "job");
+    told(&passage, "tenure.outcome", "held");
+    told(&passage, "tenure.fencing_token", &token.to_string());
+    told(&append, "tenure.batch.commands", "1");
+    told(&append, "tenure.revision.after", &token.to_string());
+    told(&append, "tenure.append.outcome", "committed");
+    told(&append, "db.system.name", system);
+    told(&statement, "db.system.name", system);
+    told(&statement, "db.operation.name", "INSERT");
+    assert!(call.start_time_unix_nano <= passage.start_time_unix_nano);
+    assert!(append.end_time_unix_nano >= statement.end_time_unix_nano);
+
+    // The others of this client are traced as well: commands, and calls of their own.
+    for (name, at_server) in [
+        ("tenure.open_session", "tenure.v1.SessionService/OpenSession"),
+        ("tenure.release", "tenure.v1.LockService/Release"),
+        (GET_LOCK, GET_LOCK),
+    ] {
+        let parent = program.span(name).span_context;
+        let goes_on = |span: &Span| span.name == at_server && span.parent_span_id == parent.span_id().to_bytes();
+        assert_eq!(collector.span(at_server, goes_on).await.trace_id, parent.trace_id().to_bytes());
+    }
+    let made_by = collector.of_trace(&trace.to_string());
+    assert!(made_by.iter().all(|(service, _)| service.contains("tenured")), "{made_by:?}");
+}
+
+#[tokio::test]
+async fn one_trace_leads_from_the_client_to_sqlite() {
+    one_trace(Store::Sqlite, "sqlite").await;
+}
+
+#[tokio::test]
+async fn one_trace_leads_from_the_client_to_postgres() {
+    one_trace(Store::Postgres, "postgresql").await;
+}
+
+#[tokio::test]
+async fn one_trace_leads_from_the_client_to_mariadb() {
+    one_trace(Store::MariaDb, "mariadb").await;
+}
+
+/// Calls of a program that knows no more of traces than the header.
+async fn calls(server: &Tenured) -> LockServiceClient<Channel> {
+    LockServiceClient::connect(server.url()).await.unwrap()
+}
+
+fn with_header<M>(message: M, traceparent: &str) -> Request<M> {
+    let mut request = Request::new(message);
+    request.metadata_mut().insert("traceparent", traceparent.parse().unwrap());
+    request
+}
+
+fn lock(name: &str) -> GetLockRequest {
+    GetLockRequest { namespace: String::new(), name: name.to_owned() }
+}
+
+fn traceparent(trace: &str, flags: &str) -> String {
+    format!("00-{}-b7ad6b7169203331-{flags}", trace.repeat(16))
+}
+
+#[tokio::test]
+async fn a_header_given_by_hand_goes_on_and_a_bad_one_is_ignored() {
+    let collector = Collector::start().await;
+    let server = Tenured::start(&collector.told_to(TenuredOptions::default())).await.unwrap();
+    let mut calls = calls(&server).await;
+    calls.get_lock(with_header(lock("unsampled"), &traceparent("aa", "00"))).await.unwrap();
+    calls.get_lock(with_header(lock("bad"), "00-hello-world-01")).await.unwrap();
+    let bad = collector.span("a call without a parent", |span| span.name == GET_LOCK).await;
+    assert_eq!((hex(&bad.parent_span_id).as_str(), bad.trace_id.len()), ("", 16), "a trace of its own");
+
+    let wanted = AcquireRequest { names: vec!["job".into()], ttl: ttl(), owner: "me".into(), ..Default::default() };
+    let mut request = with_header(wanted, &traceparent("bb", "01"));
+    request.metadata_mut().insert("authorization", "Bearer secret".parse().unwrap());
+    calls.acquire(request).await.unwrap();
+    let call = collector.span("the call", |span| span.name == ACQUIRE).await;
+    assert_eq!(hex(&call.trace_id), "bb".repeat(16));
+    assert_eq!(hex(&call.parent_span_id), "b7ad6b7169203331");
+    assert_eq!(attribute(&call, "server.port"), Some(server.port().to_string()));
+    assert_eq!(attribute(&call, "tenure.session.owner").as_deref(), Some("me"));
+    assert!(!format!("{call:?}").contains("secret"), "{call:?}");
+    let passage = collector.child(&call, "tenure.sequencer").await;
+    let append = collector.child(&passage, "tenure.append").await;
+    collector.child(&append, "INSERT batches").await;
+
+    let refused = calls.get_lock(with_header(lock(""), &traceparent("cc", "01"))).await.unwrap_err();
+    let is_it = |span: &Span| hex(&span.trace_id) == "cc".repeat(16);
+    let code = attribute(&collector.span("the refused call", is_it).await, "rpc.grpc.status_code");
+    assert_eq!(code, Some(i32::from(refused.code()).to_string()));
+    assert_eq!(collector.of_trace(&"aa".repeat(16)), [], "whoever calls did not sample it");
+}
+
+#[tokio::test]
+async fn a_wait_shows_when_it_was_granted() {
+    let (_program, _guard) = Program::start();
+    let collector = Collector::start().await;
+    let server = Tenured::start(&collector.told_to(TenuredOptions::default())).await.unwrap();
+    let client = client(&server);
+    let first = client.lock("job").acquire().await.unwrap();
+    let session = client.session(SessionOptions::default()).await.unwrap();
+    let waiting = session.lock("job").acquire();
+    let releasing = async {
+        let queued = async || client.get_lock("job").await.is_ok_and(|lock| lock.waiter_count == 1);
+        wait_until(LONG, "the second is in the queue", queued).await;
+        first.release().await.unwrap();
+    };
+    let (second, ()) = tokio::join!(waiting, releasing);
+    let token = second.unwrap().token();
+    let has_waited = |span: &Span| span.name == ACQUIRE && !span.events.is_empty();
+    let call = collector.span("an acquire that has waited", has_waited).await;
+    let happened: Vec<&str> = call.events.iter().map(|event| &*event.name).collect();
+    assert_eq!(happened, ["waiting", "granted"]);
+    let granted = format!("{:?}", call.events[1].attributes);
+    assert!(granted.contains("tenure.fencing_token") && granted.contains(&format!("IntValue({token})")), "{granted}");
+}
+
+#[tokio::test]
+async fn a_batch_is_part_of_one_trace_and_linked_to_the_others() {
+    let collector = Collector::start().await;
+    let server = Tenured::start(&collector.told_to(TenuredOptions::default())).await.unwrap();
+    let (requests, sent) = tokio::sync::mpsc::channel(8);
+    let mut stream = ClientServiceClient::connect(server.url()).await.unwrap();
+    let sent = tokio_stream::wrappers::ReceiverStream::new(sent);
+    let mut answers = stream.stream(sent).await.unwrap().into_inner();
+    let open = OpenSessionRequest { session_id: "s".into(), ttl: ttl(), ..Default::default() };
+    let open = Command { id: 1, kind: Some(Kind::OpenSession(open)), traceparent: "x".repeat(10_000) };
+    requests.send(StreamRequest { commands: vec![open] }).await.unwrap();
+    timeout(LONG, answers.next()).await.unwrap().unwrap().unwrap();
+    let asked = |(id, name, traceparent): (u64, &str, String)| {
+        let acquire = AcquireRequest { names: vec![name.into()], session_id: "s".into(), ..Default::default() };
+        Command { id, kind: Some(Kind::Acquire(acquire)), traceparent }
+    };
+    let commands = [
+        (2, "none", traceparent("aa", "00")),
+        (3, "first", traceparent("bb", "01")),
+        (4, "second", traceparent("cc", "01")),
+    ];
+    requests.send(StreamRequest { commands: commands.map(asked).into() }).await.unwrap();
+    timeout(LONG, answers.next()).await.unwrap().unwrap().unwrap();
+
+    let passage = async |trace: &str| {
+        let is_it = |span: &Span| span.name == "tenure.sequencer" && hex(&span.trace_id) == trace.repeat(16);
+        collector.span("the way of a command", is_it).await
+    };
+    let (first, second) = (passage("bb").await, passage("cc").await);
+    let append = collector.child(&first, "tenure.append").await;
+    collector.child(&append, "INSERT batches").await;
+    assert_eq!(attribute(&append, "tenure.batch.commands").as_deref(), Some("3"));
+    let links = |span: &Span| span.links.iter().map(|link| hex(&link.span_id)).collect::<Vec<_>>();
+    assert_eq!(links(&append), [hex(&second.span_id)]);
+    assert_eq!(links(&second), [hex(&append.span_id)]);
+    assert_eq!(links(&first), Vec::<String>::new());
+    assert_eq!(collector.of_trace(&"aa".repeat(16)), []);
+}
+
+#[tokio::test]
+async fn a_command_that_is_passed_on_stays_in_its_trace() {
+    let collector = Collector::start().await;
+    let options = collector.told_to(Store::Postgres.fresh().await.unwrap());
+    let servers = [Tenured::start(&options).await.unwrap(), Tenured::start(&options).await.unwrap()];
+    let clients = servers.each_ref().map(client);
+    let take = async |server: usize| {
+        let guard = clients[server].lock(format!("job-{server}")).acquire().await.unwrap();
+        guard.release().await.unwrap();
+    };
+    let is_passed = |span: &Span| attribute(span, "tenure.passed_by").is_some();
+    // Which of the two writes is theirs to settle.
+    let passing = async || {
+        tokio::join!(take(0), take(1));
+        collector.arrived(is_passed).is_some()
+    };
+    wait_until(LONG, "one server passes a command to the other", passing).await;
+    let taken = collector.arrived(is_passed).unwrap();
+    assert_eq!(taken.name, "tenure.sequencer");
+    let gives = |span: &Span| span.span_id == taken.parent_span_id && span.trace_id == taken.trace_id;
+    let given = collector.span("the way to the other server", gives).await;
+    assert_eq!(given.name, "tenure.sequencer");
+    assert!(given.events.iter().any(|event| event.name == "passed"), "{:?}", given.events);
+    let call = collector.span("the call", |span| span.span_id == given.parent_span_id).await;
+    assert!(call.name.starts_with("tenure.v1."), "{}", call.name);
+}
+
+#[tokio::test]
+async fn no_connection_is_made_where_traces_are_not_wanted() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    let unwanted = [
+        vec![("OTEL_TRACES_SAMPLER", "always_on")],
+        vec![("OTEL_EXPORTER_OTLP_ENDPOINT", &*endpoint), ("OTEL_SDK_DISABLED", "true")],
+        vec![("OTEL_EXPORTER_OTLP_ENDPOINT", &*endpoint), ("OTEL_TRACES_EXPORTER", "none")],
+        vec![("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", &*endpoint)],
+    ];
+    for variables in unwanted {
+        let environment = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let mut server = Tenured::start(&TenuredOptions { environment, ..Default::default() }).await.unwrap();
+        let header = traceparent("bb", "01");
+        calls(&server).await.get_lock(with_header(lock("job"), &header)).await.unwrap();
+        server.stop().await.unwrap();
+        let connected = timeout(Duration::ZERO, listener.accept()).await;
+        assert!(connected.is_err(), "{variables:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_collector_that_is_away_is_told_of_once_and_holds_nobody_up() {
+    let away = format!("http://127.0.0.1:{}", tenure_harness::free_port().unwrap());
+    let mut server = Tenured::start(&exporting_to(TenuredOptions::default(), &away)).await.unwrap();
+    let mut calls = calls(&server).await;
+    let log_file = server.log_file();
+    let told = || {
+        let log = std::fs::read_to_string(&log_file).unwrap();
+        log.lines().filter(|line| line.contains("traces cannot be exported")).count()
+    };
+    let asking = async || {
+        // Each has a span, so that there is always something to export.
+        calls.get_lock(lock("job")).await.unwrap();
+        told() == 1
+    };
+    wait_until(LONG, "the log tells of it", asking).await;
+    for _ in 0..500 {
+        calls.get_lock(lock("job")).await.unwrap();
+    }
+    assert_eq!(told(), 1);
+    let stopping = Instant::now();
+    server.stop().await.unwrap();
+    assert!(stopping.elapsed() < Duration::from_secs(10), "{:?}", stopping.elapsed());
+}
+
+#[tokio::test]
+async fn what_cannot_be_done_is_told_and_the_server_serves() {
+    let mut options = exporting_to(TenuredOptions::default(), "http://127.0.0.1:1");
+    options.environment.push(("OTEL_TRACES_SAMPLER".to_owned(), "sometimes".to_owned()));
+    let server = Tenured::start(&options).await.unwrap();
+    calls(&server).await.get_lock(lock("job")).await.unwrap();
+    let log = std::fs::read_to_string(server.log_file()).unwrap();
+    assert!(log.contains("serving without traces") && log.contains("not sometimes"), "{log}");
+}

@@ -1,0 +1,125 @@
+//! The image, built from scratch and run as it is meant to be run.
+
+mod bases;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail, ensure};
+use clap::Args;
+use serde_json::Value;
+
+use crate::programs::{Program, find, program, root};
+
+/// Where images, layers and what builds leave are kept: removed in the end.
+const HOME: &str = "target/container";
+
+/// The name of the image within.
+const IMAGE: &str = "localhost/tenure";
+
+/// What is run in it.
+const EXERCISE: &str = include_str!("container/exercise.sh");
+
+#[derive(Args)]
+pub struct Container {
+    /// Build in and on images that are made here, of Debian's packages (by mmdebstrap) and this machine's Rust, in place of those
+    /// that the Dockerfile names: for a machine that reaches no registry of images.
+    #[arg(long)]
+    from_packages: bool,
+}
+
+/// Builds it and runs it: as root, by buildah, which needs no daemon.
+pub fn check(options: &Container) -> anyhow::Result<()> {
+    let home = root().join(HOME);
+    let buildah = Buildah::at(&home)?;
+    let checked = buildah.check(options.from_packages);
+    buildah.remove(&home)?;
+    checked
+}
+
+struct Buildah {
+    program: PathBuf,
+    home: PathBuf,
+}
+
+impl Buildah {
+    fn at(home: &Path) -> anyhow::Result<Self> {
+        let Some(program) = find("buildah") else {
+            bail!("buildah is not installed (Debian: apt-get install buildah)")
+        };
+        fs::create_dir_all(home.join("tmp"))?;
+        fs::create_dir_all(home.join("data"))?;
+        Ok(Self { program, home: home.to_path_buf() })
+    }
+
+    /// A command of it, on a storage of its own.
+    fn run(&self, command: &str) -> Program {
+        let mut run = program(&self.program);
+        run.env("TMPDIR", &self.home.join("tmp").display().to_string());
+        run.args(["--root"]).args([self.home.join("storage")]).args(["--runroot"]).args([self.home.join("run")]);
+        run.args([command]);
+        run
+    }
+
+    /// A command of it that prints one thing.
+    fn ask(&self, command: &str, arguments: &[&str]) -> anyhow::Result<String> {
+        let said = self.run(command).args(arguments).output().with_context(|| format!("buildah {command}"))?;
+        Ok(said.trim().to_owned())
+    }
+
+    fn check(&self, from_packages: bool) -> anyhow::Result<()> {
+        let mut build = self.run("build");
+        // The build's own processes are no containers: that works within one, too.
+        build.args([
+            "--isolation",
+            "chroot",
+            "--format",
+            "docker",
+            "--file",
+            "deploy/image/Dockerfile",
+            "--tag",
+            IMAGE,
+        ]);
+        if from_packages {
+            build.args(bases::make(self, &self.home)?);
+        }
+        build.args(["."]).run()?;
+        self.exercise()
+    }
+
+    fn exercise(&self) -> anyhow::Result<()> {
+        let told = self.ask("inspect", &["--type", "image", IMAGE])?;
+        let told: Value = serde_json::from_str(&told).context("buildah inspect")?;
+        let config = told.pointer("/Docker/config").context("the image has no configuration")?;
+        let user = config["User"].as_str().unwrap_or_default();
+        ensure!(user == "65532:65532", "its user is {user:?}");
+        let own = "/usr/local/bin/tenured";
+        ensure!(config["Entrypoint"] == serde_json::json!([own]), "it starts {}", config["Entrypoint"]);
+        let healthcheck = &config["Healthcheck"]["Test"];
+        ensure!(*healthcheck == serde_json::json!(["CMD", own, "healthcheck"]), "its health check is {healthcheck}");
+
+        let container = self.ask("from", &["--pull-never", IMAGE])?;
+        let folder = self.ask("mount", &[&container])?;
+        let data = self.home.join("data");
+        program("chown").args([user]).args([&data]).run()?;
+        let environment = config["Env"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let mut run = program("env");
+        run.args(["--ignore-environment"]).args(environment.filter(|variable| !variable.starts_with("PATH=")));
+        run.args([
+            "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
+            "unshare",
+            "--mount",
+            "--net",
+            "--pid",
+            "--fork",
+            "--kill-child",
+        ]);
+        run.args(["sh", "-c", EXERCISE, "exercise", &folder]).args([&data]).args([user]).run()
+    }
+
+    fn remove(&self, home: &Path) -> anyhow::Result<()> {
+        self.run("rm").args(["--all"]).run()?;
+        self.run("rmi").args(["--all", "--force"]).run()?;
+        fs::remove_dir_all(home).with_context(|| format!("removing {}", home.display()))
+    }
+}

@@ -1,0 +1,59 @@
+//! Images to build in and on, made of Debian's packages: the same Debian and the same Rust as those that the Dockerfile names.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+
+use super::Buildah;
+use crate::programs::{find, program};
+
+const DEBIAN: &str = "bookworm";
+
+/// Where the certificates are that this machine trusts.
+const CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
+
+/// Makes both, and returns the arguments that have them used.
+pub fn make(buildah: &Buildah, home: &Path) -> anyhow::Result<[String; 4]> {
+    let rust = program("rustc").args(["--print", "sysroot"]).output().context("asking where Rust is")?;
+    let rust = Path::new(rust.trim());
+    // The image's, by extraction alone: what its scripts would set up needs a shell.
+    let base = image(buildah, home, "tenure-base", &["--variant=extract", "--include=libc6,libgcc-s1"], &[])?;
+    let compiler = ["--variant=minbase", "--include=gcc,libc6-dev,make"];
+    let added = [(rust.join("bin"), "/usr/local/bin"), (rust.join("lib"), "/usr/local/lib")];
+    let added: Vec<(&Path, &str)> = added.iter().map(|(from, to)| (from.as_path(), *to)).collect();
+    let build = image(buildah, home, "tenure-build", &compiler, &added)?;
+    let argument = "--build-arg".to_owned();
+    Ok([argument.clone(), format!("BUILD_IMAGE={build}"), argument, format!("BASE_IMAGE={base}")])
+}
+
+/// One of them: packages, certificates, and what is added.
+fn image(
+    buildah: &Buildah,
+    home: &Path,
+    name: &str,
+    packages: &[&str],
+    added: &[(&Path, &str)],
+) -> anyhow::Result<String> {
+    let Some(mmdebstrap) = find("mmdebstrap") else {
+        bail!("mmdebstrap is not installed (Debian: apt-get install mmdebstrap)")
+    };
+    let archive = home.join("tmp").join(format!("{name}.tar"));
+    program(mmdebstrap).args(["--quiet"]).args(packages).args([DEBIAN]).args([&archive]).run()?;
+    let container = buildah.ask("from", &["scratch"])?;
+    let own = [(archive.as_path(), "/"), (Path::new(CERTIFICATES), CERTIFICATES)];
+    for (from, to) in own.iter().chain(added) {
+        buildah.run("add").args(["--quiet", &container]).args([from]).args([to]).run()?;
+    }
+    fs::remove_file(archive)?;
+    // CARGO_HOME is where the Dockerfile looks for the registry; the image itself is made on the other base and does not get it.
+    let certificates = format!("SSL_CERT_FILE={CERTIFICATES}");
+    let path = "PATH=/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin";
+    let build_only = (!added.is_empty()).then_some("CARGO_HOME=/usr/local/cargo");
+    for variable in [path, &certificates].into_iter().chain(build_only) {
+        buildah.run("config").args(["--env", variable, &container]).run()?;
+    }
+    let name = format!("localhost/{name}");
+    buildah.run("commit").args(["--quiet", "--rm", &container, &name]).run()?;
+    Ok(name)
+}

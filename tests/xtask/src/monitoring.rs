@@ -1,0 +1,22 @@
+//! The alerts, as Prometheus reads them. Whether the metrics that they name exist is looked up at a real server: tests/e2e.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, ensure};
+
+use crate::programs::{find, program, root};
+
+const ALERTS: &str = "deploy/helm/tenure/files/alerts.yaml";
+const TESTS: &str = "tests/monitoring";
+
+/// Checks the rules, and plays their tests.
+pub fn check() -> anyhow::Result<()> {
+    let promtool = find("promtool").context("promtool is not installed (Debian: apt-get install prometheus)")?;
+    program(&promtool).args(["check", "rules", ALERTS]).run()?;
+    let files = std::fs::read_dir(root().join(TESTS)).context(TESTS)?;
+    let mut files: Vec<PathBuf> = files.map(|file| Ok(file?.path())).collect::<std::io::Result<_>>()?;
+    files.retain(|file| file.extension().is_some_and(|ending| ending == "yaml"));
+    files.sort();
+    ensure!(!files.is_empty(), "{TESTS} has no tests");
+    program(&promtool).args(["test", "rules"]).args(files).run()
+}
