@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_chaos::failover::Pair;
+use tenure_chaos::failover::{Cluster, Pair};
 use tenure_client::{Attempt, Client, ClientOptions, Error, Guard, Session, SessionOptions};
 use tenure_core::{Event, Recorded, Revision, ServerId};
 use tenure_harness::{Tenured, TenuredOptions, wait_until};
@@ -68,7 +68,7 @@ async fn cancel_the_wait(pair: &Pair) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_commit_whose_wait_for_the_standby_is_cancelled_is_not_answered_before_the_standby_has_it() {
     let pair = Pair::start(true).await.expect("a pair");
-    let server = server(pair.url()).await;
+    let server = server(pair.url(pair.primary.port())).await;
     let client = client(&server);
     let session = client.session(SessionOptions::new().ttl(DEADLINE)).await.expect("a session");
     let mut asked = ask_in_vain(&pair, &session).await;
@@ -83,12 +83,12 @@ async fn a_commit_whose_wait_for_the_standby_is_cancelled_is_not_answered_before
 #[tokio::test(flavor = "multi_thread")]
 async fn a_commit_whose_wait_for_the_standby_is_cancelled_may_be_lost() {
     let mut pair = Pair::start(true).await.expect("a pair");
-    let server = server(pair.url()).await;
+    let server = server(pair.url(pair.primary.port())).await;
     let client = client(&server);
     let session = client.session(SessionOptions::new().ttl(DEADLINE)).await.expect("a session");
     let asked = ask_in_vain(&pair, &session).await;
     cancel_the_wait(&pair).await;
-    pair.kill_primary().await.expect("it dies");
+    pair.kill().await.expect("it dies");
     pair.promote().await.expect("the standby takes over");
     let guard = timeout(DEADLINE, asked).await.expect("in time").expect("no panic").expect("it is granted");
     let holder = client.get_lock("job").await.expect("an answer").holders.first().and_then(|claim| claim.token);
@@ -99,11 +99,11 @@ async fn a_commit_whose_wait_for_the_standby_is_cancelled_may_be_lost() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_old_primary_that_answers_reads_makes_nobody_hold_what_another_holds() {
     let mut pair = Pair::start(true).await.expect("a pair");
-    let old = server(Pair::url_of(pair.primary.port())).await;
+    let old = server(pair.url_of(pair.primary.port())).await;
     let holder = client(&old);
     let guard = holder.lock("job").ttl(Duration::from_secs(1)).acquire().await.expect("it is free");
     pair.promote().await.expect("the standby takes over");
-    let new = server(Pair::url_of(pair.primary.port())).await;
+    let new = server(pair.url_of(pair.primary.port())).await;
     let next =
         client(&new).lock("job").ttl(Duration::from_secs(5)).acquire().await.expect("the holder's server is dead");
     assert!(!guard.is_valid(), "two hold the lock");
@@ -129,7 +129,7 @@ async fn store(url: String) -> std::sync::Arc<dyn Store> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_promoted_server_is_never_taken_for_the_old_one() {
     let mut pair = Pair::start(false).await.expect("a pair");
-    let store = store(pair.url()).await;
+    let store = store(pair.url(pair.primary.port())).await;
     store.append(&batch(Revision(0), 1), false).await.expect("it is appended");
     let written = pair.primary.ask::<String>("SELECT pg_current_wal_lsn()::text").await.expect("an answer");
     wait_until(DEADLINE, "the standby has it", async || {
@@ -137,7 +137,7 @@ async fn a_promoted_server_is_never_taken_for_the_old_one() {
         pair.standby.ask::<bool>(&sql).await.unwrap_or(false)
     })
     .await;
-    pair.kill_primary().await.expect("it dies");
+    pair.kill().await.expect("it dies");
     let reads = tokio::spawn(async move {
         // As often as can be, from before the promotion on: the first answer counts.
         loop {
@@ -159,10 +159,10 @@ async fn a_promoted_server_is_never_taken_for_the_old_one() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_busy_lock_is_busy_after_a_failover_without_loss() {
     let mut pair = Pair::start(true).await.expect("a pair");
-    let server = server(pair.url()).await;
+    let server = server(pair.url(pair.primary.port())).await;
     let client = client(&server);
     let guard = client.lock("job").ttl(Duration::from_secs(30)).acquire().await.expect("it is free");
-    pair.kill_primary().await.expect("it dies");
+    pair.kill().await.expect("it dies");
     pair.promote().await.expect("the standby takes over");
     let other = timeout(DEADLINE, client.lock("job").try_acquire()).await.expect("in time").expect("an answer");
     assert!(matches!(other, Attempt::Busy(_)), "given to two");

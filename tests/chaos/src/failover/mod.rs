@@ -1,18 +1,21 @@
-//! Failover: a primary is killed under load, and its standby takes over, again and again.
+//! Failover: the database that takes the writes is killed under load, and another takes over, again and again.
 
+mod cluster;
 mod lost;
 mod pair;
 
 use std::path::Path;
 use std::time::Duration;
 
-use clap::Args;
+use anyhow::ensure;
+use clap::{Args, ValueEnum};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tenure_checker::Past;
 use tenure_core::Event;
 use tokio::time::{Instant, sleep};
 
+pub use cluster::Cluster;
 pub use pair::Pair;
 
 use crate::clock::now;
@@ -24,7 +27,8 @@ use crate::report::Report;
 use crate::servers::Server;
 use crate::workplace::Workplace;
 
-/// How many servers there are: the last one reaches the primary through a proxy that follows it, the others are told both.
+/// How many servers there are: the last one reaches the database through a proxy that follows the one that takes writes, the others
+/// are told all, where that makes sense.
 const SERVERS: usize = 3;
 
 /// How many client processes there are, how many programs of each use locks, and how many locks there are.
@@ -32,7 +36,7 @@ const CLIENTS: usize = 2;
 const WORKERS: usize = 6;
 const LOCKS: u32 = 16;
 
-/// How long there is load before the primary is killed, in ms.
+/// How long there is load before the database is killed, in ms.
 const LOAD: std::ops::Range<u64> = 1_000..3_000;
 
 /// For how long nothing has reached an asynchronous standby when its primary is killed, in ms.
@@ -41,10 +45,20 @@ const BEHIND: std::ops::Range<u64> = 50..1_000;
 /// How long after a promotion the first grant may come.
 const FIRST_GRANT: Duration = Duration::from_secs(2);
 
+/// What fails over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Engine {
+    /// A PostgreSQL and its standby, which is promoted at once.
+    Pair,
+}
+
 /// What failover is asked for.
 #[derive(Args, Clone, Debug)]
 pub struct FailoverArguments {
-    /// How often the standby takes over.
+    /// What fails over.
+    #[arg(long, value_enum, default_value = "pair")]
+    pub engine: Engine,
+    /// How often another takes over.
     #[arg(long, default_value_t = 20)]
     pub cycles: usize,
     /// With a standby that commits do not wait for, and that lacks the last ones.
@@ -57,9 +71,9 @@ pub struct FailoverArguments {
 
 /// A promotion.
 struct Promotion {
-    /// When the primary was killed.
+    /// When the database was killed.
     killed: Duration,
-    /// When the standby had taken over.
+    /// When another had taken over.
     done: Duration,
     /// How long each server took to grant from then.
     healed: Vec<Duration>,
@@ -72,28 +86,24 @@ struct Promotion {
 pub async fn failover(arguments: FailoverArguments) -> anyhow::Result<Report> {
     let begun = Instant::now();
     let seed = arguments.seed.unwrap_or_else(|| rand::rng().random_range(0..1 << 32));
-    let kind = if arguments.asynchronous { " --asynchronous" } else { "" };
-    let mut report = Report { run: format!("failover{kind} --seed {seed}"), ..Report::default() };
+    let mut report = Report { run: format!("failover{} --seed {seed}", arguments.kind()), ..Report::default() };
     println!("{} for {} cycles", report.run, arguments.cycles);
     let mut rng = StdRng::seed_from_u64(seed);
     // The first to be made is the last to be dropped: databases have their files in it.
     let mut workplace = Workplace::new()?;
-    let mut pair = Pair::start(!arguments.asynchronous).await?;
-    let servers = servers(&pair).await?;
+    let mut cluster = arguments.cluster().await?;
+    let servers = servers(&*cluster).await?;
     let mut clients = clients(&servers, workplace.path(), &mut rng)?;
     let (mut promotions, mut lost) = (Vec::new(), Vec::new());
     for _ in 0..arguments.cycles {
         sleep(Duration::from_millis(rng.random_range(LOAD))).await;
-        if arguments.asynchronous {
-            pair.part();
-            sleep(Duration::from_millis(rng.random_range(BEHIND))).await;
+        if cluster.loses() {
+            cluster.fall_behind(Duration::from_millis(rng.random_range(BEHIND))).await;
         }
-        let promotion = take_over(&mut pair, &servers, &mut report).await?;
-        if arguments.asynchronous {
-            lost.extend(lost::compare(&mut pair, promotion.done).await?);
-        }
+        let promotion = take_over(&mut *cluster, &servers, &mut report).await?;
+        lost.extend(cluster.lost(promotion.done).await?);
         promotions.push(promotion);
-        pair.rebuild().await?;
+        cluster.rebuild().await?;
     }
     for client in &mut clients {
         if let Err(error) = client.finish().await {
@@ -105,7 +115,7 @@ pub async fn failover(arguments: FailoverArguments) -> anyhow::Result<Report> {
         logs.push(server.process.lock().await.log_file());
     }
     report.figures.push(("batches lost".to_owned(), listed(lost.iter().map(|lost: &Lost| lost.batches.len()))));
-    let url = Pair::url_of(pair.primary.port());
+    let url = cluster.url_of(cluster.writer());
     let left = Left { clients: clients.iter().collect(), url: &url, lost, promotions: promotions.len(), logs };
     judge(left, &mut workplace, &mut report, |collected, past, report| tell(&promotions, collected, past, report))
         .await?;
@@ -113,11 +123,28 @@ pub async fn failover(arguments: FailoverArguments) -> anyhow::Result<Report> {
     Ok(report)
 }
 
-async fn servers(pair: &Pair) -> anyhow::Result<Vec<Server>> {
+impl FailoverArguments {
+    /// What sets this kind of run apart, as it is asked for.
+    fn kind(&self) -> &'static str {
+        match self.engine {
+            Engine::Pair if self.asynchronous => " --asynchronous",
+            Engine::Pair => "",
+        }
+    }
+
+    async fn cluster(&self) -> anyhow::Result<Box<dyn Cluster>> {
+        ensure!(!self.asynchronous || self.engine == Engine::Pair, "--asynchronous is for --engine pair");
+        Ok(match self.engine {
+            Engine::Pair => Box::new(Pair::start(!self.asynchronous).await?),
+        })
+    }
+}
+
+async fn servers(cluster: &dyn Cluster) -> anyhow::Result<Vec<Server>> {
     let mut servers = Vec::new();
     for number in 0..SERVERS {
-        let url = |port| if number + 1 < SERVERS { pair.url() } else { Pair::url_of(port) };
-        servers.push(Server::start(pair.primary.port(), url, Vec::new()).await?);
+        let url = |way| if number + 1 < SERVERS { cluster.url(way) } else { cluster.url_of(way) };
+        servers.push(Server::start(cluster.writer(), url, Vec::new()).await?);
     }
     Ok(servers)
 }
@@ -131,17 +158,17 @@ fn clients(servers: &[Server], folder: &Path, rng: &mut StdRng) -> anyhow::Resul
     (0..CLIENTS).map(|number| Crew::start(folder, number, orders())).collect()
 }
 
-/// The primary is killed, the standby takes over, and every server grants again.
-async fn take_over(pair: &mut Pair, servers: &[Server], report: &mut Report) -> anyhow::Result<Promotion> {
+/// The database is killed, another takes over, and every server grants again.
+async fn take_over(cluster: &mut dyn Cluster, servers: &[Server], report: &mut Report) -> anyhow::Result<Promotion> {
     let killed = now();
-    pair.kill_primary().await?;
-    pair.promote().await?;
+    cluster.kill().await?;
+    cluster.take_over().await?;
     let done = now();
     let mut healed = Vec::new();
     for server in servers {
         let back = server.back.lock().await;
         back.cut();
-        back.lead_to(pair.primary.port());
+        back.lead_to(cluster.writer());
     }
     for server in servers {
         grants(&server.url, report).await;

@@ -2,8 +2,12 @@
 
 use std::time::Duration;
 
+use async_trait::async_trait;
 use tenure_harness::{DatabaseOptions, Postgres, wait_until};
+use tokio::time::sleep;
 
+use super::{Cluster, lost};
+use crate::past::Lost;
 use crate::proxy::{Proxy, Way, Weather};
 
 /// The name of the database.
@@ -43,19 +47,6 @@ impl Pair {
         Ok(pair)
     }
 
-    /// The URL for those who look for the primary among both.
-    #[must_use]
-    pub fn url(&self) -> String {
-        let (one, other) = (self.primary.port(), self.standby.port());
-        format!("postgres://tenure@127.0.0.1:{one},127.0.0.1:{other}/{NAME}")
-    }
-
-    /// The URL of one of them, or of what leads to it.
-    #[must_use]
-    pub fn url_of(port: u16) -> String {
-        format!("postgres://tenure@127.0.0.1:{port}/{NAME}")
-    }
-
     /// Has commits wait for the standby, if that is what is wanted, from when it has caught up.
     async fn synchronize(&self) -> anyhow::Result<()> {
         if self.is_synchronous {
@@ -84,14 +75,6 @@ impl Pair {
         self.way.set(Weather::default());
     }
 
-    /// Kills the primary.
-    ///
-    /// # Errors
-    /// If it survives that.
-    pub async fn kill_primary(&mut self) -> anyhow::Result<()> {
-        self.primary.kill().await
-    }
-
     /// Makes the standby the primary, and the other way round: what was the primary is not touched. What did not reach the
     /// standby until now never does.
     ///
@@ -106,12 +89,46 @@ impl Pair {
         std::mem::swap(&mut self.primary, &mut self.standby);
         Ok(())
     }
+}
 
-    /// Makes a standby of what was the primary, from a fresh copy. It is stopped.
-    ///
-    /// # Errors
-    /// If it does not start.
-    pub async fn rebuild(&mut self) -> anyhow::Result<()> {
+#[async_trait(?Send)]
+impl Cluster for Pair {
+    fn url(&self, _way: u16) -> String {
+        let (one, other) = (self.primary.port(), self.standby.port());
+        format!("postgres://tenure@127.0.0.1:{one},127.0.0.1:{other}/{NAME}")
+    }
+
+    fn url_of(&self, port: u16) -> String {
+        format!("postgres://tenure@127.0.0.1:{port}/{NAME}")
+    }
+
+    fn writer(&self) -> u16 {
+        self.primary.port()
+    }
+
+    fn loses(&self) -> bool {
+        !self.is_synchronous
+    }
+
+    async fn fall_behind(&mut self, lasts: Duration) {
+        self.part();
+        sleep(lasts).await;
+    }
+
+    async fn kill(&mut self) -> anyhow::Result<()> {
+        self.primary.kill().await
+    }
+
+    async fn take_over(&mut self) -> anyhow::Result<()> {
+        self.promote().await
+    }
+
+    async fn lost(&mut self, at: Duration) -> anyhow::Result<Option<Lost>> {
+        if self.is_synchronous { Ok(None) } else { lost::compare(self, at).await }
+    }
+
+    /// From a fresh copy.
+    async fn rebuild(&mut self) -> anyhow::Result<()> {
         self.way.lead_to(self.primary.port());
         self.way.set(Weather::default());
         self.standby.follow(self.way.port()).await?;
