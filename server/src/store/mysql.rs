@@ -197,12 +197,20 @@ macro_rules! statements {
     };
 }
 
-/// The ways in which servers name themselves, best first.
+/// The ways in which servers name themselves, best first. Where there is no network card, as in some containers, all of MariaDB's have
+/// the same `server_uid`.
 static FLAVOURS: [(&str, Flavour); 3] = [
     ("SELECT @@server_uuid", flavour!("mysql", "@@server_uuid")),
-    ("SELECT @@server_uid", flavour!("mariadb", "@@server_uid")),
-    ("SELECT CONCAT(@@hostname, '/', @@server_id)", flavour!("mariadb", "CONCAT(@@hostname, '/', @@server_id)")),
+    (
+        "SELECT 'named' FROM (SELECT @@server_uid AS name) AS one WHERE name <> 'unknown'",
+        flavour!("mariadb", "@@server_uid"),
+    ),
+    ("SELECT @@hostname", flavour!("mariadb", "CONCAT(@@hostname, ':', @@port, '/', @@server_id)")),
 ];
+
+/// Has a node of a Galera cluster read only when it has applied what the cluster had committed until then. Otherwise a batch that was
+/// committed by a node which has failed since might not be found at another.
+const READ_COMMITTED_BY_ALL: &str = "SET SESSION wsrep_sync_wait = 1";
 
 /// What an error means that came while a statement was under way. One of a commit is looked at by [`mysql_append`].
 pub(super) fn failure(error: sqlx::Error) -> Failure {
@@ -213,6 +221,8 @@ pub(super) fn failure(error: sqlx::Error) -> Failure {
         Some(1020 | 1062 | 1213) => Failure::Conflict,
         // Shutdown, killed, read-only in its various ways, disconnected for inactivity.
         Some(1053 | 1077 | 1079 | 1080 | 1290 | 1792 | 1836 | 1927 | 4031) => Failure::Away(reason),
+        // A node that its Galera cluster has left behind.
+        Some(1047) => Failure::Away(reason),
         _ => Failure::Refused(reason),
     }
 }
@@ -222,11 +232,11 @@ fn unreached(error: sqlx::Error) -> Failure {
     Failure::Refused(failure(error).reason())
 }
 
-/// Whether the server knows what it was asked.
-fn knows(answer: Result<(), sqlx::Error>) -> Result<bool, Failure> {
+/// What the server answers: nothing if it does not have what it was asked for.
+fn understood<T>(answer: Result<T, sqlx::Error>) -> Result<Option<T>, Failure> {
     match answer {
-        Ok(()) => Ok(true),
-        Err(error) if is_not_understood(&error) => Ok(false),
+        Ok(answer) => Ok(Some(answer)),
+        Err(error) if is_not_understood(&error) => Ok(None),
         Err(error) => Err(unreached(error)),
     }
 }
@@ -288,9 +298,10 @@ impl MySqlHost {
                 return Err(Failure::Unsafe(format!("sync_binlog is {}, not 1", fact(3))));
             }
         }
+        understood(inner.execute(READ_COMMITTED_BY_ALL).await)?;
         for (question, flavour) in &FLAVOURS {
-            if knows(inner.fetch_all(*question).await.map(drop))? {
-                let compound = knows(inner.prepare(flavour.advance_at_once).await.map(drop))?;
+            if understood(inner.fetch_all(*question).await)?.is_some_and(|rows| !rows.is_empty()) {
+                let compound = understood(inner.prepare(flavour.advance_at_once).await.map(drop))?.is_some();
                 return Ok(MySqlDatabase { inner, flavour, compound });
             }
         }

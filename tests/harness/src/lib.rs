@@ -15,6 +15,7 @@
 mod authority;
 mod database;
 mod folder;
+mod galera;
 mod mariadb;
 mod pgbouncer;
 mod port;
@@ -28,6 +29,7 @@ mod wait;
 
 pub use authority::{Authority, Certified};
 pub use database::DatabaseOptions;
+pub use galera::{Galera, HeldBack};
 pub use mariadb::MariaDb;
 pub use pgbouncer::PgBouncer;
 pub use port::free as free_port;

@@ -209,7 +209,7 @@ fn places(folder: &Folder, data: &Path) -> [String; 3] {
     ["--no-defaults".to_owned(), format!("--datadir={}", data.display()), format!("--tmpdir={temporary}")]
 }
 
-async fn connect(port: u16) -> anyhow::Result<MySqlConnection> {
+pub(crate) async fn connect(port: u16) -> anyhow::Result<MySqlConnection> {
     let options =
         MySqlConnectOptions::new().host("127.0.0.1").port(port).username("root").ssl_mode(MySqlSslMode::Disabled);
     Ok(tokio::time::timeout(CONNECT, options.connect()).await??)

@@ -1,6 +1,7 @@
 //! Failover: the database that takes the writes is killed under load, and another takes over, again and again.
 
 mod cluster;
+mod galera;
 mod lost;
 mod pair;
 
@@ -16,6 +17,7 @@ use tenure_core::Event;
 use tokio::time::{Instant, sleep};
 
 pub use cluster::Cluster;
+use galera::GaleraCluster;
 pub use pair::Pair;
 
 use crate::clock::now;
@@ -50,6 +52,8 @@ const FIRST_GRANT: Duration = Duration::from_secs(2);
 pub enum Engine {
     /// A PostgreSQL and its standby, which is promoted at once.
     Pair,
+    /// Three MariaDBs in a Galera cluster, one of which takes the writes.
+    Galera,
 }
 
 /// What failover is asked for.
@@ -129,6 +133,7 @@ impl FailoverArguments {
         match self.engine {
             Engine::Pair if self.asynchronous => " --asynchronous",
             Engine::Pair => "",
+            Engine::Galera => " --engine galera",
         }
     }
 
@@ -136,6 +141,7 @@ impl FailoverArguments {
         ensure!(!self.asynchronous || self.engine == Engine::Pair, "--asynchronous is for --engine pair");
         Ok(match self.engine {
             Engine::Pair => Box::new(Pair::start(!self.asynchronous).await?),
+            Engine::Galera => Box::new(GaleraCluster::start().await?),
         })
     }
 }

@@ -1,4 +1,6 @@
-//! Traps of PostgreSQL's replication that servers must not walk into.
+//! Traps of replication that servers must not walk into: most of PostgreSQL's.
+
+mod galera;
 
 use std::time::Duration;
 

@@ -1,0 +1,39 @@
+//! A trap of Galera: its nodes commit together, but do not show together what they have committed.
+
+use std::pin::pin;
+
+use tenure_core::Revision;
+use tenure_harness::Galera;
+use tokio::time::timeout;
+
+use super::{DEADLINE, batch, store};
+
+fn url(galera: &Galera, node: usize) -> String {
+    format!("mysql://root@127.0.0.1:{}/tenure", galera.port(node))
+}
+
+/// Who looked for a batch there after a failover would believe that it was never committed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_lags_behind_shows_what_all_have_committed() {
+    let galera = Galera::start(2).await.expect("a cluster");
+    galera.execute(0, "CREATE DATABASE tenure").await.expect("it is made");
+    let writer = store(url(&galera, 0)).await;
+    writer.append(&batch(Revision(0), 1), false).await.expect("it is appended");
+    let other = store(url(&galera, 1)).await;
+    let read = async || timeout(DEADLINE, other.read("default", Revision(0), 10)).await.expect("in time");
+    assert_eq!(read().await.expect("an answer").head.revision, Revision(1));
+
+    let held = galera.hold_back(1).await.expect("it applies nothing");
+    writer.append(&batch(Revision(1), 2), false).await.expect("it is appended");
+    let mut reading = pin!(read());
+    let answer = tokio::select! {
+        answer = &mut reading => answer,
+        () = galera.is_waited_for(1) => {
+            drop(held);
+            reading.await
+        }
+    };
+    // No answer would do as well; what was true before does not.
+    assert!(answer.is_err() || answer.is_ok_and(|tail| tail.head.revision == Revision(2)), "it told of the past");
+    assert_eq!(read().await.expect("an answer").head.revision, Revision(2));
+}

@@ -1,0 +1,173 @@
+//! A throw-away Galera cluster: MariaDBs that commit together.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use rustix::process::Signal;
+use sqlx::{MySqlConnection, Row};
+
+use crate::folder::Folder;
+use crate::mariadb::{MariaDb, connect};
+use crate::wait::{holds_within, wait_until};
+use crate::{port, program};
+
+/// Where distributions have its library, which Debian's `mariadb-server` brings along.
+const LIBRARIES: [&str; 3] = [
+    "/usr/lib/galera/libgalera_smm.so",
+    "/usr/lib64/galera-4/libgalera_smm.so",
+    "/usr/lib/x86_64-linux-gnu/galera/libgalera_smm.so",
+];
+
+/// How long a node may take until it takes part.
+const JOINS: Duration = Duration::from_secs(120);
+
+/// A node.
+#[derive(Debug)]
+struct Node {
+    data: PathBuf,
+    /// For clients, for the other nodes, and for what it missed: in steps, and as a whole.
+    ports: [u16; 4],
+    mariadb: Option<MariaDb>,
+}
+
+/// A node that applies nothing.
+#[derive(Debug)]
+pub struct HeldBack {
+    _connection: MySqlConnection,
+}
+
+/// A cluster, on 127.0.0.1, with Galera's default settings, whose `root` needs no password.
+#[derive(Debug)]
+pub struct Galera {
+    nodes: Vec<Node>,
+    /// Removed after the nodes have ended.
+    _folder: Folder,
+}
+
+impl Galera {
+    /// Starts one of so many nodes, and waits until all take part.
+    ///
+    /// # Errors
+    /// If MariaDB or Galera is not installed, or one does not start.
+    pub async fn start(size: usize) -> anyhow::Result<Self> {
+        let folder = Folder::create(program::user_if_root("mysql")?, Signal::TERM)?;
+        let mut nodes = Vec::new();
+        for number in 0..size {
+            let ports = [port::free()?, port::free()?, port::free()?, port::free()?];
+            nodes.push(Node { data: folder.path().join(format!("node-{number}")), ports, mariadb: None });
+        }
+        let mut cluster = Self { nodes, _folder: folder };
+        for number in 0..size {
+            cluster.start_node(number, number == 0).await?;
+            cluster.is_joined_by(number, number + 1).await?;
+        }
+        Ok(cluster)
+    }
+
+    /// The port for clients of a node.
+    #[must_use]
+    pub fn port(&self, node: usize) -> u16 {
+        self.nodes[node].ports[0]
+    }
+
+    /// Kills a node with SIGKILL.
+    ///
+    /// # Errors
+    /// If it is not running, or survives that.
+    pub async fn kill(&mut self, node: usize) -> anyhow::Result<()> {
+        let mut mariadb = self.nodes[node].mariadb.take().context("the node is not running")?;
+        mariadb.kill().await
+    }
+
+    /// Starts a node that was killed, and waits until all take part again.
+    ///
+    /// # Errors
+    /// If it does not start, or does not come to take part.
+    pub async fn start_again(&mut self, node: usize) -> anyhow::Result<()> {
+        self.start_node(node, false).await?;
+        self.is_joined_by(node, self.nodes.len()).await
+    }
+
+    /// Waits until a node is in a cluster of this size, and takes what it is asked for.
+    ///
+    /// # Errors
+    /// If that does not come about.
+    pub async fn is_joined_by(&self, node: usize, size: usize) -> anyhow::Result<()> {
+        let expected = [("wsrep_cluster_size", size.to_string()), ("wsrep_ready", "ON".to_owned())];
+        let mut seen = Vec::new();
+        let joined = holds_within(JOINS, async || {
+            seen = self.status(node).await.unwrap_or_default();
+            expected.iter().all(|(name, value)| seen.iter().any(|(is, of)| is == name && of == value))
+        })
+        .await;
+        if joined {
+            return Ok(());
+        }
+        bail!("node {node} is not one of {size} within {JOINS:?}: {seen:?}");
+    }
+
+    async fn status(&self, node: usize) -> anyhow::Result<Vec<(String, String)>> {
+        let mut connection = connect(self.port(node)).await?;
+        let rows = sqlx::raw_sql("SHOW STATUS LIKE 'wsrep_%'").fetch_all(&mut connection).await?;
+        rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+    }
+
+    /// Executes statements as `root`, in no database, at a node.
+    ///
+    /// # Errors
+    /// If it refuses or is not running.
+    pub async fn execute(&self, node: usize, sql: &str) -> anyhow::Result<()> {
+        self.nodes[node].mariadb.as_ref().context("the node is not running")?.execute(sql).await
+    }
+
+    /// Has a node apply nothing of what the others commit, until what this returns is dropped.
+    ///
+    /// # Errors
+    /// If it refuses or is not running.
+    pub async fn hold_back(&self, node: usize) -> anyhow::Result<HeldBack> {
+        let mut connection = connect(self.port(node)).await?;
+        sqlx::raw_sql("FLUSH TABLES WITH READ LOCK").execute(&mut connection).await?;
+        Ok(HeldBack { _connection: connection })
+    }
+
+    /// Waits until a node is busy with a statement.
+    pub async fn is_waited_for(&self, node: usize) {
+        let busy = "SELECT COUNT(*) FROM information_schema.processlist WHERE command = 'Execute' AND db IS NOT NULL";
+        let looks = async || {
+            let mut connection = connect(self.port(node)).await?;
+            anyhow::Ok(sqlx::query_scalar::<_, i64>(busy).fetch_one(&mut connection).await?)
+        };
+        wait_until(JOINS, "a statement waits", async || looks().await.is_ok_and(|count| count > 0)).await;
+    }
+
+    async fn start_node(&mut self, number: usize, is_first: bool) -> anyhow::Result<()> {
+        let [clients, cluster, steps, whole] = self.nodes[number].ports;
+        let all: Vec<String> = self.nodes.iter().map(|node| format!("127.0.0.1:{}", node.ports[1])).collect();
+        let mut options = vec![
+            "--wsrep-on=ON".to_owned(),
+            format!("--wsrep-provider={}", library()?),
+            format!("--wsrep-cluster-address=gcomm://{}", all.join(",")),
+            format!(
+                "--wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:{cluster};ist.recv_addr=127.0.0.1:{steps}"
+            ),
+            format!("--wsrep-node-address=127.0.0.1:{cluster}"),
+            format!("--wsrep-sst-receive-address=127.0.0.1:{whole}"),
+            "--wsrep-sst-method=rsync".to_owned(),
+            "--binlog-format=ROW".to_owned(),
+            "--innodb-autoinc-lock-mode=2".to_owned(),
+        ];
+        if is_first {
+            options.push("--wsrep-new-cluster".to_owned());
+        }
+        let options: Vec<&str> = options.iter().map(String::as_str).collect();
+        let node = &mut self.nodes[number];
+        node.mariadb = Some(MariaDb::start_in(&node.data, clients, &options).await?);
+        Ok(())
+    }
+}
+
+fn library() -> anyhow::Result<&'static str> {
+    let found = LIBRARIES.into_iter().find(|library| Path::new(library).exists());
+    found.with_context(|| format!("Galera is not installed (Debian: galera-4): none of {LIBRARIES:?} is there"))
+}
