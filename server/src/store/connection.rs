@@ -208,7 +208,7 @@ pub(super) struct Statements {
     pub(super) record_migration: &'static str,
     /// () → what the database says of when its tables were made, what it said of that before or null
     pub(super) birth: &'static str,
-    /// (birth): on this database, unless there is a record
+    /// (birth): on this database, unless there is a record of it or of another server
     pub(super) record_birth: &'static str,
     /// Make the database another one than that on which the heads were written, and than that on which namespaces may begin at 1.
     pub(super) disown: [&'static str; 2],

@@ -65,7 +65,7 @@ macro_rules! create_head {
     ($identity:expr) => {
         concat!(
             "INSERT IGNORE INTO namespaces (revision, rows_revision, name, database_identity) \
-            SELECT ?, 0, ?, database_identity FROM tenure_birth WHERE id = 1 AND database_identity = ",
+            SELECT ?, 0, ?, database_identity FROM tenure_birth WHERE database_identity = said_by AND said_by = ",
             $identity
         )
     };
@@ -124,7 +124,7 @@ macro_rules! statements {
                 START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
             read: concat!(
                 "SELECT n.revision, n.rows_revision, CASE WHEN n.database_identity = ", $identity, " THEN 1 WHEN n.name IS NULL AND EXISTS \
-                (SELECT 1 FROM tenure_birth WHERE id = 1 AND database_identity = ", $identity, ") THEN 1 ELSE 0 END, \
+                (SELECT 1 FROM tenure_birth WHERE database_identity = said_by AND said_by = ", $identity, ") THEN 1 ELSE 0 END, \
                 CAST(UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS SIGNED), \
                 b.revision, b.previous, b.server, b.number, b.at_ms, b.events \
                 FROM (SELECT 1) AS one \
@@ -186,10 +186,13 @@ macro_rules! statements {
             lock_migrations: "DO GET_LOCK(CONCAT(DATABASE(), '.tenure'), 100)",
             migrations: "SELECT number FROM tenure_migrations ORDER BY number",
             record_migration: "INSERT INTO tenure_migrations (number, name) VALUES (?, ?)",
-            birth: "SELECT CAST(UNIX_TIMESTAMP(t.create_time) AS CHAR), (SELECT birth FROM tenure_birth WHERE id = 1) \
-                FROM information_schema.tables AS t WHERE t.table_schema = DATABASE() AND t.table_name = 'tenure_migrations'",
+            birth: concat!(
+                "SELECT CAST(UNIX_TIMESTAMP(t.create_time) AS CHAR), (SELECT birth FROM tenure_birth WHERE said_by = ", $identity, ") \
+                FROM information_schema.tables AS t WHERE t.table_schema = DATABASE() AND t.table_name = 'tenure_migrations'"
+            ),
             record_birth: concat!(
-                "INSERT INTO tenure_birth (id, birth, database_identity) VALUES (1, ?, ", $identity, ") \
+                "INSERT INTO tenure_birth (said_by, birth, database_identity) \
+                SELECT ", $identity, ", ?, CASE WHEN COUNT(*) = 0 THEN ", $identity, " ELSE '' END FROM tenure_birth \
                 ON DUPLICATE KEY UPDATE birth = VALUES(birth)"
             ),
             disown: ["UPDATE namespaces SET database_identity = ''", "UPDATE tenure_birth SET database_identity = ''"],

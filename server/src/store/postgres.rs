@@ -81,7 +81,7 @@ macro_rules! create_head {
     ($identity:expr) => {
         concat!(
             "INSERT INTO namespaces (revision, rows_revision, name, database_identity) \
-            SELECT $1::bigint, 0, $2::text, database_identity FROM tenure_birth WHERE id = 1 AND database_identity = ",
+            SELECT $1::bigint, 0, $2::text, database_identity FROM tenure_birth WHERE said_by = '' AND database_identity = ",
             $identity,
             " ON CONFLICT DO NOTHING"
         )
@@ -144,7 +144,7 @@ macro_rules! statements {
             begin_snapshot: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
             read: concat!(
                 "SELECT n.revision, n.rows_revision, CASE WHEN n.database_identity = ", $identity, " THEN 1 WHEN n.name IS NULL AND EXISTS \
-                (SELECT 1 FROM tenure_birth WHERE id = 1 AND database_identity = ", $identity, ") THEN 1 ELSE 0 END, \
+                (SELECT 1 FROM tenure_birth WHERE said_by = '' AND database_identity = ", $identity, ") THEN 1 ELSE 0 END, \
                 (extract(epoch FROM clock_timestamp()) * 1000)::bigint, \
                 b.revision, b.previous, b.server, b.number, b.at_ms, b.events \
                 FROM (SELECT 1) AS one \
@@ -204,10 +204,10 @@ macro_rules! statements {
             migrations: "SELECT number FROM tenure_migrations ORDER BY number",
             record_migration: "INSERT INTO tenure_migrations (number, name) VALUES ($1, $2)",
             // Numbers of tables are not given twice.
-            birth: "SELECT 'tenure_migrations'::regclass::oid::bigint::text, (SELECT birth FROM tenure_birth WHERE id = 1)",
+            birth: "SELECT 'tenure_migrations'::regclass::oid::bigint::text, (SELECT birth FROM tenure_birth WHERE said_by = '')",
             record_birth: concat!(
-                "INSERT INTO tenure_birth (id, birth, database_identity) VALUES (1, $1, ", $identity, ") \
-                ON CONFLICT (id) DO UPDATE SET birth = EXCLUDED.birth"
+                "INSERT INTO tenure_birth (said_by, birth, database_identity) VALUES ('', $1, ", $identity, ") \
+                ON CONFLICT (said_by) DO UPDATE SET birth = EXCLUDED.birth"
             ),
             disown: ["UPDATE namespaces SET database_identity = ''", "UPDATE tenure_birth SET database_identity = ''"],
         }

@@ -32,7 +32,7 @@ macro_rules! append {
 /// (revision, namespace)
 const CREATE: &str = append!(
     "INSERT INTO namespaces (revision, rows_revision, name, database_identity) \
-    SELECT ?, 0, ?, 'file' FROM tenure_birth WHERE id = 1 AND database_identity = 'file' ON CONFLICT DO NOTHING"
+    SELECT ?, 0, ?, 'file' FROM tenure_birth WHERE said_by = '' AND database_identity = 'file' ON CONFLICT DO NOTHING"
 );
 const CREATE_ANEW: &str = append!(
     "INSERT INTO namespaces (revision, rows_revision, name, database_identity) \
@@ -63,7 +63,7 @@ static STATEMENTS: Statements = Statements {
     begin: "BEGIN IMMEDIATE",
     begin_snapshot: "BEGIN",
     read: "SELECT n.revision, n.rows_revision, CASE WHEN n.database_identity = 'file' THEN 1 WHEN n.name IS NULL AND EXISTS \
-        (SELECT 1 FROM tenure_birth WHERE id = 1 AND database_identity = 'file') THEN 1 ELSE 0 END, CAST(unixepoch('subsec') * 1000 AS INTEGER), \
+        (SELECT 1 FROM tenure_birth WHERE said_by = '' AND database_identity = 'file') THEN 1 ELSE 0 END, CAST(unixepoch('subsec') * 1000 AS INTEGER), \
         b.revision, b.previous, b.server, b.number, b.at_ms, b.events \
         FROM (SELECT 1) AS one \
         LEFT JOIN namespaces AS n ON n.name = ? \
@@ -123,9 +123,9 @@ static STATEMENTS: Statements = Statements {
     lock_migrations: "SELECT 1",
     migrations: "SELECT number FROM tenure_migrations ORDER BY number",
     record_migration: "INSERT INTO tenure_migrations (number, name) VALUES (?, ?)",
-    birth: "SELECT '', (SELECT birth FROM tenure_birth WHERE id = 1)",
-    record_birth: "INSERT INTO tenure_birth (id, birth, database_identity) VALUES (1, ?, 'file') \
-        ON CONFLICT (id) DO UPDATE SET birth = excluded.birth",
+    birth: "SELECT '', (SELECT birth FROM tenure_birth WHERE said_by = '')",
+    record_birth: "INSERT INTO tenure_birth (said_by, birth, database_identity) VALUES ('', ?, 'file') \
+        ON CONFLICT (said_by) DO UPDATE SET birth = excluded.birth",
     disown: DISOWN,
 };
 

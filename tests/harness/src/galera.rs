@@ -121,6 +121,15 @@ impl Galera {
         self.nodes[node].mariadb.as_ref().context("the node is not running")?.execute(sql).await
     }
 
+    /// The one text that a query finds at a node, asked as `root` in no database.
+    ///
+    /// # Errors
+    /// If it finds none, or the node refuses or is not running.
+    pub async fn ask(&self, node: usize, sql: &str) -> anyhow::Result<String> {
+        let mut connection = connect(self.port(node)).await?;
+        Ok(sqlx::query_scalar(sql).fetch_one(&mut connection).await?)
+    }
+
     /// Has a node apply nothing of what the others commit, until what this returns is dropped.
     ///
     /// # Errors

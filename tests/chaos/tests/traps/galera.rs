@@ -1,9 +1,9 @@
-//! A trap of Galera: its nodes commit together, but do not show together what they have committed.
+//! Traps of Galera: its nodes commit together, but neither show together what they have committed nor make tables together.
 
 use std::pin::pin;
 
 use tenure_core::Revision;
-use tenure_harness::Galera;
+use tenure_harness::{Galera, wait_until};
 use tokio::time::timeout;
 
 use super::{DEADLINE, batch, store};
@@ -36,4 +36,37 @@ async fn a_node_that_lags_behind_shows_what_all_have_committed() {
     // No answer would do as well; what was true before does not.
     assert!(answer.is_err() || answer.is_ok_and(|tail| tail.head.revision == Revision(2)), "it told of the past");
     assert_eq!(read().await.expect("an answer").head.revision, Revision(2));
+}
+
+/// When the tables were made is how a dump that was restored is noticed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_opens_another_node_costs_nobody_the_revision() {
+    let galera = Galera::start(2).await.expect("a cluster");
+    galera.execute(0, "CREATE DATABASE tenure").await.expect("it is made");
+    let writer = store(url(&galera, 0)).await;
+    writer.append(&batch(Revision(0), 1), false).await.expect("it is appended");
+    let made = async |node| {
+        galera
+            .ask(
+                node,
+                "SELECT CAST(UNIX_TIMESTAMP(create_time) AS CHAR) FROM \
+        information_schema.tables WHERE table_schema = 'tenure' AND table_name = 'tenure_migrations'",
+            )
+            .await
+            .expect("it answers")
+    };
+    let anew = "SET SESSION wsrep_on = OFF; ALTER TABLE tenure.tenure_migrations FORCE";
+    wait_until(DEADLINE, "one node has made the table later", async || {
+        galera.execute(1, anew).await.expect("it is made anew");
+        made(0).await != made(1).await
+    })
+    .await;
+    for _ in 0..2 {
+        for node in [1, 0] {
+            store(url(&galera, node)).await;
+        }
+    }
+    let head = writer.read("default", Revision(0), 10).await.expect("an answer").head;
+    assert!(head.intact, "it was taken for one that was restored");
+    writer.append(&batch(Revision(1), 2), false).await.expect("it is appended");
 }
