@@ -194,15 +194,25 @@ fn what_cannot_be_read_is_refused_by_name() {
 fn an_unknown_variable_is_refused_by_name() {
     let refused = |name| load(Layer::default(), &surroundings(&[(name, "x")])).unwrap_err().to_string();
     assert_eq!(refused("TENURE_STORE_ULR"), "the environment variable TENURE_STORE_ULR is no setting of this server");
-    for fine in [
-        "TENURE_MIN_TTL",
-        "TENURE_ENDPOINTS",
-        "TENURE_SESSION_ID",
-        "TENURE_SERVICE_HOST",
-        "TENURE_PORT_7420_TCP_ADDR",
-        "OTHER",
-    ] {
+    assert!(refused("TENURE_ADMIN_PORT").contains("TENURE_ADMIN_PORT is no setting"));
+    for fine in ["TENURE_MIN_TTL", "TENURE_ENDPOINTS", "TENURE_SESSION_ID", "OTHER"] {
         load(Layer::default(), &surroundings(&[(fine, "x")])).unwrap();
+    }
+}
+
+#[test]
+fn what_kubernetes_makes_up_for_services_is_let_be() {
+    for service in ["TENURE", "TENURE_LOCKS"] {
+        for (name, value) in [
+            ("SERVICE_HOST", "10.0.0.1"),
+            ("SERVICE_PORT", "7420"),
+            ("SERVICE_PORT_GRPC", "7420"),
+            ("PORT", "tcp://10.0.0.1:7420"),
+            ("PORT_7420_TCP", "tcp://10.0.0.1:7420"),
+            ("PORT_7420_TCP_ADDR", "10.0.0.1"),
+        ] {
+            load(Layer::default(), &surroundings(&[(&format!("{service}_{name}"), value)])).unwrap();
+        }
     }
 }
 

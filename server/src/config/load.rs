@@ -1,6 +1,6 @@
 //! Brings the places together in which settings are given.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -35,9 +35,8 @@ impl Surroundings {
     }
 }
 
-/// Variables of clients, which may share a server's environment, and those that Kubernetes makes up for a service that
-/// is named `tenure`.
-const NOT_OURS: [&str; 16] = [
+/// Variables of clients, which may share a server's environment.
+const NOT_OURS: [&str; 13] = [
     "TENURE_ENDPOINTS",
     "TENURE_NAMESPACE",
     "TENURE_CA_CERT",
@@ -51,10 +50,20 @@ const NOT_OURS: [&str; 16] = [
     "TENURE_SESSION_ID",
     "TENURE_RUN",
     "TENURE_TIMEOUT",
-    "TENURE_PORT",
-    "TENURE_PORT_*",
-    "TENURE_SERVICE_*",
 ];
+
+/// Whether Kubernetes has made it up, for a service whose name begins with `tenure`: `TENURE_SERVICE_HOST`, `TENURE_SERVICE_PORT_GRPC`,
+/// `TENURE_PORT=tcp://10.0.0.1:7420`, `TENURE_PORT_7420_TCP_ADDR`, and so on.
+///
+/// See <https://kubernetes.io/docs/tutorials/services/connect-applications-service/#environment-variables>.
+fn is_of_kubernetes(name: &str, value: &OsStr) -> bool {
+    let has_port = |(_, rest): (&str, &str)| rest.starts_with(|first: char| first.is_ascii_digit());
+    name.ends_with("_SERVICE_HOST")
+        || name.ends_with("_SERVICE_PORT")
+        || name.contains("_SERVICE_PORT_")
+        || name.ends_with("_PORT") && value.to_string_lossy().contains("://")
+        || name.split_once("_PORT_").is_some_and(has_port)
+}
 
 /// Makes the settings of what flags and environment give, the file that they name, and the surroundings.
 ///
@@ -104,12 +113,9 @@ fn read_file(file: &Path) -> Result<Layer, ConfigError> {
 /// A misspelt TENURE_STORE_URL must not quietly put everything into an embedded database.
 fn refuse_unknown_variables(surroundings: &Surroundings) -> Result<(), ConfigError> {
     let known = Layer::variables();
-    for (name, _) in &surroundings.variables {
+    for (name, value) in &surroundings.variables {
         let Some(name) = name.to_str().filter(|name| name.starts_with("TENURE_")) else { continue };
-        let not_ours = NOT_OURS.iter().any(|pattern| match pattern.strip_suffix('*') {
-            Some(start) => name.starts_with(start),
-            None => name == *pattern,
-        });
+        let not_ours = NOT_OURS.contains(&name) || is_of_kubernetes(name, value);
         if !not_ours && !known.iter().any(|known| known == name) {
             return Err(ConfigError(format!("the environment variable {name} is no setting of this server")));
         }
