@@ -39,3 +39,8 @@ async fn failover_to_a_synchronous_standby_loses_nothing() {
 async fn failover_that_loses_commits_is_told_and_repeats_no_token() {
     all_is_well(&["failover", "--cycles", "2", "--asynchronous"]).await;
 }
+
+#[tokio::test]
+async fn failover_of_a_galera_cluster_repeats_no_token() {
+    all_is_well(&["failover", "--engine", "galera", "--cycles", "1"]).await;
+}
