@@ -25,31 +25,31 @@ pub(super) const CHANNEL: &str = "tenure";
 const DIRECT: &str = "tenure.direct";
 
 /// What must be known of a connection: whether it takes writes, what makes its commits durable, whether it is direct.
-const FACTS: &str = "SELECT \
+pub(super) const FACTS: &str = "SELECT \
     CASE WHEN pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' THEN 'no' ELSE 'yes' END, \
     current_setting('synchronous_commit'), current_setting('fsync'), current_setting('full_page_writes'), \
     coalesce(current_setting('tenure.direct', true), ''), coalesce(current_setting('synchronous_standby_names', true), '')";
 
 /// Writes what changes nothing. When its commit is answered, the standbys that commits wait for have all that there was to see
 /// before. Whoever does it at the same time waits for the row, and that has an end.
-const CONFIRM: &str = "UPDATE tenure_migrations SET name = name WHERE number = 1";
+pub(super) const CONFIRM: &str = "UPDATE tenure_migrations SET name = name WHERE number = 1";
 
 /// What a warning means with which a commit is answered: it was not waited for the standbys, which may never get it.
 const UNCONFIRMED: &str = "the wait for PostgreSQL's standbys was cancelled";
 
 /// What this file's statements are for one kind of server.
-struct Flavour {
-    statements: Statements,
+pub(super) struct Flavour {
+    pub(super) statements: Statements,
     /// Whether it knows `pg_notify`.
-    notifies: bool,
+    pub(super) notifies: bool,
     /// (revision, namespace, previous, server, number, at_ms, events)
-    create: &'static str,
-    create_anew: &'static str,
-    advance: &'static str,
-    adopt: &'static str,
-    create_and_notify: &'static str,
-    advance_and_notify: &'static str,
-    adopt_and_notify: &'static str,
+    pub(super) create: &'static str,
+    pub(super) create_anew: &'static str,
+    pub(super) advance: &'static str,
+    pub(super) adopt: &'static str,
+    pub(super) create_and_notify: &'static str,
+    pub(super) advance_and_notify: &'static str,
+    pub(super) adopt_and_notify: &'static str,
 }
 
 macro_rules! append {
@@ -223,20 +223,21 @@ macro_rules! native_identity {
     };
 }
 
-static NATIVE: Flavour = flavour!(native_identity!(), true);
+pub(super) static NATIVE: Flavour = flavour!(native_identity!(), true);
 
 /// The same, asked once: a connection without a pooler between, that takes writes, is to one cluster on one timeline for as long
 /// as it lives. Asking takes a quarter of the time of the statement that appends, its commit aside.
-static DIRECT_NATIVE: Flavour = flavour!("current_setting('tenure.identity')", true);
+pub(super) static DIRECT_NATIVE: Flavour = flavour!("current_setting('tenure.identity')", true);
 
 /// Whether it can be asked.
-const ASK_IDENTITY: &str = concat!("SELECT ", native_identity!());
+pub(super) const ASK_IDENTITY: &str = concat!("SELECT ", native_identity!());
 
 /// Makes the answer the connection's own.
-const REMEMBER_IDENTITY: &str = concat!("SELECT set_config('tenure.identity', ", native_identity!(), ", false)");
+pub(super) const REMEMBER_IDENTITY: &str =
+    concat!("SELECT set_config('tenure.identity', ", native_identity!(), ", false)");
 
 /// Engines that speak its language, or do not let us ask. What they lose shows by the revision only.
-static COMPATIBLE: Flavour = flavour!("'unknown'", false);
+pub(super) static COMPATIBLE: Flavour = flavour!("'unknown'", false);
 
 /// What an error means that came while a statement was under way.
 fn failure(error: sqlx::Error) -> Failure {
