@@ -8,8 +8,8 @@ import (
 	postgres "github.com/pganalyze/pg_query_go/v4"
 )
 
-// common are the words of PostgreSQL's language in which Tenure talks to engines that only resemble it. By their
-// documentation CockroachDB and YugabyteDB have all of them: whoever needs another one has to look it up there first.
+// common are the words of PostgreSQL's language in which Tenure talks to engines that only resemble it. As far as their
+// documentation tells, CockroachDB and YugabyteDB have all of them: whoever needs another one looks it up there first.
 var common = []string{
 	// Statements.
 	"AlterTableStmt", "CopyStmt", "CreateStmt", "DeleteStmt", "InsertStmt", "SelectStmt", "TransactionStmt", "UpdateStmt",
