@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 pub(super) struct Migration {
     number: i64,
     name: &'static str,
-    script: &'static str,
+    pub(super) script: &'static str,
 }
 
 impl fmt::Display for Migration {

@@ -6,6 +6,8 @@ mod codec;
 mod connection;
 mod counted;
 #[doc(hidden)]
+pub mod dialects;
+#[doc(hidden)]
 pub mod fuzzing;
 mod hosts;
 mod literal;

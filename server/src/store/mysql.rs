@@ -18,15 +18,15 @@ use super::options::{OpenError, StoreOptions};
 use super::prepared::prepared;
 
 /// What this file's statements are for one kind of server.
-struct Flavour {
-    statements: Statements,
+pub(super) struct Flavour {
+    pub(super) statements: Statements,
     /// (revision, namespace, previous if there is one, previous, server, number, at_ms, events, namespace, revision)
-    create: &'static str,
-    create_anew: &'static str,
-    advance: &'static str,
-    adopt: &'static str,
+    pub(super) create: &'static str,
+    pub(super) create_anew: &'static str,
+    pub(super) advance: &'static str,
+    pub(super) adopt: &'static str,
     /// (revision, namespace, previous, namespace, previous, revision, server, number, at_ms, events)
-    advance_at_once: &'static str,
+    pub(super) advance_at_once: &'static str,
 }
 
 /// All of an append as one statement, which MariaDB can prepare. It answers once, at the end, so `ROW_COUNT()` can be relied
@@ -202,7 +202,7 @@ macro_rules! statements {
 
 /// The ways in which servers name themselves, best first. Where there is no network card, as in some containers, all of MariaDB's have
 /// the same `server_uid`.
-static FLAVOURS: [(&str, Flavour); 3] = [
+pub(super) static FLAVOURS: [(&str, Flavour); 3] = [
     ("SELECT @@server_uuid", flavour!("mysql", "@@server_uuid")),
     (
         "SELECT 'named' FROM (SELECT @@server_uid AS name) AS one WHERE name <> 'unknown'",
@@ -211,9 +211,23 @@ static FLAVOURS: [(&str, Flavour); 3] = [
     ("SELECT @@hostname", flavour!("mariadb", "CONCAT(@@hostname, ':', @@port, '/', @@server_id)")),
 ];
 
+/// What must be known of a connection: whether it takes writes, what makes its commits durable.
+pub(super) const FACTS: &str = "SELECT CONCAT(@@global.read_only, ''), CONCAT(@@innodb_flush_log_at_trx_commit, ''), \
+    CONCAT(@@log_bin, ''), CONCAT(@@sync_binlog, '')";
+
 /// Has a node of a Galera cluster read only when it has applied what the cluster had committed until then. Otherwise a batch that was
 /// committed by a node which has failed since might not be found at another.
-const READ_COMMITTED_BY_ALL: &str = "SET SESSION wsrep_sync_wait = 1";
+pub(super) const READ_COMMITTED_BY_ALL: &str = "SET SESSION wsrep_sync_wait = 1";
+
+/// What a connection begins with: backslashes in texts are escapes, quotes are quotes, and nobody waits for a lock longer than we do.
+pub(super) fn settings(statement_timeout: Duration) -> String {
+    let bound = statement_timeout.as_secs().max(1);
+    format!(
+        "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; \
+        SET SESSION sql_mode = 'STRICT_ALL_TABLES,PIPES_AS_CONCAT,NO_ENGINE_SUBSTITUTION', \
+        innodb_lock_wait_timeout = {bound}, lock_wait_timeout = {bound}"
+    )
+}
 
 /// What an error means that came while a statement was under way. One of a commit is looked at by [`mysql_append`].
 pub(super) fn failure(error: sqlx::Error) -> Failure {
@@ -276,17 +290,8 @@ impl MySqlHost {
 
     async fn open(&self) -> Result<MySqlDatabase, Failure> {
         let mut inner = self.options.connect().await.map_err(unreached)?;
-        // Backslashes in texts are escapes, quotes are quotes, and nobody waits for a lock longer than we do.
-        let bound = self.statement_timeout.as_secs().max(1);
-        let settings = format!(
-            "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; \
-            SET SESSION sql_mode = 'STRICT_ALL_TABLES,PIPES_AS_CONCAT,NO_ENGINE_SUBSTITUTION', \
-            innodb_lock_wait_timeout = {bound}, lock_wait_timeout = {bound}"
-        );
-        inner.execute(&*settings).await.map_err(unreached)?;
-        let facts = "SELECT CONCAT(@@global.read_only, ''), CONCAT(@@innodb_flush_log_at_trx_commit, ''), \
-            CONCAT(@@log_bin, ''), CONCAT(@@sync_binlog, '')";
-        let rows = inner.fetch_all(facts).await.map_err(unreached)?;
+        inner.execute(&*settings(self.statement_timeout)).await.map_err(unreached)?;
+        let rows = inner.fetch_all(FACTS).await.map_err(unreached)?;
         let fact = |column: usize| -> String {
             rows.first().and_then(|row| row.try_get_unchecked(column).ok()).unwrap_or_default()
         };

@@ -25,31 +25,31 @@ pub(super) const CHANNEL: &str = "tenure";
 const DIRECT: &str = "tenure.direct";
 
 /// What must be known of a connection: whether it takes writes, what makes its commits durable, whether it is direct.
-const FACTS: &str = "SELECT \
+pub(super) const FACTS: &str = "SELECT \
     CASE WHEN pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' THEN 'no' ELSE 'yes' END, \
     current_setting('synchronous_commit'), current_setting('fsync'), current_setting('full_page_writes'), \
     coalesce(current_setting('tenure.direct', true), ''), coalesce(current_setting('synchronous_standby_names', true), '')";
 
 /// Writes what changes nothing. When its commit is answered, the standbys that commits wait for have all that there was to see
 /// before. Whoever does it at the same time waits for the row, and that has an end.
-const CONFIRM: &str = "UPDATE tenure_migrations SET name = name WHERE number = 1";
+pub(super) const CONFIRM: &str = "UPDATE tenure_migrations SET name = name WHERE number = 1";
 
 /// What a warning means with which a commit is answered: it was not waited for the standbys, which may never get it.
 const UNCONFIRMED: &str = "the wait for PostgreSQL's standbys was cancelled";
 
 /// What this file's statements are for one kind of server.
-struct Flavour {
-    statements: Statements,
+pub(super) struct Flavour {
+    pub(super) statements: Statements,
     /// Whether it knows `pg_notify`.
-    notifies: bool,
+    pub(super) notifies: bool,
     /// (revision, namespace, previous, server, number, at_ms, events)
-    create: &'static str,
-    create_anew: &'static str,
-    advance: &'static str,
-    adopt: &'static str,
-    create_and_notify: &'static str,
-    advance_and_notify: &'static str,
-    adopt_and_notify: &'static str,
+    pub(super) create: &'static str,
+    pub(super) create_anew: &'static str,
+    pub(super) advance: &'static str,
+    pub(super) adopt: &'static str,
+    pub(super) create_and_notify: &'static str,
+    pub(super) advance_and_notify: &'static str,
+    pub(super) adopt_and_notify: &'static str,
 }
 
 macro_rules! append {
@@ -223,20 +223,28 @@ macro_rules! native_identity {
     };
 }
 
-static NATIVE: Flavour = flavour!(native_identity!(), true);
+pub(super) static NATIVE: Flavour = flavour!(native_identity!(), true);
 
 /// The same, asked once: a connection without a pooler between, that takes writes, is to one cluster on one timeline for as long
 /// as it lives. Asking takes a quarter of the time of the statement that appends, its commit aside.
-static DIRECT_NATIVE: Flavour = flavour!("current_setting('tenure.identity')", true);
+pub(super) static DIRECT_NATIVE: Flavour = flavour!("current_setting('tenure.identity')", true);
+
+/// Leaves out YugabyteDB: each of its nodes has a system identifier of its own, and none a log.
+macro_rules! unless_yugabyte {
+    ($asked:expr) => {
+        concat!("SELECT ", $asked, " WHERE version() NOT LIKE '%-YB-%'")
+    };
+}
 
 /// Whether it can be asked.
-const ASK_IDENTITY: &str = concat!("SELECT ", native_identity!());
+pub(super) const ASK_IDENTITY: &str = unless_yugabyte!(native_identity!());
 
 /// Makes the answer the connection's own.
-const REMEMBER_IDENTITY: &str = concat!("SELECT set_config('tenure.identity', ", native_identity!(), ", false)");
+pub(super) const REMEMBER_IDENTITY: &str =
+    unless_yugabyte!(concat!("set_config('tenure.identity', ", native_identity!(), ", false)"));
 
 /// Engines that speak its language, or do not let us ask. What they lose shows by the revision only.
-static COMPATIBLE: Flavour = flavour!("'unknown'", false);
+pub(super) static COMPATIBLE: Flavour = flavour!("'unknown'", false);
 
 /// What an error means that came while a statement was under way.
 fn failure(error: sqlx::Error) -> Failure {
@@ -249,6 +257,8 @@ fn failure(error: sqlx::Error) -> Failure {
         Some("40001" | "40P01" | "23505") => Failure::Conflict,
         // A read-only transaction; a shutdown, which undoes what is under way.
         Some("25006" | "57P01" | "57P02" | "57P03") => Failure::Away(reason),
+        // CockroachDB says in this way that it does not know whether it has committed.
+        Some("40003") => Failure::Lost(reason),
         // A pooler says in this way that it has lost the server, at whatever point.
         Some(code) if code.starts_with("08") => Failure::Lost(reason),
         _ => Failure::Refused(reason),
@@ -302,7 +312,7 @@ impl PostgresHost {
             connected => connected,
         }
         .map_err(unreached)?;
-        let asked = answer(&mut inner, FACTS).await?;
+        let asked = answer(&mut inner, FACTS, false).await?;
         let [writable, synchronous_commit, fsync, full_page_writes, direct, standbys] = match asked.as_deref() {
             Some(facts) => std::array::from_fn(|column| facts.get(column).map(String::as_str).unwrap_or_default()),
             // An engine that has not all of these, but replicates in its own way.
@@ -320,7 +330,7 @@ impl PostgresHost {
             confirm(&mut inner).await?;
         }
         let direct = direct == "on";
-        let known = answer(&mut inner, if direct { REMEMBER_IDENTITY } else { ASK_IDENTITY }).await?;
+        let known = answer(&mut inner, if direct { REMEMBER_IDENTITY } else { ASK_IDENTITY }, direct).await?;
         let flavour = match (known, direct) {
             (Some(_), true) => &DIRECT_NATIVE,
             (Some(_), false) => &NATIVE,
@@ -357,14 +367,18 @@ async fn confirm(connection: &mut PgConnection) -> Result<(), Failure> {
     }
 }
 
-/// The first row of an answer, as texts. None if the database does not understand the question.
-async fn answer(connection: &mut PgConnection, sql: &'static str) -> Result<Option<Vec<String>>, Failure> {
+/// The first row of an answer, as texts. None if there is none, or the database does not understand the question.
+async fn answer(
+    connection: &mut PgConnection,
+    sql: &'static str,
+    direct: bool,
+) -> Result<Option<Vec<String>>, Failure> {
     match connection.fetch_all(sql).await {
         Ok(rows) => {
             let texts = |row: &PgRow| (0..row.len()).map(|column| row.try_get(column)).collect::<Result<_, _>>();
             rows.first().map(texts).transpose().map_err(unreached)
         }
-        Err(sqlx::Error::Database(error)) if is_not_understood(error.code().as_deref()) => Ok(None),
+        Err(sqlx::Error::Database(error)) if is_not_understood(error.code().as_deref(), direct) => Ok(None),
         Err(error) => Err(unreached(error)),
     }
 }
@@ -372,8 +386,13 @@ async fn answer(connection: &mut PgConnection, sql: &'static str) -> Result<Opti
 /// Whether an error says that the database does not have what was asked for: unknown names, rights, features, settings. One that
 /// was interrupted, or is short of something, says nothing of the kind.
 /// See <https://www.postgresql.org/docs/current/errcodes-appendix.html>.
-fn is_not_understood(code: Option<&str>) -> bool {
-    code.is_some_and(|code| code.starts_with("42") || code.starts_with("0A") || code == "22023")
+fn is_not_understood(code: Option<&str>, direct: bool) -> bool {
+    match code {
+        // Aurora is in no state to tell where its log is. Behind a pooler it may be a standby that says so.
+        Some("55000") => direct,
+        Some(code) => code.starts_with("42") || code.starts_with("0A") || code == "22023",
+        None => false,
+    }
 }
 
 #[async_trait]
