@@ -1,8 +1,9 @@
-//! The pages: every `*.md` of the tree. What they refer to is there.
+//! The pages: every `*.md` of the tree. What they refer to is there, and translations have what their originals have.
 
 mod links;
 mod named;
 mod page;
+mod translations;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -66,9 +67,13 @@ pub fn check() -> anyhow::Result<()> {
         wrong.extend(links::check(&tree, page));
         tests += named::check(page, &mut |file| fs::read_to_string(root().join(file)).ok(), &mut wrong);
     }
+    let translations = translations::check(&tree, &mut wrong);
     if !wrong.is_empty() {
         bail!("{} of what pages say is not so:\n{}", wrong.len(), wrong.join("\n"));
     }
-    println!("{} pages: {links} links lead somewhere, {tests} named tests are there", tree.pages.len());
+    let count = tree.pages.len();
+    println!(
+        "{count} pages: {links} links lead somewhere, {tests} named tests are there, {translations} translations agree"
+    );
     Ok(())
 }
