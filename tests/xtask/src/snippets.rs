@@ -110,7 +110,9 @@ fn cut(file: &Path, name: &str) -> anyhow::Result<String> {
     let text = fs::read_to_string(file).with_context(|| file.display().to_string())?;
     let begin = format!("snippet: {name}");
     let inside = text.lines().skip_while(|line| !line.trim_end().ends_with(&begin)).skip(1);
-    let lines: Vec<&str> = inside.take_while(|line| !line.trim_end().ends_with("snippet end")).collect();
+    let mut lines: Vec<&str> = inside.take_while(|line| !line.trim_end().ends_with("snippet end")).collect();
+    // gofmt wants one between a function and the end.
+    while lines.pop_if(|line| line.trim().is_empty()).is_some() {}
     if lines.is_empty() {
         bail!("{} has no snippet {name}", file.display());
     }
@@ -126,7 +128,8 @@ mod tests {
     #[test]
     fn a_snippet_is_cut_without_its_indentation_and_put_where_it_is_named() {
         let folder = tempfile::tempdir().expect("a folder");
-        let program = "fn main() {\n    // snippet: run\n    loop {\n\n        work();\n    }\n    // snippet end\n}\n";
+        let program =
+            "fn main() {\n    // snippet: run\n    loop {\n\n        work();\n    }\n\n    // snippet end\n}\n";
         fs::write(folder.path().join("main.rs"), program).expect("a file");
         let readme = folder.path().join("README.md");
         fs::write(&readme, "# Title\n<!-- snippet: main.rs run -->\n```rust\nold\n```\nEnd\n").expect("a file");

@@ -99,4 +99,5 @@ func write(ctx context.Context, database *sql.DB, token uint64) error {
 	}
 	return transaction.Commit()
 }
+
 // snippet end
