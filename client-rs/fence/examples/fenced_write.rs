@@ -37,6 +37,7 @@ async fn main() -> anyhow::Result<()> {
     Ok(client.close().await?)
 }
 
+// snippet: write
 /// One write: all that belongs to it in one transaction, and the check first.
 async fn write(pool: &SqlitePool, token: u64) -> Result<(), FenceError> {
     let mut transaction = pool.begin_with("BEGIN IMMEDIATE").await?;
@@ -44,3 +45,4 @@ async fn write(pool: &SqlitePool, token: u64) -> Result<(), FenceError> {
     sqlx::query("INSERT INTO reports (pages) VALUES (1)").execute(&mut *transaction).await?;
     Ok(transaction.commit().await?)
 }
+// snippet end

@@ -10,6 +10,7 @@ import sys
 from tenure import Client, fence
 
 
+# snippet: write
 def write(database: sqlite3.Connection, token: int) -> None:
     """One write: all that belongs to it in one transaction, and the check first."""
     database.execute("BEGIN IMMEDIATE")
@@ -20,6 +21,7 @@ def write(database: sqlite3.Connection, token: int) -> None:
         database.execute("ROLLBACK")
         raise
     database.execute("COMMIT")
+    # snippet end
 
 
 def main() -> None:

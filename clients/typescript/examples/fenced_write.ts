@@ -11,12 +11,14 @@ const database = new Database(file);
 sqlite.install(database);
 database.exec('CREATE TABLE IF NOT EXISTS reports (pages INTEGER NOT NULL)');
 
+// snippet: write
 /** One write: all that belongs to it in one transaction, and the check first. */
 const writing = database.transaction((token: bigint) => {
   sqlite.check(database, 'nightly-report', token);
   database.exec('INSERT INTO reports (pages) VALUES (1)');
 });
 const write = (token: bigint) => writing.immediate(token);
+// snippet end
 
 await using client = Client.fromEnv();
 const lock = client.lock('nightly-report', { owner: 'fenced_write' });

@@ -37,9 +37,9 @@ async fn a_policy_that_cannot_be_read_changes_nothing() {
 
 /// The policy that is shown to users.
 #[tokio::test]
-async fn the_policy_of_the_readme_says_what_it_says_there() {
-    let readme = include_str!("../../../README.md");
-    let policy = readme.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+async fn the_policy_of_the_page_says_what_it_says_there() {
+    let page = include_str!("../../../deploy/security.md");
+    let policy = page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
     let office = Office::open(&["billing"], policy).await;
     let billing = office.caller("billing").await;
     acquire(&billing, "billing", "b").await.unwrap();

@@ -1,9 +1,7 @@
-//! What the README says: its grpcurl lines work as written, one after the other, against a fresh server; and the tests that it
-//! names are there.
+//! What READMEs say of grpcurl: the lines work as written, one after the other, against a fresh server.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
 
-use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -14,15 +12,18 @@ use tenure_harness::{Tenured, TenuredOptions};
 /// How long a call may take, and how long a watch is watched that says nothing.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What the README must show.
+/// The pages that have such lines, the first ones first.
+const PAGES: [&str; 2] = ["proto/README.md", "README.md"];
+
+/// What they must show.
 const SHOWN: [&str; 7] = ["Acquire", "Renew", "Release", "ListLocks", "Watch", "ListHistory", "JoinGroup"];
 
-/// The commands in the README's `sh` blocks that begin with `grpcurl`, with lines that go on after a backslash joined.
-fn commands(readme: &str) -> Vec<String> {
+/// The commands in a page's `sh` blocks that begin with `grpcurl`, with lines that go on after a backslash joined.
+fn commands(page: &str) -> Vec<String> {
     let mut commands = Vec::new();
     let mut inside = false;
     let mut begun = String::new();
-    for line in readme.lines() {
+    for line in page.lines() {
         if line.starts_with("```") {
             inside = line == "```sh";
         } else if inside {
@@ -72,9 +73,9 @@ fn watch(command: &str) {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs grpcurl, which `cargo xtask test` brings"]
 async fn grpcurl_lines_work_as_written() {
-    let commands = commands(&readme());
+    let commands: Vec<String> = PAGES.iter().flat_map(|page| commands(&read(page))).collect();
     for verb in SHOWN {
-        assert!(commands.iter().any(|command| command.contains(verb)), "the README shows no {verb} with grpcurl");
+        assert!(commands.iter().any(|command| command.contains(verb)), "no page shows {verb} with grpcurl");
     }
     let server = Tenured::start(&TenuredOptions::default()).await.unwrap();
     let address = server.url().replace("http://", "");
@@ -85,45 +86,6 @@ async fn grpcurl_lines_work_as_written() {
     }
 }
 
-fn readme() -> String {
-    std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap()
-}
-
-/// The names in the last column of the tables whose last heading is "tests".
-fn named_tests(readme: &str) -> BTreeSet<String> {
-    let mut named = BTreeSet::new();
-    let mut inside = false;
-    for line in readme.lines() {
-        inside = line.ends_with("| tests |") || inside && line.starts_with('|');
-        let last = line.trim_end_matches(" |").rsplit(" | ").next().filter(|_| inside);
-        named.extend(last.into_iter().flat_map(|cell| cell.split('`').skip(1).step_by(2)).map(str::to_owned));
-    }
-    named
-}
-
-/// The names of the functions in the Rust files below a folder.
-fn functions(folder: &Path, found: &mut BTreeSet<String>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            functions(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let text = std::fs::read_to_string(&path).unwrap();
-            let names = text.split("fn ").skip(1).filter_map(|rest| rest.split(['(', '<']).next());
-            found.extend(names.map(str::to_owned));
-        }
-    }
-}
-
-#[test]
-fn the_tests_that_the_readme_names_are_there() {
-    let named = named_tests(&readme());
-    assert!(named.len() > 10, "the README compares, and names tests: {named:?}");
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut found = BTreeSet::new();
-    for folder in ["client-rs", "server", "tests"] {
-        functions(&root.join(folder), &mut found);
-    }
-    let missing: Vec<&String> = named.difference(&found).collect();
-    assert!(missing.is_empty(), "{missing:?}");
+fn read(page: &str) -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page)).unwrap()
 }

@@ -14,6 +14,7 @@ mod generate;
 mod monitoring;
 mod mutants;
 mod packages;
+mod pages;
 mod programs;
 mod readme;
 mod snippets;
@@ -138,7 +139,7 @@ enum Task {
     /// Builds the container image from scratch, runs it without rights and with nothing to write to but its data, and takes a lock in
     /// it. As root, by buildah.
     Container(container::Container),
-    /// Generates the Rust code of the contract from proto/, without a system protoc, and the READMEs' code from the examples.
+    /// Generates the Rust code of the contract from proto/, without a system protoc, and what pages have of examples and tables.
     Generate,
     /// Makes the contract as it is now the one that later changes must not break: proto/image.binpb.
     Image,
@@ -151,7 +152,7 @@ enum Stage {
     Packages,
     /// rustfmt.
     Format,
-    /// The generated code is what proto/ gives, and the code in READMEs what the examples have.
+    /// The generated code is what proto/ gives, the code in pages what the examples have, and what pages refer to is there.
     Generated,
     /// The contract is in good form and breaks no client.
     Contract,
@@ -161,7 +162,7 @@ enum Stage {
     Build,
     /// The tests of each part, with real databases.
     Unit,
-    /// The README's grpcurl lines.
+    /// The pages' grpcurl lines.
     Readme,
     /// Tests of real processes.
     E2e,
@@ -198,7 +199,7 @@ impl Stage {
         match self {
             Self::Packages => packages::provide(),
             Self::Format => cargo(&["fmt", "--all", "--check"]).run(),
-            Self::Generated => generate::check().and_then(|()| snippets::check()),
+            Self::Generated => generate::check().and_then(|()| snippets::check()).and_then(|()| pages::check()),
             Self::Contract => contract::check(),
             Self::Clippy => {
                 cargo(&["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"]).run()

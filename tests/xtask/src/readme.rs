@@ -1,4 +1,4 @@
-//! The README's grpcurl lines, run as written.
+//! The pages' grpcurl lines, run as written.
 
 use crate::apart::Apart;
 use crate::programs::{find, program, root};

@@ -1,26 +1,28 @@
-//! The code in READMEs, which is cut from programs that the tests run.
+//! What pages have from elsewhere: code of programs that the tests run, and rows of tables that programs write.
 //!
-//! A block of code that follows the line `<!-- snippet: FILE NAME -->` is what stands in FILE (from the README's folder) between
+//! A block of code that follows the line `<!-- snippet: FILE NAME -->` is what stands in FILE (from the page's folder) between
 //! the lines that end with `snippet: NAME` and `snippet end`, without the indentation that all of it has.
+//!
+//! The rows of a table that follows the line `<!-- rows: FILE, SECTION, CAPTION -->` are those that begin alike in the table of
+//! FILE (from the page's folder) that follows a line with CAPTION and a colon in the section with the heading SECTION.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 
+use crate::pages;
 use crate::programs::root;
 
-/// The folders whose READMEs have snippets.
-const FOLDERS: [&str; 6] = [".", "client-rs", "clients/go", "clients/python", "clients/java", "clients/typescript"];
-
-const BEGIN: &str = "<!-- snippet: ";
+const CODE: &str = "<!-- snippet: ";
+const ROWS: &str = "<!-- rows: ";
 
 /// Sees whether all are as they should be.
 pub fn check() -> anyhow::Result<()> {
     let mut count = 0;
-    for readme in readmes() {
-        let (is, should) = (fs::read_to_string(&readme)?, fresh(&readme, &mut count)?);
-        ensure!(is == should, "{} has snippets that are not fresh: cargo xtask generate", readme.display());
+    for page in all()? {
+        let (is, should) = (fs::read_to_string(&page)?, fresh(&page, &mut count)?);
+        ensure!(is == should, "{} has snippets that are not fresh: cargo xtask generate", page.display());
     }
     println!("{count} snippets are fresh");
     Ok(())
@@ -28,37 +30,79 @@ pub fn check() -> anyhow::Result<()> {
 
 /// Makes all as they should be.
 pub fn write() -> anyhow::Result<()> {
-    for readme in readmes() {
-        let should = fresh(&readme, &mut 0)?;
-        if fs::read_to_string(&readme)? != should {
-            fs::write(&readme, should)?;
+    for page in all()? {
+        let should = fresh(&page, &mut 0)?;
+        if fs::read_to_string(&page)? != should {
+            fs::write(&page, should)?;
         }
     }
     Ok(())
 }
 
-fn readmes() -> impl Iterator<Item = PathBuf> {
-    FOLDERS.iter().map(|folder| root().join(folder).join("README.md")).filter(|readme| readme.is_file())
+fn all() -> anyhow::Result<Vec<PathBuf>> {
+    Ok(pages::names()?.iter().map(|page| root().join(page)).collect())
 }
 
-/// A README with its snippets cut anew.
-fn fresh(readme: &Path, count: &mut usize) -> anyhow::Result<String> {
-    let text = fs::read_to_string(readme).with_context(|| readme.display().to_string())?;
-    let folder = readme.parent().unwrap_or(readme);
-    let (mut fresh, mut lines) = (String::new(), text.lines());
+/// A page with its snippets cut anew.
+fn fresh(page: &Path, count: &mut usize) -> anyhow::Result<String> {
+    let text = fs::read_to_string(page).with_context(|| page.display().to_string())?;
+    let folder = page.parent().unwrap_or(page);
+    let (mut fresh, mut lines) = (String::new(), text.lines().peekable());
     while let Some(line) = lines.next() {
         fresh.push_str(line);
         fresh.push('\n');
-        let Some(place) = line.strip_prefix(BEGIN).and_then(|rest| rest.strip_suffix(" -->")) else { continue };
-        let (file, name) = place.rsplit_once(' ').with_context(|| format!("{}: {line}", readme.display()))?;
-        let open = lines.by_ref().find(|line| !line.is_empty()).filter(|line| line.starts_with("```"));
-        let open = open.with_context(|| format!("no code after {line}"))?;
-        let snippet = cut(&folder.join(file), name)?;
-        fresh.push_str(&format!("\n{open}\n{snippet}```\n"));
-        lines.by_ref().take_while(|line| *line != "```").for_each(drop);
-        *count += 1;
+        let place = |begin: &str| line.strip_prefix(begin).and_then(|rest| rest.strip_suffix(" -->"));
+        if let Some(place) = place(CODE) {
+            let (file, name) = place.rsplit_once(' ').with_context(|| format!("{}: {line}", page.display()))?;
+            let open = lines.by_ref().find(|line| !line.is_empty()).filter(|line| line.starts_with("```"));
+            let open = open.with_context(|| format!("{}: no code after {line}", page.display()))?;
+            let snippet = cut(&folder.join(file), name)?;
+            fresh.push_str(&format!("\n{open}\n{snippet}```\n"));
+            lines.by_ref().take_while(|line| *line != "```").for_each(drop);
+            *count += 1;
+        } else if let Some(place) = place(ROWS) {
+            let rows = Rows::read(folder, place).with_context(|| format!("{}: {line}", page.display()))?;
+            while let Some(line) = lines.next_if(|line| line.is_empty()) {
+                fresh.push_str(&format!("{line}\n"));
+            }
+            // The head is the page's own.
+            for head in lines.by_ref().take(2) {
+                fresh.push_str(&format!("{head}\n"));
+            }
+            while let Some(row) = lines.next_if(|line| line.starts_with('|')) {
+                fresh.push_str(&format!("{}\n", rows.like(row)?));
+            }
+            *count += 1;
+        }
     }
     Ok(fresh)
+}
+
+/// The rows of a table in some page.
+struct Rows(Vec<String>);
+
+impl Rows {
+    fn read(folder: &Path, place: &str) -> anyhow::Result<Self> {
+        // Captions may have commas.
+        let mut parts = place.splitn(3, ", ");
+        let mut part = || parts.next().context("it does not name a file, a section and a caption");
+        let (file, section, caption) = (folder.join(part()?), part()?, part()?);
+        let text = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
+        let is_heading = |line: &&str| line.starts_with('#');
+        let found = text.lines().skip_while(|line| !is_heading(line) || line.trim_start_matches('#').trim() != section);
+        let within = found.skip(1).take_while(|line| !is_heading(line));
+        let after = within.skip_while(|line| *line != format!("{caption}:")).skip_while(|line| !line.starts_with('|'));
+        let rows: Vec<String> = after.take_while(|line| line.starts_with('|')).skip(2).map(str::to_owned).collect();
+        ensure!(!rows.is_empty(), "{} has no such table", file.display());
+        Ok(Self(rows))
+    }
+
+    /// The one that begins as this one does.
+    fn like(&self, row: &str) -> anyhow::Result<&str> {
+        let name = |row: &str| row.split('|').nth(1).map(|cell| cell.trim().to_owned());
+        let found = self.0.iter().find(|candidate| name(candidate) == name(row));
+        found.map(String::as_str).with_context(|| format!("there is no such row: {row}"))
+    }
 }
 
 /// What stands in a file under a name.
@@ -66,7 +110,9 @@ fn cut(file: &Path, name: &str) -> anyhow::Result<String> {
     let text = fs::read_to_string(file).with_context(|| file.display().to_string())?;
     let begin = format!("snippet: {name}");
     let inside = text.lines().skip_while(|line| !line.trim_end().ends_with(&begin)).skip(1);
-    let lines: Vec<&str> = inside.take_while(|line| !line.trim_end().ends_with("snippet end")).collect();
+    let mut lines: Vec<&str> = inside.take_while(|line| !line.trim_end().ends_with("snippet end")).collect();
+    // gofmt wants one between a function and the end.
+    while lines.pop_if(|line| line.trim().is_empty()).is_some() {}
     if lines.is_empty() {
         bail!("{} has no snippet {name}", file.display());
     }
@@ -82,7 +128,8 @@ mod tests {
     #[test]
     fn a_snippet_is_cut_without_its_indentation_and_put_where_it_is_named() {
         let folder = tempfile::tempdir().expect("a folder");
-        let program = "fn main() {\n    // snippet: run\n    loop {\n\n        work();\n    }\n    // snippet end\n}\n";
+        let program =
+            "fn main() {\n    // snippet: run\n    loop {\n\n        work();\n    }\n\n    // snippet end\n}\n";
         fs::write(folder.path().join("main.rs"), program).expect("a file");
         let readme = folder.path().join("README.md");
         fs::write(&readme, "# Title\n<!-- snippet: main.rs run -->\n```rust\nold\n```\nEnd\n").expect("a file");
@@ -96,5 +143,19 @@ mod tests {
         fs::write(folder.path().join("main.rs"), "fn main() {}\n").expect("a file");
         let missed = cut(&folder.path().join("main.rs"), "run").expect_err("nothing is there");
         assert!(missed.to_string().ends_with("has no snippet run"), "{missed}");
+    }
+
+    #[test]
+    fn rows_are_taken_from_the_table_that_is_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let table = "## a\nb, in ms:\n\n| | x |\n|---|--:|\n| one | 9 |\n## c\nb, in ms:\n\n| | x |\n|---|--:|\n| one | 1 |\n| two | 2 |\n";
+        fs::write(folder.path().join("t.md"), table).expect("a file");
+        let page = folder.path().join("README.md");
+        let with = |row: &str| format!("<!-- rows: t.md, c, b, in ms -->\n\n| 것 | 값 |\n|---|--:|\n{row}\n\nEnd\n");
+        fs::write(&page, with("| two | 7 |")).expect("a file");
+        assert_eq!(fresh(&page, &mut 0).expect("fresh"), with("| two | 2 |"));
+        fs::write(&page, with("| three | 3 |")).expect("a file");
+        let missed = fresh(&page, &mut 0).expect_err("it is not there");
+        assert_eq!(missed.to_string(), "there is no such row: | three | 3 |");
     }
 }

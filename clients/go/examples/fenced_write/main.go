@@ -83,6 +83,7 @@ func run(ctx context.Context, file string) error {
 	return client.Close(ctx)
 }
 
+// snippet: write
 // One write: all that belongs to it in one transaction, and the check first.
 func write(ctx context.Context, database *sql.DB, token uint64) error {
 	transaction, err := database.BeginTx(ctx, nil)
@@ -98,3 +99,5 @@ func write(ctx context.Context, database *sql.DB, token uint64) error {
 	}
 	return transaction.Commit()
 }
+
+// snippet end

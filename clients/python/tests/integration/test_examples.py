@@ -71,6 +71,15 @@ def test_fenced_write(server: Server, tmp_path: Path) -> None:
     ]
 
 
+def test_guides(server: Server, tmp_path: Path) -> None:
+    assert said(server, "guides/from_aioredlock") == ["works token=N", "works token=N", "valid=True locked=True"]
+    assert said(server, "guides/from_a_lock_table", str(tmp_path / "work.db")) == [
+        "wrote 1",
+        "held=True",
+        "token=N evicted by=me",
+    ]
+
+
 def test_leader_loop(server: Server) -> None:
     with running(server, "leader_loop", "first") as first:
         assert says(first, "candidate") == "candidate first"

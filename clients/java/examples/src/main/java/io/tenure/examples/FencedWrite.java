@@ -52,6 +52,7 @@ public final class FencedWrite {
         }
     }
 
+    // snippet: write
     /** One write: all that belongs to it in one transaction, and the check first. */
     private static void write(Connection database, long token) throws SQLException {
         try (Statement statement = database.createStatement()) {
@@ -63,4 +64,5 @@ public final class FencedWrite {
             throw error;
         }
     }
+    // snippet end
 }

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.tenure.client.Guard;
 import io.tenure.client.TenureClient;
 import io.tenure.client.testing.TestServer;
+import io.tenure.examples.guides.FromCurator;
+import io.tenure.examples.guides.FromRedisson;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -128,5 +130,37 @@ class ExamplesTest {
         String next = write.says("acquired token=").substring("acquired token=".length());
         assertThat(write.says("refused")).isEqualTo("refused token=" + first + " highest=" + next);
         write.isOver();
+    }
+
+    @Test
+    void theGuideForRedissonDoesWhatItSays() throws Exception {
+        Example guide = new Example(FromRedisson.class);
+        guide.says("under the lock");
+        guide.says("under the lock, token=");
+        assertThat(guide.says("in time")).isEqualTo("in time, valid=true");
+        assertThat(guide.says("two permits")).isEqualTo("two permits, and no third=false");
+        assertThat(guide.says("read")).isEqualTo("read, and may write=false");
+        assertThat(guide.says("both")).isEqualTo("both=[accounts, ledger]");
+        assertThat(guide.says("mine")).isEqualTo("mine=true held=true");
+        assertThat(guide.says("held")).isEqualTo("held=false");
+        guide.isOver();
+    }
+
+    @Test
+    void theGuideForCuratorDoesWhatItSays() throws Exception {
+        Example guide = new Example(FromCurator.class);
+        guide.says("leader, token=");
+        assertThat(guide.says("who")).isEqualTo("who leads=me");
+        guide.says("not leader any more");
+        guide.says("under the lock");
+        assertThat(guide.says("held")).isEqualTo("held=true");
+        assertThat(guide.says("begins")).isEqualTo("begins with a snapshot=true");
+        guide.isOver();
+
+        Example first = new Example(FromCurator.class, "lead");
+        String serving = first.says("serving token=");
+        Example second = new Example(FromCurator.class, "lead");
+        first.program.destroyForcibly();
+        assertThat(second.says("serving token=")).isNotEqualTo(serving);
     }
 }

@@ -40,6 +40,7 @@ public class Invoices {
             this.owner = owner;
         }
 
+        // snippet: leader
         @Scheduled(fixedDelay = 20)
         @LeaderOnly("invoices")
         void send() throws IOException {
@@ -47,13 +48,16 @@ public class Invoices {
             write("begin " + owner + " " + token);
             write("end " + owner + " " + token);
         }
+        // snippet end
 
+        // snippet: skip
         /** By whoever comes first each time, in place of a leader. */
         @Scheduled(fixedDelay = 50)
         @DistributedLock(key = "'invoices-' + @sender.month()", waitAtMost = "0s", whenBusy = WhenBusy.SKIP)
         void sum() throws IOException {
             write("sum " + owner + " " + CurrentHold.get().token());
         }
+        // snippet end
 
         /** The month whose sum is written. */
         public String month() {

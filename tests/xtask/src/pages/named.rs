@@ -1,0 +1,92 @@
+//! What a page names of a file is in that file: above all the tests that show what is promised.
+//!
+//! A link whose text is code names something in the file that it leads to, unless it names the file itself. In tables whose last
+//! heading is "tests", all code in the last column is such a link, and names a test. Of a table that follows the line
+//! `<!-- code of: FILE -->`, all calls in the last column stand in FILE (from the page's folder), but for blanks.
+
+use super::links::inside;
+use super::page::{Link, Page};
+
+/// How many tests a page names. What is wrong with that goes to `wrong`.
+pub fn check(page: &Page, read: &mut dyn FnMut(&str) -> Option<String>, wrong: &mut Vec<String>) -> usize {
+    let mut count = 0;
+    for (line, name) in &page.unlinked {
+        wrong.push(format!("{}:{line}: {name}: no link says where this test is", page.path));
+    }
+    for (line, file, code) in page.quoted.iter().filter(|(.., code)| code.contains('(')) {
+        let text = inside(page, file).ok().flatten().and_then(|(path, _)| read(&path)).unwrap_or_default();
+        if !without_blanks(&text).contains(&without_blanks(code)) {
+            wrong.push(format!("{}:{line}: {file} has no {code}", page.path));
+        }
+    }
+    for link in page.links.iter().filter(|link| link.is_name) {
+        // Links that lead nowhere are complained of elsewhere.
+        let Ok(Some((path, _))) = inside(page, &link.target) else { continue };
+        let Some(text) = read(&path) else { continue };
+        if !path.ends_with(link.text.trim_end_matches('/')) && !has(&path, &text, link) {
+            wrong.push(format!("{}:{}: {path} has no {}", page.path, link.line, link.text));
+        }
+        count += usize::from(link.is_test);
+    }
+    count
+}
+
+fn without_blanks(text: &str) -> String {
+    text.split_whitespace().collect()
+}
+
+/// Whether a file has what a link names.
+fn has(path: &str, text: &str, link: &Link) -> bool {
+    let name = link.text.as_str();
+    if link.is_test && path.ends_with(".rs") {
+        return text
+            .split("fn ")
+            .skip(1)
+            .any(|rest| rest.strip_prefix(name).is_some_and(|end| end.starts_with(['(', '<'])));
+    }
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+    text.match_indices(name).any(|(at, _)| {
+        let before = text[..at].chars().next_back().is_some_and(is_part);
+        let after = text[at + name.len()..].chars().next().is_some_and(is_part);
+        !before && !after
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_all(text: &str) -> (usize, Vec<String>) {
+        let page = Page::parse("a.md", text);
+        let mut wrong = Vec::new();
+        let file = "struct Sequencer;\nasync fn one_holds() {}\nfn calls() { two_hold(); }\n";
+        let count = check(&page, &mut |path| path.ends_with("t.rs").then(|| file.to_owned()), &mut wrong);
+        (count, wrong)
+    }
+
+    #[test]
+    fn a_test_that_is_there_counts() {
+        let (count, wrong) = check_all(
+            "| what | tests |\n|---|---|\n| a | [`one_holds`](src/t.rs) |\n\n[`Sequencer`](t.rs) [`src/t.rs`](src/t.rs)\n",
+        );
+        assert_eq!((count, wrong), (1, Vec::new()));
+    }
+
+    #[test]
+    fn code_that_is_quoted_is_in_its_file_whatever_its_lines() {
+        let text = "<!-- code of: src/t.rs -->\n\n| theirs | ours |\n|---|---|\n| `x()` | `fn calls() {two_hold();}` |\n| `y` | `z()`, `w` |\n";
+        assert_eq!(check_all(text).1, ["a.md:6: src/t.rs has no z()"]);
+    }
+
+    #[test]
+    fn what_is_only_called_is_no_test_and_what_is_not_there_is_missed() {
+        let text =
+            "| what | tests |\n|---|---|\n| a | [`two_hold`](t.rs) |\n| b | `one_holds` |\n\n[`Sequence`](t.rs)\n";
+        let expected = [
+            "a.md:4: one_holds: no link says where this test is",
+            "a.md:3: t.rs has no two_hold",
+            "a.md:6: t.rs has no Sequence",
+        ];
+        assert_eq!(check_all(text).1, expected);
+    }
+}

@@ -1,0 +1,118 @@
+//! Translations do not fall behind unseen: they have the headings, tables, code and pictures of their originals.
+//!
+//! They are in `clients/guides/ko`: `README.md` is that of the whole project, everything else is the guide of the same name.
+
+use super::Tree;
+use super::links::inside;
+use super::page::Page;
+
+const GUIDES: &str = "clients/guides/";
+const FOLDER: &str = "clients/guides/ko/";
+
+/// How many there are. What is wrong with them goes to `wrong`.
+pub fn check(tree: &Tree, wrong: &mut Vec<String>) -> usize {
+    let guides = tree.pages.keys().filter_map(|path| path.strip_prefix(GUIDES)).filter(|name| !name.contains('/'));
+    for name in guides.filter(|name| !tree.pages.contains_key(&format!("{FOLDER}{name}"))) {
+        wrong.push(format!("{GUIDES}{name}: there is no {FOLDER}{name}"));
+    }
+    let mut count = 0;
+    for (path, translation) in &tree.pages {
+        let Some(name) = path.strip_prefix(FOLDER) else { continue };
+        let original = if name == "README.md" { name.to_owned() } else { format!("{GUIDES}{name}") };
+        match tree.pages.get(&original) {
+            Some(original) => wrong.extend(compare(original, translation)),
+            None => wrong.push(format!("{path}: there is no {original} that it could be of")),
+        }
+        count += 1;
+    }
+    count
+}
+
+fn compare(original: &Page, translation: &Page) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let mut complain = |what: String| wrong.push(format!("{}: unlike in {}, {what}", translation.path, original.path));
+    if original.headings != translation.headings {
+        complain(format!("headings are {:?}, not {:?}", translation.headings, original.headings));
+    }
+    if original.rows != translation.rows {
+        complain(format!("tables have {:?} rows, not {:?}", translation.rows, original.rows));
+    }
+    if original.code.len() != translation.code.len() {
+        complain(format!("there are {} blocks of code, not {}", translation.code.len(), original.code.len()));
+    }
+    for (number, (is, should)) in translation.code.iter().zip(&original.code).enumerate() {
+        if is != should {
+            complain(format!("block {} of code is another: {}", number + 1, is.1.lines().next().unwrap_or_default()));
+        }
+    }
+    if pictures(original) != pictures(translation) {
+        complain("there are other pictures".into());
+    }
+    for (from, to) in [(original, translation), (translation, original)] {
+        if !leads(from).any(|path| path == to.path) {
+            complain(format!("{} does not lead to {}", from.path, to.path));
+        }
+    }
+    wrong
+}
+
+fn leads(page: &Page) -> impl Iterator<Item = String> {
+    page.links.iter().filter_map(|link| inside(page, &link.target).ok().flatten()).map(|(path, _)| path)
+}
+
+fn pictures(page: &Page) -> Vec<String> {
+    let pictures = page.links.iter().filter(|link| link.is_picture);
+    pictures.filter_map(|link| inside(page, &link.target).ok().flatten()).map(|(path, _)| path).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    const ORIGINAL: &str = "# Title\n[한국어](ko/a.md)\n\n![p](p.svg)\n\n```sh\nls\n```\n\n| a |\n|---|\n| b |\n";
+    const TRANSLATION: &str =
+        "# 제목\n[English](../a.md)\n\n![그림](../p.svg)\n\n```sh\nls\n```\n\n| 가 |\n|---|\n| 나 |\n";
+
+    fn wrong(pages: &[(&str, &str)]) -> Vec<String> {
+        let parsed = pages.iter().map(|(path, text)| ((*path).to_owned(), Page::parse(path, text)));
+        let tree = Tree::new(Vec::new(), BTreeMap::from_iter(parsed));
+        let mut wrong = Vec::new();
+        check(&tree, &mut wrong);
+        wrong
+    }
+
+    fn wrong_with(translation: &str) -> Vec<String> {
+        wrong(&[("clients/guides/a.md", ORIGINAL), ("clients/guides/ko/a.md", translation)])
+    }
+
+    #[test]
+    fn one_that_has_everything_is_right() {
+        assert_eq!(wrong_with(TRANSLATION), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_it_lacks_is_told() {
+        for (from, to, what) in [
+            ("# 제목\n", "", "headings are"),
+            ("| 나 |\n", "", "tables have"),
+            ("ls\n", "ll\n", "block 1 of code is another: ll"),
+            ("![그림](../p.svg)", "", "there are other pictures"),
+            ("(../a.md)", "(a.md)", "does not lead to clients/guides/a.md"),
+        ] {
+            let wrong = wrong_with(&TRANSLATION.replace(from, to));
+            assert!(wrong.len() == 1 && wrong[0].contains(what), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn each_guide_has_one_and_each_is_of_a_guide() {
+        let wrong = wrong(&[("clients/guides/a.md", ORIGINAL), ("clients/guides/ko/b.md", TRANSLATION)]);
+        let expected = [
+            "clients/guides/a.md: there is no clients/guides/ko/a.md",
+            "clients/guides/ko/b.md: there is no clients/guides/b.md that it could be of",
+        ];
+        assert_eq!(wrong, expected);
+    }
+}
