@@ -15,6 +15,7 @@ pub mod lease;
 pub mod life;
 pub mod listen;
 pub mod logging;
+pub mod manual;
 pub mod metrics;
 pub mod node;
 pub mod others;

@@ -13,7 +13,7 @@ use tenure_server::metrics::Metrics;
 use tenure_server::server::Server;
 use tenure_server::supervisor::Supervisor;
 use tenure_server::traces::Export;
-use tenure_server::{access, healthcheck, logging, store};
+use tenure_server::{access, healthcheck, logging, manual, store};
 use tikv_jemallocator::Jemalloc;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
@@ -76,6 +76,8 @@ enum Task {
     },
     /// Succeeds if the server with these settings is running and ready.
     Healthcheck,
+    /// Prints the manual's page: `tenured man > tenured.8`.
+    Man,
 }
 
 fn main() -> ExitCode {
@@ -89,7 +91,15 @@ fn main() -> ExitCode {
 }
 
 fn run() -> anyhow::Result<()> {
-    let (task, config) = arguments()?;
+    // Settings may stand before and after the task.
+    let command = Arguments::command().mut_args(|argument| argument.global(true));
+    let arguments = Arguments::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit());
+    let task = arguments.task.unwrap_or(Task::Serve);
+    if matches!(task, Task::Man) {
+        print!("{}", manual::page(&Arguments::command())?);
+        return Ok(());
+    }
+    let config = load(arguments.settings, &Surroundings::of_this_process())?;
     match &task {
         Task::PrintConfig => {
             print!("{config}");
@@ -109,17 +119,9 @@ fn run() -> anyhow::Result<()> {
             Task::Restore { file } => restore(&config, &file).await,
             Task::MarkRestored => mark_restored(&config).await,
             Task::Healthcheck => healthcheck::check(config.admin_listen).await,
-            Task::PrintConfig | Task::NewToken { .. } => Ok(()),
+            Task::PrintConfig | Task::NewToken { .. } | Task::Man => Ok(()),
         }
     })
-}
-
-fn arguments() -> anyhow::Result<(Task, Config)> {
-    // Settings may stand before and after the task.
-    let command = Arguments::command().mut_args(|argument| argument.global(true));
-    let arguments = Arguments::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit());
-    let config = load(arguments.settings, &Surroundings::of_this_process())?;
-    Ok((arguments.task.unwrap_or(Task::Serve), config))
 }
 
 async fn serve(config: Config) -> anyhow::Result<()> {

@@ -20,20 +20,58 @@ pub const CANNOT_RUN: u8 = 126;
 /// CMD was not found.
 pub const NOT_FOUND: u8 = 127;
 
-/// The exit codes, as `--help` shows them.
-pub const HELP: &str = "\
-Exit codes:
-    0  done
-    1  not acquired: somebody else holds the lock (see lock --conflict-exit-code);
-       transfer: the holder did not stop in time, and holds on;
-       blocked --deadlocks: there are some; doctor: a check failed;
-       group set --expect: the config is another one
-    2  the arguments make no sense, or are out of the service's bounds
-   69  no endpoint could be reached, or none can do it now
-   70  the service refused, or something broke
-   75  the hold was lost, or handed over as asked, while CMD ran, and CMD was stopped
-  126  CMD could not be run        127  CMD was not found
-  lock and elect otherwise exit with the code of CMD, or 128+n if signal n ended it.";
+/// What an exit code is called, and means.
+#[derive(Debug)]
+pub struct Meaning {
+    /// The code.
+    pub code: u8,
+    /// A word for programs.
+    pub name: &'static str,
+    /// When it is returned.
+    pub meaning: &'static str,
+}
+
+/// All of them but those of CMD.
+pub const ALL: [Meaning; 8] = [
+    Meaning { code: OK, name: "ok", meaning: "done" },
+    Meaning {
+        code: CONFLICT,
+        name: "conflict",
+        meaning: "lock, acquire: somebody else holds it (lock: see --conflict-exit-code); \
+            transfer: the holder did not stop in time, and holds on; group set, clear: the config is not the expected one; \
+            blocked --deadlocks: there are some; doctor: a check failed",
+    },
+    Meaning {
+        code: USAGE,
+        name: "usage",
+        meaning: "the arguments make no sense, or are out of the bounds of the service",
+    },
+    Meaning {
+        code: UNAVAILABLE,
+        name: "unavailable",
+        meaning: "no server could be reached, or none can do it now: try again",
+    },
+    Meaning { code: REFUSED, name: "refused", meaning: "the service refused, or something broke" },
+    Meaning {
+        code: HOLD_LOST,
+        name: "hold-lost",
+        meaning: "lock, elect --once: the hold was lost or handed over, and CMD stopped",
+    },
+    Meaning { code: CANNOT_RUN, name: "cannot-run", meaning: "lock, elect: CMD was found, but could not be run" },
+    Meaning { code: NOT_FOUND, name: "not-found", meaning: "lock, elect: CMD was not found" },
+];
+
+/// What comes from CMD.
+pub const OF_CMD: &str = "lock and elect otherwise exit with the code of CMD, or 128+n if signal n ended it.";
+
+/// The exit codes, as help shows them.
+pub fn help() -> String {
+    let lines = ALL.iter().map(|Meaning { code, meaning, .. }| {
+        // A line for each case, below each other.
+        format!("  {code:>3}  {}", meaning.replace("; ", ";\n       "))
+    });
+    format!("Exit codes:\n{}\n\n{OF_CMD}", lines.collect::<Vec<_>>().join("\n"))
+}
 
 /// The exit code of a process that signal `number` ended.
 pub fn of_signal(number: i32) -> u8 {
@@ -69,6 +107,17 @@ impl Failure {
     /// The reader of our output went away (`tenure ls | head`): no failure that anybody wants to read about.
     pub fn is_closed_pipe(&self) -> bool {
         self.code == OK
+    }
+}
+
+/// What clap refuses: its first line says what is wrong.
+impl From<clap::Error> for Failure {
+    fn from(error: clap::Error) -> Self {
+        let text = error.render().to_string();
+        let what: Vec<&str> = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim).collect();
+        let message = what.join(" ");
+        let message = message.strip_prefix("error: ").unwrap_or(&message);
+        Self::new(USAGE, message).next("see tenure help")
     }
 }
 

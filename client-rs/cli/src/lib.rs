@@ -5,14 +5,15 @@ pub mod child;
 mod commands;
 pub mod exit;
 mod output;
+mod pages;
 mod refusal;
 mod rpc;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::{FromArgMatches, Parser};
 
-use args::{Cli, Command, Global, OwnStep, Step};
+use args::{Cli, Command, Format, Global, OwnStep, Step};
 use exit::Failure;
 use output::Output;
 use rpc::Rpc;
@@ -31,9 +32,30 @@ pub fn main() -> ExitCode {
         let output = Output::new(global.output);
         return end(output, step_of_own(global, step));
     }
-    let cli = Cli::parse();
+    match args::command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => end(Output::new(cli.global.output), of_itself(cli)),
+        Err(error) if error.use_stderr() && args::wants_json() => end(Output::new(Format::Json), Err(error.into())),
+        Err(error) => error.exit(),
+    }
+}
+
+/// The whole command line, for those who look what it has.
+pub fn command() -> clap::Command {
+    args::command()
+}
+
+/// What needs no server is done without anything that does.
+fn of_itself(cli: Cli) -> Result<u8, Failure> {
     let output = Output::new(cli.global.output);
-    end(output, run(cli.global, cli.command))
+    match cli.command {
+        Command::FenceSql(args) => commands::fence_sql(output, &args),
+        Command::Cheat => commands::cheat(output),
+        Command::ExitCodes => commands::exit_codes(output),
+        Command::Json => commands::formats(output),
+        Command::Completions(args) => commands::completions(output, &args),
+        Command::Man(args) => commands::man(output, &args),
+        command => run(cli.global, command),
+    }
 }
 
 fn end(output: Output, ended: Result<u8, Failure>) -> ExitCode {
@@ -96,14 +118,11 @@ async fn dispatch(global: Global, command: Command) -> Result<u8, Failure> {
         Command::Servers => commands::servers(&context).await,
         Command::Top(args) => commands::top(&context, args).await,
         Command::Doctor => commands::doctor(&context).await,
-        Command::FenceSql(args) => commands::fence_sql(&args),
-        Command::Completions { shell } => completions(shell),
+        Command::FenceSql(_)
+        | Command::Cheat
+        | Command::ExitCodes
+        | Command::Json
+        | Command::Completions(_)
+        | Command::Man(_) => of_itself(Cli { global: context.global, command }),
     }
-}
-
-fn completions(shell: clap_complete::Shell) -> Result<u8, Failure> {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "tenure", &mut script);
-    std::io::Write::write_all(&mut std::io::stdout().lock(), &script)?;
-    Ok(exit::OK)
 }

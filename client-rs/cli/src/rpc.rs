@@ -10,7 +10,7 @@ use tonic::transport::Uri;
 use tonic::{Response, Status};
 
 use crate::exit::{self, Failure};
-use crate::output::show_duration;
+use crate::output::exact;
 use crate::refusal;
 
 /// How long one endpoint may take to connect before the next one is asked.
@@ -90,7 +90,7 @@ impl Rpc {
                     continue;
                 }
                 Err(_) => {
-                    tried.push((endpoint.as_str(), format!("no connection within {}", show_duration(share))));
+                    tried.push((endpoint.as_str(), format!("no connection within {}", exact(share))));
                     continue;
                 }
             };
@@ -101,7 +101,7 @@ impl Rpc {
             let status = match timeout(limit, call(channel)).await {
                 Ok(Ok(response)) => return Ok(response.into_inner()),
                 Ok(Err(status)) => status,
-                Err(_) => Status::deadline_exceeded(format!("{endpoint}: no answer within {}", show_duration(limit))),
+                Err(_) => Status::deadline_exceeded(format!("{endpoint}: no answer within {}", exact(limit))),
             };
             match refusal::ask_another(&status) {
                 Some(another) if repeat == Repeat::Safe || another.nothing_changed => {
@@ -121,7 +121,7 @@ impl Rpc {
         let server: Uri = endpoint.parse().map_err(|_| "this is no URL".to_owned())?;
         match timeout(CONNECT_TIMEOUT, transport::connect(&server, self.security.clone(), CONNECT_TIMEOUT)).await {
             Ok(connected) => connected.map_err(|problem| words(&problem)),
-            Err(_) => Err(format!("no connection within {}", show_duration(CONNECT_TIMEOUT))),
+            Err(_) => Err(format!("no connection within {}", exact(CONNECT_TIMEOUT))),
         }
     }
 }

@@ -36,6 +36,7 @@ fn task(script: &str, check: HealthCheck) -> Task {
         own_program: PathBuf::from(env!("CARGO_BIN_EXE_tenure")),
         command: ["sh", "-c", script].map(Into::into).to_vec(),
         environment: vec![("TENURE_FENCING_TOKEN".to_owned(), "42".to_owned())],
+        as_json: false,
         lock: "test".to_owned(),
         session: None,
         schedule: Schedule { term_before: Duration::from_secs(2), kill_before: Duration::from_millis(100) },

@@ -281,7 +281,7 @@ async fn history_tells_who_held_it_and_who_took_it_away() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("evicted by anna (drill)") && text.contains("holds it"), "{text}");
     let output = run(&server, &["history", "never-held"]).await;
-    assert!(String::from_utf8(output.stdout).unwrap().starts_with("never-held: nobody holds it or is known to"));
+    assert!(said(&output).starts_with("never-held: nobody holds it or is known to"), "{}", said(&output));
     json(&server, 2, &["history", ""]).await;
 }
 

@@ -18,6 +18,7 @@ async fn signals_reach_the_command() {
         own_program: env!("CARGO_BIN_EXE_tenure").into(),
         command: ["sh", "-c", &script].map(Into::into).to_vec(),
         environment: Vec::new(),
+        as_json: false,
         lock: "test".to_owned(),
         session: None,
         schedule: Schedule::new(Duration::from_secs(10), None),

@@ -7,6 +7,7 @@ mod copies;
 mod diary;
 mod refused;
 mod relay;
+pub mod snippets;
 mod store;
 mod wire;
 mod workplace;

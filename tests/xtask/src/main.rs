@@ -162,7 +162,7 @@ enum Stage {
     Build,
     /// The tests of each part, with real databases.
     Unit,
-    /// The pages' grpcurl lines.
+    /// The shell snippets of the README and the other pages, against real servers.
     Readme,
     /// Tests of real processes.
     E2e,

@@ -1,23 +1,28 @@
-//! The pages' grpcurl lines, run as written.
+//! The shell snippets of the README and all other pages, run as written.
 
 use crate::apart::Apart;
 use crate::programs::{find, program, root};
 
-/// The version that the lines are checked with.
+/// The version that the snippets are checked with.
 const GRPCURL: &str = "github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.3";
 
-/// Runs them, if there is Go to bring grpcurl.
+/// Runs them. Those with grpcurl only if there is Go to bring it.
 pub fn check() -> anyhow::Result<()> {
-    let Some(go) = find("go") else {
-        println!("skipped: Go is not installed, which brings grpcurl");
-        return Ok(());
-    };
     let tools = root().join("target/tools");
-    if !tools.join("grpcurl").is_file() {
-        std::fs::create_dir_all(&tools)?;
-        program(go).args(["install", GRPCURL]).env("GOBIN", &tools.display().to_string()).run()?;
+    let mut has_grpcurl = tools.join("grpcurl").is_file();
+    if !has_grpcurl {
+        match find("go") {
+            Some(go) => {
+                std::fs::create_dir_all(&tools)?;
+                program(go).args(["install", GRPCURL]).env("GOBIN", &tools.display().to_string()).run()?;
+                has_grpcurl = true;
+            }
+            None => println!("skipped: what needs grpcurl, for Go is not installed, which brings it"),
+        }
     }
     let path = std::env::var("PATH").unwrap_or_default();
     let path = format!("{}:{path}", tools.display());
-    Apart::build("tests/e2e")?.only("readme").run(&["--ignored"], &[("PATH", &path)])
+    let has_grpcurl = if has_grpcurl { "yes" } else { "no" };
+    let environment = [("PATH", path.as_str()), ("TENURE_E2E_GRPCURL", has_grpcurl)];
+    Apart::build("tests/e2e")?.only("snippets").run(&["--ignored"], &environment)
 }

@@ -9,42 +9,52 @@ use super::{Global, HealthArgs, ModeArgs, values};
 
 const LOCK_EXAMPLES: &str = "\
 Examples:
-  tenure lock db-migration -- ./migrate.sh           # wait for ever, then run
-  tenure lock -n nightly -- ./report.sh              # run now or exit with 1
-  tenure lock -w 30s -E 75 nightly -- ./report.sh    # wait for 30 s, then exit with 75
-  tenure lock account/7 account/9 -- ./transfer.sh   # both or neither
-  tenure lock deploy -- bash                         # a shell that holds the lock
-  tenure lock --shared catalogue -- ./read.sh        # beside other readers, never beside a writer
-  tenure lock --limit 5 db-jobs -- ./load.sh         # at most 5 at a time
+  # Wait for ever, then run
+  tenure lock db-migration -- ./migrate.sh
+  # From cron: run now or leave it, and keep the lock for a minute at least
+  tenure lock -n --min-hold 1m nightly -- ./report.sh
+  # Wait for 30 s, then exit with 75
+  tenure lock -w 30s -E 75 nightly -- ./report.sh
+  # A shell that holds the lock
+  tenure lock deploy -- bash";
 
-  # Keep the lock only while the work goes on: here, while it touches a file at least once a minute
-  tenure lock --health-cmd 'find beat -mmin -1 | grep -q .' nightly -- ./report.sh
-
-Should this container be killed, the next one takes over in 350 ms instead of the TTL:
+const LOCK_MORE: &str = "\
+More examples:
+  # Several locks: all of them or none, and no deadlock
+  tenure lock account/7 account/9 -- ./transfer.sh
+  # Beside other readers, never beside a writer
+  tenure lock --shared catalogue -- ./read.sh
+  # At most 5 at a time, on all hosts together
+  tenure lock --limit 5 db-jobs -- ./load.sh
+  # Should this container be killed, the next takes over in 350 ms
   tenure lock --disconnect-grace 300ms feed -- ./feed
+  # Keep it only while work goes on: it touches a file once a minute
+  tenure lock --health-cmd 'find beat -mmin -1 | grep .' feed -- ./feed
 
-CMD finds TENURE_FENCING_TOKEN, TENURE_LOCK and TENURE_SESSION_ID in its environment. Send the
-token along with each write, so that the resource can turn away a holder that has lost its lock.
+CMD finds TENURE_FENCING_TOKEN, TENURE_LOCK and TENURE_SESSION_ID in its environment. Send the token along with each \
+write, so that the resource can turn away a holder that has lost its lock.
 
-If the lock can no longer be kept, CMD and all that it started get SIGTERM, and SIGKILL before
-anyone else can get the lock; tenure then exits with 75. This holds if tenure itself is frozen, too;
-if it is killed, CMD is killed and the lock is free. Other signals are passed on to CMD. An
-operator's eviction gives the lock away at once: CMD still has --kill-grace to end.
+While it waits, a terminal shows who holds the lock, since when, and the place in the queue. Elsewhere one line says so, and \
+one more when the holder changes. --quiet silences both.
 
-A lock is kept while CMD runs, also if it hangs, unless --health-cmd tells that it does: after
---health-retries failures in a row the lock is not renewed any more. It is lost within the TTL, and
-CMD ends as above, unless a check succeeds before that. The check runs in `sh -c` every
---health-interval, with the same variables as CMD and no input; one that hangs is killed, with its
-process group. From CMD's fault to the next holder it takes at most interval * retries + timeout +
-TTL, if the timeout is no longer than the interval.
+If the lock can no longer be kept, CMD and all that it started get SIGTERM, and SIGKILL before anyone else can get the lock; \
+tenure then exits with 75. This holds if tenure itself is frozen, too; if it is killed, CMD is killed and the lock is free. \
+Other signals are passed on to CMD. An operator's eviction gives the lock away at once: CMD still has --kill-grace to end.
 
-When an operator asks for a handoff (`tenure transfer`), or a better one who waits does, CMD runs on;
-if it ends in time, the lock is handed over without a gap. With --on-transfer stop, CMD and all that
-it started get SIGTERM at once, and SIGKILL if they are not gone when the time is over; the lock is
-handed over and tenure exits with 75.
+A lock is kept while CMD runs, also if it hangs, unless --health-cmd tells that it does: after --health-retries failures in a \
+row the lock is not renewed any more. It is lost within the TTL, and CMD ends as above, unless a check succeeds before that. \
+The check runs in `sh -c` every --health-interval, with the same variables as CMD and no input; one that hangs is killed, \
+with its process group. From CMD's fault to the next holder it takes at most interval * retries + timeout + TTL, if the \
+timeout is no longer than the interval.
 
-What CMD leaves behind in the background when it exits keeps running, without the lock. A CMD that
-changes its user cannot be stopped from outside: write `sudo tenure lock`, not `tenure lock … sudo`.";
+When an operator asks for a handoff (`tenure transfer`), or a better one who waits does, CMD runs on; if it ends in time, the \
+lock is handed over without a gap. With --on-transfer stop, CMD and all that it started get SIGTERM at once, and SIGKILL if \
+they are not gone when the time is over; the lock is handed over and tenure exits with 75.
+
+What CMD leaves behind in the background when it exits keeps running, without the lock. A CMD that changes its user cannot be \
+stopped from outside: write `sudo tenure lock`, not `tenure lock … sudo`.
+
+It exits with the code of CMD, or as `tenure help exit-codes` says.";
 
 const ELECT_EXAMPLES: &str = "\
 Examples:
@@ -52,28 +62,29 @@ Examples:
   tenure elect service_leader -- ./serve
   # Others learn the leader's address from `tenure get service_leader`
   tenure elect service_leader --metadata addr=$HOST:80 -- ./serve
-  # Should the leader's container be killed, another leads in 350 ms instead of the TTL
-  tenure elect --disconnect-grace 300ms service_leader -- ./serve
   # Lead once; exit with 75 if the lead was lost
   tenure elect --once batch -- ./run-batch
-  # Lead only while the service answers; one that hangs is stopped, and another host leads
-  tenure elect --health-cmd 'curl -fsS -m 2 localhost:80/health' service_leader -- ./serve
+  # Lead only while the service answers; if it hangs, another host leads
+  tenure elect --health-cmd 'curl -fsS localhost/health' web -- ./serve";
 
-When the lead is lost, CMD is stopped before another can lead, and tenure campaigns again (--once:
-it exits with 75). When CMD exits by itself, the lead is given back and tenure exits with its code.
-A CMD that hangs keeps the lead unless --health-cmd tells; `tenure help lock` explains it.
+const ELECT_MORE: &str = "\
+More examples:
+  # Should the leader's container be killed, another leads in 350 ms
+  tenure elect --disconnect-grace 300ms service_leader -- ./serve
 
-When an operator asks for a handoff (`tenure transfer`), or a better candidate does (`tenure set NAME
---preempt`, --priority), CMD gets SIGTERM, and SIGKILL if it is not gone when the time is over. The
-other leads as soon as it is gone, and tenure campaigns again (--once: it exits with 75). With
---on-transfer ignore, CMD runs on and keeps the lead.
+When the lead is lost, CMD is stopped before another can lead, and tenure campaigns again (--once: it exits with 75). When \
+CMD exits by itself, the lead is given back and tenure exits with its code. A CMD that hangs keeps the lead unless \
+--health-cmd tells; `tenure help lock` explains it.
 
-CMD finds the same variables in its environment as with `tenure lock`; the token rises with each
-lead.";
+When an operator asks for a handoff (`tenure transfer`), or a better candidate does (`tenure set NAME --preempt`, \
+--priority), CMD gets SIGTERM, and SIGKILL if it is not gone when the time is over. The other leads as soon as it is gone, \
+and tenure campaigns again (--once: it exits with 75). With --on-transfer ignore, CMD runs on and keeps the lead.
+
+CMD finds the same variables in its environment as with `tenure lock`; the token rises with each lead.";
 
 /// `tenure lock`.
 #[derive(Debug, Args)]
-#[command(after_help = LOCK_EXAMPLES)]
+#[command(after_help = LOCK_EXAMPLES, after_long_help = format!("{LOCK_EXAMPLES}\n\n{LOCK_MORE}"))]
 pub struct LockArgs {
     /// The locks, 1 to 16: all of them or none
     #[arg(required = true, value_name = "NAME")]
@@ -109,7 +120,7 @@ pub struct LockArgs {
 
 /// `tenure elect`.
 #[derive(Debug, Args)]
-#[command(after_help = ELECT_EXAMPLES)]
+#[command(after_help = ELECT_EXAMPLES, after_long_help = format!("{ELECT_EXAMPLES}\n\n{ELECT_MORE}"))]
 pub struct ElectArgs {
     /// The election: a lock that the leader holds
     pub name: String,

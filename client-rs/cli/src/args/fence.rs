@@ -7,17 +7,17 @@ use clap::{Args, ValueEnum};
 #[command(after_help = "\
 Examples:
   tenure fence-sql postgres | psql -v ON_ERROR_STOP=1 \"$DATABASE_URL\"
-  tenure fence-sql mysql | mysql your_database       # or mariadb
+  tenure fence-sql mysql | mysql your_database    # or mariadb
   tenure fence-sql sqlite | sqlite3 -bail your.db
   tenure fence-sql postgres > migrations/0007_tenure_fence.sql
 
-Then each transaction that a lock protects begins with a call that names the lock and the
-fencing token of the hold, and fails if a newer holder was there:
-  SELECT tenure_fence('nightly-report', 33);    in MySQL CALL tenure_fence(...), in SQLite an INSERT
+Then each transaction that a lock protects begins with a call that names the lock and the fencing token of the hold, and \
+fails if a newer holder was there (in MySQL it is CALL, in SQLite an INSERT):
 
-How to use it, its errors and how to remove it stand at the top of what is printed. It works in
-any database, asks no server of Tenure, and may be installed again at any time: it keeps what it
-knows.")]
+  SELECT tenure_fence('nightly-report', 33);
+
+How to use it, its errors and how to remove it stand at the top of what is printed. It works in any database, asks no server \
+of Tenure, and may be installed again at any time: it keeps what it knows.")]
 pub struct FenceSqlArgs {
     /// The kind of database
     pub dialect: FenceDialect,

@@ -25,6 +25,11 @@ pub enum GroupCommand {
 
 /// `tenure group ls`.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tenure group ls
+  tenure group ls prod/
+  tenure group ls -o json | jq -r '.groups[].name'")]
 pub struct GroupLsArgs {
     /// Only names that start with this
     #[arg(default_value = "")]
@@ -33,7 +38,10 @@ pub struct GroupLsArgs {
 
 /// `tenure group get`.
 #[derive(Debug, Args)]
-#[command(after_help = "Example: tenure group get throughput -o json | jq -r '.group.members[].assignment'")]
+#[command(after_help = "\
+Examples:
+  tenure group get throughput
+  tenure group get throughput -o json | jq -r '.group.members[].assignment'")]
 pub struct GroupNameArgs {
     /// The group
     pub name: String,
@@ -44,8 +52,10 @@ pub struct GroupNameArgs {
 #[command(after_help = "\
 Examples:
   tenure group set throughput 1000
-  tenure group set throughput 900 --expect 42    # only if nobody has changed it since revision 42
-  tenure group set routes - < routes.json        # from the standard input
+  # Only if nobody has changed it since revision 42
+  tenure group set throughput 900 --expect 42
+  # From the standard input
+  tenure group set routes - < routes.json
 
 The leader computes the assignments anew. It exits with 1 if the config is not the expected one.")]
 pub struct GroupSetArgs {
@@ -61,6 +71,14 @@ pub struct GroupSetArgs {
 
 /// `tenure group clear`.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tenure group clear throughput
+  # Only if nobody has changed it since revision 42
+  tenure group clear throughput --expect 42
+
+Members stay, and the leader computes the assignments anew, without a config. It exits with 1 if the config is not the \
+expected one.")]
 pub struct GroupClearArgs {
     /// The group
     pub name: String,
@@ -73,21 +91,21 @@ pub struct GroupClearArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  # On every host: whoever leads divides the config among the members; each prints its share
+  # On every host: whoever leads divides the config among the members;
+  # each prints its share
   tenure group join throughput --assign ./divide
   # The same, where other programs of the group can lead
   tenure group join throughput | while read -r share; do ./limit \"$share\"; done
 
-The member that has been there longest leads, and must assign something to every member, or nobody gets
-anything. With --assign, CMD is run (by sh -c) whenever this member leads and members or config have
-changed. It finds the group as JSON on its standard input, and prints a line for each member: the
-member's number, a space, and what is assigned to it. For example:
+The member that has been there longest leads, and must assign something to every member, or nobody gets anything. With \
+--assign, CMD is run (by sh -c) whenever this member leads and members or config have changed. It finds the group as JSON on \
+its standard input, and prints a line for each member: the member's number, a space, and what is assigned to it. For example:
 
   jq -r '((.config | tonumber) / (.members | length) | floor) as $share
          | .members[] | \"\\(.number) \\($share)\"'
 
-An empty line is printed when the membership is lost: then the others go on without this member. It
-joins again, as a new member, and goes on until it is asked to end.")]
+An empty line is printed when the membership is lost: then the others go on without this member. It joins again, as a new \
+member, and goes on until it is asked to end.")]
 pub struct GroupJoinArgs {
     /// The group
     pub name: String,

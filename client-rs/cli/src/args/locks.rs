@@ -10,10 +10,10 @@ use super::{ModeArgs, values};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tenure watch                                   # everything
+  tenure watch                          # everything
   tenure watch service_leader --prefix jobs/
   tenure watch -o json | jq -c '.events.events[]?'
-  tenure watch --after-revision 4711             # go on after what was seen last
+  tenure watch --after-revision 4711    # go on after what was seen last
 
 It goes on with another server when one goes away, without a gap and without telling anything twice.")]
 pub struct WatchArgs {
@@ -30,6 +30,13 @@ pub struct WatchArgs {
 
 /// `tenure ls`.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tenure ls
+  tenure ls jobs/
+  tenure ls -o json | jq -r '.locks[] | select(.waiterCount != \"0\") | .name'
+
+A terminal that is too narrow shows less of each row; in a pipe everything is there.")]
 pub struct LsArgs {
     /// Only names that start with this
     #[arg(default_value = "")]
@@ -38,7 +45,11 @@ pub struct LsArgs {
 
 /// `tenure get`.
 #[derive(Debug, Args)]
-#[command(after_help = "Example: tenure get service_leader -o json | jq -r '.lock.holders[0].metadata.addr'")]
+#[command(after_help = "\
+Examples:
+  tenure get service_leader
+  # What the leader tells others about itself
+  tenure get service_leader -o json | jq -r '.lock.holders[0].metadata.addr'")]
 pub struct GetArgs {
     /// The lock
     pub name: String,
@@ -47,13 +58,14 @@ pub struct GetArgs {
 /// `tenure history`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-PAUSE is the longest time without a renewal of the holder's session. Where it comes close to the
-TTL, the holder was about to lose the lock. What is shown as - has been dropped from history (see
-history_retention of tenured) or is known to another server only. Times are UTC.
-
 Examples:
   tenure history service_leader
-  tenure history nightly -n 1000 -o json | jq '.entries[].hold | [.owner, .endReason]'")]
+  tenure history nightly -n 1000
+  tenure history nightly -o json | jq '.entries[].hold | [.owner, .endReason]'
+
+PAUSE is the longest time without a renewal of the holder's session. Where it comes close to the TTL, the holder was about to \
+lose the lock. What is shown as - has been dropped from history (see history_retention of tenured) or is known to another \
+server only. Times are UTC.")]
 pub struct HistoryArgs {
     /// The lock
     pub name: String,
@@ -65,10 +77,12 @@ pub struct HistoryArgs {
 /// `tenure why`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Who holds it and whether its renewals come, who waits and for whom; or that nobody holds it and
-why; and what happened last. Times are UTC.
+Examples:
+  tenure why service_leader
+  tenure why nightly -o json | jq .waiters
 
-Example: tenure why service_leader")]
+Who holds it and whether its renewals come, who waits and for whom; or that nobody holds it and why; and what happened last. \
+Times are UTC.")]
 pub struct WhyArgs {
     /// The lock
     pub name: String,
@@ -76,6 +90,11 @@ pub struct WhyArgs {
 
 /// `tenure sessions`.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tenure sessions
+  tenure sessions worker-7
+  tenure sessions -o json | jq -r '.sessions[] | [.id, .owner] | @tsv'")]
 pub struct SessionsArgs {
     /// Show this session with all that it holds and waits for
     pub id: Option<String>,
@@ -84,11 +103,12 @@ pub struct SessionsArgs {
 /// `tenure top`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Only a session's own server knows how late its renewals are: name all servers in --endpoints to see them all.
-
 Examples:
   tenure top
-  tenure top --once -o json | jq .servers")]
+  tenure top --interval 5 --rows 40
+  tenure top --once -o json | jq .servers
+
+Only a session's own server knows how late its renewals are: name all servers in --endpoints to see them all.")]
 pub struct TopArgs {
     /// How often the screen is renewed: 2, 500ms (at least 100ms)
     #[arg(long, value_parser = values::duration, default_value = "1s", value_name = "DURATION")]
@@ -104,13 +124,15 @@ pub struct TopArgs {
 /// `tenure acquire`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Examples, the steps of a job that several hosts start by their own clocks:
+Examples:
+  # The steps of a job that several hosts start by their own clocks
   tenure acquire nightly --session $(hostname) --ttl 1m --min-hold 30s || exit 0
-  tenure acquire nightly --session $(hostname) --ttl 1m      # the same session again: extends the hold
+  # The same session again: extends the hold
+  tenure acquire nightly --session $(hostname) --ttl 1m
   tenure release nightly --session $(hostname) --token 42
 
-The session ends, and the lock with it, when its TTL has passed without `acquire --ttl` or `renew`.
-It exits with 1 if somebody else holds the lock, and says who.")]
+The session ends, and the lock with it, when its TTL has passed without `acquire --ttl` or `renew`. It exits with 1 if \
+somebody else holds the lock, and says who.")]
 pub struct AcquireArgs {
     /// The locks, 1 to 16: all of them or none
     #[arg(required = true, value_name = "NAME")]
@@ -139,6 +161,9 @@ pub struct AcquireArgs {
     /// What to attach to the claim; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = values::key_value)]
     pub metadata: Vec<(String, String)>,
+    /// Say nothing while waiting
+    #[arg(short, long)]
+    pub quiet: bool,
 }
 
 /// `tenure renew`, `tenure close`.
@@ -150,6 +175,14 @@ pub struct SessionIdArgs {
 
 /// `tenure release`.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tenure release nightly --session $(hostname) --token 42
+  # With the token as `acquire` has told it
+  token=$(tenure acquire job --session me --ttl 1m -o json | jq -r .token)
+  tenure release job --session me --token \"$token\"
+
+Only the holder can give a hold back: for others there are `tenure close` and `tenure evict`.")]
 pub struct ReleaseArgs {
     /// The lock, or one of the names of the hold
     pub name: String,

@@ -7,6 +7,8 @@ mod health;
 mod locks;
 mod mode;
 mod operate;
+mod pages;
+mod root;
 mod values;
 
 use std::ffi::OsString;
@@ -26,37 +28,16 @@ pub use locks::{
 };
 pub use mode::ModeArgs;
 pub use operate::{BlockedArgs, EvictArgs, SetArgs, TransferArgs};
+pub use pages::{CompletionsArgs, ManArgs};
+pub use root::{command, wants_json};
 
 use crate::exit::{self, Failure};
-
-const ABOUT: &str = "\
-Tenure's command line: run a command under a lock, lead an election, see who holds what.
-
-Examples:
-  # Run a job on one host only; the others wait for it
-  tenure lock nightly-report -- ./report.sh
-  # As a cron job: run, or leave it to whoever has it, and keep it for a minute at least
-  tenure lock -n --min-hold 1m nightly-report -- ./report.sh
-  # A leader and its standbys: start this on every host
-  tenure elect service_leader -- ./serve
-  # Who holds it, what happens to it, and why things are as they are
-  tenure get service_leader
-  tenure watch service_leader
-  tenure why service_leader
-
-  # Move the lead to a standby, without a moment at which nobody leads
-  tenure transfer service_leader
-
-  # Share something among all copies of a program
-  tenure group join throughput --assign ./divide
-
-  # Have the database that you write to turn away who has lost the lock
-  tenure fence-sql postgres | psql -v ON_ERROR_STOP=1 \"$DATABASE_URL\"";
 
 /// What stands on the command line.
 #[derive(Debug, Parser)]
 #[command(name = "tenure", version, about = "Tenure's command line: locks, leaders, and who holds them",
-          long_about = ABOUT, after_help = exit::HELP, max_term_width = 110)]
+          long_about = root::ABOUT, after_help = root::SEE_ALSO, after_long_help = root::more(),
+          max_term_width = 110)]
 pub struct Cli {
     /// What holds for every command.
     #[command(flatten)]
@@ -74,13 +55,21 @@ pub struct Global {
           default_value = "http://127.0.0.1:7420", value_name = "URL,…", help_heading = "Options of every command")]
     pub endpoints: Vec<String>,
     /// Who signs the certificates of servers at https://, PEM [default: whom the system trusts]
-    #[arg(long, env = "TENURE_CA_CERT", global = true, value_name = "FILE", help_heading = "Options of every command")]
+    #[arg(
+        long,
+        env = "TENURE_CA_CERT",
+        global = true,
+        hide_short_help = true,
+        value_name = "FILE",
+        help_heading = "Options of every command"
+    )]
     pub ca_cert: Option<PathBuf>,
     /// This client's certificate, PEM
     #[arg(
         long,
         env = "TENURE_CLIENT_CERT",
         global = true,
+        hide_short_help = true,
         value_name = "FILE",
         help_heading = "Options of every command"
     )]
@@ -90,6 +79,7 @@ pub struct Global {
         long,
         env = "TENURE_CLIENT_KEY",
         global = true,
+        hide_short_help = true,
         value_name = "FILE",
         help_heading = "Options of every command"
     )]
@@ -99,6 +89,7 @@ pub struct Global {
         long,
         env = "TENURE_TLS_SERVER_NAME",
         global = true,
+        hide_short_help = true,
         value_name = "NAME",
         help_heading = "Options of every command"
     )]
@@ -108,6 +99,7 @@ pub struct Global {
         long,
         env = "TENURE_TOKEN_FILE",
         global = true,
+        hide_short_help = true,
         value_name = "FILE",
         help_heading = "Options of every command"
     )]
@@ -117,12 +109,13 @@ pub struct Global {
         long,
         env = "TENURE_NAMESPACE",
         global = true,
+        hide_short_help = true,
         default_value = "default",
         help_heading = "Options of every command"
     )]
     pub namespace: String,
     /// How long a call may take, all servers together: 5, 500ms, 1m (waiting for a lock comes on top)
-    #[arg(long, env = "TENURE_TIMEOUT", global = true, default_value = "10s", value_parser = values::duration,
+    #[arg(long, env = "TENURE_TIMEOUT", global = true, hide_short_help = true, default_value = "10s", value_parser = values::duration,
           value_name = "DURATION", help_heading = "Options of every command")]
     pub timeout: Duration,
     /// Tables for people, or JSON with the field names of the API
@@ -190,43 +183,88 @@ pub enum Command {
     Get(GetArgs),
     /// Show who held a lock, when, and why that ended
     History(HistoryArgs),
-    /// Explain one lock on one screen: who has it, who waits for whom, what happened last
+    /// Explain a lock: who has it, who waits for whom, and why
     Why(WhyArgs),
-    /// Groups: members with a leader, a shared config, and an assignment for each
+    /// Members with a leader, a config, and an assignment for each
     #[command(subcommand)]
     Group(GroupCommand),
     /// List the open sessions, or show one
     Sessions(SessionsArgs),
-    /// Take a lock for a session and return at once (for scripts; `lock` is simpler)
+    /// Take a lock for a session and return at once (`lock` is simpler)
     Acquire(AcquireArgs),
     /// Renew a session once
+    #[command(after_help = "\
+Examples:
+  tenure renew worker-7
+  tenure renew $(hostname) -o json | jq -r .ttl
+
+One renewal keeps all that the session holds, waits for and has joined, for another TTL.")]
     Renew(SessionIdArgs),
     /// Give a hold back
     Release(ReleaseArgs),
     /// End a session, and with it all that it holds and waits for
+    #[command(after_help = "\
+Examples:
+  tenure close worker-7
+  # All sessions of a host that is gone
+  tenure sessions -o json | jq -r '.sessions[] | select(.owner==\"host-a\").id' |
+    while read -r id; do tenure close \"$id\"; done")]
     Close(SessionIdArgs),
-    /// Hand a lock over to one who waits for it, as planned and without a gap (for operators; kept in history)
+    /// Hand a lock over to one who waits for it, without a gap
     Transfer(TransferArgs),
-    /// Take a lock away from its holder (for operators; kept in history)
+    /// Take a lock away from its holder
     Evict(EvictArgs),
-    /// Set the limit of a lock's permits, and whether better candidates preempt; or show what is set
+    /// Set a lock's limit of permits, and whether better ones preempt
     Set(SetArgs),
     /// List who waits for what, behind whom, and the deadlocks
     Blocked(BlockedArgs),
     /// List the servers, and how many sessions each serves
+    #[command(after_help = "\
+Examples:
+  tenure servers
+  tenure servers -o json | jq -r '.servers[] | select(.dead) | .label'")]
     Servers,
-    /// Watch it all: servers, who holds what, who waits, whose renewals are late
+    /// Watch it all: who holds what, who waits, whose renewals are late
     Top(TopArgs),
     /// Check connections, health, the write path and clocks
+    #[command(after_help = "\
+Examples:
+  tenure doctor
+  tenure --endpoints db1:7420,db2:7420,db3:7420 doctor
+  tenure doctor -o json | jq .healthy
+
+Each endpoint is checked by itself, with a scratch lock that is taken, renewed and given back. It exits with 1 if a check \
+failed, and with 69 if no server could be reached.")]
     Doctor,
-    /// Print the SQL with which your own database turns away stale fencing tokens
+    /// Print the SQL with which your database turns away stale tokens
     FenceSql(FenceSqlArgs),
+    /// Print the commands that people need, on one screen
+    #[command(after_help = "\
+Examples:
+  tenure cheat
+  tenure cheat -o json | jq -r '.groups[].lines[].command'")]
+    Cheat,
+    /// Print what each exit code means
+    #[command(after_help = "\
+Examples:
+  tenure exit-codes
+  tenure help exit-codes
+  tenure exit-codes -o json | jq -r '.exitCodes[] | [.code, .name] | @tsv'", long_about = root::exit_codes())]
+    ExitCodes,
+    /// Print what each command prints with `--output json`
+    #[command(after_help = "\
+Examples:
+  tenure json
+  tenure json -o json | jq -r '.commands[] | [.command, .message] | @tsv'
+
+Names are those of the API (proto/tenure/v1) in JSON: lowerCamelCase, 64-bit numbers as strings, durations as \"1.5s\", times \
+in RFC 3339. Every field is there, also if it has its default, but for messages that are not there. In a pipe each result is one line. What goes wrong is JSON on \
+the standard error: {\"error\": {\"exitCode\", \"reason\", \"message\", \"next\"}}.")]
+    Json,
     /// Print a shell's completion script
-    #[command(after_help = "Example: tenure completions bash > /etc/bash_completion.d/tenure")]
-    Completions {
-        /// The shell
-        shell: clap_complete::Shell,
-    },
+    Completions(CompletionsArgs),
+    /// Print the manual, or write its pages to a folder
+    Man(ManArgs),
 }
 
 /// The program that runs the steps of `OwnStep`: this very file, even if it was replaced on disk meanwhile.

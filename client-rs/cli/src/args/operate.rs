@@ -27,11 +27,13 @@ impl OperatorArgs {
 /// `tenure evict`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The holder learns of it at once, but may still be at work: make sure that it has ended, or that the
-resource checks the fencing token. Prefer `tenure close` for a session that is known to be dead, and
-`tenure transfer` for a holder that is well.
+Examples:
+  tenure evict nightly --note 'host is gone'
+  # Only the hold that was looked at, and not a later one
+  tenure evict nightly --token 42 --note 'host is gone'
 
-Example: tenure evict nightly --token 42 --note 'host is gone'")]
+The holder learns of it at once, but may still be at work: make sure that it has ended, or that the resource checks the \
+fencing token. Prefer `tenure close` for a session that is known to be dead, and `tenure transfer` for a holder that is well.")]
 pub struct EvictArgs {
     /// The lock
     pub name: String,
@@ -47,16 +49,18 @@ pub struct EvictArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tenure transfer service_leader                       # to whoever is first in the queue
-  tenure transfer service_leader --to worker-8 --drain 30s --note 'host-a is drained'
-  tenure transfer pool --token 41                      # one of several holders
+  # To whoever is first in the queue
+  tenure transfer service_leader
+  tenure transfer service_leader --to worker-8 --drain 30s --note 'maintenance'
+  # One of several holders
+  tenure transfer pool --token 41
 
-The holder is asked to stop. As soon as it has, the lock is handed over in one step, with a higher
-token: there is no moment at which nobody holds it. `tenure elect` stops its command then and stands
-by again; `tenure lock` runs on unless it was given --on-transfer stop.
+The holder is asked to stop. As soon as it has, the lock is handed over in one step, with a higher token: there is no moment \
+at which nobody holds it. `tenure elect` stops its command then and stands by again; `tenure lock` runs on unless it was \
+given --on-transfer stop.
 
-A holder that does not stop within --drain keeps the lock, and this exits with 1. Interrupting this
-command does not take the request back.")]
+A holder that does not stop within --drain keeps the lock, and this exits with 1. Interrupting this command does not take the \
+request back.")]
 pub struct TransferArgs {
     /// The lock
     pub name: String,
@@ -69,6 +73,9 @@ pub struct TransferArgs {
     /// How long the holder may go on, to stop its work: 100ms to 1h
     #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "10s")]
     pub drain: Duration,
+    /// Say nothing while waiting
+    #[arg(short, long)]
+    pub quiet: bool,
     /// Who, and why.
     #[command(flatten)]
     pub by: OperatorArgs,
@@ -78,14 +85,14 @@ pub struct TransferArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  tenure set db-jobs --limit 5            # whoever says another limit is refused
+  tenure set db-jobs --limit 5    # whoever says another limit is refused
   tenure set service_leader --preempt --settling 5s
   tenure set service_leader --no-preempt
-  tenure set service_leader               # show what is set
+  tenure set service_leader       # show what is set
 
-What is not named stays as it is. A lower limit takes nothing from holders; waiters that ask for
-more permits than it allows are ended. Preemption is for exclusive claims to this lock alone: the
-holder is asked to stop as with `tenure transfer`, and keeps the lock if it does not.")]
+What is not named stays as it is. A lower limit takes nothing from holders; waiters that ask for more permits than it allows \
+are ended. Preemption is for exclusive claims to this lock alone: the holder is asked to stop as with `tenure transfer`, and \
+keeps the lock if it does not.")]
 pub struct SetArgs {
     /// The lock
     pub name: String,
@@ -126,9 +133,8 @@ Examples:
   tenure blocked
   tenure blocked --deadlocks || alert 'sessions wait for each other'
 
-In a deadlock, sessions wait for each other in a circle, and none of them goes on before one gives
-something back: end one with `tenure close SESSION`. Asking for all locks in one `tenure lock A B`
-avoids it.")]
+In a deadlock, sessions wait for each other in a circle, and none of them goes on before one gives something back: end one \
+with `tenure close SESSION`. Asking for all locks in one `tenure lock A B` avoids it.")]
 pub struct BlockedArgs {
     /// Only those in a deadlock; exits with 1 if there are any
     #[arg(long)]

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::process::RUN_VARIABLE;
 use super::supervise::{Task, code};
-use crate::output::{plain, say, show_duration};
+use crate::output::{exact, plain, say};
 
 /// How much of the end of a check's output is kept, in bytes: it is for one line of a message.
 const OUTPUT_KEPT: usize = 300;
@@ -109,7 +109,7 @@ impl HealthCheck {
             Ok(Ok(status)) if status.success() => return Ok(()),
             Ok(Ok(status)) => format!("exit code {}", code(status)),
             Ok(Err(error)) => format!("it cannot be waited for: {error}"),
-            Err(_) => format!("it took longer than {}", show_duration(self.timeout)),
+            Err(_) => format!("it took longer than {}", exact(self.timeout)),
         };
         Err(match last_line(&kept.borrow()) {
             Some(line) => format!("{why}: {line}"),

@@ -38,6 +38,8 @@ pub struct Task {
     pub command: Vec<OsString>,
     /// What to add to its environment.
     pub environment: Vec<(String, String)>,
+    /// Whether it is told as JSON that CMD cannot be run.
+    pub as_json: bool,
     /// The lock, for messages.
     pub lock: String,
     /// The session to close if this process is killed, and all that a call needs for that: endpoints and namespace are
@@ -166,7 +168,8 @@ impl<'a> Running<'a> {
         let run = format!("{own}-{}", since_boot().as_nanos());
         let child = Command::new(&task.own_program)
             .arg0("tenure")
-            .args(["__exec", "--parent", &own.to_string(), "--"])
+            .args(["__exec", "--parent", &own.to_string()])
+            .args(["--output", if task.as_json { "json" } else { "table" }, "--"])
             .args(&task.command)
             .envs(task.environment.iter().map(|(name, value)| (name, value)))
             .env(RUN_VARIABLE, &run)

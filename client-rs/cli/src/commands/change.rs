@@ -4,7 +4,9 @@ use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::session_service_client::SessionServiceClient;
 use tenure_proto::v1::{AcquireRequest, AcquireResponse, CloseSessionRequest, ReleaseRequest, RenewRequest};
 
+use super::hold::{self, connect};
 use super::proto_duration;
+use super::waiting::{Told, Waiting};
 use crate::Context;
 use crate::args::{AcquireArgs, ReleaseArgs, SessionIdArgs};
 use crate::exit::{self, Failure};
@@ -27,14 +29,26 @@ pub async fn acquire(context: &Context, args: AcquireArgs) -> Result<u8, Failure
         disconnect_grace: None,
         ..args.mode.of_request()
     };
-    let response = context
-        .rpc
-        .with_more_time(args.wait)
-        .call(repeat, |channel| {
-            let request = request.clone();
-            async move { LockServiceClient::new(channel).acquire(request).await }
-        })
-        .await?;
+    let rpc = context.rpc.with_more_time(args.wait);
+    let acquired = rpc.call(repeat, |channel| {
+        let request = request.clone();
+        async move { LockServiceClient::new(channel).acquire(request).await }
+    });
+    let response = if args.wait.is_zero() {
+        acquired.await?
+    } else {
+        // Without a session of its own its place in the queue cannot be told from others'.
+        let session = Some(request.session_id.as_str()).filter(|id| !id.is_empty());
+        let client = connect(context).await?;
+        let told = Told::default();
+        let waiting = Waiting { context, client: &client, session, names: &request.names };
+        let response = tokio::select! {
+            response = acquired => response?,
+            never = waiting.show(args.quiet, &told) => match never {},
+        };
+        hold::close(&client).await;
+        response
+    };
     context.output.message(&response, |response| describe_answer(&request, response))?;
     Ok(if response.acquired { exit::OK } else { exit::CONFLICT })
 }

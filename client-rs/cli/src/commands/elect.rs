@@ -10,7 +10,7 @@ use crate::Context;
 use crate::args::ElectArgs;
 use crate::child::{Outcome, Signals};
 use crate::exit::{self, Failure};
-use crate::output::say;
+use crate::output::{exact, say};
 
 /// The pause before the first attempt after a failed one, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
@@ -33,13 +33,13 @@ async fn campaign(context: &Context, args: &ElectArgs, client: &Client, signals:
     let ask = Ask { priority: args.priority, on_transfer: args.on_transfer, ..Ask::new(&names, &args.run) };
     let mut pause = PAUSES.0;
     loop {
-        let guard = match ask.ask(client, Patience::Forever, signals).await {
+        let guard = match ask.ask(context, client, Patience::Forever, signals).await {
             Ok(Answer::Granted(guard)) => guard,
             Ok(Answer::Interrupted(signal)) => return Ok(exit::of_signal(signal)),
             // A wait for ever that ends without a grant was ended by the server: like being away.
             Ok(Answer::Busy(_)) => continue,
             Err(error) if error.is_transient() || is_over(&error) => {
-                let shown = humantime::format_duration(pause);
+                let shown = exact(pause);
                 say(&format!("{}\n  trying again in {shown}", failure(context, &error).await));
                 tokio::select! {
                     () = sleep(pause) => {}

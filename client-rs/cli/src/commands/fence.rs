@@ -1,21 +1,19 @@
 //! `tenure fence-sql`.
 
-use std::io::{self, Write};
-
+use serde_json::json;
 use tenure_fence::scripts;
 
 use crate::args::{FenceDialect, FenceSqlArgs};
 use crate::exit::{self, Failure};
+use crate::output::Output;
 
 /// Prints the script.
-pub fn fence_sql(args: &FenceSqlArgs) -> Result<u8, Failure> {
-    let script = match args.dialect {
-        FenceDialect::Postgres => scripts::POSTGRES,
-        FenceDialect::Mysql => scripts::MYSQL,
-        FenceDialect::Sqlite => scripts::SQLITE,
+pub fn fence_sql(output: Output, args: &FenceSqlArgs) -> Result<u8, Failure> {
+    let (dialect, script) = match args.dialect {
+        FenceDialect::Postgres => ("postgres", scripts::POSTGRES),
+        FenceDialect::Mysql => ("mysql", scripts::MYSQL),
+        FenceDialect::Sqlite => ("sqlite", scripts::SQLITE),
     };
-    let mut out = io::stdout().lock();
-    out.write_all(script.as_bytes())?;
-    out.flush()?;
+    output.file(&json!({"dialect": dialect, "script": script}), script)?;
     Ok(exit::OK)
 }

@@ -14,7 +14,7 @@ use crate::Context;
 use crate::args::GroupJoinArgs;
 use crate::child::Signals;
 use crate::exit::{self, Failure};
-use crate::output::{plain, say};
+use crate::output::{exact, plain, say};
 
 /// The pause before the first attempt after a failed one, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
@@ -48,7 +48,7 @@ async fn stay(context: &Context, args: &GroupJoinArgs, client: &Client) -> Failu
         let membership = match request.join().await {
             Ok(membership) => membership,
             Err(error) if error.is_transient() || is_over(&error) => {
-                let shown = humantime::format_duration(pause);
+                let shown = exact(pause);
                 note(format!("{}\n  trying again in {shown}", failure(context, &error).await));
                 sleep(pause).await;
                 pause = (pause * 2).min(PAUSES.1);
@@ -120,7 +120,7 @@ async fn assign(context: &Context, membership: &Membership, command: &str, group
             return Some(PAUSES.1);
         }
         Err(_) => {
-            let limit = humantime::format_duration(context.global.timeout);
+            let limit = exact(context.global.timeout);
             say(&format!("tenure: --assign: the command did not end within {limit}"));
             return Some(PAUSES.1);
         }
@@ -214,7 +214,7 @@ impl Shown {
             crate::args::Format::Table => self.assignment != assignment,
         };
         if is_news {
-            context.output.value(&whole, || assignment.clone().unwrap_or_default())?;
+            context.output.streamed_value(&whole, || assignment.clone().unwrap_or_default())?;
         }
         (self.assignment, self.whole) = (assignment, Some(whole));
         Ok(())

@@ -9,15 +9,15 @@ use tenure_client::{
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::waiting;
+use super::waiting::{self, Told, Waiting};
 use crate::Context;
-use crate::args::{ModeArgs, OnTransfer, RunArgs, own_program};
+use crate::args::{Format, ModeArgs, OnTransfer, RunArgs, own_program};
 use crate::child::{
     Health, HealthCheck, MOST_GRACE_DIVISOR, Outcome, Schedule, SessionToClose, Signals, Task, Validity, since_boot,
     supervise,
 };
 use crate::exit::{self, Failure};
-use crate::output::{plain, say, show_duration};
+use crate::output::{exact, plain, say};
 use crate::{refusal, rpc};
 
 /// How many times it is looked whether there was a renewal, in the time for which one is good: they are three in that time.
@@ -37,6 +37,8 @@ pub struct Ask<'a> {
     pub run: &'a RunArgs,
     /// Stalled while CMD is unhealthy.
     pub progress: Progress,
+    /// That it waits.
+    pub told: Told,
 }
 
 /// What came of asking.
@@ -63,7 +65,7 @@ pub async fn client(context: &Context, run: &RunArgs) -> Result<Client, Failure>
     };
     let most = run.disconnect_grace.map_or(run.ttl, |grace| grace.min(run.ttl)) / MOST_GRACE_DIVISOR;
     if run.kill_grace.is_some_and(|grace| grace > most) {
-        let message = format!("--kill-grace: at most a third of {limit}, {}", show_duration(most));
+        let message = format!("--kill-grace: at most a third of {limit}, {}", exact(most));
         return Err(Failure::new(exit::USAGE, message).next(format!("choose a longer {option}")));
     }
     connect(context).await
@@ -95,6 +97,7 @@ impl<'a> Ask<'a> {
             on_transfer: OnTransfer::Ignore,
             run,
             progress,
+            told: Told::default(),
         }
     }
 
@@ -104,19 +107,30 @@ impl<'a> Ask<'a> {
     }
 
     /// Asks, and waits as long as `patience` lasts. A session that is lost while waiting is replaced.
-    pub async fn ask(&self, client: &Client, patience: Patience, signals: &mut Signals) -> Result<Answer, Error> {
+    pub async fn ask(
+        &self,
+        context: &Context,
+        client: &Client,
+        patience: Patience,
+        signals: &mut Signals,
+    ) -> Result<Answer, Error> {
         tokio::select! {
-            answer = self.ask_again(client, patience) => answer,
+            answer = self.ask_again(context, client, patience) => answer,
             signal = signals.next_to_end() => Ok(Answer::Interrupted(signal.as_raw())),
         }
     }
 
-    async fn ask_again(&self, client: &Client, patience: Patience) -> Result<Answer, Error> {
+    async fn ask_again(&self, context: &Context, client: &Client, patience: Patience) -> Result<Answer, Error> {
+        let quiet = self.run.quiet;
         loop {
-            let session = client.session(self.session()).await?;
+            let session = tokio::select! {
+                session = client.session(self.session()) => session?,
+                never = waiting::for_a_server(quiet, context.global.timeout) => match never {},
+            };
+            let waiting = Waiting { context, client, session: Some(session.id()), names: self.names };
             let attempt = tokio::select! {
                 attempt = self.once(&session, patience) => attempt,
-                () = waiting::show(client, &session, self.names, self.run.quiet) => continue,
+                never = waiting.show(quiet, &self.told) => match never {},
             };
             return match attempt {
                 Ok(Attempt::Acquired(guard)) => Ok(Answer::Granted(guard)),
@@ -168,6 +182,7 @@ impl<'a> Ask<'a> {
                 ("TENURE_LOCK".to_owned(), guard.names().join(" ")),
                 ("TENURE_SESSION_ID".to_owned(), session.id().to_owned()),
             ],
+            as_json: context.global.output == Format::Json,
             lock: self.shown(),
             session: Some(SessionToClose {
                 id: session.id().to_owned(),
@@ -282,7 +297,7 @@ impl<'a> Ask<'a> {
         if let Some(note) = &request.note {
             by.push_str(&format!(" ({})", plain(note)));
         }
-        let drain = show_duration(request.drain);
+        let drain = exact(request.drain);
         let then = match self.on_transfer {
             OnTransfer::Stop => "stopping the command",
             OnTransfer::Ignore => "the command runs on (see --on-transfer)",

@@ -7,7 +7,7 @@ use crate::Context;
 use crate::args::LockArgs;
 use crate::child::{Outcome, Signals};
 use crate::exit::{self, Failure};
-use crate::output::{describe_holder, say};
+use crate::output::{describe_holder, humane, say};
 
 pub async fn lock(context: &Context, args: LockArgs) -> Result<u8, Failure> {
     let mut signals = Signals::catch()?;
@@ -25,19 +25,24 @@ pub async fn lock(context: &Context, args: LockArgs) -> Result<u8, Failure> {
         (false, Some(wait)) => Instant::now().checked_add(wait).map_or(Patience::Forever, Patience::Until),
         (false, None) => Patience::Forever,
     };
-    let ended = match ask.ask(&client, patience, &mut signals).await {
-        Ok(Answer::Granted(guard)) => match ask.run(context, guard, &mut signals).await {
-            Ok(Outcome::Ended(code)) => Ok(code),
-            Ok(Outcome::Lost(why)) => Err(Failure::new(
-                exit::HOLD_LOST,
-                format!("{} was lost while the command ran ({why}), so it was stopped", ask.shown()),
-            )),
-            Ok(Outcome::Stopped) => Err(Failure::new(
-                exit::HOLD_LOST,
-                format!("{} was handed over while the command ran, so it was stopped", ask.shown()),
-            )),
-            Err(failure) => Err(failure),
-        },
+    let begun = Instant::now();
+    let ended = match ask.ask(context, &client, patience, &mut signals).await {
+        Ok(Answer::Granted(guard)) => {
+            let after = humane(begun.elapsed());
+            ask.told.over(|| format!("tenure: acquired {} after {after}, token {}", ask.shown(), guard.token()));
+            match ask.run(context, guard, &mut signals).await {
+                Ok(Outcome::Ended(code)) => Ok(code),
+                Ok(Outcome::Lost(why)) => Err(Failure::new(
+                    exit::HOLD_LOST,
+                    format!("{} was lost while the command ran ({why}), so it was stopped", ask.shown()),
+                )),
+                Ok(Outcome::Stopped) => Err(Failure::new(
+                    exit::HOLD_LOST,
+                    format!("{} was handed over while the command ran, so it was stopped", ask.shown()),
+                )),
+                Err(failure) => Err(failure),
+            }
+        }
         Ok(Answer::Busy(busy)) => {
             if !args.run.quiet {
                 let holder = busy.holder.as_ref().map_or_else(|| "somebody else".to_owned(), describe_holder);

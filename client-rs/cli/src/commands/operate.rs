@@ -10,6 +10,7 @@ use tenure_proto::v1::{
 
 use super::proto_duration;
 use super::read::PAGE;
+use super::waiting;
 use crate::Context;
 use crate::args::{BlockedArgs, EvictArgs, SetArgs, TransferArgs};
 use crate::exit::{self, Failure};
@@ -32,14 +33,15 @@ pub async fn transfer(context: &Context, args: TransferArgs) -> Result<u8, Failu
         drain: Some(proto_duration(args.drain)?),
         session_id: String::new(),
     };
-    let response = context
-        .rpc
-        .with_more_time(args.drain.saturating_add(PATIENCE))
-        .call(repeat, |channel| {
-            let request = request.clone();
-            async move { LockServiceClient::new(channel).transfer(request).await }
-        })
-        .await?;
+    let rpc = context.rpc.with_more_time(args.drain.saturating_add(PATIENCE));
+    let transferred = rpc.call(repeat, |channel| {
+        let request = request.clone();
+        async move { LockServiceClient::new(channel).transfer(request).await }
+    });
+    let response = tokio::select! {
+        response = transferred => response?,
+        never = waiting::for_the_holder(args.quiet, &request.name, args.drain) => match never {},
+    };
     context.output.message(&response, |response| describe_transfer(&request.name, response))?;
     Ok(exit::OK)
 }

@@ -19,7 +19,7 @@ pub const PAGE: i32 = 1000;
 
 pub async fn ls(context: &Context, args: LsArgs) -> Result<u8, Failure> {
     let all = list_locks(&context.rpc, &context.global.namespace, &args.prefix).await?;
-    context.output.message(&all, output::locks)?;
+    context.output.message(&all, |all| output::locks(all, &args.prefix))?;
     Ok(exit::OK)
 }
 

@@ -1,6 +1,6 @@
 //! `top`: how everything is, again and again.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -10,7 +10,7 @@ use super::read::{list_locks, list_servers, list_sessions};
 use crate::Context;
 use crate::args::TopArgs;
 use crate::exit::{self, Failure};
-use crate::output::{self, Screen, State};
+use crate::output::{self, Look, Screen, State};
 
 /// Servers have other things to do.
 const SHORTEST: Duration = Duration::from_millis(100);
@@ -22,11 +22,11 @@ const BELOW: &str = "\x1b[J";
 
 pub async fn top(context: &Context, args: TopArgs) -> Result<u8, Failure> {
     if args.interval < SHORTEST {
-        return Err(Failure::new(exit::USAGE, format!("--interval: at least {}", output::show_duration(SHORTEST))));
+        return Err(Failure::new(exit::USAGE, format!("--interval: at least {}", output::exact(SHORTEST))));
     }
     let screen = Screen { namespace: &context.global.namespace, rows: args.rows };
     let mut last = look(context).await?;
-    if args.once || !io::stdout().is_terminal() {
+    if args.once || !Look::of_stdout().can_move() {
         context.output.value(&summary(&last)?, || output::top(screen, None, &last))?;
         return Ok(exit::OK);
     }

@@ -12,7 +12,7 @@ use tonic::Streaming;
 use crate::Context;
 use crate::args::WatchArgs;
 use crate::exit::Failure;
-use crate::output::{describe_claim, handing_over, in_mode, metadata, plain, say, settings, who_holds};
+use crate::output::{describe_claim, exact, handing_over, in_mode, metadata, plain, say, settings, who_holds};
 use crate::refusal;
 use crate::rpc::Repeat;
 
@@ -64,7 +64,7 @@ pub(super) async fn follow(
             match open(context, &request).await {
                 Ok(stream) => break stream,
                 Err(failure) if failure.code == crate::exit::UNAVAILABLE => {
-                    say(&format!("{failure}\n  trying again in {}", humantime::format_duration(pause)));
+                    say(&format!("{failure}\n  trying again in {}", exact(pause)));
                 }
                 Err(failure) => return Err(failure),
             }

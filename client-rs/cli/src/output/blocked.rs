@@ -2,35 +2,45 @@
 
 use tenure_proto::v1::{BlockedClaim, Claim, ListBlockedResponse};
 
+use super::Shown;
 use super::locks::{describe_claim, or_dash};
-use super::style::{finish, plain, table};
+use super::style::{Tint, plain};
+use super::table::{Cell, Table, column, ids, tinted};
 use super::terms::{chain, circle, circles, mode};
 
 /// The most claims that are named as in the way of one: the service tells no more.
 const NAMED: usize = 100;
 
 /// The claims that wait, with those that are in their way, and the circles among them.
-pub fn blocked(response: &ListBlockedResponse, deadlocks_only: bool) -> String {
+pub fn blocked(response: &ListBlockedResponse, deadlocks_only: bool) -> Shown {
     if response.blocked.is_empty() {
-        return if deadlocks_only { "no deadlock" } else { "nobody waits" }.to_owned();
+        return Shown::nothing(if deadlocks_only { "no deadlock" } else { "nobody waits" });
     }
     let waiting: Vec<Claim> = response.blocked.iter().filter_map(|blocked| blocked.claim.clone()).collect();
     let circles = circles(&waiting);
-    let mut table = table(&["WAITS FOR", "SESSION", "OWNER", "MODE", "SINCE", "DEADLOCK", "BEHIND"]);
+    let mut table = Table::new([
+        column("WAITS FOR", 1),
+        ids("SESSION", 3),
+        column("OWNER", 2),
+        column("MODE", 4),
+        column("SINCE", 5),
+        column("DEADLOCK", 1),
+        column("BEHIND", 1),
+    ]);
     for blocked in &response.blocked {
         let claim = blocked.claim.clone().unwrap_or_default();
         let number = circle(&claim).and_then(|circle| circles.iter().position(|known| *known == circle));
-        table.add_row([
-            claim.names.iter().map(|name| plain(name)).collect::<Vec<_>>().join(" "),
-            plain(&claim.session_id),
-            or_dash(&claim.owner),
-            mode(&claim),
-            format!("rev {}", claim.id),
-            number.map_or_else(|| "-".to_owned(), |number| format!("#{}", number + 1)),
-            behind(blocked),
+        table.row([
+            claim.names.iter().map(|name| plain(name)).collect::<Vec<_>>().join(" ").into(),
+            plain(&claim.session_id).into(),
+            or_dash(&claim.owner).into(),
+            mode(&claim).into(),
+            format!("rev {}", claim.id).into(),
+            number.map_or_else(|| Cell::from("-"), |number| tinted(format!("#{}", number + 1), Tint::Bad)),
+            behind(blocked).into(),
         ]);
     }
-    let mut text = finish(&table);
+    let mut text = table.finish();
     if !circles.is_empty() {
         text.push('\n');
     }
@@ -40,7 +50,7 @@ pub fn blocked(response: &ListBlockedResponse, deadlocks_only: bool) -> String {
     if !circles.is_empty() {
         text.push_str("\nnone of them goes on until one gives something back: end one with tenure close SESSION");
     }
-    text
+    text.into()
 }
 
 fn behind(blocked: &BlockedClaim) -> String {
@@ -90,7 +100,7 @@ mod tests {
             ],
             ..ListBlockedResponse::default()
         };
-        let text = blocked(&response, false);
+        let text = blocked(&response, false).text.unwrap();
         let lines: Vec<&str> = text.lines().collect();
         let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(words(lines[1]), "b ann - exclusive rev 7 #1 session bob, token 4");
@@ -103,7 +113,7 @@ mod tests {
 
     #[test]
     fn nobody_is_said_plainly() {
-        assert_eq!(blocked(&ListBlockedResponse::default(), false), "nobody waits");
-        assert_eq!(blocked(&ListBlockedResponse::default(), true), "no deadlock");
+        assert_eq!(blocked(&ListBlockedResponse::default(), false), Shown::nothing("nobody waits"));
+        assert_eq!(blocked(&ListBlockedResponse::default(), true), Shown::nothing("no deadlock"));
     }
 }

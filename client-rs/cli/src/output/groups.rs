@@ -4,8 +4,10 @@ use tenure_proto::v1::{
     EndReason, GetGroupResponse, Group, GroupEvent, GroupEventType, GroupMember, ListGroupsResponse,
 };
 
+use super::Shown;
 use super::locks::{metadata, or_dash};
-use super::style::{finish, plain, table};
+use super::style::{Tint, plain};
+use super::table::{Table, column, cut, ids, numbers, tinted};
 
 /// Who a member is: the owner label, and the session.
 fn describe_member(member: &GroupMember) -> String {
@@ -35,29 +37,36 @@ fn assigned(group: &Group) -> &'static str {
 }
 
 /// A list of groups.
-pub fn groups(response: &ListGroupsResponse) -> String {
+pub fn groups(response: &ListGroupsResponse) -> Shown {
     if response.groups.is_empty() {
-        return "no group has members or a config".to_owned();
+        return Shown::nothing("no group has members or a config");
     }
-    let mut table = table(&["NAME", "MEMBERS", "LEADER", "ASSIGNMENTS", "CONFIG"]);
+    let mut table = Table::new([
+        column("NAME", 1),
+        numbers("MEMBERS", 2),
+        column("LEADER", 2),
+        column("ASSIGNMENTS", 3),
+        column("CONFIG", 4),
+    ]);
     for group in &response.groups {
-        table.add_row([
-            plain(&group.name),
-            group.members.len().to_string(),
-            leader(group),
-            assigned(group).to_owned(),
-            config(group),
+        let assigned = assigned(group);
+        let tint = if assigned == "old" { Tint::Notice } else { Tint::Plain };
+        table.row([
+            plain(&group.name).into(),
+            group.members.len().to_string().into(),
+            leader(group).into(),
+            tinted(assigned, tint),
+            config(group).into(),
         ]);
     }
-    finish(&table)
+    table.finish().into()
 }
 
 /// The config on one line, cut if it is long.
 fn config(group: &Group) -> String {
-    const SHOWN: usize = 40;
+    const SHOWN: usize = 41;
     let Some(config) = &group.config else { return "-".to_owned() };
-    let text = plain(config);
-    if text.chars().count() <= SHOWN { text } else { text.chars().take(SHOWN).collect::<String>() + "…" }
+    cut(&plain(config), SHOWN)
 }
 
 /// One group with its members.
@@ -71,20 +80,27 @@ pub fn group(response: &GetGroupResponse) -> String {
     if group.members.is_empty() {
         return text;
     }
-    let mut table = table(&["MEMBER", "ROLE", "OWNER", "SESSION", "ASSIGNMENT", "METADATA"]);
+    let mut table = Table::new([
+        numbers("MEMBER", 1),
+        column("ROLE", 2),
+        column("OWNER", 1),
+        ids("SESSION", 4),
+        column("ASSIGNMENT", 2),
+        column("METADATA", 5),
+    ]);
     for member in &group.members {
         let leads = group.leader.as_ref().is_some_and(|leader| leader.member == member.number);
-        table.add_row([
-            member.number.to_string(),
-            if leads { "leads".to_owned() } else { String::new() },
-            or_dash(&member.owner),
-            plain(&member.session_id),
-            member.assignment.as_deref().map_or_else(|| "-".to_owned(), plain),
-            metadata(&member.metadata),
+        table.row([
+            member.number.to_string().into(),
+            if leads { tinted("leads", Tint::Good) } else { "-".into() },
+            or_dash(&member.owner).into(),
+            plain(&member.session_id).into(),
+            member.assignment.as_deref().map_or_else(|| "-".to_owned(), plain).into(),
+            metadata(&member.metadata).into(),
         ]);
     }
     text.push_str("\n\n");
-    text.push_str(&finish(&table));
+    text.push_str(&table.finish());
     text
 }
 
@@ -169,14 +185,19 @@ mod tests {
         }
     }
 
+    fn listed(all: Vec<Group>) -> String {
+        groups(&ListGroupsResponse { groups: all, ..Default::default() }).text.unwrap()
+    }
+
     #[test]
     fn a_list_shows_leader_config_and_whether_assignments_are_current() {
         let current = Group { assignments_current: true, ..throughput() };
-        let text = groups(&ListGroupsResponse { groups: vec![throughput(), current], ..Default::default() });
+        let text = listed(vec![throughput(), current]);
         let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(rows[1], ["throughput", "2", "host-7", "old", "1000"]);
         assert_eq!(rows[2][3], "current");
-        assert_eq!(groups(&ListGroupsResponse::default()), "no group has members or a config");
+        let none = Shown::nothing("no group has members or a config");
+        assert_eq!(groups(&ListGroupsResponse::default()), none);
     }
 
     #[test]
@@ -186,7 +207,7 @@ mod tests {
         assert!(text.contains("\nconfig of revision 5: 1000\n"), "{text}");
         let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(rows[rows.len() - 2], ["7", "leads", "host-7", "s7", "500", "-"]);
-        assert_eq!(rows[rows.len() - 1], ["8", "host-8", "s8", "-", "-"]);
+        assert_eq!(rows[rows.len() - 1], ["8", "-", "host-8", "s8", "-", "-"]);
         let empty = Group { name: "none".into(), ..Group::default() };
         assert_eq!(group(&GetGroupResponse { group: Some(empty), revision: 3 }), "none: no members\nrevision 3");
     }
@@ -214,7 +235,7 @@ mod tests {
     #[test]
     fn a_long_config_is_cut_in_a_list() {
         let long = Group { config: Some("x\n".repeat(100)), ..throughput() };
-        let text = groups(&ListGroupsResponse { groups: vec![long], ..Default::default() });
+        let text = listed(vec![long]);
         assert!(text.ends_with("x\\nx…"), "{text}");
     }
 }

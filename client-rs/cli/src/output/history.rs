@@ -1,58 +1,78 @@
 //! A lock's history as text.
 
-use std::time::{Duration, SystemTime};
-
 use tenure_proto::v1::{EndReason, HistoryEntry, HistoryLoss, HoldRecord, ListHistoryResponse, history_entry::Kind};
 
+use super::Shown;
 use super::locks::or_dash;
-use super::style::{finish, plain, table};
+use super::style::{Tint, plain};
+use super::table::{Cell, Table, column, ids, numbers, tinted, wholes};
+use super::time::{rough, time};
 
 /// The history of a lock.
-pub fn history(name: &str, listed: &ListHistoryResponse) -> String {
+pub fn history(name: &str, listed: &ListHistoryResponse) -> Shown {
     let rest = match (listed.next_page_token.is_empty(), listed.kept_since) {
         (false, _) => "there is more: ask with a higher --limit".to_owned(),
         (true, Some(_)) => format!("history is kept since {}", time(listed.kept_since)),
         (true, None) => "the namespace has no history".to_owned(),
     };
     if listed.entries.is_empty() {
-        return format!("{}: nobody holds it or is known to have held it\n{rest}", plain(name));
+        return Shown::nothing(format!("{}: nobody holds it or is known to have held it; {rest}", plain(name)));
     }
-    format!("{}\n\n{rest}", entries(listed.entries.iter()))
+    Shown { text: Some(entries(listed.entries.iter())), note: Some(rest) }
 }
 
 /// Entries of a history, a row each.
 pub fn entries<'a>(entries: impl Iterator<Item = &'a HistoryEntry>) -> String {
-    let mut table = table(&["OWNER", "SESSION", "TOKEN", "WAITED", "GRANTED", "HELD", "PAUSE", "TTL", "ENDED", "WHY"]);
+    let mut table = Table::new([
+        column("OWNER", 1),
+        ids("SESSION", 5),
+        numbers("TOKEN", 3),
+        numbers("WAITED", 6),
+        wholes("GRANTED", 2),
+        numbers("HELD", 3),
+        numbers("PAUSE", 7),
+        numbers("TTL", 8),
+        wholes("ENDED", 4),
+        column("WHY", 1),
+    ]);
     for entry in entries {
         match &entry.kind {
             Some(Kind::Hold(hold)) => {
-                let ended = match hold.ended_time {
-                    None => ["-".to_owned(), "holds it".to_owned()],
-                    ended => [time(ended), why(hold)],
+                let why = match hold.ended_time {
+                    None => tinted("holds it", Tint::Good),
+                    Some(_) => tinted(why(hold), tint(hold.end_reason())),
                 };
-                let [ended, why] = ended;
-                table.add_row([
-                    or_dash(&hold.owner),
-                    plain(&hold.session_id),
-                    hold.token.to_string(),
-                    rough(hold.waited),
-                    time(hold.granted_time),
-                    rough(hold.held),
-                    rough(hold.longest_pause),
-                    rough(hold.ttl),
-                    ended,
+                table.row([
+                    or_dash(&hold.owner).into(),
+                    plain(&hold.session_id).into(),
+                    hold.token.to_string().into(),
+                    rough(hold.waited).into(),
+                    time(hold.granted_time).into(),
+                    rough(hold.held).into(),
+                    rough(hold.longest_pause).into(),
+                    rough(hold.ttl).into(),
+                    time(hold.ended_time).into(),
                     why,
                 ]);
             }
             Some(Kind::Loss(loss)) => {
-                let mut row = vec!["-".to_owned(); 8];
-                row.extend([time(loss.time), lost(loss)]);
-                table.add_row(row);
+                let mut row = [const { "-" }; 10].map(Cell::from);
+                row[8] = time(loss.time).into();
+                row[9] = tinted(lost(loss), Tint::Bad);
+                table.row(row);
             }
             None => {}
         }
     }
-    finish(&table)
+    table.finish()
+}
+
+/// Ends that nobody planned are worth a look.
+fn tint(reason: EndReason) -> Tint {
+    match reason {
+        EndReason::Expired | EndReason::Disconnected | EndReason::Evicted => Tint::Notice,
+        EndReason::Released | EndReason::Closed | EndReason::Transferred | EndReason::Unspecified => Tint::Plain,
+    }
 }
 
 /// Why a hold ended, and who ended it.
@@ -78,22 +98,6 @@ pub fn why(hold: &HoldRecord) -> String {
 
 fn lost(loss: &HistoryLoss) -> String {
     format!("the database lost history: what followed revision {} is not known", loss.after_revision)
-}
-
-/// A moment, to the second.
-pub fn time(time: Option<prost_types::Timestamp>) -> String {
-    let time = time.and_then(|time| SystemTime::try_from(time).ok());
-    time.map_or_else(|| "-".to_owned(), |time| humantime::format_rfc3339_seconds(time).to_string())
-}
-
-/// A duration as precisely as people want it: ms of what is shorter than a minute, else seconds.
-pub fn rough(duration: Option<prost_types::Duration>) -> String {
-    let Some(duration) = duration.and_then(|duration| Duration::try_from(duration).ok()) else { return "-".to_owned() };
-    let shown = match duration.as_secs() {
-        0..60 => Duration::from_millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)),
-        seconds => Duration::from_secs(seconds),
-    };
-    humantime::format_duration(shown).to_string()
 }
 
 #[cfg(test)]
@@ -130,8 +134,8 @@ mod tests {
         assert_eq!(
             rows(vec![Kind::Hold(lasts), Kind::Hold(hold())]),
             [
-                "host-a s1 41 0s 2023-11-14T22:13:20Z 1h 1m 1s - 10s 5ms - holds it",
-                "host-a s1 41 0s 2023-11-14T22:13:20Z 1h 1m 1s - 10s 5ms 2023-11-14T23:14:21Z \
+                "host-a s1 41 0s 2023-11-14T22:13:20Z 1h1m - 10s - holds it",
+                "host-a s1 41 0s 2023-11-14T22:13:20Z 1h1m - 10s 2023-11-14T23:14:21Z \
                 evicted by anna (host\\u{1b} is gone)",
             ]
         );
@@ -147,13 +151,10 @@ mod tests {
     fn it_says_how_far_back_it_goes() {
         let at = Some(prost_types::Timestamp { seconds: 1_700_000_000, nanos: 0 });
         let none = ListHistoryResponse { kept_since: at, ..ListHistoryResponse::default() };
-        let text = history("job", &none);
-        assert_eq!(
-            text,
-            "job: nobody holds it or is known to have held it\nhistory is kept since 2023-11-14T22:13:20Z"
-        );
+        let nothing = "job: nobody holds it or is known to have held it; history is kept since 2023-11-14T22:13:20Z";
+        assert_eq!(history("job", &none), Shown::nothing(nothing));
         let entries = vec![HistoryEntry { kind: Some(Kind::Hold(hold())) }];
         let part = ListHistoryResponse { entries, next_page_token: "more".into(), ..ListHistoryResponse::default() };
-        assert!(history("job", &part).ends_with("there is more: ask with a higher --limit"));
+        assert_eq!(history("job", &part).note.unwrap(), "there is more: ask with a higher --limit");
     }
 }

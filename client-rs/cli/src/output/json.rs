@@ -53,6 +53,12 @@ fn contract() -> Option<&'static DescriptorPool> {
     POOL.get_or_init(|| DescriptorPool::decode(tenure_proto::FILE_DESCRIPTOR_SET).ok()).as_ref()
 }
 
+/// The names of a message's fields in JSON: none if there is no such message.
+pub fn fields(message: &str) -> Vec<String> {
+    let descriptor = contract().and_then(|pool| pool.get_message_by_name(&format!("tenure.v1.{message}")));
+    descriptor.iter().flat_map(|message| message.fields()).map(|field| field.json_name().to_owned()).collect()
+}
+
 /// The message as proto JSON, with fields that are at their defaults, on one line or indented.
 pub fn render<M: Message>(message: &M, indented: bool) -> Result<String, Failure> {
     let value = value(message)?;

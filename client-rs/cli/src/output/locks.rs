@@ -1,12 +1,14 @@
 //! Locks and claims as text.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use tenure_proto::v1::{Claim, ClaimState, GetLockResponse, ListLocksResponse, Lock, Mode};
 
-use super::style::{finish, plain, table};
+use super::Shown;
+use super::style::{Tint, plain};
+use super::table::{Cell, Table, column, ids, numbers, tinted};
 use super::terms::{chain, circles, handing_over, held_mode, in_mode, mode, permits_out, settings};
+use super::time::duration;
 
 /// Who has this claim: the owner label, and the session.
 pub fn describe_claim(claim: &Claim) -> String {
@@ -26,13 +28,13 @@ pub fn describe_holder(claim: &tenure_client::Claim) -> String {
     };
     match (claim.state, claim.token) {
         (tenure_client::ClaimState::Lingering, _) => format!("free once the minimum hold of {who} is over"),
-        (_, Some(token)) => format!("held by {who}, token {token}{}", in_mode_of(claim.mode)),
+        (_, Some(token)) => format!("held by {who}, token {token}{}", mode_of(claim.mode)),
         (_, None) => format!("{who} waits ahead"),
     }
 }
 
 /// The mode of a claim of the client library, after who has it.
-fn in_mode_of(mode: tenure_client::Mode) -> String {
+pub fn mode_of(mode: tenure_client::Mode) -> String {
     let (mode, permits, limit) = match mode {
         tenure_client::Mode::Shared => (Mode::Shared, 0, 0),
         tenure_client::Mode::Permits { permits, limit } => (Mode::Permits, permits, limit.unwrap_or_default()),
@@ -41,40 +43,51 @@ fn in_mode_of(mode: tenure_client::Mode) -> String {
     in_mode(&Claim { mode: mode.into(), permits, limit, ..Claim::default() })
 }
 
-/// A list of locks.
-pub fn locks(response: &ListLocksResponse) -> String {
+/// A list of locks, of those whose names begin with `prefix`.
+pub fn locks(response: &ListLocksResponse, prefix: &str) -> Shown {
     if response.locks.is_empty() {
-        return "no lock is held or waited for".to_owned();
+        let which =
+            if prefix.is_empty() { String::new() } else { format!(" whose name begins with {}", plain(prefix)) };
+        return Shown::nothing(format!("no lock{which} is held or waited for"));
     }
-    let mut table = table(&["NAME", "STATE", "MODE", "HOLDER", "SESSION", "TOKEN", "WAITING"]);
+    let mut table = Table::new([
+        column("NAME", 1),
+        column("STATE", 2),
+        column("MODE", 5),
+        column("HOLDER", 2),
+        ids("SESSION", 6),
+        numbers("TOKEN", 3),
+        numbers("WAITING", 4),
+    ]);
     for lock in &response.locks {
         let (name, held) = (plain(&lock.name), held_mode(lock));
         let waiting = match circles(&lock.waiters).len() {
-            0 => lock.waiter_count.to_string(),
-            _ => format!("{} (deadlock)", lock.waiter_count),
+            0 => Cell::from(lock.waiter_count.to_string()),
+            _ => tinted(format!("{} (deadlock)", lock.waiter_count), Tint::Bad),
         };
+        let dash = || Cell::from("-");
         if lock.holders.is_empty() {
-            let state = if lock.waiter_count > 0 { "waited for" } else { "idle" };
-            table.add_row([name, state.into(), held, "-".into(), "-".into(), "-".into(), waiting]);
+            let state = if lock.waiter_count > 0 { tinted("waited for", Tint::Notice) } else { "idle".into() };
+            table.row([name.into(), state, held.into(), dash(), dash(), dash(), waiting]);
             continue;
         }
         for holder in &lock.holders {
-            table.add_row([
-                name.clone(),
-                state(holder).to_owned(),
-                held.clone(),
-                or_dash(&holder.owner),
-                plain(&holder.session_id),
-                holder.token.to_string(),
+            table.row([
+                name.clone().into(),
+                state(holder, ""),
+                held.clone().into(),
+                or_dash(&holder.owner).into(),
+                plain(&holder.session_id).into(),
+                holder.token.to_string().into(),
                 waiting.clone(),
             ]);
         }
         if let Some(more) = more_holders(lock) {
-            let dash = || "-".to_owned();
-            table.add_row([name, "held".to_owned(), held, format!("… and {more} more"), dash(), dash(), waiting]);
+            let held_by = format!("… and {more} more");
+            table.row([name.into(), "held".into(), held.into(), held_by.into(), dash(), dash(), waiting]);
         }
     }
-    finish(&table)
+    table.finish().into()
 }
 
 /// One lock with its queue.
@@ -137,41 +150,51 @@ pub fn claims<'a>(claims: impl Iterator<Item = &'a Claim>) -> String {
 
 /// Claims, a row each; the waiting ones are numbered by their place after `place`, if it is known.
 fn rows<'a>(claims: impl Iterator<Item = &'a Claim>, mut place: Option<u64>) -> String {
-    let mut table = table(&["STATE", "OWNER", "SESSION", "TOKEN", "MODE", "PRIORITY", "NAMES", "METADATA"]);
+    let mut table = Table::new([
+        column("STATE", 1),
+        column("OWNER", 1),
+        ids("SESSION", 3),
+        numbers("TOKEN", 2),
+        column("MODE", 4),
+        numbers("PRIORITY", 6),
+        column("NAMES", 5),
+        column("METADATA", 7),
+    ]);
     for claim in claims {
-        let mut state = state(claim).to_owned();
+        let mut place_of_it = String::new();
         if claim.state() == ClaimState::Waiting
             && let Some(place) = &mut place
         {
             *place += 1;
-            state.push_str(&format!(" #{place}"));
+            place_of_it = format!(" #{place}");
         }
-        if !claim.deadlock.is_empty() {
-            state.push_str(" (deadlock)");
-        }
-        table.add_row([
-            state,
-            or_dash(&claim.owner),
-            plain(&claim.session_id),
-            if claim.token == 0 { "-".to_owned() } else { claim.token.to_string() },
-            mode(claim),
-            claim.priority.to_string(),
-            claim.names.iter().map(|name| plain(name)).collect::<Vec<_>>().join(" "),
-            metadata(&claim.metadata),
+        table.row([
+            state(claim, &place_of_it),
+            or_dash(&claim.owner).into(),
+            plain(&claim.session_id).into(),
+            if claim.token == 0 { "-".to_owned() } else { claim.token.to_string() }.into(),
+            mode(claim).into(),
+            claim.priority.to_string().into(),
+            claim.names.iter().map(|name| plain(name)).collect::<Vec<_>>().join(" ").into(),
+            metadata(&claim.metadata).into(),
         ]);
     }
-    finish(&table)
+    table.finish()
 }
 
-/// What a claim's state is called.
-fn state(claim: &Claim) -> &'static str {
-    match claim.state() {
-        ClaimState::Waiting => "waiting",
-        ClaimState::Held if claim.transfer.is_some() => "handing over",
-        ClaimState::Held => "held",
-        ClaimState::Lingering => "lingering",
-        ClaimState::Unspecified => "unknown",
-    }
+/// What a claim's state is called, with its place.
+fn state(claim: &Claim, place: &str) -> Cell {
+    let (state, tint) = match claim.state() {
+        ClaimState::Waiting if !claim.deadlock.is_empty() => {
+            return tinted(format!("waiting{place} (deadlock)"), Tint::Bad);
+        }
+        ClaimState::Waiting => ("waiting", Tint::Plain),
+        ClaimState::Held if claim.transfer.is_some() => ("handing over", Tint::Notice),
+        ClaimState::Held => ("held", Tint::Good),
+        ClaimState::Lingering => ("lingering", Tint::Notice),
+        ClaimState::Unspecified => ("unknown", Tint::Plain),
+    };
+    tinted(format!("{state}{place}"), tint)
 }
 
 /// Labels as `key=value`, by key.
@@ -180,17 +203,7 @@ pub fn metadata(labels: &BTreeMap<String, String>) -> String {
     if pairs.is_empty() { "-".to_owned() } else { pairs.join(" ") }
 }
 
-/// A duration of the contract in words.
-pub fn duration(duration: Option<prost_types::Duration>) -> String {
-    match duration.and_then(|duration| Duration::try_from(duration).ok()) {
-        Some(duration) => {
-            let millis = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-            humantime::format_duration(Duration::from_millis(millis)).to_string()
-        }
-        None => "-".to_owned(),
-    }
-}
-
+/// The text, or a dash for none.
 pub fn or_dash(text: &str) -> String {
     if text.is_empty() { "-".to_owned() } else { plain(text) }
 }
@@ -223,6 +236,10 @@ mod tests {
         }
     }
 
+    fn listed(all: Vec<Lock>) -> String {
+        locks(&ListLocksResponse { locks: all, ..Default::default() }, "").text.unwrap()
+    }
+
     #[test]
     fn a_list_shows_holder_token_and_queue() {
         let lock = Lock {
@@ -232,7 +249,7 @@ mod tests {
             waiter_count: 1,
             ..Lock::default()
         };
-        let text = locks(&ListLocksResponse { locks: vec![lock], ..Default::default() });
+        let text = listed(vec![lock]);
         let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(rows[0], ["NAME", "STATE", "MODE", "HOLDER", "SESSION", "TOKEN", "WAITING"]);
         assert_eq!(rows[1], ["nightly", "held", "exclusive", "host-a", "worker-7", "41", "1"]);
@@ -240,7 +257,9 @@ mod tests {
 
     #[test]
     fn nobody_is_said_plainly() {
-        assert_eq!(locks(&ListLocksResponse::default()), "no lock is held or waited for");
+        let none = ListLocksResponse::default();
+        assert_eq!(locks(&none, ""), Shown::nothing("no lock is held or waited for"));
+        assert_eq!(locks(&none, "jobs/"), Shown::nothing("no lock whose name begins with jobs/ is held or waited for"));
         let idle = Lock { name: "nightly".into(), ..Lock::default() };
         let text = lock(&GetLockResponse { lock: Some(idle), revision: 9 });
         assert_eq!(text, "nightly: nobody holds it\nrevision 9");
@@ -273,7 +292,7 @@ mod tests {
     fn several_holders_are_shown_with_what_is_out_of_the_limit() {
         let holders = vec![permits("worker-1", 41, 1), permits("worker-2", 42, 2)];
         let pool = Lock { name: "pool".into(), holders, holder_count: 2, limit: 5, ..Lock::default() };
-        let text = locks(&ListLocksResponse { locks: vec![pool.clone()], ..Default::default() });
+        let text = listed(vec![pool.clone()]);
         let row = |number: usize| text.lines().nth(number).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(row(1), "pool held 3/5 host-a worker-1 41 0");
         assert_eq!(row(2), "pool held 3/5 host-a worker-2 42 0");
@@ -312,20 +331,14 @@ mod tests {
         assert!(text.contains("\ntoken 41 is asked to hand over to session worker-8 within 9s\n"), "{text}");
         assert!(text.contains("\ndeadlock: worker-7 -> worker-8 -> worker-7\n"), "{text}");
         assert!(text.contains("\nhanding over ") && text.contains("\nwaiting #1 (deadlock) "), "{text}");
-        let text = locks(&ListLocksResponse { locks: vec![lock_], ..Default::default() });
+        let text = listed(vec![lock_]);
         assert!(text.contains("handing over") && text.ends_with("1 (deadlock)"), "{text}");
     }
 
     #[test]
     fn names_of_others_do_not_play_with_the_terminal() {
         let evil = Lock { name: "a\u{1b}[2J".into(), waiter_count: 1, ..Lock::default() };
-        let text = locks(&ListLocksResponse { locks: vec![evil], ..Default::default() });
+        let text = listed(vec![evil]);
         assert!(!text.contains('\u{1b}'));
-    }
-
-    #[test]
-    fn durations_are_read_to_the_millisecond() {
-        assert_eq!(duration(Some(prost_types::Duration { seconds: 61, nanos: 500_000_001 })), "1m 1s 500ms");
-        assert_eq!(duration(None), "-");
     }
 }

@@ -8,7 +8,9 @@ mod locks;
 mod servers;
 mod sessions;
 mod style;
+mod table;
 mod terms;
+mod time;
 mod top;
 mod why;
 
@@ -17,17 +19,41 @@ use std::io::{self, IsTerminal, Write};
 pub use blocked::blocked;
 pub use groups::{group, groups, happened as group_happened, now as group_now};
 pub use history::history;
-pub use json::{Message, value as json};
-pub use locks::{claims, describe_claim, describe_holder, duration, lock, locks, metadata, who_holds};
+pub use json::{Message, fields, value as json};
+pub use locks::{claims, describe_claim, describe_holder, lock, locks, metadata, mode_of, who_holds};
 pub use servers::servers;
 pub use sessions::{session, sessions};
-pub use style::{bold, plain, show_duration};
+pub use style::{Look, Tint, bold, plain};
+pub use table::{ENOUGH_OF_AN_ID, Table, column, cut, cut_inside};
 pub use terms::{handing_over, in_mode, settings};
+pub use time::{duration, exact, humane, moment};
 pub use top::{Screen, State, top};
 pub use why::{Standing, why};
 
 use crate::args::Format;
 use crate::exit::Failure;
+
+/// A result for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// What was asked for: for the standard output. None: there is nothing.
+    pub text: Option<String>,
+    /// What is to be said beside it: for the standard error, so that who reads the output by a program is not bothered.
+    pub note: Option<String>,
+}
+
+impl Shown {
+    /// There is nothing, and this is how that is said.
+    pub fn nothing(note: impl Into<String>) -> Self {
+        Self { text: None, note: Some(note.into()) }
+    }
+}
+
+impl From<String> for Shown {
+    fn from(text: String) -> Self {
+        Self { text: Some(text), note: None }
+    }
+}
 
 /// Where results go, and how.
 #[derive(Debug, Clone, Copy)]
@@ -41,16 +67,19 @@ impl Output {
         Self { format }
     }
 
-    /// Prints a message of the service: as JSON, or as the text that `text` makes of it.
+    /// Prints a message of the service: as JSON, or as what `shown` makes of it.
     ///
     /// # Errors
     /// The output cannot be written.
-    pub fn message<M: Message>(&self, message: &M, text: impl FnOnce(&M) -> String) -> Result<(), Failure> {
-        let text = match self.format {
-            Format::Json => json::render(message, io::stdout().is_terminal())?,
-            Format::Table => text(message),
-        };
-        line(&text)
+    pub fn message<M, S>(&self, message: &M, shown: impl FnOnce(&M) -> S) -> Result<(), Failure>
+    where
+        M: Message,
+        S: Into<Shown>,
+    {
+        match self.format {
+            Format::Json => line(&json::render(message, io::stdout().is_terminal())?),
+            Format::Table => show(&shown(message).into()),
+        }
     }
 
     /// Prints one message of many: as one line of JSON, or as the lines that `text` makes of it.
@@ -70,15 +99,44 @@ impl Output {
     /// The output cannot be written.
     pub fn value(&self, value: &serde_json::Value, text: impl FnOnce() -> String) -> Result<(), Failure> {
         match self.format {
+            Format::Json if io::stdout().is_terminal() => line(&format!("{value:#}")),
             Format::Json => line(&value.to_string()),
             Format::Table => line(&text()),
         }
     }
 
+    /// Prints one value of many: as one line of JSON, or as a line of text.
+    ///
+    /// # Errors
+    /// The output cannot be written.
+    pub fn streamed_value(&self, value: &serde_json::Value, text: impl FnOnce() -> String) -> Result<(), Failure> {
+        match self.format {
+            Format::Json => line(&value.to_string()),
+            Format::Table => line(&text()),
+        }
+    }
+
+    /// Prints a file that another program reads: as it is, or in JSON.
+    ///
+    /// # Errors
+    /// The output cannot be written.
+    pub fn file(&self, value: &serde_json::Value, file: &str) -> Result<(), Failure> {
+        let mut out = io::stdout().lock();
+        match self.format {
+            Format::Json => writeln!(out, "{value}")?,
+            Format::Table => out.write_all(file.as_bytes())?,
+        }
+        Ok(out.flush()?)
+    }
+
     /// Prints a failure to the standard error. That it may be closed is no reason to fail twice.
     pub fn failure(&self, failure: &Failure) {
         let text = match self.format {
-            Format::Table => failure.to_string(),
+            Format::Table => {
+                let text = failure.to_string();
+                let (name, rest) = text.split_at(text.find(' ').unwrap_or(0));
+                format!("{}{rest}", Look::of_stderr().paint(name, Tint::Bad))
+            }
             Format::Json => serde_json::json!({"error": {
                 "exitCode": failure.code,
                 "reason": failure.reason,
@@ -94,6 +152,16 @@ impl Output {
 /// Tells people something on the standard error.
 pub fn say(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
+}
+
+fn show(shown: &Shown) -> Result<(), Failure> {
+    if let Some(text) = &shown.text {
+        line(text)?;
+    }
+    if let Some(note) = &shown.note {
+        say(&Look::of_stderr().paint(note, Tint::Dim));
+    }
+    Ok(())
 }
 
 fn line(text: &str) -> Result<(), Failure> {

@@ -2,37 +2,48 @@
 
 use tenure_proto::v1::{ListServersResponse, Server};
 
-use super::locks::{duration, or_dash};
-use super::style::{finish, plain, table};
+use super::Shown;
+use super::locks::or_dash;
+use super::style::{Tint, plain};
+use super::table::{Cell, Table, column, ids, numbers, tinted};
+use super::time::{duration, rough};
 
-/// A list of servers.
-pub fn servers(response: &ListServersResponse) -> String {
-    let mut table = table(&["SERVER", "ADDRESS", "STATE", "SESSIONS", "LAST BEAT", "LEASE", "ID"]);
+/// A list of servers, and how the database does.
+pub fn servers(response: &ListServersResponse) -> Shown {
+    let mut table = Table::new([
+        column("SERVER", 1),
+        column("ADDRESS", 2),
+        column("STATE", 1),
+        numbers("SESSIONS", 3),
+        numbers("LAST BEAT", 2),
+        numbers("LEASE", 4),
+        ids("ID", 5),
+    ]);
     for server in &response.servers {
-        table.add_row([
-            plain(&server.label),
-            or_dash(&server.address),
-            state(server).to_owned(),
-            server.sessions.to_string(),
-            since_beat(server),
-            duration(server.lease),
-            server.id.to_string(),
+        table.row([
+            plain(&server.label).into(),
+            or_dash(&server.address).into(),
+            state(server),
+            server.sessions.to_string().into(),
+            since_beat(server).into(),
+            duration(server.lease).into(),
+            server.id.to_string().into(),
         ]);
     }
-    format!("{}\n{}", finish(&table), database(response))
+    Shown { text: Some(table.finish()), note: Some(database(response)) }
 }
 
-fn state(server: &Server) -> &'static str {
+fn state(server: &Server) -> Cell {
     match (server.dead, server.answering) {
-        (true, _) => "dead, not yet adopted",
-        (false, true) => "lives, answers this",
-        (false, false) => "lives",
+        (true, _) => tinted("dead, not yet adopted", Tint::Bad),
+        (false, true) => tinted("lives, answers this", Tint::Good),
+        (false, false) => tinted("lives", Tint::Good),
     }
 }
 
 fn since_beat(server: &Server) -> String {
     match server.since_beat {
-        Some(_) => format!("{} ago", duration(server.since_beat)),
+        Some(_) => format!("{} ago", rough(server.since_beat)),
         None => "-".to_owned(),
     }
 }
@@ -40,10 +51,10 @@ fn since_beat(server: &Server) -> String {
 /// How the database does, as the server that answers finds it.
 fn database(response: &ListServersResponse) -> String {
     let lease = match response.lease_left {
-        Some(_) => format!("the server's lease holds on for {}", duration(response.lease_left)),
+        Some(_) => format!("the server's lease holds on for {}", rough(response.lease_left)),
         None => "the server needs no lease".to_owned(),
     };
-    format!("the database took {} for the last beat; {lease}", duration(response.beat_took))
+    format!("the database took {} for the last beat; {lease}", rough(response.beat_took))
 }
 
 #[cfg(test)]
@@ -59,13 +70,14 @@ mod tests {
         let living = Server { label: "one".into(), answering: true, since_beat: seconds(1), ..Server::default() };
         let dead = Server { label: "two".into(), dead: true, sessions: 7, ..Server::default() };
         let response = ListServersResponse { servers: vec![living, dead], ..ListServersResponse::default() };
-        let text = servers(&response);
+        let Shown { text, note } = servers(&response);
+        let text = text.unwrap();
         let lines: Vec<&str> = text.lines().collect();
         assert!(
             lines[1].starts_with("one ") && lines[1].contains("answers this") && lines[1].contains("1s ago"),
             "{text}"
         );
         assert!(lines[2].starts_with("two ") && lines[2].contains("dead, not yet adopted"), "{text}");
-        assert!(lines[3].contains("needs no lease"), "{text}");
+        assert!(note.unwrap().contains("needs no lease"));
     }
 }

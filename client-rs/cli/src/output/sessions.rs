@@ -2,28 +2,39 @@
 
 use tenure_proto::v1::{ClaimState, GetSessionResponse, ListSessionsResponse, Mode, Session};
 
-use super::locks::{claims, duration, metadata, or_dash};
-use super::style::{finish, plain, table};
+use super::Shown;
+use super::locks::{claims, metadata, or_dash};
+use super::style::plain;
+use super::table::{Table, column, ids, numbers};
 use super::terms::{chain, circles, handing_over, mode};
+use super::time::{duration, rough};
 
 /// A list of sessions.
-pub fn sessions(response: &ListSessionsResponse) -> String {
+pub fn sessions(response: &ListSessionsResponse) -> Shown {
     if response.sessions.is_empty() {
-        return "no session is open".to_owned();
+        return Shown::nothing("no session is open");
     }
-    let mut table = table(&["SESSION", "OWNER", "TTL", "GRACE", "HOLDS", "WAITS FOR", "METADATA"]);
+    let mut table = Table::new([
+        ids("SESSION", 2),
+        column("OWNER", 1),
+        numbers("TTL", 4),
+        numbers("GRACE", 5),
+        column("HOLDS", 3),
+        column("WAITS FOR", 3),
+        column("METADATA", 6),
+    ]);
     for session in &response.sessions {
-        table.add_row([
-            plain(&session.id),
-            or_dash(&session.owner),
-            duration(session.ttl),
-            duration(session.disconnect_grace),
-            names(session, &[ClaimState::Held]),
-            names(session, &[ClaimState::Waiting]),
-            metadata(&session.metadata),
+        table.row([
+            plain(&session.id).into(),
+            or_dash(&session.owner).into(),
+            duration(session.ttl).into(),
+            duration(session.disconnect_grace).into(),
+            names(session, &[ClaimState::Held]).into(),
+            names(session, &[ClaimState::Waiting]).into(),
+            metadata(&session.metadata).into(),
         ]);
     }
-    finish(&table)
+    table.finish().into()
 }
 
 /// One session with all that it holds and waits for.
@@ -36,7 +47,7 @@ pub fn session(response: &GetSessionResponse) -> String {
         duration(session.ttl),
         duration(session.disconnect_grace),
         match session.remaining {
-            Some(_) => duration(session.remaining),
+            Some(_) => rough(session.remaining),
             None => "- (another server takes its renewals)".to_owned(),
         },
         metadata(&session.metadata),
@@ -99,9 +110,13 @@ mod tests {
         }
     }
 
+    fn listed(one: Session) -> String {
+        sessions(&ListSessionsResponse { sessions: vec![one], ..Default::default() }).text.unwrap()
+    }
+
     #[test]
     fn a_list_shows_what_is_held_and_waited_for() {
-        let text = sessions(&ListSessionsResponse { sessions: vec![busy()], ..Default::default() });
+        let text = listed(busy());
         let row = text.lines().nth(1).unwrap();
         assert_eq!(
             row.split_whitespace().collect::<Vec<_>>(),
@@ -115,7 +130,7 @@ mod tests {
         let circle = vec!["worker-7".to_owned(), "worker-8".to_owned()];
         session_.claims[0].set_mode(Mode::Shared);
         session_.claims[1] = Claim { deadlock: circle, ..session_.claims[1].clone() };
-        let text = sessions(&ListSessionsResponse { sessions: vec![session_.clone()], ..Default::default() });
+        let text = listed(session_.clone());
         assert!(text.contains("a(shared) b(shared)  c(deadlock)"), "{text}");
         let text = session(&GetSessionResponse { session: Some(session_), revision: 1 });
         assert!(text.contains("\ndeadlock: worker-7 -> worker-8 -> worker-7\n"), "{text}");
@@ -125,7 +140,7 @@ mod tests {
     fn a_session_without_a_known_end_says_so() {
         let text = session(&GetSessionResponse { session: Some(busy()), revision: 1 });
         assert!(text.contains("another server takes its renewals"), "{text}");
-        assert!(sessions(&ListSessionsResponse::default()).contains("no session"));
+        assert_eq!(sessions(&ListSessionsResponse::default()), Shown::nothing("no session is open"));
     }
 
     #[test]

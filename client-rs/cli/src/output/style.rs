@@ -1,49 +1,89 @@
-//! How text looks: tables fitted to the terminal, colours where they are wanted, nothing that plays with the terminal.
+//! How text looks: as wide as the terminal, in colours where they are wanted, and nothing that plays with the terminal.
 
 use std::env;
 use std::fmt::Write;
 use std::io::{self, IsTerminal};
-use std::time::Duration;
 
-use comfy_table::{Attribute, Cell, ContentArrangement, Table, presets};
+use rustix::fd::AsFd;
+use rustix::termios::tcgetwinsize;
 
-/// Whether the standard output takes colours: it is a terminal, and `NO_COLOR` is not set.
-fn colours() -> bool {
-    io::stdout().is_terminal() && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+/// The width of a terminal that does not tell.
+const USUAL_WIDTH: usize = 80;
+
+/// What the place takes where text is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Look {
+    /// Its width. None: it has none, as a pipe or a file.
+    pub width: Option<usize>,
+    /// Whether it takes colours.
+    pub colours: bool,
 }
 
-/// An empty table under these headings. On a terminal it is fitted to its width; in a pipe each row is one line.
-pub fn table(headings: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    if io::stdout().is_terminal() {
-        table.set_content_arrangement(ContentArrangement::Dynamic);
-    } else {
-        table.force_no_tty().set_content_arrangement(ContentArrangement::Disabled);
+/// What a colour says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tint {
+    Plain,
+    Bold,
+    Dim,
+    Good,
+    Notice,
+    Bad,
+}
+
+impl Look {
+    /// A pipe, or a file.
+    #[cfg(test)]
+    pub const PIPE: Self = Self { width: None, colours: false };
+
+    /// That of the standard output.
+    pub fn of_stdout() -> Self {
+        Self::of(&io::stdout())
     }
-    table.set_header(headings.iter().map(|heading| {
-        let cell = Cell::new(heading);
-        if colours() { cell.add_attribute(Attribute::Bold) } else { cell }
-    }));
-    table
+
+    /// That of the standard error.
+    pub fn of_stderr() -> Self {
+        Self::of(&io::stderr())
+    }
+
+    fn of(place: &(impl AsFd + IsTerminal)) -> Self {
+        if !place.is_terminal() {
+            return Self { width: None, colours: false };
+        }
+        let told = tcgetwinsize(place).map_or(0, |size| usize::from(size.ws_col));
+        let columns = || env::var("COLUMNS").ok()?.parse().ok().filter(|width| *width > 0);
+        let width = if told > 0 { told } else { columns().unwrap_or(USUAL_WIDTH) };
+        let unwanted = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Self { width: Some(width), colours: !unwanted && !is_dumb() }
+    }
+
+    /// Whether what was shown can be shown anew in its place.
+    pub fn can_move(self) -> bool {
+        self.width.is_some() && !is_dumb()
+    }
+
+    /// The text in a colour, if the place takes it.
+    pub fn paint(self, text: &str, tint: Tint) -> String {
+        let code = match tint {
+            _ if !self.colours => return text.to_owned(),
+            Tint::Plain => return text.to_owned(),
+            Tint::Bold => 1,
+            Tint::Dim => 2,
+            Tint::Good => 32,
+            Tint::Notice => 33,
+            Tint::Bad => 31,
+        };
+        format!("\u{1b}[{code}m{text}\u{1b}[0m")
+    }
 }
 
-/// The table as text, without the blanks at the ends of lines.
-pub fn finish(table: &Table) -> String {
-    let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
-    let indent = lines.iter().map(|line| line.len() - line.trim_start().len()).min().unwrap_or(0);
-    lines.iter().map(|line| line.get(indent..).unwrap_or("")).collect::<Vec<_>>().join("\n")
+/// Whether the terminal can do nothing but write lines.
+fn is_dumb() -> bool {
+    env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
-/// A time that was measured, to the microsecond.
-pub fn show_duration(duration: Duration) -> String {
-    let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
-    humantime::format_duration(Duration::from_micros(micros)).to_string()
-}
-
-/// Emphasis, where the terminal takes it.
+/// Emphasis, where the standard output takes it.
 pub fn bold(text: &str) -> String {
-    if colours() { format!("\u{1b}[1m{text}\u{1b}[0m") } else { text.to_owned() }
+    Look::of_stdout().paint(text, Tint::Bold)
 }
 
 /// Text of others, with control characters made visible: it must not move the cursor or break a line.
@@ -76,13 +116,9 @@ mod tests {
     }
 
     #[test]
-    fn a_table_in_a_pipe_has_a_line_a_row() {
-        let mut table = table(&["NAME", "HOLDER"]);
-        table.add_row(["x".repeat(300), "host".to_owned()]);
-        let text = finish(&table);
-        let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines.len(), 2);
-        assert!(lines[0].starts_with("NAME"));
-        assert!(lines[1].ends_with("host"));
+    fn colours_are_only_where_they_are_wanted() {
+        let (wanted, unwanted) = (Look { width: None, colours: true }, Look::PIPE);
+        assert_eq!(wanted.paint("x", Tint::Bad), "\u{1b}[31mx\u{1b}[0m");
+        assert_eq!((wanted.paint("x", Tint::Plain), unwanted.paint("x", Tint::Bad)), ("x".into(), "x".into()));
     }
 }

@@ -2,8 +2,8 @@
 
 use tenure_proto::v1::{Claim, Lock, LockSettings, Mode};
 
-use super::locks::duration;
 use super::style::plain;
+use super::time::duration;
 
 /// A claim's mode in one word: `exclusive`, `shared`, `2/5` (2 of the 5 permits).
 pub fn mode(claim: &Claim) -> String {

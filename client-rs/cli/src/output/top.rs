@@ -5,10 +5,13 @@ use std::time::{Duration, Instant};
 
 use tenure_proto::v1::{ClaimState, ListLocksResponse, ListServersResponse, ListSessionsResponse, Lock, Session};
 
-use super::locks::{describe_claim, duration, or_dash};
+use super::Shown;
+use super::locks::{describe_claim, or_dash};
 use super::servers::servers;
-use super::style::{bold, finish, plain, table};
+use super::style::{Tint, bold, plain};
+use super::table::{Table, column, ids, numbers, tinted};
 use super::terms::circles;
+use super::time::{duration, rough};
 
 /// How everything is at one moment.
 #[derive(Debug)]
@@ -73,8 +76,9 @@ pub fn top(screen: Screen<'_>, before: Option<&State>, now: &State) -> String {
         bold(&head),
         format!("{sessions} sessions open; {held} locks held; {waited_for} waited for, by {waiting}"),
         String::new(),
-        servers(&now.servers),
     ];
+    let Shown { text, note } = servers(&now.servers);
+    parts.extend(text.into_iter().chain(note));
     for (endpoint, why) in &now.silent {
         parts.push(format!("{}: {}", plain(endpoint), plain(why)));
     }
@@ -98,19 +102,25 @@ fn late(state: &State, rows: usize) -> String {
     if late.is_empty() {
         return "none".to_owned();
     }
-    let mut table = table(&["SESSION", "OWNER", "LEFT", "OF TTL", "HOLDS"]);
+    let mut table = Table::new([
+        ids("SESSION", 3),
+        column("OWNER", 1),
+        numbers("LEFT", 1),
+        numbers("OF TTL", 2),
+        column("HOLDS", 1),
+    ]);
     for (session, _, _) in late.iter().take(rows) {
         let held = session.claims.iter().filter(|claim| is_held(claim)).flat_map(|claim| &claim.names);
         let held: Vec<String> = held.map(|name| plain(name)).collect();
-        table.add_row([
-            plain(&session.id),
-            or_dash(&session.owner),
-            duration(session.remaining),
-            duration(session.ttl),
-            or_dash(&held.join(" ")),
+        table.row([
+            plain(&session.id).into(),
+            or_dash(&session.owner).into(),
+            tinted(rough(session.remaining), Tint::Bad),
+            duration(session.ttl).into(),
+            or_dash(&held.join(" ")).into(),
         ]);
     }
-    finish(&table) + &more(late.len(), rows)
+    table.finish() + &more(late.len(), rows)
 }
 
 fn busiest(state: &State, rows: usize) -> String {
@@ -118,7 +128,13 @@ fn busiest(state: &State, rows: usize) -> String {
     if locks.is_empty() {
         return "no lock is held or waited for".to_owned();
     }
-    let mut table = table(&["NAME", "HOLDER", "TOKEN", "WAITING", "NEXT"]);
+    let mut table = Table::new([
+        column("NAME", 1),
+        column("HOLDER", 2),
+        numbers("TOKEN", 3),
+        numbers("WAITING", 1),
+        column("NEXT", 4),
+    ]);
     for lock in locks.iter().take(rows) {
         let holder = lock.holders.iter().find(|claim| is_held(claim));
         let who = match (holder, lock.holder_count) {
@@ -126,15 +142,15 @@ fn busiest(state: &State, rows: usize) -> String {
             (Some(claim), 0 | 1) => describe_claim(claim),
             (Some(claim), count) => format!("{} and {} more", describe_claim(claim), count - 1),
         };
-        table.add_row([
-            plain(&lock.name),
-            who,
-            holder.map_or_else(|| "-".to_owned(), |claim| claim.token.to_string()),
-            lock.waiter_count.to_string(),
-            lock.waiters.first().map_or_else(|| "-".to_owned(), describe_claim),
+        table.row([
+            plain(&lock.name).into(),
+            who.into(),
+            holder.map_or_else(|| "-".to_owned(), |claim| claim.token.to_string()).into(),
+            lock.waiter_count.to_string().into(),
+            lock.waiters.first().map_or_else(|| "-".to_owned(), describe_claim).into(),
         ]);
     }
-    finish(&table) + &more(locks.len(), rows)
+    table.finish() + &more(locks.len(), rows)
 }
 
 fn more(count: usize, rows: usize) -> String {

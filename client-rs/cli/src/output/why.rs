@@ -8,10 +8,11 @@ use tenure_proto::v1::{
     Claim, ClaimState, EndReason, HoldRecord, ListHistoryResponse, Lock, Session, history_entry::Kind,
 };
 
-use super::history::{entries, rough, time};
+use super::history::entries;
 use super::json::value;
 use super::locks::{describe_claim, metadata};
 use super::style::plain;
+use super::time::{rough, time};
 use crate::exit::Failure;
 
 /// The most waiters that are shown.
@@ -80,6 +81,7 @@ pub fn why(standing: &Standing) -> String {
     let listed = &standing.history;
     let _ = match (listed.entries.is_empty(), listed.next_page_token.is_empty()) {
         (false, _) => write!(text, "\n\nwhat happened last:\n\n{}", entries(listed.entries.iter())),
+        (true, true) if listed.kept_since.is_none() => write!(text, "\n\nnobody ever held it"),
         (true, true) => write!(text, "\n\nnobody held it since {}, as far as history is kept", time(listed.kept_since)),
         (true, false) => write!(text, "\n\nnobody held it lately; to look further back: tenure history {name}"),
     };
@@ -261,7 +263,7 @@ mod tests {
         });
         held.session = Some(Session { ttl: seconds(10), remaining: seconds(8), ..Session::default() });
         let text = why(&held);
-        let head = "job: held by session s1, token 41\n  since     2023-11-14T22:13:20Z, for 1m 10s; it waited 3s\n  \
+        let head = "job: held by session s1, token 41\n  since     2023-11-14T22:13:20Z, for 1m10s; it waited 3s\n  \
             session   TTL 10s, lives on for at least 8s, renewed 2s ago\n  renewals  at most 4s apart, of a TTL of 10s\n\n\
             2 waiting:\n  #1  session s2, behind session s1\n  #2  session s3, behind session s1\n\nwhat happened last:";
         assert!(text.starts_with(head), "{text}");
@@ -270,7 +272,7 @@ mod tests {
     #[test]
     fn that_nobody_holds_it_is_explained() {
         let text = why(&standing(Vec::new(), Vec::new(), vec![ended("s1", 41, EndReason::Expired)]));
-        let head = "job: nobody holds it\n  last      session s1, token 41\n  until     2023-11-14T22:14:30Z, for 1m 10s\n  \
+        let head = "job: nobody holds it\n  last      session s1, token 41\n  until     2023-11-14T22:14:30Z, for 1m10s\n  \
             ended     expired: no renewal of its session came for the TTL\n  \
             renewals  at most 10s apart, of a TTL of 10s: its holder was slow, or not heard\n\nnobody waits for it";
         assert!(text.starts_with(head), "{text}");
@@ -293,6 +295,7 @@ mod tests {
     #[test]
     fn what_is_not_known_is_not_made_up() {
         let mut idle = standing(Vec::new(), Vec::new(), Vec::new());
+        assert!(why(&idle).ends_with("nobody ever held it"));
         idle.history.kept_since = Some(prost_types::Timestamp { seconds: 1_700_000_000, nanos: 0 });
         assert!(why(&idle).ends_with("nobody held it since 2023-11-14T22:13:20Z, as far as history is kept"));
         idle.history.next_page_token = "more".into();

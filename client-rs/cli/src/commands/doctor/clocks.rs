@@ -9,7 +9,7 @@ const NOTICEABLE: f64 = 1.0;
 
 /// The source of this machine's clocks: holds are measured on the monotonic one.
 pub fn local() -> Check {
-    let up = humantime::format_duration(std::time::Duration::from_secs(crate::child::since_boot().as_secs()));
+    let up = crate::output::humane(crate::child::since_boot());
     match std::fs::read_to_string(SOURCE) {
         Ok(source) => match source.trim() {
             slow @ ("hpet" | "acpi_pm" | "jiffies") => {

@@ -19,7 +19,7 @@ use tonic_health::pb::health_client::HealthClient;
 
 use super::clocks;
 use super::report::{Check, Facts};
-use crate::output::show_duration;
+use crate::output::exact;
 use crate::refusal;
 use crate::rpc::Rpc;
 
@@ -46,11 +46,11 @@ pub async fn probe(rpc: &Rpc, url: &str, namespace: &str) -> (Vec<Check>, Facts)
             return (checks, facts);
         }
         Err(_) => {
-            checks.push(Check::failed("connect", format!("nothing within {}", show_duration(limit))));
+            checks.push(Check::failed("connect", format!("nothing within {}", exact(limit))));
             return (checks, facts);
         }
     };
-    checks.push(Check::ok("connect", show_duration(begun.elapsed())));
+    checks.push(Check::ok("connect", exact(begun.elapsed())));
     facts.reached = true;
     let probe = Probe { channel, namespace, limit };
     checks.push(probe.health(&mut facts).await);
@@ -103,7 +103,7 @@ impl Probe<'_> {
                 Err(status) => return Check::failed("round trip", words(&status)),
             }
         }
-        Check::ok("round trip", show_duration(best.unwrap_or_default()))
+        Check::ok("round trip", exact(best.unwrap_or_default()))
     }
 
     /// How the database does, and whether all servers beat.
@@ -149,21 +149,21 @@ impl Probe<'_> {
             Err(status) => return checks.push(Check::failed("acquire", words(&status))),
         };
         let took = begun.elapsed();
-        checks.push(Check::ok("acquire", format!("{}, token {token}", show_duration(took))));
+        checks.push(Check::ok("acquire", format!("{}, token {token}", exact(took))));
 
         let begun = Instant::now();
         let renewed = self
             .within(sessions.renew(RenewRequest { namespace: namespace.clone(), session_id: session_id.clone() }))
             .await;
         checks.push(match renewed {
-            Ok(_) => Check::ok("renew", show_duration(begun.elapsed())),
+            Ok(_) => Check::ok("renew", exact(begun.elapsed())),
             Err(status) => Check::failed("renew", words(&status)),
         });
 
         let begun = Instant::now();
         let release = ReleaseRequest { namespace: namespace.clone(), name, session_id: session_id.clone(), token };
         checks.push(match self.within(locks.release(release)).await {
-            Ok(_) => Check::ok("release", show_duration(begun.elapsed())),
+            Ok(_) => Check::ok("release", exact(begun.elapsed())),
             Err(status) => Check::failed("release", words(&status)),
         });
 
@@ -178,7 +178,7 @@ impl Probe<'_> {
                 }
                 Ok(Err(why)) => checks.push(Check::failed("watch", why)),
                 Err(_) => {
-                    checks.push(Check::failed("watch", format!("silent for {}", show_duration(self.limit))));
+                    checks.push(Check::failed("watch", format!("silent for {}", exact(self.limit))));
                 }
             },
             Err(status) => checks.push(Check::failed("watch", words(&status))),
@@ -198,9 +198,9 @@ impl Probe<'_> {
     }
 
     async fn within<T>(&self, call: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
-        timeout(self.limit, call).await.unwrap_or_else(|_| {
-            Err(Status::deadline_exceeded(format!("no answer within {}", show_duration(self.limit))))
-        })
+        timeout(self.limit, call)
+            .await
+            .unwrap_or_else(|_| Err(Status::deadline_exceeded(format!("no answer within {}", exact(self.limit)))))
     }
 }
 
@@ -214,7 +214,7 @@ fn database(response: &ListServersResponse) -> Check {
     let (Some(took), Some(lease)) = (time(response.beat_took), own.and_then(|own| time(own.lease))) else {
         return Check::note("database", "this server has not beaten yet");
     };
-    let found = format!("{} for the last beat", show_duration(took));
+    let found = format!("{} for the last beat", exact(took));
     match lease / SLOW {
         slow if took >= slow => Check::failed("database", format!("{found}: too slow for a lease of {lease:?}")),
         _ => Check::ok("database", found),

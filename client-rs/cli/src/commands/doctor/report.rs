@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::clocks;
-use crate::output::{bold, plain};
+use crate::output::{Look, Tint, bold, plain};
 
 /// How a check went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,10 +98,11 @@ impl Report {
         lines.push(bold("this machine"));
         lines.extend(self.local.iter().map(line));
         let failed = self.all().filter(|check| check.verdict == Verdict::Failed).count();
+        let look = Look::of_stdout();
         lines.push(match failed {
-            0 => "all is well".to_owned(),
-            1 => "1 check failed".to_owned(),
-            count => format!("{count} checks failed"),
+            0 => look.paint("all is well", Tint::Good),
+            1 => look.paint("1 check failed", Tint::Bad),
+            count => look.paint(&format!("{count} checks failed"), Tint::Bad),
         });
         lines.join("\n")
     }
@@ -132,11 +133,12 @@ impl Report {
 }
 
 fn line(check: &Check) -> String {
-    let mark = match check.verdict {
-        Verdict::Ok => "ok  ",
-        Verdict::Note => "note",
-        Verdict::Failed => "FAIL",
+    let (mark, tint) = match check.verdict {
+        Verdict::Ok => ("ok  ", Tint::Good),
+        Verdict::Note => ("note", Tint::Notice),
+        Verdict::Failed => ("FAIL", Tint::Bad),
     };
+    let mark = Look::of_stdout().paint(mark, tint);
     format!("  {mark}  {:<12} {}", check.name, plain(&check.found))
 }
 

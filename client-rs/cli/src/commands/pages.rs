@@ -1,0 +1,117 @@
+//! `cheat`, `exit-codes`, `json`, `completions`, `man`: what is printed without asking a server.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::args::{self, CompletionsArgs, ManArgs};
+use crate::exit::{self, Failure, Meaning};
+use crate::output::{Look, Output, Table, Tint, column};
+use crate::pages::{self, CHEAT, Form, GRPCURL, Page, printed};
+
+/// The width of a command in the cheat sheet.
+const COMMAND: usize = 45;
+
+pub fn cheat(output: Output) -> Result<u8, Failure> {
+    let groups = CHEAT.iter().map(|(group, lines)| {
+        let lines = lines.iter().map(|line| json!({"command": line.command, "does": line.does}));
+        json!({"group": group, "lines": lines.collect::<Vec<_>>()})
+    });
+    let value = json!({"groups": groups.collect::<Vec<_>>(), "grpcurl": GRPCURL});
+    output.value(&value, || cheat_sheet(Look::of_stdout()))?;
+    Ok(exit::OK)
+}
+
+fn cheat_sheet(look: Look) -> String {
+    let mut sheet = Vec::new();
+    for (group, lines) in CHEAT {
+        sheet.push(look.paint(&group.to_uppercase(), Tint::Bold));
+        sheet.extend(lines.iter().map(|line| {
+            let blanks = " ".repeat(COMMAND.saturating_sub(line.command.len()));
+            format!("  {}{blanks}{}", line.command, look.paint(line.does, Tint::Dim))
+        }));
+    }
+    sheet.push(look.paint("GRPCURL", Tint::Bold));
+    sheet.extend(GRPCURL.iter().map(|command| format!("  {command}")));
+    sheet.push(format!("{} tenure help COMMAND, tenure help exit-codes", look.paint("MORE", Tint::Bold)));
+    sheet.join("\n")
+}
+
+pub fn exit_codes(output: Output) -> Result<u8, Failure> {
+    let all =
+        exit::ALL.iter().map(|Meaning { code, name, meaning }| json!({"code": code, "name": name, "meaning": meaning}));
+    let value = json!({"exitCodes": all.collect::<Vec<_>>(), "ofCommand": exit::OF_CMD});
+    output.value(&value, exit::help)?;
+    Ok(exit::OK)
+}
+
+pub fn formats(output: Output) -> Result<u8, Failure> {
+    let all = printed();
+    let commands = all.iter().map(|one| {
+        json!({
+            "command": one.command,
+            "message": one.message.map(|message| format!("tenure.v1.{message}")),
+            "fields": one.fields,
+            "lines": one.form == Form::Lines,
+        })
+    });
+    output.value(&json!({"commands": commands.collect::<Vec<_>>()}), || {
+        let mut table = Table::new([column("COMMAND", 1), column("MESSAGE", 1), column("FIELDS", 2)]);
+        for one in &all {
+            let lines = if one.form == Form::Lines { ", a line each" } else { "" };
+            let fields = if one.fields.is_empty() { "-".to_owned() } else { one.fields.join(" ") };
+            table.row([one.command.into(), format!("{}{lines}", one.message.unwrap_or("-")).into(), fields.into()]);
+        }
+        table.finish()
+    })?;
+    Ok(exit::OK)
+}
+
+pub fn completions(output: Output, args: &CompletionsArgs) -> Result<u8, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut args::command(), "tenure", &mut script);
+    let script = String::from_utf8_lossy(&script).into_owned();
+    output.file(&json!({"shell": args.shell.to_string(), "script": script}), &script)?;
+    Ok(exit::OK)
+}
+
+pub fn man(output: Output, args: &ManArgs) -> Result<u8, Failure> {
+    let command = args::command();
+    let Some(dir) = &args.dir else {
+        let Some(page) = pages::page(&command, &args.command)? else {
+            let message = format!("there is no page for {}", args.command.join(" "));
+            return Err(Failure::new(exit::USAGE, message).next("see which commands there are: tenure help"));
+        };
+        output.file(&json!({"pages": [value(&page)]}), &page.text)?;
+        return Ok(exit::OK);
+    };
+    let pages = pages::pages(&command)?;
+    write_all(dir, &pages)
+        .map_err(|error| Failure::new(exit::REFUSED, format!("cannot write to {}: {error}", dir.display())))?;
+    let value = json!({"pages": pages.iter().map(value).collect::<Vec<_>>()});
+    output.value(&value, || format!("{} pages in {}", pages.len(), dir.display()))?;
+    Ok(exit::OK)
+}
+
+fn value(page: &Page) -> Value {
+    json!({"name": page.name, "text": page.text})
+}
+
+fn write_all(dir: &Path, pages: &[Page]) -> io::Result<()> {
+    fs::create_dir_all(dir)?;
+    pages.iter().try_for_each(|page| fs::File::create(dir.join(&page.name))?.write_all(page.text.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cheat_sheet_fits_one_screen() {
+        let sheet = cheat_sheet(Look::PIPE);
+        assert!(sheet.lines().all(|line| line.chars().count() <= 80), "{sheet}");
+        assert!(sheet.lines().count() <= 45, "{sheet}");
+    }
+}

@@ -1,0 +1,74 @@
+//! How often a log is told.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// The shortest time between two lines, and the longest that a change goes untold.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
+/// After each line the next one may take twice as long, so that a lock that goes from hand to hand fills no log; after a long
+/// silence it may come soon again.
+pub struct Pace {
+    next: Instant,
+    pause: Duration,
+}
+
+impl Pace {
+    /// The first line may come at once.
+    pub fn new(now: Instant) -> Self {
+        Self { next: now, pause: PAUSES.0 }
+    }
+
+    /// When the next look is due.
+    pub fn next(&self) -> Instant {
+        self.next
+    }
+
+    /// There was nothing to tell.
+    pub fn looked(&mut self, now: Instant) {
+        self.next = self.next.max(now + PAUSES.0);
+    }
+
+    /// A line was written.
+    pub fn told(&mut self, now: Instant) {
+        let is_quiet = now.saturating_duration_since(self.next) >= self.pause;
+        self.pause = if is_quiet { PAUSES.0 } else { (self.pause * 2).min(PAUSES.1) };
+        self.next = now + self.pause;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_changes_all_the_time_is_told_ever_less_often() {
+        let begun = Instant::now();
+        let mut pace = Pace::new(begun);
+        let mut told = 0;
+        while pace.next() < begun + Duration::from_secs(3_600) {
+            pace.told(pace.next());
+            told += 1;
+        }
+        assert!((60..70).contains(&told), "{told} lines in an hour");
+    }
+
+    #[tokio::test]
+    async fn what_changes_now_and_then_is_told_at_once() {
+        let mut pace = Pace::new(Instant::now());
+        for _ in 0..5 {
+            let later = pace.next() + Duration::from_secs(600);
+            pace.told(later);
+            assert_eq!(pace.next(), later + PAUSES.0);
+        }
+    }
+
+    #[tokio::test]
+    async fn looks_that_find_nothing_are_paced_too() {
+        let begun = Instant::now();
+        let mut pace = Pace::new(begun);
+        pace.looked(begun);
+        assert_eq!(pace.next(), begun + PAUSES.0);
+    }
+}

@@ -1,0 +1,240 @@
+//! How things stand for one that waits, in words.
+
+use std::time::{Duration, SystemTime};
+
+use tenure_client::{Claim, ClaimState, Lock};
+use tokio::time::Instant;
+
+use crate::output::{ENOUGH_OF_AN_ID, cut_inside, humane, mode_of, moment, plain};
+
+/// What one that waits wants to know about a lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    pub name: String,
+    /// The token of who holds it, if somebody does.
+    pub token: Option<u64>,
+    /// What keeps it waiting. Who holds it stands after how long that has been so: of the two an owner label may be long.
+    what: &'static str,
+    who: String,
+    mode: String,
+    /// That one's session, if it has an owner label beside it.
+    session: Option<String>,
+    place: String,
+}
+
+/// Since when a hold lasts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Since {
+    pub token: u64,
+    /// By the wall clock of the server that granted it.
+    pub granted: Option<SystemTime>,
+    /// How long it had been held, and when that was seen.
+    pub held: Duration,
+    pub seen: Instant,
+}
+
+impl Standing {
+    /// None if nobody is in the way of this session.
+    pub fn of(lock: &Lock, session: Option<&str>) -> Option<Self> {
+        let is_own = |claim: &Claim| Some(claim.session_id.as_str()) == session;
+        if lock.holders.iter().any(is_own) {
+            return None;
+        }
+        let at = lock.waiters.iter().position(is_own);
+        // With nobody holding it, who is first may lack another of its names.
+        let first = lock.waiters.first().filter(|_| at.is_none_or(|at| at > 0));
+        let claim = lock.holders.first().or(first)?;
+        let session_given = session.is_some();
+        let session = plain(&claim.session_id);
+        let (owner, session) = match claim.owner.as_str() {
+            "" => (format!("session {session}"), None),
+            owner => (plain(owner), Some(session)),
+        };
+        let others = match lock.holder_count {
+            0 | 1 => String::new(),
+            count => format!(" and {} more", count - 1),
+        };
+        let (what, who, mode) = match (claim.state, claim.token) {
+            (ClaimState::Lingering, _) => ("free", format!(" once the minimum hold of {owner} is over"), String::new()),
+            (_, Some(_)) => ("held", format!(" by {owner}{others}"), mode_of(claim.mode)),
+            (_, None) => ("", format!("{owner} waits ahead"), String::new()),
+        };
+        let token = claim.token.filter(|_| claim.state == ClaimState::Held);
+        Some(Self { name: lock.name.clone(), token, what, who, mode, session, place: place(lock, at, session_given) })
+    }
+
+    /// Who holds it, to tell whether that has changed.
+    pub fn holder(&self) -> (String, Option<u64>) {
+        (self.who.clone(), self.token)
+    }
+
+    /// For a line that is written anew each second.
+    pub fn now(&self, since: Option<&Since>) -> String {
+        let since =
+            self.known(since).map(|since| format!(" for {}", humane(seconds(since.held + since.seen.elapsed()))));
+        self.with(&since.unwrap_or_default(), ENOUGH_OF_AN_ID)
+    }
+
+    /// For a line that stands.
+    pub fn for_a_log(&self, since: Option<&Since>) -> String {
+        let since = self.known(since).map(|since| match since.granted {
+            Some(granted) => format!(" since {}", moment(granted)),
+            None => format!(" for {}", humane(since.held)),
+        });
+        self.with(&since.unwrap_or_default(), usize::MAX)
+    }
+
+    fn with(&self, since: &str, room: usize) -> String {
+        let Self { name, place, what, who, mode, .. } = self;
+        let session = self.session.as_ref().map(|id| format!(", session {}", cut_inside(id, room)));
+        let token = self.token.map(|token| format!(", token {token}"));
+        let (session, token) = (session.unwrap_or_default(), token.unwrap_or_default());
+        format!("waiting for {}{place}: {what}{since}{who}{mode}{session}{token}", plain(name))
+    }
+
+    fn known<'a>(&self, since: Option<&'a Since>) -> Option<&'a Since> {
+        since.filter(|since| Some(since.token) == self.token)
+    }
+}
+
+/// The place in the queue, and whether that is of any use.
+fn place(lock: &Lock, at: Option<usize>, has_one: bool) -> String {
+    let (count, shown) = (lock.waiter_count, lock.waiters.len());
+    match at {
+        // Only the first of a long queue are told.
+        None if has_one && count > shown as u64 => format!(" ({shown} or more of {count} are before you)"),
+        None => String::new(),
+        Some(at) if !lock.waiters[at].deadlock.is_empty() => {
+            let circle = lock.waiters[at].deadlock.iter().chain(lock.waiters[at].deadlock.first());
+            let circle: Vec<String> = circle.map(|session| plain(session)).collect();
+            format!(" (in a DEADLOCK: {})", circle.join(" -> "))
+        }
+        Some(0) if count <= 1 => " (you are next)".to_owned(),
+        Some(at) => format!(" (you are {} of {count})", ordinal(at + 1)),
+    }
+}
+
+fn ordinal(number: usize) -> String {
+    let ending = match (number % 10, number % 100) {
+        (_, 11..=13) => "th",
+        (1, _) => "st",
+        (2, _) => "nd",
+        (3, _) => "rd",
+        _ => "th",
+    };
+    format!("{number}{ending}")
+}
+
+/// Without what is less than a second: the line is written anew once a second.
+fn seconds(duration: Duration) -> Duration {
+    Duration::from_secs(duration.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_client::{LockSettings, Mode};
+
+    use super::*;
+
+    fn claim(session: &str, token: Option<u64>) -> Claim {
+        Claim {
+            id: 1,
+            names: vec!["nightly".into()],
+            state: if token.is_some() { ClaimState::Held } else { ClaimState::Waiting },
+            token,
+            session_id: session.into(),
+            owner: String::new(),
+            metadata: Default::default(),
+            priority: 0,
+            min_hold: Duration::ZERO,
+            mode: Mode::Exclusive,
+            transfer: None,
+            deadlock: Vec::new(),
+        }
+    }
+
+    fn lock(waiters: &[&str]) -> Lock {
+        Lock {
+            name: "nightly".into(),
+            holders: vec![claim("a", Some(41))],
+            waiters: waiters.iter().map(|session| claim(session, None)).collect(),
+            waiter_count: waiters.len() as u64,
+            holder_count: 1,
+            limit: None,
+            settings: LockSettings::default(),
+        }
+    }
+
+    fn of_me(lock: &Lock) -> String {
+        Standing::of(lock, Some("me")).unwrap().now(None)
+    }
+
+    #[test]
+    fn the_holder_and_the_place_are_told() {
+        assert_eq!(
+            of_me(&lock(&["b", "me", "c"])),
+            "waiting for nightly (you are 2nd of 3): held by session a, token 41"
+        );
+        assert!(of_me(&lock(&["me"])).starts_with("waiting for nightly (you are next): "));
+        assert!(of_me(&lock(&["me", "c"])).starts_with("waiting for nightly (you are 1st of 2): "));
+        assert_eq!(of_me(&lock(&[])), "waiting for nightly: held by session a, token 41");
+        let mut owned = lock(&["me"]);
+        owned.holders[0].owner = "host-a".into();
+        assert!(of_me(&owned).ends_with(": held by host-a, session a, token 41"));
+    }
+
+    #[test]
+    fn a_place_far_behind_in_a_long_queue_is_told_as_far_as_it_is_known() {
+        let long = Lock { waiter_count: 250, ..lock(&["b", "c"]) };
+        assert!(of_me(&long).starts_with("waiting for nightly (2 or more of 250 are before you): held by"));
+        assert!(Standing::of(&long, None).unwrap().now(None).starts_with("waiting for nightly: held by"));
+    }
+
+    #[test]
+    fn since_when_is_told_if_it_is_known() {
+        let standing = Standing::of(&lock(&["me"]), Some("me")).unwrap();
+        let granted = Some(SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000));
+        let since = Since { token: 41, granted, held: Duration::from_millis(192_900), seen: Instant::now() };
+        assert!(standing.now(Some(&since)).ends_with("held for 3m12s by session a, token 41"));
+        assert!(standing.for_a_log(Some(&since)).ends_with("held since 2023-11-14T22:13:20Z by session a, token 41"));
+        let of_another = Since { token: 40, ..since };
+        assert!(standing.now(Some(&of_another)).ends_with("held by session a, token 41"));
+        let by_duration = Since { granted: None, ..since };
+        assert!(standing.for_a_log(Some(&by_duration)).ends_with("held for 3m12s by session a, token 41"));
+    }
+
+    #[test]
+    fn several_holders_are_counted() {
+        let mut lock = lock(&["me"]);
+        lock.holders[0].mode = Mode::Shared;
+        lock.holders.push(claim("b", Some(42)));
+        lock.holder_count = 2;
+        assert!(of_me(&lock).ends_with(": held by session a and 1 more, shared, token 41"), "{}", of_me(&lock));
+    }
+
+    #[test]
+    fn ones_own_hold_and_ones_own_turn_are_no_reason_to_wait() {
+        assert_eq!(Standing::of(&lock(&[]), Some("a")), None);
+        let nobody = Lock { holders: Vec::new(), holder_count: 0, ..lock(&["me", "b"]) };
+        assert_eq!(Standing::of(&nobody, Some("me")), None);
+        let ahead = Lock { holders: Vec::new(), holder_count: 0, ..lock(&["b", "me"]) };
+        assert!(of_me(&ahead).ends_with("(you are 2nd of 2): session b waits ahead"), "{}", of_me(&ahead));
+    }
+
+    #[test]
+    fn a_wait_in_vain_is_told_first() {
+        let mut lock = lock(&["me"]);
+        lock.waiters[0].deadlock = vec!["me".into(), "a".into()];
+        assert!(
+            of_me(&lock).starts_with("waiting for nightly (in a DEADLOCK: me -> a -> me): held by"),
+            "{}",
+            of_me(&lock)
+        );
+    }
+
+    #[test]
+    fn places_are_ordinals() {
+        let told = [1, 2, 3, 4, 11, 12, 13, 21, 102, 111].map(ordinal);
+        assert_eq!(told.join(" "), "1st 2nd 3rd 4th 11th 12th 13th 21st 102nd 111th");
+    }
+}

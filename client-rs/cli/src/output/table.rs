@@ -1,0 +1,320 @@
+//! Tables: a line a row. On a terminal they are as wide as that at most; in a pipe everything is there.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::style::{Look, Tint};
+
+/// The blanks between two columns.
+const GAP: usize = 2;
+
+/// The least that is shown of a text that does not fit.
+const LEAST: usize = 6;
+
+/// What of an id is enough to tell it from others.
+pub const ENOUGH_OF_AN_ID: usize = 13;
+
+/// A column: its heading, and what becomes of it where there is no room.
+#[derive(Debug, Clone, Copy)]
+pub struct Column {
+    heading: &'static str,
+    rank: u8,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Id,
+    Whole,
+    Number,
+}
+
+/// Text. `rank` 1 is what a row is about and is always there; of the others, the highest is shortened first, and left out if
+/// that is not enough.
+pub const fn column(heading: &'static str, rank: u8) -> Column {
+    Column { heading, rank, kind: Kind::Text }
+}
+
+/// As text, but shortened in its middle: what tells ids apart may be at their ends.
+pub const fn ids(heading: &'static str, rank: u8) -> Column {
+    Column { heading, rank, kind: Kind::Id }
+}
+
+/// As text, but never shortened: a part of a time is another time.
+pub const fn wholes(heading: &'static str, rank: u8) -> Column {
+    Column { heading, rank, kind: Kind::Whole }
+}
+
+/// Numbers and durations: to the right, and never shortened, for a part of a number is another number.
+pub const fn numbers(heading: &'static str, rank: u8) -> Column {
+    Column { heading, rank, kind: Kind::Number }
+}
+
+/// What stands in a row under a column.
+#[derive(Debug, Clone)]
+pub struct Cell {
+    text: String,
+    tint: Tint,
+}
+
+impl<T: Into<String>> From<T> for Cell {
+    fn from(text: T) -> Self {
+        Self { text: text.into(), tint: Tint::Plain }
+    }
+}
+
+/// A cell in a colour.
+pub fn tinted(text: impl Into<String>, tint: Tint) -> Cell {
+    Cell { text: text.into(), tint }
+}
+
+/// Rows under headings.
+#[derive(Debug)]
+pub struct Table {
+    columns: Vec<Column>,
+    rows: Vec<Vec<Cell>>,
+}
+
+impl Table {
+    pub fn new(columns: impl Into<Vec<Column>>) -> Self {
+        Self { columns: columns.into(), rows: Vec::new() }
+    }
+
+    pub fn row<const N: usize>(&mut self, cells: [Cell; N]) {
+        self.rows.push(cells.into());
+    }
+
+    /// The table as text, for the standard output.
+    pub fn finish(&self) -> String {
+        self.render(Look::of_stdout())
+    }
+
+    /// The table as text, without blanks at the ends of lines.
+    pub fn render(&self, look: Look) -> String {
+        let (shown, left_out) = self.fit(look.width);
+        let heading = |at: usize| Cell { text: self.columns[at].heading.to_owned(), tint: Tint::Bold };
+        let headings: Vec<Cell> = (0..self.columns.len()).map(heading).collect();
+        let lines = std::iter::once(&headings).chain(&self.rows).map(|row| self.line(row, &shown, look));
+        let mut text = lines.collect::<Vec<_>>().join("\n");
+        if !left_out.is_empty() {
+            let note = cut(&format!("(no room for {})", left_out.join(", ")), look.width.unwrap_or(usize::MAX));
+            text.push('\n');
+            text.push_str(&look.paint(&note, Tint::Dim));
+        }
+        text
+    }
+
+    fn line(&self, row: &[Cell], shown: &[(usize, usize)], look: Look) -> String {
+        let mut line = String::new();
+        // Blanks are written before the next text, so that none are left at the end.
+        let mut blanks = 0;
+        for (at, width) in shown {
+            let (Some(cell), column) = (row.get(*at), self.columns[*at]) else { continue };
+            let text = match column.kind {
+                Kind::Id => cut_inside(&cell.text, *width),
+                Kind::Text | Kind::Whole | Kind::Number => cut(&cell.text, *width),
+            };
+            let rest = width - text.width();
+            let (before, after) = if column.kind == Kind::Number { (rest, 0) } else { (0, rest) };
+            blanks += before;
+            if !text.is_empty() {
+                line.extend(std::iter::repeat_n(' ', std::mem::take(&mut blanks)));
+                line.push_str(&look.paint(&text, cell.tint));
+            }
+            blanks += after + GAP;
+        }
+        line
+    }
+
+    /// The columns that are shown, each with its width, and the headings of those that are not.
+    fn fit(&self, most: Option<usize>) -> (Vec<(usize, usize)>, Vec<&'static str>) {
+        let mut widths: Vec<Option<usize>> = (0..self.columns.len()).map(|at| Some(self.natural(at))).collect();
+        let Some(most) = most else { return (shown(&widths), Vec::new()) };
+        // Neither long ids nor one long name must drive everything else away.
+        for at in (0..widths.len()).filter(|at| self.columns[*at].kind == Kind::Id) {
+            self.narrow(&mut widths, at, most, ENOUGH_OF_AN_ID);
+        }
+        for at in (0..widths.len()).filter(|at| self.columns[*at].kind == Kind::Text).rev() {
+            self.narrow(&mut widths, at, most, (most / 2).max(LEAST));
+        }
+        let mut order: Vec<usize> = (0..widths.len()).collect();
+        order.sort_by_key(|at| std::cmp::Reverse((self.columns[*at].rank, *at)));
+        for at in order {
+            if excess(&widths, most) == 0 {
+                break;
+            }
+            if matches!(self.columns[at].kind, Kind::Text | Kind::Id) {
+                self.narrow(&mut widths, at, most, LEAST.max(self.columns[at].heading.width()));
+            }
+            if excess(&widths, most) > 0 && self.columns[at].rank > 1 {
+                widths[at] = None;
+            }
+        }
+        // A terminal that is too narrow even for what is left.
+        for at in (0..widths.len()).rev() {
+            self.narrow(&mut widths, at, most, 1);
+        }
+        self.widen(&mut widths, most);
+        let left_out = widths.iter().zip(&self.columns).filter(|(width, _)| width.is_none());
+        (shown(&widths), left_out.map(|(_, column)| column.heading).collect())
+    }
+
+    /// Narrows a column by as much as is needed, to no less than `least`.
+    fn narrow(&self, widths: &mut [Option<usize>], at: usize, most: usize, least: usize) {
+        let excess = excess(widths, most);
+        if let Some(width) = widths[at] {
+            widths[at] = Some(width.saturating_sub(excess).max(least.min(width)));
+        }
+    }
+
+    /// Gives the room that is left to what was narrowed more than it had to be, what matters most first.
+    fn widen(&self, widths: &mut [Option<usize>], most: usize) {
+        let mut order: Vec<usize> = (0..widths.len()).collect();
+        order.sort_by_key(|at| self.columns[*at].rank);
+        for at in order {
+            let room = most.saturating_sub(total(widths));
+            widths[at] = widths[at].map(|width| self.natural(at).min(width + room));
+        }
+    }
+
+    fn natural(&self, at: usize) -> usize {
+        let cells = self.rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.text.width());
+        cells.chain([self.columns[at].heading.width()]).max().unwrap_or(0)
+    }
+}
+
+fn shown(widths: &[Option<usize>]) -> Vec<(usize, usize)> {
+    widths.iter().enumerate().filter_map(|(at, width)| Some((at, (*width)?))).collect()
+}
+
+/// By how much the columns are wider than `most`.
+fn excess(widths: &[Option<usize>], most: usize) -> usize {
+    total(widths).saturating_sub(most)
+}
+
+fn total(widths: &[Option<usize>]) -> usize {
+    let shown = widths.iter().flatten();
+    shown.clone().sum::<usize>() + GAP * shown.count().saturating_sub(1)
+}
+
+/// As much of a text as is no wider than this, with an ellipsis if that is not all.
+pub fn cut(text: &str, most: usize) -> String {
+    if text.width() <= most {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    let mut room = most.saturating_sub(1);
+    for char in text.chars() {
+        let width = char.width().unwrap_or(0);
+        if width > room {
+            break;
+        }
+        room -= width;
+        kept.push(char);
+    }
+    if most > 0 {
+        kept.push('…');
+    }
+    kept
+}
+
+/// As `cut`, but of what does not fit both ends are kept.
+pub fn cut_inside(text: &str, most: usize) -> String {
+    if text.width() <= most {
+        return text.to_owned();
+    }
+    let behind = most.saturating_sub(1) / 2;
+    let mut end = String::new();
+    let mut room = behind;
+    for char in text.chars().rev() {
+        let Some(left) = room.checked_sub(char.width().unwrap_or(0)) else { break };
+        room = left;
+        end.insert(0, char);
+    }
+    cut(text, most - end.width()) + &end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        let mut table = Table::new([column("NAME", 1), column("OWNER", 2), numbers("TOKEN", 3), column("METADATA", 4)]);
+        table.row(["nightly".into(), "host-a".into(), "7".into(), "addr=10.0.0.7 zone=b".into()]);
+        table.row(["report".into(), "-".into(), "4711".into(), "-".into()]);
+        table
+    }
+
+    fn at(width: usize) -> Vec<String> {
+        let text = table().render(Look { width: Some(width), colours: false });
+        text.lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn in_a_pipe_all_is_there_and_numbers_stand_to_the_right() {
+        let text = table().render(Look::PIPE);
+        assert_eq!(
+            text,
+            "NAME     OWNER   TOKEN  METADATA\n\
+             nightly  host-a      7  addr=10.0.0.7 zone=b\n\
+             report   -        4711  -"
+        );
+    }
+
+    #[test]
+    fn what_matters_least_is_shortened_and_then_left_out() {
+        assert_eq!(at(44)[1], "nightly  host-a      7  addr=10.0.0.7 zone=b");
+        assert_eq!(at(36)[1], "nightly  host-a      7  addr=10.0.0…");
+        assert_eq!(at(31)[1..], ["nightly  host-a      7", "report   -        4711", "(no room for METADATA)"]);
+        assert_eq!(at(16)[1..], ["nightly  host-a", "report   -", "(no room for TO…"]);
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal() {
+        let mut table = table();
+        table.row(["한글".repeat(100).into(), "x".repeat(300).into(), u64::MAX.to_string().into(), "-".into()]);
+        for width in 1..200 {
+            let text = table.render(Look { width: Some(width), colours: false });
+            assert!(text.lines().all(|line| line.width() <= width), "{width}:\n{text}");
+            assert!(text.lines().all(|line| line.trim_end() == line), "{width}:\n{text}");
+        }
+    }
+
+    #[test]
+    fn one_long_name_leaves_room_for_the_others() {
+        let mut table = table();
+        table.row(["n".repeat(255).into(), "host-b".into(), "9".into(), "-".into()]);
+        let text = table.render(Look { width: Some(80), colours: false });
+        assert!(text.lines().nth(3).unwrap().contains("…  host-b      9"), "{text}");
+    }
+
+    #[test]
+    fn ids_are_shortened_before_anything_is_left_out() {
+        let mut table = Table::new([column("NAME", 1), ids("SESSION", 2), wholes("SINCE", 3)]);
+        table.row(["job".into(), "01a20f5e-bb3f-7766-b634-127ab0638584".into(), "2026-11-24T20:52:10Z".into()]);
+        let at = |width| table.render(Look { width: Some(width), colours: false }).lines().nth(1).unwrap().to_owned();
+        assert_eq!(at(41), "job   01a20f…638584  2026-11-24T20:52:10Z");
+        assert_eq!(at(40), "job   01a20f5e-bb3f-776…634-127ab0638584");
+    }
+
+    #[test]
+    fn colours_take_no_room() {
+        let mut table = Table::new([column("STATE", 1), column("NAME", 1)]);
+        table.row([tinted("held", Tint::Good), "a".into()]);
+        let text = table.render(Look { width: None, colours: true });
+        assert_eq!(text.lines().nth(1).unwrap(), "\u{1b}[32mheld\u{1b}[0m   a");
+    }
+
+    #[test]
+    fn a_wide_character_is_not_cut_in_half() {
+        assert_eq!(cut("한글한글", 6), "한글…");
+        assert_eq!(cut("abc", 3), "abc");
+        assert_eq!(cut("abc", 0), "");
+        assert_eq!(cut_inside("0199aaaa-1234", 7), "019…234");
+        assert_eq!(cut_inside("한글한글", 5), "한…글");
+        assert_eq!(
+            (cut_inside("abc", 3), cut_inside("abc", 1), cut_inside("abc", 0)),
+            ("abc".into(), "…".into(), String::new())
+        );
+    }
+}

@@ -1,0 +1,110 @@
+//! The commands that people need, on one screen.
+
+/// A command, and what it does.
+#[derive(Debug, Clone, Copy)]
+pub struct Line {
+    pub command: &'static str,
+    pub does: &'static str,
+}
+
+const fn line(command: &'static str, does: &'static str) -> Line {
+    Line { command, does }
+}
+
+/// Commands of `tenure`, in groups.
+pub const CHEAT: [(&str, &[Line]); 5] = [
+    (
+        "Hold",
+        &[
+            line("tenure lock nightly -- ./report.sh", "wait for ever, then run"),
+            line("tenure lock -n nightly -- ./report.sh", "run now or exit with 1"),
+            line("tenure lock -w 30s nightly -- ./report.sh", "wait for 30 s at most"),
+            line("tenure lock --shared db -- ./read.sh", "beside other readers"),
+            line("tenure lock --limit 5 pool -- ./load.sh", "at most 5 at a time"),
+            line("tenure elect leader -- ./serve", "one leads, the rest stand by"),
+        ],
+    ),
+    (
+        "Look",
+        &[
+            line("tenure ls", "who holds what"),
+            line("tenure get leader", "the holder, and the queue"),
+            line("tenure why leader", "why things are as they are"),
+            line("tenure watch leader", "what happens, as it happens"),
+            line("tenure history leader", "who held it, and why that ended"),
+            line("tenure blocked --deadlocks", "exits with 1 if there are any"),
+            line("tenure top", "all of it, again every second"),
+            line("tenure doctor", "is everything as it must be?"),
+        ],
+    ),
+    (
+        "Operate",
+        &[
+            line("tenure transfer leader", "to the next, without a gap"),
+            line("tenure evict nightly --note 'host is gone'", "take it away"),
+            line("tenure close worker-7", "end a session, and all it has"),
+            line("tenure set pool --limit 8", "change a limit"),
+        ],
+    ),
+    (
+        "Groups",
+        &[
+            line("tenure group set quota 1000", "a config for all members"),
+            line("tenure group join quota --assign ./divide", "take part, and print the share"),
+            line("tenure group get quota", "members, leader, shares"),
+        ],
+    ),
+    (
+        "Scripts",
+        &[
+            line("tenure acquire job --session me --ttl 1m", "take it, or exit with 1"),
+            line("tenure renew me", "keep all of it for another TTL"),
+            line("tenure release job --session me --token 42", "give it back"),
+            line("tenure ls -o json | jq -r '.locks[].name'", "any answer as JSON"),
+            line("tenure fence-sql postgres | psql \"$URL\"", "have a database check tokens"),
+        ],
+    ),
+];
+
+/// The same without `tenure`: the server describes itself.
+pub const GRPCURL: [&str; 4] = [
+    r#"grpcurl -plaintext -d '{"names": ["job"], "sessionId": "me", "ttl": "60s"}' \
+      localhost:7420 tenure.v1.LockService/Acquire"#,
+    r#"grpcurl -plaintext -d '{"sessionId": "me"}' \
+      localhost:7420 tenure.v1.SessionService/Renew"#,
+    r#"grpcurl -plaintext -d '{"name": "job", "sessionId": "me", "token": 42}' \
+      localhost:7420 tenure.v1.LockService/Release"#,
+    "grpcurl -plaintext localhost:7420 tenure.v1.LockService/ListLocks",
+];
+
+#[cfg(test)]
+mod tests {
+    use prost_reflect::{DescriptorPool, DynamicMessage};
+
+    use super::*;
+    use crate::args::command;
+    use crate::pages::commands;
+
+    #[test]
+    fn every_command_is_one_of_this_version() {
+        for Line { command: shown, .. } in CHEAT.iter().flat_map(|(_, lines)| *lines) {
+            let found = commands(&format!("  {shown}"));
+            assert_eq!(found.len(), 1, "{shown}");
+            command().try_get_matches_from(&found[0]).unwrap_or_else(|error| panic!("{shown}\n{error}"));
+        }
+    }
+
+    #[test]
+    fn every_call_is_one_of_the_contract() {
+        let pool = DescriptorPool::decode(tenure_proto::FILE_DESCRIPTOR_SET).unwrap();
+        for shown in GRPCURL {
+            let words = shlex::split(shown).unwrap();
+            let (service, method) = words.last().unwrap().split_once('/').unwrap();
+            let service = pool.get_service_by_name(service).unwrap_or_else(|| panic!("{shown}"));
+            let method = service.methods().find(|known| known.name() == method).unwrap_or_else(|| panic!("{shown}"));
+            let data = words.iter().skip_while(|word| *word != "-d").nth(1).map_or("{}", String::as_str);
+            let mut reader = serde_json::Deserializer::from_str(data);
+            DynamicMessage::deserialize(method.input(), &mut reader).unwrap_or_else(|error| panic!("{shown}\n{error}"));
+        }
+    }
+}

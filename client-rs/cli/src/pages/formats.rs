@@ -1,0 +1,100 @@
+//! What each command prints with `--output json`.
+
+use crate::output::fields;
+
+/// How a command prints its result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// One document.
+    One,
+    /// A line for each of many.
+    Lines,
+}
+
+/// What a command prints.
+#[derive(Debug)]
+pub struct Printed {
+    /// The command without `tenure`.
+    pub command: &'static str,
+    /// The message of the contract that it prints, if it is one.
+    pub message: Option<&'static str>,
+    /// The names of what is there at the top.
+    pub fields: Vec<String>,
+    pub form: Form,
+}
+
+const MESSAGES: [(&str, &str); 23] = [
+    ("watch", "WatchResponse"),
+    ("ls", "ListLocksResponse"),
+    ("get", "GetLockResponse"),
+    ("history", "ListHistoryResponse"),
+    ("group ls", "ListGroupsResponse"),
+    ("group get", "GetGroupResponse"),
+    ("group set", "ConfigureGroupResponse"),
+    ("group clear", "ConfigureGroupResponse"),
+    ("group watch", "WatchResponse"),
+    ("sessions", "ListSessionsResponse"),
+    ("sessions ID", "GetSessionResponse"),
+    ("acquire", "AcquireResponse"),
+    ("renew", "RenewResponse"),
+    ("release", "ReleaseResponse"),
+    ("close", "CloseSessionResponse"),
+    ("transfer", "TransferResponse"),
+    ("evict", "EvictResponse"),
+    ("set", "ConfigureLockResponse"),
+    ("set NAME", "GetLockResponse"),
+    ("blocked", "ListBlockedResponse"),
+    ("servers", "ListServersResponse"),
+    // What they print is what CMD does.
+    ("lock", ""),
+    ("elect", ""),
+];
+
+const OWN: [(&str, &[&str]); 10] = [
+    ("why", &["lock", "revision", "session", "waiters", "history"]),
+    ("group join", &["group", "member", "leads", "assignment", "current", "lost"]),
+    ("top", &["servers", "locks", "sessions", "silent"]),
+    ("doctor", &["healthy", "endpoints", "local"]),
+    ("fence-sql", &["dialect", "script"]),
+    ("cheat", &["groups", "grpcurl"]),
+    ("exit-codes", &["exitCodes", "ofCommand"]),
+    ("json", &["commands"]),
+    ("completions", &["shell", "script"]),
+    ("man", &["pages"]),
+];
+
+/// Those that print as things happen.
+const LINES: [&str; 3] = ["watch", "group watch", "group join"];
+
+/// What all commands print, in the order in which help lists them.
+pub fn printed() -> Vec<Printed> {
+    let of_contract = MESSAGES.into_iter().map(|(command, message)| Printed {
+        command,
+        message: Some(message).filter(|message| !message.is_empty()),
+        fields: fields(message),
+        form: form(command),
+    });
+    let own = OWN.into_iter().map(|(command, fields)| Printed {
+        command,
+        message: None,
+        fields: fields.iter().map(ToString::to_string).collect(),
+        form: form(command),
+    });
+    of_contract.chain(own).collect()
+}
+
+fn form(command: &str) -> Form {
+    if LINES.contains(&command) { Form::Lines } else { Form::One }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_those_of_the_contract() {
+        for one in printed().iter().filter(|one| one.message.is_some()) {
+            assert!(!one.fields.is_empty() || one.message == Some("CloseSessionResponse"), "{one:?}");
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! What goes with the program: a cheat sheet, the manual, completions, and what is printed as JSON.
+
+mod cheat;
+#[cfg(test)]
+mod examples;
+mod formats;
+mod man;
+mod text;
+
+pub use cheat::{CHEAT, GRPCURL};
+pub use formats::{Form, printed};
+pub use man::{Page, page, pages};
+#[cfg(test)]
+pub use text::commands;

@@ -1,0 +1,98 @@
+//! Each exit code that is documented is one that something ends with.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic, and what it calls, too")]
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt;
+
+use support::{appears, ended, json, run, said, server, tenure, waiters};
+
+#[tokio::test]
+async fn every_code_is_met() {
+    let server = server().await;
+    let dir = tempfile::tempdir().unwrap();
+    let mut met = BTreeSet::new();
+    let mut meet = async |code: i32, arguments: &[&str]| {
+        let output = run(&server, arguments).await;
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", said(&output));
+        met.insert(code);
+    };
+    meet(0, &["lock", "job", "--", "true"]).await;
+    json(&server, 0, &["acquire", "job", "--session", "a", "--ttl", "10m"]).await;
+    meet(1, &["lock", "-n", "job", "--", "true"]).await;
+    meet(1, &["acquire", "job", "--session", "b", "--ttl", "10m"]).await;
+    meet(1, &["group", "set", "g", "1", "--expect", "4711"]).await;
+    meet(1, &["group", "clear", "g", "--expect", "4711"]).await;
+    meet(2, &["lock", "job"]).await;
+    meet(2, &["ls", "--namespace", "Not A Name"]).await;
+    meet(70, &["release", "job", "--session", "b", "--token", "1"]).await;
+    meet(127, &["lock", "free", "--", "/no/such/program"]).await;
+    let plain = dir.path().join("no-program");
+    std::fs::write(&plain, "").unwrap();
+    std::fs::set_permissions(&plain, std::fs::Permissions::from_mode(0o644)).unwrap();
+    meet(126, &["lock", "free", "--", plain.to_str().unwrap()]).await;
+
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let nobody = listener.local_addr().unwrap().to_string();
+    drop(listener);
+    meet(69, &["ls", "--endpoints", &nobody]).await;
+
+    // A holder that is evicted.
+    let began = dir.path().join("began");
+    let script = format!(": > {}; while :; do sleep 0.01; done", began.display());
+    let holder = tenure(&server.url(), &["lock", "lost", "--", "sh", "-c", &script]).spawn().unwrap();
+    appears(&began).await;
+    meet(0, &["evict", "lost"]).await;
+    assert_eq!(ended(holder).await.status.code(), Some(75));
+    met.insert(75);
+
+    let told = json(&server, 0, &["exit-codes"]).await;
+    let codes = told["exitCodes"].as_array().unwrap();
+    let documented: BTreeSet<i32> =
+        codes.iter().map(|code| i32::try_from(code["code"].as_i64().unwrap()).unwrap()).collect();
+    assert_eq!(met, documented);
+}
+
+#[tokio::test]
+async fn otherwise_it_is_that_of_the_command() {
+    let server = server().await;
+    for (code, script) in [(7, "exit 7"), (128 + 15, "kill -TERM $$"), (128 + 9, "kill -KILL $$")] {
+        let output = run(&server, &["lock", "job", "--", "sh", "-c", script]).await;
+        assert_eq!(output.status.code(), Some(code), "{script}: {}", said(&output));
+    }
+}
+
+#[tokio::test]
+async fn a_handoff_that_does_not_come_and_a_deadlock_are_conflicts() {
+    let server = server().await;
+    json(&server, 0, &["acquire", "a", "--session", "ann", "--ttl", "10m"]).await;
+    json(&server, 0, &["acquire", "b", "--session", "bob", "--ttl", "10m"]).await;
+    let waits =
+        |name, session| tenure(&server.url(), &["acquire", name, "--session", session, "--ttl", "10m", "-w", "1h"]);
+    let mut first = waits("a", "bob").spawn().unwrap();
+    waiters(&server, "a", "1").await;
+    let output = run(&server, &["transfer", "a", "--drain", "100ms"]).await;
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert_eq!(run(&server, &["blocked", "--deadlocks"]).await.status.code(), Some(0));
+    let mut second = waits("b", "ann").spawn().unwrap();
+    waiters(&server, "b", "1").await;
+    assert_eq!(run(&server, &["blocked", "--deadlocks"]).await.status.code(), Some(1));
+    first.kill().await.unwrap();
+    second.kill().await.unwrap();
+}
+
+#[tokio::test]
+async fn they_are_told_in_three_places() {
+    let server = server().await;
+    for arguments in [&["exit-codes"][..], &["help", "exit-codes"], &["--help"]] {
+        let output = run(&server, arguments).await;
+        let text = String::from_utf8(output.stdout).unwrap();
+        for code in ["  0  done", "  1  lock", " 69  no server", " 70  the service", " 75  lock", "126  ", "127  "] {
+            assert!(text.contains(code), "{arguments:?}: {code} is missing in\n{text}");
+        }
+    }
+    let manual = String::from_utf8(run(&server, &["man"]).await.stdout).unwrap();
+    assert!(manual.contains(".SH \"EXIT STATUS\"") && manual.contains(" 75  lock"), "{manual}");
+}

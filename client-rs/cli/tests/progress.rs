@@ -1,0 +1,190 @@
+//! What is told while a command waits.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic, and what it calls, too")]
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use rustix::process::Signal;
+use support::terminal::Terminal;
+use support::{PATIENCE, ended, json, run, said, server, signal, tenure, waiters};
+use tenure_harness::{Tenured, wait_until};
+use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::process::{Child, ChildStderr};
+
+const WIPED: &str = "\r\u{1b}[2K";
+
+async fn hold(server: &Tenured, name: &str, session: &str, owner: &str) -> String {
+    let granted = json(server, 0, &["acquire", name, "--session", session, "--ttl", "10m", "--owner", owner]).await;
+    granted["token"].as_str().unwrap().to_owned()
+}
+
+/// For how long ann was said to hold it.
+fn times(shown: &str) -> BTreeSet<&str> {
+    let told = shown.split("held for ").skip(1);
+    told.filter_map(|rest| rest.split_once(" by ann")).map(|(time, _)| time).collect()
+}
+
+fn errors(child: &mut Child) -> Lines<BufReader<ChildStderr>> {
+    BufReader::new(child.stderr.take().unwrap()).lines()
+}
+
+#[tokio::test]
+async fn a_terminal_shows_place_holder_and_since_when_in_one_line_that_changes() {
+    let server = server().await;
+    let token = hold(&server, "job", "a", "ann").await;
+    let first = tenure(&server.url(), &["lock", "--priority", "1", "job", "--", "true"]).spawn().unwrap();
+    waiters(&server, "job", "1").await;
+    let waiting = Terminal::start(&server.url(), 120, &[], &["lock", "job", "--", "echo", "done"]);
+    waiting.shows("waiting for job (you are 2nd of 2): held for ").await;
+    waiting.shows(&format!(" by ann, session a, token {token}")).await;
+    wait_until(PATIENCE, "the time goes on", async || times(&waiting.shown()).len() >= 3).await;
+    let second = tenure(&server.url(), &["lock", "--priority", "2", "job", "--", "true"]).spawn().unwrap();
+    waiting.shows("(you are 3rd of 3)").await;
+    json(&server, 0, &["close", "a"]).await;
+    let (code, shown) = waiting.end().await;
+    assert_eq!(code, Some(0), "{shown}");
+    let last = shown.rsplit(WIPED).next().unwrap();
+    assert_eq!(last.trim(), "done", "the line is wiped off before the command runs: {shown:?}");
+    let before = shown.strip_suffix(last).unwrap();
+    assert!(!before.contains('\n'), "it is one line: {shown:?}");
+    for other in [first, second] {
+        assert!(ended(other).await.status.success());
+    }
+}
+
+#[tokio::test]
+async fn a_narrow_terminal_shows_what_matters_most_and_nothing_wraps() {
+    let server = server().await;
+    hold(&server, "job", &"s".repeat(100), "ann").await;
+    let waiting = Terminal::start(&server.url(), 60, &[], &["lock", "job", "--", "true"]);
+    waiting.shows("waiting for job (you are next): held for ").await;
+    waiting.shows("s by ann").await;
+    signal(waiting.child(), Signal::INT);
+    let (code, shown) = waiting.end().await;
+    assert_eq!(code, Some(130));
+    assert!(shown.split(WIPED).all(|line| line.trim_end().chars().count() < 60), "{shown:?}");
+}
+
+#[tokio::test]
+async fn a_log_is_told_at_the_beginning_and_when_the_holder_changes() {
+    let server = server().await;
+    let token = hold(&server, "job", "a", "ann").await;
+    let mut waiting = tenure(&server.url(), &["lock", "job", "--", "true"]).spawn().unwrap();
+    let mut told = errors(&mut waiting);
+    let line = told.next_line().await.unwrap().unwrap();
+    assert!(line.starts_with("tenure: waiting for job (you are next): held since 2"), "{line}");
+    assert!(line.ends_with(&format!("Z by ann, session a, token {token}")), "{line}");
+
+    // That others join or leave the queue is no news.
+    let other = tenure(
+        &server.url(),
+        &[
+            "acquire",
+            "job",
+            "--session",
+            "b",
+            "--ttl",
+            "10m",
+            "--owner",
+            "bob",
+            "-w",
+            "1h",
+            "--priority",
+            "9",
+            "--quiet",
+        ],
+    )
+    .spawn()
+    .unwrap();
+    waiters(&server, "job", "2").await;
+    json(&server, 0, &["close", "a"]).await;
+    let line = told.next_line().await.unwrap().unwrap();
+    assert!(
+        line.starts_with("tenure: waiting for job (you are next): held since 2") && line.contains(" by bob, "),
+        "{line}"
+    );
+    assert!(said(&ended(other).await).is_empty(), "--quiet says nothing");
+    json(&server, 0, &["close", "b"]).await;
+    let line = told.next_line().await.unwrap().unwrap();
+    assert!(line.starts_with("tenure: acquired job after ") && line.contains(", token "), "{line}");
+    assert_eq!(told.next_line().await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_lock_that_goes_from_hand_to_hand_fills_no_log() {
+    let server = server().await;
+    hold(&server, "job", "a", "ann").await;
+    let low = ["lock", "--priority", "-1", "job", "--", "true"];
+    let waiting = tenure(&server.url(), &low).spawn().unwrap();
+    waiters(&server, "job", "1").await;
+    // The next one always waits already when the lock becomes free, and comes before the one that is looked at.
+    let begun = Instant::now();
+    let mut hands = 0_u32;
+    let mut holder = "a".to_owned();
+    while begun.elapsed().as_secs() < 4 {
+        let next = format!("hand-{hands}");
+        let ask = ["acquire", "job", "--session", &next, "--ttl", "10m", "-w", "1h", "--quiet"];
+        let next_one = tenure(&server.url(), &ask).spawn().unwrap();
+        waiters(&server, "job", "2").await;
+        json(&server, 0, &["close", &holder]).await;
+        assert!(ended(next_one).await.status.success());
+        (holder, hands) = (next, hands + 1);
+    }
+    json(&server, 0, &["close", &holder]).await;
+    let output = ended(waiting).await;
+    let lines = said(&output).lines().filter(|line| line.contains("waiting for")).count();
+    assert!((1..=4).contains(&lines), "{lines} lines for {hands} holders: {}", said(&output));
+}
+
+#[tokio::test]
+async fn a_dumb_terminal_is_told_as_a_log_is() {
+    let server = server().await;
+    hold(&server, "job", "a", "ann").await;
+    let waiting = Terminal::start(&server.url(), 120, &[("TERM", "dumb")], &["lock", "job", "--", "true"]);
+    waiting.shows("tenure: waiting for job (you are next): held since ").await;
+    json(&server, 0, &["close", "a"]).await;
+    let (code, shown) = waiting.end().await;
+    assert_eq!(code, Some(0));
+    assert!(!shown.contains('\u{1b}') && shown.contains("tenure: acquired job after "), "{shown:?}");
+}
+
+#[tokio::test]
+async fn quiet_says_nothing_and_neither_does_a_short_wait() {
+    let server = server().await;
+    hold(&server, "job", "a", "ann").await;
+    let output = run(&server, &["lock", "-w", "100ms", "-q", "job", "--", "true"]).await;
+    assert_eq!((output.status.code(), said(&output).as_str()), (Some(1), ""));
+    let quiet = Terminal::start(&server.url(), 120, &[], &["lock", "-w", "1500ms", "-q", "job", "--", "true"]);
+    assert_eq!(quiet.end().await, (Some(1), String::new()));
+    let output = run(&server, &["lock", "-w", "100ms", "job", "--", "true"]).await;
+    assert!(said(&output).starts_with("tenure: job not acquired: held by ann"), "{}", said(&output));
+}
+
+#[tokio::test]
+async fn a_terminal_is_told_how_long_a_holder_has_to_hand_over() {
+    let server = server().await;
+    hold(&server, "job", "a", "ann").await;
+    let next = tenure(&server.url(), &["lock", "job", "--", "true"]).spawn().unwrap();
+    waiters(&server, "job", "1").await;
+    let transfer = Terminal::start(&server.url(), 120, &[], &["transfer", "job", "--drain", "1h"]);
+    transfer.shows("waiting for the holder of job to hand over; it has 59m5").await;
+    json(&server, 0, &["close", "a"]).await;
+    let (code, shown) = transfer.end().await;
+    assert_eq!(code, Some(1), "{shown}");
+    assert!(ended(next).await.status.success());
+}
+
+#[tokio::test]
+async fn that_no_server_answers_is_told_before_it_fails() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let waiting = Terminal::start(&url, 120, &[], &["--timeout", "3", "lock", "job", "--", "true"]);
+    waiting.shows("no server has answered yet; trying for 2s more").await;
+    let (code, shown) = waiting.end().await;
+    assert_eq!(code, Some(69), "{shown}");
+    assert!(shown.rsplit(WIPED).next().unwrap().contains("connection refused"), "{shown:?}");
+}

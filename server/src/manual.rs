@@ -1,0 +1,57 @@
+//! The manual's page of the server, from what its help says.
+
+use std::io;
+
+use clap::Command;
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
+
+/// The page, as man reads it.
+///
+/// # Errors
+/// None that are known: nothing is written but memory.
+pub fn page(command: &Command) -> io::Result<String> {
+    let man = Man::new(command.clone()).manual("Tenure").section("8");
+    let mut page = Vec::new();
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    let mut tasks = Roff::default();
+    tasks.control("SH", ["COMMANDS"]);
+    for task in command.get_subcommands() {
+        let about = task.get_long_about().or_else(|| task.get_about()).map(ToString::to_string).unwrap_or_default();
+        tasks.control("TP", []).text([bold(task.get_name())]).text([roman(about.replace('\n', " "))]);
+    }
+    tasks.to_writer(&mut page)?;
+    man.render_options_section(&mut page)?;
+    let mut more = Roff::default();
+    more.control("SH", ["EXIT STATUS"])
+        .text([roman("0 if it was stopped as asked, or has done what it was to do; 1 otherwise.")]);
+    more.control("SH", ["SEE ALSO"]).text([roman("tenure(1)")]);
+    more.to_writer(&mut page)?;
+    Ok(String::from_utf8_lossy(&page).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Arg;
+
+    use super::*;
+
+    #[test]
+    fn commands_and_settings_are_explained() {
+        let option = Arg::new("listen").long("listen").env("TENURE_LISTEN").help("The address for clients");
+        let command = Command::new("tenured").about("The server").arg(option);
+        let page = page(&command.subcommand(Command::new("migrate").about("Brings the tables up to date"))).unwrap();
+        for part in [
+            ".TH tenured 8",
+            "\\fBmigrate\\fR\nBrings the tables",
+            "\\fB\\-\\-listen\\fR",
+            "TENURE_LISTEN",
+            "tenure(1)",
+        ] {
+            assert!(page.contains(part), "{part} is missing in:\n{page}");
+        }
+    }
+}
