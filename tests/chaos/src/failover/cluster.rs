@@ -32,6 +32,11 @@ pub trait Cluster {
     /// Comes back when another one takes writes.
     async fn take_over(&mut self) -> anyhow::Result<()>;
 
+    /// Comes back when commits get through there, which may have to wait for others that follow it.
+    async fn opens(&mut self) -> anyhow::Result<()> {
+        Ok(())
+    }
+
     /// What that lost. `at` is when it was over.
     async fn lost(&mut self, _at: Duration) -> anyhow::Result<Option<Lost>> {
         Ok(None)
