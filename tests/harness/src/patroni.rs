@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -87,6 +87,12 @@ impl Patroni {
         self.nodes[node].port
     }
 
+    /// Where a node's Patroni and PostgreSQL write down what they do.
+    #[must_use]
+    pub fn log_file(&self, node: usize) -> PathBuf {
+        self.nodes[node].process.log_file()
+    }
+
     /// Kills a node, its Patroni and its PostgreSQL, with SIGKILL.
     ///
     /// # Errors
@@ -97,7 +103,17 @@ impl Patroni {
         node.process.kill().await
     }
 
-    /// Starts a node that was killed, and waits until its PostgreSQL answers.
+    /// Kills a node's Patroni with SIGKILL. Its PostgreSQL goes on, and nobody tells it that another has taken its place.
+    ///
+    /// # Errors
+    /// If it survives that.
+    pub async fn kill_patroni(&mut self, node: usize) -> anyhow::Result<()> {
+        let node = &mut self.nodes[node];
+        node.is_running = false;
+        node.process.kill_alone().await
+    }
+
+    /// Starts a node that was killed, or its Patroni, and waits until its PostgreSQL answers.
     ///
     /// # Errors
     /// If it does not start; with the end of its log.
@@ -144,17 +160,42 @@ impl Patroni {
         }
     }
 
-    /// Waits until a commit at the primary is not waiting for others to follow it.
+    /// Waits until what is committed at the primary need not wait any more for another node to follow it.
+    ///
+    /// A commit that was answered does not tell that: PostgreSQL takes a node for one that has it, which is ahead of the primary
+    /// on the timeline before and is about to be rewound.
     ///
     /// # Errors
     /// If that does not come about.
-    pub async fn takes_commits(&self, primary: usize) -> anyhow::Result<()> {
-        let follows = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'";
-        let takes = async || self.ask::<i64>(primary, follows).await.is_ok_and(|count| count > 0);
-        if !self.is_synchronous || holds_within(PATIENCE, takes).await {
-            return Ok(());
+    pub async fn is_followed(&self, primary: usize) -> anyhow::Result<()> {
+        let timeline = self.timeline(primary).await?;
+        let follows = format!(
+            "SELECT count(*) FROM pg_stat_wal_receiver WHERE status = 'streaming' AND received_tli = {timeline}"
+        );
+        let others = || (0..self.nodes.len()).filter(|node| *node != primary && self.nodes[*node].is_running);
+        let followed = holds_within(PATIENCE, async || {
+            for node in others() {
+                if self.ask::<i64>(node, &follows).await.is_ok_and(|count| count > 0) {
+                    return true;
+                }
+            }
+            false
+        })
+        .await;
+        let something = self.execute(primary, "SELECT pg_logical_emit_message(true, 'harness', 'a commit')");
+        match timeout(PATIENCE, something).await {
+            Ok(committed) if followed => committed,
+            _ => bail!("nobody follows the primary within {PATIENCE:?}: {}", self.logs()),
         }
-        bail!("nobody follows the primary within {PATIENCE:?}: {}", self.logs());
+    }
+
+    /// On which timeline a primary writes its log: each promotion begins the next one.
+    ///
+    /// # Errors
+    /// If it does not answer, or is not one.
+    pub async fn timeline(&self, primary: usize) -> anyhow::Result<i32> {
+        let sql = "SELECT ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int";
+        self.ask(primary, sql).await
     }
 
     /// Waits until one node is the primary, all others follow it, and if they are synchronous, one of them may take its place.
@@ -234,7 +275,7 @@ impl Node {
     }
 }
 
-fn data_of(folder: &Path) -> std::path::PathBuf {
+fn data_of(folder: &Path) -> PathBuf {
     folder.join("data")
 }
 

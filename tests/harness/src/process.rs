@@ -137,6 +137,15 @@ impl Process {
         self.forget()
     }
 
+    /// Kills it and nothing that it started, and waits until it is gone.
+    pub(crate) async fn kill_alone(&mut self) -> anyhow::Result<()> {
+        self.signal(Signal::KILL)?;
+        if !holds_within(PATIENCE, async || !self.is_running()).await {
+            bail!("{} could not be killed within {PATIENCE:?}", self.name);
+        }
+        self.forget()
+    }
+
     /// Freezes it and all that it started.
     pub(crate) fn pause(&mut self) -> anyhow::Result<()> {
         let child = self.child.as_ref().with_context(|| format!("{} is not running", self.name))?;

@@ -28,7 +28,7 @@ use crate::ending::{Left, grants, judge};
 use crate::journal::Collected;
 use crate::past::Lost;
 use crate::report::Report;
-use crate::servers::Server;
+use crate::servers::{Server, logs};
 use crate::workplace::Workplace;
 
 /// How many servers there are: the last one reaches the database through a proxy that follows the one that takes writes, the others
@@ -72,6 +72,10 @@ pub struct FailoverArguments {
     /// With standbys that commits do not wait for, and that lack the last ones.
     #[arg(long)]
     pub asynchronous: bool,
+    /// With Patroni, and standbys that commits wait for: only the Patroni of the primary is killed, so that another PostgreSQL is
+    /// promoted while that one goes on, and believes to be the primary.
+    #[arg(long, conflicts_with = "asynchronous")]
+    pub orphaned: bool,
     /// What is drawn follows from it. Default: a fresh one, which is told.
     #[arg(long)]
     pub seed: Option<u64>,
@@ -120,10 +124,8 @@ pub async fn failover(arguments: FailoverArguments) -> anyhow::Result<Report> {
             report.violate("nobody waits for ever", format!("{error:#}"));
         }
     }
-    let mut logs = Vec::new();
-    for server in &servers {
-        logs.push(server.process.lock().await.log_file());
-    }
+    let mut logs = logs(&servers).await;
+    logs.extend(cluster.logs());
     report.figures.push(("batches lost".to_owned(), listed(lost.iter().map(|lost: &Lost| lost.batches.len()))));
     let url = cluster.url_of(cluster.writer());
     let left = Left { clients: clients.iter().collect(), url: &url, lost, promotions: promotions.len(), logs };
@@ -135,22 +137,24 @@ pub async fn failover(arguments: FailoverArguments) -> anyhow::Result<Report> {
 
 impl FailoverArguments {
     /// What sets this kind of run apart, as it is asked for.
-    fn kind(&self) -> &'static str {
-        match (self.engine, self.asynchronous) {
-            (Engine::Pair, false) => "",
-            (Engine::Pair, true) => " --asynchronous",
-            (Engine::Galera, _) => " --engine galera",
-            (Engine::Patroni, false) => " --engine patroni",
-            (Engine::Patroni, true) => " --engine patroni --asynchronous",
-        }
+    fn kind(&self) -> String {
+        let engine = match self.engine {
+            Engine::Pair => "",
+            Engine::Galera => " --engine galera",
+            Engine::Patroni => " --engine patroni",
+        };
+        let asynchronous = if self.asynchronous { " --asynchronous" } else { "" };
+        let orphaned = if self.orphaned { " --orphaned" } else { "" };
+        [engine, asynchronous, orphaned].concat()
     }
 
     async fn cluster(&self) -> anyhow::Result<Box<dyn Cluster>> {
         ensure!(!self.asynchronous || self.engine != Engine::Galera, "--asynchronous is not for --engine galera");
+        ensure!(!self.orphaned || self.engine == Engine::Patroni, "--orphaned is for --engine patroni");
         Ok(match self.engine {
             Engine::Pair => Box::new(Pair::start(!self.asynchronous).await?),
             Engine::Galera => Box::new(GaleraCluster::start().await?),
-            Engine::Patroni => Box::new(PatroniCluster::start(!self.asynchronous).await?),
+            Engine::Patroni => Box::new(PatroniCluster::start(!self.asynchronous, self.orphaned).await?),
         })
     }
 }

@@ -1,5 +1,6 @@
 //! A Patroni cluster, which promotes a standby by itself when the primary is gone.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::ensure;
@@ -17,9 +18,6 @@ const NAME: &str = "tenure";
 /// How many nodes there are: with one gone, a commit can still wait for another one.
 const NODES: usize = 3;
 
-/// On which timeline the log is written.
-const TIMELINE: &str = "SELECT ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int";
-
 /// A cluster.
 pub(super) struct PatroniCluster {
     nodes: Patroni,
@@ -30,10 +28,12 @@ pub(super) struct PatroniCluster {
     old: usize,
     timeline: i32,
     is_synchronous: bool,
+    /// Whether only the primary's Patroni is killed: its PostgreSQL goes on, and believes to be the primary.
+    orphans: bool,
 }
 
 impl PatroniCluster {
-    pub(super) async fn start(is_synchronous: bool) -> anyhow::Result<Self> {
+    pub(super) async fn start(is_synchronous: bool, orphans: bool) -> anyhow::Result<Self> {
         let (mut ways, mut places) = (Vec::new(), Vec::new());
         for _ in 0..NODES {
             let (way, port) = (Proxy::start().await?, free_port()?);
@@ -44,8 +44,8 @@ impl PatroniCluster {
         let nodes = Patroni::start(&places, is_synchronous).await?;
         let primary = nodes.primary().await?;
         nodes.execute(primary, &format!("CREATE DATABASE {NAME}")).await?;
-        let timeline = nodes.ask(primary, TIMELINE).await?;
-        Ok(Self { nodes, ways, primary, old: primary, timeline, is_synchronous })
+        let timeline = nodes.timeline(primary).await?;
+        Ok(Self { nodes, ways, primary, old: primary, timeline, is_synchronous, orphans })
     }
 }
 
@@ -75,6 +75,9 @@ impl Cluster for PatroniCluster {
     }
 
     async fn kill(&mut self) -> anyhow::Result<()> {
+        if self.orphans {
+            return self.nodes.kill_patroni(self.primary).await;
+        }
         self.nodes.kill(self.primary).await?;
         // What is on its way is not to arrive.
         let silent = Way { is_silent: true, ..Way::default() };
@@ -90,7 +93,7 @@ impl Cluster for PatroniCluster {
     }
 
     async fn opens(&mut self) -> anyhow::Result<()> {
-        self.nodes.takes_commits(self.primary).await
+        if self.is_synchronous { self.nodes.is_followed(self.primary).await } else { Ok(()) }
     }
 
     async fn lost(&mut self, at: Duration) -> anyhow::Result<Option<Lost>> {
@@ -103,12 +106,16 @@ impl Cluster for PatroniCluster {
         lost
     }
 
+    fn logs(&self) -> Vec<(String, PathBuf)> {
+        (0..NODES).map(|node| (format!("node-{node}"), self.nodes.log_file(node))).collect()
+    }
+
     /// Patroni rewinds it to where the other one was promoted, or copies it anew.
     async fn rebuild(&mut self) -> anyhow::Result<()> {
         self.ways[self.old].set(Weather::default());
         self.nodes.start_again(self.old).await?;
         self.nodes.is_whole().await?;
-        let (before, now) = (self.timeline, self.nodes.ask(self.primary, TIMELINE).await?);
+        let (before, now) = (self.timeline, self.nodes.timeline(self.primary).await?);
         ensure!(now == before + 1, "the machine is too busy: promoted {} times, for one kill", now - before);
         self.timeline = now;
         Ok(())
