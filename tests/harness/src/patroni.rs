@@ -315,7 +315,7 @@ bootstrap:
       use_pg_rewind: true
       parameters:
         wal_retrieve_retry_interval: 100ms
-  initdb: [auth: trust, encoding: UTF8, locale: C]
+  initdb: [auth: trust, encoding: UTF8, locale: C, no-sync]
 postgresql:
   listen: 127.0.0.1:{port}
   connect_address: 127.0.0.1:{way}
