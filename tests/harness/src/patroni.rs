@@ -20,11 +20,11 @@ use crate::wait::holds_within;
 use crate::{Postgres, Served, port, program};
 
 /// How long the key of a primary outlives it, how long Patroni waits between two looks, and how long it puts up with an etcd or
-/// a PostgreSQL that does not answer, in s. The shortest that a busy machine keeps: when it has chosen a standby for commits to
-/// wait for, Patroni sleeps for 2 s with the key in its hand.
-const TTL: u32 = 6;
+/// a PostgreSQL that does not answer, in s. With a TTL of 6, a busy machine had one election in a hundred that nobody wanted: when
+/// it has chosen a standby for commits to wait for, Patroni sleeps for 2 s with the key in its hand.
+const TTL: u32 = 10;
 const LOOP_WAIT: u32 = 1;
-const RETRY_TIMEOUT: u32 = 2;
+const RETRY_TIMEOUT: u32 = 3;
 
 /// How long it may take until another node takes writes, or until all follow it.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -198,25 +198,28 @@ impl Patroni {
         self.ask(primary, sql).await
     }
 
-    /// Waits until one node is the primary, all others follow it, and if they are synchronous, one of them may take its place.
+    /// Waits until one node is the primary, all others follow it, and if they are synchronous, one of them may take its place. Tells
+    /// which is the primary.
     ///
     /// # Errors
     /// If that does not come about.
-    pub async fn is_whole(&self) -> anyhow::Result<()> {
+    pub async fn is_whole(&self) -> anyhow::Result<usize> {
         let follow = "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming' AND replay_lsn IS NOT NULL";
         let others = self.nodes.len() - 1;
+        let mut found = None;
         let whole = holds_within(PATIENCE, async || {
             let Ok(primary) = self.primary().await else { return false };
+            found = Some(primary);
             self.says("/primary").await == 1
                 && self.says("/replica").await == others
                 && self.says("/synchronous").await == usize::from(self.is_synchronous)
                 && self.ask::<i64>(primary, follow).await.is_ok_and(|count| usize::try_from(count) == Ok(others))
         })
         .await;
-        if whole {
-            return Ok(());
+        match found {
+            Some(primary) if whole => Ok(primary),
+            _ => bail!("not all follow one primary within {PATIENCE:?}: {}", self.logs()),
         }
-        bail!("not all follow one primary within {PATIENCE:?}: {}", self.logs());
     }
 
     /// How many nodes say yes.

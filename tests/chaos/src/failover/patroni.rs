@@ -42,7 +42,7 @@ impl PatroniCluster {
             ways.push(way);
         }
         let nodes = Patroni::start(&places, is_synchronous).await?;
-        let primary = nodes.primary().await?;
+        let primary = nodes.is_whole().await?;
         nodes.execute(primary, &format!("CREATE DATABASE {NAME}")).await?;
         let timeline = nodes.timeline(primary).await?;
         Ok(Self { nodes, ways, primary, old: primary, timeline, is_synchronous, orphans })
@@ -114,10 +114,10 @@ impl Cluster for PatroniCluster {
     async fn rebuild(&mut self) -> anyhow::Result<()> {
         self.ways[self.old].set(Weather::default());
         self.nodes.start_again(self.old).await?;
-        self.nodes.is_whole().await?;
-        let (before, now) = (self.timeline, self.nodes.timeline(self.primary).await?);
-        ensure!(now == before + 1, "the machine is too busy: promoted {} times, for one kill", now - before);
-        self.timeline = now;
+        let primary = self.nodes.is_whole().await?;
+        let promotions = self.nodes.timeline(primary).await? - self.timeline;
+        ensure!(promotions == 1, "the machine is too busy for Patroni: it promoted {promotions} times, for one kill");
+        self.timeline += promotions;
         Ok(())
     }
 }
