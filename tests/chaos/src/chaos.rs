@@ -16,6 +16,7 @@ use crate::database::{Database, Kind};
 use crate::ending::{Left, grants, judge};
 use crate::faults::Fault;
 use crate::report::Report;
+use crate::servers::logs;
 use crate::stage::Stage;
 use crate::workplace::Workplace;
 
@@ -85,10 +86,7 @@ pub async fn chaos(arguments: ChaosArguments) -> anyhow::Result<Report> {
         }
         clients.push(client);
     }
-    let mut logs = Vec::new();
-    for server in &stage.servers {
-        logs.push(server.process.lock().await.log_file());
-    }
+    let logs = logs(&stage.servers).await;
     let clients: Vec<&Crew> = clients.iter().map(|client| &**client).collect();
     let mut by_language: BTreeMap<&str, usize> = BTreeMap::new();
     for client in &clients {

@@ -56,8 +56,8 @@ pub struct Left<'a> {
     pub lost: Vec<Lost>,
     /// How often it was promoted.
     pub promotions: usize,
-    /// The servers' logs.
-    pub logs: Vec<PathBuf>,
+    /// The logs of the servers, and of others, by name.
+    pub logs: Vec<(String, PathBuf)>,
 }
 
 /// Waits until no session is left, collects what was written down, and judges it; also as `tell` does.
@@ -88,5 +88,5 @@ pub async fn judge(
     report.violations.extend(check(&collected.history, &past));
     report.violations.extend(jumps_are_for_a_reason(&past, left.promotions));
     tell(&collected, &past, report);
-    workplace.keep_if_wrong(report, &past, left.logs.iter().map(PathBuf::as_path))
+    workplace.keep_if_wrong(report, &past, &left.logs)
 }

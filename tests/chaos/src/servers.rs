@@ -1,5 +1,7 @@
 //! The servers, and the ways to and from them.
 
+use std::path::PathBuf;
+
 use tenure_harness::{Tenured, TenuredOptions};
 use tokio::sync::Mutex;
 
@@ -18,6 +20,15 @@ pub struct Server {
     pub back: Mutex<Proxy>,
     /// The URL for clients.
     pub url: String,
+}
+
+/// The servers' logs, by name.
+pub async fn logs(servers: impl IntoIterator<Item = &Server>) -> Vec<(String, PathBuf)> {
+    let mut logs = Vec::new();
+    for (number, server) in servers.into_iter().enumerate() {
+        logs.push((format!("server-{number}"), server.process.lock().await.log_file()));
+    }
+    logs
 }
 
 impl Server {

@@ -1,7 +1,7 @@
 //! Where a run writes everything down.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use tempfile::TempDir;
@@ -31,23 +31,23 @@ impl Workplace {
         self.0.path()
     }
 
-    /// Keeps it if something was wrong, with the database's log and those of the servers; removes it otherwise.
+    /// Keeps it if something was wrong, with the database's log and these; removes it otherwise.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn keep_if_wrong<'a>(
+    pub fn keep_if_wrong(
         &mut self,
         report: &mut Report,
         past: &Past,
-        logs: impl IntoIterator<Item = &'a Path>,
+        logs: &[(String, PathBuf)],
     ) -> anyhow::Result<()> {
         if report.violations.is_empty() {
             return Ok(());
         }
         self.0.disable_cleanup(true);
         let folder = self.path().to_owned();
-        for (number, log) in logs.into_iter().enumerate() {
-            fs::copy(log, folder.join(format!("server-{number}.log"))).context("keeping a log")?;
+        for (name, log) in logs {
+            fs::copy(log, folder.join(format!("{name}.log"))).context("keeping a log")?;
         }
         let committed = past.committed().map(|(moment, recorded)| format!("{moment:?} {recorded:?}\n"));
         fs::write(folder.join("log.txt"), committed.collect::<String>())?;

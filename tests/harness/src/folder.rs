@@ -12,8 +12,11 @@ use rustix::process::Signal;
 use crate::program::User;
 
 /// Waits for the end of its input, which is the end of the process that started it; ends the process group whose leader
-/// stands in the folder's `process` file, gently for 5 s; then removes the folder.
+/// stands in the folder's `process` file, and whatever else works in the folder, gently for 5 s each; then removes the folder.
 const REAPER: &str = r#"
+strays() {
+  find /proc -maxdepth 2 -name cwd \( -lname "$1" -o -lname "$1/*" \) 2> /dev/null | cut -d / -f 3
+}
 cat > /dev/null
 cd /
 pid=$(cat "$1/process" 2> /dev/null)
@@ -27,6 +30,18 @@ if [ -n "$pid" ]; then
   done
   kill -s KILL -- "-$pid" 2> /dev/null
 fi
+for stray in $(strays "$1"); do
+  kill "-$2" "$stray" 2> /dev/null
+  kill -s CONT "$stray" 2> /dev/null
+done
+left=50
+while [ "$left" -gt 0 ] && [ -n "$(strays "$1")" ]; do
+  sleep 0.1
+  left=$((left - 1))
+done
+for stray in $(strays "$1"); do
+  kill -s KILL "$stray" 2> /dev/null
+done
 rm -rf "$1" || { sleep 1; rm -rf "$1"; }
 "#;
 
@@ -91,7 +106,7 @@ pub(crate) fn create_for(path: &Path, user: Option<User>) -> anyhow::Result<()> 
 impl Drop for Folder {
     fn drop(&mut self) {
         drop(self.reaper.stdin.take());
-        // The reaper waits 5 s at the most.
+        // The reaper waits 10 s at the most.
         let _ = self.reaper.wait();
     }
 }

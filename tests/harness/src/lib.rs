@@ -14,9 +14,11 @@
 
 mod authority;
 mod database;
+mod etcd;
 mod folder;
 mod galera;
 mod mariadb;
+mod patroni;
 mod pgbouncer;
 mod port;
 mod postgres;
@@ -31,6 +33,7 @@ pub use authority::{Authority, Certified};
 pub use database::DatabaseOptions;
 pub use galera::{Galera, HeldBack};
 pub use mariadb::MariaDb;
+pub use patroni::{Patroni, PatroniPlace};
 pub use pgbouncer::PgBouncer;
 pub use port::free as free_port;
 pub use postgres::Postgres;

@@ -126,7 +126,7 @@ impl Process {
     pub(crate) async fn kill(&mut self) -> anyhow::Result<()> {
         let Some(child) = &self.child else { return Ok(()) };
         // All are frozen first: nobody must see the others die, or start new ones.
-        let all = freeze(Pid::from_child(child));
+        let all = freeze(Pid::from_child(child), self.folder.path());
         for process in &all {
             let _ = kill_process(*process, Signal::KILL);
         }
@@ -137,10 +137,19 @@ impl Process {
         self.forget()
     }
 
+    /// Kills it and nothing that it started, and waits until it is gone.
+    pub(crate) async fn kill_alone(&mut self) -> anyhow::Result<()> {
+        self.signal(Signal::KILL)?;
+        if !holds_within(PATIENCE, async || !self.is_running()).await {
+            bail!("{} could not be killed within {PATIENCE:?}", self.name);
+        }
+        self.forget()
+    }
+
     /// Freezes it and all that it started.
     pub(crate) fn pause(&mut self) -> anyhow::Result<()> {
         let child = self.child.as_ref().with_context(|| format!("{} is not running", self.name))?;
-        self.frozen = freeze(Pid::from_child(child));
+        self.frozen = freeze(Pid::from_child(child), self.folder.path());
         Ok(())
     }
 
@@ -179,12 +188,12 @@ fn copy_of(log: &File) -> anyhow::Result<File> {
     log.try_clone().context("opening a log twice")
 }
 
-/// Stops a process and its descendants, which are returned, each after the one that started it.
-fn freeze(root: Pid) -> Vec<Pid> {
+/// Stops a process, what works in its folder, and their descendants, which are returned, each after the one that started it.
+fn freeze(root: Pid, folder: &Path) -> Vec<Pid> {
     let mut frozen: Vec<Pid> = Vec::new();
     // Looks again until there is nobody new: one may have been started before its parent was stopped.
     loop {
-        let fresh: Vec<Pid> = family(root).into_iter().filter(|process| !frozen.contains(process)).collect();
+        let fresh: Vec<Pid> = family(root, folder).into_iter().filter(|process| !frozen.contains(process)).collect();
         if fresh.is_empty() {
             return frozen;
         }
@@ -195,8 +204,8 @@ fn freeze(root: Pid) -> Vec<Pid> {
     }
 }
 
-/// A process and its descendants, each after the one that started it.
-fn family(root: Pid) -> Vec<Pid> {
+/// A process, what works in its folder, and their descendants, each after the one that started it.
+fn family(root: Pid, folder: &Path) -> Vec<Pid> {
     let mut parents: Vec<(Pid, Pid)> = Vec::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let id = entry.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
@@ -206,13 +215,22 @@ fn family(root: Pid) -> Vec<Pid> {
             parents.push((id, parent));
         }
     }
+    // What has left the process that started it works there still.
+    let strays = parents.iter().filter(|(id, of)| *id != root && works_in(*id, folder) && !works_in(*of, folder));
     let mut found = vec![root];
+    found.extend(strays.map(|(id, _)| *id));
     let mut next = 0;
     while let Some(parent) = found.get(next).copied() {
-        found.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(id, _)| *id));
+        let children = parents.iter().filter(|(id, of)| *of == parent && !found.contains(id)).map(|(id, _)| *id);
+        found.extend(children.collect::<Vec<_>>());
         next += 1;
     }
     found
+}
+
+/// Whether a process works in a folder or a folder in it.
+fn works_in(process: Pid, folder: &Path) -> bool {
+    fs::read_link(format!("/proc/{}/cwd", process.as_raw_nonzero())).is_ok_and(|place| place.starts_with(folder))
 }
 
 /// Whether a process is there and more than a zombie.

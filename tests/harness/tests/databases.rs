@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use tenure_harness::{MariaDb, PgBouncer, Postgres, wait_until};
+use tenure_harness::{MariaDb, PgBouncer, Postgres, Served, wait_until};
 
 use sqlx::{Connection, MySqlConnection, PgConnection};
 
@@ -95,4 +95,37 @@ async fn nothing_outlives_a_killed_test() {
         !Path::new(data).exists() && tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_err()
     })
     .await;
+}
+
+/// Starts something in a session of its own, as Patroni starts PostgreSQL.
+const STRAYS: &str =
+    "setsid sh -c 'echo $$ > \"$0.new\"; mv \"$0.new\" \"$0\"; exec sleep 1000' \"$0\" & exec sleep 1000";
+
+async fn one_that_strays(note: &Path) -> (Served, String) {
+    let command = |_: &Path, _| {
+        let mut command = Command::new("sh");
+        command.args(["-c", STRAYS]).arg(note);
+        Ok(command)
+    };
+    let served = Served::start("a parent", command, async |_| note.exists()).await.expect("it starts");
+    let stray = std::fs::read_to_string(note).expect("a note").trim().to_owned();
+    (served, format!("/proc/{stray}/cwd"))
+}
+
+#[tokio::test]
+async fn what_strays_from_its_parent_is_killed_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut served, stray) = one_that_strays(&folder.path().join("note")).await;
+    assert!(std::fs::read_link(&stray).is_ok());
+    served.kill().await.unwrap();
+    assert!(std::fs::read_link(&stray).is_err());
+}
+
+#[tokio::test]
+async fn what_strays_from_its_parent_ends_with_the_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let (served, stray) = one_that_strays(&folder.path().join("note")).await;
+    assert!(std::fs::read_link(&stray).is_ok());
+    drop(served);
+    assert!(std::fs::read_link(&stray).is_err());
 }

@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use crate::programs::{find, program};
 
 /// A Debian package and a program, or another file, that it brings.
-const NEEDED: [(&str, &str); 24] = [
+const NEEDED: [(&str, &str); 25] = [
     ("postgresql", "postgres"),
     ("postgresql", "initdb"),
     ("mariadb-server", "mariadbd"),
@@ -22,6 +22,7 @@ const NEEDED: [(&str, &str); 24] = [
     ("nftables", "nft"),
     ("faketime", "faketime"),
     ("etcd-server", "etcd"),
+    ("patroni", "patroni"),
     ("redis-server", "redis-server"),
     ("zookeeper", "/usr/share/java/zookeeper.jar"),
     ("prometheus", "promtool"),

@@ -1,5 +1,6 @@
 //! Databases of which one takes the writes, and another when that one fails.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -32,9 +33,19 @@ pub trait Cluster {
     /// Comes back when another one takes writes.
     async fn take_over(&mut self) -> anyhow::Result<()>;
 
+    /// Comes back when commits get through there, which may have to wait for others that follow it.
+    async fn opens(&mut self) -> anyhow::Result<()> {
+        Ok(())
+    }
+
     /// What that lost. `at` is when it was over.
     async fn lost(&mut self, _at: Duration) -> anyhow::Result<Option<Lost>> {
         Ok(None)
+    }
+
+    /// What its databases have written down, by name.
+    fn logs(&self) -> Vec<(String, PathBuf)> {
+        Vec::new()
     }
 
     /// Comes back when the one that was killed follows the others again.

@@ -2,15 +2,11 @@
 
 use std::time::Duration;
 
-use super::{Cluster, Pair};
 use crate::past::{Lost, read_log};
 
-/// Compares the logs. The old primary is stopped, before and after. `at` is when the new one had taken over.
-pub(super) async fn compare(pair: &mut Pair, at: Duration) -> anyhow::Result<Option<Lost>> {
-    let aside = pair.standby.start_aside().await?;
-    let old = read_log(&pair.url_of(aside), 0).await;
-    pair.standby.kill().await?;
-    let (old, new) = (old?, read_log(&pair.url_of(pair.primary.port()), 0).await?);
+/// Compares the logs of the database that was the primary and of the one that is. `at` is when that had taken over.
+pub(super) async fn compare(old: &str, new: &str, at: Duration) -> anyhow::Result<Option<Lost>> {
+    let (old, new) = (read_log(old, 0).await?, read_log(new, 0).await?);
     let common = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
     let batches = old[common..].to_vec();
     let after = common.checked_sub(1).map_or(0, |last| old[last].revision().0);

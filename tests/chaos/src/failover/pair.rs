@@ -124,7 +124,13 @@ impl Cluster for Pair {
     }
 
     async fn lost(&mut self, at: Duration) -> anyhow::Result<Option<Lost>> {
-        if self.is_synchronous { Ok(None) } else { lost::compare(self, at).await }
+        if self.is_synchronous {
+            return Ok(None);
+        }
+        let aside = self.standby.start_aside().await?;
+        let lost = lost::compare(&self.url_of(aside), &self.url_of(self.writer()), at).await;
+        self.standby.kill().await?;
+        lost
     }
 
     /// From a fresh copy.

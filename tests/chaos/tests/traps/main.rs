@@ -115,6 +115,31 @@ async fn an_old_primary_that_answers_reads_makes_nobody_hold_what_another_holds(
     assert_ne!(told, Some(guard.token()), "who lost the database tells what it was");
 }
 
+/// One whose Patroni was killed is like that: it takes connections, says that it takes writes, and its commits wait for ever.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_leaves_an_old_primary_that_gets_no_commit_through() {
+    let mut pair = Pair::start(true).await.expect("a pair");
+    let server = server(pair.url(pair.primary.port())).await;
+    let client = client(&server);
+    let before = client.lock("before").ttl(DEADLINE).acquire().await.expect("it is free");
+    pair.promote().await.expect("the standby takes over");
+    let acquired = timeout(DEADLINE, async {
+        loop {
+            match client.lock("after").ttl(DEADLINE).acquire().await {
+                Ok(guard) => return guard,
+                Err(error) if error.is_transient() => tokio::task::yield_now().await,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    });
+    let after = acquired.await.expect("in time");
+    assert!(after.token() > before.token());
+    let other = self::server(pair.url_of(pair.primary.port())).await;
+    let holder =
+        self::client(&other).get_lock("after").await.expect("an answer").holders.first().and_then(|claim| claim.token);
+    assert_eq!(holder, Some(after.token()), "granted where it is lost");
+}
+
 fn batch(previous: Revision, number: u64) -> Batch {
     let event = Event::ServerAdopted { dead: ServerId(number), by: ServerId(number + 1) };
     let events = vec![Recorded { revision: previous.next(), event }];

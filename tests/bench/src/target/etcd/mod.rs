@@ -2,12 +2,10 @@
 
 pub mod messages;
 
-use std::process::Command;
-
 use anyhow::Context;
 use http::uri::PathAndQuery;
 use prost::Message;
-use tenure_harness::{Served, find, free_port};
+use tenure_harness::Served;
 use tonic::Request;
 use tonic::client::Grpc;
 use tonic::transport::{Channel, Endpoint};
@@ -18,7 +16,7 @@ use self::messages::{
     TxnRequest, TxnResponse, UnlockRequest, UnlockResponse,
 };
 use crate::cpu::Processes;
-use crate::target::{CONNECTIONS, accepts};
+use crate::target::CONNECTIONS;
 
 /// The stream that renews leases.
 pub const KEEP_ALIVE: &str = "/etcdserverpb.Lease/LeaseKeepAlive";
@@ -30,17 +28,7 @@ pub struct Etcd(Served);
 impl Etcd {
     /// Starts one on fresh data.
     pub async fn start() -> anyhow::Result<Self> {
-        let peers = format!("http://127.0.0.1:{}", free_port()?);
-        let command = |folder: &std::path::Path, port: u16| {
-            let clients = format!("http://127.0.0.1:{port}");
-            let mut command = Command::new(find("etcd", "etcd-server")?);
-            command.args(["--name", "bench", "--data-dir"]).arg(folder.join("data"));
-            command.args(["--listen-client-urls", &clients, "--advertise-client-urls", &clients]);
-            command.args(["--listen-peer-urls", &peers, "--initial-advertise-peer-urls", &peers]);
-            command.args(["--initial-cluster", &format!("bench={peers}")]);
-            Ok(command)
-        };
-        Ok(Self(Served::start("etcd", command, accepts).await?))
+        Ok(Self(Served::start_etcd().await?))
     }
 
     /// Whose processor time counts.

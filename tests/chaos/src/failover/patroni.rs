@@ -1,0 +1,123 @@
+//! A Patroni cluster, which promotes a standby by itself when the primary is gone.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::ensure;
+use async_trait::async_trait;
+use tenure_harness::{Patroni, PatroniPlace, free_port};
+use tokio::time::sleep;
+
+use super::{Cluster, lost};
+use crate::past::Lost;
+use crate::proxy::{Proxy, Way, Weather};
+
+/// The name of the database.
+const NAME: &str = "tenure";
+
+/// How many nodes there are: with one gone, a commit can still wait for another one.
+const NODES: usize = 3;
+
+/// A cluster.
+pub(super) struct PatroniCluster {
+    nodes: Patroni,
+    /// The ways by which the others reach each node.
+    ways: Vec<Proxy>,
+    primary: usize,
+    /// The primary before.
+    old: usize,
+    timeline: i32,
+    is_synchronous: bool,
+    /// Whether only the primary's Patroni is killed: its PostgreSQL goes on, and believes to be the primary.
+    orphans: bool,
+}
+
+impl PatroniCluster {
+    pub(super) async fn start(is_synchronous: bool, orphans: bool) -> anyhow::Result<Self> {
+        let (mut ways, mut places) = (Vec::new(), Vec::new());
+        for _ in 0..NODES {
+            let (way, port) = (Proxy::start().await?, free_port()?);
+            way.lead_to(port);
+            places.push(PatroniPlace { port, way: way.port() });
+            ways.push(way);
+        }
+        let nodes = Patroni::start(&places, is_synchronous).await?;
+        let primary = nodes.is_whole().await?;
+        nodes.execute(primary, &format!("CREATE DATABASE {NAME}")).await?;
+        let timeline = nodes.timeline(primary).await?;
+        Ok(Self { nodes, ways, primary, old: primary, timeline, is_synchronous, orphans })
+    }
+}
+
+#[async_trait(?Send)]
+impl Cluster for PatroniCluster {
+    fn url(&self, _way: u16) -> String {
+        let hosts: Vec<String> = (0..NODES).map(|node| format!("127.0.0.1:{}", self.nodes.port(node))).collect();
+        format!("postgres://tenure@{}/{NAME}", hosts.join(","))
+    }
+
+    fn url_of(&self, port: u16) -> String {
+        format!("postgres://tenure@127.0.0.1:{port}/{NAME}")
+    }
+
+    fn writer(&self) -> u16 {
+        self.nodes.port(self.primary)
+    }
+
+    fn loses(&self) -> bool {
+        !self.is_synchronous
+    }
+
+    async fn fall_behind(&mut self, lasts: Duration) {
+        let silent = Way { is_silent: true, ..Way::default() };
+        self.ways[self.primary].set(Weather { back: silent, ..Weather::default() });
+        sleep(lasts).await;
+    }
+
+    async fn kill(&mut self) -> anyhow::Result<()> {
+        if self.orphans {
+            return self.nodes.kill_patroni(self.primary).await;
+        }
+        self.nodes.kill(self.primary).await?;
+        // What is on its way is not to arrive.
+        let silent = Way { is_silent: true, ..Way::default() };
+        self.ways[self.primary].set(Weather { refuses: true, forth: silent, back: silent });
+        self.ways[self.primary].cut();
+        Ok(())
+    }
+
+    async fn take_over(&mut self) -> anyhow::Result<()> {
+        self.old = self.primary;
+        self.primary = self.nodes.primary().await?;
+        Ok(())
+    }
+
+    async fn opens(&mut self) -> anyhow::Result<()> {
+        if self.is_synchronous { self.nodes.is_followed(self.primary).await } else { Ok(()) }
+    }
+
+    async fn lost(&mut self, at: Duration) -> anyhow::Result<Option<Lost>> {
+        if self.is_synchronous {
+            return Ok(None);
+        }
+        let mut aside = self.nodes.start_aside(self.old).await?;
+        let lost = lost::compare(&self.url_of(aside.port()), &self.url_of(self.writer()), at).await;
+        aside.stop().await?;
+        lost
+    }
+
+    fn logs(&self) -> Vec<(String, PathBuf)> {
+        (0..NODES).map(|node| (format!("node-{node}"), self.nodes.log_file(node))).collect()
+    }
+
+    /// Patroni rewinds it to where the other one was promoted, or copies it anew.
+    async fn rebuild(&mut self) -> anyhow::Result<()> {
+        self.ways[self.old].set(Weather::default());
+        self.nodes.start_again(self.old).await?;
+        let primary = self.nodes.is_whole().await?;
+        let promotions = self.nodes.timeline(primary).await? - self.timeline;
+        ensure!(promotions == 1, "the machine is too busy for Patroni: it promoted {promotions} times, for one kill");
+        self.timeline += promotions;
+        Ok(())
+    }
+}

@@ -1,0 +1,362 @@
+//! A throw-away Patroni cluster: PostgreSQLs of which an etcd says who is the primary.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use rustix::process::Signal;
+use sqlx::{PgConnection, Postgres as Dialect};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::folder::Folder;
+use crate::postgres::connect;
+use crate::process::Process;
+use crate::wait::holds_within;
+use crate::{Postgres, Served, port, program};
+
+/// How long the key of a primary outlives it, how long Patroni waits between two looks, and how long it puts up with an etcd or
+/// a PostgreSQL that does not answer, in s. With a TTL of 6, a busy machine had one election in a hundred that nobody wanted: when
+/// it has chosen a standby for commits to wait for, Patroni sleeps for 2 s with the key in its hand.
+const TTL: u32 = 10;
+const LOOP_WAIT: u32 = 1;
+const RETRY_TIMEOUT: u32 = 3;
+
+/// How long it may take until another node takes writes, or until all follow it.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// How long a node may take to answer.
+const ANSWERS: Duration = Duration::from_secs(5);
+
+/// Where a node of a cluster listens, on 127.0.0.1.
+#[derive(Clone, Copy, Debug)]
+pub struct PatroniPlace {
+    /// The port of its PostgreSQL.
+    pub port: u16,
+    /// The port by which the others reach its PostgreSQL.
+    pub way: u16,
+}
+
+/// A node.
+#[derive(Debug)]
+struct Node {
+    process: Process,
+    port: u16,
+    /// Of Patroni itself, which tells how the node is.
+    rest: u16,
+    is_running: bool,
+}
+
+/// A cluster, on 127.0.0.1, whose superuser `tenure` needs no password. A node's PostgreSQL ends and starts with it.
+#[derive(Debug)]
+pub struct Patroni {
+    nodes: Vec<Node>,
+    is_synchronous: bool,
+    /// Ended after the nodes.
+    _etcd: Served,
+}
+
+impl Patroni {
+    /// Starts a node in each place, the first as the primary, and waits until all others follow it. If they are synchronous, a
+    /// commit is answered when another node has it, and waits while there is none (`synchronous_mode_strict`).
+    ///
+    /// # Errors
+    /// If Patroni, etcd or PostgreSQL is not installed, or one does not start.
+    pub async fn start(places: &[PatroniPlace], is_synchronous: bool) -> anyhow::Result<Self> {
+        let etcd = Served::start_etcd().await?;
+        let mut nodes = Vec::new();
+        for (number, place) in places.iter().enumerate() {
+            nodes.push(Node::new(number, *place, etcd.port(), is_synchronous)?);
+        }
+        let mut cluster = Self { nodes, is_synchronous, _etcd: etcd };
+        for number in 0..places.len() {
+            cluster.start_again(number).await?;
+            cluster.primary().await?;
+        }
+        cluster.is_whole().await?;
+        Ok(cluster)
+    }
+
+    /// The port of a node's PostgreSQL.
+    #[must_use]
+    pub fn port(&self, node: usize) -> u16 {
+        self.nodes[node].port
+    }
+
+    /// Where a node's Patroni and PostgreSQL write down what they do.
+    #[must_use]
+    pub fn log_file(&self, node: usize) -> PathBuf {
+        self.nodes[node].process.log_file()
+    }
+
+    /// Kills a node, its Patroni and its PostgreSQL, with SIGKILL.
+    ///
+    /// # Errors
+    /// If it survives that.
+    pub async fn kill(&mut self, node: usize) -> anyhow::Result<()> {
+        let node = &mut self.nodes[node];
+        node.is_running = false;
+        node.process.kill().await
+    }
+
+    /// Kills a node's Patroni with SIGKILL. Its PostgreSQL goes on, and nobody tells it that another has taken its place.
+    ///
+    /// # Errors
+    /// If it survives that.
+    pub async fn kill_patroni(&mut self, node: usize) -> anyhow::Result<()> {
+        let node = &mut self.nodes[node];
+        node.is_running = false;
+        node.process.kill_alone().await
+    }
+
+    /// Starts a node that was killed, or its Patroni, and waits until its PostgreSQL answers.
+    ///
+    /// # Errors
+    /// If it does not start; with the end of its log.
+    pub async fn start_again(&mut self, node: usize) -> anyhow::Result<()> {
+        let node = &mut self.nodes[node];
+        let port = node.port;
+        node.process.start(async || connect(port).await.is_ok()).await?;
+        node.is_running = true;
+        Ok(())
+    }
+
+    /// Starts the PostgreSQL of a node that was killed by itself, where nobody looks for it: to see what it had.
+    ///
+    /// # Errors
+    /// If it does not start; with the end of its log.
+    pub async fn start_aside(&self, node: usize) -> anyhow::Result<Postgres> {
+        let port = port::free()?;
+        let own = format!("port={port}");
+        // Nobody follows it.
+        let settings = [own.as_str(), "synchronous_standby_names="];
+        Postgres::start_in(&data_of(self.nodes[node].process.folder()), port, &[], &settings).await
+    }
+
+    /// Waits until a node takes writes, and tells which. Their commits may yet have to wait.
+    ///
+    /// # Errors
+    /// If none does in time.
+    pub async fn primary(&self) -> anyhow::Result<usize> {
+        let mut connections: Vec<Option<PgConnection>> = self.nodes.iter().map(|_| None).collect();
+        let mut primary = None;
+        let found = holds_within(PATIENCE, async || {
+            for (number, node) in self.nodes.iter().enumerate().filter(|(_, node)| node.is_running) {
+                let standby = is_standby(&mut connections[number], node.port).await;
+                if standby.is_ok_and(|is_standby| !is_standby) {
+                    primary = Some(number);
+                }
+            }
+            primary.is_some()
+        })
+        .await;
+        match primary {
+            Some(primary) if found => Ok(primary),
+            _ => bail!("no node takes writes within {PATIENCE:?}: {}", self.logs()),
+        }
+    }
+
+    /// Waits until what is committed at the primary need not wait any more for another node to follow it.
+    ///
+    /// A commit that was answered does not tell that: PostgreSQL takes a node for one that has it, which is ahead of the primary
+    /// on the timeline before and is about to be rewound.
+    ///
+    /// # Errors
+    /// If that does not come about.
+    pub async fn is_followed(&self, primary: usize) -> anyhow::Result<()> {
+        let timeline = self.timeline(primary).await?;
+        let follows = format!(
+            "SELECT count(*) FROM pg_stat_wal_receiver WHERE status = 'streaming' AND received_tli = {timeline}"
+        );
+        let others = || (0..self.nodes.len()).filter(|node| *node != primary && self.nodes[*node].is_running);
+        let followed = holds_within(PATIENCE, async || {
+            for node in others() {
+                if self.ask::<i64>(node, &follows).await.is_ok_and(|count| count > 0) {
+                    return true;
+                }
+            }
+            false
+        })
+        .await;
+        let something = self.execute(primary, "SELECT pg_logical_emit_message(true, 'harness', 'a commit')");
+        match timeout(PATIENCE, something).await {
+            Ok(committed) if followed => committed,
+            _ => bail!("nobody follows the primary within {PATIENCE:?}: {}", self.logs()),
+        }
+    }
+
+    /// On which timeline a primary writes its log: each promotion begins the next one.
+    ///
+    /// # Errors
+    /// If it does not answer, or is not one.
+    pub async fn timeline(&self, primary: usize) -> anyhow::Result<i32> {
+        let sql = "SELECT ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int";
+        self.ask(primary, sql).await
+    }
+
+    /// Waits until one node is the primary, all others follow it, and if they are synchronous, one of them may take its place. Tells
+    /// which is the primary.
+    ///
+    /// # Errors
+    /// If that does not come about.
+    pub async fn is_whole(&self) -> anyhow::Result<usize> {
+        let follow = "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming' AND replay_lsn IS NOT NULL";
+        let others = self.nodes.len() - 1;
+        let mut found = None;
+        let whole = holds_within(PATIENCE, async || {
+            let Ok(primary) = self.primary().await else { return false };
+            found = Some(primary);
+            self.says("/primary").await == 1
+                && self.says("/replica").await == others
+                && self.says("/synchronous").await == usize::from(self.is_synchronous)
+                && self.ask::<i64>(primary, follow).await.is_ok_and(|count| usize::try_from(count) == Ok(others))
+        })
+        .await;
+        match found {
+            Some(primary) if whole => Ok(primary),
+            _ => bail!("not all follow one primary within {PATIENCE:?}: {}", self.logs()),
+        }
+    }
+
+    /// How many nodes say yes.
+    async fn says(&self, question: &str) -> usize {
+        let mut count = 0;
+        for node in &self.nodes {
+            let yes = timeout(ANSWERS, says_yes(node.rest, question)).await;
+            count += usize::from(yes.is_ok_and(|yes| yes.unwrap_or(false)));
+        }
+        count
+    }
+
+    /// Executes statements as superuser in the database `postgres`, at a node.
+    ///
+    /// # Errors
+    /// If it refuses or is not running.
+    pub async fn execute(&self, node: usize, sql: &str) -> anyhow::Result<()> {
+        let mut connection = connect(self.port(node)).await?;
+        sqlx::raw_sql(sql).execute(&mut connection).await.with_context(|| sql.to_owned())?;
+        Ok(())
+    }
+
+    /// Asks a node one question, as superuser in the database `postgres`, whose answer has one row and column.
+    ///
+    /// # Errors
+    /// If it refuses or is not running.
+    pub async fn ask<T>(&self, node: usize, sql: &str) -> anyhow::Result<T>
+    where
+        T: for<'r> sqlx::Decode<'r, Dialect> + sqlx::Type<Dialect> + Send + Unpin,
+    {
+        let mut connection = connect(self.port(node)).await?;
+        sqlx::query_scalar(sql).fetch_one(&mut connection).await.with_context(|| sql.to_owned())
+    }
+
+    fn logs(&self) -> String {
+        self.nodes.iter().enumerate().fold(String::new(), |mut all, (number, node)| {
+            let _ = write!(all, "\n--- node {number}:\n{}", node.process.log_tail());
+            all
+        })
+    }
+}
+
+impl Node {
+    fn new(number: usize, place: PatroniPlace, etcd: u16, is_synchronous: bool) -> anyhow::Result<Self> {
+        let user = program::user_if_root("postgres")?;
+        // Patroni ends at once by it, and its PostgreSQL without leaving shared memory behind.
+        let folder = Folder::create(user, Signal::QUIT)?;
+        let rest = port::free()?;
+        let settings = folder.path().join("patroni.yml");
+        fs::write(&settings, settings_of(number, place, rest, etcd, is_synchronous, folder.path())?)
+            .context("writing Patroni's settings")?;
+        let mut command = Command::new(program::find("patroni", "patroni")?);
+        command.arg(settings);
+        let process = Process::new("Patroni", command, folder, user, Signal::TERM);
+        Ok(Self { process, port: place.port, rest, is_running: false })
+    }
+}
+
+fn data_of(folder: &Path) -> PathBuf {
+    folder.join("data")
+}
+
+/// The settings of Patroni in Debian 12 (3.0). Those in `bootstrap` are kept in etcd from the first start on.
+fn settings_of(
+    number: usize,
+    place: PatroniPlace,
+    rest: u16,
+    etcd: u16,
+    is_synchronous: bool,
+    folder: &Path,
+) -> anyhow::Result<String> {
+    // The one folder that has all of them.
+    let programs = fs::canonicalize(program::find("pg_rewind", "postgresql")?)?;
+    let programs = programs.parent().context("a program is in a folder")?.display();
+    let (PatroniPlace { port, way }, data, folder) = (place, data_of(folder), folder.display());
+    let data = data.display();
+    Ok(format!(
+        "\
+scope: tenure
+name: node_{number}
+restapi:
+  listen: 127.0.0.1:{rest}
+  connect_address: 127.0.0.1:{rest}
+etcd3:
+  host: 127.0.0.1:{etcd}
+bootstrap:
+  dcs:
+    ttl: {TTL}
+    loop_wait: {LOOP_WAIT}
+    retry_timeout: {RETRY_TIMEOUT}
+    # One that lacks the last commits is to be promoted all the same.
+    maximum_lag_on_failover: 1073741824
+    synchronous_mode: {is_synchronous}
+    synchronous_mode_strict: {is_synchronous}
+    postgresql:
+      use_pg_rewind: true
+      parameters:
+        wal_retrieve_retry_interval: 100ms
+  initdb: [auth: trust, encoding: UTF8, locale: C, no-sync]
+postgresql:
+  listen: 127.0.0.1:{port}
+  connect_address: 127.0.0.1:{way}
+  data_dir: {data}
+  bin_dir: {programs}
+  pgpass: {folder}/pgpass
+  authentication:
+    superuser:
+      username: tenure
+    replication:
+      username: tenure
+  pg_hba:
+    - host all all 127.0.0.1/32 trust
+    - host replication all 127.0.0.1/32 trust
+  parameters:
+    unix_socket_directories: ''
+  remove_data_directory_on_rewind_failure: true
+  remove_data_directory_on_diverged_timelines: true
+"
+    ))
+}
+
+/// Asks over a connection, which is made anew after a failure.
+async fn is_standby(connection: &mut Option<PgConnection>, port: u16) -> anyhow::Result<bool> {
+    let mut open = match connection.take() {
+        Some(open) => open,
+        None => connect(port).await?,
+    };
+    let answer = timeout(ANSWERS, sqlx::query_scalar("SELECT pg_is_in_recovery()").fetch_one(&mut open)).await??;
+    *connection = Some(open);
+    Ok(answer)
+}
+
+/// Whether Patroni says yes to what load balancers ask it.
+async fn says_yes(port: u16, question: &str) -> std::io::Result<bool> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;
+    stream.write_all(format!("GET {question} HTTP/1.0\r\n\r\n").as_bytes()).await?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await?;
+    Ok(answer.split_whitespace().nth(1) == Some("200"))
+}
