@@ -2,6 +2,7 @@
 
 let text = '';
 for await (const chunk of process.stdin) text += chunk;
+/** @type {{ config: string, members: { number: string, metadata?: Record<string, string> }[] }} */
 const group = JSON.parse(text);
 const parts = group.members.map((member) => Number(member.metadata?.parts ?? 1));
 const all = parts.reduce((sum, part) => sum + part, 0);

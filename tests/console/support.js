@@ -36,7 +36,8 @@ async function freePort() {
 }
 
 /** An environment without what the caller's shell has set for clients and servers of its own. */
-const environment = () => Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(TENURE|OTEL)_/.test(name)));
+const environment = () =>
+  Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(TENURE|OTEL)_/.test(name)));
 
 /** A `tenured` on free ports, with a folder of its own. */
 export class Server {
@@ -44,7 +45,12 @@ export class Server {
   static async start(settings = [], files = {}) {
     const folder = mkdtempSync(join(tmpdir(), 'tenure-console-'));
     for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
-    const server = new Server(folder, await freePort(), await freePort(), settings.map((setting) => setting.replace('@', `${folder}/`)));
+    const server = new Server(
+      folder,
+      await freePort(),
+      await freePort(),
+      settings.map((setting) => setting.replace('@', `${folder}/`)),
+    );
     await server.run();
     return server;
   }
@@ -57,27 +63,36 @@ export class Server {
     this.settings = settings;
     this.url = `http://127.0.0.1:${admin}`;
     this.log = '';
+    /** @type {import('node:child_process').ChildProcess | undefined} */
+    this.child = undefined;
   }
 
   /** Starts it, again if it was stopped, on the same ports and the same state. */
   async run() {
     const addresses = ['--listen', `127.0.0.1:${this.port}`, '--admin-listen', `127.0.0.1:${this.admin}`];
     const settings = ['--data-dir', this.folder, '--label', 'host-1', ...addresses, ...this.settings];
-    this.child = spawn(TENURED, settings, { env: environment(), stdio: ['ignore', 'pipe', 'pipe'] });
-    this.child.stdout.on('data', (text) => (this.log += text));
-    this.child.stderr.on('data', (text) => (this.log += text));
+    const child = spawn(TENURED, settings, { env: environment(), stdio: ['ignore', 'pipe', 'pipe'] });
+    this.child = child;
+    child.stdout.on('data', (text) => (this.log += text));
+    child.stderr.on('data', (text) => (this.log += text));
     const isReady = async () => {
-      if (this.child.exitCode !== null) throw new Error(`the server has ended:\n${this.log}`);
+      if (child.exitCode !== null) throw new Error(`the server has ended:\n${this.log}`);
       return (await fetch(`${this.url}/readyz`).catch(() => null))?.ok;
     };
     await until('the server is ready', isReady);
   }
 
+  /** Does something to its database while it is stopped. @param {string[]} words */
+  task(words) {
+    execFileSync(TENURED, ['--data-dir', this.folder, ...this.settings, ...words], { env: environment() });
+  }
+
   /** @param {NodeJS.Signals} [signal] */
   async stop(signal = 'SIGTERM') {
-    if (this.child.exitCode !== null || this.child.signalCode !== null) return;
-    const ended = once(this.child, 'exit');
-    this.child.kill(signal);
+    const { child } = this;
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, 'exit');
+    child.kill(signal);
     await ended;
   }
 
@@ -90,7 +105,11 @@ export class Server {
   client(words, more = {}) {
     const endpoint = { TENURE_ENDPOINTS: `http://127.0.0.1:${this.port}` };
     // In a group of its own, so that what it runs can be ended with it.
-    const child = spawn(TENURE, words, { env: { ...environment(), ...endpoint, ...more }, stdio: 'ignore', detached: true });
+    const child = spawn(TENURE, words, {
+      env: { ...environment(), ...endpoint, ...more },
+      stdio: 'ignore',
+      detached: true,
+    });
     return {
       child,
       kill() {
@@ -106,7 +125,11 @@ export class Server {
   /** Runs a client to its end. @param {string[]} words @param {Record<string, string>} [more] */
   tenure(words, more = {}) {
     const endpoint = { TENURE_ENDPOINTS: `http://127.0.0.1:${this.port}` };
-    return execFileSync(TENURE, words, { env: { ...environment(), ...endpoint, ...more }, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+    return execFileSync(TENURE, words, {
+      env: { ...environment(), ...endpoint, ...more },
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
   }
 
   /** A call as the page makes it. @param {string} method @param {object} request @param {Record<string, string>} [headers] */

@@ -4,6 +4,7 @@ import { until } from './support.js';
 
 /** Fills a server. Says how to end its clients. @param {import('./support.js').Server} server @param {{ past?: number }} [options] */
 export async function fill(server, { past = 6 } = {}) {
+  /** @type {ReturnType<typeof server.client>[]} */
   const endings = [];
   const run = (/** @type {string[]} */ words) => endings.push(server.client(words));
   // Who held it before.
@@ -11,12 +12,28 @@ export async function fill(server, { past = 6 } = {}) {
     const owner = `worker-${(turn % 3) + 1}`;
     const session = `${owner}-${turn}`;
     server.tenure(['acquire', 'billing/nightly-report', '--session', session, '--ttl', '30s', '--owner', owner]);
-    if (turn % 3 === 2) server.tenure(['evict', 'billing/nightly-report', '--operator', 'kim', '--note', 'host is gone']);
+    if (turn % 3 === 2)
+      server.tenure(['evict', 'billing/nightly-report', '--operator', 'kim', '--note', 'host is gone']);
     else server.tenure(['close', session]);
   }
-  run(['lock', 'billing/nightly-report', '--owner', 'worker-1', '--ttl', '6s', '--metadata', 'build=1.4.2', '--metadata', 'pod=report-7d9f', '--', 'sleep', '600']);
+  run([
+    'lock',
+    'billing/nightly-report',
+    '--owner',
+    'worker-1',
+    '--ttl',
+    '6s',
+    '--metadata',
+    'build=1.4.2',
+    '--metadata',
+    'pod=report-7d9f',
+    '--',
+    'sleep',
+    '600',
+  ]);
   run(['elect', 'service_leader', '--owner', 'host-a', '--ttl', '2s', '--', 'sleep', '600']);
-  const holds = (/** @type {string} */ name) => async () => (await server.call('LockService/GetLock', { name })).answer.lock.holderCount;
+  const holds = (/** @type {string} */ name) => async () =>
+    (await server.call('LockService/GetLock', { name })).answer.lock.holderCount;
   await until('the leader leads', holds('service_leader'));
   await until('the report runs', holds('billing/nightly-report'));
   run(['elect', 'service_leader', '--owner', 'host-b', '--ttl', '2s', '--', 'sleep', '600']);
@@ -31,7 +48,11 @@ export async function fill(server, { past = 6 } = {}) {
   run(['lock', 'accounts', 'ledger', '--owner', 'booker', '--', 'sleep', '600']);
   server.tenure(['group', 'set', 'throughput', '1000']);
   const divide = `node ${new URL('divide.js', import.meta.url).pathname}`;
-  for (const [host, parts] of [['host-a', '2'], ['host-b', '1'], ['host-c', '1']]) {
+  for (const [host, parts] of [
+    ['host-a', '2'],
+    ['host-b', '1'],
+    ['host-c', '1'],
+  ]) {
     run(['group', 'join', 'throughput', '--assign', divide, '--owner', host, '--metadata', `parts=${parts}`]);
   }
   run(['group', 'join', 'crawlers', '--owner', 'crawler-1']);

@@ -30,7 +30,13 @@ async function post(method, request, signal) {
   const headers = { 'content-type': 'application/json' };
   if (token) headers.authorization = `Bearer ${token}`;
   const body = JSON.stringify(request);
-  const options = { method: 'POST', headers, body, signal, cache: /** @type {const} */ ('no-store') };
+  const options = {
+    method: 'POST',
+    headers,
+    body,
+    signal,
+    cache: /** @type {const} */ ('no-store'),
+  };
   const answer = await fetch(`api/tenure.v1.${method}`, options).catch((error) => {
     throw signal?.aborted ? error : unreachable();
   });
@@ -85,7 +91,10 @@ export async function about() {
 
 /** What another page of the admin port says. @param {string} path @param {string} accept */
 export async function page(path, accept) {
-  const answer = await fetch(path, { headers: { accept }, cache: 'no-store' }).catch(() => {
+  const answer = await fetch(path, {
+    headers: { accept },
+    cache: 'no-store',
+  }).catch(() => {
     throw unreachable();
   });
   return answer.text();
@@ -98,7 +107,11 @@ export async function list(method, request, field, most) {
   let answer;
   do {
     const pageSize = Math.min(1000, most - found.length);
-    answer = await call(method, { ...request, pageSize, ...(pageToken && { pageToken }) });
+    answer = await call(method, {
+      ...request,
+      pageSize,
+      ...(pageToken && { pageToken }),
+    });
     found.push(...(answer[field] ?? []));
     pageToken = answer.nextPageToken ?? '';
   } while (pageToken && found.length < most);

@@ -43,7 +43,13 @@ export function useRemaining(remaining, sessions) {
  * @returns {{ answer: T | undefined, error: Error | undefined, again: () => void }} */
 export function useAnswer(ask, every, on) {
   const redraw = useRedraw();
-  const state = useRef(/** @type {{ answer: any, error: any, again: () => void }} */ ({ answer: undefined, error: undefined, again: () => {} })).current;
+  const state = useRef(
+    /** @type {{ answer: any, error: any, again: () => void }} */ ({
+      answer: undefined,
+      error: undefined,
+      again: () => {},
+    }),
+  ).current;
   useEffect(() => {
     const ended = new AbortController();
     state.answer = undefined;

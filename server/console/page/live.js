@@ -96,6 +96,7 @@ export class Live {
   }
 
   async #run() {
+    /** @type {number} */
     let pause = PAUSES[0];
     while (!this.ended.signal.aborted) {
       this.again = new AbortController();
@@ -122,7 +123,9 @@ export class Live {
       namespace: this.namespace,
       ...(this.scope ? { names: [this.scope], prefixes: [`${this.scope}/`] } : { prefixes: [''] }),
       groups: this.groupNames,
-      ...(this.replica.revision !== '0' && { afterRevision: this.replica.revision }),
+      ...(this.replica.revision !== '0' && {
+        afterRevision: this.replica.revision,
+      }),
     };
     const { again } = this;
     this.watchedGroups = this.groupNames;
@@ -183,7 +186,9 @@ export class Live {
       quiet = setTimeout(stop, BEFORE.quiet);
       // Somewhere in between there is a gap: what is before it says nothing.
       if (message.historyGone || message.snapshot) return stop();
-      found.push(...(message.events?.events ?? []).filter((/** @type {any} */ event) => compare(event.revision, revision) <= 0));
+      found.push(
+        ...(message.events?.events ?? []).filter((/** @type {any} */ event) => compare(event.revision, revision) <= 0),
+      );
       if (compare(message.revision ?? '0', revision) >= 0) stop();
     }).catch(() => {});
     clearTimeout(quiet);
@@ -225,7 +230,11 @@ export class Live {
   /** Groups can be watched by name only: those that come are found by looking for them. */
   async #groups() {
     while (!this.ended.signal.aborted) {
-      const asked = { namespace: this.namespace, prefix: this.scope, pageSize: GROUPS.most };
+      const asked = {
+        namespace: this.namespace,
+        prefix: this.scope,
+        pageSize: GROUPS.most,
+      };
       const answer = await call('GroupService/ListGroups', asked, this.ended.signal).catch(() => null);
       if (answer) {
         const names = (answer.groups ?? []).map((/** @type {{ name: string }} */ group) => group.name);

@@ -42,7 +42,8 @@ function App() {
   const [wrong, setWrong] = useState('');
   const [, drawAnew] = useState(0);
   useEffect(() => {
-    let timer = 0;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    let timer;
     const ask = async () => {
       try {
         const told = await askAbout();
@@ -72,16 +73,22 @@ function App() {
     return html`<${Plain} ...${frame} title=${t('closed')}><p class="notice">${about.why?.message}</p><//>`;
   }
   if (about.access === 'token' && !signedIn) {
-    return html`<${Plain} ...${frame} title=${t('sign_in')}><${SignIn} wrong=${wrong} done=${() => setSignedIn(true)} /><//>`;
+    return html`<${Plain} ...${frame} title=${t('sign_in')}
+      ><${SignIn} wrong=${wrong} done=${() => setSignedIn(true)}
+    /><//>`;
   }
   return html`<${Connected} ...${frame} signOut=${signOut} />`;
 }
 
 /** @param {{ about: any, redraw: () => void, title: string, children?: any }} props */
-const Plain = ({ redraw, title, children }) => html`<div class="alone">
-  <header class="alone-head"><${Brand} /><${Preferences} redraw=${redraw} /></header>
-  <main class="alone-main"><h1>${title}</h1>${children}</main>
-</div>`;
+const Plain = ({ redraw, title, children }) =>
+  html`<div class="alone">
+    <header class="alone-head"><${Brand} /><${Preferences} redraw=${redraw} /></header>
+    <main class="alone-main">
+      <h1>${title}</h1>
+      ${children}
+    </main>
+  </div>`;
 
 const Brand = () => html`<span class="brand"><img src="icon.svg" width="22" height="22" alt="" />Tenure</span>`;
 
@@ -96,8 +103,16 @@ function SignIn({ wrong, done }) {
   };
   return html`<form class="sign-in" onSubmit=${submit}>
     <p>${t('sign_in_why')}</p>
-    <label>${t('token_label')}
-      <input type="password" autocomplete="off" value=${shown} aria-describedby="token-kept" aria-invalid=${wrong !== ''} onInput=${(/** @type {any} */ event) => setShown(event.target.value)} />
+    <label
+      >${t('token_label')}
+      <input
+        type="password"
+        autocomplete="off"
+        value=${shown}
+        aria-describedby="token-kept"
+        aria-invalid=${wrong !== ''}
+        onInput=${(/** @type {any} */ event) => setShown(event.target.value)}
+      />
     </label>
     <p class="dim" id="token-kept">${t('token_kept')}</p>
     ${wrong && html`<p class="problem" role="alert">${wrong}</p>`}
@@ -119,7 +134,10 @@ function Connected({ about, redraw, signOut }) {
     return () => removeEventListener('hashchange', moved);
   }, []);
   useEffect(() => {
-    const made = { live: new Live({ namespace: route.namespace, scope }), remaining: new Remaining(route.namespace) };
+    const made = {
+      live: new Live({ namespace: route.namespace, scope }),
+      remaining: new Remaining(route.namespace),
+    };
     setBehind(made);
     return () => {
       made.live.close();
@@ -141,14 +159,25 @@ function Connected({ about, redraw, signOut }) {
     return () => clearTimeout(timer);
   }, [toast]);
   if (!behind || behind.live.namespace !== route.namespace) return null;
-  const place = { endpoint: about.endpoint, tls: about.tls, token: hasToken(), namespace: route.namespace };
-  const context = { ...behind, about, route, place, canAct: about.access === 'token' };
+  const place = {
+    endpoint: about.endpoint,
+    tls: about.tls,
+    token: hasToken(),
+    namespace: route.namespace,
+  };
+  const context = {
+    ...behind,
+    about,
+    route,
+    place,
+    canAct: about.access === 'token',
+  };
   const skip = (/** @type {Event} */ event) => {
     event.preventDefault();
     heading.current?.focus();
   };
   return html`<div class="frame">
-    <a class="skip" href=${location.hash || '#'} onClick=${skip}>${t('skip')}</a>
+    <a class="skip" href="#main" onClick=${skip}>${t('skip')}</a>
     <header class="top">
       <${Brand} />
       <span class="label" title=${t('server')}>${about.label}</span>
@@ -162,11 +191,20 @@ function Connected({ about, redraw, signOut }) {
       <ul>
         ${Object.entries(SCREENS)
           .filter(([, { above }]) => !above)
-          .map(([name, { title }]) => html`<li key=${name}><a href=${link(route.namespace, name)} aria-current=${name === (above ?? screen) ? 'page' : undefined}><${Icon} of=${name} />${t(title)}</a></li>`)}
+          .map(
+            ([name, { title }]) =>
+              html`<li key=${name}>
+                <a href=${link(route.namespace, name)} aria-current=${name === (above ?? screen) ? 'page' : undefined}
+                  ><${Icon} of=${name} />${t(title)}</a
+                >
+              </li>`,
+          )}
       </ul>
-      <p class="side-foot dim">${about.access === 'readOnly' ? t('read_only') : t('signed_in')}<br />${t('version', { version: about.version })}</p>
+      <p class="side-foot dim">
+        ${about.access === 'readOnly' ? t('read_only') : t('signed_in')}<br />${t('version', { version: about.version })}
+      </p>
     </nav>
-    <main id="main" key=${screen}>
+    <main id="main" key=${screen} data-at=${at}>
       ${above && html`<p class="crumbs"><a href=${link(route.namespace, above)}>${t(SCREENS[above].title)}</a> <span aria-hidden="true">›</span></p>`}
       <h1 tabindex="-1" ref=${heading} class=${classes(above && 'mono')}>${above ? route.name : t(title)}</h1>
       <${Trouble} live=${behind.live} scope=${scope} setScope=${setScope} signOut=${signOut} />
@@ -187,9 +225,15 @@ function Trouble({ live, scope, setScope, signOut }) {
     if (state === 'unauthenticated') signOut(trouble?.message ?? '');
   }, [state]);
   if (state === 'denied') {
-    return html`<form class="notice" onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), setScope(wanted.trim().replace(/\/$/, '')))}>
+    return html`<form
+      class="notice"
+      onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), setScope(wanted.trim().replace(/\/$/, '')))}
+    >
       <p role="alert">${trouble?.message}</p>
-      <label>${t('scope_label')} <input type="text" value=${wanted} onInput=${(/** @type {any} */ event) => setWanted(event.target.value)} /></label>
+      <label
+        >${t('scope_label')}
+        <input type="text" value=${wanted} onInput=${(/** @type {any} */ event) => setWanted(event.target.value)}
+      /></label>
       <button type="submit">${t('show_scope')}</button>
     </form>`;
   }
@@ -205,8 +249,12 @@ function Trouble({ live, scope, setScope, signOut }) {
 function Connection({ live }) {
   useLive(live);
   const key = /** @type {Key} */ (`connection_${live.state}`);
-  return html`<span class=${`connection ${live.state}`} role="status"><i class="dot" aria-hidden="true"></i>${t(key)}</span>
-    <span class="revision mono dim" title=${t('revision')}>${live.replica.revision === '0' ? '' : `@${live.replica.revision}`}</span>`;
+  return html`<span class=${`connection ${live.state}`} role="status"
+      ><i class="dot" aria-hidden="true"></i>${t(key)}</span
+    >
+    <span class="revision mono dim" title=${t('revision')}
+      >${live.replica.revision === '0' ? '' : `@${live.replica.revision}`}</span
+    >`;
 }
 
 /** @param {{ route: import('./route.js').Route }} props */
@@ -218,7 +266,18 @@ function Namespace({ route }) {
     if (typed && typed !== route.namespace) location.hash = link(typed, SCREENS[route.screen]?.above ?? route.screen);
   };
   return html`<form class="namespace" onSubmit=${go}>
-    <label><span>${t('namespace')}</span><input type="text" size="12" value=${typed} pattern="[a-z0-9\\-]{1,63}" spellcheck=${false} autocomplete="off" onInput=${(/** @type {any} */ event) => setTyped(event.target.value)} onBlur=${go} /></label>
+    <label
+      ><span>${t('namespace')}</span
+      ><input
+        type="text"
+        size="12"
+        value=${typed}
+        pattern="[a-z0-9\\-]{1,63}"
+        spellcheck=${false}
+        autocomplete="off"
+        onInput=${(/** @type {any} */ event) => setTyped(event.target.value)}
+        onBlur=${go}
+    /></label>
   </form>`;
 }
 
@@ -227,10 +286,21 @@ function Preferences({ redraw }) {
   const language = (/** @type {any} */ event) => (setLanguage(event.target.value), redraw());
   const theme = (/** @type {any} */ event) => (setTheme(event.target.value), redraw());
   return html`<div class="preferences">
-    <label><span class="unseen">${t('language')}</span>
-      <select value=${preferences.language} onChange=${language}><option value="en" lang="en">English</option><option value="ko" lang="ko">한국어</option></select></label>
-    <label><span class="unseen">${t('theme')}</span>
-      <select value=${preferences.theme} onChange=${theme}><option value="auto">${t('theme_auto')}</option><option value="light">${t('theme_light')}</option><option value="dark">${t('theme_dark')}</option></select></label>
+    <label
+      ><span class="unseen">${t('language')}</span>
+      <select value=${preferences.language} onChange=${language}>
+        <option value="en" lang="en">English</option>
+        <option value="ko" lang="ko">한국어</option>
+      </select></label
+    >
+    <label
+      ><span class="unseen">${t('theme')}</span>
+      <select value=${preferences.theme} onChange=${theme}>
+        <option value="auto">${t('theme_auto')}</option>
+        <option value="light">${t('theme_light')}</option>
+        <option value="dark">${t('theme_dark')}</option>
+      </select></label
+    >
   </div>`;
 }
 
@@ -244,7 +314,10 @@ const ICONS = /** @type {Record<string, string>} */ ({
 });
 
 /** @param {{ of: string }} props */
-const Icon = ({ of }) => html`<svg class="icon" viewBox="0 0 16 16" width="16" height="16" aria-hidden="true"><path d=${ICONS[of]} /></svg>`;
+const Icon = ({ of }) =>
+  html`<svg class="icon" viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
+    <path d=${ICONS[of]} />
+  </svg>`;
 
 setLanguage(preferences.language);
 setTheme(preferences.theme);

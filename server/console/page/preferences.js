@@ -1,6 +1,10 @@
 // What whoever sits there likes: language, theme, and by which name acts are recorded. Kept by the browser; nothing of it is secret.
 
-const KEYS = /** @type {const} */ ({ language: 'tenure-language', theme: 'tenure-theme', operator: 'tenure-operator' });
+const KEYS = /** @type {const} */ ({
+  language: 'tenure-language',
+  theme: 'tenure-theme',
+  operator: 'tenure-operator',
+});
 
 /** @param {keyof typeof KEYS} what */
 function read(what) {
@@ -20,7 +24,8 @@ function write(what, value) {
   }
 }
 
-const preferred = () => (navigator.languages ?? [navigator.language]).find((language) => /^(en|ko)\b/i.test(language)) ?? 'en';
+const preferred = () =>
+  (navigator.languages ?? [navigator.language]).find((language) => /^(en|ko)\b/i.test(language)) ?? 'en';
 
 export const preferences = {
   /** @type {'en' | 'ko'} */

@@ -4,8 +4,8 @@
 import { call } from './api.js';
 import { span } from './clock.js';
 
-/** How often, in milliseconds. */
-const EVERY = 1500;
+/** How often: four times in the shortest TTL that is shown, but no more and no less often than that. In milliseconds. */
+const EVERY = { least: 500, most: 1500 };
 
 /** Up to so many sessions, one call tells of all. */
 const FEW = 200;
@@ -65,11 +65,17 @@ export class Remaining {
         for (const listener of this.listeners) listener();
       }
       await new Promise((resolve) => {
-        const timer = setTimeout(resolve, EVERY);
+        const timer = setTimeout(resolve, this.#pause());
         // Not at once: rows come in numbers.
         this.soon = () => (clearTimeout(timer), setTimeout(resolve, 100));
       });
     }
+  }
+
+  #pause() {
+    if (this.many) return EVERY.most;
+    const shortest = Math.min(...[...this.lives.values()].map((life) => life.ttl).filter(Number.isFinite));
+    return Math.min(EVERY.most, Math.max(EVERY.least, shortest / 4));
   }
 
   async #all() {
@@ -100,6 +106,11 @@ export class Remaining {
   /** Counted from when it was asked for: it is no longer than that. @param {import('./types.js').Session} session @param {number} asked */
   #note(session, asked) {
     const until = asked + span(session.remaining);
-    this.lives.set(session.id, { until, ttl: span(session.ttl), home: session.home ?? '', gone: false });
+    this.lives.set(session.id, {
+      until,
+      ttl: span(session.ttl),
+      home: session.home ?? '',
+      gone: false,
+    });
   }
 }

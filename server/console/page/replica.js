@@ -13,6 +13,9 @@ const served = (one, other) => (other.priority ?? 0) - (one.priority ?? 0) || co
 /** By number: these are beyond what a JavaScript number holds exactly. @param {string} one @param {string} other */
 export const compare = (one, other) => one.length - other.length || (one < other ? -1 : one > other ? 1 : 0);
 
+/** As the service lists them, but for letters that few names have. @param {string} one @param {string} other */
+const byCode = (one, other) => (one < other ? -1 : one > other ? 1 : 0);
+
 /** @param {Claim[]} claims @param {string} id */
 const without = (claims, id) => claims.filter((claim) => claim.id !== id);
 
@@ -38,8 +41,12 @@ export class Replica {
     this.groups = new Map();
     /** All up to here has been told; '0' before the snapshot. */
     this.revision = '0';
-    /** Changes whenever a name comes or goes. */
-    this.names = 0;
+    /** @type {string[]} Their names in order. */
+    this.names = [];
+    /** How often a name has come or gone. */
+    this.comings = 0;
+    /** @type {Map<string, any>} What was set on locks since the snapshot, also on idle ones. */
+    this.settings = new Map();
     /** @type {Map<string, Lock> | null} The snapshot that is being told. */
     this.incoming = null;
     /** @type {any[]} */
@@ -73,7 +80,9 @@ export class Replica {
     this.incoming = null;
     this.incomingGroups = [];
     this.revision = message.revision ?? '0';
-    this.names += 1;
+    this.names = [...this.locks.keys()].sort(byCode);
+    this.comings += 1;
+    this.settings = new Map();
     this.last = new Map();
     for (const lock of this.locks.values()) if (lock.holders[0]) this.last.set(lock.name, lock.holders[0].sessionId);
     return 'snapshot';
@@ -89,7 +98,7 @@ export class Replica {
   /** @param {any} event */
   #event(event) {
     const before = this.locks.get(event.name);
-    const lock = before ? { ...before } : whole({ name: event.name });
+    const lock = before ? { ...before } : whole({ name: event.name, settings: this.settings.get(event.name) });
     const claim = event.claim;
     switch (event.type) {
       case 'EVENT_TYPE_QUEUED':
@@ -115,11 +124,24 @@ export class Replica {
         break;
       case 'EVENT_TYPE_CONFIGURED':
         lock.settings = event.settings;
+        this.settings.set(event.name, event.settings);
         break;
     }
     if (lock.holderCount > 0 || lock.waiterCount > 0) this.locks.set(event.name, lock);
     else this.locks.delete(event.name);
-    if (Boolean(before) !== this.locks.has(event.name)) this.names += 1;
+    if (Boolean(before) !== this.locks.has(event.name)) this.#listed(event.name, !before);
+  }
+
+  /** Among ten thousand names one comes or goes without sorting them. @param {string} name @param {boolean} comes */
+  #listed(name, comes) {
+    let [low, high] = [0, this.names.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (byCode(this.names[middle], name) < 0) low = middle + 1;
+      else high = middle;
+    }
+    this.names.splice(low, comes ? 0 : 1, ...(comes ? [name] : []));
+    this.comings += 1;
   }
 
   /** @param {Lock} lock @param {Claim} claim */

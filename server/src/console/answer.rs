@@ -66,10 +66,12 @@ impl Stream {
         };
         let mut lines = Vec::new();
         let told = match next {
-            Ok(Some(message)) => [message].into_iter().chain(messages.ready()).try_for_each(|message| -> Result<(), Status> {
-                put(&mut lines, "result", &contract::decode(self.kind.clone(), message).map_err(unreadable)?);
-                Ok(())
-            }),
+            Ok(Some(message)) => {
+                [message].into_iter().chain(messages.ready()).try_for_each(|message| -> Result<(), Status> {
+                    put(&mut lines, "result", &contract::decode(self.kind.clone(), message).map_err(unreadable)?);
+                    Ok(())
+                })
+            }
             Ok(None) => {
                 self.messages = None;
                 return None;

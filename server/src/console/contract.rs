@@ -3,7 +3,9 @@
 use anyhow::Context;
 use bytes::Bytes;
 use prost::Message;
-use prost_reflect::{DescriptorPool, DeserializeOptions, DynamicMessage, MessageDescriptor, MethodDescriptor, SerializeOptions};
+use prost_reflect::{
+    DescriptorPool, DeserializeOptions, DynamicMessage, MessageDescriptor, MethodDescriptor, SerializeOptions,
+};
 
 /// The services that the console can call.
 const PACKAGE: &str = "tenure.v1";

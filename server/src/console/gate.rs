@@ -27,7 +27,8 @@ pub const READING: [&str; 10] = [
 ];
 
 /// How the console of an open server is to be had elsewhere.
-const ELSEWHERE: &str = "set tokens_file, tls_client_ca or jwt_keys, so that the server knows who calls, or have admin_listen on 127.0.0.1";
+const ELSEWHERE: &str =
+    "set tokens_file, tls_client_ca or jwt_keys, so that the server knows who calls, or have admin_listen on 127.0.0.1";
 
 /// Whether a server that asks nobody who he is has a console on an admin port that listens there.
 ///
@@ -37,7 +38,9 @@ pub(super) fn check_place(admin: SocketAddr) -> Result<(), Refusal> {
     if admin.ip().is_loopback() {
         return Ok(());
     }
-    let why = format!("the server has no credentials, and its admin port listens on {admin}, for other machines, too: {ELSEWHERE}");
+    let why = format!(
+        "the server has no credentials, and its admin port listens on {admin}, for other machines, too: {ELSEWHERE}"
+    );
     Err(Refusal::own(Code::PermissionDenied, "CLOSED", why))
 }
 
@@ -64,7 +67,8 @@ pub(super) fn check_host(headers: &HeaderMap) -> Result<(), Refusal> {
     if is_own_name(host) && headers.get_all(HOST).iter().count() == 1 {
         return Ok(());
     }
-    let why = format!("the server has no credentials, and answers to localhost, 127.0.0.1 and [::1] only, not to \"{host}\"");
+    let why =
+        format!("the server has no credentials, and answers to localhost, 127.0.0.1 and [::1] only, not to \"{host}\"");
     Err(Refusal::own(Code::PermissionDenied, "FOREIGN_HOST", why))
 }
 
@@ -87,7 +91,9 @@ pub(super) fn check_site(headers: &HeaderMap, has_own_name: bool) -> Result<(), 
         // An older browser. What is in front of a server may have asked by another name than the page did.
         None if has_own_name => match (text(ORIGIN.as_str()), text(HOST.as_str())) {
             (None, _) => true,
-            (Some(origin), Some(host)) => origin.split_once("://").is_some_and(|(_, origin)| origin.eq_ignore_ascii_case(host)),
+            (Some(origin), Some(host)) => {
+                origin.split_once("://").is_some_and(|(_, origin)| origin.eq_ignore_ascii_case(host))
+            }
             (Some(_), None) => false,
         },
         None => true,
@@ -117,15 +123,28 @@ mod tests {
     use super::*;
 
     fn headers(named: &[(&'static str, &str)]) -> HeaderMap {
-        named.iter().map(|(name, value)| (http::HeaderName::from_static(name), value.parse().expect("a value"))).collect()
+        named
+            .iter()
+            .map(|(name, value)| (http::HeaderName::from_static(name), value.parse().expect("a value")))
+            .collect()
     }
 
     #[test]
     fn only_this_machines_own_names_are_answered() {
-        for own in ["localhost", "localhost:7421", "LOCALHOST:1", "127.0.0.1:7421", "127.1.2.3", "[::1]:7421", "[::1]"] {
+        for own in ["localhost", "localhost:7421", "LOCALHOST:1", "127.0.0.1:7421", "127.1.2.3", "[::1]:7421", "[::1]"]
+        {
             check_host(&headers(&[("host", own)])).expect(own);
         }
-        for other in ["", "example.com", "localhost.example.com", "127.0.0.1.example.com:7421", "10.0.0.1", "x@localhost", "[::2]:1", "0.0.0.0"] {
+        for other in [
+            "",
+            "example.com",
+            "localhost.example.com",
+            "127.0.0.1.example.com:7421",
+            "10.0.0.1",
+            "x@localhost",
+            "[::2]:1",
+            "0.0.0.0",
+        ] {
             check_host(&headers(&[("host", other)])).expect_err(other);
         }
         check_host(&HeaderMap::new()).expect_err("none");
@@ -134,7 +153,12 @@ mod tests {
     #[test]
     fn other_pages_may_not_call() {
         let host = ("host", "localhost:7421");
-        let ours = [&[][..], &[("sec-fetch-site", "same-origin")], &[("sec-fetch-site", "none")], &[("origin", "http://localhost:7421")]];
+        let ours = [
+            &[][..],
+            &[("sec-fetch-site", "same-origin")],
+            &[("sec-fetch-site", "none")],
+            &[("origin", "http://localhost:7421")],
+        ];
         for ours in ours {
             check_site(&headers(&[&[host], ours].concat()), true).expect("ours");
         }
@@ -162,7 +186,9 @@ mod tests {
 
     #[test]
     fn an_open_server_has_no_console_for_other_machines() {
-        for (admin, is_here) in [("127.0.0.1:7421", true), ("[::1]:7421", true), ("0.0.0.0:7421", false), ("10.0.0.1:7421", false)] {
+        for (admin, is_here) in
+            [("127.0.0.1:7421", true), ("[::1]:7421", true), ("0.0.0.0:7421", false), ("10.0.0.1:7421", false)]
+        {
             assert_eq!(check_place(admin.parse().expect("an address")).is_ok(), is_here, "{admin}");
         }
     }

@@ -9,9 +9,7 @@ use axum::extract::{ConnectInfo, Path, State};
 use axum::middleware::map_response;
 use axum::response::{Redirect, Response};
 use axum::routing::{get, post};
-use http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
-};
+use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use tokio::time::timeout;
 use tonic::Code;
@@ -122,7 +120,8 @@ fn check(console: &Console, served: &Served, headers: &HeaderMap, method: &str) 
 async fn read(body: Body) -> Result<bytes::Bytes, Refusal> {
     let late = || Refusal::own(Code::DeadlineExceeded, "LATE", format!("the request was not there within {COMING:?}"));
     let large = |_| {
-        let refusal = Refusal::own(Code::InvalidArgument, "TOO_LARGE", format!("a request has at most {REQUEST} bytes"));
+        let refusal =
+            Refusal::own(Code::InvalidArgument, "TOO_LARGE", format!("a request has at most {REQUEST} bytes"));
         refusal.with_status(StatusCode::PAYLOAD_TOO_LARGE)
     };
     timeout(COMING, to_bytes(body, REQUEST)).await.map_err(|_| late())?.map_err(large)

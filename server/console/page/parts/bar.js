@@ -18,11 +18,16 @@ export function Bar({ life, owner }) {
     if (!element || !isKnown) return;
     element.style.transform = `scaleX(${share})`;
     if (isStill() || left === 0) return;
-    const run = element.animate([{ transform: `scaleX(${share})` }, { transform: 'scaleX(0)' }], { duration: left, fill: 'forwards' });
+    const run = element.animate([{ transform: `scaleX(${share})` }, { transform: 'scaleX(0)' }], {
+      duration: left,
+      fill: 'forwards',
+    });
     return () => run.cancel();
   }, [life?.until, life?.gone, isKnown]);
   if (life && !isKnown && !life.gone) {
-    return html`<span class="bar-unknown" title=${t('ttl_elsewhere')}>${t('ttl_of', { ttl: shownSpan(life.ttl) })}</span>`;
+    return html`<span class="bar-unknown" title=${t('ttl_elsewhere')}
+      >${t('ttl_of', { ttl: shownSpan(life.ttl) })}</span
+    >`;
   }
   if (!life) return html`<span class="bar-unknown">…</span>`;
   const shown = life.gone ? t('ended') : `${shownSpan(left)} / ${shownSpan(life.ttl)}`;

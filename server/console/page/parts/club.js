@@ -45,7 +45,11 @@ export function Club({ group, compact = false }) {
   const boxes = { x: left + 60, width: Math.min(230, width * 0.34) };
   const assigned = boxes.x + boxes.width + 26;
   const middle = height / 2;
-  const label = t('group_picture', { group: group.name, members: members.length, leader: group.leader?.owner || group.leader?.sessionId || '–' });
+  const label = t('group_picture', {
+    group: group.name,
+    members: members.length,
+    leader: group.leader?.owner || group.leader?.sessionId || '–',
+  });
   return html`<div class="picture" ref=${box}>
     <svg width=${width} height=${height} viewBox=${`0 0 ${width} ${height}`} role="img" aria-label=${label}>
       ${drawn.map((member, index) => {
@@ -69,14 +73,33 @@ export function Club({ group, compact = false }) {
         const number = numbers?.[index];
         return html`<g key=${member.number}>
           <title>${`${member.owner || member.sessionId} #${member.number}`}</title>
-          <rect class=${leads ? 'member leads' : 'member'} x=${boxes.x} y=${y} width=${boxes.width} height=${BOX} rx="6" />
+          <rect
+            class=${leads ? 'member leads' : 'member'}
+            x=${boxes.x}
+            y=${y}
+            width=${boxes.width}
+            height=${BOX}
+            rx="6"
+          />
           ${leads && html`<path class="crown" d=${`M${boxes.x + 10} ${y + 20}v-10l4 4 4-6 4 6 4-4v10z`} />`}
           <text class="member-name" x=${boxes.x + (leads ? 34 : 12)} y=${y + 20}>
             ${shortened(member.owner || member.sessionId, boxes.width - (leads ? 44 : 22))}
           </text>
-          <path class=${group.assignmentsCurrent ? 'gives' : 'gives stale'} d=${`M${boxes.x + boxes.width} ${y + BOX / 2}H${assigned - 6}`} />
-          ${number !== undefined &&
-          html`<rect class=${group.assignmentsCurrent ? 'share' : 'share stale'} x=${assigned} y=${y + 7} width=${Math.max(2, (number / most) * room)} height=${BOX - 14} rx="3" />`}
+          <path
+            class=${group.assignmentsCurrent ? 'gives' : 'gives stale'}
+            d=${`M${boxes.x + boxes.width} ${y + BOX / 2}H${assigned - 6}`}
+          />
+          ${
+            number !== undefined &&
+            html`<rect
+              class=${group.assignmentsCurrent ? 'share' : 'share stale'}
+              x=${assigned}
+              y=${y + 7}
+              width=${Math.max(2, (number / most) * room)}
+              height=${BOX - 14}
+              rx="3"
+            />`
+          }
           <text
             class="assignment"
             x=${number === undefined ? assigned + 2 : assigned + Math.max(2, (number / most) * room) + 8}

@@ -26,18 +26,22 @@ function Line({ line, label }) {
   return html`<div class="line">
     <span class="line-kind">${label}</span>
     <code ref=${code} tabindex="0" role="group" aria-label=${t('line_of', { kind: label })}>${line}</code>
-    <button type="button" class="quiet" onClick=${copy} aria-label=${t('copy_line', { kind: label })}>${done || t('copy')}</button>
+    <button type="button" class="quiet" onClick=${copy}>
+      ${done || t('copy')}<span class="unseen"> (${label})</span>
+    </button>
     <span class="unseen" role="status">${done}</span>
   </div>`;
 }
 
 /** What the page does, as somebody else would do it. @param {{ cli?: string, grpcurl?: string }} props */
-export const Lines = ({ cli, grpcurl }) => html`<div class="lines">
-  ${cli && html`<${Line} line=${cli} label="CLI" />`} ${grpcurl && html`<${Line} line=${grpcurl} label="grpcurl" />`}
-</div>`;
+export const Lines = ({ cli, grpcurl }) =>
+  html`<div class="lines">
+    ${cli && html`<${Line} line=${cli} label="CLI" />`} ${grpcurl && html`<${Line} line=${grpcurl} label="grpcurl" />`}
+  </div>`;
 
 /** The same, at the foot of a screen. @param {{ cli?: string, grpcurl?: string }} props */
-export const Foot = ({ cli, grpcurl }) => html`<details class="foot">
-  <summary>${t('same_elsewhere')}</summary>
-  <${Lines} cli=${cli} grpcurl=${grpcurl} />
-</details>`;
+export const Foot = ({ cli, grpcurl }) =>
+  html`<details class="foot">
+    <summary>${t('same_elsewhere')}</summary>
+    <${Lines} cli=${cli} grpcurl=${grpcurl} />
+  </details>`;

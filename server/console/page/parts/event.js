@@ -11,7 +11,11 @@ const who = (of) => of?.owner || of?.sessionId || '';
 /** An event of a lock or of a group. @param {any} event */
 export function sentence(event) {
   if (event.group) return groupSentence(event);
-  const facts = { who: who(event.claim), token: event.claim?.token ?? '', from: who(event.previous) };
+  const facts = {
+    who: who(event.claim),
+    token: event.claim?.token ?? '',
+    from: who(event.previous),
+  };
   switch (event.type) {
     case 'EVENT_TYPE_QUEUED':
       return t('event_queued', facts);
@@ -21,10 +25,13 @@ export function sentence(event) {
       return html`${t('event_lingering', facts)} ${by(event)}`;
     case 'EVENT_TYPE_ENDED': {
       const wasHeld = event.claim?.token && event.claim.token !== '0';
-      return html`${t(wasHeld ? 'event_ended' : 'event_left', facts)} <${Reason} reason=${event.endReason} /> ${by(event)} ${event.vacant && html`<span class="dim">${t('event_vacant')}</span>`}`;
+      return html`${t(wasHeld ? 'event_ended' : 'event_left', facts)}
+        <${Reason} reason=${event.endReason} /> ${by(event)}
+        ${event.vacant && html`<span class="dim">${t('event_vacant')}</span>`}`;
     }
     case 'EVENT_TYPE_TRANSFER_STARTED':
-      return html`${t('event_transfer_started', { ...facts, to: event.claim?.transfer?.toSessionId || t('first_in_queue'), drain: shownSpan(span(event.claim?.transfer?.drain)) })} ${by(event)}`;
+      return html`${t('event_transfer_started', { ...facts, to: event.claim?.transfer?.toSessionId || t('first_in_queue'), drain: shownSpan(span(event.claim?.transfer?.drain)) })}
+      ${by(event)}`;
     case 'EVENT_TYPE_TRANSFER_CANCELLED':
       return t('event_transfer_cancelled', facts);
     case 'EVENT_TYPE_TRANSFERRED':
@@ -51,7 +58,9 @@ function groupSentence(event) {
     case 'GROUP_EVENT_TYPE_LEFT':
       return html`${t('group_left', facts)} <${Reason} reason=${event.endReason} />`;
     case 'GROUP_EVENT_TYPE_CONFIGURED':
-      return event.config === undefined ? t('group_cleared') : t('group_configured', { config: event.config.slice(0, 80) });
+      return event.config === undefined
+        ? t('group_cleared')
+        : t('group_configured', { config: event.config.slice(0, 80) });
     case 'GROUP_EVENT_TYPE_ASSIGNED':
       return t('group_assigned');
     default:

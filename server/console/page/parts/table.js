@@ -43,16 +43,23 @@ export function Table({ label, columns, rows, id, cells, seen, empty, rowClass }
   const last = first + shown.length;
   const ids = shown.map(id).join('\n');
   useEffect(() => seen?.(shown), [ids]);
-  return html`<div class="table-box" ref=${box} role="region" aria-label=${label} tabindex="0">
+  return html`<div class="table-box" ref=${box} role="group" aria-label=${label} tabindex="0">
     <table aria-rowcount=${rows.length + 1} class="rows">
-      <caption class="unseen">${label}</caption>
+      <caption class="unseen">
+        ${label}
+      </caption>
       <thead>
         <tr aria-rowindex="1">
           ${columns.map((column) => html`<th scope="col" class=${column.class} key=${column.key}>${column.title}</th>`)}
         </tr>
       </thead>
       <tbody>
-        ${first > 0 && html`<tr class="space" aria-hidden="true" key="above"><td colspan=${columns.length} height=${first * ROW}></td></tr>`}
+        ${
+          first > 0 &&
+          html`<tr class="space" aria-hidden="true" key="above">
+            <td colspan=${columns.length} height=${first * ROW}></td>
+          </tr>`
+        }
         ${shown.map((row, index) => {
           const [head, ...rest] = cells(row, first + index);
           return html`<tr key=${id(row)} aria-rowindex=${first + index + 2} class=${rowClass?.(row)}>
@@ -60,8 +67,12 @@ export function Table({ label, columns, rows, id, cells, seen, empty, rowClass }
             ${rest.map((cell, at) => html`<td class=${columns[at + 1].class} key=${columns[at + 1].key}>${cell}</td>`)}
           </tr>`;
         })}
-        ${last < rows.length &&
-        html`<tr class="space" aria-hidden="true" key="below"><td colspan=${columns.length} height=${(rows.length - last) * ROW}></td></tr>`}
+        ${
+          last < rows.length &&
+          html`<tr class="space" aria-hidden="true" key="below">
+            <td colspan=${columns.length} height=${(rows.length - last) * ROW}></td>
+          </tr>`
+        }
       </tbody>
     </table>
     ${rows.length === 0 && html`<div class="empty">${empty}</div>`}

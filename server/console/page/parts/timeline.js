@@ -27,7 +27,12 @@ const lane = (hold) => hold.owner || hold.sessionId;
 
 /** A hold in words. @param {Hold} hold */
 export function told(hold) {
-  const facts = { who: lane(hold), token: hold.token ?? '?', held: shownSpan(held(hold)), from: shownDate(time(hold.grantedTime)) };
+  const facts = {
+    who: lane(hold),
+    token: hold.token ?? '?',
+    held: shownSpan(held(hold)),
+    from: shownDate(time(hold.grantedTime)),
+  };
   const end = hold.endReason ? named(hold.endReason) : t('lasts');
   return `${t('hold_told', facts)} – ${end}`;
 }
@@ -62,8 +67,12 @@ function lanes(holds) {
   /** @type {string[]} */
   const names = [];
   for (const hold of holds) if (!names.includes(lane(hold))) names.push(lane(hold));
-  const shown = names.length > LANES ? [...names.slice(0, LANES - 1), t('others', { count: names.length - LANES + 1 })] : names;
-  return { shown, of: (/** @type {Hold} */ hold) => Math.min(names.indexOf(lane(hold)), shown.length - 1) };
+  const shown =
+    names.length > LANES ? [...names.slice(0, LANES - 1), t('others', { count: names.length - LANES + 1 })] : names;
+  return {
+    shown,
+    of: (/** @type {Hold} */ hold) => Math.min(names.indexOf(lane(hold)), shown.length - 1),
+  };
 }
 
 /** @param {number} from @param {number} to @param {number} width */
@@ -74,7 +83,10 @@ function marks(from, to, width) {
   const found = [];
   for (let at = Math.ceil((from - zone) / step) * step + zone; at <= to; at += step) found.push(at);
   const isFine = step < 60_000;
-  return found.map((at) => ({ at, label: isFine ? shownTime(at) : shownTime(at).slice(0, 5) }));
+  return found.map((at) => ({
+    at,
+    label: isFine ? shownTime(at) : shownTime(at).slice(0, 5),
+  }));
 }
 
 /**
@@ -99,16 +111,20 @@ export function Timeline({ holds, losses, from, label, chosen, choose }) {
         </pattern>
       </defs>
       ${marks(from, to, width - left).map(
-        ({ at, label }) => html`<g key=${at}>
-          <line class="grid" x1=${x(at)} x2=${x(at)} y1=${AXIS - 4} y2=${height} />
-          <text class="tick" x=${x(at)} y="14" text-anchor="middle">${label}</text>
-        </g>`,
+        ({ at, label }) =>
+          html`<g key=${at}>
+            <line class="grid" x1=${x(at)} x2=${x(at)} y1=${AXIS - 4} y2=${height} />
+            <text class="tick" x=${x(at)} y="14" text-anchor="middle">${label}</text>
+          </g>`,
       )}
       ${shown.map(
-        (name, index) => html`<g key=${name}>
-          <line class="lane" x1="0" x2=${width} y1=${AXIS + index * LANE} y2=${AXIS + index * LANE} />
-          <text class="lane-name" x="0" y=${AXIS + index * LANE + 17}>${shortened(name, left)}<title>${name}</title></text>
-        </g>`,
+        (name, index) =>
+          html`<g key=${name}>
+            <line class="lane" x1="0" x2=${width} y1=${AXIS + index * LANE} y2=${AXIS + index * LANE} />
+            <text class="lane-name" x="0" y=${AXIS + index * LANE + 17}
+              >${shortened(name, left)}<title>${name}</title></text
+            >
+          </g>`,
       )}
       ${visible.map((hold) => {
         const { from: begin, to: end } = stretch(hold, now, from);
@@ -126,9 +142,17 @@ export function Timeline({ holds, losses, from, label, chosen, choose }) {
         </g>`;
       })}
       ${losses.map(
-        (loss) => html`<line key=${loss.time} class="loss" x1=${x(time(loss.time))} x2=${x(time(loss.time))} y1=${AXIS} y2=${height}>
-          <title>${t('history_lost_here')}</title>
-        </line>`,
+        (loss) =>
+          html`<line
+            key=${loss.time}
+            class="loss"
+            x1=${x(time(loss.time))}
+            x2=${x(time(loss.time))}
+            y1=${AXIS}
+            y2=${height}
+          >
+            <title>${t('history_lost_here')}</title>
+          </line>`,
       )}
       <line class="now" x1=${x(now)} x2=${x(now)} y1=${AXIS - 4} y2=${height} />
     </svg>
@@ -176,14 +200,16 @@ export function Strip({ holds, from, label }) {
 }
 
 /** What forms and colours say. */
-export const Legend = () => html`<ul class="legend" aria-label=${t('legend')}>
-  ${['lasting', 'released', 'transferred', 'expired', 'disconnected', 'closed', 'evicted'].map(
-    (reason) => html`<li key=${reason}>
-      <svg width="22" height="16" viewBox="0 0 22 16" aria-hidden="true">
-        <rect class=${`bar-of ${reason}`} x="0" y="2" width="15" height="12" rx="2" />
-        ${reason !== 'lasting' && html`<${End} kind=${reason} x=${15} y=${0} />`}
-      </svg>
-      ${reason === 'lasting' ? t('lasts') : named(`END_REASON_${reason.toUpperCase()}`)}
-    </li>`,
-  )}
-</ul>`;
+export const Legend = () =>
+  html`<ul class="legend" aria-label=${t('legend')}>
+    ${['lasting', 'released', 'transferred', 'expired', 'disconnected', 'closed', 'evicted'].map(
+      (reason) =>
+        html`<li key=${reason}>
+          <svg width="22" height="16" viewBox="0 0 22 16" aria-hidden="true">
+            <rect class=${`bar-of ${reason}`} x="0" y="2" width="15" height="12" rx="2" />
+            ${reason !== 'lasting' && html`<${End} kind=${reason} x=${15} y=${0} />`}
+          </svg>
+          ${reason === 'lasting' ? t('lasts') : named(`END_REASON_${reason.toUpperCase()}`)}
+        </li>`,
+    )}
+  </ul>`;

@@ -8,11 +8,16 @@ const BRANCHES = 100;
 
 /** @typedef {{ path: string, label: string, count: number, children: Map<string, Node> }} Node */
 
-/** Only what has something below it: names themselves are in the table. @param {{ name: string }[]} locks @returns {Node} */
-export function grow(locks) {
+/** Only what has something below it: names themselves are in the table. @param {string[]} names @returns {Node} */
+export function grow(names) {
   /** @type {Node} */
-  const root = { path: '', label: '', count: locks.length, children: new Map() };
-  for (const { name } of locks) {
+  const root = {
+    path: '',
+    label: '',
+    count: names.length,
+    children: new Map(),
+  };
+  for (const name of names) {
     let node = root;
     for (let end = name.indexOf('/'); end >= 0; end = name.indexOf('/', end + 1)) {
       const path = name.slice(0, end + 1);
@@ -26,9 +31,9 @@ export function grow(locks) {
   return root;
 }
 
-/** @param {{ locks: { name: string }[], stamp: number, prefix: string, to: (prefix: string) => string }} props */
-export function Tree({ locks, stamp, prefix, to }) {
-  const root = useMemo(() => grow(locks), [stamp, locks.length]);
+/** @param {{ names: string[], stamp: number, prefix: string, to: (prefix: string) => string }} props */
+export function Tree({ names, stamp, prefix, to }) {
+  const root = useMemo(() => grow(names), [stamp]);
   return html`<ul>
     <li>
       <span class="branch">
@@ -56,11 +61,21 @@ function Branch({ node, prefix, to }) {
   const has = node.children.size > 0;
   return html`<li>
     <span class="branch">
-      ${has
-        ? html`<button type="button" class="fold" aria-expanded=${isOpen} aria-label=${t('fold', { name: node.path })} onClick=${() => setOpen(!isOpen)}>
-            <svg viewBox="0 0 10 10" width="10" height="10" aria-hidden="true"><path d="M3 1l4 4-4 4" /></svg>
-          </button>`
-        : html`<span class="fold"></span>`}
+      ${
+        has
+          ? html`<button
+              type="button"
+              class="fold"
+              aria-expanded=${isOpen}
+              aria-label=${t('fold', { name: node.path })}
+              onClick=${() => setOpen(!isOpen)}
+            >
+              <svg viewBox="0 0 10 10" width="10" height="10" aria-hidden="true">
+                <path d="M3 1l4 4-4 4" />
+              </svg>
+            </button>`
+          : html`<span class="fold"></span>`
+      }
       <a href=${to(node.path)} aria-current=${prefix === node.path ? 'true' : undefined} class="mono">${node.label}/</a>
       <span class="figure">${number(node.count)}</span>
     </span>

@@ -36,17 +36,33 @@ export function Elections({ context }) {
   const rows = [...live.replica.locks.values()]
     .filter((lock) => lock.holders.every(isExclusive) && lock.waiters.every(isExclusive) && (all || isElection(lock)))
     .sort((one, other) => (one.name < other.name ? -1 : 1));
-  const lives = useRemaining(remaining, seen.flatMap((lock) => lock.holders.map((holder) => holder.sessionId)));
-  const pasts = usePasts(namespace, seen.map((lock) => live.replica.locks.get(lock.name) ?? lock));
+  const lives = useRemaining(
+    remaining,
+    seen.flatMap((lock) => lock.holders.map((holder) => holder.sessionId)),
+  );
+  const pasts = usePasts(
+    namespace,
+    seen.map((lock) => live.replica.locks.get(lock.name) ?? lock),
+  );
   const from = serverNow() - BACK;
   return html`
     <p class="lead">${t('elections_what')}</p>
     <div class="tools">
       <div class="chips" role="group" aria-label=${t('show')}>
-        <a class=${classes('chip', !all && 'on')} aria-current=${all ? undefined : 'true'} href=${link(namespace, 'elections')}>${t('with_candidates')}</a>
-        <a class=${classes('chip', all && 'on')} aria-current=${all ? 'true' : undefined} href=${link(namespace, 'elections', '', { show: 'all' })}>${t('all_exclusive')}</a>
+        <a
+          class=${classes('chip', !all && 'on')}
+          aria-current=${all ? undefined : 'true'}
+          href=${link(namespace, 'elections')}
+          >${t('with_candidates')}</a
+        >
+        <a
+          class=${classes('chip', all && 'on')}
+          aria-current=${all ? 'true' : undefined}
+          href=${link(namespace, 'elections', '', { show: 'all' })}
+          >${t('all_exclusive')}</a
+        >
       </div>
-      <span class="count" role="status">${number(rows.length)}</span>
+      <span class="count">${number(rows.length)}</span>
     </div>
     <${Table}
       label=${t('elections')}
@@ -70,7 +86,9 @@ export function Elections({ context }) {
         const turns = past.filter((hold) => time(hold.grantedTime) >= from).length;
         return [
           html`<a class="mono" href=${link(namespace, 'lock', lock.name)}>${lock.name}</a>`,
-          leader ? html`<span class="owner">${leader.owner || leader.sessionId}</span>` : html`<span class="dim">${t('nobody')}</span>`,
+          leader
+            ? html`<span class="owner">${leader.owner || leader.sessionId}</span>`
+            : html`<span class="dim">${t('nobody')}</span>`,
           html`<span class="mono">${leader?.token ?? ''}</span>`,
           html`<span class="mono">${Number.isFinite(granted) ? shownSpan(serverNow() - granted) : '…'}</span>`,
           leader ? html`<${Bar} life=${lives.get(leader.sessionId)} owner=${leader.owner || leader.sessionId} />` : '',

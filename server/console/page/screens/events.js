@@ -39,19 +39,34 @@ export function Events({ context }) {
   };
   const wanted = search.toLowerCase();
   const rows = feed
-    .filter((event) => KINDS[choice](event.type) && (choice !== 'operators' || event.operator) && (wanted === '' || `${event.name ?? event.group} ${event.claim?.owner ?? ''} ${event.claim?.sessionId ?? ''}`.toLowerCase().includes(wanted)))
+    .filter(
+      (event) =>
+        KINDS[choice](event.type) &&
+        (choice !== 'operators' || event.operator) &&
+        (wanted === '' ||
+          `${event.name ?? event.group} ${event.claim?.owner ?? ''} ${event.claim?.sessionId ?? ''}`
+            .toLowerCase()
+            .includes(wanted)),
+    )
     .reverse();
   return html`
     <div class="tools" role="search">
       <label class="search">
         <span class="unseen">${t('search_events')}</span>
-        <input type="search" value=${search} placeholder=${t('search_events')} onInput=${(/** @type {any} */ event) => setSearch(event.target.value)} />
+        <input
+          type="search"
+          value=${search}
+          placeholder=${t('search_events')}
+          onInput=${(/** @type {any} */ event) => setSearch(event.target.value)}
+        />
       </label>
       <div class="chips" role="group" aria-label=${t('show')}>
         ${CHOICES.map((kind) => html`<button key=${kind} type="button" class=${classes('chip', kind === choice && 'on')} aria-pressed=${kind === choice} onClick=${() => setChoice(kind)}>${t(`events_${kind}`)}</button>`)}
       </div>
-      <button type="button" aria-pressed=${isPaused} onClick=${pause}>${isPaused ? t('go_on', { count: number(missed) }) : t('pause')}</button>
-      <span class="count" role="status">${t('events_count', { count: number(rows.length) })}</span>
+      <button type="button" aria-pressed=${isPaused} onClick=${pause}>
+        ${isPaused ? t('go_on', { count: number(missed) }) : t('pause')}
+      </button>
+      <span class="count">${t('events_count', { count: number(rows.length) })}</span>
     </div>
     <${Table}
       label=${t('events')}
@@ -67,8 +82,14 @@ export function Events({ context }) {
       cells=${(/** @type {any} */ event) => [
         html`<span class="mono dim">${event.revision}</span>`,
         html`<time class="mono">${shownDate(time(event.time))}</time>`,
-        html`<a class="mono" href=${event.group ? link(namespace, 'group', event.group) : link(namespace, 'lock', event.name)}>${event.name ?? event.group}</a>`,
-        html`<span class=${`type ${event.type.replace(/^(GROUP_)?EVENT_TYPE_/, '').toLowerCase()}`}>${word(event)}</span>`,
+        html`<a
+          class="mono"
+          href=${event.group ? link(namespace, 'group', event.group) : link(namespace, 'lock', event.name)}
+          >${event.name ?? event.group}</a
+        >`,
+        html`<span class=${`type ${event.type.replace(/^(GROUP_)?EVENT_TYPE_/, '').toLowerCase()}`}
+          >${word(event)}</span
+        >`,
         html`<span>${sentence(event)}</span>`,
       ]}
       empty=${html`<${Empty} title=${feed.length === 0 ? t('nothing_yet') : t('nothing_found')}><p>${t('events_from_now')}</p><//>`}

@@ -28,25 +28,41 @@ export function Groups({ context }) {
     <div class="tools" role="search">
       <label class="search">
         <span class="unseen">${t('search_groups')}</span>
-        <input type="search" value=${search} placeholder=${t('search_groups')} onInput=${(/** @type {any} */ event) => setSearch(event.target.value)} />
+        <input
+          type="search"
+          value=${search}
+          placeholder=${t('search_groups')}
+          onInput=${(/** @type {any} */ event) => setSearch(event.target.value)}
+        />
       </label>
-      <span class="count" role="status">${t('rows_of', { count: number(found.length), all: number(groups.length) })}</span>
+      <span class="count" role="status"
+        >${t('rows_of', { count: number(found.length), all: number(groups.length) })}</span
+      >
     </div>
     ${live.moreGroups && html`<p class="notice">${t('more_groups')}</p>`}
-    ${found.length === 0
-      ? html`<div class="panel empty"><${Empty} title=${live.state === 'live' ? t('no_groups') : t('loading')}><code>${tenure(place, ['group', 'join', 'throughput', '--assign', './divide'])}</code><//></div>`
-      : html`<div class="cards">
-          ${found.slice(0, DRAWN).map(
-            (group) => html`<section class="panel card" key=${group.name} aria-label=${group.name}>
-              <div class="panel-head">
-                <h2><a class="mono" href=${link(namespace, 'group', group.name)}>${group.name}</a></h2>
-                <span class="dim">${t('members_count', { count: number(group.members?.length ?? 0) })}</span>
-                <${Current} group=${group} />
-              </div>
-              <${Club} group=${group} compact />
-            </section>`,
-          )}
-        </div>`}
+    ${
+      found.length === 0
+        ? html`<div class="panel empty">
+            <${Empty} title=${live.state === 'live' ? t('no_groups') : t('loading')}
+              ><code>${tenure(place, ['group', 'join', 'throughput', '--assign', './divide'])}</code><//
+            >
+          </div>`
+        : html`<div class="cards">
+            ${found.slice(0, DRAWN).map(
+              (group) =>
+                html`<section class="panel card" key=${group.name} aria-label=${group.name}>
+                  <div class="panel-head">
+                    <h2>
+                      <a class="mono" href=${link(namespace, 'group', group.name)}>${group.name}</a>
+                    </h2>
+                    <span class="dim">${t('members_count', { count: number(group.members?.length ?? 0) })}</span>
+                    <${Current} group=${group} />
+                  </div>
+                  <${Club} group=${group} compact />
+                </section>`,
+            )}
+          </div>`
+    }
     <${Foot} cli=${tenure(place, ['group', 'ls'])} grpcurl=${grpcurl(place, 'GroupService/ListGroups', {})} />
   `;
 }
@@ -57,7 +73,9 @@ const Current = ({ group }) =>
     ? null
     : group.assignmentsCurrent
       ? html`<${Badge} kind="held">${t('assignments_current')}<//>`
-      : html`<${Badge} kind="waiting">${group.assignmentsRevision && group.assignmentsRevision !== '0' ? t('assignments_stale') : t('assignments_none')}<//>`;
+      : html`<${Badge} kind="waiting"
+          >${group.assignmentsRevision && group.assignmentsRevision !== '0' ? t('assignments_stale') : t('assignments_none')}<//
+        >`;
 
 /** @param {{ context: import('../context.js').Context }} props */
 export function GroupScreen({ context }) {
@@ -80,16 +98,31 @@ export function GroupScreen({ context }) {
       <section class="panel" aria-labelledby="facts">
         <h2 id="facts">${t('facts')}</h2>
         <dl class="facts">
-          <div><dt>${t('leader')}</dt><dd>${group.leader ? html`<${Who} namespace=${namespace} of=${group.leader} />` : '–'}</dd></div>
-          <div><dt>${t('token')}</dt><dd class="mono">${group.leader?.token ?? '–'}</dd></div>
-          <div><dt>${t('membership_revision')}</dt><dd class="mono">${group.membershipRevision ?? '–'}</dd></div>
-          <div><dt>${t('config_revision')}</dt><dd class="mono">${group.configRevision ?? '–'}</dd></div>
-          <div><dt>${t('assignments_revision')}</dt><dd class="mono">${group.assignmentsRevision ?? '–'}</dd></div>
+          <div>
+            <dt>${t('leader')}</dt>
+            <dd>${group.leader ? html`<${Who} namespace=${namespace} of=${group.leader} />` : '–'}</dd>
+          </div>
+          <div>
+            <dt>${t('token')}</dt>
+            <dd class="mono">${group.leader?.token ?? '–'}</dd>
+          </div>
+          <div>
+            <dt>${t('membership_revision')}</dt>
+            <dd class="mono">${group.membershipRevision ?? '–'}</dd>
+          </div>
+          <div>
+            <dt>${t('config_revision')}</dt>
+            <dd class="mono">${group.configRevision ?? '–'}</dd>
+          </div>
+          <div>
+            <dt>${t('assignments_revision')}</dt>
+            <dd class="mono">${group.assignmentsRevision ?? '–'}</dd>
+          </div>
         </dl>
       </section>
       <section class="panel wide" aria-labelledby="config">
         <h2 id="config">${t('config')}</h2>
-        ${group.config === undefined ? html`<p class="dim">${t('no_config')}</p>` : html`<pre class="value" tabindex="0" role="region" aria-label=${t('config')}>${group.config}</pre>`}
+        ${group.config === undefined ? html`<p class="dim">${t('no_config')}</p>` : html`<pre class="value" tabindex="0" role="group" aria-label=${t('config')}>${group.config}</pre>`}
       </section>
     </div>
     <section class="panel" aria-labelledby="members">
@@ -105,7 +138,8 @@ export function GroupScreen({ context }) {
           { key: 'assignment', title: t('assignment'), class: 'c-wide' },
         ]}
         cells=${(/** @type {Member} */ member) => [
-          html`<span class="mono">${member.number}</span> ${group.leader?.member === member.number && html`<${Badge} kind="held">${t('leads')}<//>`}`,
+          html`<span class="mono">${member.number}</span>
+            ${group.leader?.member === member.number && html`<${Badge} kind="held">${t('leads')}<//>`}`,
           html`<${Who} namespace=${namespace} of=${member} />`,
           html`<${Metadata} metadata=${member.metadata} />`,
           html`<span class="mono" title=${member.assignment}>${member.assignment ?? '–'}</span>`,
@@ -113,6 +147,9 @@ export function GroupScreen({ context }) {
         empty=${html`<${Empty} title=${t('no_members')} />`}
       />
     </section>
-    <${Foot} cli=${tenure(place, ['group', 'get', name])} grpcurl=${grpcurl(place, 'GroupService/GetGroup', { group: name })} />
+    <${Foot}
+      cli=${tenure(place, ['group', 'get', name])}
+      grpcurl=${grpcurl(place, 'GroupService/GetGroup', { group: name })}
+    />
   `;
 }

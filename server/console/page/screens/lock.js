@@ -34,29 +34,54 @@ export function LockScreen({ context, told }) {
   const [act, setAct] = useState(/** @type {'' | 'evict' | 'transfer'} */ (''));
   const known = live.replica.locks.get(name);
   // What is watched does not tell of deadlocks, nor of the whole queue.
-  const full = useAnswer((signal) => call('LockService/GetLock', { namespace, name }, signal), 4000, [namespace, name, known]);
-  const history = useAnswer((signal) => call('LockService/ListHistory', { namespace, name, pageSize: ENTRIES }, signal), 15_000, [namespace, name, stamp(known)]);
-  const lock = known ?? whole({ name, settings: full.answer?.lock?.settings });
+  const full = useAnswer((signal) => call('LockService/GetLock', { namespace, name }, signal), 4000, [
+    namespace,
+    name,
+    known,
+  ]);
+  const history = useAnswer(
+    (signal) => call('LockService/ListHistory', { namespace, name, pageSize: ENTRIES }, signal),
+    15_000,
+    [namespace, name, stamp(known)],
+  );
+  const lock = { ...(known ?? whole({ name })), settings: known?.settings ?? full.answer?.lock?.settings };
   const waiters = known && full.answer?.lock?.waiters && lock.waiterCount > 0 ? full.answer.lock.waiters : lock.waiters;
   const entries = useKept(history.answer?.entries, `${namespace}/${name}`);
   const holds = entries.map((entry) => entry.hold).filter((hold) => hold !== undefined);
-  const lives = useRemaining(remaining, lock.holders.map((holder) => holder.sessionId));
+  const lives = useRemaining(
+    remaining,
+    lock.holders.map((holder) => holder.sessionId),
+  );
   const close = (/** @type {string | undefined} */ done) => {
     setAct('');
     if (done) told(done);
   };
+  const leads = lock.holders.map((holder) => `${holder.owner || holder.sessionId}, ${t('token')} ${holder.token}`);
   return html`
+    <p class="unseen" role="status">
+      ${leads.length > 0 ? `${t('holder')}: ${leads.join('; ')}` : live.state === 'live' ? t('nobody_holds') : ''}
+    </p>
     <div class="tools">
       <${Standing} lock=${lock} />
       ${lock.limit > 0 && html`<${Badge} kind="plain">${t('limit_of', { limit: lock.limit })}<//>`}
       ${lock.settings?.preempt && html`<${Badge} kind="plain">${t('preempts')}<//>`}
       <span class="grow"></span>
-      <button type="button" disabled=${lock.holders.length === 0 || lock.waiterCount === 0} onClick=${() => setAct('transfer')}>${t('transfer')}…</button>
-      <button type="button" class="danger" disabled=${lock.holders.length === 0} onClick=${() => setAct('evict')}>${t('evict')}…</button>
+      <button
+        type="button"
+        disabled=${lock.holders.length === 0 || lock.waiterCount === 0}
+        onClick=${() => setAct('transfer')}
+      >
+        ${t('transfer')}…
+      </button>
+      <button type="button" class="danger" disabled=${lock.holders.length === 0} onClick=${() => setAct('evict')}>
+        ${t('evict')}…
+      </button>
     </div>
     <div class="columns">
       <section class="panel" aria-labelledby="holders">
-        <h2 id="holders">${lock.holderCount > 1 ? t('holders_count', { count: number(lock.holderCount) }) : t('holder')}</h2>
+        <h2 id="holders">
+          ${lock.holderCount > 1 ? t('holders_count', { count: number(lock.holderCount) }) : t('holder')}
+        </h2>
         ${lock.holders.length === 0 && html`<p class="dim">${t('nobody_holds')}</p>`}
         ${lock.holders.map((holder) => html`<${Holder} key=${holder.id} holder=${holder} hold=${holds.find((hold) => hold.token === holder.token)} life=${lives.get(holder.sessionId)} namespace=${namespace} />`)}
       </section>
@@ -78,7 +103,10 @@ const stamp = (lock) => lock?.holders.map((holder) => holder.token).join(' ') ??
 /** The last history until there is a newer one, so that the picture does not flicker; but never that of another lock.
  * @param {import('../types.js').HistoryEntry[] | undefined} entries @param {string} of */
 function useKept(entries, of) {
-  const [kept, setKept] = useState({ of, entries: /** @type {import('../types.js').HistoryEntry[]} */ ([]) });
+  const [kept, setKept] = useState({
+    of,
+    entries: /** @type {import('../types.js').HistoryEntry[]} */ ([]),
+  });
   useEffect(() => {
     if (entries) setKept({ of, entries });
   }, [entries, of]);
@@ -91,14 +119,59 @@ function Holder({ holder, hold, life, namespace }) {
   return html`<div class="holder">
     <p class="holder-name"><${Who} namespace=${namespace} of=${holder} /> <${Mode} claim=${holder} /></p>
     <dl class="facts">
-      <div><dt>${t('token')}</dt><dd class="mono">${holder.token}</dd></div>
-      <div><dt>${t('ttl')}</dt><dd>${holder.state === 'CLAIM_STATE_LINGERING' ? t('lingers') : html`<${Bar} life=${life} owner=${holder.owner || holder.sessionId} />`}</dd></div>
-      <div><dt>${t('since')}</dt><dd>${Number.isFinite(since) ? `${shownDate(since)} (${shownSpan(serverNow() - since)})` : '…'}</dd></div>
-      ${hold?.longestPause && html`<div><dt>${t('longest_pause')}</dt><dd>${shownSpan(span(hold.longestPause))}</dd></div>`}
-      ${holder.names.length > 1 && html`<div><dt>${t('together_with')}</dt><dd class="mono">${holder.names.join(', ')}</dd></div>`}
-      ${holder.minHold && html`<div><dt>${t('min_hold')}</dt><dd>${shownSpan(span(holder.minHold))}</dd></div>`}
-      ${holder.priority ? html`<div><dt>${t('priority')}</dt><dd>${holder.priority}</dd></div>` : null}
-      ${holder.transfer && html`<div><dt>${t('handing_over')}</dt><dd>${holder.transfer.toSessionId || t('first_in_queue')}, ${t('within', { span: shownSpan(span(holder.transfer.drain)) })}</dd></div>`}
+      <div>
+        <dt>${t('token')}</dt>
+        <dd class="mono">${holder.token}</dd>
+      </div>
+      <div>
+        <dt>${t('ttl')}</dt>
+        <dd>
+          ${holder.state === 'CLAIM_STATE_LINGERING' ? t('lingers') : html`<${Bar} life=${life} owner=${holder.owner || holder.sessionId} />`}
+        </dd>
+      </div>
+      <div>
+        <dt>${t('since')}</dt>
+        <dd>${Number.isFinite(since) ? `${shownDate(since)} (${shownSpan(serverNow() - since)})` : '…'}</dd>
+      </div>
+      ${
+        hold?.longestPause &&
+        html`<div>
+          <dt>${t('longest_pause')}</dt>
+          <dd>${shownSpan(span(hold.longestPause))}</dd>
+        </div>`
+      }
+      ${
+        holder.names.length > 1 &&
+        html`<div>
+          <dt>${t('together_with')}</dt>
+          <dd class="mono">${holder.names.join(', ')}</dd>
+        </div>`
+      }
+      ${
+        holder.minHold &&
+        html`<div>
+          <dt>${t('min_hold')}</dt>
+          <dd>${shownSpan(span(holder.minHold))}</dd>
+        </div>`
+      }
+      ${
+        holder.priority
+          ? html`<div>
+              <dt>${t('priority')}</dt>
+              <dd>${holder.priority}</dd>
+            </div>`
+          : null
+      }
+      ${
+        holder.transfer &&
+        html`<div>
+          <dt>${t('handing_over')}</dt>
+          <dd>
+            ${holder.transfer.toSessionId || t('first_in_queue')},
+            ${t('within', { span: shownSpan(span(holder.transfer.drain)) })}
+          </dd>
+        </div>`
+      }
     </dl>
     <${Metadata} metadata=${holder.metadata} />
   </div>`;
@@ -109,14 +182,15 @@ function Queue({ waiters, count, namespace }) {
   if (count === 0) return html`<p class="dim">${t('nobody_waits')}</p>`;
   return html`<ol class="queue">
       ${waiters.map(
-        (waiter, index) => html`<li key=${waiter.id}>
-          <span class="place">${index + 1}</span>
-          <${Who} namespace=${namespace} of=${waiter} />
-          <${Mode} claim=${waiter} />
-          ${waiter.priority ? html`<${Badge} kind="plain">${t('priority')} ${waiter.priority}<//>` : null}
-          ${waiter.names.length > 1 && html`<span class="dim mono">+ ${waiter.names.length - 1}</span>`}
-          ${waiter.deadlock?.length ? html`<${Badge} kind="bad" title=${waiter.deadlock.join(' → ')}>${t('deadlock')}<//>` : null}
-        </li>`,
+        (waiter, index) =>
+          html`<li key=${waiter.id}>
+            <span class="place">${index + 1}</span>
+            <${Who} namespace=${namespace} of=${waiter} />
+            <${Mode} claim=${waiter} />
+            ${waiter.priority ? html`<${Badge} kind="plain">${t('priority')} ${waiter.priority}<//>` : null}
+            ${waiter.names.length > 1 && html`<span class="dim mono">+ ${waiter.names.length - 1}</span>`}
+            ${waiter.deadlock?.length ? html`<${Badge} kind="bad" title=${waiter.deadlock.join(' → ')}>${t('deadlock')}<//>` : null}
+          </li>`,
       )}
     </ol>
     ${count > waiters.length && html`<p class="dim">${t('and_more', { count: number(count - waiters.length) })}</p>`}`;
@@ -139,51 +213,74 @@ function Past({ entries, holds, namespace, name, more, since }) {
       <h2 id="past">${t('past_holders')}</h2>
       <div class="chips" role="group" aria-label=${t('how_far_back')}>
         ${SPANS.map(
-          (span) => html`<button key=${span} type="button" class=${span === wanted ? 'chip on' : 'chip'} aria-pressed=${span === wanted} onClick=${() => setBack(span)}>
-            ${span === 0 ? t('all') : shownSpan(span)}
-          </button>`,
+          (span) =>
+            html`<button
+              key=${span}
+              type="button"
+              class=${span === wanted ? 'chip on' : 'chip'}
+              aria-pressed=${span === wanted}
+              onClick=${() => setBack(span)}
+            >
+              ${span === 0 ? t('all') : shownSpan(span)}
+            </button>`,
         )}
       </div>
     </div>
-    ${holds.length === 0
-      ? html`<p class="dim">${t('no_history')}</p>`
-      : html`<${Timeline} holds=${holds} losses=${losses} from=${from} label=${t('timeline_told', { name, count: holds.length })} chosen=${chosen} choose=${(/** @type {Hold} */ hold) => setChosen(`${hold.claimId}-${hold.token}`)} />
-          <${Legend} />
-          <div class="scroll-x tall" role="region" aria-label=${t('past_holders')} tabindex="0"><${Records} holds=${holds} namespace=${namespace} chosen=${chosen} /></div>
-          <p class="dim">${more ? t('history_more', { count: ENTRIES }) : since ? t('kept_since', { time: shownDate(time(since)) }) : ''}</p>`}
+    ${
+      holds.length === 0
+        ? html`<p class="dim">${t('no_history')}</p>`
+        : html`<${Timeline}
+              holds=${holds}
+              losses=${losses}
+              from=${from}
+              label=${t('timeline_told', { name, count: holds.length })}
+              chosen=${chosen}
+              choose=${(/** @type {Hold} */ hold) => setChosen(`${hold.claimId}-${hold.token}`)}
+            />
+            <${Legend} />
+            <div class="scroll-x tall" role="group" aria-label=${t('past_holders')} tabindex="0">
+              <${Records} holds=${holds} namespace=${namespace} chosen=${chosen} />
+            </div>
+            <p class="dim">
+              ${more ? t('history_more', { count: ENTRIES }) : since ? t('kept_since', { time: shownDate(time(since)) }) : ''}
+            </p>`
+    }
   </section>`;
 }
 
 /** @param {{ holds: Hold[], namespace: string, chosen: string }} props */
-const Records = ({ holds, namespace, chosen }) => html`<table class="small">
-  <thead>
-    <tr>
-      <th scope="col">${t('holder')}</th>
-      <th scope="col" class="right">${t('token')}</th>
-      <th scope="col">${t('from')}</th>
-      <th scope="col" class="right">${t('held_for')}</th>
-      <th scope="col" class="right">${t('waited')}</th>
-      <th scope="col" class="right">${t('longest_pause')}</th>
-      <th scope="col">${t('why_ended')}</th>
-    </tr>
-  </thead>
-  <tbody>
-    ${holds.slice(0, 200).map((hold) => {
-      const id = `${hold.claimId}-${hold.token}`;
-      const pause = span(hold.longestPause);
-      const isLate = pause > span(hold.ttl) * 0.66;
-      return html`<tr key=${id} class=${id === chosen ? 'chosen' : undefined}>
-        <th scope="row"><${Who} namespace=${namespace} of=${hold} /></th>
-        <td class="right mono">${hold.token}</td>
-        <td class="mono">${shownDate(time(hold.grantedTime))}</td>
-        <td class="right mono">${shownSpan(held(hold))}</td>
-        <td class="right mono">${hold.waited ? shownSpan(span(hold.waited)) : '–'}</td>
-        <td class=${isLate ? 'right mono late' : 'right mono'}>${shownSpan(pause)}${hold.ttl && Number.isFinite(pause) ? ` / ${shownSpan(span(hold.ttl))}` : ''}</td>
-        <td>
-          ${hold.endReason ? html`<${Reason} reason=${hold.endReason} />` : html`<${Badge} kind="held">${t('lasts')}<//>`}
-          ${hold.operator && html` <span class="dim">${t('by_operator', { operator: hold.operator })}${hold.note ? `: ${hold.note}` : ''}</span>`}
-        </td>
-      </tr>`;
-    })}
-  </tbody>
-</table>`;
+const Records = ({ holds, namespace, chosen }) =>
+  html`<table class="small">
+    <thead>
+      <tr>
+        <th scope="col">${t('holder')}</th>
+        <th scope="col" class="right">${t('token')}</th>
+        <th scope="col">${t('from')}</th>
+        <th scope="col" class="right">${t('held_for')}</th>
+        <th scope="col" class="right">${t('waited')}</th>
+        <th scope="col" class="right">${t('longest_pause')}</th>
+        <th scope="col">${t('why_ended')}</th>
+      </tr>
+    </thead>
+    <tbody>
+      ${holds.slice(0, 200).map((hold) => {
+        const id = `${hold.claimId}-${hold.token}`;
+        const pause = span(hold.longestPause);
+        const isLate = pause > span(hold.ttl) * 0.66;
+        return html`<tr key=${id} class=${id === chosen ? 'chosen' : undefined}>
+          <th scope="row"><${Who} namespace=${namespace} of=${hold} /></th>
+          <td class="right mono">${hold.token}</td>
+          <td class="mono">${shownDate(time(hold.grantedTime))}</td>
+          <td class="right mono">${shownSpan(held(hold))}</td>
+          <td class="right mono">${hold.waited ? shownSpan(span(hold.waited)) : '–'}</td>
+          <td class=${isLate ? 'right mono late' : 'right mono'}>
+            ${shownSpan(pause)}${hold.ttl && Number.isFinite(pause) ? ` / ${shownSpan(span(hold.ttl))}` : ''}
+          </td>
+          <td>
+            ${hold.endReason ? html`<${Reason} reason=${hold.endReason} />` : html`<${Badge} kind="held">${t('lasts')}<//>`}
+            ${hold.operator && html` <span class="dim">${t('by_operator', { operator: hold.operator })}${hold.note ? `: ${hold.note}` : ''}</span>`}
+          </td>
+        </tr>`;
+      })}
+    </tbody>
+  </table>`;

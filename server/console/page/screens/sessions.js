@@ -22,7 +22,8 @@ const MOST = 10_000;
 const home = (servers, id) => servers?.find((server) => server.id === id)?.label ?? id ?? '–';
 
 /** @param {Session} session @param {string} state */
-const names = (session, state) => (session.claims ?? []).filter((claim) => claim.state === state).flatMap((claim) => claim.names);
+const names = (session, state) =>
+  (session.claims ?? []).filter((claim) => claim.state === state).flatMap((claim) => claim.names);
 
 /** @param {{ names: string[], namespace: string }} props */
 const Names = ({ names, namespace }) =>
@@ -39,21 +40,35 @@ export function Sessions({ context }) {
   const { namespace } = route;
   const [search, setSearch] = useState('');
   const [seen, setSeen] = useState(/** @type {Session[]} */ ([]));
-  const { answer, error } = useAnswer(() => list('SessionService/ListSessions', { namespace }, 'sessions', MOST), 3000, [namespace]);
+  const { answer, error } = useAnswer(
+    () => list('SessionService/ListSessions', { namespace }, 'sessions', MOST),
+    3000,
+    [namespace],
+  );
   const servers = useAnswer((signal) => call('ServerService/ListServers', { namespace }, signal), 10_000, [namespace]);
-  const lives = useRemaining(remaining, seen.map((session) => session.id));
+  const lives = useRemaining(
+    remaining,
+    seen.map((session) => session.id),
+  );
   if (!answer) return error ? html`<${Problem} error=${error} />` : html`<${Loading} />`;
   const wanted = search.toLowerCase();
   const all = /** @type {Session[]} */ (answer.found);
-  const rows = all.filter((session) => `${session.id} ${session.owner ?? ''} ${session.identity ?? ''}`.toLowerCase().includes(wanted));
+  const rows = all.filter((session) =>
+    `${session.id} ${session.owner ?? ''} ${session.identity ?? ''}`.toLowerCase().includes(wanted),
+  );
   const hasIdentities = all.some((session) => session.identity);
   return html`
     <div class="tools" role="search">
       <label class="search">
         <span class="unseen">${t('search_sessions')}</span>
-        <input type="search" value=${search} placeholder=${t('search_sessions')} onInput=${(/** @type {any} */ event) => setSearch(event.target.value)} />
+        <input
+          type="search"
+          value=${search}
+          placeholder=${t('search_sessions')}
+          onInput=${(/** @type {any} */ event) => setSearch(event.target.value)}
+        />
       </label>
-      <span class="count" role="status">${t('rows_of', { count: number(rows.length), all: number(all.length) })}</span>
+      <span class="count">${t('rows_of', { count: number(rows.length), all: number(all.length) })}</span>
     </div>
     ${error && html`<${Problem} error=${error} />`}
     ${answer.more && html`<p class="notice">${t('more_sessions', { count: number(MOST) })}</p>`}
@@ -90,12 +105,23 @@ export function Sessions({ context }) {
 export function SessionScreen({ context }) {
   const { place, route, remaining } = context;
   const { namespace, name } = route;
-  const { answer, error } = useAnswer((signal) => call('SessionService/GetSession', { namespace, sessionId: name }, signal), 2000, [namespace, name]);
+  const { answer, error } = useAnswer(
+    (signal) => call('SessionService/GetSession', { namespace, sessionId: name }, signal),
+    2000,
+    [namespace, name],
+  );
   const servers = useAnswer((signal) => call('ServerService/ListServers', { namespace }, signal), 10_000, [namespace]);
   const lives = useRemaining(remaining, [name]);
-  const foot = html`<${Foot} cli=${tenure(place, ['sessions', name])} grpcurl=${grpcurl(place, 'SessionService/GetSession', { sessionId: name })} />`;
+  const foot = html`<${Foot}
+    cli=${tenure(place, ['sessions', name])}
+    grpcurl=${grpcurl(place, 'SessionService/GetSession', { sessionId: name })}
+  />`;
   const isOver = error && 'code' in error && error.code === 'NOT_FOUND';
-  if (isOver) return html`<div class="panel empty"><${Empty} title=${t('session_over')} /></div>${foot}`;
+  if (isOver)
+    return html`<div class="panel empty">
+        <${Empty} title=${t('session_over')} />
+      </div>
+      ${foot}`;
   if (error && !answer) return html`<${Problem} error=${error} />${foot}`;
   if (!answer) return html`<${Loading} />`;
   /** @type {Session} */
@@ -107,33 +133,67 @@ export function SessionScreen({ context }) {
       <section class="panel" aria-labelledby="facts">
         <h2 id="facts">${t('facts')}</h2>
         <dl class="facts">
-          <div><dt>${t('owner')}</dt><dd>${session.owner || '–'}</dd></div>
-          <div><dt>${t('ttl')}</dt><dd><${Bar} life=${lives.get(name)} owner=${session.owner || name} /></dd></div>
-          <div><dt>${t('disconnect_grace')}</dt><dd>${session.disconnectGrace ? shownSpan(span(session.disconnectGrace)) : t('none')}</dd></div>
-          <div><dt>${t('home')}</dt><dd>${home(servers.answer?.servers, session.home)}</dd></div>
-          <div><dt>${t('identity')}</dt><dd>${session.identity || t('nobody_proved')}</dd></div>
-          <div><dt>${t('opened_revision')}</dt><dd class="mono">${session.openedRevision}</dd></div>
+          <div>
+            <dt>${t('owner')}</dt>
+            <dd>${session.owner || '–'}</dd>
+          </div>
+          <div>
+            <dt>${t('ttl')}</dt>
+            <dd>
+              <${Bar} life=${lives.get(name)} owner=${session.owner || name} />
+            </dd>
+          </div>
+          <div>
+            <dt>${t('disconnect_grace')}</dt>
+            <dd>${session.disconnectGrace ? shownSpan(span(session.disconnectGrace)) : t('none')}</dd>
+          </div>
+          <div>
+            <dt>${t('home')}</dt>
+            <dd>${home(servers.answer?.servers, session.home)}</dd>
+          </div>
+          <div>
+            <dt>${t('identity')}</dt>
+            <dd>${session.identity || t('nobody_proved')}</dd>
+          </div>
+          <div>
+            <dt>${t('opened_revision')}</dt>
+            <dd class="mono">${session.openedRevision}</dd>
+          </div>
         </dl>
         <${Metadata} metadata=${session.metadata} />
       </section>
       <section class="panel wide" aria-labelledby="claims">
         <h2 id="claims">${t('holds_and_waits')}</h2>
-        ${claims.length === 0
-          ? html`<p class="dim">${t('nothing')}</p>`
-          : html`<div class="scroll-x" role="region" aria-label=${t('holds_and_waits')} tabindex="0"><table class="small">
-              <thead>
-                <tr><th scope="col">${t('locks')}</th><th scope="col">${t('state')}</th><th scope="col" class="right">${t('token')}</th></tr>
-              </thead>
-              <tbody>
-                ${claims.map(
-                  (claim) => html`<tr key=${claim.id}>
-                    <th scope="row">${claim.names.map((lock) => html`<a key=${lock} class="mono block" href=${link(namespace, 'lock', lock)}>${lock}</a>`)}</th>
-                    <td><${State} claim=${claim} /> <${Mode} claim=${claim} /></td>
-                    <td class="right mono">${claim.token && claim.token !== '0' ? claim.token : '–'}</td>
-                  </tr>`,
-                )}
-              </tbody>
-            </table></div>`}
+        ${
+          claims.length === 0
+            ? html`<p class="dim">${t('nothing')}</p>`
+            : html`<div class="scroll-x" role="group" aria-label=${t('holds_and_waits')} tabindex="0">
+                <table class="small">
+                  <thead>
+                    <tr>
+                      <th scope="col">${t('locks')}</th>
+                      <th scope="col">${t('state')}</th>
+                      <th scope="col" class="right">${t('token')}</th>
+                    </tr>
+                  </thead>
+                  <tbody>
+                    ${claims.map(
+                      (claim) =>
+                        html`<tr key=${claim.id}>
+                          <th scope="row">
+                            ${claim.names.map((lock) => html`<a key=${lock} class="mono block" href=${link(namespace, 'lock', lock)}>${lock}</a>`)}
+                          </th>
+                          <td>
+                            <${State} claim=${claim} />
+                            <${Mode} claim=${claim} />
+                          </td>
+                          <td class="right mono">${claim.token && claim.token !== '0' ? claim.token : '–'}</td>
+                        </tr>`,
+                    )}
+                  </tbody>
+                </table>
+              </div>`
+        }
       </section>
     </div>
     ${foot}
@@ -142,7 +202,9 @@ export function SessionScreen({ context }) {
 
 /** @param {{ claim: Claim }} props */
 const State = ({ claim }) => {
-  if (claim.deadlock?.length) return html`<${Badge} kind="bad" title=${claim.deadlock.join(' → ')}>${t('deadlock')}<//>`;
-  const kind = claim.state === 'CLAIM_STATE_HELD' ? 'held' : claim.state === 'CLAIM_STATE_WAITING' ? 'waiting' : 'lingering';
+  if (claim.deadlock?.length)
+    return html`<${Badge} kind="bad" title=${claim.deadlock.join(' → ')}>${t('deadlock')}<//>`;
+  const kind =
+    claim.state === 'CLAIM_STATE_HELD' ? 'held' : claim.state === 'CLAIM_STATE_WAITING' ? 'waiting' : 'lingering';
   return html`<${Badge} kind=${kind}>${named(claim.state)}<//>`;
 };
