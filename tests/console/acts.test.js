@@ -137,10 +137,8 @@ test('an operator hands a lock over to another who waits', async () => {
 });
 
 test('what the policy refuses is told, in the dialog and on the screen', async () => {
-  server.tenure(
-    ['acquire', 'billing/report', 'secret', '--session', 'both', '--ttl', '10m', '--owner', 'host-1'],
-    worker,
-  );
+  server.tenure(['acquire', 'billing/report', '--session', 'one', '--ttl', '10m', '--owner', 'host-1'], worker);
+  server.tenure(['acquire', 'secret', '--session', 'other', '--ttl', '10m', '--owner', 'host-2'], worker);
   const { page, close } = await open(browser, server, { hash: 'locks', live: false });
   await signIn(page, tokens.onlooker.token);
   await page.getByRole('alert').getByText('watch').waitFor();

@@ -42,7 +42,7 @@ test('when a holder is killed, the page shows who holds the lock next, and why t
   const killed = performance.now();
   await holder.getByText('host-b').waitFor();
   const took = performance.now() - killed;
-  assert.ok(took < 4000, `${took} ms after its holder was killed`);
+  assert.ok(took < 8000, `${took} ms after its holder was killed`);
   // What guards it closes its session, if that was left alive.
   const why = /expired|closed/;
   const past = page.locator('.small tbody tr').filter({ hasText: 'host-a' });

@@ -71,7 +71,7 @@ export const ko = {
   beat_took: '최근 비트 소요',
   lease_left: '남은 임대',
   for_ever: '무기한',
-  append_median: '추가 절반의 소요',
+  append_median: '추가(append) 중앙값',
   store_errors: '오류',
   servers: '서버',
   server: '서버',

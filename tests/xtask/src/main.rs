@@ -4,6 +4,7 @@ mod bench;
 mod beside;
 mod chart;
 mod clients;
+mod console;
 mod container;
 mod contract;
 mod deny;
@@ -166,7 +167,7 @@ enum Stage {
     E2e,
     /// The clients in other languages: their forms, tests and packages. In a run of all stages beside the one before.
     Clients,
-    /// Nothing is depended on that must not be. This and the next three: in a run of all stages beside the tests of real processes, too.
+    /// Nothing is depended on that must not be. This and the next four: in a run of all stages beside the tests of real processes, too.
     Deny,
     /// The rules for alerts, and their tests.
     Monitoring,
@@ -174,6 +175,8 @@ enum Stage {
     Deploy,
     /// The Helm chart, rendered without a cluster.
     Chart,
+    /// The console, in a browser.
+    Console,
     /// The scenarios, played against all clients.
     Scenarios,
     /// Chaos and failover, in their short form.
@@ -207,6 +210,7 @@ impl Stage {
             Self::Monitoring => monitoring::check(),
             Self::Deploy => deploy::check(),
             Self::Chart => chart::check(),
+            Self::Console => console::check(),
             Self::Unit => {
                 let mut command = cargo(&["test", "--locked", "--workspace", "--no-fail-fast"]);
                 for apart in ["tenure-e2e", "tenure-chaos", "tenure-abuse", "tenure-load"] {
@@ -326,7 +330,7 @@ fn run() -> anyhow::Result<()> {
 
 /// All stages. The tests of real processes wait most of their time: meanwhile the clients are checked, and what is shipped.
 fn test() -> anyhow::Result<()> {
-    const SHIPPED: [Stage; 4] = [Stage::Deny, Stage::Monitoring, Stage::Deploy, Stage::Chart];
+    const SHIPPED: [Stage; 5] = [Stage::Deny, Stage::Monitoring, Stage::Deploy, Stage::Chart, Stage::Console];
     let mut run = Stages::default();
     let (mut clients, mut shipped) = (None, None);
     for stage in Stage::value_variants() {

@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use crate::programs::{find, program};
 
 /// A Debian package and a program, or another file, that it brings.
-const NEEDED: [(&str, &str); 24] = [
+const NEEDED: [(&str, &str); 25] = [
     ("postgresql", "postgres"),
     ("postgresql", "initdb"),
     ("mariadb-server", "mariadbd"),
@@ -31,6 +31,7 @@ const NEEDED: [(&str, &str); 24] = [
     ("python3-venv", "python3"),
     ("nodejs", "node"),
     ("npm", "npm"),
+    ("chromium", "chromium"),
     ("default-jdk-headless", "javac"),
     ("maven", "mvn"),
 ];

@@ -25,13 +25,11 @@ export function sentence(event) {
       return html`${t('event_lingering', facts)} ${by(event)}`;
     case 'EVENT_TYPE_ENDED': {
       const wasHeld = event.claim?.token && event.claim.token !== '0';
-      return html`${t(wasHeld ? 'event_ended' : 'event_left', facts)}
-        <${Reason} reason=${event.endReason} /> ${by(event)}
-        ${event.vacant && html`<span class="dim">${t('event_vacant')}</span>`}`;
+      const vacant = event.vacant && html`<span class="dim">${t('event_vacant')}</span>`;
+      return html`${t(wasHeld ? 'event_ended' : 'event_left', facts)} <${Reason} reason=${event.endReason} /> ${by(event)} ${vacant}`;
     }
     case 'EVENT_TYPE_TRANSFER_STARTED':
-      return html`${t('event_transfer_started', { ...facts, to: event.claim?.transfer?.toSessionId || t('first_in_queue'), drain: shownSpan(span(event.claim?.transfer?.drain)) })}
-      ${by(event)}`;
+      return html`${t('event_transfer_started', { ...facts, ...handoff(event.claim?.transfer) })} ${by(event)}`;
     case 'EVENT_TYPE_TRANSFER_CANCELLED':
       return t('event_transfer_cancelled', facts);
     case 'EVENT_TYPE_TRANSFERRED':
@@ -44,6 +42,12 @@ export function sentence(event) {
       return event.type;
   }
 }
+
+/** @param {{ toSessionId?: string, drain?: string } | undefined} transfer */
+const handoff = (transfer) => ({
+  to: transfer?.toSessionId || t('first_in_queue'),
+  drain: shownSpan(span(transfer?.drain)),
+});
 
 /** @param {any} event */
 const by = ({ operator, note }) =>

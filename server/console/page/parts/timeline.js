@@ -11,7 +11,7 @@ const LANE = 26;
 const BAR = 16;
 const AXIS = 24;
 const NAMES = 150;
-const STRIP = 180;
+const STRIP = 140;
 
 /** So many lanes are drawn; the rest share the last. */
 const LANES = 10;
@@ -97,7 +97,7 @@ export function Timeline({ holds, losses, from, label, chosen, choose }) {
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const width = useWidth(box, 800);
   const now = serverNow();
-  const to = now + (now - from) * 0.01;
+  const to = now + (now - from) * 0.02;
   const left = Math.min(NAMES, width * 0.3);
   const x = (/** @type {number} */ at) => left + ((Math.max(at, from) - from) / (to - from)) * (width - left - 8);
   const visible = holds.filter((hold) => stretch(hold, now, from).to >= from);

@@ -71,12 +71,12 @@ export function Elections({ context }) {
       seen=${setSeen}
       columns=${[
         { key: 'name', title: t('election'), class: 'c-name' },
-        { key: 'leader', title: t('leader'), class: 'c-holder' },
+        { key: 'leader', title: t('leader'), class: 'c-owner' },
         { key: 'token', title: t('token'), class: 'c-token right' },
         { key: 'for', title: t('leads_for'), class: 'c-span right' },
         { key: 'ttl', title: t('ttl'), class: 'c-ttl' },
-        { key: 'candidates', title: t('candidates'), class: 'c-queue right' },
-        { key: 'changes', title: t('changes_hour'), class: 'c-queue right' },
+        { key: 'candidates', title: t('candidates'), class: 'c-count right' },
+        { key: 'changes', title: t('changes_hour'), class: 'c-count right' },
         { key: 'strip', title: t('last_hour'), class: 'c-strip' },
       ]}
       cells=${(/** @type {Lock} */ lock) => {

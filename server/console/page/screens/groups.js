@@ -133,13 +133,14 @@ export function GroupScreen({ context }) {
         id=${(/** @type {Member} */ member) => member.number}
         columns=${[
           { key: 'number', title: '#', class: 'c-token' },
-          { key: 'who', title: t('member'), class: 'c-holder' },
+          { key: 'leads', title: t('leader'), class: 'c-count' },
+          { key: 'who', title: t('member'), class: 'c-wide' },
           { key: 'metadata', title: t('metadata'), class: 'c-wide' },
           { key: 'assignment', title: t('assignment'), class: 'c-wide' },
         ]}
         cells=${(/** @type {Member} */ member) => [
-          html`<span class="mono">${member.number}</span>
-            ${group.leader?.member === member.number && html`<${Badge} kind="held">${t('leads')}<//>`}`,
+          html`<span class="mono">${member.number}</span>`,
+          group.leader?.member === member.number ? html`<${Badge} kind="held">${t('leads')}<//>` : '',
           html`<${Who} namespace=${namespace} of=${member} />`,
           html`<${Metadata} metadata=${member.metadata} />`,
           html`<span class="mono" title=${member.assignment}>${member.assignment ?? '–'}</span>`,

@@ -202,7 +202,7 @@ function Past({ entries, holds, namespace, name, more, since }) {
   const [chosen, setChosen] = useState('');
   const now = serverNow();
   const begins = holds.map((hold) => time(hold.queuedTime ?? hold.grantedTime)).filter(Number.isFinite);
-  const first = Math.min(now - 60_000, ...begins);
+  const first = Math.min(now - 10_000, ...begins);
   // So that there are not more than can be told apart.
   const crowded = begins.length > CROWD ? now - begins[CROWD] : Infinity;
   const wanted = back ?? SPANS.find((span) => span >= crowded) ?? 0;
@@ -278,7 +278,7 @@ const Records = ({ holds, namespace, chosen }) =>
           </td>
           <td>
             ${hold.endReason ? html`<${Reason} reason=${hold.endReason} />` : html`<${Badge} kind="held">${t('lasts')}<//>`}
-            ${hold.operator && html` <span class="dim">${t('by_operator', { operator: hold.operator })}${hold.note ? `: ${hold.note}` : ''}</span>`}
+            ${hold.operator && html`${' '}<span class="dim">${t('by_operator', { operator: hold.operator })}${hold.note ? `: ${hold.note}` : ''}</span>`}
           </td>
         </tr>`;
       })}
