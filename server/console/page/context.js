@@ -37,41 +37,65 @@ export function useRemaining(remaining, sessions) {
   return remaining.lives;
 }
 
-/** Asks again and again for as long as the component is there; and at once when one of `on` changes. Tells the last answer, and why
- * there is none.
- * @template T @param {(signal: AbortSignal) => Promise<T>} ask @param {number} every In milliseconds. @param {unknown[]} on
- * @returns {{ answer: T | undefined, error: Error | undefined, again: () => void }} */
-export function useAnswer(ask, every, on) {
+/** The last value, which is taken over no more often than that. @template T @param {T} value @param {number} every In milliseconds.
+ * @returns {T} */
+export function useThrottled(value, every) {
   const redraw = useRedraw();
-  const state = useRef(
-    /** @type {{ answer: any, error: any, again: () => void }} */ ({
-      answer: undefined,
-      error: undefined,
-      again: () => {},
-    }),
-  ).current;
+  const kept = useRef({ value, at: -Infinity }).current;
+  const now = performance.now();
+  if (kept.value !== value && now - kept.at >= every) Object.assign(kept, { value, at: now });
+  const isBehind = kept.value !== value;
+  useEffect(() => {
+    if (!isBehind) return;
+    const timer = setTimeout(redraw, Math.max(0, kept.at + every - performance.now()));
+    return () => clearTimeout(timer);
+  }, [isBehind]);
+  return kept.value;
+}
+
+/** Waits for so many milliseconds, and then until somebody looks at the page; no longer than until the signal.
+ * @param {number} ms @param {AbortSignal} signal */
+async function pause(ms, signal) {
+  await new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener('abort', () => (clearTimeout(timer), resolve(undefined)), { once: true });
+  });
+  if (!document.hidden || signal.aborted) return;
+  await new Promise((resolve) => {
+    document.addEventListener('visibilitychange', resolve, { once: true, signal });
+    signal.addEventListener('abort', resolve, { once: true });
+  });
+}
+
+/** Asks again and again for as long as the component is there, and at once when one of `on` or `also` changes. Tells the last answer, and
+ * why there is none; not an answer from before one of `on` changed.
+ * @template T @param {(signal: AbortSignal) => Promise<T>} ask
+ * @param {number | ((answer: T | undefined) => number)} every In milliseconds. @param {unknown[]} on
+ * @param {unknown[]} [also]
+ * @returns {{ answer: T | undefined, error: Error | undefined }} */
+export function useAnswer(ask, every, on, also = []) {
+  const redraw = useRedraw();
+  const state = useRef(/** @type {{ of: string, answer: any, error: any }} */ ({ of: '' })).current;
+  const of = JSON.stringify(on);
+  if (state.of !== of) Object.assign(state, { of, answer: undefined, error: undefined });
   useEffect(() => {
     const ended = new AbortController();
-    state.answer = undefined;
-    state.error = undefined;
     const run = async () => {
       while (!ended.signal.aborted) {
         try {
           state.answer = await ask(ended.signal);
           state.error = undefined;
         } catch (error) {
+          if (ended.signal.aborted) return;
           state.error = error;
         }
         if (ended.signal.aborted) return;
         redraw();
-        await new Promise((resolve) => {
-          state.again = () => resolve(undefined);
-          setTimeout(resolve, every);
-        });
+        await pause(typeof every === 'number' ? every : every(state.answer), ended.signal);
       }
     };
     run();
-    return () => (ended.abort(), state.again());
-  }, on);
-  return { ...state, again: () => state.again() };
+    return () => ended.abort();
+  }, [of, ...also]);
+  return { answer: state.answer, error: state.error };
 }

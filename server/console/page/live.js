@@ -14,6 +14,9 @@ const SILENCE = 25_000;
 /** Between two tries: the first, and the longest. In milliseconds. */
 const PAUSES = /** @type {const} */ ([250, 5000]);
 
+/** Who may not watch this asks again so seldom: the policy may have been changed. In milliseconds. */
+const DENIED = 30_000;
+
 /** How often it is looked for groups that came, in milliseconds; and how many can be watched. */
 const GROUPS = { every: 3000, most: 100 };
 
@@ -39,8 +42,8 @@ export class Live {
     this.feed = [];
     /** How many events there were in all. */
     this.count = 0;
-    /** @type {string} Why it had to start over last, if it had to. */
-    this.startedOver = '';
+    /** Why it had to start over last, and how often it had to. */
+    this.startedOver = { cause: '', times: 0 };
     /** @type {number[]} How many events there were in each step, oldest first. */
     this.activity = new Array(ACTIVITY.steps).fill(0);
     /** @type {Set<() => void>} */
@@ -111,7 +114,7 @@ export class Live {
       if (this.state === 'live' || this.state === 'connecting') this.#is('reconnecting');
       await new Promise((resolve) => {
         this.wake = () => resolve(undefined);
-        setTimeout(resolve, pause * (0.75 + Math.random() / 2));
+        setTimeout(resolve, this.state === 'denied' ? DENIED : pause * (0.75 + Math.random() / 2));
       });
       pause = Math.min(pause * 2, PAUSES[1]);
     }
@@ -129,11 +132,15 @@ export class Live {
     };
     const { again } = this;
     this.watchedGroups = this.groupNames;
-    let silence = setTimeout(() => again.abort(), SILENCE);
+    const giveUp = () => {
+      this.#is('reconnecting');
+      again.abort();
+    };
+    let silence = setTimeout(giveUp, SILENCE);
     try {
       await stream('WatchService/Watch', request, again.signal, (message) => {
         clearTimeout(silence);
-        silence = setTimeout(() => again.abort(), SILENCE);
+        silence = setTimeout(giveUp, SILENCE);
         begun();
         this.#take(message);
       });
@@ -149,7 +156,7 @@ export class Live {
   #take(message) {
     const what = this.replica.take(message);
     if (what === 'gone') {
-      this.startedOver = message.historyGone.cause ?? 'HISTORY_GONE_CAUSE_UNSPECIFIED';
+      this.startedOver = { cause: message.historyGone.cause ?? '', times: this.startedOver.times + 1 };
     } else if (what !== 'part') {
       this.state = 'live';
       this.trouble = null;
@@ -235,7 +242,8 @@ export class Live {
         prefix: this.scope,
         pageSize: GROUPS.most,
       };
-      const answer = await call('GroupService/ListGroups', asked, this.ended.signal).catch(() => null);
+      const isShown = !document.hidden || this.groupNames.length === 0;
+      const answer = isShown && (await call('GroupService/ListGroups', asked, this.ended.signal).catch(() => null));
       if (answer) {
         const names = (answer.groups ?? []).map((/** @type {{ name: string }} */ group) => group.name);
         const isNew = names.some((/** @type {string} */ name) => !this.groupNames.includes(name));

@@ -219,7 +219,7 @@ function Connected({ about, redraw, signOut }) {
 function Trouble({ live, scope, setScope, signOut }) {
   useLive(live);
   const [wanted, setWanted] = useState(scope);
-  const [known, setKnown] = useState('');
+  const [known, setKnown] = useState(0);
   const { state, trouble } = live;
   useEffect(() => {
     if (state === 'unauthenticated') signOut(trouble?.message ?? '');
@@ -237,10 +237,11 @@ function Trouble({ live, scope, setScope, signOut }) {
       <button type="submit">${t('show_scope')}</button>
     </form>`;
   }
-  const started = live.startedOver && live.startedOver !== known;
+  const { cause, times } = live.startedOver;
   return html`
+    ${state === 'connecting' && trouble && html`<${Problem} error=${trouble} />`}
     ${state === 'reconnecting' && html`<p class="notice" role="status">${t('reconnecting_long')} ${trouble && trouble.code !== 'UNREACHABLE' ? trouble.message : ''}</p>`}
-    ${started && html`<p class="notice" role="status">${t(live.startedOver === 'HISTORY_GONE_CAUSE_LOST' ? 'history_lost' : 'history_compacted')} <button type="button" class="quiet" onClick=${() => setKnown(live.startedOver)}>${t('understood')}</button></p>`}
+    ${times > known && html`<p class="notice" role="status">${t(cause === 'HISTORY_GONE_CAUSE_LOST' ? 'history_lost' : 'history_compacted')} <button type="button" class="quiet" onClick=${() => setKnown(times)}>${t('understood')}</button></p>`}
     ${scope && html`<p class="notice">${t('only_scope', { scope })} <button type="button" class="quiet" onClick=${() => setScope('')}>${t('show_everything')}</button></p>`}
   `;
 }

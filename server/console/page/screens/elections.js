@@ -2,7 +2,7 @@
 
 import { call } from '../api.js';
 import { serverNow, shownSpan, time } from '../clock.js';
-import { useAnswer, useLive, useRemaining } from '../context.js';
+import { useAnswer, useLive, useRemaining, useThrottled } from '../context.js';
 import { classes, html, useState } from '../html.js';
 import { grpcurl, tenure } from '../lines.js';
 import { Bar } from '../parts/bar.js';
@@ -22,6 +22,9 @@ const BACK = 3_600_000;
 
 /** So much of each history is looked at. */
 const ENTRIES = 100;
+
+/** How often it is looked who leads what changes often, in milliseconds. */
+const CALM = 1000;
 
 /** Whether somebody stands by, or would be preferred: what makes a lock an election, as nothing else tells. @param {Lock} lock */
 const isElection = (lock) => lock.waiterCount > 0 || Boolean(lock.settings?.preempt);
@@ -117,7 +120,8 @@ function usePasts(namespace, locks) {
       }
     },
     30_000,
-    [namespace, stamped.join('\n\n')],
+    [namespace],
+    [useThrottled(stamped.join('\n\n'), CALM)],
   );
   return pasts;
 }

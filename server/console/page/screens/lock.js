@@ -2,8 +2,8 @@
 
 import { call } from '../api.js';
 import { serverNow, shownDate, shownSpan, span, time } from '../clock.js';
-import { useAnswer, useLive, useRemaining } from '../context.js';
-import { html, useEffect, useState } from '../html.js';
+import { useAnswer, useLive, useRemaining, useThrottled } from '../context.js';
+import { html, useState } from '../html.js';
 import { grpcurl, tenure } from '../lines.js';
 import { Act } from '../parts/acts.js';
 import { Bar } from '../parts/bar.js';
@@ -26,6 +26,9 @@ const CROWD = 40;
 /** So much history is asked for. */
 const ENTRIES = 500;
 
+/** How often it is asked for more about a lock that changes often, in milliseconds. */
+const CALM = 1000;
+
 /** @param {{ context: import('../context.js').Context, told: (what: string) => void }} props */
 export function LockScreen({ context, told }) {
   const { live, place, route, remaining, canAct } = context;
@@ -34,19 +37,22 @@ export function LockScreen({ context, told }) {
   const [act, setAct] = useState(/** @type {'' | 'evict' | 'transfer'} */ (''));
   const known = live.replica.locks.get(name);
   // What is watched does not tell of deadlocks, nor of the whole queue.
-  const full = useAnswer((signal) => call('LockService/GetLock', { namespace, name }, signal), 4000, [
-    namespace,
-    name,
-    known,
-  ]);
+  const full = useAnswer(
+    (signal) => call('LockService/GetLock', { namespace, name }, signal),
+    4000,
+    [namespace, name],
+    [useThrottled(known, CALM)],
+  );
   const history = useAnswer(
     (signal) => call('LockService/ListHistory', { namespace, name, pageSize: ENTRIES }, signal),
     15_000,
-    [namespace, name, stamp(known)],
+    [namespace, name],
+    [useThrottled(stamp(known), CALM)],
   );
   const lock = { ...(known ?? whole({ name })), settings: known?.settings ?? full.answer?.lock?.settings };
   const waiters = known && full.answer?.lock?.waiters && lock.waiterCount > 0 ? full.answer.lock.waiters : lock.waiters;
-  const entries = useKept(history.answer?.entries, `${namespace}/${name}`);
+  /** @type {import('../types.js').HistoryEntry[]} */
+  const entries = history.answer?.entries ?? [];
   const holds = entries.map((entry) => entry.hold).filter((hold) => hold !== undefined);
   const lives = useRemaining(
     remaining,
@@ -99,19 +105,6 @@ export function LockScreen({ context, told }) {
 
 /** What is seen of a lock that changes its history. @param {Lock | undefined} lock */
 const stamp = (lock) => lock?.holders.map((holder) => holder.token).join(' ') ?? '';
-
-/** The last history until there is a newer one, so that the picture does not flicker; but never that of another lock.
- * @param {import('../types.js').HistoryEntry[] | undefined} entries @param {string} of */
-function useKept(entries, of) {
-  const [kept, setKept] = useState({
-    of,
-    entries: /** @type {import('../types.js').HistoryEntry[]} */ ([]),
-  });
-  useEffect(() => {
-    if (entries) setKept({ of, entries });
-  }, [entries, of]);
-  return entries ?? (kept.of === of ? kept.entries : []);
-}
 
 /** @param {{ holder: Claim, hold: Hold | undefined, life: import('../remaining.js').Life | undefined, namespace: string }} props */
 function Holder({ holder, hold, life, namespace }) {

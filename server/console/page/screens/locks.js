@@ -1,7 +1,7 @@
 // All locks: by their names' parts, searched, with who holds them and who waits.
 
 import { call } from '../api.js';
-import { useAnswer, useLive, useRemaining } from '../context.js';
+import { useAnswer, useLive, useRemaining, useThrottled } from '../context.js';
 import { classes, html, useRef, useState } from '../html.js';
 import { grpcurl, tenure } from '../lines.js';
 import { Bar } from '../parts/bar.js';
@@ -18,14 +18,6 @@ const SHOWN = /** @type {const} */ (['all', 'held', 'waiting', 'deadlocked']);
 
 /** How often the tree is grown anew at the most, in milliseconds. */
 const GROWS = 1000;
-
-/** The last value, which is taken over no more often than that. @template T @param {T} value @param {number} every In milliseconds. */
-function useThrottled(value, every) {
-  const kept = useRef({ value, at: -Infinity }).current;
-  const now = performance.now();
-  if (kept.value !== value && now - kept.at >= every) Object.assign(kept, { value, at: now });
-  return kept.value;
-}
 
 /** @param {Lock} lock @param {(typeof SHOWN)[number]} show @param {Set<string>} stuck */
 function isShown(lock, show, stuck) {

@@ -15,8 +15,9 @@ import { named, number, t } from '../text.js';
 /** @typedef {import('../types.js').Session} Session */
 /** @typedef {import('../types.js').Claim} Claim */
 
-/** So many sessions are asked for. */
+/** So many sessions are asked for; and up to so many, often. */
 const MOST = 10_000;
+const FEW = 1000;
 
 /** @param {{ label?: string, id: string }[] | undefined} servers @param {string | undefined} id */
 const home = (servers, id) => servers?.find((server) => server.id === id)?.label ?? id ?? '–';
@@ -42,7 +43,7 @@ export function Sessions({ context }) {
   const [seen, setSeen] = useState(/** @type {Session[]} */ ([]));
   const { answer, error } = useAnswer(
     () => list('SessionService/ListSessions', { namespace }, 'sessions', MOST),
-    3000,
+    (last) => ((last?.found.length ?? 0) > FEW ? 15_000 : 3000),
     [namespace],
   );
   const servers = useAnswer((signal) => call('ServerService/ListServers', { namespace }, signal), 10_000, [namespace]);
