@@ -102,3 +102,30 @@ test('if the database has lost what the page had seen, the page says so and star
     await other.end();
   }
 });
+
+test('what the service refuses is told as it tells it', async () => {
+  const { page, close } = await open(browser, server, { live: false });
+  await page.evaluate(() => void (location.hash = '#/Not_One/locks'));
+  await page.getByText("namespace: 1 to 63 of a-z, 0-9 and '-'").first().waitFor();
+  await page.getByText('Refused', { exact: true }).waitFor();
+  await page.getByLabel('Namespace').fill('another');
+  await page.getByLabel('Namespace').press('Enter');
+  await page.locator('.connection.live').waitFor();
+  await close();
+});
+
+test('who waits for each other in a circle is shown', async () => {
+  const ask = (/** @type {string[]} */ words) => clients.push(server.client(words));
+  server.tenure(['acquire', 'left', '--session', 'ann', '--ttl', '10m']);
+  server.tenure(['acquire', 'right', '--session', 'bob', '--ttl', '10m']);
+  ask(['acquire', 'right', '--session', 'ann', '--wait', '60s']);
+  ask(['acquire', 'left', '--session', 'bob', '--wait', '60s']);
+  const { page, close } = await open(browser, server);
+  const tile = page.getByRole('link', { name: /^Deadlocked/ });
+  await tile.filter({ hasText: '2' }).waitFor();
+  await tile.click();
+  await page.getByText(/^2 of/).waitFor();
+  await page.getByRole('link', { name: 'left' }).click();
+  await page.locator('.queue').getByText('Deadlock').waitFor();
+  await close();
+});

@@ -39,6 +39,11 @@ async function freePort() {
 const environment = () =>
   Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(TENURE|OTEL)_/.test(name)));
 
+/** @type {Set<import('node:child_process').ChildProcess>} What runs, so that nothing is left of a test that fails or is stopped. */
+const running = new Set();
+
+process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
+
 /** A `tenured` on free ports, with a folder of its own. */
 export class Server {
   /** @param {string[]} settings More of its settings. @param {Record<string, string>} [files] Files in its folder; `@name` in a setting is the path of one. */
@@ -49,7 +54,7 @@ export class Server {
       folder,
       await freePort(),
       await freePort(),
-      settings.map((setting) => setting.replace('@', `${folder}/`)),
+      settings.map((setting) => setting.replace(/^@/, `${folder}/`)),
     );
     await server.run();
     return server;
@@ -70,9 +75,17 @@ export class Server {
   /** Starts it, again if it was stopped, on the same ports and the same state. */
   async run() {
     const addresses = ['--listen', `127.0.0.1:${this.port}`, '--admin-listen', `127.0.0.1:${this.admin}`];
-    const settings = ['--data-dir', this.folder, '--label', 'host-1', ...addresses, ...this.settings];
+    const settings = [
+      '--data-dir',
+      this.folder,
+      ...(this.settings.includes('--label') ? [] : ['--label', 'host-1']),
+      ...addresses,
+      ...this.settings,
+    ];
     const child = spawn(TENURED, settings, { env: environment(), stdio: ['ignore', 'pipe', 'pipe'] });
     this.child = child;
+    running.add(child);
+    child.once('exit', () => running.delete(child));
     child.stdout.on('data', (text) => (this.log += text));
     child.stderr.on('data', (text) => (this.log += text));
     const isReady = async () => {

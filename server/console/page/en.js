@@ -36,6 +36,7 @@ export const en = {
   connection_connecting: 'Connecting…',
   connection_live: 'Live',
   connection_reconnecting: 'Reconnecting…',
+  connection_refused: 'Refused',
   connection_denied: 'Not allowed',
   connection_unauthenticated: 'Signed out',
   reconnecting_long: 'Reconnecting… What you see is as it was last; it goes on from there.',

@@ -37,6 +37,7 @@ export const ko = {
   connection_connecting: '연결 중…',
   connection_live: '실시간',
   connection_reconnecting: '다시 연결 중…',
+  connection_refused: '거부됨',
   connection_denied: '권한 없음',
   connection_unauthenticated: '로그아웃됨',
   reconnecting_long: '다시 연결 중… 마지막으로 받은 상태를 표시하고 있으며, 연결되면 그다음부터 이어집니다.',

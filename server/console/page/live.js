@@ -14,8 +14,8 @@ const SILENCE = 25_000;
 /** Between two tries: the first, and the longest. In milliseconds. */
 const PAUSES = /** @type {const} */ ([250, 5000]);
 
-/** Who may not watch this asks again so seldom: the policy may have been changed. In milliseconds. */
-const DENIED = 30_000;
+/** Who may not watch this asks again so seldom: what is refused may be allowed by now. In milliseconds. */
+const REFUSED = 30_000;
 
 /** How often it is looked for groups that came, in milliseconds; and how many can be watched. */
 const GROUPS = { every: 3000, most: 100 };
@@ -26,7 +26,10 @@ const BEFORE = { revisions: 1000, quiet: 800 };
 /** How long what happens is counted for the picture of it, and how finely: in seconds. */
 const ACTIVITY = { step: 5, steps: 60 };
 
-/** @typedef {'connecting' | 'live' | 'reconnecting' | 'denied' | 'unauthenticated'} State */
+/** What may be over soon. Who is refused for other reasons is so for long: it is said, and seldom asked again. */
+const TRANSIENT = ['UNREACHABLE', 'UNAVAILABLE', 'CANCELLED', 'DEADLINE_EXCEEDED', 'UNKNOWN', 'INTERNAL'];
+
+/** @typedef {'connecting' | 'live' | 'reconnecting' | 'refused' | 'denied' | 'unauthenticated'} State */
 
 export class Live {
   /** @param {{ namespace: string, scope: string }} what Of the scope `a` is `a` and all below it; of the empty one everything. */
@@ -114,7 +117,10 @@ export class Live {
       if (this.state === 'live' || this.state === 'connecting') this.#is('reconnecting');
       await new Promise((resolve) => {
         this.wake = () => resolve(undefined);
-        setTimeout(resolve, this.state === 'denied' ? DENIED : pause * (0.75 + Math.random() / 2));
+        setTimeout(
+          resolve,
+          this.state === 'denied' || this.state === 'refused' ? REFUSED : pause * (0.75 + Math.random() / 2),
+        );
       });
       pause = Math.min(pause * 2, PAUSES[1]);
     }
@@ -222,9 +228,10 @@ export class Live {
     if (refused.code === 'UNAUTHENTICATED') this.#is('unauthenticated');
     else if (refused.code === 'PERMISSION_DENIED') this.#is('denied');
     else {
-      // A revision that the server has never had: it is another one. What was known is of no use.
-      if (refused.code === 'OUT_OF_RANGE' || refused.code === 'INVALID_ARGUMENT') this.replica = new Replica();
-      this.#is(this.state === 'connecting' ? 'connecting' : 'reconnecting');
+      // A revision that the server has never had: it is another one, and what was known is of no use.
+      const isAnother = refused.metadata.field === 'after_revision';
+      if (isAnother) this.replica = new Replica();
+      this.#is(isAnother || TRANSIENT.includes(refused.code) ? 'reconnecting' : 'refused');
     }
   }
 

@@ -239,7 +239,7 @@ function Trouble({ live, scope, setScope, signOut }) {
   }
   const { cause, times } = live.startedOver;
   return html`
-    ${state === 'connecting' && trouble && html`<${Problem} error=${trouble} />`}
+    ${state === 'refused' && html`<${Problem} error=${trouble} />`}
     ${state === 'reconnecting' && html`<p class="notice" role="status">${t('reconnecting_long')} ${trouble && trouble.code !== 'UNREACHABLE' ? trouble.message : ''}</p>`}
     ${times > known && html`<p class="notice" role="status">${t(cause === 'HISTORY_GONE_CAUSE_LOST' ? 'history_lost' : 'history_compacted')} <button type="button" class="quiet" onClick=${() => setKnown(times)}>${t('understood')}</button></p>`}
     ${scope && html`<p class="notice">${t('only_scope', { scope })} <button type="button" class="quiet" onClick=${() => setScope('')}>${t('show_everything')}</button></p>`}

@@ -6,8 +6,8 @@ use axum::response::IntoResponse;
 use http::HeaderMap;
 use serde::Serialize;
 
+use super::refusal::Refusal;
 use super::{Console, gate};
-use crate::console::refusal::Refusal;
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]

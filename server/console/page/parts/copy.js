@@ -39,9 +39,10 @@ export const Lines = ({ cli, grpcurl }) =>
     ${cli && html`<${Line} line=${cli} label="CLI" />`} ${grpcurl && html`<${Line} line=${grpcurl} label="grpcurl" />`}
   </div>`;
 
-/** The same, at the foot of a screen. @param {{ cli?: string, grpcurl?: string }} props */
-export const Foot = ({ cli, grpcurl }) =>
+/** The same, at the foot of a screen. @param {{ cli: string, grpcurl: string, more?: { cli: string, grpcurl: string } }} props */
+export const Foot = ({ cli, grpcurl, more }) =>
   html`<details class="foot">
     <summary>${t('same_elsewhere')}</summary>
     <${Lines} cli=${cli} grpcurl=${grpcurl} />
+    ${more && html`<${Lines} ...${more} />`}
   </details>`;

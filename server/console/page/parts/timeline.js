@@ -81,7 +81,9 @@ function marks(from, to, width) {
   const step = (STEPS.find((step) => step >= wanted) ?? 86400) * 1000;
   const zone = new Date(to).getTimezoneOffset() * 60_000;
   const found = [];
-  for (let at = Math.ceil((from - zone) / step) * step + zone; at <= to; at += step) found.push(at);
+  // One at the very end would be cut.
+  const last = to - ((to - from) * 30) / width;
+  for (let at = Math.ceil((from - zone) / step) * step + zone; at <= last; at += step) found.push(at);
   const isFine = step < 60_000;
   return found.map((at) => ({
     at,

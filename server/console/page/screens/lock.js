@@ -97,8 +97,11 @@ export function LockScreen({ context, told }) {
       </section>
     </div>
     ${history.error && !history.answer ? html`<${Problem} error=${history.error} />` : html`<${Past} entries=${entries} holds=${holds} namespace=${namespace} name=${name} more=${Boolean(history.answer?.nextPageToken)} since=${history.answer?.keptSince} />`}
-    <${Foot} cli=${tenure(place, ['why', name])} grpcurl=${grpcurl(place, 'LockService/GetLock', { name })} />
-    <${Foot} cli=${tenure(place, ['history', name])} grpcurl=${grpcurl(place, 'LockService/ListHistory', { name })} />
+    <${Foot}
+      cli=${tenure(place, ['why', name])}
+      grpcurl=${grpcurl(place, 'LockService/GetLock', { name })}
+      more=${{ cli: tenure(place, ['history', name]), grpcurl: grpcurl(place, 'LockService/ListHistory', { name }) }}
+    />
     ${act && html`<${Act} act=${act} lock=${{ ...lock, waiters }} place=${place} canAct=${canAct} close=${close} />`}
   `;
 }
