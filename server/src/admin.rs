@@ -1,5 +1,5 @@
 //! The port for operators: `/livez` says that the process runs, `/readyz` whether it can serve, and why not,
-//! `/metrics` what there is to count.
+//! `/metrics` what there is to count. With a console, that is there, too.
 
 use std::fmt;
 use std::io;
@@ -16,6 +16,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::console::Console;
 use crate::metrics::{CLASSIC_MEDIA_TYPE, MEDIA_TYPE, Metrics};
 
 /// Why a server cannot serve.
@@ -78,6 +79,7 @@ pub struct Admin {
     listener: TcpListener,
     readiness: watch::Receiver<Readiness>,
     metrics: Metrics,
+    console: Option<Console>,
 }
 
 impl Admin {
@@ -90,7 +92,13 @@ impl Admin {
         readiness: watch::Receiver<Readiness>,
         metrics: Metrics,
     ) -> io::Result<Self> {
-        Ok(Self { listener: TcpListener::bind(address).await?, readiness, metrics })
+        Ok(Self { listener: TcpListener::bind(address).await?, readiness, metrics, console: None })
+    }
+
+    /// With a console.
+    #[must_use]
+    pub fn with_console(self, console: Console) -> Self {
+        Self { console: Some(console), ..self }
     }
 
     /// The address that it is bound to.
@@ -112,7 +120,9 @@ impl Admin {
             .route("/readyz", get(readyz))
             .with_state(self.readiness)
             .merge(Router::new().route("/metrics", get(metrics)).with_state(self.metrics));
-        axum::serve(self.listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
+        let router = router.merge(self.console.map(Console::router).unwrap_or_default());
+        let service = router.into_make_service_with_connect_info::<SocketAddr>();
+        axum::serve(self.listener, service).with_graceful_shutdown(stop.cancelled_owned()).await
     }
 }
 

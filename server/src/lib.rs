@@ -5,6 +5,7 @@ pub mod admin;
 mod caretaker;
 pub mod clock;
 pub mod config;
+pub mod console;
 mod counting;
 mod gathering;
 mod grpc_only;

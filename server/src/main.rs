@@ -9,6 +9,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use secrecy::ExposeSecret;
 use tenure_server::admin::{Admin, Readiness, Unready};
 use tenure_server::config::{Config, Layer, Surroundings, load, redacted};
+use tenure_server::console::Console;
 use tenure_server::metrics::Metrics;
 use tenure_server::server::Server;
 use tenure_server::supervisor::Supervisor;
@@ -134,6 +135,11 @@ async fn serve(config: Config) -> anyhow::Result<()> {
         .await
         .with_context(|| format!("cannot listen on {admin_listen} (admin_listen). Does another server run here?"))?;
     let admin_address = admin.address()?;
+    let console = config.console.then(|| Console::new(admin_address)).transpose()?;
+    let admin = match &console {
+        Some(console) => admin.with_console(console.clone()),
+        None => admin,
+    };
     let stop_admin = CancellationToken::new();
     let mut admin = tokio::spawn(admin.serve(stop_admin.clone()));
 
@@ -148,6 +154,9 @@ async fn serve(config: Config) -> anyhow::Result<()> {
             return Ok(());
         }
     };
+    if let Some(console) = console {
+        console.serve(server.served());
+    }
     info!(grpc = %server.grpc_address(), admin = %admin_address, store, "serving");
     supervisor.ready().await;
     tokio::spawn(supervisor.clone().keep_awake(server.pulse()));

@@ -9,11 +9,14 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_stream::StreamExt;
+use tonic::service::Routes;
+use tower::Layer;
 
 use crate::access::{Access, CredentialOptions, IdentifyLayer};
 use crate::admin::Readiness;
 use crate::clock::BootClock;
 use crate::config::Config;
+use crate::console::{self, Served};
 use crate::counting::CountingLayer;
 use crate::gathering::Gathering;
 use crate::grpc_only::GrpcOnlyLayer;
@@ -93,6 +96,7 @@ pub struct Server {
     ends: Ends,
     drain_timeout: Duration,
     pulse: Pulse,
+    served: Served,
     serving: JoinHandle<Result<(), tonic::transport::Error>>,
     living: JoinHandle<()>,
 }
@@ -156,9 +160,18 @@ impl Server {
             }
             None => access.is_open().then(|| -> Arc<dyn Connector> { Arc::new(peers::Tcp) }),
         };
+        let (advertised, label) = (options.node.address.clone(), options.node.label.clone());
         let ground = Ground { clock: Arc::new(BootClock), connector, metrics: metrics.clone() };
         let parts = Parts::from(source, options.ttl, options.node, ground, &ends).await?;
         let Parts { routes, readiness, life } = parts;
+        let counting = CountingLayer::new(metrics.calls().clone())?;
+        let served = Served {
+            service: in_process(routes.clone(), counting.clone(), access.clone(), address),
+            is_open: access.is_open(),
+            endpoint: endpoint(&advertised, address),
+            has_tls: tls.is_some(),
+            label,
+        };
         let cut = ends.stop.clone();
         let connections = listen::connections(listener, tls, options.connections, metrics.connections().clone())
             .map(|stream| stream.map(Gathering::new));
@@ -168,7 +181,7 @@ impl Server {
             .max_concurrent_streams(STREAMS)
             .http2_max_local_error_reset_streams(Some(RESETS))
             .layer(tower::util::MapResponseLayer::new(tell_version))
-            .layer(CountingLayer::new(metrics.calls().clone())?)
+            .layer(counting)
             .layer(GrpcOnlyLayer)
             .layer(IdentifyLayer::new(access.clone()))
             .layer(TraceLayer::new(address))
@@ -179,7 +192,7 @@ impl Server {
         let (pulse, life) = pulse::beating(life);
         let living = tokio::spawn(life);
         let drain_timeout = options.drain_timeout;
-        Ok(Self { address, readiness, access, metrics, ends, drain_timeout, pulse, serving, living })
+        Ok(Self { address, readiness, access, metrics, ends, drain_timeout, pulse, served, serving, living })
     }
 
     /// Where gRPC is served.
@@ -198,6 +211,12 @@ impl Server {
     #[must_use]
     pub fn pulse(&self) -> Pulse {
         self.pulse.clone()
+    }
+
+    /// The server as its console uses it.
+    #[must_use]
+    pub fn served(&self) -> Served {
+        self.served.clone()
     }
 
     /// What it counts.
@@ -235,6 +254,18 @@ fn warn_of_openness(address: SocketAddr, has_tls: bool, access: &Access) {
     if !address.ip().is_loopback() && access.is_open() {
         tracing::warn!(%address, "without credentials: whoever reaches this address may do everything");
     }
+}
+
+/// What calls go through that come from this process: the same as those that come over the network, but for what only connections need.
+fn in_process(routes: Routes, counting: CountingLayer, access: Access, address: SocketAddr) -> console::Service {
+    let service = TraceLayer::new(address).layer(routes.prepare());
+    let service = GrpcOnlyLayer.layer(IdentifyLayer::new(access).layer(service));
+    console::Service::new(counting.layer(service))
+}
+
+/// Where clients reach the server, for people who ask how.
+fn endpoint(advertised: &str, address: SocketAddr) -> String {
+    if advertised.is_empty() { address.to_string() } else { advertised.to_owned() }
 }
 
 /// Every answer tells which version of the server gave it.

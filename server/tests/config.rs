@@ -51,6 +51,15 @@ fn each_setting_has_one_name() {
 }
 
 #[test]
+fn there_is_a_console_unless_it_is_switched_off() {
+    assert!(from_flags(&[]).unwrap().console);
+    assert!(from_flags(&["--console"]).unwrap().console);
+    let off = from_flags(&["--console=false"]).unwrap();
+    assert!(!off.console);
+    assert!(off.to_string().lines().any(|line| line == "console = false"), "{off}");
+}
+
+#[test]
 fn half_of_the_processors_work_and_one_at_least() {
     for (processors, expected) in [(0, 1), (1, 1), (2, 1), (3, 2), (8, 4)] {
         let around = Surroundings { processors, ..surroundings(&[]) };

@@ -56,6 +56,10 @@ pub struct Layer {
     /// The address for operators, HTTP [default: 127.0.0.1:7421]
     #[arg(long, env = "TENURE_ADMIN_LISTEN", value_name = "ADDRESS")]
     pub admin_listen: Option<SocketAddr>,
+    /// Serve the console, a page to look at all this, at the address for operators [default: true]
+    #[arg(long, env = "TENURE_CONSOLE", value_name = "BOOL")]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub console: Option<bool>,
     /// The certificate that clients see, and those that sign it, PEM; with tls_key, only TLS is spoken [default: no TLS]
     #[arg(long, env = "TENURE_TLS_CERT", value_name = "FILE")]
     pub tls_cert: Option<PathBuf>,
@@ -174,6 +178,7 @@ impl Layer {
             store_migrate: self.store_migrate.or(below.store_migrate),
             listen: self.listen.or(below.listen),
             admin_listen: self.admin_listen.or(below.admin_listen),
+            console: self.console.or(below.console),
             tls_cert: self.tls_cert.or(below.tls_cert),
             tls_key: self.tls_key.or(below.tls_key),
             tls_client_ca: self.tls_client_ca.or(below.tls_client_ca),

@@ -39,6 +39,8 @@ pub struct Config {
     pub listen: SocketAddr,
     /// The address for operators: `/livez` and `/readyz`, over HTTP.
     pub admin_listen: SocketAddr,
+    /// Whether the console is there, too.
+    pub console: bool,
     /// Its TLS. `None`: none.
     pub tls: Option<TlsFiles>,
     /// By what clients prove who they are. Nothing is asked of them if there is none.

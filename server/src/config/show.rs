@@ -65,6 +65,7 @@ impl fmt::Display for Config {
         if let Some(audit) = &self.credentials.audit {
             writeln!(formatter, "audit_everything = {}", audit.everything)?;
         }
+        writeln!(formatter, "console = {}", self.console)?;
         writeln!(formatter, "allow_insecure = {}", self.allow_insecure)?;
         writeln!(formatter, "max_namespaces = {}", self.max_namespaces)?;
         writeln!(formatter, "max_connections = {}", self.connections.connections)?;

@@ -4,6 +4,7 @@ mod bench;
 mod beside;
 mod chart;
 mod clients;
+mod console;
 mod container;
 mod contract;
 mod deny;
@@ -178,6 +179,8 @@ enum Stage {
     Chart,
     /// What databases are asked, read by the parsers of other engines.
     Dialects,
+    /// The console, in a browser.
+    Console,
     /// The scenarios, played against all clients.
     Scenarios,
     /// Chaos and failover, in their short form.
@@ -212,6 +215,7 @@ impl Stage {
             Self::Deploy => deploy::check(),
             Self::Chart => chart::check(),
             Self::Dialects => dialects::check(),
+            Self::Console => console::check(),
             Self::Unit => {
                 let mut command = cargo(&["test", "--locked", "--workspace", "--no-fail-fast"]);
                 for apart in ["tenure-e2e", "tenure-chaos", "tenure-abuse", "tenure-load"] {

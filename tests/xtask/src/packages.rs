@@ -32,6 +32,7 @@ const NEEDED: [(&str, &str); 25] = [
     ("python3-venv", "python3"),
     ("nodejs", "node"),
     ("npm", "npm"),
+    ("chromium", "chromium"),
     ("default-jdk-headless", "javac"),
     ("maven", "mvn"),
 ];

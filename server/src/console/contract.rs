@@ -1,0 +1,102 @@
+//! The contract's messages as JSON (proto3's), and back.
+
+use anyhow::Context;
+use bytes::Bytes;
+use prost::Message;
+use prost_reflect::{
+    DescriptorPool, DeserializeOptions, DynamicMessage, MessageDescriptor, MethodDescriptor, SerializeOptions,
+};
+
+/// The services that the console can call.
+const PACKAGE: &str = "tenure.v1";
+
+/// What can be called, and what is said then.
+pub(super) struct Contract(DescriptorPool);
+
+impl Contract {
+    pub(super) fn read() -> anyhow::Result<Self> {
+        let pool = DescriptorPool::decode(tenure_proto::FILE_DESCRIPTOR_SET).context("reading the contract")?;
+        Ok(Self(pool))
+    }
+
+    /// A method of the contract by the full name of its service and its own.
+    pub(super) fn method(&self, service: &str, method: &str) -> Option<MethodDescriptor> {
+        let service = self.0.get_service_by_name(service).filter(|found| found.package_name() == PACKAGE)?;
+        service.methods().find(|known| known.name() == method)
+    }
+}
+
+/// Reads a request. An empty text is an empty request.
+///
+/// # Errors
+/// What is wrong with it, for people.
+pub(super) fn encode(kind: MessageDescriptor, json: &[u8]) -> Result<Vec<u8>, String> {
+    if json.trim_ascii().is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut reader = serde_json::Deserializer::from_slice(json);
+    let message = DynamicMessage::deserialize_with_options(kind, &mut reader, &DeserializeOptions::new());
+    let message = message.and_then(|message| reader.end().map(|()| message));
+    message.map(|message| message.encode_to_vec()).map_err(|error| error.to_string())
+}
+
+/// Writes an answer. What has its default is left out, and 64-bit numbers are strings.
+///
+/// # Errors
+/// If it is no such message.
+pub(super) fn decode(kind: MessageDescriptor, message: Bytes) -> Result<Vec<u8>, String> {
+    let message = DynamicMessage::decode(kind, message).map_err(|error| error.to_string())?;
+    let mut json = Vec::new();
+    let mut writer = serde_json::Serializer::new(&mut json);
+    message.serialize_with_options(&mut writer, &SerializeOptions::new()).map_err(|error| error.to_string())?;
+    Ok(json)
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_proto::v1;
+
+    use super::*;
+
+    fn kind(name: &str) -> MessageDescriptor {
+        let contract = Contract::read().expect("readable");
+        contract.0.get_message_by_name(name).expect("known")
+    }
+
+    #[test]
+    fn a_request_is_read_as_the_contract_has_it() {
+        let json = br#"{"name": "job", "token": "144115188075855873", "operator": "ann"}"#;
+        let wire = encode(kind("tenure.v1.EvictRequest"), json).expect("readable");
+        let read = v1::EvictRequest::decode(&wire[..]).expect("readable");
+        assert_eq!((read.name.as_str(), read.token, read.operator.as_str()), ("job", 144_115_188_075_855_873, "ann"));
+        assert_eq!(encode(kind("tenure.v1.EvictRequest"), b" \n").expect("empty"), Vec::<u8>::new());
+    }
+
+    #[test]
+    fn what_the_contract_does_not_have_is_refused() {
+        for json in [r#"{"nmae": "job"}"#, r#"{"token": -1}"#, r#"{"name": 1}"#, "[]", "{} {}", "{"] {
+            encode(kind("tenure.v1.EvictRequest"), json.as_bytes()).expect_err(json);
+        }
+    }
+
+    #[test]
+    fn an_answer_is_told_as_the_contract_has_it() {
+        let answer = v1::EvictResponse { revision: 1 << 60, ..v1::EvictResponse::default() };
+        let json = decode(kind("tenure.v1.EvictResponse"), answer.encode_to_vec().into()).expect("readable");
+        assert_eq!(String::from_utf8(json).expect("text"), r#"{"revision":"1152921504606846976"}"#);
+    }
+
+    #[test]
+    fn only_the_contract_can_be_called() {
+        let contract = Contract::read().expect("readable");
+        assert!(contract.method("tenure.v1.LockService", "GetLock").is_some());
+        for (service, method) in [
+            ("tenure.v1.LockService", "Missing"),
+            ("LockService", "GetLock"),
+            ("tenure.internal.v1.PeerService", "Pass"),
+            ("grpc.health.v1.Health", "Check"),
+        ] {
+            assert!(contract.method(service, method).is_none(), "{service}/{method}");
+        }
+    }
+}

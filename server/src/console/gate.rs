@@ -1,0 +1,195 @@
+//! Who may come to the console, and with what.
+//!
+//! Where there are credentials, each call shows them, and nothing else lets it in. Where there are none, whoever can open a page on this
+//! machine could be made to call by a page of somebody else: only this machine's own names are answered then, and only what reads.
+
+use std::net::{IpAddr, SocketAddr};
+
+use http::header::{CONTENT_TYPE, HOST, ORIGIN};
+use http::uri::Authority;
+use http::{HeaderMap, StatusCode};
+use tonic::Code;
+
+use super::refusal::Refusal;
+
+/// What the console may call of a server that asks nobody who he is. All else is refused there, also what is yet to come.
+pub const READING: [&str; 10] = [
+    "tenure.v1.GroupService/GetGroup",
+    "tenure.v1.GroupService/ListGroups",
+    "tenure.v1.LockService/GetLock",
+    "tenure.v1.LockService/ListBlocked",
+    "tenure.v1.LockService/ListHistory",
+    "tenure.v1.LockService/ListLocks",
+    "tenure.v1.ServerService/ListServers",
+    "tenure.v1.SessionService/GetSession",
+    "tenure.v1.SessionService/ListSessions",
+    "tenure.v1.WatchService/Watch",
+];
+
+/// How the console of an open server is to be had elsewhere.
+const ELSEWHERE: &str =
+    "set tokens_file, tls_client_ca or jwt_keys, so that the server knows who calls, or have admin_listen on 127.0.0.1";
+
+/// Whether a server that asks nobody who he is has a console on an admin port that listens there.
+///
+/// # Errors
+/// Why not.
+pub(super) fn check_place(admin: SocketAddr) -> Result<(), Refusal> {
+    if admin.ip().is_loopback() {
+        return Ok(());
+    }
+    let why = format!(
+        "the server has no credentials, and its admin port listens on {admin}, for other machines, too: {ELSEWHERE}"
+    );
+    Err(Refusal::own(Code::PermissionDenied, "CLOSED", why))
+}
+
+/// Whether a call of such a server is one that only reads.
+///
+/// # Errors
+/// Why it is refused.
+pub(super) fn check_reading(method: &str) -> Result<(), Refusal> {
+    if READING.contains(&method) {
+        return Ok(());
+    }
+    let why = format!(
+        "{method} changes something, and the server does not ask who calls: set tokens_file, tls_client_ca or jwt_keys, or use the command line"
+    );
+    Err(Refusal::own(Code::PermissionDenied, "READ_ONLY", why))
+}
+
+/// Whether such a server is asked by one of this machine's own names: any other may have been led here by whoever owns that name.
+///
+/// # Errors
+/// If not.
+pub(super) fn check_host(headers: &HeaderMap) -> Result<(), Refusal> {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    if is_own_name(host) && headers.get_all(HOST).iter().count() == 1 {
+        return Ok(());
+    }
+    let why =
+        format!("the server has no credentials, and answers to localhost, 127.0.0.1 and [::1] only, not to \"{host}\"");
+    Err(Refusal::own(Code::PermissionDenied, "FOREIGN_HOST", why))
+}
+
+fn is_own_name(host: &str) -> bool {
+    let Ok(authority) = host.parse::<Authority>() else { return false };
+    let name = authority.host();
+    let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    let is_address = bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    !host.contains('@') && (is_address || name.eq_ignore_ascii_case("localhost"))
+}
+
+/// Whether it is the console's own page that calls, or no page at all. As browsers say, which do not let pages say otherwise.
+///
+/// # Errors
+/// If it is another's.
+pub(super) fn check_site(headers: &HeaderMap, has_own_name: bool) -> Result<(), Refusal> {
+    let text = |name| headers.get(name).map(|value: &http::HeaderValue| value.to_str().unwrap_or("?"));
+    let is_ours = match text("sec-fetch-site") {
+        Some(site) => matches!(site, "same-origin" | "none"),
+        // An older browser. What is in front of a server may have asked by another name than the page did.
+        None if has_own_name => match (text(ORIGIN.as_str()), text(HOST.as_str())) {
+            (None, _) => true,
+            (Some(origin), Some(host)) => {
+                origin.split_once("://").is_some_and(|(_, origin)| origin.eq_ignore_ascii_case(host))
+            }
+            (Some(_), None) => false,
+        },
+        None => true,
+    };
+    if is_ours {
+        return Ok(());
+    }
+    Err(Refusal::own(Code::PermissionDenied, "CROSS_SITE", "only the console's own page may call this"))
+}
+
+/// Whether a call says that it is JSON: what other pages can send without being asked is not.
+///
+/// # Errors
+/// If not.
+pub(super) fn check_kind(headers: &HeaderMap) -> Result<(), Refusal> {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let essence = kind.split(';').next().unwrap_or_default().trim();
+    if essence.eq_ignore_ascii_case("application/json") {
+        return Ok(());
+    }
+    let refusal = Refusal::own(Code::InvalidArgument, "MEDIA_TYPE", "the content-type must be application/json");
+    Err(refusal.with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(named: &[(&'static str, &str)]) -> HeaderMap {
+        named
+            .iter()
+            .map(|(name, value)| (http::HeaderName::from_static(name), value.parse().expect("a value")))
+            .collect()
+    }
+
+    #[test]
+    fn only_this_machines_own_names_are_answered() {
+        for own in ["localhost", "localhost:7421", "LOCALHOST:1", "127.0.0.1:7421", "127.1.2.3", "[::1]:7421", "[::1]"]
+        {
+            check_host(&headers(&[("host", own)])).expect(own);
+        }
+        for other in [
+            "",
+            "example.com",
+            "localhost.example.com",
+            "127.0.0.1.example.com:7421",
+            "10.0.0.1",
+            "x@localhost",
+            "[::2]:1",
+            "0.0.0.0",
+        ] {
+            check_host(&headers(&[("host", other)])).expect_err(other);
+        }
+        check_host(&HeaderMap::new()).expect_err("none");
+    }
+
+    #[test]
+    fn other_pages_may_not_call() {
+        let host = ("host", "localhost:7421");
+        let ours = [
+            &[][..],
+            &[("sec-fetch-site", "same-origin")],
+            &[("sec-fetch-site", "none")],
+            &[("origin", "http://localhost:7421")],
+        ];
+        for ours in ours {
+            check_site(&headers(&[&[host], ours].concat()), true).expect("ours");
+        }
+        let others = [
+            &[("sec-fetch-site", "cross-site")][..],
+            &[("sec-fetch-site", "same-site"), ("origin", "http://localhost:7421")],
+            &[("origin", "http://localhost:80")],
+            &[("origin", "null")],
+        ];
+        for other in others {
+            check_site(&headers(&[&[host], other].concat()), true).expect_err("another's");
+        }
+        check_site(&headers(&[host, ("origin", "https://console.example")]), false).expect("behind a proxy");
+        check_site(&headers(&[host, ("sec-fetch-site", "cross-site")]), false).expect_err("another's");
+    }
+
+    #[test]
+    fn what_a_form_can_send_is_refused() {
+        check_kind(&headers(&[("content-type", "application/json; charset=utf-8")])).expect("JSON");
+        for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/json-not"] {
+            check_kind(&headers(&[("content-type", kind)])).expect_err(kind);
+        }
+        check_kind(&HeaderMap::new()).expect_err("none");
+    }
+
+    #[test]
+    fn an_open_server_has_no_console_for_other_machines() {
+        for (admin, is_here) in
+            [("127.0.0.1:7421", true), ("[::1]:7421", true), ("0.0.0.0:7421", false), ("10.0.0.1:7421", false)]
+        {
+            assert_eq!(check_place(admin.parse().expect("an address")).is_ok(), is_here, "{admin}");
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! What is refused, as JSON: the same facts that `google.rpc.ErrorInfo` tells clients.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::response::{IntoResponse, Response};
+use http::StatusCode;
+use serde::Serialize;
+use tonic::{Code, Status};
+use tonic_types::StatusExt;
+
+/// Why a call is not answered. Each is told as one object.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Refusal {
+    /// The name of a code of gRPC, such as `PERMISSION_DENIED`.
+    code: &'static str,
+    /// Why, as one word: of the contract's `ErrorReason`, or one of the console's own, which begin with `CONSOLE_`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    reason: String,
+    /// For people.
+    message: String,
+    /// The facts.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    metadata: BTreeMap<String, String>,
+    /// How long to wait before the same is asked again, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after: Option<f64>,
+    #[serde(skip)]
+    status: StatusCode,
+}
+
+impl Refusal {
+    /// One of the console's own.
+    pub(super) fn own(code: Code, reason: &str, message: impl Into<String>) -> Self {
+        let (code, status) = named(code);
+        let (reason, message) = (format!("CONSOLE_{reason}"), message.into());
+        Self { code, reason, message, metadata: BTreeMap::new(), retry_after: None, status }
+    }
+
+    /// The same, with another status of HTTP.
+    pub(super) fn with_status(self, status: StatusCode) -> Self {
+        Self { status, ..self }
+    }
+}
+
+impl From<Status> for Refusal {
+    fn from(refused: Status) -> Self {
+        let details = refused.get_error_details();
+        let (code, status) = named(refused.code());
+        let (reason, metadata) = details
+            .error_info()
+            .map(|info| (info.reason.clone(), info.metadata.clone().into_iter().collect()))
+            .unwrap_or_default();
+        let wait = details.retry_info().and_then(|retry| retry.retry_delay);
+        let retry_after = wait.map(|wait| wait.as_secs_f64());
+        Self { code, reason, message: refused.message().to_owned(), metadata, retry_after, status }
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        (self.status, Json(self)).into_response()
+    }
+}
+
+/// A code's name, and the status of HTTP that says about the same (as `google.rpc.Code` has them).
+fn named(code: Code) -> (&'static str, StatusCode) {
+    match code {
+        Code::Ok => ("OK", StatusCode::OK),
+        Code::Cancelled => ("CANCELLED", StatusCode::SERVICE_UNAVAILABLE),
+        Code::Unknown => ("UNKNOWN", StatusCode::INTERNAL_SERVER_ERROR),
+        Code::InvalidArgument => ("INVALID_ARGUMENT", StatusCode::BAD_REQUEST),
+        Code::DeadlineExceeded => ("DEADLINE_EXCEEDED", StatusCode::GATEWAY_TIMEOUT),
+        Code::NotFound => ("NOT_FOUND", StatusCode::NOT_FOUND),
+        Code::AlreadyExists => ("ALREADY_EXISTS", StatusCode::CONFLICT),
+        Code::PermissionDenied => ("PERMISSION_DENIED", StatusCode::FORBIDDEN),
+        Code::ResourceExhausted => ("RESOURCE_EXHAUSTED", StatusCode::TOO_MANY_REQUESTS),
+        Code::FailedPrecondition => ("FAILED_PRECONDITION", StatusCode::BAD_REQUEST),
+        Code::Aborted => ("ABORTED", StatusCode::CONFLICT),
+        Code::OutOfRange => ("OUT_OF_RANGE", StatusCode::BAD_REQUEST),
+        Code::Unimplemented => ("UNIMPLEMENTED", StatusCode::NOT_IMPLEMENTED),
+        Code::Internal => ("INTERNAL", StatusCode::INTERNAL_SERVER_ERROR),
+        Code::Unavailable => ("UNAVAILABLE", StatusCode::SERVICE_UNAVAILABLE),
+        Code::DataLoss => ("DATA_LOSS", StatusCode::INTERNAL_SERVER_ERROR),
+        Code::Unauthenticated => ("UNAUTHENTICATED", StatusCode::UNAUTHORIZED),
+    }
+}

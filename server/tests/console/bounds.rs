@@ -1,0 +1,52 @@
+//! What a call of the console may be.
+
+use serde_json::json;
+use tenure_server::admin::{Admin, Readiness};
+use tenure_server::console::Console;
+use tenure_server::metrics::Metrics;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::desk::{Desk, answer};
+
+#[tokio::test]
+async fn a_request_is_what_the_contract_has_and_no_larger_than_it_may_be() {
+    let desk = Desk::open().await;
+    let post = |method: &str, body: &str| {
+        let call = desk.client.post(desk.url(&format!("/console/api/{method}")));
+        call.header("content-type", "application/json").body(body.to_owned())
+    };
+    let get = "tenure.v1.LockService/GetLock";
+    let large = json!({"name": "x".repeat(300 * 1024)}).to_string();
+    let cases = [
+        (post(get, ""), 400, "INVALID_FIELD"),
+        (post(get, "{"), 400, "CONSOLE_INVALID_JSON"),
+        (post(get, r#"{"nam": "x"}"#), 400, "CONSOLE_INVALID_JSON"),
+        (post(get, r#"{"name": "x"} {}"#), 400, "CONSOLE_INVALID_JSON"),
+        (post(get, &large), 413, "CONSOLE_TOO_LARGE"),
+        (post("tenure.v1.LockService/Missing", "{}"), 404, "CONSOLE_UNKNOWN_METHOD"),
+        (post("tenure.internal.v1.PeerService/Pass", "{}"), 404, "CONSOLE_UNKNOWN_METHOD"),
+        (post("grpc.health.v1.Health/Check", "{}"), 404, "CONSOLE_UNKNOWN_METHOD"),
+        (post("grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "{}"), 404, "CONSOLE_UNKNOWN_METHOD"),
+    ];
+    for (index, (call, status, reason)) in cases.into_iter().enumerate() {
+        let (got, told) = answer(call).await;
+        assert_eq!((got, told["reason"].as_str()), (status, Some(reason)), "case {index}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn before_there_is_a_server_it_says_so() {
+    let (_readiness, shown) = watch::channel(Readiness::READY);
+    let admin = Admin::bind("127.0.0.1:0".parse().unwrap(), shown, Metrics::default()).await.unwrap();
+    let address = admin.address().unwrap();
+    let stop = CancellationToken::new();
+    tokio::spawn(admin.with_console(Console::new(address).unwrap()).serve(stop.clone()));
+    let client = reqwest::Client::new();
+    let (status, about) = answer(client.get(format!("http://{address}/console/about"))).await;
+    assert_eq!((status, about["access"].as_str()), (200, Some("starting")));
+    let call = client.post(format!("http://{address}/console/api/tenure.v1.LockService/ListLocks"));
+    let (status, told) = answer(call.header("content-type", "application/json").body("{}")).await;
+    assert_eq!((status, told["reason"].as_str()), (503, Some("CONSOLE_STARTING")));
+    stop.cancel();
+}

@@ -1,0 +1,143 @@
+//! A server that asks who calls: the console's calls are let through, refused, counted and written down as all others.
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tenure_server::access::{AuditOptions, CredentialOptions, new_token};
+
+use crate::desk::{Desk, answer};
+use crate::serving::within;
+
+const POLICY: &str = r#"
+[[roles.everything]]
+verbs = ["acquire", "read", "watch", "operate"]
+
+[[roles.onlooker]]
+verbs = ["read", "watch"]
+names = ["billing"]
+
+[[grants]]
+identity = "token:ann"
+roles = ["everything"]
+
+[[grants]]
+identity = "token:bob"
+roles = ["onlooker"]
+"#;
+
+struct Office {
+    desk: Desk,
+    folder: TempDir,
+    ann: String,
+    bob: String,
+}
+
+impl Office {
+    async fn open(admin: Option<&str>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let [(ann, first), (bob, second)] = ["ann", "bob"].map(|name| new_token(name).unwrap());
+        std::fs::write(folder.path().join("tokens"), format!("{first}\n{second}\n")).unwrap();
+        std::fs::write(folder.path().join("policy"), POLICY).unwrap();
+        let credentials = CredentialOptions {
+            tokens_file: Some(folder.path().join("tokens")),
+            policy: Some(folder.path().join("policy")),
+            audit: Some(AuditOptions { file: folder.path().join("audit"), everything: false }),
+            ..CredentialOptions::default()
+        };
+        Self { desk: Desk::with(credentials, admin).await, folder, ann, bob }
+    }
+
+    async fn ask(&self, token: &str, method: &str, request: Value) -> (u16, Value) {
+        answer(self.desk.call(method, &request).bearer_auth(token)).await
+    }
+
+    /// Has `ann` hold a lock. Its token.
+    async fn held(&self, name: &str) -> Value {
+        let request = json!({"names": [name], "sessionId": "s", "ttl": "60s", "wait": "0s"});
+        let (status, told) = self.ask(&self.ann, "LockService/Acquire", request).await;
+        assert_eq!((status, &told["acquired"]), (200, &json!(true)), "{told}");
+        told["token"].clone()
+    }
+}
+
+#[tokio::test]
+async fn who_shows_nothing_is_refused() {
+    let office = Office::open(None).await;
+    let call = || office.desk.call("LockService/ListLocks", &json!({}));
+    let calls = [
+        call(),
+        call().bearer_auth("wrong"),
+        call().header("authorization", "Basic eDp5"),
+        call().header("cookie", "token=x"),
+    ];
+    for call in calls {
+        let (status, told) = answer(call).await;
+        assert_eq!((status, told["reason"].as_str()), (401, Some("UNAUTHENTICATED")), "{told}");
+    }
+    let about: Value = serde_json::from_str(&office.desk.get("/console/about").await.text().await.unwrap()).unwrap();
+    assert_eq!(about["access"], "token", "the page itself needs no identity");
+}
+
+#[tokio::test]
+async fn the_policy_says_who_may_do_what() {
+    let office = Office::open(None).await;
+    let token = office.held("job").await;
+    let evict = json!({"name": "job", "token": token, "operator": "bob", "note": "why not"});
+    let (status, told) = office.ask(&office.bob, "LockService/Evict", evict.clone()).await;
+    assert_eq!((status, told["reason"].as_str()), (403, Some("PERMISSION_DENIED")), "{told}");
+    assert_eq!(told["metadata"]["verb"], "operate");
+    for (name, status) in [("job", 403), ("billing", 200), ("billing/report", 200)] {
+        let (got, told) = office.ask(&office.bob, "LockService/GetLock", json!({"name": name})).await;
+        assert_eq!(got, status, "{name}: {told}");
+    }
+    let (status, told) = office.ask(&office.bob, "WatchService/Watch", json!({"prefixes": [""]})).await;
+    assert_eq!(
+        (status, told["reason"].as_str()),
+        (403, Some("PERMISSION_DENIED")),
+        "a stream is refused with a status"
+    );
+    let (status, told) = office.ask(&office.ann, "LockService/Evict", evict).await;
+    assert_eq!((status, &told["evicted"][0]["token"]), (200, &token), "{told}");
+}
+
+#[tokio::test]
+async fn what_is_done_is_written_down_and_counted() {
+    let office = Office::open(None).await;
+    office.held("job").await;
+    office.ask(&office.ann, "LockService/Evict", json!({"name": "job", "operator": "ann", "note": "stuck"})).await;
+    office.ask(&office.bob, "LockService/Evict", json!({"name": "job", "operator": "bob"})).await;
+    let file = office.folder.path().join("audit");
+    let read = async {
+        loop {
+            let text = std::fs::read_to_string(&file).unwrap();
+            if text.lines().count() >= 2 {
+                return text;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let text = within(read).await;
+    assert!(!text.contains(&office.ann) && !text.contains(&office.bob), "a secret: {text}");
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].contains("token:ann") && lines[0].contains("stuck") && lines[0].contains("127.0.0.1"), "{text}");
+    assert!(lines[1].contains("token:bob") && lines[1].contains("policy"), "{text}");
+    let counted = office.desk.server.metrics().text();
+    let evictions =
+        |line: &&str| line.starts_with("grpc_server_handled_total") && line.contains("grpc_method=\"Evict\"");
+    let codes: Vec<&str> = counted.lines().filter(evictions).filter(|line| !line.ends_with(" 0")).collect();
+    assert!(codes.iter().any(|line| line.contains("\"OK\"") && line.ends_with(" 1")), "{codes:?}");
+    assert!(codes.iter().any(|line| line.contains("\"PermissionDenied\"") && line.ends_with(" 1")), "{codes:?}");
+}
+
+#[tokio::test]
+async fn behind_a_proxy_any_name_will_do_but_no_page_of_others() {
+    let office = Office::open(Some("0.0.0.0:7421")).await;
+    let call = || {
+        office.desk.call("LockService/ListLocks", &json!({})).bearer_auth(&office.ann).header("host", "console.example")
+    };
+    assert_eq!(answer(call()).await.0, 200);
+    assert_eq!(
+        answer(call().header("origin", "https://other-name.example").header("sec-fetch-site", "same-origin")).await.0,
+        200
+    );
+    assert_eq!(answer(call().header("sec-fetch-site", "cross-site")).await.0, 403);
+}

@@ -1,0 +1,108 @@
+//! A server with a console, and what asks it.
+
+use std::net::SocketAddr;
+
+use reqwest::{Client, RequestBuilder, Response};
+use serde_json::{Value, json};
+use tenure_server::access::CredentialOptions;
+use tenure_server::admin::{Admin, Readiness};
+use tenure_server::console::Console;
+use tenure_server::listen::ConnectionLimits;
+use tenure_server::server::Server;
+use tokio::sync::watch;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::serving::{start, within};
+
+pub struct Desk {
+    pub server: Server,
+    pub address: SocketAddr,
+    pub client: Client,
+    pub stop: DropGuard,
+}
+
+impl Desk {
+    /// One that asks nobody who he is.
+    pub async fn open() -> Self {
+        Self::with(CredentialOptions::default(), None).await
+    }
+
+    /// One with credentials; its admin port is said to listen there.
+    pub async fn with(credentials: CredentialOptions, said: Option<&str>) -> Self {
+        let server = start(credentials, ConnectionLimits::default()).await.unwrap();
+        let (_, shown) = watch::channel(Readiness::READY);
+        let admin = Admin::bind("127.0.0.1:0".parse().unwrap(), shown, server.metrics().clone()).await.unwrap();
+        let address = admin.address().unwrap();
+        let console = Console::new(said.map_or(address, |said| said.parse().unwrap())).unwrap();
+        console.serve(server.served());
+        let stop = CancellationToken::new();
+        tokio::spawn(admin.with_console(console).serve(stop.clone()));
+        let client = Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+        Self { server, address, client, stop: stop.drop_guard() }
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    pub async fn get(&self, path: &str) -> Response {
+        within(self.client.get(self.url(path)).send()).await.unwrap()
+    }
+
+    /// A call, to be sent: of a method such as `LockService/GetLock`.
+    pub fn call(&self, method: &str, request: &Value) -> RequestBuilder {
+        let call = self.client.post(self.url(&format!("/console/api/tenure.v1.{method}")));
+        call.header("content-type", "application/json").body(request.to_string())
+    }
+
+    /// What a call is answered, with its status.
+    pub async fn ask(&self, method: &str, request: Value) -> (u16, Value) {
+        answer(self.call(method, &request)).await
+    }
+
+    /// The namespace's revision.
+    pub async fn revision(&self, bearer: Option<&str>) -> Value {
+        let mut call = self.call("LockService/GetLock", &json!({"name": "any"}));
+        if let Some(token) = bearer {
+            call = call.bearer_auth(token);
+        }
+        answer(call).await.1["revision"].clone()
+    }
+}
+
+/// What a call is answered, with its status.
+pub async fn answer(call: RequestBuilder) -> (u16, Value) {
+    let answer = within(call.send()).await.unwrap();
+    let status = answer.status().as_u16();
+    let text = within(answer.text()).await.unwrap();
+    (status, serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}")))
+}
+
+/// The lines of a stream.
+pub struct Lines {
+    answer: Response,
+    rest: Vec<u8>,
+}
+
+impl Lines {
+    pub async fn of(call: RequestBuilder) -> Self {
+        let answer = within(call.send()).await.unwrap();
+        assert_eq!(answer.status(), 200);
+        assert_eq!(answer.headers()["content-type"], "application/x-ndjson");
+        Self { answer, rest: Vec::new() }
+    }
+
+    /// The next line; none at the end.
+    pub async fn next(&mut self) -> Option<Value> {
+        loop {
+            if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.rest.drain(..=end).collect();
+                return Some(serde_json::from_slice(&line).unwrap());
+            }
+            match within(self.answer.chunk()).await {
+                Ok(chunk) => self.rest.extend(chunk?),
+                Err(error) => panic!("the stream breaks: {error:?}"),
+            }
+        }
+    }
+}

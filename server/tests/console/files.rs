@@ -1,0 +1,104 @@
+//! The page's files.
+
+use serde_json::Value;
+use tenure_server::admin::{Admin, Readiness};
+use tenure_server::metrics::Metrics;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::desk::Desk;
+use crate::serving::within;
+
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
+    base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+#[tokio::test]
+async fn the_page_may_load_nothing_from_elsewhere() {
+    let desk = Desk::open().await;
+    for path in [
+        "/console/",
+        "/console/main.js",
+        "/console/style.css",
+        "/console/missing.js",
+        "/console/about",
+        "/console/api/x/y",
+    ] {
+        let answer = desk.get(path).await;
+        let said = |name: &str| answer.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
+        assert_eq!(said("content-security-policy").as_deref(), Some(POLICY), "{path}");
+        assert_eq!(said("x-content-type-options").as_deref(), Some("nosniff"), "{path}");
+        assert_eq!(said("x-frame-options").as_deref(), Some("DENY"), "{path}");
+        assert_eq!(said("referrer-policy").as_deref(), Some("no-referrer"), "{path}");
+        assert_eq!(said("cross-origin-resource-policy").as_deref(), Some("same-origin"), "{path}");
+        assert!(said("tenure-time").is_some_and(|time| time.parse::<u64>().unwrap() > 1_700_000_000_000), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn the_files_are_there_with_their_kinds_and_are_kept_by_browsers() {
+    let desk = Desk::open().await;
+    for (path, kind) in [
+        ("/console/", "text/html; charset=utf-8"),
+        ("/console/main.js", "text/javascript; charset=utf-8"),
+        ("/console/vendor/preact.js", "text/javascript; charset=utf-8"),
+        ("/console/style.css", "text/css; charset=utf-8"),
+        ("/console/icon.svg", "image/svg+xml"),
+    ] {
+        let answer = desk.get(path).await;
+        assert_eq!(
+            (answer.status().as_u16(), answer.headers()["content-type"].to_str().unwrap()),
+            (200, kind),
+            "{path}"
+        );
+        assert_eq!(answer.headers()["cache-control"], "no-cache");
+        let tag = answer.headers()["etag"].clone();
+        assert!(!within(answer.bytes()).await.unwrap().is_empty());
+        for (known, status) in [(tag.to_str().unwrap(), 304), ("\"other\"", 200)] {
+            let again = desk.client.get(desk.url(path)).header("if-none-match", known);
+            assert_eq!(within(again.send()).await.unwrap().status().as_u16(), status, "{path} {known}");
+        }
+    }
+    for path in [
+        "/console/missing.js",
+        "/console/../Cargo.toml",
+        "/console/%2e%2e/README.md",
+        "/console/vendor",
+        "/console/main",
+    ] {
+        assert_eq!(desk.get(path).await.status(), 404, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn the_port_leads_to_the_page() {
+    let desk = Desk::open().await;
+    for path in ["/", "/console"] {
+        let answer = desk.get(path).await;
+        assert_eq!((answer.status().as_u16(), answer.headers()["location"].to_str().unwrap()), (307, "/console/"));
+    }
+    assert_eq!(desk.get("/livez").await.status(), 200);
+}
+
+#[tokio::test]
+async fn without_a_console_there_is_nothing_of_it() {
+    let (_readiness, shown) = watch::channel(Readiness::READY);
+    let admin = Admin::bind("127.0.0.1:0".parse().unwrap(), shown, Metrics::default()).await.unwrap();
+    let address = admin.address().unwrap();
+    let stop = CancellationToken::new();
+    let served = tokio::spawn(admin.serve(stop.clone()));
+    for (path, status) in [("/livez", 200), ("/", 404), ("/console/", 404), ("/console/about", 404)] {
+        let answer = within(reqwest::get(format!("http://{address}{path}"))).await.unwrap();
+        assert_eq!(answer.status().as_u16(), status, "{path}");
+    }
+    stop.cancel();
+    within(served).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn the_page_is_told_where_it_is() {
+    let desk = Desk::open().await;
+    let about: Value = serde_json::from_str(&desk.get("/console/about").await.text().await.unwrap()).unwrap();
+    assert_eq!(about["access"], "readOnly");
+    assert_eq!(about["endpoint"], desk.server.grpc_address().to_string());
+    assert_eq!((about["label"].as_str(), about["tls"].as_bool()), (Some("serving"), Some(false)));
+}

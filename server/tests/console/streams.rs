@@ -1,0 +1,98 @@
+//! Watching through the console.
+
+use serde_json::{Value, json};
+use tenure_proto::v1::AcquireRequest;
+use tenure_proto::v1::lock_service_client::LockServiceClient;
+
+use crate::desk::{Desk, Lines};
+use crate::serving::within;
+
+/// Has somebody hold a lock, over gRPC. Its token.
+async fn hold(desk: &Desk, name: &str) -> u64 {
+    let address = format!("http://{}", desk.server.grpc_address());
+    let mut locks = within(LockServiceClient::connect(address)).await.unwrap();
+    let request = AcquireRequest {
+        names: vec![name.to_owned()],
+        session_id: format!("of-{name}"),
+        ttl: Some(prost_types::Duration { seconds: 60, nanos: 0 }),
+        wait: Some(prost_types::Duration::default()),
+        ..AcquireRequest::default()
+    };
+    within(locks.acquire(request)).await.unwrap().into_inner().token
+}
+
+async fn events(lines: &mut Lines) -> Value {
+    loop {
+        let line = lines.next().await.expect("not the end");
+        if !line["result"]["events"].is_null() {
+            return line["result"].clone();
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_happens_is_told_as_it_happens_and_is_resumed() {
+    let desk = Desk::open().await;
+    hold(&desk, "first").await;
+    let mut lines = Lines::of(desk.call("WatchService/Watch", &json!({}))).await;
+    let snapshot = lines.next().await.unwrap();
+    assert_eq!(snapshot["result"]["snapshot"]["locks"][0]["name"], "first");
+    let token = hold(&desk, "second").await;
+    let told = events(&mut lines).await;
+    assert_eq!(told["events"]["events"][0]["name"], "second");
+    assert_eq!(told["events"]["events"][0]["claim"]["token"], token.to_string());
+    drop(lines);
+    let third = hold(&desk, "third").await;
+    let resumed = json!({"afterRevision": told["revision"]});
+    let mut lines = Lines::of(desk.call("WatchService/Watch", &resumed)).await;
+    let told = events(&mut lines).await;
+    assert_eq!(
+        told["events"]["events"][0]["claim"]["token"],
+        third.to_string(),
+        "neither a snapshot nor what was told"
+    );
+}
+
+#[tokio::test]
+async fn there_are_only_so_many_streams_and_who_goes_makes_room() {
+    let desk = Desk::open().await;
+    let mut streams = Vec::new();
+    for _ in 0..64 {
+        streams.push(Lines::of(desk.call("WatchService/Watch", &json!({}))).await);
+    }
+    let (status, told) = desk.ask("WatchService/Watch", json!({})).await;
+    assert_eq!((status, told["reason"].as_str()), (429, Some("CONSOLE_BUSY")));
+    let (status, _) = desk.ask("LockService/ListLocks", json!({})).await;
+    assert_eq!(status, 200, "plain calls go on");
+    streams.pop();
+    let freed = async {
+        loop {
+            let answer = desk.call("WatchService/Watch", &json!({})).send().await.unwrap();
+            if answer.status() == 200 {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    within(freed).await;
+}
+
+#[tokio::test]
+async fn a_stream_ends_with_the_server() {
+    let desk = Desk::open().await;
+    let mut lines = Lines::of(desk.call("WatchService/Watch", &json!({}))).await;
+    assert!(!lines.next().await.unwrap()["result"]["snapshot"].is_null());
+    let Desk { server, stop: _stop, .. } = desk;
+    let stopping = tokio::spawn(server.drain_and_stop());
+    let told = async {
+        let mut told = Vec::new();
+        while let Some(line) = lines.next().await {
+            told.push(line);
+        }
+        told
+    };
+    // Whether it has noticed that the server drains, or only that there is nothing more to tell.
+    let errors: Vec<Value> = within(told).await.into_iter().filter(|line| !line["error"].is_null()).collect();
+    assert!(errors.iter().all(|line| line["error"]["reason"] == "DRAINING") && errors.len() <= 1, "{errors:?}");
+    within(stopping).await.unwrap();
+}
