@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use crate::programs::{find, program};
 
 /// A Debian package and a program, or another file, that it brings.
-const NEEDED: [(&str, &str); 25] = [
+const NEEDED: [(&str, &str); 26] = [
     ("postgresql", "postgres"),
     ("postgresql", "initdb"),
     ("mariadb-server", "mariadbd"),
