@@ -18,7 +18,7 @@ async fn the_page_may_load_nothing_from_elsewhere() {
     for path in [
         "/console/",
         "/console/main.js",
-        "/console/style.css",
+        "/console/styles/base.css",
         "/console/missing.js",
         "/console/about",
         "/console/api/x/y",
@@ -41,7 +41,7 @@ async fn the_files_are_there_with_their_kinds_and_are_kept_by_browsers() {
         ("/console/", "text/html; charset=utf-8"),
         ("/console/main.js", "text/javascript; charset=utf-8"),
         ("/console/vendor/preact.js", "text/javascript; charset=utf-8"),
-        ("/console/style.css", "text/css; charset=utf-8"),
+        ("/console/styles/base.css", "text/css; charset=utf-8"),
         ("/console/icon.svg", "image/svg+xml"),
     ] {
         let answer = desk.get(path).await;

@@ -2,7 +2,7 @@
 
 import { html, useEffect, useLayoutEffect, useRef, useState } from '../html.js';
 
-/** The height of a row: style.css has the same. In pixels. */
+/** The height of a row: styles/tables.css has the same. In pixels. */
 export const ROW = 34;
 
 /** So many rows above and below what can be seen are there, too. */
