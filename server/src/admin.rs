@@ -1,6 +1,8 @@
 //! The port for operators: `/livez` says that the process runs, `/readyz` whether it can serve, and why not,
 //! `/metrics` what there is to count. With a console, that is there, too.
 
+mod http;
+
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -111,18 +113,14 @@ impl Admin {
 
     /// Serves until `stop`, and then until the requests under way are answered. To be given up on after a while: a client
     /// may read as slowly as it likes.
-    ///
-    /// # Errors
-    /// As the operating system has them.
-    pub async fn serve(self, stop: CancellationToken) -> io::Result<()> {
+    pub async fn serve(self, stop: CancellationToken) {
         let router = Router::new()
             .route("/livez", get(|| async { "alive\n" }))
             .route("/readyz", get(readyz))
             .with_state(self.readiness)
             .merge(Router::new().route("/metrics", get(metrics)).with_state(self.metrics));
         let router = router.merge(self.console.map(Console::router).unwrap_or_default());
-        let service = router.into_make_service_with_connect_info::<SocketAddr>();
-        axum::serve(self.listener, service).with_graceful_shutdown(stop.cancelled_owned()).await
+        http::serve(self.listener, router, stop).await;
     }
 }
 

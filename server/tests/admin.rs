@@ -26,7 +26,7 @@ async fn readiness_is_told_with_its_reasons() {
     assert!(refusal.ends_with(r#"["store: no connection","lease lost","draining"]}"#), "{refusal}");
 
     stop.cancel();
-    served.await.unwrap().unwrap();
+    served.await.unwrap();
     assert!(healthcheck::check(address).await.is_err());
 }
 
@@ -52,5 +52,5 @@ async fn metrics_are_told_as_prometheus_reads_them() {
     let ask = reqwest::Client::new().get(format!("http://{address}/metrics")).header("accept", prometheus);
     assert!(ask.send().await.unwrap().text().await.unwrap().ends_with("# EOF\n"));
     stop.cancel();
-    served.await.unwrap().unwrap();
+    served.await.unwrap();
 }

@@ -140,6 +140,12 @@ impl Judge {
         (Ipv4Addr::LOCALHOST, self.server.port()).into()
     }
 
+    /// Where operators are served.
+    #[must_use]
+    pub fn admin_address(&self) -> SocketAddr {
+        (Ipv4Addr::LOCALHOST, self.server.admin_port()).into()
+    }
+
     /// A client connects and is served.
     ///
     /// # Panics

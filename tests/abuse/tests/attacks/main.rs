@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
 
+mod admin;
 mod certificates;
 mod contract;
 mod crowds;

@@ -1,0 +1,72 @@
+//! HTTP for operators, within bounds: whoever reaches the port must not take what clients of gRPC live on, descriptors and memory.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::time::Duration;
+
+use axum::Router;
+use futures::StreamExt;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpListener;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tonic::transport::server::Connected;
+use tower::Service;
+
+use crate::listen::{self, ConnectionLimits};
+use crate::metrics::Connections;
+
+/// How long the head of a request may take, and how long a connection may be without one.
+const ASKING: Duration = Duration::from_secs(10);
+
+/// How many connections there may be. What looks at servers has a few; a proxy in front of a console has those of all who use it.
+const LIMITS: ConnectionLimits = ConnectionLimits { connections: 1_024, of_one_address: 256, greeting: ASKING };
+
+/// How long nothing is accepted when something could not be: as a rule there are no descriptors left.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Serves until `stop`, and then until what is under way is answered.
+pub(super) async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) {
+    let mut services = router.into_make_service_with_connect_info::<SocketAddr>();
+    let mut http = auto::Builder::new(TokioExecutor::new()).http1_only();
+    http.http1().timer(TokioTimer::new()).header_read_timeout(ASKING);
+    let under_way = TaskTracker::new();
+    {
+        // It is not one of the clients' connections that are counted.
+        let mut connections = pin!(listen::connections(listener, None, LIMITS, Connections::default()));
+        while let Some(Some(connection)) = stop.run_until_cancelled(connections.next()).await {
+            let connection = match connection {
+                Ok(connection) => connection,
+                Err(error) => {
+                    tracing::debug!(%error, "cannot accept a connection of an operator");
+                    sleep(PAUSE).await;
+                    continue;
+                }
+            };
+            let Some(address) = connection.connect_info().address else { continue };
+            let service: Result<_, Infallible> = services.call(address).await;
+            let Ok(service) = service;
+            let serving = http.serve_connection(TokioIo::new(connection), TowerToHyperService::new(service));
+            let (serving, stop) = (serving.into_owned(), stop.clone());
+            under_way.spawn(async move {
+                let mut serving = pin!(serving);
+                let ended = tokio::select! {
+                    ended = serving.as_mut() => ended,
+                    () = stop.cancelled() => {
+                        serving.as_mut().graceful_shutdown();
+                        serving.await
+                    }
+                };
+                if let Err(error) = ended {
+                    tracing::debug!(%error, "a connection of an operator ended badly");
+                }
+            });
+        }
+    }
+    under_way.close();
+    under_way.wait().await;
+}
