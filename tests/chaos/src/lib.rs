@@ -1,7 +1,7 @@
 //! Real Tenure processes on real databases, while everything around them fails.
 //!
 //! *Chaos* draws faults from a seed and lets them hit servers, clients, the database and the ways between them. *Failover*
-//! kills a PostgreSQL primary under load, again and again, and has its standby take over. Clients are processes of their own
+//! kills the database that takes the writes under load, again and again, and has another take over. Clients are processes of their own
 //! that write down what they did and saw; at the end all that is checked against the database's log, by the rules that
 //! the simulation is checked by, too.
 

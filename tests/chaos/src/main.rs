@@ -18,7 +18,7 @@ struct Arguments {
 enum Task {
     /// Lets faults that follow from a seed hit everything.
     Chaos(ChaosArguments),
-    /// Kills a primary under load, and has its standby take over.
+    /// Kills the database that takes the writes under load, and has another take over.
     Failover(FailoverArguments),
     /// One of the clients of such a run.
     #[command(hide = true)]

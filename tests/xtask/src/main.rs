@@ -89,7 +89,7 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
         arguments: Vec<String>,
     },
-    /// Kills a PostgreSQL primary under load, again and again, and has its standby take over.
+    /// Kills the database that takes the writes under load, again and again, and has another take over.
     Failover {
         /// Its own arguments: `--help` tells them.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
