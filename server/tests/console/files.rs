@@ -91,7 +91,7 @@ async fn without_a_console_there_is_nothing_of_it() {
         assert_eq!(answer.status().as_u16(), status, "{path}");
     }
     stop.cancel();
-    within(served).await.unwrap().unwrap();
+    within(served).await.unwrap();
 }
 
 #[tokio::test]
