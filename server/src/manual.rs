@@ -6,6 +6,10 @@ use clap::Command;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
+/// The other ways to give a setting.
+const ENVIRONMENT: &str = "Each setting may also be given as a variable or as a line of the file that --config names: --min-ttl as \
+    TENURE_MIN_TTL or min_ttl. A flag wins over a variable, which wins over the file.";
+
 /// The page, as man reads it.
 ///
 /// # Errors
@@ -26,6 +30,7 @@ pub fn page(command: &Command) -> io::Result<String> {
     tasks.to_writer(&mut page)?;
     man.render_options_section(&mut page)?;
     let mut more = Roff::default();
+    more.control("SH", ["ENVIRONMENT"]).text([roman(ENVIRONMENT)]);
     more.control("SH", ["EXIT STATUS"])
         .text([roman("0 if it was stopped as asked, or has done what it was to do; 1 otherwise.")]);
     more.control("SH", ["SEE ALSO"]).text([roman("tenure(1)")]);
@@ -41,14 +46,14 @@ mod tests {
 
     #[test]
     fn commands_and_settings_are_explained() {
-        let option = Arg::new("listen").long("listen").env("TENURE_LISTEN").help("The address for clients");
+        let option = Arg::new("listen").long("listen").help("The address for clients");
         let command = Command::new("tenured").about("The server").arg(option);
         let page = page(&command.subcommand(Command::new("migrate").about("Brings the tables up to date"))).unwrap();
         for part in [
             ".TH tenured 8",
             "\\fBmigrate\\fR\nBrings the tables",
             "\\fB\\-\\-listen\\fR",
-            "TENURE_LISTEN",
+            "TENURE_MIN_TTL",
             "tenure(1)",
         ] {
             assert!(page.contains(part), "{part} is missing in:\n{page}");
