@@ -54,3 +54,17 @@ async fn metrics_are_told_as_prometheus_reads_them() {
     stop.cancel();
     served.await.unwrap();
 }
+
+#[tokio::test]
+async fn balancers_may_look_by_http_2() {
+    let (_readiness, shown) = watch::channel(Readiness::READY);
+    let admin = Admin::bind("127.0.0.1:0".parse().unwrap(), shown, Metrics::default()).await.unwrap();
+    let address = admin.address().unwrap();
+    let stop = CancellationToken::new();
+    let served = tokio::spawn(admin.serve(stop.clone()));
+    let client = reqwest::Client::builder().http2_prior_knowledge().build().unwrap();
+    let answer = client.get(format!("http://{address}/readyz")).send().await.unwrap();
+    assert_eq!((answer.version(), answer.status().as_u16()), (reqwest::Version::HTTP_2, 200));
+    stop.cancel();
+    served.await.unwrap();
+}

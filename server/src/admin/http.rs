@@ -26,14 +26,20 @@ const ASKING: Duration = Duration::from_secs(10);
 /// How many connections there may be. What looks at servers has a few; a proxy in front of a console has those of all who use it.
 const LIMITS: ConnectionLimits = ConnectionLimits { connections: 1_024, of_one_address: 256, greeting: ASKING };
 
+/// The most requests on one connection of HTTP/2.
+const STREAMS: u32 = 64;
+
 /// How long nothing is accepted when something could not be: as a rule there are no descriptors left.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Serves until `stop`, and then until what is under way is answered.
 pub(super) async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) {
     let mut services = router.into_make_service_with_connect_info::<SocketAddr>();
-    let mut http = auto::Builder::new(TokioExecutor::new()).http1_only();
+    // Balancers may look by HTTP/2.
+    let mut http = auto::Builder::new(TokioExecutor::new());
     http.http1().timer(TokioTimer::new()).header_read_timeout(ASKING);
+    http.http2().timer(TokioTimer::new()).keep_alive_interval(ASKING).keep_alive_timeout(ASKING);
+    http.http2().max_concurrent_streams(STREAMS);
     let under_way = TaskTracker::new();
     {
         // It is not one of the clients' connections that are counted.

@@ -253,7 +253,8 @@ fn elsewhere(program: &Path, clients: u16, operators: u16) -> String {
 for word in "$@"; do
     word=${{word//localhost:7420/127.0.0.1:{clients}}}
     word=${{word//127.0.0.1:7420/127.0.0.1:{clients}}}
-    words+=("${{word//localhost:7421/127.0.0.1:{operators}}}")
+    word=${{word//localhost:7421/127.0.0.1:{operators}}}
+    words+=("${{word//127.0.0.1:7421/127.0.0.1:{operators}}}")
 done
 case "$*" in
     */Watch) goes_on output {program} "${{words[@]}}" ;;
