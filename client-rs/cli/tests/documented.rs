@@ -44,7 +44,7 @@ fn words(line: &str) -> Vec<String> {
                 word.get_or_insert_default();
             }
             (None, ' ') => words.extend(word.take()),
-            (None, '#' | '|' | '>') if word.is_none() => break,
+            (None, '#' | '|' | '>' | '&' | ';') if word.is_none() => break,
             (None, letter) => word.get_or_insert_default().push(letter),
         }
     }
@@ -70,7 +70,7 @@ fn lines_in_pages_are_understood() {
 
 #[test]
 fn lines_are_taken_apart_as_by_a_shell() {
-    let page = "```sh\nA=b tenure lock --note 'a b' x -- sh -c \"echo 1\" | cat   # why\ntenure ls > list\nls\n```\ntenure ls\n```\ntenure ls\n```\n";
+    let page = "```sh\nA=b tenure lock --note 'a b' x -- sh -c \"echo 1\" | cat   # why\ntenure ls > list && ls -d\nls\n```\ntenure ls\n```\ntenure ls\n```\n";
     assert_eq!(
         commands(page),
         [&["tenure", "lock", "--note", "a b", "x", "--", "sh", "-c", "echo 1"][..], &["tenure", "ls"],]
