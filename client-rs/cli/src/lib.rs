@@ -32,7 +32,11 @@ pub fn main() -> ExitCode {
         let output = Output::new(global.output);
         return end(output, step_of_own(global, step));
     }
-    match args::command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {
+    match args::command()
+        .color(output::colours_of_help())
+        .try_get_matches()
+        .and_then(|matches| Cli::from_arg_matches(&matches))
+    {
         Ok(cli) => end(Output::new(cli.global.output), of_itself(cli)),
         Err(error) if error.use_stderr() && args::wants_json() => end(Output::new(Format::Json), Err(error.into())),
         Err(error) => error.exit(),

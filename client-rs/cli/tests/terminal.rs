@@ -43,7 +43,7 @@ async fn colours_are_for_terminals_that_want_them() {
     assert!(shown.contains("\u{1b}[1mNAME\u{1b}[0m") && shown.contains("\u{1b}[32mheld\u{1b}[0m"), "{shown}");
     for unwanted in [("NO_COLOR", "1"), ("TERM", "dumb")] {
         for arguments in [&["ls"][..], &["doctor"], &["cheat"], &["--help"]] {
-            let shown = at(&server, 120, &[unwanted], arguments).await;
+            let shown = at(&server, 120, &[unwanted, ("CI", "true")], arguments).await;
             assert!(!shown.contains(COLOUR), "{unwanted:?} {arguments:?}: {shown}");
         }
     }

@@ -23,7 +23,7 @@ pub use json::{Message, fields, value as json};
 pub use locks::{claims, describe_claim, describe_holder, lock, locks, metadata, mode_of, who_holds};
 pub use servers::servers;
 pub use sessions::{session, sessions};
-pub use style::{Look, Tint, bold, plain};
+pub use style::{Look, Tint, bold, colours_of_help, plain};
 pub use table::{ENOUGH_OF_AN_ID, Table, column, cut, cut_inside};
 pub use terms::{handing_over, in_mode, settings};
 pub use time::{duration, exact, humane, moment};

@@ -4,6 +4,7 @@ use std::env;
 use std::fmt::Write;
 use std::io::{self, IsTerminal};
 
+use clap::ColorChoice;
 use rustix::fd::AsFd;
 use rustix::termios::tcgetwinsize;
 
@@ -52,8 +53,7 @@ impl Look {
         let told = tcgetwinsize(place).map_or(0, |size| usize::from(size.ws_col));
         let columns = || env::var("COLUMNS").ok()?.parse().ok().filter(|width| *width > 0);
         let width = if told > 0 { told } else { columns().unwrap_or(USUAL_WIDTH) };
-        let unwanted = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        Self { width: Some(width), colours: !unwanted && !is_dumb() }
+        Self { width: Some(width), colours: !are_unwanted() }
     }
 
     /// Whether what was shown can be shown anew in its place.
@@ -74,6 +74,16 @@ impl Look {
         };
         format!("\u{1b}[{code}m{text}\u{1b}[0m")
     }
+}
+
+/// For help and for what is wrong with the arguments. Left to itself, it would colour a dumb terminal of a CI system.
+pub fn colours_of_help() -> ColorChoice {
+    if are_unwanted() { ColorChoice::Never } else { ColorChoice::Auto }
+}
+
+/// Whether no terminal is to show colours.
+fn are_unwanted() -> bool {
+    is_dumb() || env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
 /// Whether the terminal can do nothing but write lines.
