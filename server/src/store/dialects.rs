@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::connection::{Arg, Statements, Table};
 use super::rows::{CLAIMS, GROUPS, MEMBERS, SESSIONS, SETTINGS};
-use super::{literal, mysql, postgres, postgres_copy};
+use super::{literal, mysql, postgres, postgres_copy, postgres_questions};
 
 const TABLES: [&Table; 5] = [&SESSIONS, &CLAIMS, &SETTINGS, &GROUPS, &MEMBERS];
 
@@ -57,17 +57,22 @@ macro_rules! add_fields {
 
 fn postgres(all: &mut Vec<Said>) {
     let mut list = List { all, dialect: "postgres", flavour: "any" };
-    list.add("facts", postgres::FACTS);
-    list.add("confirm", postgres::CONFIRM);
+    list.add("facts", postgres_questions::FACTS);
+    list.add("confirm", postgres_questions::CONFIRM);
     list.add("ask_identity", postgres::ASK_IDENTITY);
     list.add("remember_identity", postgres::REMEMBER_IDENTITY);
+    list.add("ask_whether_it_notifies", postgres::ASK_WHETHER_IT_NOTIFIES);
     // As the driver puts it.
     list.add("listen", format!("LISTEN \"{}\"", postgres::CHANNEL));
     for table in TABLES {
         list.add(format!("copy_{}", table.name), postgres_copy::copy(table));
     }
-    let flavours =
-        [("native", &postgres::NATIVE), ("direct", &postgres::DIRECT_NATIVE), ("compatible", &postgres::COMPATIBLE)];
+    let flavours = [
+        ("native", &postgres::NATIVE),
+        ("direct", &postgres::DIRECT_NATIVE),
+        ("compatible", &postgres::COMPATIBLE),
+        ("direct_compatible", &postgres::DIRECT_COMPATIBLE),
+    ];
     for (flavour, said) in flavours {
         list.flavour = flavour;
         add_fields!(list, postgres::Flavour {

@@ -21,6 +21,7 @@ mod pool;
 mod postgres;
 mod postgres_copy;
 mod postgres_hints;
+mod postgres_questions;
 mod postgres_warnings;
 mod prepared;
 mod restore;

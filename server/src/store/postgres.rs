@@ -15,6 +15,7 @@ use super::literal::with_literals;
 use super::migrations;
 use super::options::{OpenError, StoreOptions};
 use super::postgres_copy::{copy, lines};
+use super::postgres_questions::{UNCONFIRMED, answer, unreached, vet};
 use super::postgres_warnings::with_warnings;
 use super::prepared::prepared;
 
@@ -22,20 +23,7 @@ use super::prepared::prepared;
 pub(super) const CHANNEL: &str = "tenure";
 
 /// A setting that only a connection without a pooler between keeps.
-const DIRECT: &str = "tenure.direct";
-
-/// What must be known of a connection: whether it takes writes, what makes its commits durable, whether it is direct.
-pub(super) const FACTS: &str = "SELECT \
-    CASE WHEN pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' THEN 'no' ELSE 'yes' END, \
-    current_setting('synchronous_commit'), current_setting('fsync'), current_setting('full_page_writes'), \
-    coalesce(current_setting('tenure.direct', true), ''), coalesce(current_setting('synchronous_standby_names', true), '')";
-
-/// Writes what changes nothing. When its commit is answered, the standbys that commits wait for have all that there was to see
-/// before. Whoever does it at the same time waits for the row, and that has an end.
-pub(super) const CONFIRM: &str = "UPDATE tenure_migrations SET name = name WHERE number = 1";
-
-/// What a warning means with which a commit is answered: it was not waited for the standbys, which may never get it.
-const UNCONFIRMED: &str = "the wait for PostgreSQL's standbys was cancelled";
+pub(super) const DIRECT: &str = "tenure.direct";
 
 /// What this file's statements are for one kind of server.
 pub(super) struct Flavour {
@@ -246,8 +234,14 @@ pub(super) const REMEMBER_IDENTITY: &str =
 /// Engines that speak its language, or do not let us ask. What they lose shows by the revision only.
 pub(super) static COMPATIBLE: Flavour = flavour!("'unknown'", false);
 
+/// Those of them that are PostgreSQL but for their storage, as Aurora.
+pub(super) static DIRECT_COMPATIBLE: Flavour = flavour!("'unknown'", true);
+
+/// Of an engine that does not say who it is: YugabyteDB answers a notification with a warning, and with nothing else.
+pub(super) const ASK_WHETHER_IT_NOTIFIES: &str = unless_yugabyte!("'yes'");
+
 /// What an error means that came while a statement was under way.
-fn failure(error: sqlx::Error) -> Failure {
+pub(super) fn failure(error: sqlx::Error) -> Failure {
     let sqlx::Error::Database(error) = error else { return Failure::Lost(error.to_string()) };
     let reason = error.message().to_owned();
     let severity = error.try_downcast_ref::<PgDatabaseError>().map(PgDatabaseError::severity);
@@ -263,11 +257,6 @@ fn failure(error: sqlx::Error) -> Failure {
         Some(code) if code.starts_with("08") => Failure::Lost(reason),
         _ => Failure::Refused(reason),
     }
-}
-
-/// What an error means that came before anything was asked.
-fn unreached(error: sqlx::Error) -> Failure {
-    Failure::Refused(failure(error).reason())
 }
 
 /// A host that may be the database.
@@ -312,31 +301,20 @@ impl PostgresHost {
             connected => connected,
         }
         .map_err(unreached)?;
-        let asked = answer(&mut inner, FACTS, false).await?;
-        let [writable, synchronous_commit, fsync, full_page_writes, direct, standbys] = match asked.as_deref() {
-            Some(facts) => std::array::from_fn(|column| facts.get(column).map(String::as_str).unwrap_or_default()),
-            // An engine that has not all of these, but replicates in its own way.
-            None => ["yes", "", "", "", "", ""],
-        };
-        if writable != "yes" {
-            return Err(Failure::Away("it takes no writes".to_owned()));
-        }
-        let settings =
-            [("synchronous_commit", synchronous_commit), ("fsync", fsync), ("full_page_writes", full_page_writes)];
-        if let Some((name, _)) = settings.iter().find(|(_, value)| *value == "off" && !self.allow_unsafe_durability) {
-            return Err(Failure::Unsafe(format!("PostgreSQL's {name} is off")));
-        }
-        if !standbys.is_empty() {
-            confirm(&mut inner).await?;
-        }
-        let direct = direct == "on";
+        let direct = vet(&mut inner, self.allow_unsafe_durability).await?;
         let known = answer(&mut inner, if direct { REMEMBER_IDENTITY } else { ASK_IDENTITY }, direct).await?;
         let flavour = match (known, direct) {
             (Some(_), true) => &DIRECT_NATIVE,
             (Some(_), false) => &NATIVE,
+            (None, true) if answer(&mut inner, ASK_WHETHER_IT_NOTIFIES, true).await?.is_some() => &DIRECT_COMPATIBLE,
             (None, _) => &COMPATIBLE,
         };
-        Ok(PostgresDatabase { inner, flavour, direct, prepared_statements: direct && self.prepared_statements })
+        Ok(PostgresDatabase {
+            inner,
+            flavour,
+            is_direct: direct,
+            prepared_statements: direct && self.prepared_statements,
+        })
     }
 
     /// How long to wait for a connection.
@@ -344,54 +322,15 @@ impl PostgresHost {
         self.connect_timeout
     }
 
-    /// Whether there is no pooler between, so that notifications can be listened to.
-    pub(super) async fn is_direct(&self) -> Result<bool, Failure> {
-        Ok(self.bounded_open().await?.direct)
+    /// Whether notifications can be listened to: the database sends them, and there is no pooler between.
+    pub(super) async fn can_listen(&self) -> Result<bool, Failure> {
+        let database = self.bounded_open().await?;
+        Ok(database.flavour.notifies && database.is_direct)
     }
 
     async fn bounded_open(&self) -> Result<PostgresDatabase, Failure> {
         let late = |_| Failure::Refused(format!("no connection within {:?}", self.connect_timeout));
         timeout(self.connect_timeout, self.open()).await.map_err(late)?
-    }
-}
-
-/// Makes sure that what this connection shows from now on cannot be lost with the primary: what others committed before may be
-/// seen there, and yet not on the standbys, if they were killed or gave up waiting.
-async fn confirm(connection: &mut PgConnection) -> Result<(), Failure> {
-    match with_warnings(connection.execute(CONFIRM)).await {
-        (Ok(_), false) => Ok(()),
-        (Ok(_), true) => Err(Failure::Refused(UNCONFIRMED.to_owned())),
-        // There are no tables yet.
-        (Err(sqlx::Error::Database(error)), _) if error.code().as_deref() == Some("42P01") => Ok(()),
-        (Err(error), _) => Err(unreached(error)),
-    }
-}
-
-/// The first row of an answer, as texts. None if there is none, or the database does not understand the question.
-async fn answer(
-    connection: &mut PgConnection,
-    sql: &'static str,
-    direct: bool,
-) -> Result<Option<Vec<String>>, Failure> {
-    match connection.fetch_all(sql).await {
-        Ok(rows) => {
-            let texts = |row: &PgRow| (0..row.len()).map(|column| row.try_get(column)).collect::<Result<_, _>>();
-            rows.first().map(texts).transpose().map_err(unreached)
-        }
-        Err(sqlx::Error::Database(error)) if is_not_understood(error.code().as_deref(), direct) => Ok(None),
-        Err(error) => Err(unreached(error)),
-    }
-}
-
-/// Whether an error says that the database does not have what was asked for: unknown names, rights, features, settings. One that
-/// was interrupted, or is short of something, says nothing of the kind.
-/// See <https://www.postgresql.org/docs/current/errcodes-appendix.html>.
-fn is_not_understood(code: Option<&str>, direct: bool) -> bool {
-    match code {
-        // Aurora is in no state to tell where its log is. Behind a pooler it may be a standby that says so.
-        Some("55000") => direct,
-        Some(code) => code.starts_with("42") || code.starts_with("0A") || code == "22023",
-        None => false,
     }
 }
 
@@ -406,7 +345,7 @@ impl Connector for PostgresHost {
 struct PostgresDatabase {
     inner: PgConnection,
     flavour: &'static Flavour,
-    direct: bool,
+    is_direct: bool,
     /// If not, arguments are written into the statements: a statement that is prepared in one transaction may be sought by
     /// the next in another session.
     prepared_statements: bool,

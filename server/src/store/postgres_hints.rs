@@ -68,7 +68,7 @@ async fn listen(hosts: Arc<Hosts<PostgresHost>>, own: Arc<AtomicU64>, heard: Arc
                     }
                 }
             }
-            // Through a pooler nothing would ever be heard; but the next host may be another matter.
+            // But the next host may be another matter.
             Ok(None) => pause = BACKOFF.1,
             Err(_) => pause = (pause * 2).min(BACKOFF.1),
         }
@@ -76,12 +76,12 @@ async fn listen(hosts: Arc<Hosts<PostgresHost>>, own: Arc<AtomicU64>, heard: Arc
     }
 }
 
-/// A listening connection to the database that takes writes. None if there is a pooler between.
+/// A listening connection to the database that takes writes. None if nothing would ever be heard.
 async fn connect(hosts: &Hosts<PostgresHost>) -> Result<Option<PgListener>, Failure> {
     // Finds out which host it is.
     drop(hosts.connect().await?);
     let Some(host) = hosts.last() else { return Ok(None) };
-    if !host.is_direct().await? {
+    if !host.can_listen().await? {
         return Ok(None);
     }
     let refused = |error: sqlx::Error| Failure::Refused(error.to_string());

@@ -41,7 +41,8 @@ async fn fetch(url: &str, sql: &str) -> Vec<String> {
     rows.iter().map(|row| row.get(0)).collect()
 }
 
-async fn subject(functions: &str) -> Subject {
+/// `hints`: whether it passes notifications on.
+async fn subject(functions: &str, hints: bool) -> Subject {
     let url = database(functions).await;
     let options = StoreOptions::new(&url);
     migrate(&options).await.expect("the tables are made");
@@ -50,11 +51,11 @@ async fn subject(functions: &str) -> Subject {
         let url = url.clone();
         Box::pin(async move { fetch(&url, &sql).await })
     });
-    Subject { one, two, plain: Some(plain), fail_over: None, hints: false, keep: Box::new(()) }
+    Subject { one, two, plain: Some(plain), fail_over: None, hints, keep: Box::new(()) }
 }
 
-conformance!(cockroach, subject(COCKROACH).await);
-conformance!(aurora, subject(AURORA).await);
+conformance!(cockroach, subject(COCKROACH, false).await);
+conformance!(aurora, subject(AURORA, true).await);
 
 fn batch() -> Batch {
     let event = Event::ServerAdopted { dead: ServerId(1), by: ServerId(2) };
@@ -66,7 +67,7 @@ fn batch() -> Batch {
 #[tokio::test]
 async fn of_relatives_it_is_not_known_who_they_are() {
     for functions in [COCKROACH, YUGABYTE, AURORA] {
-        let subject = subject(functions).await;
+        let subject = subject(functions, false).await;
         subject.one.append(&batch(), true).await.expect("the append is accepted");
         assert!(subject.two.read("default", Revision(0), 1).await.expect("it can be read").head.intact);
         let plain = subject.plain.as_ref().expect("it speaks SQL");
