@@ -16,6 +16,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The window of a connection.
 const WINDOW: u32 = 8 * 1024 * 1024;
 
+/// How many calls are begun before the server has said how many there may be.
+const CALLS: usize = 100;
+
 /// A message of gRPC, with what precedes it.
 #[must_use]
 pub fn message(message: &[u8]) -> Vec<u8> {
@@ -51,7 +54,7 @@ impl GrpcCaller {
     pub async fn connect(server: SocketAddr) -> anyhow::Result<Self> {
         // Hundreds of small answers may come at once, which this side would take for an attack, were its window small.
         let mut settings = h2::client::Builder::new();
-        let settings = settings.initial_connection_window_size(WINDOW);
+        let settings = settings.initial_connection_window_size(WINDOW).initial_max_send_streams(CALLS);
         let (send, connection) = settings.handshake(TcpStream::connect(server).await?).await?;
         tokio::spawn(connection);
         Ok(Self { send })
