@@ -1,10 +1,12 @@
 //! Slow loris: clients that begin something and never end it, at every stage, all at once.
 
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use tenure_abuse::frame::{HEAD, PREFACE, data, frame, headers, kind, settings};
 use tenure_abuse::{Attack, GrpcCaller, Judge, Speaker, Verdict, assert_discreet, block, many};
 use tenure_harness::{Authority, TenuredOptions};
+use tokio::task::JoinSet;
 use tonic::transport::{Certificate, ClientTlsConfig};
 
 /// The longest that anything of it is kept: a ping after 10 s, 10 s for its answer, and what a busy machine adds.
@@ -40,9 +42,9 @@ fn stages() -> [Stage; 6] {
 }
 
 /// When the connection is over.
-async fn linger(judge: &Judge, stage: Stage) -> (&'static str, Duration, Option<Verdict>) {
+async fn linger(server: SocketAddr, stage: Stage) -> (&'static str, Duration, Option<Verdict>) {
     let begun = Instant::now();
-    let mut speaker = Speaker::silent(judge.address()).await.unwrap();
+    let mut speaker = Speaker::silent(server).await.unwrap();
     let all = whole();
     speaker.say(&all[..stage.said]).await;
     let mut pace = tokio::time::interval(Duration::from_secs(1));
@@ -92,7 +94,8 @@ async fn whoever_is_slow_is_cut_off_and_nobody_else_is() {
     let watch = "/tenure.v1.WatchService/Watch";
     let attack = async {
         let all = (0..many(6, 120)).flat_map(|_| stages());
-        let lingering = futures::future::join_all(all.map(|stage| linger(&judge, stage)));
+        // Each in a task of its own: in one that has so much to do, some would hear nothing.
+        let lingering: JoinSet<_> = all.map(|stage| linger(judge.address(), stage)).collect();
         let messages = async {
             tokio::join!(
                 half_a_message(&judge, plain, false),
@@ -109,7 +112,7 @@ async fn whoever_is_slow_is_cut_off_and_nobody_else_is() {
                 tokio::join!(caller.call_unfinished(plain, &half), caller.call_unfinished(watch, &half));
             [plain.unwrap(), watch.unwrap()]
         };
-        tokio::join!(lingering, messages, told)
+        tokio::join!(lingering.join_all(), messages, told)
     };
     let (lingered, messages, told) = judge.under(Attack::named("slow loris").quiet(), Box::pin(attack)).await;
     for answer in told {
