@@ -18,7 +18,6 @@ use crate::clock::BootClock;
 use crate::config::Config;
 use crate::console::{self, Served};
 use crate::counting::CountingLayer;
-use crate::gathering::Gathering;
 use crate::grpc_only::GrpcOnlyLayer;
 use crate::life::{Ends, Ground, Opening, Parts, Source};
 use crate::listen::{self, ConnectionLimits, Tls, TlsFiles};
@@ -31,6 +30,7 @@ use crate::reload;
 use crate::service::TtlBounds;
 use crate::store::{OpenError, Store, StoreOptions};
 use crate::traces::TraceLayer;
+use crate::yielding::Yielding;
 
 /// HTTP/2 pings find out that a client's machine has gone: so often, and for so long unanswered.
 const PING: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(10));
@@ -174,7 +174,7 @@ impl Server {
         };
         let cut = ends.stop.clone();
         let connections = listen::connections(listener, tls, options.connections, metrics.connections().clone())
-            .map(|stream| stream.map(Gathering::new));
+            .map(|stream| stream.map(Yielding::new));
         let serving = tonic::transport::Server::builder()
             .http2_keepalive_interval(Some(PING.0))
             .http2_keepalive_timeout(Some(PING.1))

@@ -132,7 +132,7 @@ impl AsyncRead for Connection {
     }
 }
 
-// Without vectored writes, see `Gathering`.
+// Without vectored writes, see `Yielding`.
 impl AsyncWrite for Connection {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match &mut self.stream {

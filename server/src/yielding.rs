@@ -1,0 +1,148 @@
+//! Connections whose task gives way: before it writes, so that more gathers, and after it has read much, so that calls are begun.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tonic::transport::server::Connected;
+
+/// How many bytes are read before the calls that they begin have their turn: some hundreds of the smallest.
+const TURN: usize = 16 * 1024;
+
+/// A connection whose task gives way once before it writes. Other tasks that are about to send something on the same
+/// connection, such as many watchers of one event, so get it into the same write.
+///
+/// It also gives way to the calls that it has begun, before it reads on. Otherwise they pile up where a client says more in one
+/// go than it is served, and HTTP/2 ends the connection of who has thousands of small messages wait to be looked at.
+#[derive(Debug)]
+pub struct Yielding<S> {
+    stream: S,
+    has_given_way: bool,
+    /// Since it gave way.
+    read: usize,
+}
+
+impl<S> Yielding<S> {
+    /// A connection over this stream.
+    pub fn new(stream: S) -> Self {
+        Self { stream, has_given_way: false, read: 0 }
+    }
+}
+
+/// A task that wakes itself comes after those that are waiting already.
+fn give_way<T>(context: &Context<'_>) -> Poll<T> {
+    context.waker().wake_by_ref();
+    Poll::Pending
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Yielding<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.read >= TURN {
+            self.read = 0;
+            return give_way(context);
+        }
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        self.read = if read.is_pending() { 0 } else { self.read + buffer.filled().len() - before };
+        read
+    }
+}
+
+// Without vectored writes, HTTP/2 puts all but large frames into one buffer.
+impl<S: AsyncWrite + Unpin> AsyncWrite for Yielding<S> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        if !self.has_given_way {
+            self.has_given_way = true;
+            return give_way(context);
+        }
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(Pin::new(&mut self.stream).poll_flush(context))?;
+        self.has_given_way = false;
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+impl<S: Connected> Connected for Yielding<S> {
+    type ConnectInfo = S::ConnectInfo;
+
+    fn connect_info(&self) -> Self::ConnectInfo {
+        self.stream.connect_info()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Wake, Waker};
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Woken(AtomicUsize);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// What a client says: so many bytes at a time, and after each part it may be that no more has come yet.
+    struct Client {
+        part: usize,
+        pauses: bool,
+        is_pausing: bool,
+    }
+
+    impl AsyncRead for Client {
+        fn poll_read(mut self: Pin<&mut Self>, _: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+            self.is_pausing = self.pauses && !self.is_pausing;
+            if self.is_pausing {
+                return Poll::Pending;
+            }
+            buffer.put_slice(&vec![7; self.part]);
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    /// How often it was read, and how often the connection gave way, until it has said so much.
+    fn read(client: Client, much: usize) -> (usize, usize) {
+        let (woken, mut connection) = (Arc::new(Woken::default()), Yielding::new(client));
+        let waker = Waker::from(woken.clone());
+        let (mut reads, mut heard) = (0, 0);
+        while heard < much {
+            let mut bytes = [0; 1024];
+            let mut buffer = ReadBuf::new(&mut bytes);
+            reads += 1;
+            let _ = Pin::new(&mut connection).poll_read(&mut Context::from_waker(&waker), &mut buffer);
+            heard += buffer.filled().len();
+        }
+        (reads, woken.0.load(Ordering::SeqCst))
+    }
+
+    #[test]
+    fn calls_have_their_turn_before_more_is_read() {
+        let client = Client { part: 1000, pauses: false, is_pausing: false };
+        let (reads, given_way) = read(client, 5 * TURN);
+        assert_eq!(given_way, 4);
+        assert_eq!(reads, (5 * TURN).div_ceil(1000) + given_way);
+    }
+
+    #[test]
+    fn who_says_no_more_than_is_served_is_not_held_up() {
+        let client = Client { part: 1000, pauses: true, is_pausing: false };
+        assert_eq!(read(client, 5 * TURN).1, 0);
+    }
+}
