@@ -110,6 +110,7 @@ impl Home {
                     self.forget(session);
                     for claim in table.session(session).iter().flat_map(|session| session.claims.iter()) {
                         self.stop_waiting_for(*claim);
+                        self.handoffs.drains.swap_remove(claim);
                     }
                 } else {
                     let comes = !self.kept.contains_key(session);

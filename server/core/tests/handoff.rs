@@ -156,6 +156,23 @@ fn a_handoff_is_counted_at_the_home_of_its_holder_only() {
 }
 
 #[test]
+fn a_handoff_whose_holder_moves_away_and_back_is_counted_anew() {
+    let mut lab = Lab::new();
+    lab.acquire("ann", 0, at(0));
+    lab.acquire("bob", 0, at(0));
+    lab.transfer(None, by_operator(), at(1)).expect("possible");
+    let attach = |home| Command::AttachSession { session: "ann".into(), home, attachment: 0 };
+    lab.ask(attach(ServerId(2)), at(2));
+    lab.pass(at(4));
+    assert_eq!(lab.asked(), ["ann"], "it is for its new home to end it");
+    lab.ask(attach(ME), at(5));
+    lab.pass(at(7));
+    assert_eq!(lab.asked(), ["ann"]);
+    lab.pass(at(8));
+    assert!(lab.asked().is_empty());
+}
+
+#[test]
 fn a_table_that_was_loaded_anew_does_not_prolong_a_handoff() {
     let mut lab = Lab::new();
     lab.acquire("ann", 0, at(0));

@@ -87,7 +87,9 @@ impl Home {
                 Timer::Unattended(*claim)
             }
             Command::EndTransfer { claim, started, .. } => {
-                self.handoffs.drains.insert(*claim, (*started, at));
+                let drain = self.handoffs.drains.get_mut(claim).filter(|(known, _)| known == started);
+                let Some((_, due)) = drain else { return };
+                *due = at;
                 Timer::Transfer(*claim)
             }
             Command::Preempt { claim, .. } => Timer::Preempt(*claim),

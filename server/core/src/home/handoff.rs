@@ -65,7 +65,9 @@ impl Home {
     }
 
     pub(super) fn rebuild_handoffs(&mut self, table: &Table, now: Tick) {
-        self.handoffs.drains.retain(|claim, _| table.claim(*claim).is_some());
+        let kept = &self.kept;
+        let is_here = |claim: &Claim| kept.contains_key(&claim.spec.session);
+        self.handoffs.drains.retain(|claim, _| table.claim(*claim).is_some_and(is_here));
         self.handoffs.settled.retain(|claim, _| table.claim(*claim).is_some());
         for claim in table.claims() {
             self.count_for(claim, table, now);
