@@ -7,7 +7,7 @@ use std::time::Duration;
 use lab::{Server, settle, within};
 use tenure_core::Command;
 use tenure_server::sequencer::Refusal;
-use tenure_server::store::MemoryDatabase;
+use tenure_server::store::{Fault, MemoryDatabase};
 
 /// Some batches full.
 const CROWD: usize = 12_000;
@@ -70,4 +70,25 @@ async fn who_wants_something_new_of_a_full_server_is_refused_at_once() {
         decided.attendance.into_iter().for_each(tenure_server::sequencer::Attendance::satisfied);
     }
     server.hold_by(acquire).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_turned_away_while_an_append_is_unknown_takes_no_room_any_more() {
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    let namespace = server.namespace().await;
+    server.hold("ann", "a").await;
+    database.fail_next(Fault::OutcomeUnknownAndLost);
+    let (asked, acquire) = (namespace.clone(), server.acquire("bob", "b"));
+    let bob = tokio::spawn(async move { asked.decide(acquire).await });
+    settle().await;
+    database.set_available(false);
+    for _ in 0..2 * CROWD {
+        let refused = namespace.decide(server.acquire("cid", "c")).await;
+        assert!(matches!(refused, Err(Refusal::Unavailable(_))), "{:?}", refused.map(|decided| decided.outcome));
+    }
+    database.set_available(true);
+    let decided = within(PATIENCE, bob).await.expect("ran").expect("free");
+    decided.attendance.into_iter().for_each(tenure_server::sequencer::Attendance::satisfied);
+    server.hold("cid", "c").await;
 }

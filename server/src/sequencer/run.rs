@@ -62,7 +62,7 @@ pub(super) struct Sequencer {
     pub(super) requests: mpsc::Receiver<Request>,
     /// What comes before those.
     pub(super) pressing: mpsc::Receiver<Request>,
-    room: Room,
+    pub(super) room: Room,
     pub(super) cancel: CancellationToken,
     /// The number of the last batch of this server in this namespace.
     pub(super) number: u64,
