@@ -185,6 +185,8 @@ impl Life {
         node.stop().await;
         self.api.serve(None);
         if self.draining.is_cancelled() {
+            // Calls may still be under way: once others adopt, none may answer a renewal.
+            node.lease().give_up();
             // So that others adopt at once what is left here. If it cannot be said, they find out by themselves.
             let _ = store.mark_dead(node.id(), beaten.load(std::sync::atomic::Ordering::Acquire)).await;
         }
