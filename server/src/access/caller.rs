@@ -14,6 +14,9 @@ use crate::metrics::Refusals;
 /// However long it seems to be until then: the wall clock may be set.
 const LOOK: Duration = Duration::from_secs(30);
 
+/// However short it seems to be, or past already: the check may count in whole seconds.
+const AGAIN: Duration = Duration::from_millis(100);
+
 /// Who calls. Among the extensions of each request.
 #[derive(Clone, Default)]
 pub struct Caller {
@@ -97,7 +100,9 @@ impl Caller {
                 return why;
             }
             let pause = match &self.shown {
-                Shown::Jwt { until, .. } => until.duration_since(SystemTime::now()).unwrap_or_default().min(LOOK),
+                Shown::Jwt { until, .. } => {
+                    until.duration_since(SystemTime::now()).unwrap_or_default().clamp(AGAIN, LOOK)
+                }
                 _ => LOOK,
             };
             tokio::select! {
