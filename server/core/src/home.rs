@@ -5,6 +5,7 @@ mod floors;
 mod handoff;
 mod kept;
 mod nanos;
+mod pauses;
 mod renewals;
 mod streams;
 #[cfg(test)]
@@ -24,7 +25,7 @@ use crate::table::Table;
 use floors::Floors;
 use handoff::Handoffs;
 use kept::Kept;
-pub(crate) use nanos::Nanos;
+use nanos::Nanos;
 pub use renewals::Renewals;
 use timers::{Timer, Timers};
 

@@ -13,10 +13,8 @@ mod group;
 mod home;
 mod lock;
 mod map;
-mod memory;
 mod model;
 mod names;
-mod pauses;
 mod rejection;
 mod table;
 

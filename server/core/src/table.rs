@@ -8,6 +8,7 @@ mod decide;
 mod groups;
 mod journal;
 mod locks;
+mod memory;
 mod serve;
 mod settings;
 #[cfg(test)]
@@ -23,13 +24,13 @@ use crate::few::Few;
 use crate::group::Group;
 use crate::lock::Lock;
 use crate::map::Map;
-use crate::memory::Memory;
 use crate::model::{Claim, ClaimSpec, ClaimState, LockSettings, Revision, ServerId, Session, SessionSpec, Text};
 use crate::rejection::Rejection;
 use census::{Census, Counted};
 use groups::Memberships;
 use journal::Undo;
 use locks::Locks;
+use memory::Memory;
 pub use totals::Totals;
 
 /// The state of one namespace: its open sessions, their claims, the locks that those are about, and its groups.

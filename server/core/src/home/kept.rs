@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::nanos::Nanos;
+use super::pauses::Pauses;
 use super::{NotKept, StreamId, Tick};
 use crate::defect::Defect;
 use crate::event::EndReason;
 use crate::model::{Revision, Text};
-use crate::pauses::Pauses;
 
 /// A session that is kept.
 #[derive(Debug)]

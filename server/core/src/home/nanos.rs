@@ -7,7 +7,7 @@ use std::time::Duration;
 /// A moment or a duration in nanoseconds, and one more: so an `Option` of it takes no more than itself. The longest is over
 /// 500 years; sums and differences end there, and at nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Nanos(NonZero<u64>);
+pub(super) struct Nanos(NonZero<u64>);
 
 impl Nanos {
     fn new(nanos: u64) -> Self {

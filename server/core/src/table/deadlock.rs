@@ -46,10 +46,11 @@ impl Table {
         // Breadth first, so the circle is a shortest one.
         let mut came_from: BTreeMap<Revision, Revision> = BTreeMap::new();
         let mut reached = VecDeque::from([claim]);
+        let mut sessions = BTreeSet::new();
         while let Some(at) = reached.pop_front()
             && came_from.len() < REACHED
         {
-            for next in self.successors(at) {
+            for next in self.successors(at, &mut sessions) {
                 if next == claim {
                     return Some(self.circle(claim, at, &came_from));
                 }
@@ -74,7 +75,9 @@ impl Table {
         circle
     }
 
-    fn successors(&self, at: Revision) -> BTreeSet<Revision> {
+    /// The claims that this one waits for. Those of a session are given once, however many of its holds are reached: `sessions`
+    /// are the ones that are done, by the revisions that opened them.
+    fn successors(&self, at: Revision, sessions: &mut BTreeSet<Revision>) -> BTreeSet<Revision> {
         let Some(claim) = self.claims.get(&at) else { return BTreeSet::new() };
         match claim.state {
             ClaimState::Waiting => {
@@ -87,8 +90,8 @@ impl Table {
                 successors.extend(claim.spec.names.iter().filter_map(holders).flatten());
                 successors
             }
-            ClaimState::Held { .. } => self.waits_of(&claim.spec.session),
-            ClaimState::Lingering { .. } => BTreeSet::new(),
+            ClaimState::Held { .. } if sessions.insert(claim.spec.opened) => self.waits_of(&claim.spec.session),
+            ClaimState::Held { .. } | ClaimState::Lingering { .. } => BTreeSet::new(),
         }
     }
 

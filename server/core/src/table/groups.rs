@@ -5,7 +5,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use crate::command::{Opening, Outcome};
-use crate::event::{EndReason, Event, Recorded};
+use crate::event::{EndReason, Event};
 use crate::group::{
     ATTACHED_BYTES, Assignments, Basis, GROUPS, Group, GroupChange, GroupCommand, GroupOutcome, Lead, MEMBERS,
     MEMBERSHIPS, MemberSpec, bytes_of,
@@ -15,9 +15,9 @@ use crate::model::{Metadata, Revision, ServerId, Text};
 use crate::rejection::Rejection;
 use crate::table::Table;
 use crate::table::census::Counted;
+use crate::table::decide::Events;
 use crate::table::journal::Undo;
 
-type Events = Vec<Recorded>;
 type Decision = Result<GroupOutcome, Rejection>;
 
 impl Table {

@@ -1,0 +1,98 @@
+//! How late the renewals of a session are: for people, nothing is decided by it.
+
+use std::mem::replace;
+
+use super::nanos::Nanos;
+
+/// Pauses that differ by less than this part of the longer one count as equally long, so that few of them are kept.
+const ALIKE: u64 = 8;
+
+/// The pauses between a session's renewals, as far as one of them may be the longest of a hold: each ended later and was
+/// shorter than the one before.
+#[derive(Debug, Default)]
+pub(super) struct Pauses {
+    /// What came before the last one. Most sessions have nothing here for ever.
+    #[expect(clippy::box_collection, reason = "there are many of them, and nearly all are empty")]
+    longer: Option<Box<Vec<Pause>>>,
+    last: Pause,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Pause {
+    end: Nanos,
+    length: Nanos,
+}
+
+impl Pauses {
+    /// A renewal came at `now`, after a pause.
+    pub(super) fn ended(&mut self, now: Nanos, length: Nanos) {
+        let pause = Pause { end: now, length };
+        while self.last.length <= length {
+            match self.longer.as_mut().and_then(|longer| longer.pop()) {
+                Some(longer) => self.last = longer,
+                None => {
+                    (self.longer, self.last) = (None, pause);
+                    return;
+                }
+            }
+        }
+        if self.last.length - length < self.last.length / ALIKE {
+            self.last.end = now;
+        } else {
+            self.longer.get_or_insert_default().push(replace(&mut self.last, pause));
+        }
+    }
+
+    /// The longest of the pauses that ended after `since`, and of the one that is `running`. Never less than it was, and
+    /// at most a seventh more.
+    pub(super) fn longest_since(&self, since: Nanos, running: Nanos) -> Nanos {
+        let mut all = self.longer.iter().flat_map(|longer| longer.iter()).chain([&self.last]);
+        all.find(|pause| pause.end > since).map_or(running, |longest| longest.length.max(running))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Nanos {
+        std::time::Duration::from_millis(ms).into()
+    }
+
+    /// Renewals after each of these pauses; and when each of them came.
+    fn renewed(pauses: &[u64]) -> (Pauses, Vec<Nanos>) {
+        let mut kept = Pauses::default();
+        let mut now = ms(0);
+        let mut moments = Vec::new();
+        for pause in pauses {
+            now = now + ms(*pause);
+            kept.ended(now, ms(*pause));
+            moments.push(now);
+        }
+        (kept, moments)
+    }
+
+    #[test]
+    fn the_longest_is_that_of_the_time_asked_for() {
+        let (kept, moments) = renewed(&[300, 900, 300, 500, 300, 300]);
+        let longest = |after: usize| kept.longest_since(moments[after], ms(10));
+        assert_eq!(kept.longest_since(ms(0), ms(10)), ms(900));
+        assert_eq!(longest(0), ms(900));
+        assert_eq!(longest(1), ms(500), "the long one was over before");
+        assert_eq!(longest(3), ms(300));
+        assert_eq!(longest(5), ms(10), "none has ended since");
+        assert_eq!(kept.longest_since(moments[1], ms(700)), ms(700), "the one that is running counts");
+    }
+
+    #[test]
+    fn few_are_kept_and_none_is_told_shorter_than_it_was() {
+        let pauses: Vec<u64> = (1..=5_000).rev().collect();
+        let (kept, moments) = renewed(&pauses);
+        let longer = kept.longer.as_ref().map_or(0, |longer| longer.len());
+        assert!(longer < 70, "{longer}");
+        for (number, pause) in pauses.iter().enumerate().skip(1) {
+            let told = kept.longest_since(moments[number - 1], ms(0));
+            assert!(told >= ms(*pause) && told <= ms(pause + pause / 7), "{told:?} for {pause} ms");
+        }
+    }
+}

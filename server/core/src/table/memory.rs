@@ -1,0 +1,254 @@
+//! What a table remembers of the recent past, so that a late or repeated request gets the answer that explains it.
+
+use std::collections::VecDeque;
+
+use crate::event::EndReason;
+use crate::map::Map;
+use crate::model::{Claim, Revision, Text};
+
+/// How many ended sessions are remembered.
+const SESSIONS: usize = 10_000;
+
+/// How many ended holds, and groups that were left, are remembered of each session, however much others do meanwhile ...
+const HOLDS: usize = 16;
+
+/// ... and from how many revisions' grants the older holds of all sessions together are surely remembered: more than clients have
+/// in flight when they repeat themselves. A power of two.
+const OLDER_HOLDS: usize = 65_536;
+
+/// How many handoffs are remembered.
+const HANDOFFS: usize = 1_000;
+
+/// The recent past of a namespace. It is not part of the table's state: it decides nothing but the wording of refusals, and
+/// whether a repeated release, handoff or leave is one.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    sessions: Map<Text, Past>,
+    ended: VecDeque<(Text, u64)>,
+    count: u64,
+    older_holds: OlderHolds,
+    handoffs: Recent<(Claim, Claim)>,
+}
+
+#[derive(Debug, Default)]
+struct Past {
+    /// Why it ended, and which end this is (an id may be opened and ended again).
+    end: Option<(EndReason, u64)>,
+    holds: VecDeque<(Revision, EndReason)>,
+    /// Groups that it left, and the numbers that it had there.
+    left: VecDeque<(Text, Revision)>,
+}
+
+/// What is known of holds, by their tokens; of the oldest ones nothing any more.
+#[derive(Debug)]
+struct Recent<T> {
+    known: Map<Revision, T>,
+    /// The place of the oldest one, once there are as many as there may be.
+    oldest: usize,
+}
+
+/// What is known of ended holds, each at the place that its token gives, where it stays until a hold ends whose token gives the same
+/// one. Tokens follow each other, so what is remembered together lies together.
+#[derive(Debug, Default)]
+struct OlderHolds(Vec<Option<(Revision, Text, EndReason)>>);
+
+impl OlderHolds {
+    fn remember(&mut self, token: Revision, session: &Text, reason: EndReason) {
+        let mut place = self.place(token);
+        while self.0.len() < OLDER_HOLDS
+            && self.0.get(place).is_none_or(|taken| taken.as_ref().is_some_and(|(other, ..)| *other != token))
+        {
+            self.widen();
+            place = self.place(token);
+        }
+        self.0[place] = Some((token, session.clone(), reason));
+    }
+
+    fn get(&self, token: Revision) -> Option<(&Text, EndReason)> {
+        let (known, session, reason) = self.0.get(self.place(token))?.as_ref()?;
+        (*known == token).then_some((session, *reason))
+    }
+
+    /// The place of a token: there is a power of two of them.
+    fn place(&self, token: Revision) -> usize {
+        usize::try_from(token.0 % self.0.len().max(1) as u64).unwrap_or_default()
+    }
+
+    /// Twice as many places.
+    fn widen(&mut self) {
+        let wider = vec![None; (self.0.len() * 2).max(16)];
+        for (token, session, reason) in std::mem::replace(&mut self.0, wider).into_iter().flatten() {
+            let place = self.place(token);
+            self.0[place] = Some((token, session, reason));
+        }
+    }
+}
+
+impl<T> Default for Recent<T> {
+    fn default() -> Self {
+        Self { known: Map::default(), oldest: 0 }
+    }
+}
+
+impl<T> Recent<T> {
+    fn remember(&mut self, token: Revision, what: T, most: usize) {
+        if self.known.len() < most {
+            self.known.insert(token, what);
+        } else if let Some(known) = self.known.get_mut(&token) {
+            *known = what;
+        } else if self.known.replace_index(self.oldest, token).is_ok() {
+            self.known[self.oldest] = what;
+            self.oldest = (self.oldest + 1) % most;
+        }
+    }
+}
+
+impl Memory {
+    pub(super) fn session_opened(&mut self, id: &Text) {
+        if let Some(past) = self.sessions.get_mut(id) {
+            past.end = None;
+        }
+    }
+
+    pub(super) fn session_ended(&mut self, id: &Text, reason: EndReason) {
+        self.count += 1;
+        self.past(id).end = Some((reason, self.count));
+        self.ended.push_back((id.clone(), self.count));
+        if self.ended.len() > SESSIONS
+            && let Some((oldest, count)) = self.ended.pop_front()
+            && self.sessions.get(&oldest).is_some_and(|past| past.end.is_some_and(|(_, end)| end == count))
+        {
+            self.sessions.swap_remove(&oldest);
+        }
+    }
+
+    pub(super) fn claim_ended(&mut self, session: &Text, token: Revision, reason: EndReason) {
+        let holds = &mut self.past(session).holds;
+        let older = if holds.len() < HOLDS { None } else { holds.pop_front() };
+        // It may be there, decided before and undone because another end was committed first: what comes later counts.
+        holds.push_back((token, reason));
+        if let Some((token, reason)) = older {
+            self.older_holds.remember(token, session, reason);
+        }
+    }
+
+    fn past(&mut self, session: &Text) -> &mut Past {
+        match self.sessions.get_index_of(session) {
+            Some(place) => &mut self.sessions[place],
+            None => self.sessions.entry(session.clone()).or_default(),
+        }
+    }
+
+    /// A hold was handed over: what ended, and what began.
+    pub(super) fn handed_over(&mut self, token: Revision, from: Claim, to: Claim) {
+        self.claim_ended(&from.spec.session.clone(), token, EndReason::Transferred);
+        self.handoffs.remember(token, (from, to), HANDOFFS);
+    }
+
+    pub(super) fn left(&mut self, session: &Text, group: &Text, number: Revision) {
+        let left = &mut self.past(session).left;
+        if left.len() == HOLDS {
+            left.pop_front();
+        }
+        left.push_back((group.clone(), number));
+    }
+
+    /// Whether the session left the group, with this number if that is given, and that is remembered.
+    pub(super) fn has_left(&self, session: &str, group: &str, number: Option<Revision>) -> bool {
+        let same = |(left, had): &(Text, Revision)| **left == *group && number.is_none_or(|number| number == *had);
+        self.sessions.get(session).is_some_and(|past| past.left.iter().any(same))
+    }
+
+    /// Why the session of this id ended, if it has and that is remembered.
+    pub(super) fn end_of_session(&self, id: &str) -> Option<EndReason> {
+        self.sessions.get(id)?.end.map(|(reason, _)| reason)
+    }
+
+    /// Why the session's hold with this token ended, if it has and that is remembered.
+    pub(super) fn end_of_hold(&self, session: &str, token: Revision) -> Option<EndReason> {
+        let holds = self.sessions.get(session).map(|past| &past.holds);
+        let recent = holds.into_iter().flatten().rev().find(|(known, _)| *known == token).map(|(_, reason)| *reason);
+        let older = || self.older_holds.get(token).filter(|(other, _)| ***other == *session);
+        recent.or_else(|| older().map(|(_, reason)| reason))
+    }
+
+    /// How the hold with this token was handed over, if it was and that is remembered: what ended, and what began.
+    pub(super) fn handoff(&self, token: Revision) -> Option<&(Claim, Claim)> {
+        let handoff = self.handoffs.known.get(&token)?;
+        // One that was undone because the hold had ended otherwise was none.
+        let ended = self.end_of_hold(&handoff.0.spec.session, token);
+        ended.is_none_or(|reason| reason == EndReason::Transferred).then_some(handoff)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_each_session_the_last_holds_are_remembered_and_of_all_many_more() {
+        let mut memory = Memory::default();
+        let (quiet, busy) = (Text::from("quiet"), Text::from("busy"));
+        memory.claim_ended(&quiet, Revision(1), EndReason::Released);
+        let last = (OLDER_HOLDS + HOLDS + 2) as u64;
+        for token in 2..=last + 1 {
+            memory.claim_ended(&busy, Revision(token), EndReason::Evicted);
+        }
+        assert_eq!(memory.end_of_hold("quiet", Revision(1)), Some(EndReason::Released));
+        assert_eq!(memory.end_of_hold("busy", Revision(last + 1)), Some(EndReason::Evicted));
+        assert_eq!(memory.end_of_hold("busy", Revision(4)), Some(EndReason::Evicted));
+        assert_eq!(memory.end_of_hold("quiet", Revision(4)), None, "another's");
+        assert_eq!(memory.end_of_hold("busy", Revision(2)), None, "there is an end to it");
+        assert_eq!((memory.sessions["busy"].holds.len(), memory.older_holds.0.len()), (HOLDS, OLDER_HOLDS));
+    }
+
+    #[test]
+    fn of_the_sessions_that_ended_the_last_are_remembered() {
+        let mut memory = Memory::default();
+        let id = |number: usize| Text::from(format!("{number}"));
+        (0..=SESSIONS).for_each(|number| memory.session_ended(&id(number), EndReason::Closed));
+        assert_eq!(memory.end_of_session("0"), None);
+        assert_eq!(memory.end_of_session("1"), Some(EndReason::Closed));
+        assert_eq!(memory.end_of_session(&id(SESSIONS)), Some(EndReason::Closed));
+    }
+
+    #[test]
+    fn of_a_session_that_is_open_again_nothing_is_forgotten_with_its_end() {
+        let mut memory = Memory::default();
+        let ann = Text::from("ann");
+        memory.claim_ended(&ann, Revision(1), EndReason::Released);
+        memory.session_ended(&ann, EndReason::Closed);
+        memory.session_opened(&ann);
+        (0..SESSIONS).for_each(|number| memory.session_ended(&format!("{number}").into(), EndReason::Closed));
+        assert_eq!(memory.end_of_hold("ann", Revision(1)), Some(EndReason::Released));
+    }
+
+    #[test]
+    fn of_a_session_that_ended_again_the_last_end_counts() {
+        let mut memory = Memory::default();
+        let ann = Text::from("ann");
+        memory.session_ended(&ann, EndReason::Closed);
+        memory.session_opened(&ann);
+        memory.session_ended(&ann, EndReason::Expired);
+        (2..=SESSIONS).for_each(|number| memory.session_ended(&format!("{number}").into(), EndReason::Closed));
+        assert_eq!(memory.end_of_session("ann"), Some(EndReason::Expired));
+        memory.session_ended(&"one more".into(), EndReason::Closed);
+        assert_eq!(memory.end_of_session("ann"), None);
+    }
+
+    #[test]
+    fn of_what_is_recent_the_oldest_goes_first() {
+        let mut recent = Recent::default();
+        for token in 1..=5 {
+            recent.remember(Revision(token), token, 3);
+        }
+        let known =
+            |recent: &Recent<u64>| (1..=6).filter(|token| recent.known.contains_key(&Revision(*token))).collect();
+        let first: Vec<u64> = known(&recent);
+        assert_eq!(first, [3, 4, 5]);
+        recent.remember(Revision(6), 6, 3);
+        recent.remember(Revision(6), 7, 3);
+        let then: Vec<u64> = known(&recent);
+        assert_eq!((then, recent.known[&Revision(6)]), (vec![4, 5, 6], 7));
+    }
+}
