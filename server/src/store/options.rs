@@ -19,7 +19,7 @@ use super::postgres_hints::PostgresHints;
 use super::restore::notice_restore;
 use super::sql_store::{Hints, SqlStore};
 use super::sqlite::SqliteConnector;
-use crate::config::Config;
+use crate::config::{Config, redacted};
 use crate::metrics::StoreCounts;
 
 /// Which database to open, and how.
@@ -146,7 +146,7 @@ impl fmt::Debug for StoreOptions {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("StoreOptions")
-            .field("urls", &self.urls.iter().map(|url| without_password(url)).collect::<Vec<_>>())
+            .field("urls", &self.urls.iter().map(|url| redacted(url)).collect::<Vec<_>>())
             .field("max_connections", &self.max_connections)
             .field("connect_timeout", &self.connect_timeout)
             .field("statement_timeout", &self.statement_timeout)
@@ -154,17 +154,6 @@ impl fmt::Debug for StoreOptions {
             .field("prepared_statements", &self.prepared_statements)
             .finish()
     }
-}
-
-/// A URL as it may be shown: without what is secret in it.
-fn without_password(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let (rest, query) = rest.split_once('?').map_or((rest, ""), |(rest, _)| (rest, "?…"));
-    let shown = match rest.rsplit_once('@') {
-        Some((user, place)) => format!("{}@{place}", user.split(':').next().unwrap_or_default()),
-        None => rest.to_owned(),
-    };
-    format!("{scheme}://{shown}{query}")
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -313,7 +302,7 @@ mod tests {
     #[test]
     fn passwords_are_not_shown() {
         let shown = format!("{:?}", StoreOptions::new("postgres://me:secret@h:1,i:2/db?password=secret"));
-        assert!(shown.contains("postgres://me@h:1,i:2/db?…"), "{shown}");
+        assert!(shown.contains("postgres://me:***@h:1,i:2/db?password=***"), "{shown}");
         assert!(!shown.contains("secret"), "{shown}");
     }
 }
