@@ -1,5 +1,5 @@
-//! Serves gRPC and nothing else, with so many headers at the most: other methods than POST, and other content types, are what browsers can be made to send by pages of
-//! others, with the certificates of whoever sits there.
+//! Serves gRPC and nothing else, with so many headers at the most: other methods than POST, and other content types, are
+//! what browsers can be made to send by pages of others, with the certificates of whoever sits there.
 
 use std::task::{Context, Poll};
 

@@ -42,8 +42,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// How many connections wait to be served.
 const READY: usize = 64;
 
-/// What comes in, ready to be served. Over TLS other servers are told from clients by what they want to speak. Who does not speak TLS where it must is cut off, and so is who says nothing, or comes when
-/// there is no room; nobody waits for them.
+/// What comes in, ready to be served. Over TLS other servers are told from clients by what they want to speak. Who does not
+/// speak TLS where it must is cut off, and so is who says nothing, or comes when there is no room; nobody waits for them.
 pub fn connections(
     listener: TcpListener,
     tls: Option<(Arc<Tls>, Arc<Proof>)>,

@@ -190,7 +190,7 @@ impl Namespace {
     /// Decides a command. It takes effect even if the caller goes away meanwhile.
     ///
     /// # Errors
-    /// A [`Refusal`]; then nothing was changed.
+    /// A [`Refusal`]: nothing was changed, but with [`Refusal::OutcomeUnknown`], which may have changed something, or may yet.
     pub async fn decide(&self, command: Command) -> Result<Decided, Refusal> {
         if !self.room.admits(&command) {
             return Err(Refusal::Overloaded);
@@ -206,8 +206,8 @@ impl Namespace {
         traces::passage(call, &self.name, command)
     }
 
-    /// Decides commands, each with the span of its way, in this order, and tells what came of each. They take effect even if nobody
-    /// takes the outcomes.
+    /// Decides commands, each with the span of its way, in this order, and tells what came of each. They take effect even if
+    /// nobody takes the outcomes.
     ///
     /// # Errors
     /// A [`Refusal`] of all of them; then nothing was changed.

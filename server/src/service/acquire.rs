@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use opentelemetry::KeyValue;
 use tenure_core::{
-    AskedMode, Attached, Claim, ClaimState, Command, EndReason, Names, Opening, Outcome, Revision, ServerId, Table,
-    Text,
+    AskedMode, Attached, Claim, ClaimState, Command, EndReason, Metadata, Names, Opening, Outcome, Revision, ServerId,
+    Table, Text, no_labels,
 };
 use tenure_proto::v1::{AcquireRequest, AcquireResponse};
 use tokio::time::{Instant, sleep_until};
@@ -31,7 +31,7 @@ pub(super) struct Acquiring {
     mode: AskedMode,
     queue: bool,
     priority: i32,
-    metadata: tenure_core::Metadata,
+    metadata: Metadata,
     min_hold: Duration,
     /// Until when it may wait. `None`: for ever.
     deadline: Option<Instant>,
@@ -234,7 +234,7 @@ impl Api {
         };
         let owner = bounds::label("owner", &request.owner)?;
         let disconnect_grace = bounds::disconnect_grace(request.disconnect_grace, ttl)?;
-        let metadata = tenure_core::Metadata::default();
+        let metadata = no_labels();
         let opening = ttl.map(|ttl| Opening { ttl, disconnect_grace, owner, metadata, identity: None });
         let attached = matches!(via, Via::Stream(_)) && opening.is_none();
         Ok(Acquiring {

@@ -19,11 +19,9 @@ impl Api {
         let size = bounds::page_size(request.page_size)?;
         let only = request.deadlocked_only;
         let scope = format!("blocked/{}/{only}", bounds::namespace(&request.namespace)?);
-        let after = page::after(&scope, &request.page_token)?;
-        let after = match after.as_deref().map(str::parse) {
-            None => 0,
-            Some(Ok(after)) => after,
-            Some(Err(_)) => return Err(Problem::field("page_token", "a next_page_token of the same list")),
+        let after = match page::after(&scope, &request.page_token)? {
+            Some(last) => Revision(last.parse().map_err(|_| page::forged())?),
+            None => Revision(0),
         };
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let name = namespace.name().clone();
@@ -33,7 +31,7 @@ impl Api {
                     && claim.spec.names.iter().any(|lock| principal.may_read(&name, lock))
                     && (!only || table.deadlock(claim.id).is_some())
             };
-            let (wanted, last) = page::fill(table.claims_after(Revision(after)), size, is_wanted);
+            let (wanted, last) = page::fill(table.claims_after(after), size, is_wanted);
             let blocked = wanted.into_iter().map(|claim| blocked(claim, table)).collect();
             (blocked, last.map(|last| last.id), table.revision().0)
         });

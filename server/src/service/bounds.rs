@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use tenure_core::{AskedMode, Assignments, LockSettings, Metadata, Names, Preempt, Revision, Text};
+use tenure_core::{AskedMode, Assignments, LockSettings, Metadata, Names, Preempt, Revision, Text, no_labels};
 use tenure_proto::v1;
 
 use super::problem::Problem;
@@ -134,9 +134,8 @@ pub(crate) fn operator(value: &str) -> Result<Text, Problem> {
 }
 
 pub(crate) fn metadata(values: BTreeMap<String, String>) -> Result<Metadata, Problem> {
-    static NO_LABELS: LazyLock<Metadata> = LazyLock::new(Metadata::default);
     if values.is_empty() {
-        return Ok(NO_LABELS.clone());
+        return Ok(no_labels());
     }
     let bytes: usize = values.iter().map(|(key, value)| key.len() + value.len()).sum();
     if bytes > METADATA_BYTES {

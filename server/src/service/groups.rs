@@ -1,7 +1,7 @@
 //! Groups: join, leave, configure, assign, read.
 
 use prost::Message;
-use tenure_core::{Basis, Command, GroupCommand, GroupOutcome, Opening, Outcome, Revision, Text};
+use tenure_core::{Basis, Command, GroupCommand, GroupOutcome, Opening, Outcome, Revision, Text, no_labels};
 use tenure_proto::v1;
 
 use super::admission::{Admitted, Principal};
@@ -32,13 +32,8 @@ impl Api {
         };
         let owner = bounds::label("owner", &request.owner)?;
         let metadata = bounds::metadata(request.metadata)?;
-        let opening = ttl.map(|ttl| Opening {
-            ttl,
-            disconnect_grace: None,
-            owner,
-            metadata: tenure_core::Metadata::default(),
-            identity: None,
-        });
+        let opening =
+            ttl.map(|ttl| Opening { ttl, disconnect_grace: None, owner, metadata: no_labels(), identity: None });
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let opens = opening.is_some();
         if opens {

@@ -150,7 +150,7 @@ pub(super) struct Statements {
     pub(super) search: &'static str,
     /// () → name, revision
     pub(super) heads: &'static str,
-    /// (namespace) → the rows' revision
+    /// (namespace) → the rows' revision, and that of the last loss of history that they sum up, or 0
     pub(super) rows_revision: &'static str,
     /// (namespace, opened to begin after, most) → opened, id, owner, ttl_ms, disconnect_grace_ms or null, home,
     /// attachment, identity or null, metadata
@@ -168,7 +168,7 @@ pub(super) struct Statements {
     /// (namespace, group_id and again group_id and number to begin after, most) → group_id, number, session, opened, owner,
     /// metadata, assignment or null
     pub(super) load_members: &'static str,
-    /// (to, namespace, from, namespace, to): the rows' compare-and-set
+    /// (to, lost, namespace, from, namespace, to): the rows' compare-and-set
     pub(super) advance_rows: &'static str,
     /// (opened as JSON, namespace)
     pub(super) delete_sessions: &'static str,
@@ -180,11 +180,11 @@ pub(super) struct Statements {
     pub(super) delete_groups: &'static str,
     /// (ids of groups as JSON, namespace)
     pub(super) delete_members: &'static str,
-    /// (beat, lease_ms, label, id): unless dead
+    /// (beat, lease_ms, label, address, certificate, id): unless dead
     pub(super) beat: &'static str,
-    /// (id, beat, lease_ms, label): unless there already
+    /// (beat, lease_ms, label, address, certificate, id): unless there already
     pub(super) register: &'static str,
-    /// () → id, beat, lease_ms, label, 1 if dead
+    /// () → id, beat, lease_ms, label, address, certificate, 1 if dead
     pub(super) servers: &'static str,
     /// (id, beat)
     pub(super) mark_dead: &'static str,

@@ -1,5 +1,5 @@
-//! A batch that is appended. It has many callers and one trace at the most that it is a part of: that of the first command in it that is
-//! traced. The others are linked to it, and it to them.
+//! A batch that is appended. It has many callers and one trace at the most that it is a part of: that of the first command
+//! in it that is traced. The others are linked to it, and it to them.
 
 use opentelemetry::KeyValue;
 use opentelemetry::trace::{SpanKind, TraceContextExt};

@@ -7,8 +7,8 @@ use tonic::Code;
 
 use super::{TRACER, Traced, parent};
 
-/// The calls that have a span. Not those that stay open, as streams and watches: there may be no end of one, and nothing is told of a span before
-/// that. Nor anything else, whose name would be the caller's choice.
+/// The calls that have a span. Not those that stay open, as streams and watches: there may be no end of one, and nothing is
+/// told of a span before that. Nor anything else, whose name would be the caller's choice.
 const CALLS: [&str; 22] = [
     "tenure.v1.GroupService/AssignGroup",
     "tenure.v1.GroupService/ConfigureGroup",

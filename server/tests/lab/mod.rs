@@ -1,6 +1,6 @@
 //! Servers in one process, on one database in memory and one clock that tests move (tokio's, paused).
 
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test program uses a part of it")]
 
 pub mod peers;
 

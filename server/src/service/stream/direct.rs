@@ -1,6 +1,6 @@
-//! What a stream carries out itself, without a task for each: acquires in sessions that are attached to it, releases, and what gives
-//! up an Acquire. So none of these overtakes another.
-//! Those of one message go to the sequencer together, and what comes of those of one batch goes back together.
+//! What a stream carries out itself, without a task for each: acquires in sessions that are attached to it, releases, and
+//! what gives up an Acquire. So none of these overtakes another. Those of one message go to the sequencer together, and what
+//! comes of those of one batch goes back together.
 
 use tenure_core::{Command, Text};
 use tenure_proto::v1;
