@@ -18,6 +18,9 @@ from test_values import SCHEMA
 URLS = {"postgres": "postgres://tenure:secret@db/tenure", "mysql": "mysql://tenure:secret@db/tenure"}
 ADDRESSES = {False: "10.1.2.3", True: "fd00::1:7"}
 
+# Whatever proxy the caller's shell names.
+DIRECTLY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
 # What an image may set for those who run it by hand.
 IMAGE = {"TENURE_DATA_DIR": "/data", "TENURE_LISTEN": "0.0.0.0:1"}
 
@@ -88,12 +91,12 @@ def free_port():
         return listener.getsockname()[1]
 
 
-def wait_until_ready(process, admin, seconds=30):
+def wait_until_ready(process, admin, seconds=60):
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         assert process.poll() is None, "the server has ended"
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{admin}/readyz", timeout=2):
+            with DIRECTLY.open(f"http://127.0.0.1:{admin}/readyz", timeout=2):
                 return
         except (urllib.error.URLError, OSError):
             time.sleep(0.05)

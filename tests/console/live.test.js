@@ -29,11 +29,11 @@ after(async () => {
 });
 
 test('when a holder is killed, the page shows who holds the lock next, and why the last hold ended', async () => {
-  const first = run(['lock', 'leader', '--ttl', '1s', '--owner', 'host-a', '--', 'sleep', '600']);
+  const first = run(['lock', 'leader', '--ttl', '3s', '--owner', 'host-a', '--', 'sleep', '600']);
   const { page, close } = await open(browser, server, { hash: 'lock/leader' });
   const holder = page.getByRole('region', { name: 'Holder', exact: true });
   await holder.getByText('host-a').waitFor();
-  run(['lock', 'leader', '--ttl', '1s', '--owner', 'host-b', '--', 'sleep', '600']);
+  run(['lock', 'leader', '--ttl', '3s', '--owner', 'host-b', '--', 'sleep', '600']);
   await page
     .getByRole('region', { name: /^Queue/ })
     .getByText('host-b')
@@ -42,7 +42,7 @@ test('when a holder is killed, the page shows who holds the lock next, and why t
   const killed = performance.now();
   await holder.getByText('host-b').waitFor();
   const took = performance.now() - killed;
-  assert.ok(took < 8000, `${took} ms after its holder was killed`);
+  assert.ok(took < 15_000, `${took} ms after its holder was killed`);
   // What guards it closes its session, if that was left alive.
   const why = /expired|closed/;
   const past = page.locator('.small tbody tr').filter({ hasText: 'host-a' });
@@ -56,9 +56,9 @@ test('when a holder is killed, the page shows who holds the lock next, and why t
 test('members of a group come and go on the screen', async () => {
   const { page, close } = await open(browser, server, { hash: 'groups' });
   await page.getByText('There are no groups').waitFor();
-  run(['group', 'join', 'club', '--ttl', '1s', '--owner', 'ann']);
+  run(['group', 'join', 'club', '--ttl', '3s', '--owner', 'ann']);
   await page.getByRole('img', { name: 'Group club: 1 members, led by ann' }).waitFor();
-  const second = run(['group', 'join', 'club', '--ttl', '1s', '--owner', 'bob']);
+  const second = run(['group', 'join', 'club', '--ttl', '3s', '--owner', 'bob']);
   await page.getByRole('img', { name: 'Group club: 2 members, led by ann' }).waitFor();
   second.kill();
   await page.getByRole('img', { name: 'Group club: 1 members, led by ann' }).waitFor();

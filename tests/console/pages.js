@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import assert from 'node:assert/strict';
+import { PATIENCE } from './support.js';
 
 /** The screens of a world (see world.js), and what each shows of it. */
 export const SCREENS = {
@@ -22,6 +23,7 @@ const axe = readFileSync(new URL('node_modules/axe-core/axe.min.js', import.meta
  * @param {import('playwright-core').BrowserContextOptions & { hash?: string, live?: boolean }} [options] */
 export async function open(browser, server, { hash = 'overview', live = true, ...options } = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-GB', ...options });
+  context.setDefaultTimeout(PATIENCE);
   const page = await context.newPage();
   /** @type {string[]} */
   const problems = [];

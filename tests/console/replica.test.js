@@ -105,7 +105,7 @@ test('a replica is what the service lists', async () => {
         return false;
       }
     };
-    await until('the replica is what is listed', isSame, 5000).catch(() => {
+    await until('the replica is what is listed', isSame).catch(() => {
       throw different;
     });
   }

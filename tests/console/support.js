@@ -13,11 +13,11 @@ const TENURED = process.env.TENURED ?? built('tenured');
 const TENURE = process.env.TENURE ?? built('tenure');
 
 /** How long anything may take, in milliseconds. */
-export const PATIENCE = 20_000;
+export const PATIENCE = 60_000;
 
-/** Waits until this is so. @param {string} what @param {() => unknown} is @param {number} [within] In milliseconds. */
-export async function until(what, is, within = PATIENCE) {
-  const deadline = performance.now() + within;
+/** Waits until this is so. @param {string} what @param {() => unknown} is */
+export async function until(what, is) {
+  const deadline = performance.now() + PATIENCE;
   for (;;) {
     const answer = await is();
     if (answer) return answer;
@@ -39,10 +39,17 @@ async function freePort() {
 const environment = () =>
   Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(TENURE|OTEL)_/.test(name)));
 
-/** @type {Set<import('node:child_process').ChildProcess>} What runs, so that nothing is left of a test that fails or is stopped. */
-const running = new Set();
+/** @type {Set<() => void>} What ends what runs, so that nothing is left of a test that fails or is stopped. */
+const endings = new Set();
 
-process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
+process.on('exit', () => endings.forEach((end) => end()));
+for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) process.once(signal, () => process.exit(1));
+
+/** Has a process ended with this one. @param {import('node:child_process').ChildProcess} child @param {() => void} end */
+function endsWithThis(child, end) {
+  endings.add(end);
+  child.once('exit', () => endings.delete(end));
+}
 
 /** A `tenured` on free ports, with a folder of its own. */
 export class Server {
@@ -84,8 +91,7 @@ export class Server {
     ];
     const child = spawn(TENURED, settings, { env: environment(), stdio: ['ignore', 'pipe', 'pipe'] });
     this.child = child;
-    running.add(child);
-    child.once('exit', () => running.delete(child));
+    endsWithThis(child, () => void child.kill('SIGKILL'));
     child.stdout.on('data', (text) => (this.log += text));
     child.stderr.on('data', (text) => (this.log += text));
     const isReady = async () => {
@@ -123,16 +129,15 @@ export class Server {
       stdio: 'ignore',
       detached: true,
     });
-    return {
-      child,
-      kill() {
-        try {
-          process.kill(-Number(child.pid), 'SIGKILL');
-        } catch {
-          // It has ended.
-        }
-      },
+    const kill = () => {
+      try {
+        process.kill(-Number(child.pid), 'SIGKILL');
+      } catch {
+        // It has ended.
+      }
     };
+    endsWithThis(child, kill);
+    return { kill };
   }
 
   /** Runs a client to its end. @param {string[]} words @param {Record<string, string>} [more] */

@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tenure_harness::{Tenured, TenuredOptions, wait_until};
 use tokio::sync::{Mutex, OnceCell};
 use tokio::time::{interval, timeout};
@@ -79,6 +80,13 @@ impl Attack {
     }
 }
 
+/// Lets this process, and the servers that it starts, have as many connections as they may: crowds need more than the usual 1,024.
+fn raise_limit() {
+    let files = getrlimit(Resource::Nofile);
+    // What fails for the lack of it says so.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files });
+}
+
 /// One attack at a time, whatever runs the tests: what they take is measured.
 static ONE: Mutex<()> = Mutex::const_new(());
 
@@ -120,6 +128,7 @@ impl Judge {
         bearer: Option<&str>,
         tls: Option<ClientTlsConfig>,
     ) -> anyhow::Result<Self> {
+        raise_limit();
         let server = Tenured::start(options).await?;
         let endpoint = match tls {
             None => Endpoint::from_shared(server.url())?,

@@ -32,6 +32,12 @@ const BETWEEN: std::ops::Range<u64> = 50..1_500;
 /// How long all goes well in the end, before it is over.
 const PEACE: Duration = Duration::from_secs(2);
 
+/// How long before that, at the most, until each client has been granted something: on a slow machine one may hardly have begun.
+const FIRST_GRANT: Duration = Duration::from_secs(60);
+
+/// How often that is looked at.
+const LOOK: Duration = Duration::from_millis(500);
+
 /// What chaos is asked for.
 #[derive(Args, Clone, Debug)]
 pub struct ChaosArguments {
@@ -77,6 +83,10 @@ pub async fn chaos(arguments: ChaosArguments) -> anyhow::Result<Report> {
     if !report.violations.is_empty() {
         std::fs::write(workplace.path().join("activity.txt"), Database::activity(&stage.url).await?.join("\n"))?;
     }
+    let deadline = Instant::now() + FIRST_GRANT;
+    while Instant::now() < deadline && !all_are_served(&stage).await {
+        sleep(LOOK).await;
+    }
     sleep(PEACE).await;
     let mut clients = Vec::new();
     for client in &stage.clients {
@@ -106,6 +116,17 @@ pub async fn chaos(arguments: ChaosArguments) -> anyhow::Result<Report> {
     report.figures.extend(tally.into_iter().map(|(fault, count)| (format!("  {}", fault.name()), count.to_string())));
     report.time = begun.elapsed();
     Ok(report)
+}
+
+/// Whether each client has been granted something.
+async fn all_are_served(stage: &Stage) -> bool {
+    for client in &stage.clients {
+        // What is being written just now cannot always be read.
+        if client.lock().await.grants().unwrap_or_default() == 0 {
+            return false;
+        }
+    }
+    true
 }
 
 /// Lets faults happen until the time is over, and then waits until all have ended. How often each did.

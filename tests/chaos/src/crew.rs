@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use crate::journal::Collected;
 
 /// How long a client may take to bring to an end what it does.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a client process is to do.
 #[derive(Clone, Debug)]

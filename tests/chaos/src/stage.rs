@@ -1,6 +1,6 @@
 //! All that takes part in a run.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rand::RngExt;
 use rand::rngs::StdRng;
@@ -43,8 +43,6 @@ pub struct Stage {
     pub clocks: Vec<Mutex<WallClock>>,
     /// What only one fault at a time has to do with.
     pub machine: Mutex<()>,
-    /// Where everything is written down.
-    pub folder: PathBuf,
 }
 
 impl Stage {
@@ -97,17 +95,6 @@ impl Stage {
             disk: disk.map(Mutex::new),
             clocks: clocks.into_iter().map(Mutex::new).collect(),
             machine: Mutex::new(()),
-            folder: folder.to_owned(),
         })
-    }
-
-    /// Whether all servers are ready.
-    pub async fn is_ready(&self) -> bool {
-        for server in &self.servers {
-            if server.process.lock().await.status("/readyz").await != Some(200) {
-                return false;
-            }
-        }
-        true
     }
 }

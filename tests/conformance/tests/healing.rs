@@ -59,7 +59,7 @@ async fn append_until(store: Arc<dyn Store>, stop: Arc<AtomicBool>) -> Vec<u64> 
         while !stop.load(Ordering::SeqCst) {
             let start = Instant::now();
             let outcome = store.append(&batch, false).await;
-            assert!(start.elapsed() < Duration::from_secs(5), "{outcome:?} came after {:?}", start.elapsed());
+            assert!(start.elapsed() < Duration::from_secs(20), "{outcome:?} came after {:?}", start.elapsed());
             match outcome {
                 Ok(()) => {}
                 // Nobody else appends, so what is in the way is the same batch.
@@ -174,7 +174,7 @@ async fn heals(mut database: impl Database, url: String) {
         .collect();
     let waited = Instant::now();
     assert!(matches!(store.heads().await, Err(StoreError::Unavailable(_))));
-    assert!(waited.elapsed() < Duration::from_secs(5), "an answer came after {:?}", waited.elapsed());
+    assert!(waited.elapsed() < Duration::from_secs(20), "an answer came after {:?}", waited.elapsed());
     abandoned.iter().for_each(tokio::task::JoinHandle::abort);
     database.resume().expect("the database goes on");
     let start = before().await;
@@ -215,7 +215,9 @@ async fn hints_come_back() {
             async move { two.hint().await }
         });
         let batch = batch(previous, previous.0);
-        wait_until(DEADLINE, "an append", async || one.append(&batch, true).await.is_ok()).await;
+        // In doubt it tries again, and is then in its own way.
+        let appended = async || matches!(one.append(&batch, true).await, Ok(()) | Err(StoreError::Conflict));
+        wait_until(DEADLINE, "an append", appended).await;
         previous = batch.revision();
         wait_until(DEADLINE, "a hint", async || heard.is_finished()).await;
         postgres.kill().await.expect("PostgreSQL is killed");

@@ -171,14 +171,15 @@ impl Contest {
         self.diary().iter().rfind(renewed).map(|entry| entry.at)
     }
 
-    /// Kills a candidate with SIGKILL. Returns when that was.
+    /// Kills a candidate with SIGKILL. Returns when that began.
     ///
     /// # Errors
     /// If there is no such candidate.
     pub fn kill(&mut self, process: u32) -> anyhow::Result<Duration> {
         let mut child = self.candidates.remove(&process).context("no such candidate")?;
-        child.kill()?;
+        // Before it, so that nothing that comes of it seems to come too early.
         let at = clock();
+        child.kill()?;
         child.wait()?;
         Ok(at)
     }

@@ -13,8 +13,8 @@ use tokio::net::TcpStream;
 use tonic::Code;
 
 const SHIPPED: &str = include_str!("../../../deploy/compose/haproxy.cfg");
-const TTL: Duration = Duration::from_secs(5);
-const PATIENCE: Duration = Duration::from_secs(20);
+const TTL: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn within<T>(wait: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, wait).await.expect("it takes too long")

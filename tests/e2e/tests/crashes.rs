@@ -20,7 +20,7 @@ const TTL: Duration = Duration::from_secs(600);
 
 const WORKERS: usize = 8;
 
-/// How many locks each worker has been granted before the crash, and again after it.
+/// How many locks each worker has been granted and kept before a crash, and again after it.
 const GRANTS: usize = 25;
 
 /// Between two tries of a worker whose server is away.

@@ -5,7 +5,9 @@
 
 use std::time::Duration;
 
-use tenure_e2e::{Contest, Deed, Entry, Relay, Store, assert_in_time, clock, on_every_store, tries};
+use tenure_e2e::{
+    Contest, Deed, Entry, Relay, Store, assert_in_time, assert_not_early, clock, few_tries, on_every_store, tries,
+};
 use tenure_harness::{Tenured, TenuredOptions};
 
 on_every_store!(
@@ -20,7 +22,10 @@ const GRACE: Duration = Duration::from_millis(300);
 
 /// Where it is shown that a leader keeps what it has. Coming back takes a few milliseconds, but on a busy machine all of its
 /// processes may stand still for longer than the other one.
-const LONG_GRACE: Duration = Duration::from_secs(1);
+const LONG_GRACE: Duration = Duration::from_millis(1500);
+
+/// For how long it is looked at whether a leader leads on: longer than the long grace.
+const WATCHED: Duration = Duration::from_secs(2);
 
 /// So long that whoever is replaced earlier is replaced by its grace.
 const TTL: Duration = Duration::from_secs(10);
@@ -28,11 +33,8 @@ const TTL: Duration = Duration::from_secs(10);
 /// How often the leader works.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// How much later than it takes effect a kill is noted, and a renewal, when the machine is busy.
-const NOTED: Duration = Duration::from_millis(25);
-
 /// Longer than the start of a server takes.
-const RESTART: Duration = Duration::from_secs(4);
+const RESTART: Duration = Duration::from_secs(6);
 
 fn contest(urls: &[String], ttl: Duration, grace: Duration, count: usize) -> Contest {
     Contest::start_with(CANDIDATE, urls, ttl, Some(grace), PERIOD, count).unwrap()
@@ -96,9 +98,7 @@ async fn a_killed_leader_is_replaced_within_its_grace(store: Store) {
     report("from the kill to the work of another", &times);
     contest.check();
     assert_in_time(&times, GRACE);
-    for time in &times {
-        assert!(*time >= GRACE - NOTED, "too early: {times:?}");
-    }
+    assert_not_early(&times, GRACE);
 }
 
 async fn a_frozen_leader_is_replaced_after_its_ttl(store: Store) {
@@ -125,9 +125,7 @@ async fn a_frozen_leader_is_replaced_after_its_ttl(store: Store) {
     contest.check();
     // The last renewals of a process that is frozen may have been answered without its knowledge.
     assert_in_time(&times, ttl + GRACE / 3);
-    for time in &times {
-        assert!(*time >= ttl - NOTED, "too early: {times:?}");
-    }
+    assert_not_early(&times, ttl);
 }
 
 async fn the_leader_leads_on_when_its_server_starts_again(store: Store) {
@@ -135,14 +133,14 @@ async fn the_leader_leads_on_when_its_server_starts_again(store: Store) {
     let contest = contest(&[server.url()], TTL, RESTART, 2);
     let leader = contest.leader().await;
     let begun = clock();
-    for _ in 0..tries() {
+    for _ in 0..few_tries() {
         server.kill().await.unwrap();
         server.start_again().await.unwrap();
         leads_on(&contest, &leader, clock(), LONG_GRACE).await;
     }
     server.stop().await.unwrap();
     server.start_again().await.unwrap();
-    leads_on(&contest, &leader, begun, clock() - begun + RESTART * 2).await;
+    leads_on(&contest, &leader, begun, clock() - begun + RESTART + WATCHED).await;
     contest.check();
 }
 
@@ -152,14 +150,14 @@ async fn the_leader_leads_on_when_a_proxy_ends_its_connection(store: Store) {
     let contest = contest(&[relay.url()], TTL, LONG_GRACE, 2);
     let leader = contest.leader().await;
     let mut times = Vec::new();
-    for _ in 0..tries() {
+    for _ in 0..few_tries() {
         let cut = between_renewals(&contest, &leader).await;
         assert!(relay.cut() >= 2, "both are connected");
         times.push(renewed_after(&contest, leader.process, cut).await);
-        leads_on(&contest, &leader, cut, LONG_GRACE * 2).await;
+        leads_on(&contest, &leader, cut, WATCHED).await;
         for end in [Relay::go_away, Relay::refuse] {
             assert!(end(&relay) >= 2, "both are connected");
-            leads_on(&contest, &leader, clock(), LONG_GRACE * 2).await;
+            leads_on(&contest, &leader, clock(), WATCHED).await;
         }
     }
     report("from the cut to the renewal", &times);
@@ -179,7 +177,7 @@ async fn the_other_server_goes_on(store: Store, kill: bool) {
     let contest = contest(&urls, TTL, LONG_GRACE, 2);
     let leader = contest.leader().await;
     let mut times = Vec::new();
-    for number in 0..tries() {
+    for number in 0..few_tries() {
         let gone = usize::try_from(number % 2).unwrap();
         let begun = between_renewals(&contest, &leader).await;
         if kill {
@@ -189,7 +187,7 @@ async fn the_other_server_goes_on(store: Store, kill: bool) {
         }
         times.push(renewed_after(&contest, leader.process, begun).await);
         // For longer than the grace, be it the leader's server or the other one.
-        leads_on(&contest, &leader, begun, clock() - begun + LONG_GRACE * 2).await;
+        leads_on(&contest, &leader, begun, clock() - begun + WATCHED).await;
         servers[gone].start_again().await.unwrap();
     }
     report("from the end of one of two servers to the renewal", &times);

@@ -29,7 +29,7 @@ const ATTEMPTS: usize = 20;
 const LONG: Duration = Duration::from_secs(600);
 
 /// As long as it takes a client to come back, and no longer than a dead one may be in the way.
-const TTL: Duration = Duration::from_millis(1200);
+const TTL: Duration = Duration::from_secs(2);
 
 async fn within<T>(wait: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, wait).await.expect("it takes too long")

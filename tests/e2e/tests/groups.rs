@@ -205,7 +205,7 @@ async fn a_leader_that_was_frozen_assigns_nothing_any_more(store: Store) {
     let request = WatchRequest { groups: vec![GROUP.to_owned()], ..WatchRequest::default() };
     let mut watch = calls.watches.clone().watch(request).await.unwrap().into_inner();
     let url = server.url();
-    let arguments = [url.as_str(), GROUP, "1200"];
+    let arguments = [url.as_str(), GROUP, "2000"];
     let mut first = Copy::start(Path::new(MEMBER), &arguments, &url).unwrap();
     first.comes_to("share 1000 leader").await;
     let second = Copy::start(Path::new(MEMBER), &arguments, &url).unwrap();

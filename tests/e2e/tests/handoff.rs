@@ -44,7 +44,7 @@ impl Scene {
         let diary = self.diary.display();
         let script = format!(
             "trap 'echo ended $TENURE_FENCING_TOKEN >> {diary}; exit 0' TERM; \
-             echo began $TENURE_FENCING_TOKEN >> {diary}; while :; do sleep 0.01; done"
+             echo began $TENURE_FENCING_TOKEN >> {diary}; while :; do sleep 0.05; done"
         );
         self.elect_to_run(&script, owner, options)
     }
@@ -197,13 +197,13 @@ async fn a_command_that_does_not_listen_is_killed_before_its_time_is_over(store:
     let scene = Scene::on(store).await;
     let watcher = scene.command_line.watch("leader").await.unwrap();
     let diary = scene.diary.display();
-    let deaf = format!("trap '' TERM; echo began $TENURE_FENCING_TOKEN >> {diary}; while :; do sleep 0.01; done");
+    let deaf = format!("trap '' TERM; echo began $TENURE_FENCING_TOKEN >> {diary}; while :; do sleep 0.05; done");
     let _ann = scene.elect_to_run(&deaf, "ann", &[]);
     scene.noted(1).await;
     let _bob = scene.elect("bob", &[]);
     scene.command_line.waiters("leader", 1).await;
     let asked = Instant::now();
-    let done = scene.command_line.json(0, &["transfer", "leader", "--drain", "2s"]).await;
+    let done = scene.command_line.json(0, &["transfer", "leader", "--drain", "4s"]).await;
     // That it was in time is said by the transfer itself.
     assert!(asked.elapsed() > Duration::from_secs(1), "it was killed long before: {:?}", asked.elapsed());
     let diary = scene.noted(2).await;
@@ -241,5 +241,6 @@ async fn two_that_wait_for_each_other_are_shown(store: Store) {
     // The end of one lets the other go on.
     scene.command_line.json(0, &["close", "ann"]).await;
     scene.command_line.json(0, &["blocked", "--deadlocks"]).await;
-    assert_eq!(bob.wait().await.unwrap().code(), Some(0));
+    let ended = tokio::time::timeout(PATIENCE, bob.wait()).await.expect("it goes on");
+    assert_eq!(ended.unwrap().code(), Some(0));
 }

@@ -6,22 +6,28 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tenure_e2e::{Calls, Contest, Deed, Entry, assert_in_time, clock, tries};
+use tenure_e2e::{Calls, Contest, Deed, Entry, assert_in_time, clock, few_tries, tries};
 use tenure_harness::{Postgres, Tenured, TenuredOptions, wait_until};
 use tenure_proto::v1::server_service_client::ServerServiceClient;
 use tenure_proto::v1::{GetSessionRequest, ListServersRequest, Server};
 
 const CANDIDATE: &str = env!("CARGO_BIN_EXE_candidate");
 const TTL: Duration = Duration::from_millis(1200);
+
+/// Where the leader must not notice anything: what it has left to find another server is a part of this. Without one it notices
+/// while it is watched.
+const LONG_TTL: Duration = Duration::from_secs(4);
+
+/// How often the leader works.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// How long the other servers wait for a beat, in these tests.
 const LEASE: Duration = Duration::from_secs(3);
 
 /// How long a call may take whose server has passed it to one that does not do its part.
-const MOMENT: Duration = Duration::from_secs(2);
+const MOMENT: Duration = Duration::from_secs(5);
 
-/// How long the leader is watched that must not notice anything.
+/// How often the leader works while it is watched.
 const WATCHED: u32 = 5;
 
 async fn three_servers(postgres: &Postgres) -> Vec<Tenured> {
@@ -39,9 +45,9 @@ async fn three_servers_that_wait(postgres: &Postgres, lease: Duration) -> Vec<Te
     servers
 }
 
-fn contest(servers: &[Tenured]) -> Contest {
+fn contest(servers: &[Tenured], ttl: Duration) -> Contest {
     let urls: Vec<String> = servers.iter().map(Tenured::url).collect();
-    Contest::start(CANDIDATE, &urls, TTL, PERIOD, 3).unwrap()
+    Contest::start(CANDIDATE, &urls, ttl, PERIOD, 3).unwrap()
 }
 
 /// The server that is the home of a session: the one that knows how long it lives on.
@@ -70,7 +76,7 @@ async fn leads_on(contest: &Contest, leader: &Entry, since: Duration) {
     for _ in 0..WATCHED {
         let work = contest.next(at, "work goes on", |entry| matches!(entry.deed, Deed::Works { .. })).await;
         assert_eq!((work.process, work.token()), (leader.process, leader.token()), "{:#?}", contest.diary());
-        assert!(work.at - at < PERIOD * 2, "work stopped for a while: {:#?}", contest.diary());
+        assert!(work.at - at < PERIOD * 3, "work stopped for a while: {:#?}", contest.diary());
         at = work.at;
     }
     let noticed = contest.diary().into_iter().filter(|entry| entry.at > since && entry.process == leader.process);
@@ -81,8 +87,8 @@ async fn leads_on(contest: &Contest, leader: &Entry, since: Duration) {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_leader_leads_on_when_its_server_is_killed() {
     let mut servers = three_servers(Postgres::shared().await.unwrap()).await;
-    let contest = contest(&servers);
-    for _ in 0..tries() {
+    let contest = contest(&servers, LONG_TTL);
+    for _ in 0..few_tries() {
         let leader = contest.leader().await;
         let home = home(&servers, session_of(&leader)).await;
         servers[home].kill().await.unwrap();
@@ -95,7 +101,7 @@ async fn the_leader_leads_on_when_its_server_is_killed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_leader_leads_on_when_its_server_freezes() {
     let mut servers = three_servers(Postgres::shared().await.unwrap()).await;
-    let contest = contest(&servers);
+    let contest = contest(&servers, LONG_TTL);
     let leader = contest.leader().await;
     let home = home(&servers, session_of(&leader)).await;
     let frozen = clock();
@@ -105,7 +111,7 @@ async fn the_leader_leads_on_when_its_server_freezes() {
     servers[home].resume().unwrap();
     leads_on(&contest, &leader, frozen).await;
     // It has found out, and serves again, as a new server.
-    wait_until(Duration::from_secs(20), "the server has started over", async || {
+    wait_until(Duration::from_secs(60), "the server has started over", async || {
         let ready = servers[home].status("/readyz").await == Some(200);
         let log = std::fs::read_to_string(servers[home].log_file()).unwrap();
         ready && log.matches("registered").count() == 2
@@ -118,7 +124,7 @@ async fn the_leader_leads_on_when_its_server_freezes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_leader_leads_on_when_its_server_drains() {
     let mut servers = three_servers(Postgres::shared().await.unwrap()).await;
-    let contest = contest(&servers);
+    let contest = contest(&servers, LONG_TTL);
     let leader = contest.leader().await;
     let home = home(&servers, session_of(&leader)).await;
     let asked = clock();
@@ -130,7 +136,7 @@ async fn the_leader_leads_on_when_its_server_drains() {
 #[tokio::test(flavor = "multi_thread")]
 async fn another_leads_when_leader_and_server_are_killed() {
     let mut servers = three_servers(Postgres::shared().await.unwrap()).await;
-    let mut contest = contest(&servers);
+    let mut contest = contest(&servers, TTL);
     let mut times = Vec::new();
     for _ in 0..tries() {
         let leader = contest.leader().await;
@@ -153,13 +159,9 @@ async fn another_leads_when_leader_and_server_are_killed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_leader_does_not_notice_that_the_database_is_away_for_a_while() {
     let mut postgres = Postgres::start().await.unwrap();
-    let url = postgres.create_database().await.unwrap();
-    // The default lease, which is longer than the outage.
-    let mut servers = Vec::new();
-    for _ in 0..3 {
-        servers.push(Tenured::start(&TenuredOptions::store(&url)).await.unwrap());
-    }
-    let contest = contest(&servers);
+    // Longer than the outage, however slow the machine is.
+    let servers = three_servers_that_wait(&postgres, 10 * LEASE).await;
+    let contest = contest(&servers, LONG_TTL);
     let leader = contest.leader().await;
     let stopped = clock();
     postgres.stop().await.unwrap();
@@ -209,7 +211,7 @@ async fn a_server_that_freezes_while_others_pass_to_it_costs_them_a_moment() {
         let turned = async |turns: usize, of: &dyn Fn(usize) -> bool| {
             let mine = clients.iter().enumerate().filter(|(number, _)| of(number % count));
             let goals: Vec<_> = mine.map(|(_, (turned, _))| (turned, turned.load(Ordering::SeqCst) + turns)).collect();
-            wait_until(Duration::from_secs(30), "all have had their turns", async || {
+            wait_until(Duration::from_secs(60), "all have had their turns", async || {
                 goals.iter().all(|(turned, goal)| turned.load(Ordering::SeqCst) >= *goal)
             })
             .await;
@@ -237,8 +239,7 @@ async fn told_by(server: &Tenured) -> Vec<Server> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_server_tells_who_serves_whom() {
-    let postgres = Postgres::start().await.unwrap();
-    let mut servers = three_servers(&postgres).await;
+    let mut servers = three_servers_that_wait(Postgres::shared().await.unwrap(), 2 * LEASE).await;
     for (number, server) in servers.iter().take(2).enumerate() {
         let calls = Calls::connect(&server.url()).await.unwrap();
         calls.try_lock(&format!("job-{number}"), &format!("session-{number}"), Duration::from_secs(60)).await.unwrap();

@@ -2,19 +2,21 @@
 
 #![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
 
-use std::process::{Command, Output};
+use std::process::Output;
 use std::time::Duration;
 
 use tenure_e2e::{Calls, Store};
 use tenure_harness::{MariaDb, PgBouncer, Postgres, Tenured, TenuredOptions, built, wait_until};
+use tokio::process::Command;
 
 const TTL: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Runs `tenured` to its end.
+/// Runs `tenured` to its end, which must come: one that serves all the same is killed.
 async fn run(arguments: &[&str]) -> Output {
     let mut command = Command::new(built("tenured").unwrap());
-    command.args(arguments);
-    tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
+    command.args(arguments).kill_on_drop(true);
+    tokio::time::timeout(PATIENCE, command.output()).await.expect("it does not end").unwrap()
 }
 
 /// What `tenured` says when it refuses to serve from this database.
@@ -62,8 +64,7 @@ async fn server_and_database_start_in_any_order() {
     server.start_unready().await.unwrap();
     assert_eq!((server.status("/livez").await, server.status("/readyz").await), (Some(200), Some(503)));
     postgres.start_again().await.unwrap();
-    wait_until(Duration::from_secs(20), "the server is ready", async || server.status("/readyz").await == Some(200))
-        .await;
+    wait_until(PATIENCE, "the server is ready", async || server.status("/readyz").await == Some(200)).await;
     let calls = Calls::connect(&server.url()).await.unwrap();
     assert!(calls.try_lock("a", "b", TTL).await.unwrap().acquired);
     server.stop().await.unwrap();
@@ -81,10 +82,8 @@ async fn it_serves_through_a_pooler_in_transaction_mode() {
     assert!(!two.try_lock("a", "second", TTL).await.unwrap().acquired);
     let waiting = two.clone();
     let waiter = tokio::spawn(async move { waiting.acquire(waiting.asking("a", "second", TTL)).await.unwrap() });
-    wait_until(Duration::from_secs(5), "the other server sees the waiter", async || {
-        one.lock("a").await.unwrap().waiter_count == 1
-    })
-    .await;
+    wait_until(PATIENCE, "the other server sees the waiter", async || one.lock("a").await.unwrap().waiter_count == 1)
+        .await;
     one.release("a", "first", held.token).await.unwrap();
     assert!(waiter.await.unwrap().token > held.token);
     for server in &mut servers {

@@ -100,7 +100,7 @@ async fn a_server_without_its_database_is_up_and_says_why_it_is_not_ready() {
         ear.hear_until("WATCHDOG=1");
     }
     postgres.start_again().await.unwrap();
-    wait_until(Duration::from_secs(20), "the server is ready", async || server.status("/readyz").await == Some(200))
+    wait_until(Duration::from_secs(60), "the server is ready", async || server.status("/readyz").await == Some(200))
         .await;
     ear.hear_until("STATUS=serving");
     server.stop().await.unwrap();

@@ -2,14 +2,19 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use rustix::process::Signal;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 use crate::folder::Folder;
 use crate::process::Process;
 use crate::{port, program};
+
+/// How long an answer of the admin port may take. One that is frozen takes connections, and never answers.
+const ANSWER: Duration = Duration::from_secs(10);
 
 /// How a [`Tenured`] is started.
 #[derive(Clone, Debug, Default)]
@@ -69,7 +74,7 @@ impl Tenured {
         let mut command = Command::new(program);
         // What the caller's shell has set is not for this one.
         for (name, _) in std::env::vars_os() {
-            if name.to_str().is_some_and(|name| name.starts_with("TENURE_") || name.starts_with("OTEL_")) {
+            if name.to_str().is_some_and(matters) {
                 command.env_remove(name);
             }
         }
@@ -189,6 +194,12 @@ impl Tenured {
     }
 }
 
+/// Whether a server would heed a variable of this name.
+fn matters(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    name.starts_with("TENURE_") || name.starts_with("OTEL_") || name.ends_with("_PROXY") || name == "RUST_LOG"
+}
+
 /// Asks with the least of HTTP: the status is all that is wanted.
 async fn status(port: u16, path: &str) -> Option<u16> {
     ask(port, path, "*/*").await?.split_whitespace().nth(1)?.parse().ok()
@@ -196,6 +207,10 @@ async fn status(port: u16, path: &str) -> Option<u16> {
 
 /// All of the answer.
 async fn ask(port: u16, path: &str, accept: &str) -> Option<String> {
+    timeout(ANSWER, answer(port, path, accept)).await.ok()?
+}
+
+async fn answer(port: u16, path: &str, accept: &str) -> Option<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).await.ok()?;
     let request = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: {accept}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.ok()?;

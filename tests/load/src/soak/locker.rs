@@ -42,7 +42,7 @@ impl Locker {
         pace.tick().await;
         let mut options = SessionOptions::new().ttl(Duration::from_secs(self.rng.random_range(4..10))).owner("soak");
         if self.rng.random_range(0..4) == 0 {
-            options = options.disconnect_grace(Duration::from_secs(2));
+            options = options.disconnect_grace(Duration::from_secs(3));
         }
         let Some(session) = self.task.counted("sessions opened", self.client.session(options).await) else { return };
         for _ in 0..self.rng.random_range(TURNS) {

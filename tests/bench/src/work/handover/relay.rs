@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use crate::cpu::{Meter, Processes};
@@ -36,9 +37,12 @@ struct Course {
     start: Instant,
     /// When the last release was sent, in nanoseconds after the start. 0: not yet.
     released: AtomicU64,
+    /// There is a handover that counts, or one who cannot go on.
+    counted: Notify,
 }
 
-/// Lets the lock go round, and measures each handover. Gives the clients back.
+/// Lets the lock go round, and measures each handover: for as long as asked, and until there is one at least. Gives the clients
+/// back.
 pub async fn relay<C: Contender>(
     load: &Load,
     processes: &Processes,
@@ -46,15 +50,23 @@ pub async fn relay<C: Contender>(
 ) -> anyhow::Result<(Figures, Vec<C>)> {
     let count = contenders.len();
     let phase = AtomicU8::new(WARMING_UP);
-    let course = Arc::new(Course { phase, start: Instant::now(), released: AtomicU64::new(0) });
+    let (released, counted) = (AtomicU64::new(0), Notify::new());
+    let course = Arc::new(Course { phase, start: Instant::now(), released, counted });
     let mut tasks = JoinSet::new();
     for contender in contenders {
-        tasks.spawn(run(contender, Arc::clone(&course)));
+        let course = Arc::clone(&course);
+        tasks.spawn(async move {
+            let done = run(contender, Arc::clone(&course)).await;
+            course.counted.notify_one();
+            done
+        });
     }
     tokio::time::sleep(load.warm_up + QUEUEING * count as u32).await;
     let meter = Meter::start(processes);
     course.phase.store(COUNTING, Ordering::Relaxed);
     tokio::time::sleep(load.time).await;
+    // A failure is told in the end.
+    let _ = tokio::time::timeout(PATIENCE, course.counted.notified()).await;
     course.phase.store(OVER, Ordering::Relaxed);
     let usage = meter.usage();
     let (mut contenders, mut times) = (Vec::new(), Vec::new());
@@ -81,6 +93,7 @@ async fn run<C: Contender>(mut contender: C, course: Arc<Course>) -> anyhow::Res
         let released = course.released.load(Ordering::Acquire);
         let phase = course.phase.load(Ordering::Relaxed);
         if phase == COUNTING && released > 0 {
+            course.counted.notify_one();
             times.push(Duration::from_nanos(now - released));
         }
         if phase == OVER {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use crate::cpu::{Meter, Processes};
@@ -29,17 +30,24 @@ const WARMING_UP: u8 = 0;
 const COUNTING: u8 = 1;
 const OVER: u8 = 2;
 
-/// Has all streams ask, and measures it, until all is answered.
+/// Has all streams ask, and measures it: for as long as asked, and until something is answered at least.
 pub async fn flood(load: &Load, processes: &Processes, all: Vec<Asking>) -> anyhow::Result<Figures> {
-    let phase = Arc::new(AtomicU8::new(WARMING_UP));
+    let (phase, first) = (Arc::new(AtomicU8::new(WARMING_UP)), Arc::new(Notify::new()));
     let mut tasks = JoinSet::new();
     for asking in all {
-        tasks.spawn(ask(asking, Arc::clone(&phase)));
+        let (phase, first) = (Arc::clone(&phase), Arc::clone(&first));
+        tasks.spawn(async move {
+            let done = ask(asking, phase, Arc::clone(&first)).await;
+            first.notify_one();
+            done
+        });
     }
     tokio::time::sleep(load.warm_up).await;
     let (meter, start) = (Meter::start(processes), Instant::now());
     phase.store(COUNTING, Ordering::Relaxed);
     tokio::time::sleep(load.time).await;
+    // A failure is told in the end.
+    let _ = tokio::time::timeout(PATIENCE, first.notified()).await;
     phase.store(OVER, Ordering::Relaxed);
     let (wall, usage) = (start.elapsed(), meter.usage());
     let mut times = Vec::new();
@@ -51,7 +59,8 @@ pub async fn flood(load: &Load, processes: &Processes, all: Vec<Asking>) -> anyh
     Ok(Figures { rate, latency: Latency::of(times), usage, ..Figures::default() })
 }
 
-async fn ask(asking: Asking, phase: Arc<AtomicU8>) -> anyhow::Result<Vec<Duration>> {
+/// One connection's part. That its first answer has come that counts is told.
+async fn ask(asking: Asking, phase: Arc<AtomicU8>, first: Arc<Notify>) -> anyhow::Result<Vec<Duration>> {
     let Asking { mut connection, streams, check } = asking;
     let mut asked: HashMap<u32, Instant> = HashMap::new();
     for (stream, message) in &streams {
@@ -64,6 +73,9 @@ async fn ask(asking: Asking, phase: Arc<AtomicU8>) -> anyhow::Result<Vec<Duratio
             check(message)?;
             let (now, phase) = (Instant::now(), phase.load(Ordering::Relaxed));
             if let Some(since) = asked.remove(&stream).filter(|_| phase == COUNTING) {
+                if times.is_empty() {
+                    first.notify_one();
+                }
                 times.push(now - since);
             }
             if phase != OVER {

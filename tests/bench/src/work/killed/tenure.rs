@@ -49,7 +49,12 @@ impl Killed {
 impl Subject for Killed {
     async fn measure(&mut self, load: &Load) -> anyhow::Result<Figures> {
         let (port, grace) = (self.cluster.port()?, self.grace);
-        let ttl = grace.map_or(TTL, |_| LONG_TTL);
+        let ttl = match grace {
+            Some(_) => LONG_TTL,
+            // That it runs must not depend on how long the machine stands still.
+            None if load.quick => 3 * TTL,
+            None => TTL,
+        };
         let victim = |number| Victim { service: Service::Tenure, port, name: name(load, number), ttl, grace };
         let heirs = self.clients.iter().cycle().take(load.level).enumerate().map(async |(number, client)| {
             anyhow::Ok(Waiter { session: client.session(session()).await?, name: name(load, number), guard: None })
