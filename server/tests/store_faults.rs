@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use lab::{Server, eventually, settle, within};
 use tenure_core::{Command, Event, Outcome, Revision};
+use tenure_server::node::OpenError;
 use tenure_server::sequencer::{Refusal, WaitEnd};
 use tenure_server::store::{Fault, MemoryDatabase, Store};
 
@@ -45,6 +46,33 @@ async fn a_commit_of_unknown_outcome_that_loses_to_another_server_is_decided_aga
     let decided = within(Duration::from_secs(30), asked).await.expect("ran").expect("decided");
     assert!(matches!(decided.outcome, Outcome::Waiting { .. }), "{:?}", decided.outcome);
     assert_eq!(one.holder("a").await, Some(("bob".to_owned(), bob)));
+}
+
+/// Whether it was committed can then not be found out any more, so nobody is told either.
+#[tokio::test(start_paused = true)]
+async fn a_commit_of_unknown_outcome_whose_place_in_the_log_is_gone_stays_unknown() {
+    let database = MemoryDatabase::new();
+    let (one, two) = (Server::start(&database).await, Server::start(&database).await);
+    let token = one.hold("ann", "a").await;
+    let hold = database.hold_appends();
+    database.fail_next(Fault::OutcomeUnknown);
+    let (namespace, name) = (one.namespace().await, "a".into());
+    let release = Command::Release { session: "ann".into(), name, token };
+    let asked = tokio::spawn(async move { namespace.decide(release).await });
+    hold.reached().await;
+    drop(hold);
+    eventually(SOON, "the release is committed", async || database.revision("default") > token).await;
+    one.store.set_connected(false);
+    let bob = two.hold("bob", "b").await;
+    let next = two.hold("cid", "c").await;
+    rows_at(&database, next).await;
+    let trimmed = database.server().trim("default", i64::MAX).await.expect("there is a database");
+    assert!(trimmed >= bob, "{trimmed}");
+    one.store.set_connected(true);
+    let refused = within(Duration::from_secs(30), asked).await.expect("ran");
+    assert_eq!(refused.map(|decided| decided.outcome), Err(Refusal::OutcomeUnknown));
+    assert_eq!(one.holder("a").await, None);
+    assert_eq!(one.holder("b").await, Some(("bob".to_owned(), bob)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -318,4 +346,18 @@ async fn nothing_hangs_while_the_store_is_away() {
     assert!(matches!(refused, Err(Refusal::Unavailable(_))));
     database.set_available(true);
     server.hold("bob", "b").await;
+}
+
+/// The lab's servers keep ten namespaces at the most.
+#[tokio::test(start_paused = true)]
+async fn what_could_not_be_opened_takes_no_place() {
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    database.set_available(false);
+    for number in 0..20 {
+        let opened = within(SOON, server.node.namespace(&format!("n{number}"))).await;
+        assert!(matches!(opened, Err(OpenError::Store(_))), "{number}");
+    }
+    database.set_available(true);
+    assert!(server.node.namespace("another").await.is_ok());
 }

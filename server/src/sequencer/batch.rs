@@ -27,7 +27,7 @@ enum Appended {
     /// Another server was first.
     Lost,
     Unavailable(String),
-    /// The server stops before it could be found out.
+    /// The server stops before it could be found out, or that part of the log is gone.
     Unknown,
 }
 
@@ -123,7 +123,8 @@ impl Sequencer {
                 }
                 Appended::Unknown => {
                     self.replica.table.undo();
-                    return self.refuse(work, &StoreError::OutcomeUnknown("stopping".to_owned()));
+                    return self
+                        .refuse(work, &StoreError::OutcomeUnknown("it cannot be found out any more".to_owned()));
                 }
             }
         }
@@ -201,7 +202,7 @@ impl Sequencer {
             }
             Appended::Lost => self.catch_up().await,
             Appended::Unavailable(reason) => Err(StoreError::Unavailable(reason)),
-            Appended::Unknown => Err(StoreError::OutcomeUnknown("stopping".to_owned())),
+            Appended::Unknown => Err(StoreError::OutcomeUnknown("it cannot be found out any more".to_owned())),
         }
     }
 
@@ -286,11 +287,12 @@ impl Sequencer {
                 }
                 Err(StoreError::Unavailable(_)) if Defect::RefusedIsCommitted.is_here() => return Appended::Committed,
                 Err(StoreError::Conflict | StoreError::Compacted(_)) if !unknown => return Appended::Lost,
-                Err(StoreError::Conflict | StoreError::Compacted(_)) => {
-                    if let Ok(found) = is_in_log(&*store, batch).await {
-                        return if found { Appended::Committed } else { Appended::Lost };
-                    }
-                }
+                Err(StoreError::Conflict | StoreError::Compacted(_)) => match is_in_log(&*store, batch).await {
+                    Ok(true) => return Appended::Committed,
+                    Ok(false) => return Appended::Lost,
+                    Err(StoreError::Compacted(_)) => return Appended::Unknown,
+                    Err(_) => {}
+                },
                 Err(StoreError::Unavailable(reason)) if !unknown => return Appended::Unavailable(reason),
                 Err(StoreError::Unavailable(reason) | StoreError::OutcomeUnknown(reason)) => {
                     if !unknown {
@@ -405,12 +407,7 @@ fn note_places(work: &mut Work, decisions: &[Decision]) {
 }
 
 async fn is_in_log(store: &dyn Store, batch: &Batch) -> Result<bool, StoreError> {
-    match store.read(&batch.namespace, batch.previous, 1).await {
-        Ok(tail) => {
-            let first = tail.batches.first();
-            Ok(first.is_some_and(|first| first.server == batch.server && first.number == batch.number))
-        }
-        Err(StoreError::Compacted(_)) => Ok(false),
-        Err(error) => Err(error),
-    }
+    let tail = store.read(&batch.namespace, batch.previous, 1).await?;
+    let first = tail.batches.first();
+    Ok(first.is_some_and(|first| first.server == batch.server && first.number == batch.number))
 }
