@@ -327,15 +327,25 @@ fn acquire_by(attached: Option<Attached>) -> Command {
     }
 }
 
+/// Ann wants to be a member, by this attachment.
+fn join_by(attached: Option<Attached>) -> Command {
+    let (group, session, metadata) = (Text::from("g"), Text::from("ann"), Arc::default());
+    Command::Group(GroupCommand::Join { group, session, opening: None, home: HOME, attached, metadata })
+}
+
 /// A request that was on its way for long does not take the session from where its client is.
 #[test]
 fn what_comes_by_a_stream_after_the_session_was_attached_elsewhere_is_refused() {
     let mut lab = Lab::default();
     lab.hold("ann", "b");
     lab.ask(Command::AttachSession { session: "ann".into(), home: ServerId(9), attachment: 0 }).expect("open");
-    let refused = lab.ask(acquire_by(Some(Attached { count: 0, lost: Revision(0) })));
-    assert_eq!(refused.err(), Some(Rejection::SessionMoved { session: "ann".into() }));
-    assert!(lab.ask(acquire_by(None)).is_ok(), "whoever asks without a stream is where it asks");
+    let by_stream = Some(Attached { count: 0, lost: Revision(0) });
+    for late in [acquire_by(by_stream), join_by(by_stream)] {
+        assert_eq!(lab.ask(late.clone()).err(), Some(Rejection::SessionMoved { session: "ann".into() }), "{late:?}");
+    }
+    for plain in [acquire_by(None), join_by(None)] {
+        assert!(lab.ask(plain).is_ok(), "whoever asks without a stream is where it asks");
+    }
 }
 
 /// It waited at a server while its client went elsewhere and came back: by now the client may know of a hold that this would
@@ -350,10 +360,7 @@ fn what_came_by_an_attachment_before_the_last_one_is_refused() {
     let acquire = |count| acquire_by(by(count));
     let cancel =
         |count| Command::CancelAcquire { session: "ann".into(), attached: by(count), names: Text::from("a").into() };
-    let join = |count| {
-        let (group, session, metadata) = (Text::from("g"), Text::from("ann"), Arc::default());
-        Command::Group(GroupCommand::Join { group, session, opening: None, home: HOME, attached: by(count), metadata })
-    };
+    let join = |count| join_by(by(count));
     let held = lab.ask(acquire(2)).expect("granted");
     for late in [acquire(1), cancel(1), join(1)] {
         assert_eq!(lab.ask(late.clone()).err(), Some(Rejection::SessionMoved { session: "ann".into() }), "{late:?}");

@@ -45,6 +45,9 @@ impl Table {
         let outcome = match command {
             GroupCommand::Join { group, session, opening, home, attached, metadata } => {
                 if let Some(found) = self.sessions.get(&session) {
+                    if attached.is_some() && found.spec.home != home {
+                        return Err(Rejection::SessionMoved { session });
+                    }
                     self.check_attached(found, attached)?;
                 }
                 self.join(&group, &session, opening, home, metadata, decided)
