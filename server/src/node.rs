@@ -65,6 +65,26 @@ pub struct Node {
     tasks: TaskTracker,
 }
 
+/// The place of a namespace that somebody wants to be open.
+struct Place<'a> {
+    node: &'a Node,
+    name: &'a str,
+    cell: Arc<OnceCell<Namespace>>,
+}
+
+impl Drop for Place<'_> {
+    /// What could not be opened is given up, unless others want it, too: it must not take one of the places that there are.
+    fn drop(&mut self) {
+        if self.cell.initialized() {
+            return;
+        }
+        let mut places = self.node.places();
+        if Arc::strong_count(&self.cell) == 2 {
+            places.remove(self.name);
+        }
+    }
+}
+
 impl Node {
     /// A node that has yet to beat.
     #[must_use]
@@ -148,9 +168,9 @@ impl Node {
     /// # Errors
     /// If there are too many, or the store cannot be read.
     pub async fn namespace(&self, name: &str) -> Result<Namespace, OpenError> {
-        let place = self.place(name)?;
+        let place = Place { node: self, name, cell: self.place(name)? };
         // In a box, so that the futures of those who find it open, which are all but one, are small.
-        Ok(place.get_or_try_init(|| Box::pin(self.start(name))).await?.clone())
+        Ok(place.cell.get_or_try_init(|| Box::pin(self.start(name))).await?.clone())
     }
 
     /// Where a namespace is kept once it is open. Loading one keeps nobody from the others.

@@ -103,7 +103,9 @@ impl Api {
     /// A namespace, for one whose request has been admitted.
     async fn namespace(&self, _: &Principal, name: &str) -> Result<Namespace, Problem> {
         let name = bounds::namespace(name)?;
-        Ok(self.node()?.namespace(name).await?)
+        let node = self.node()?;
+        let late = |_| Problem::Refused(Refusal::Unavailable("the namespace could not be read in time".to_owned()));
+        Ok(tokio::time::timeout(CALL, node.namespace(name)).await.map_err(late)??)
     }
 }
 
