@@ -36,4 +36,4 @@ pub use model::{
 };
 pub use names::Names;
 pub use rejection::{Obstacle, Rejection};
-pub use table::{Table, Totals};
+pub use table::{DeadlockSearch, Table, Totals};

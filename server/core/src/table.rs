@@ -27,6 +27,7 @@ use crate::map::Map;
 use crate::model::{Claim, ClaimSpec, ClaimState, LockSettings, Revision, ServerId, Session, SessionSpec, Text};
 use crate::rejection::Rejection;
 use census::{Census, Counted};
+pub use deadlock::DeadlockSearch;
 use groups::Memberships;
 use journal::Undo;
 use locks::Locks;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::{AskedMode, Claim, Command, Opening, Outcome, Revision, ServerId, Table, Text};
+use tenure_core::{AskedMode, Claim, Command, DeadlockSearch, Opening, Outcome, Revision, ServerId, Table, Text};
 
 #[derive(Default)]
 struct Lab(Table);
@@ -40,6 +40,10 @@ impl Lab {
     fn exclusive(&mut self, session: &str, name: &str) -> Revision {
         self.acquire(session, &[name], AskedMode::Exclusive).id
     }
+
+    fn deadlock(&self, claim: Revision) -> Option<Vec<Revision>> {
+        self.0.deadlock(claim, &mut DeadlockSearch::default())
+    }
 }
 
 #[test]
@@ -48,10 +52,10 @@ fn two_sessions_that_wait_for_each_other_are_found() {
     let held = lab.exclusive("ann", "a");
     lab.exclusive("bob", "b");
     let ann = lab.exclusive("ann", "b");
-    assert_eq!(lab.0.deadlock(ann), None, "one that waits is no circle");
+    assert_eq!(lab.deadlock(ann), None, "one that waits is no circle");
     let bob = lab.exclusive("bob", "a");
-    assert_eq!(lab.0.deadlock(ann), Some(vec![ann, bob]));
-    assert_eq!(lab.0.deadlock(bob), Some(vec![bob, ann]));
+    assert_eq!(lab.deadlock(ann), Some(vec![ann, bob]));
+    assert_eq!(lab.deadlock(bob), Some(vec![bob, ann]));
     let bob = lab.0.claim(bob).expect("waits");
     assert_eq!(lab.0.waits_for(bob).into_iter().collect::<Vec<_>>(), [held]);
 }
@@ -67,9 +71,9 @@ fn a_circle_through_a_queue_is_found_and_one_who_waits_behind_it_is_not_in_it() 
     lab.exclusive("dot", "d");
     let dot = lab.exclusive("dot", "c");
     let bob = lab.exclusive("bob", "a");
-    assert_eq!(lab.0.deadlock(ann), Some(vec![ann, bob]), "cid is not needed for it");
-    assert_eq!(lab.0.deadlock(cid), Some(vec![cid, bob, ann]), "ann waits behind cid");
-    assert_eq!(lab.0.deadlock(dot), None, "dot waits for cid, but nobody waits for what dot holds");
+    assert_eq!(lab.deadlock(ann), Some(vec![ann, bob]), "cid is not needed for it");
+    assert_eq!(lab.deadlock(cid), Some(vec![cid, bob, ann]), "ann waits behind cid");
+    assert_eq!(lab.deadlock(dot), None, "dot waits for cid, but nobody waits for what dot holds");
 }
 
 #[test]
@@ -80,7 +84,7 @@ fn one_who_only_stands_between_is_left_out() {
     lab.exclusive("cid", "b");
     let ann = lab.exclusive("ann", "b");
     let bob = lab.exclusive("bob", "a");
-    assert_eq!(lab.0.deadlock(ann), Some(vec![ann, bob]), "if cid went, they would still wait for each other");
+    assert_eq!(lab.deadlock(ann), Some(vec![ann, bob]), "if cid went, they would still wait for each other");
 }
 
 #[test]
@@ -92,7 +96,7 @@ fn a_reader_behind_a_writer_waits_for_the_writer() {
     lab.exclusive("cid", "c");
     let cid = lab.acquire("cid", &["a"], AskedMode::Shared).id;
     let ann = lab.exclusive("ann", "c");
-    assert_eq!(lab.0.deadlock(cid), Some(vec![cid, bob, ann]), "cid could read beside ann, but not before bob");
+    assert_eq!(lab.deadlock(cid), Some(vec![cid, bob, ann]), "cid could read beside ann, but not before bob");
 }
 
 #[test]
@@ -103,7 +107,7 @@ fn shared_holds_and_sets_are_followed_as_well() {
     lab.exclusive("cid", "b");
     let cid = lab.acquire("cid", &["a", "c"], AskedMode::Exclusive).id;
     let bob = lab.exclusive("bob", "b");
-    assert_eq!(lab.0.deadlock(cid), Some(vec![cid, bob]), "not through ann, who waits for nothing");
+    assert_eq!(lab.deadlock(cid), Some(vec![cid, bob]), "not through ann, who waits for nothing");
 }
 
 #[test]
@@ -112,7 +116,7 @@ fn acquires_of_several_names_at_once_never_deadlock() {
     lab.acquire("ann", &["a", "b"], AskedMode::Exclusive);
     let bob = lab.acquire("bob", &["b", "c"], AskedMode::Exclusive).id;
     let cid = lab.acquire("cid", &["a", "c"], AskedMode::Exclusive).id;
-    assert_eq!((lab.0.deadlock(bob), lab.0.deadlock(cid)), (None, None));
+    assert_eq!((lab.deadlock(bob), lab.deadlock(cid)), (None, None));
 }
 
 #[test]
@@ -131,6 +135,30 @@ fn of_a_circle_through_a_queue_only_who_holds_something_is_told() {
     lab.exclusive("bob", "b");
     let cid = lab.acquire("cid", &["a", "b"], AskedMode::Exclusive).id;
     let ann = lab.exclusive("ann", "b");
-    assert_eq!(lab.0.deadlock(ann), Some(vec![ann, cid]), "ann waits behind cid, and cid for what ann holds");
-    assert_eq!(lab.0.deadlock(cid), None, "cid holds nothing");
+    assert_eq!(lab.deadlock(ann), Some(vec![ann, cid]), "ann waits behind cid, and cid for what ann holds");
+    assert_eq!(lab.deadlock(cid), None, "cid holds nothing");
+}
+
+/// Hundreds hold something and wait in one queue: of each the whole queue before it is looked at, and it is in no circle.
+#[test]
+fn the_search_for_many_has_an_end() {
+    let mut lab = Lab::default();
+    lab.exclusive("first", "wanted");
+    let waiting: Vec<Revision> = (0..600)
+        .map(|number| {
+            let session = format!("s{number}");
+            lab.exclusive(&session, &format!("own{number}"));
+            lab.exclusive(&session, "wanted")
+        })
+        .collect();
+    let mut search = DeadlockSearch::default();
+    let searched =
+        waiting.iter().take_while(|claim| lab.0.deadlock(**claim, &mut search).is_none() && !search.is_over());
+    assert!((100..500).contains(&searched.count()));
+    let (ann, bob) = (lab.exclusive("ann", "a"), lab.exclusive("bob", "b"));
+    assert!(ann < bob);
+    let ann = lab.exclusive("ann", "b");
+    lab.exclusive("bob", "a");
+    assert!(lab.deadlock(ann).is_some());
+    assert_eq!(lab.0.deadlock(ann, &mut search), None, "it is over");
 }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use tenure_core::{Claim, ClaimState, EndReason, Group, Lock, LockSettings, Member, Mode, Session, Table, Text};
+use tenure_core::{
+    Claim, ClaimState, DeadlockSearch, EndReason, Group, Lock, LockSettings, Member, Mode, Session, Table, Text,
+};
 use tenure_proto::v1;
 
 /// The most waiters, and the most holders, that are listed of one lock.
@@ -58,7 +60,7 @@ pub(crate) fn claim(claim: &Claim) -> v1::Claim {
 }
 
 /// A claim with what only the table knows of it: who it is to be handed to, and the deadlock that it is in.
-pub(crate) fn claim_in(found: &Claim, table: &Table) -> v1::Claim {
+pub(crate) fn claim_in(found: &Claim, table: &Table, search: &mut DeadlockSearch) -> v1::Claim {
     let mut converted = claim(found);
     let session_of = |id| table.claim(id).map(|claim| claim.spec.session.to_string());
     if let (Some(transfer), Some(to)) =
@@ -66,7 +68,7 @@ pub(crate) fn claim_in(found: &Claim, table: &Table) -> v1::Claim {
     {
         transfer.to_session_id = session_of(to).unwrap_or_default();
     }
-    if let Some(circle) = table.deadlock(found.id) {
+    if let Some(circle) = table.deadlock(found.id, search) {
         converted.deadlock = circle.into_iter().filter_map(session_of).collect();
     }
     converted
@@ -84,8 +86,8 @@ pub(crate) fn settings(settings: &LockSettings) -> v1::LockSettings {
 }
 
 /// A session as the table has it.
-pub(crate) fn session(found: &Session, table: &Table) -> v1::Session {
-    let claims = found.claims.iter().filter_map(|id| table.claim(*id)).map(|claim| claim_in(claim, table));
+pub(crate) fn session(found: &Session, table: &Table, search: &mut DeadlockSearch) -> v1::Session {
+    let claims = found.claims.iter().filter_map(|id| table.claim(*id)).map(|claim| claim_in(claim, table, search));
     session_with(found, claims)
 }
 
@@ -107,8 +109,8 @@ pub(crate) fn session_with(session: &Session, claims: impl Iterator<Item = v1::C
 }
 
 /// A lock as the table has it; an idle one if it has none.
-pub(crate) fn lock(name: &str, lock: Option<&Lock>, table: &Table) -> v1::Lock {
-    let convert = |id| table.claim(id).map(|claim| claim_in(claim, table));
+pub(crate) fn lock(name: &str, lock: Option<&Lock>, table: &Table, search: &mut DeadlockSearch) -> v1::Lock {
+    let mut convert = |id| table.claim(id).map(|claim| claim_in(claim, table, search));
     let holders = lock.into_iter().flat_map(|lock| lock.holders().iter());
     let waiters = lock.into_iter().flat_map(|lock| lock.waiters());
     v1::Lock {
@@ -123,7 +125,8 @@ pub(crate) fn lock(name: &str, lock: Option<&Lock>, table: &Table) -> v1::Lock {
 }
 
 pub(crate) fn locks<'a>(entries: impl Iterator<Item = (&'a Text, &'a Lock)>, table: &Table) -> Vec<v1::Lock> {
-    entries.map(|(name, entry)| lock(name, Some(entry), table)).collect()
+    let mut search = DeadlockSearch::default();
+    entries.map(|(name, entry)| lock(name, Some(entry), table, &mut search)).collect()
 }
 
 pub(crate) fn end_reason(reason: EndReason) -> v1::EndReason {

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use tenure_core::{Claim, ClaimState, Command, Event, Eviction, Handoff, Outcome, Recorded, Revision, Table, Text};
+use tenure_core::{
+    Claim, ClaimState, Command, DeadlockSearch, Event, Eviction, Handoff, Outcome, Recorded, Revision, Table, Text,
+};
 use tenure_proto::v1;
 use tokio::time::{Instant, timeout_at};
 
@@ -87,7 +89,7 @@ impl Api {
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let command = Command::ConfigureLock { name: name.clone(), settings, by: Eviction { operator, note } };
         let read = move |table: &Table| {
-            let lock = convert::lock(&name, table.lock(&name), table);
+            let lock = convert::lock(&name, table.lock(&name), table, &mut DeadlockSearch::default());
             v1::ConfigureLockResponse { lock: Some(lock), revision: table.revision().0 }
         };
         in_time(async {

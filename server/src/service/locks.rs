@@ -1,6 +1,6 @@
 //! Locks: release, cancel, evict, read.
 
-use tenure_core::{Command, Eviction, Outcome};
+use tenure_core::{Command, DeadlockSearch, Eviction, Outcome};
 use tenure_proto::v1;
 
 use super::admission::Admitted;
@@ -54,7 +54,7 @@ impl Api {
         let name = bounds::name("name", &request.name)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let read = namespace.read(move |table| {
-            let lock = convert::lock(&name, table.lock(&name), table);
+            let lock = convert::lock(&name, table.lock(&name), table, &mut DeadlockSearch::default());
             v1::GetLockResponse { lock: Some(lock), revision: table.revision().0 }
         });
         in_time(async { Ok(read.await?) }).await

@@ -10,7 +10,7 @@ const SEPARATOR: char = '\u{1f}';
 
 /// The most entries that are looked at for one page. What is wanted of them may be few: a list of that goes through more in further
 /// pages, and never holds up what others ask for.
-const LOOKED_AT: usize = 10_000;
+pub(crate) const LOOKED_AT: usize = 10_000;
 
 /// The wanted ones of these, for a page of this size; and the last that was looked at, if there may be more after it.
 pub(crate) fn fill<T: Copy>(

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use tenure_core::defect::Defect;
-use tenure_core::{Command, NotKept, Opening, Outcome, Revision, StreamId, Table, Text};
+use tenure_core::{Command, DeadlockSearch, NotKept, Opening, Outcome, Revision, StreamId, Table, Text};
 use tenure_proto::v1;
 
 use super::admission::{Admitted, Principal, of_another};
@@ -173,7 +173,9 @@ impl Api {
         let read = namespace.read(move |table| {
             let (seen, last) =
                 page::fill(table.sessions_after(after), size, |session| principal.may_see(&name, &session.spec));
-            let sessions: Vec<v1::Session> = seen.into_iter().map(|found| convert::session(found, table)).collect();
+            let mut search = DeadlockSearch::default();
+            let sessions: Vec<v1::Session> =
+                seen.into_iter().map(|found| convert::session(found, table, &mut search)).collect();
             let next = last.map(|last| last.opened);
             (sessions, next, table.revision().0)
         });
@@ -254,7 +256,7 @@ async fn read_session(namespace: &Namespace, id: Text, principal: Principal) -> 
         if !principal.may_see(&name, &found.spec) {
             return Err(of_another(&session));
         }
-        Ok((convert::session(found, table), table.revision().0))
+        Ok((convert::session(found, table, &mut DeadlockSearch::default()), table.revision().0))
     });
     let (mut session, revision) = in_time(async { read.await? }).await?;
     session.remaining = namespace.remaining(&id).map(convert::duration);

@@ -11,8 +11,31 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use crate::model::{Claim, ClaimState, Revision, Text};
 use crate::table::Table;
 
-/// How many claims are looked at in search of a circle.
+/// How many claims are looked at in search of one circle.
 const REACHED: usize = 10_000;
+
+/// How many waits are looked at for all that is asked at once: some tens of milliseconds, in which nothing is decided.
+const SEARCHED: usize = 50_000;
+
+/// The search for deadlocks among many claims. It has an end, however much waits for each other: what is left then is not searched.
+#[derive(Debug)]
+pub struct DeadlockSearch {
+    left: usize,
+}
+
+impl Default for DeadlockSearch {
+    fn default() -> Self {
+        Self { left: SEARCHED }
+    }
+}
+
+impl DeadlockSearch {
+    /// Whether nothing more is searched.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.left == 0
+    }
+}
 
 impl Table {
     /// The claims that a waiting claim waits for directly: of each of its locks, the waiter just before it, or the holders
@@ -36,10 +59,10 @@ impl Table {
     }
 
     /// The circle of waiting claims that this one is in, beginning with it, each waiting for something of the session of the
-    /// next. `None` if it is in none, if it is not waiting, if its session holds nothing, or if the circle is longer than
-    /// some thousand claims.
+    /// next. `None` if it is in none, if it is not waiting, if its session holds nothing, if the circle is longer than
+    /// some thousand claims, or if the search is over.
     #[must_use]
-    pub fn deadlock(&self, claim: Revision) -> Option<Vec<Revision>> {
+    pub fn deadlock(&self, claim: Revision, search: &mut DeadlockSearch) -> Option<Vec<Revision>> {
         let found = self.claims.get(&claim).filter(|found| found.state == ClaimState::Waiting)?;
         // Nobody can wait for a session that holds nothing; so most claims need no search.
         self.sessions.get(&found.spec.session)?.claims.iter().find(|other| self.is_held(**other))?;
@@ -49,8 +72,11 @@ impl Table {
         let mut sessions = BTreeSet::new();
         while let Some(at) = reached.pop_front()
             && came_from.len() < REACHED
+            && !search.is_over()
         {
-            for next in self.successors(at, &mut sessions) {
+            let successors = self.successors(at, &mut sessions);
+            search.left = search.left.saturating_sub(1 + successors.len());
+            for next in successors {
                 if next == claim {
                     return Some(self.circle(claim, at, &came_from));
                 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tenure_core::{Event, Revision, Table};
+use tenure_core::{DeadlockSearch, Event, Revision, Table};
 use tenure_proto::v1;
 use tenure_proto::v1::watch_response::Kind;
 
@@ -161,7 +161,8 @@ fn locks_of(filter: &Filter, table: &Table) -> Vec<v1::Lock> {
     for prefix in &filter.prefixes {
         names.extend(table.locks_after(prefix, None).map(|(name, _)| &**name));
     }
-    names.into_iter().map(|name| convert::lock(name, table.lock(name), table)).collect()
+    let mut search = DeadlockSearch::default();
+    names.into_iter().map(|name| convert::lock(name, table.lock(name), table, &mut search)).collect()
 }
 
 fn groups_of(filter: &Filter, table: &Table) -> Vec<v1::Group> {
