@@ -70,7 +70,7 @@ export const ko = {
   yes: '예',
   kind: '종류',
   beat_took: '최근 비트 소요',
-  lease_left: '남은 임대',
+  lease_left: '남은 리스',
   for_ever: '무기한',
   append_median: '추가(append) 중앙값',
   store_errors: '오류',

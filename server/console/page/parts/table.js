@@ -1,6 +1,6 @@
-// A table of which only the rows that can be seen are in the document.
+// Tables: of the long ones only the rows that can be seen are in the document, of the short ones all.
 
-import { html, useEffect, useLayoutEffect, useRef, useState } from '../html.js';
+import { classes, html, useEffect, useLayoutEffect, useRef, useState } from '../html.js';
 
 /** The height of a row: styles/tables.css has the same. In pixels. */
 export const ROW = 34;
@@ -9,6 +9,25 @@ export const ROW = 34;
 const MORE = 8;
 
 /** @typedef {{ key: string, title: any, class?: string }} Column */
+
+/** @param {Column[]} columns */
+const heads = (columns) =>
+  columns.map((column) => html`<th scope="col" class=${column.class} key=${column.key}>${column.title}</th>`);
+
+/** A short table, whose rows are given as they are. @param {{ label: string, columns: Column[], tall?: boolean, children?: any }} props */
+export const Small = ({ label, columns, tall, children }) =>
+  html`<div class=${classes('scroll-x', tall && 'tall')} role="group" aria-label=${label} tabindex="0">
+    <table class="small">
+      <thead>
+        <tr>
+          ${heads(columns)}
+        </tr>
+      </thead>
+      <tbody>
+        ${children}
+      </tbody>
+    </table>
+  </div>`;
 
 /**
  * @template T
@@ -50,7 +69,7 @@ export function Table({ label, columns, rows, id, cells, seen, empty, rowClass }
       </caption>
       <thead>
         <tr aria-rowindex="1">
-          ${columns.map((column) => html`<th scope="col" class=${column.class} key=${column.key}>${column.title}</th>`)}
+          ${heads(columns)}
         </tr>
       </thead>
       <tbody>

@@ -10,6 +10,7 @@ import { Bar } from '../parts/bar.js';
 import { Foot } from '../parts/copy.js';
 import { Legend, Timeline, held } from '../parts/timeline.js';
 import { Badge, Metadata, Mode, Problem, Reason, Standing, Who } from '../parts/states.js';
+import { Small } from '../parts/table.js';
 import { whole } from '../replica.js';
 import { number, t } from '../text.js';
 
@@ -234,9 +235,7 @@ function Past({ entries, holds, namespace, name, more, since }) {
               choose=${(/** @type {Hold} */ hold) => setChosen(`${hold.claimId}-${hold.token}`)}
             />
             <${Legend} />
-            <div class="scroll-x tall" role="group" aria-label=${t('past_holders')} tabindex="0">
-              <${Records} holds=${holds} namespace=${namespace} chosen=${chosen} />
-            </div>
+            <${Records} holds=${holds} namespace=${namespace} chosen=${chosen} />
             <p class="dim">
               ${more ? t('history_more', { count: ENTRIES }) : since ? t('kept_since', { time: shownDate(time(since)) }) : ''}
             </p>`
@@ -246,37 +245,36 @@ function Past({ entries, holds, namespace, name, more, since }) {
 
 /** @param {{ holds: Hold[], namespace: string, chosen: string }} props */
 const Records = ({ holds, namespace, chosen }) =>
-  html`<table class="small">
-    <thead>
-      <tr>
-        <th scope="col">${t('holder')}</th>
-        <th scope="col" class="right">${t('token')}</th>
-        <th scope="col">${t('from')}</th>
-        <th scope="col" class="right">${t('held_for')}</th>
-        <th scope="col" class="right">${t('waited')}</th>
-        <th scope="col" class="right">${t('longest_pause')}</th>
-        <th scope="col">${t('why_ended')}</th>
-      </tr>
-    </thead>
-    <tbody>
-      ${holds.slice(0, 200).map((hold) => {
-        const id = `${hold.claimId}-${hold.token}`;
-        const pause = span(hold.longestPause);
-        const isLate = pause > span(hold.ttl) * 0.66;
-        return html`<tr key=${id} class=${id === chosen ? 'chosen' : undefined}>
-          <th scope="row"><${Who} namespace=${namespace} of=${hold} /></th>
-          <td class="right mono">${hold.token}</td>
-          <td class="mono">${shownDate(time(hold.grantedTime))}</td>
-          <td class="right mono">${shownSpan(held(hold))}</td>
-          <td class="right mono">${hold.waited ? shownSpan(span(hold.waited)) : '–'}</td>
-          <td class=${isLate ? 'right mono late' : 'right mono'}>
-            ${shownSpan(pause)}${hold.ttl && Number.isFinite(pause) ? ` / ${shownSpan(span(hold.ttl))}` : ''}
-          </td>
-          <td>
-            ${hold.endReason ? html`<${Reason} reason=${hold.endReason} />` : html`<${Badge} kind="held">${t('lasts')}<//>`}
-            ${hold.operator && html`${' '}<span class="dim">${t('by_operator', { operator: hold.operator })}${hold.note ? `: ${hold.note}` : ''}</span>`}
-          </td>
-        </tr>`;
-      })}
-    </tbody>
-  </table>`;
+  html`<${Small}
+    label=${t('past_holders')}
+    tall
+    columns=${[
+      { key: 'holder', title: t('holder') },
+      { key: 'token', title: t('token'), class: 'right' },
+      { key: 'from', title: t('from') },
+      { key: 'held', title: t('held_for'), class: 'right' },
+      { key: 'waited', title: t('waited'), class: 'right' },
+      { key: 'pause', title: t('longest_pause'), class: 'right' },
+      { key: 'why', title: t('why_ended') },
+    ]}
+  >
+    ${holds.slice(0, 200).map((hold) => {
+      const id = `${hold.claimId}-${hold.token}`;
+      const pause = span(hold.longestPause);
+      const isLate = pause > span(hold.ttl) * 0.66;
+      return html`<tr key=${id} class=${id === chosen ? 'chosen' : undefined}>
+        <th scope="row"><${Who} namespace=${namespace} of=${hold} /></th>
+        <td class="right mono">${hold.token}</td>
+        <td class="mono">${shownDate(time(hold.grantedTime))}</td>
+        <td class="right mono">${shownSpan(held(hold))}</td>
+        <td class="right mono">${hold.waited ? shownSpan(span(hold.waited)) : '–'}</td>
+        <td class=${isLate ? 'right mono late' : 'right mono'}>
+          ${shownSpan(pause)}${hold.ttl && Number.isFinite(pause) ? ` / ${shownSpan(span(hold.ttl))}` : ''}
+        </td>
+        <td>
+          ${hold.endReason ? html`<${Reason} reason=${hold.endReason} />` : html`<${Badge} kind="held">${t('lasts')}<//>`}
+          ${hold.operator && html`${' '}<span class="dim">${t('by_operator', { operator: hold.operator })}${hold.note ? `: ${hold.note}` : ''}</span>`}
+        </td>
+      </tr>`;
+    })}
+  <//>`;

@@ -9,6 +9,7 @@ import { read as figures } from '../metrics.js';
 import { Foot } from '../parts/copy.js';
 import { sentence } from '../parts/event.js';
 import { Badge, Problem } from '../parts/states.js';
+import { Small } from '../parts/table.js';
 import { link } from '../route.js';
 import { number, t } from '../text.js';
 
@@ -200,45 +201,41 @@ function Store({ servers, health, counts }) {
 
 /** @param {{ servers: import('../types.js').ServerInfo[] }} props */
 const Servers = ({ servers }) =>
-  html`<div class="scroll-x" role="group" aria-label=${t('servers')} tabindex="0">
-    <table class="small">
-      <thead>
-        <tr>
-          <th scope="col">${t('server')}</th>
-          <th scope="col">${t('address')}</th>
-          <th scope="col">${t('state')}</th>
-          <th scope="col">${t('last_beat')}</th>
-          <th scope="col" class="right">${t('sessions')}</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${servers.map((server) => {
-          const since = span(server.sinceBeat);
-          const lease = span(server.lease);
-          const share = Number.isFinite(since) ? Math.max(0, 1 - since / lease) : 1;
-          return html`<tr key=${server.id}>
-            <th scope="row">
-              ${server.label} ${server.answering && html`<${Badge} kind="plain">${t('answering')}<//>`}
-            </th>
-            <td class="mono dim">${server.address || '–'}</td>
-            <td>
-              ${server.dead ? html`<${Badge} kind="bad">${t('dead')}<//>` : html`<${Badge} kind="held">${t('alive')}<//>`}
-            </td>
-            <td>
-              ${
-                Number.isFinite(since)
-                  ? html`<span class="ttl"
-                      ><span class=${share < 0.5 ? 'bar low' : 'bar'} aria-hidden="true"
-                        ><span class="fill" style=${{ transform: `scaleX(${share})` }}></span
-                      ></span>
-                      <span class="ttl-text">${t('ago', { span: shownSpan(since) })} / ${shownSpan(lease)}</span></span
-                    >`
-                  : html`<span class="dim">${server.dead ? '–' : t('needs_none')}</span>`
-              }
-            </td>
-            <td class="right mono">${number(Number(server.sessions ?? 0))}</td>
-          </tr>`;
-        })}
-      </tbody>
-    </table>
-  </div>`;
+  html`<${Small}
+    label=${t('servers')}
+    columns=${[
+      { key: 'server', title: t('server') },
+      { key: 'address', title: t('address') },
+      { key: 'state', title: t('state') },
+      { key: 'beat', title: t('last_beat') },
+      { key: 'sessions', title: t('sessions'), class: 'right' },
+    ]}
+  >
+    ${servers.map((server) => {
+      const since = span(server.sinceBeat);
+      const lease = span(server.lease);
+      const share = Number.isFinite(since) ? Math.max(0, 1 - since / lease) : 1;
+      return html`<tr key=${server.id}>
+        <th scope="row">
+          ${server.label} ${server.answering && html`<${Badge} kind="plain">${t('answering')}<//>`}
+        </th>
+        <td class="mono dim">${server.address || '–'}</td>
+        <td>
+          ${server.dead ? html`<${Badge} kind="bad">${t('dead')}<//>` : html`<${Badge} kind="held">${t('alive')}<//>`}
+        </td>
+        <td>
+          ${
+            Number.isFinite(since)
+              ? html`<span class="ttl"
+                  ><span class=${share < 0.5 ? 'bar low' : 'bar'} aria-hidden="true"
+                    ><span class="fill" style=${{ transform: `scaleX(${share})` }}></span
+                  ></span>
+                  <span class="ttl-text">${t('ago', { span: shownSpan(since) })} / ${shownSpan(lease)}</span></span
+                >`
+              : html`<span class="dim">${server.dead ? '–' : t('needs_none')}</span>`
+          }
+        </td>
+        <td class="right mono">${number(Number(server.sessions ?? 0))}</td>
+      </tr>`;
+    })}
+  <//>`;

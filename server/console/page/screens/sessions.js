@@ -8,7 +8,7 @@ import { grpcurl, tenure } from '../lines.js';
 import { Bar } from '../parts/bar.js';
 import { Foot } from '../parts/copy.js';
 import { Badge, Empty, Loading, Metadata, Mode, Problem } from '../parts/states.js';
-import { Table } from '../parts/table.js';
+import { Small, Table } from '../parts/table.js';
 import { link } from '../route.js';
 import { named, number, t } from '../text.js';
 
@@ -168,32 +168,28 @@ export function SessionScreen({ context }) {
         ${
           claims.length === 0
             ? html`<p class="dim">${t('nothing')}</p>`
-            : html`<div class="scroll-x" role="group" aria-label=${t('holds_and_waits')} tabindex="0">
-                <table class="small">
-                  <thead>
-                    <tr>
-                      <th scope="col">${t('locks')}</th>
-                      <th scope="col">${t('state')}</th>
-                      <th scope="col" class="right">${t('token')}</th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    ${claims.map(
-                      (claim) =>
-                        html`<tr key=${claim.id}>
-                          <th scope="row">
-                            ${claim.names.map((lock) => html`<a key=${lock} class="mono block" href=${link(namespace, 'lock', lock)}>${lock}</a>`)}
-                          </th>
-                          <td>
-                            <${State} claim=${claim} />
-                            <${Mode} claim=${claim} />
-                          </td>
-                          <td class="right mono">${claim.token && claim.token !== '0' ? claim.token : '–'}</td>
-                        </tr>`,
-                    )}
-                  </tbody>
-                </table>
-              </div>`
+            : html`<${Small}
+                label=${t('holds_and_waits')}
+                columns=${[
+                  { key: 'locks', title: t('locks') },
+                  { key: 'state', title: t('state') },
+                  { key: 'token', title: t('token'), class: 'right' },
+                ]}
+              >
+                ${claims.map(
+                  (claim) =>
+                    html`<tr key=${claim.id}>
+                      <th scope="row">
+                        ${claim.names.map((lock) => html`<a key=${lock} class="mono block" href=${link(namespace, 'lock', lock)}>${lock}</a>`)}
+                      </th>
+                      <td>
+                        <${State} claim=${claim} />
+                        <${Mode} claim=${claim} />
+                      </td>
+                      <td class="right mono">${claim.token && claim.token !== '0' ? claim.token : '–'}</td>
+                    </tr>`,
+                )}
+              <//>`
         }
       </section>
     </div>
