@@ -22,6 +22,8 @@ use crate::model::{Claim, Lock, LockSettings, SessionInfo};
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 /// ... to this.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+/// A call that may take longer ends after this: no clock, and no header of gRPC, counts to the end of time.
+const LONGEST_CALL: Duration = Duration::from_secs(10 * 365 * 86_400);
 /// The largest answer that is taken: a page of 1000 locks with 100 waiters each.
 pub(crate) const LARGEST_ANSWER: usize = 64 << 20;
 
@@ -189,8 +191,6 @@ impl Client {
     /// # Errors
     /// `Refused`; `Unavailable`, after which it may or may not have taken effect unless a token was given.
     pub async fn evict(&self, name: &str, options: EvictOptions) -> Result<Vec<Claim>> {
-        // Without a token a second try could evict the next holder.
-        let retry = if options.token.is_some() { Retry::Safe } else { Retry::Unsafe };
         let message = v1::EvictRequest {
             namespace: self.namespace().to_owned(),
             name: name.to_owned(),
@@ -198,6 +198,8 @@ impl Client {
             operator: options.operator,
             note: options.note,
         };
+        // Without a token a second try could evict the next holder.
+        let retry = if message.token == 0 { Retry::Unsafe } else { Retry::Safe };
         let call = self.call(retry, &message, async |wire, request| locks(wire).evict(request).await);
         Ok(call.await?.evicted.into_iter().map(Claim::from).collect())
     }
@@ -217,7 +219,7 @@ impl Client {
         M: Clone,
         F: AsyncFn(Wire, Request<M>) -> Result<Response<A>, Status>,
     {
-        let deadline = Instant::now() + wait + self.remote().call_timeout();
+        let deadline = Instant::now() + wait.saturating_add(self.remote().call_timeout()).min(LONGEST_CALL);
         let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
         loop {
             let (wire, mut line) = self.remote().wire(deadline).await?;

@@ -26,10 +26,11 @@ impl Client {
     /// connection, each until its deadline.
     ///
     /// # Errors
-    /// `Invalid` if an endpoint is no URL, a file of the options cannot be read, a token would go out in the clear, or outside a
-    /// Tokio runtime.
+    /// `Invalid` if an endpoint is no URL, a time-out is zero, a file of the options cannot be read, a token would go out in
+    /// the clear, or outside a Tokio runtime.
     pub fn connect(options: impl Into<ClientOptions>) -> Result<Self> {
         let options = options.into();
+        options.check_timeouts()?;
         options.security.check(&options.urls()?)?;
         let tcp = Tcp { connect_timeout: options.connect_timeout, security: options.security.clone() };
         Self::connect_by(Arc::new(tcp), options)

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tenure_proto::v1;
 
 use crate::clock::{self, Moment};
-use crate::convert::from_wire;
+use crate::convert::{from_wire, optional};
 
 /// What is kept of the drain for the release to reach the server in time: a fifth ...
 const MARGIN_DIVISOR: u32 = 5;
@@ -30,8 +30,8 @@ pub struct TransferRequest {
 impl TransferRequest {
     pub(crate) fn received(request: v1::TransferRequested, now: Moment) -> Self {
         let drain = request.drain.map(from_wire).unwrap_or_default();
-        let text = |text: String| (!text.is_empty()).then_some(text);
-        Self { drain, operator: text(request.operator), note: text(request.note), stop_at: stop_at(drain, now) }
+        let (operator, note) = (optional(request.operator), optional(request.note));
+        Self { drain, operator, note, stop_at: stop_at(drain, now) }
     }
 
     /// Of a hold whose session was attached anew meanwhile.

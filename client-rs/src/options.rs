@@ -86,14 +86,14 @@ impl ClientOptions {
     }
 
     /// How long connecting to one server may take. Servers that hang are not waited for: the next is tried beside them after
-    /// a quarter of this. Default: 500 ms.
+    /// a quarter of this. More than 0; default: 500 ms.
     #[must_use]
     pub fn connect_timeout(self, timeout: Duration) -> Self {
         Self { connect_timeout: timeout, ..self }
     }
 
     /// How long a call may take, retries at other servers included. A call that waits for a lock may take this longer than
-    /// its wait. Default: 5 s.
+    /// its wait. More than 0; default: 5 s.
     #[must_use]
     pub fn call_timeout(self, timeout: Duration) -> Self {
         Self { call_timeout: timeout, ..self }
@@ -146,6 +146,15 @@ impl ClientOptions {
     /// A client with these options. Same as [`Client::connect`].
     pub fn connect(self) -> Result<Client> {
         Client::connect(self)
+    }
+
+    pub(crate) fn check_timeouts(&self) -> Result<()> {
+        for (field, timeout) in [("connect_timeout", self.connect_timeout), ("call_timeout", self.call_timeout)] {
+            if timeout.is_zero() {
+                return Err(Error::invalid(field, "it is zero"));
+            }
+        }
+        Ok(())
     }
 
     /// The endpoints as URLs.
@@ -203,5 +212,15 @@ mod tests {
             let refused = ClientOptions::from(endpoints).urls();
             assert!(matches!(refused, Err(Error::Invalid { field: "endpoints", .. })), "{endpoints:?}: {refused:?}");
         }
+    }
+
+    #[test]
+    fn refuses_timeouts_of_zero() {
+        let options = ClientOptions::new();
+        options.check_timeouts().unwrap();
+        let refused = options.clone().connect_timeout(Duration::ZERO).check_timeouts();
+        assert!(matches!(refused, Err(Error::Invalid { field: "connect_timeout", .. })), "{refused:?}");
+        let refused = options.call_timeout(Duration::ZERO).check_timeouts();
+        assert!(matches!(refused, Err(Error::Invalid { field: "call_timeout", .. })), "{refused:?}");
     }
 }

@@ -4,20 +4,10 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use support::{Cluster, within};
+use support::{Cluster, waiters, within};
 use tenure_client::{Attempt, Client, Error, LostReason, SessionOptions, SessionState};
 
 const TTL: Duration = Duration::from_millis(1_500);
-
-/// Waits until so many wait for a lock.
-async fn waiters(client: &Client, name: &str, count: u64) {
-    within(async {
-        while client.get_lock(name).await.expect("read").waiter_count != count {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
-}
 
 /// Waits until a session has another home than this.
 async fn moved(client: &Client, session_id: &str, home: u64) -> u64 {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use support::{Cluster, within};
+use support::{Cluster, waiters, within};
 use tenure_client::{
     Client, EndReason, Error, Event, EventKind, Guard, LockSettings, LostReason, Metadata, Preempt, Reason,
     SessionOptions, TransferOptions, Watch, WatchEvent, WatchOptions,
@@ -15,21 +15,12 @@ use tokio::task::JoinHandle;
 
 const LONG: Duration = Duration::from_secs(60);
 
-async fn until_waiting(client: &Client, name: &str, count: u64) {
-    within(async {
-        while client.get_lock(name).await.expect("readable").waiter_count != count {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
-}
-
 /// A session that waits for the lock.
 async fn waiter(client: &Client, id: &str) -> anyhow::Result<JoinHandle<tenure_client::Result<Guard>>> {
     let before = client.get_lock("job").await?.waiter_count;
     let session = client.session(SessionOptions::default().id(id)).await?;
     let waiting = tokio::spawn(session.lock("job").acquire());
-    until_waiting(client, "job", before + 1).await;
+    waiters(client, "job", before + 1).await;
     Ok(waiting)
 }
 
@@ -162,7 +153,7 @@ async fn a_leader_loop_takes_part_in_handoffs() -> anyhow::Result<()> {
             election.lead_every(Duration::from_millis(5), work).await
         }));
     }
-    until_waiting(&client, "job", 1).await;
+    waiters(&client, "job", 1).await;
     for _ in 0..5 {
         let next = within(client.transfer("job", TransferOptions::by("ops").drain(LONG))).await?;
         let token = next.token.expect("held");
@@ -172,7 +163,7 @@ async fn a_leader_loop_takes_part_in_handoffs() -> anyhow::Result<()> {
             }
         })
         .await;
-        until_waiting(&client, "job", 1).await;
+        waiters(&client, "job", 1).await;
     }
     loops.iter().for_each(JoinHandle::abort);
     Ok(())

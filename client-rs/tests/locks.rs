@@ -4,21 +4,11 @@ mod support;
 
 use std::time::Duration;
 
-use support::{Cluster, within};
+use support::{Cluster, waiters, within};
 use tenure_client::{
     Attempt, Client, EndReason, Error, EvictOptions, HistoryEntry, LostReason, Ran, Reason, SessionOptions,
 };
 use tokio_stream::StreamExt;
-
-/// Waits until so many wait for a lock.
-async fn waiters(client: &Client, name: &str, count: u64) {
-    within(async {
-        while client.get_lock(name).await.expect("read").waiter_count != count {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
-}
 
 /// Waits until nobody holds a lock.
 async fn idle(client: &Client, name: &str) {

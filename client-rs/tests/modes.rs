@@ -4,7 +4,7 @@ mod support;
 
 use std::time::Duration;
 
-use support::{Cluster, within};
+use support::{Cluster, waiters, within};
 use tenure_client::{
     Attempt, Client, Error, Guard, LockSettings, Mode, Reason, SessionOptions, WatchEvent, WatchOptions,
 };
@@ -14,15 +14,6 @@ const AT_ONCE: Duration = Duration::ZERO;
 
 async fn waiter_count(client: &Client, name: &str) -> anyhow::Result<u64> {
     Ok(client.get_lock(name).await?.waiter_count)
-}
-
-async fn until_waiting(client: &Client, name: &str, count: u64) {
-    within(async {
-        while waiter_count(client, name).await.expect("readable") != count {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
 }
 
 fn acquired(attempt: Attempt) -> Guard {
@@ -44,11 +35,11 @@ async fn readers_share_and_a_waiting_writer_is_not_starved() -> anyhow::Result<(
     assert_eq!((lock.holder_count, lock.holders[0].mode), (2, Mode::Shared));
 
     let writer = tokio::spawn(client.lock("book").acquire());
-    until_waiting(&client, "book", 1).await;
+    waiters(&client, "book", 1).await;
     let late = client.lock("book").shared().acquire_within(AT_ONCE).await?;
     assert!(late.acquired().is_none(), "a reader that comes after the writer waits behind it");
     let reader = tokio::spawn(client.lock("book").shared().acquire());
-    until_waiting(&client, "book", 2).await;
+    waiters(&client, "book", 2).await;
     first.release().await?;
     assert_eq!(waiter_count(&client, "book").await?, 2, "one reader is still there");
     let last_reader = second.token();
@@ -75,7 +66,7 @@ async fn no_more_permits_are_out_than_the_limit() -> anyhow::Result<()> {
     assert_eq!(reason(client.lock("other").permits(1).try_acquire().await), Some(Reason::LimitUnknown));
 
     let heavy = tokio::spawn(client.lock("pool").permits(3).acquire());
-    until_waiting(&client, "pool", 1).await;
+    waiters(&client, "pool", 1).await;
     one.release().await?;
     assert!(!heavy.is_finished(), "it needs all three");
     two.release().await?;
@@ -91,7 +82,7 @@ async fn an_operator_changes_the_limit_live() -> anyhow::Result<()> {
     client.configure_lock("pool", limit(Some(1)), "ops", "").await?;
     let first = acquired(client.lock("pool").permits(1).try_acquire().await?);
     let second = tokio::spawn(client.lock("pool").permits(1).acquire());
-    until_waiting(&client, "pool", 1).await;
+    waiters(&client, "pool", 1).await;
     let lock = client.configure_lock("pool", limit(Some(2)), "ops", "more workers").await?;
     assert_eq!(lock.limit, Some(2));
     let second = within(second).await??;
@@ -104,13 +95,13 @@ async fn an_operator_changes_the_limit_live() -> anyhow::Result<()> {
         "one is out, and that is the limit"
     );
     let hopeless = tokio::spawn(client.lock("pool").permits(1).acquire());
-    until_waiting(&client, "pool", 1).await;
+    waiters(&client, "pool", 1).await;
     second.release().await?;
     let third = within(hopeless).await??;
 
     client.configure_lock("pool", limit(Some(5)), "ops", "").await?;
     let greedy = tokio::spawn(client.lock("pool").permits(5).acquire());
-    until_waiting(&client, "pool", 1).await;
+    waiters(&client, "pool", 1).await;
     client.configure_lock("pool", limit(Some(4)), "ops", "").await?;
     assert_eq!(reason(within(greedy).await?), Some(Reason::ClaimEnded), "it would wait for ever");
     third.release().await?;
@@ -148,11 +139,11 @@ async fn sets_are_all_or_nothing_and_deadlocks_of_separate_acquires_are_reported
     let a = ann.lock("a").acquire().await?;
     let _b = bob.lock("b").acquire().await?;
     let _ann_waits = tokio::spawn(ann.lock("b").acquire());
-    until_waiting(&client, "b", 1).await;
+    waiters(&client, "b", 1).await;
     let bob_waits = tokio::spawn(bob.lock("a").acquire());
-    until_waiting(&client, "a", 1).await;
+    waiters(&client, "a", 1).await;
     let set = tokio::spawn(cid.locks(["a", "b", "c"]).acquire());
-    until_waiting(&client, "c", 1).await;
+    waiters(&client, "c", 1).await;
     assert!(client.get_lock("c").await?.holder().is_none(), "nothing is held while waiting for another");
 
     let deadlocked: Vec<_> = client.list_blocked(true).map(|blocked| blocked.expect("listed")).collect().await;
@@ -165,7 +156,7 @@ async fn sets_are_all_or_nothing_and_deadlocks_of_separate_acquires_are_reported
     assert_eq!(all.len(), 3);
 
     bob_waits.abort();
-    until_waiting(&client, "a", 1).await;
+    waiters(&client, "a", 1).await;
     let deadlocked: Vec<_> = client.list_blocked(true).collect().await;
     assert!(deadlocked.is_empty(), "giving up breaks it");
     a.release().await?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use support::{Cluster, within};
+use support::{Cluster, waiters, within};
 use tenure_client::{Client, ClientOptions, Error, Hold, LostReason, Progress, SessionOptions, SessionState};
 use tokio::sync::mpsc;
 
@@ -14,16 +14,6 @@ const TTL: Duration = Duration::from_millis(900);
 const STALL: Duration = Duration::from_millis(400);
 /// What a busy machine may take on top.
 const MARGIN: Duration = Duration::from_millis(500);
-
-/// Waits until so many wait for a lock.
-async fn waiters(client: &Client, name: &str, count: u64) {
-    within(async {
-        while client.get_lock(name).await.expect("read").waiter_count != count {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
-}
 
 /// What a candidate does: each body of which candidate, under which hold, begun when.
 type Work = (usize, Hold, Instant);

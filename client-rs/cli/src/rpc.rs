@@ -15,6 +15,8 @@ use crate::refusal;
 
 /// How long one endpoint may take to connect before the next one is asked.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// A call that may take longer ends after this: no clock counts to the end of time.
+const LONGEST_CALL: Duration = Duration::from_secs(10 * 365 * 86_400);
 
 /// Where the service is, and how long a call may take.
 #[derive(Debug, Clone)]
@@ -76,7 +78,7 @@ impl Rpc {
     where
         F: Future<Output = Result<Response<T>, Status>>,
     {
-        let deadline = Instant::now() + self.timeout.saturating_add(self.waits);
+        let deadline = Instant::now() + self.timeout.saturating_add(self.waits).min(LONGEST_CALL);
         let mut tried = Vec::new();
         for (position, endpoint) in self.endpoints.iter().enumerate() {
             // One that is silent must leave time for the others.

@@ -2,18 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic, and what it calls, too")]
 
-use std::process::{Output, Stdio};
-use std::time::Duration;
+mod support;
 
-use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
-use tenure_harness::{Tenured, TenuredOptions};
+use rustix::process::Signal;
+use support::{PATIENCE, json, run, server, tenure};
+use tenure_harness::Tenured;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
-use tokio::process::{Child, ChildStdout, Command};
+use tokio::process::{Child, ChildStdout};
 use tokio::time::timeout;
-
-/// Longer than anything here takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Divides the config evenly, with what every system has.
 const DIVIDE: &str = r#"
@@ -22,25 +18,6 @@ total=$(printf %s "$group" | sed 's/.*"config":"\([0-9]*\)".*/\1/')
 numbers=$(printf %s "$group" | grep -o '"number":"[0-9]*"' | tr -dc '0-9\n')
 count=$(printf '%s\n' "$numbers" | wc -l)
 for number in $numbers; do echo "$number $((total / count))"; done"#;
-
-fn tenure(url: &str, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
-    command.args(arguments).env("TENURE_ENDPOINTS", url).env_remove("TENURE_NAMESPACE").kill_on_drop(true);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
-
-async fn run(server: &Tenured, arguments: &[&str]) -> Output {
-    timeout(PATIENCE, tenure(&server.url(), arguments).output()).await.expect("it hangs").unwrap()
-}
-
-/// Runs it, expects this exit code, and gives what it printed, as JSON.
-async fn json(server: &Tenured, code: i32, arguments: &[&str]) -> Value {
-    let output = run(server, &[arguments, &["-o", "json"]].concat()).await;
-    let text = if output.stdout.is_empty() { &output.stderr } else { &output.stdout };
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", String::from_utf8_lossy(text));
-    serde_json::from_slice(text).unwrap()
-}
 
 /// A process that prints lines.
 struct Printing {
@@ -60,14 +37,13 @@ impl Printing {
     }
 
     fn signal(&self, signal: Signal) {
-        let id = i32::try_from(self.process.id().unwrap()).unwrap();
-        kill_process(Pid::from_raw(id).unwrap(), signal).unwrap();
+        support::signal(&self.process, signal);
     }
 }
 
 #[tokio::test]
 async fn a_config_is_set_read_and_cleared() {
-    let server = Tenured::start(&TenuredOptions::default()).await.unwrap();
+    let server = server().await;
     let first = json(&server, 0, &["group", "set", "g", "1000"]).await["configRevision"].clone();
     let group = json(&server, 0, &["group", "get", "g"]).await["group"].clone();
     assert_eq!((group["config"].as_str(), &group["configRevision"]), (Some("1000"), &first));
@@ -87,7 +63,7 @@ async fn a_config_is_set_read_and_cleared() {
 
 #[tokio::test]
 async fn members_print_their_shares_and_the_next_one_leads_when_the_leader_is_killed() {
-    let server = Tenured::start(&TenuredOptions::default()).await.unwrap();
+    let server = server().await;
     json(&server, 0, &["group", "set", "g", "1000"]).await;
     let join = ["group", "join", "g", "--ttl", "1s", "--assign", DIVIDE];
     let mut first = Printing::start(&server, &join);

@@ -2,20 +2,19 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic, and what it calls, too")]
 
+mod support;
+
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal};
+use support::{PATIENCE, appears, ended, said, server, signal, tenure, waiters};
 use tenure_cli::child::{Health, HealthCheck, Outcome, Schedule, Signals, Task, Validity, since_boot, supervise};
-use tenure_harness::{Tenured, TenuredOptions, wait_until};
-use tokio::process::{Child, Command};
+use tenure_harness::wait_until;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// Longer than anything here takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
 /// What a busy machine may take on top of what is promised.
 const MARGIN: Duration = Duration::from_millis(1_000);
 
@@ -53,10 +52,6 @@ async fn run(task: &Task) -> Outcome {
 async fn turns(check: &HealthCheck, wanted: impl Fn(&Health) -> bool) -> Health {
     let mut health = check.health.subscribe();
     timeout(PATIENCE, health.wait_for(wanted)).await.expect("its health does not change").unwrap().clone()
-}
-
-async fn appears(path: &Path) {
-    wait_until(PATIENCE, &format!("{} appears", path.display()), async || path.exists()).await;
 }
 
 /// The process whose id stands in a file.
@@ -128,34 +123,6 @@ async fn what_a_check_says_is_told_and_a_success_makes_healthy_again() {
     assert_eq!(outcome, Outcome::Ended(0));
 }
 
-async fn server() -> Tenured {
-    Tenured::start(&TenuredOptions::default()).await.unwrap()
-}
-
-fn tenure(server: &Tenured, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
-    command.args(arguments).env("TENURE_ENDPOINTS", server.url()).env_remove("TENURE_NAMESPACE").kill_on_drop(true);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
-
-async fn ended(child: Child) -> Output {
-    timeout(PATIENCE, child.wait_with_output()).await.expect("it hangs").unwrap()
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-async fn waiters(server: &Tenured, name: &str, count: &str) {
-    let wanted = format!("\"waiterCount\":\"{count}\"");
-    wait_until(PATIENCE, &format!("{count} wait for {name}"), async || {
-        let output = tenure(server, &["get", name, "-o", "json"]).output().await.unwrap();
-        String::from_utf8_lossy(&output.stdout).contains(&wanted)
-    })
-    .await;
-}
-
 /// A script that tells its process id in `file` and works until it is killed.
 fn stubborn(file: &Path) -> String {
     format!("trap '' TERM; echo $$ > {0}.new; mv {0}.new {0}; while :; do sleep 0.01; done", file.display())
@@ -176,11 +143,11 @@ async fn an_unhealthy_command_loses_its_lock_to_the_next_one() {
     let script = stubborn(&file);
     let first = [&["lock", "--health-cmd", &check, "--health-timeout", "500ms"], &HEALTH[..]].concat();
     let first = [&first, &["job", "--", "sh", "-c", &script][..]].concat();
-    let first = tenure(&server, &first).spawn().unwrap();
+    let first = tenure(&server.url(), &first).spawn().unwrap();
     appears(&file).await;
     // Succeeds if the first command is dead, be it buried or not.
     let next = format!("! grep -qs '^State:.[^ZX]' /proc/$(cat {})/status", file.display());
-    let second = tenure(&server, &["lock", "job", "--", "sh", "-c", &next]).spawn().unwrap();
+    let second = tenure(&server.url(), &["lock", "job", "--", "sh", "-c", &next]).spawn().unwrap();
     waiters(&server, "job", "1").await;
 
     fs::remove_file(&well).unwrap();
@@ -208,7 +175,7 @@ async fn a_healthy_command_keeps_its_lock() {
     // For twice the TTL.
     let script = format!("until test $(wc -l < {} || echo 0) -gt 8; do sleep 0.05; done; exit 5", checks.display());
     let arguments = [&["lock", "--health-cmd", &check], &HEALTH[..], &["job", "--", "sh", "-c", &script]].concat();
-    let output = ended(tenure(&server, &arguments).spawn().unwrap()).await;
+    let output = ended(tenure(&server.url(), &arguments).spawn().unwrap()).await;
     assert_eq!(output.status.code(), Some(5), "{}", said(&output));
     assert!(!said(&output).contains("not renewed"), "{}", said(&output));
 }
@@ -225,7 +192,7 @@ async fn an_unhealthy_leader_is_followed_by_a_standby_and_stands_by_itself() {
         let script = format!("trap 'rm {0}; exit' TERM; : > {0}; while :; do sleep 0.01; done", leads.display());
         let arguments =
             [&["elect", "--health-cmd", &check], &HEALTH[..], &["chief", "--", "sh", "-c", &script]].concat();
-        candidates.push(tenure(&server, &arguments).spawn().unwrap());
+        candidates.push(tenure(&server.url(), &arguments).spawn().unwrap());
         if name == "a" {
             appears(&leads).await;
         }
@@ -239,8 +206,7 @@ async fn an_unhealthy_leader_is_followed_by_a_standby_and_stands_by_itself() {
     fs::remove_file(dir.path().join("b-well")).unwrap();
     appears(&dir.path().join("a")).await;
     for candidate in candidates {
-        let pid = Pid::from_raw(i32::try_from(candidate.id().unwrap()).unwrap()).unwrap();
-        kill_process(pid, Signal::TERM).unwrap();
+        signal(&candidate, Signal::TERM);
         let output = ended(candidate).await;
         assert!(
             said(&output)
@@ -260,7 +226,7 @@ async fn a_check_does_not_outlive_tenure() {
     let check =
         format!("setsid sh -c 'echo $$ > {0}.new; mv {0}.new {0}; sleep 1000' & {1}", left.display(), hanging(&file));
     let arguments = ["lock", "--health-cmd", &check, "--health-interval", "50ms", "job", "--", "sleep", "1000"];
-    let mut tenure = tenure(&server, &arguments).spawn().unwrap();
+    let mut tenure = tenure(&server.url(), &arguments).spawn().unwrap();
     appears(&file).await;
     appears(&left).await;
     tenure.start_kill().unwrap();
@@ -281,11 +247,12 @@ async fn what_no_check_can_be_made_of_is_refused() {
     ];
     for (arguments, why) in refused {
         let arguments = [&["lock", "--health-cmd", "true"], arguments, &["job", "--", "true"]].concat();
-        let output = ended(tenure(&server, &arguments).spawn().unwrap()).await;
+        let output = ended(tenure(&server.url(), &arguments).spawn().unwrap()).await;
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", said(&output));
         assert!(said(&output).contains(why), "{}", said(&output));
     }
-    let output = ended(tenure(&server, &["lock", "--health-retries", "2", "job", "--", "true"]).spawn().unwrap()).await;
+    let arguments = ["lock", "--health-retries", "2", "job", "--", "true"];
+    let output = ended(tenure(&server.url(), &arguments).spawn().unwrap()).await;
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
     assert!(said(&output).contains("--health-cmd <CHECK>"), "{}", said(&output));
 }

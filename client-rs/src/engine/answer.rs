@@ -31,11 +31,17 @@ impl Engine {
         }
     }
 
-    /// Whether this is the last command about a claim: what was said before its session was moved does not count.
+    /// Whether this is the last command about a claim or an opening: what was said before its session was moved, or
+    /// about an opening that was given up, does not count.
     fn is_current(&self, command: u64, what: &What) -> bool {
-        let What::Claim(id, key) = what else { return true };
-        let claim = self.sessions.get(id).and_then(|live| live.claims.get(key));
-        claim.is_some_and(|claim| claim.command == Some(command))
+        let last = match what {
+            What::Open(id) => self.openings.get(id).and_then(|opening| opening.command),
+            What::Claim(id, key) => {
+                self.sessions.get(id).and_then(|live| live.claims.get(key)).and_then(|claim| claim.command)
+            }
+            _ => return true,
+        };
+        last == Some(command)
     }
 
     fn answered(&mut self, command: u64, sent: Sent, kind: Kind, now: Moment) {

@@ -9,6 +9,7 @@ use super::claim::{Acquiring, ClaimStage};
 use super::session::Live;
 use super::{Engine, Timer};
 use crate::clock::Moment;
+use crate::convert::optional;
 use crate::error::{LostReason, Reason, Refusal};
 use crate::guard::Guard;
 use crate::handoff::TransferRequest;
@@ -142,11 +143,10 @@ impl Engine {
             live.keep_notice(&ended.names.clone(), Kind::HoldEnded(Box::new(ended)));
             return;
         };
-        let text = |text: String| (!text.is_empty()).then_some(text);
         let reason = LostReason::Ended {
             reason: EndReason::from_proto(ended.reason),
-            operator: text(ended.operator),
-            note: text(ended.note),
+            operator: optional(ended.operator),
+            note: optional(ended.note),
         };
         self.end_hold(&id, key, reason, now);
     }

@@ -65,6 +65,11 @@ impl Opening {
 
 impl Engine {
     pub(super) fn open(&mut self, id: SessionId, opening: Opening, now: Moment) {
+        if self.openings.get(&id).is_some_and(|other| other.reply.is_closed())
+            && let Some(given_up) = self.openings.swap_remove(&id)
+        {
+            self.abandon_opening(id.clone(), given_up, Error::Closed, now);
+        }
         if self.openings.contains_key(&id) || self.sessions.contains_key(&id) {
             let problem = format!("this client has a session \"{id}\" already");
             let _ = opening.reply.send(Err(Error::invalid("id", problem)));

@@ -64,7 +64,7 @@ impl Live {
 
     /// If nothing may be said that renews the session: when to look again.
     pub(super) fn held_back_until(&self, id: &SessionId, now: Moment) -> Option<Moment> {
-        let pause = || (renewal_period(self.presence.ttl()) / LOOKS_PER_PERIOD).max(SHORTEST_LOOK);
+        let pause = || (renewal_period(self.presence.window()) / LOOKS_PER_PERIOD).max(SHORTEST_LOOK);
         self.is_held_back(id, now).then(|| now.after(pause()))
     }
 }

@@ -91,22 +91,26 @@ impl Bench {
     }
 
     fn session_with(&mut self, id: &str, options: SessionOptions, granted: v1::Session) -> Session {
-        let (reply, mut answer) = oneshot::channel();
         let grace = options.disconnect_grace.map(to_wire);
-        let give_up = self.now.after(CALL);
+        let mut answer = self.opening(id, options);
+        let (command, kind) = self.said_once();
+        assert!(matches!(kind, Commanded::OpenSession(request) if request.disconnect_grace == grace));
+        self.hear(command, Answered::OpenSession(Box::new(v1::OpenSessionResponse { session: Some(granted) })));
+        answer.try_recv().unwrap().unwrap()
+    }
+
+    fn opening(&mut self, id: &str, options: SessionOptions) -> oneshot::Receiver<Result<Session>> {
+        let (reply, answer) = oneshot::channel();
         let request = Request::Open {
             id: id.into(),
             options: Box::new(options),
             remote: self.remote.clone(),
             trace: Trace::default(),
-            give_up,
+            give_up: self.now.after(CALL),
             reply,
         };
         self.engine.request(request, self.now);
-        let (command, kind) = self.said_once();
-        assert!(matches!(kind, Commanded::OpenSession(request) if request.disconnect_grace == grace));
-        self.hear(command, Answered::OpenSession(Box::new(v1::OpenSessionResponse { session: Some(granted) })));
-        answer.try_recv().unwrap().unwrap()
+        answer
     }
 
     fn acquire(&mut self, session: &Session, wait: Wait) -> (ClaimKey, oneshot::Receiver<Result<Attempt>>) {
@@ -379,18 +383,7 @@ fn a_server_that_cannot_open_a_session_is_left_unless_it_serves_another() {
     for serves_another in [false, true] {
         let mut bench = Bench::new();
         let _other = serves_another.then(|| bench.session("other"));
-        let (reply, _answer) = oneshot::channel();
-        let give_up = bench.now.after(CALL);
-        let options = SessionOptions::new().ttl(TTL);
-        let request = Request::Open {
-            id: "a".into(),
-            options: Box::new(options),
-            remote: bench.remote.clone(),
-            trace: Trace::default(),
-            give_up,
-            reply,
-        };
-        bench.engine.request(request, bench.now);
+        let _answer = bench.opening("a", SessionOptions::new().ttl(TTL));
         for _ in 0..3 {
             let (command, kind) = bench.said_once();
             assert!(matches!(kind, Commanded::OpenSession(_)));
@@ -399,6 +392,34 @@ fn a_server_that_cannot_open_a_session_is_left_unless_it_serves_another() {
         }
         assert_eq!(bench.engine.take_verdict(), (!serves_another).then_some(Verdict::Leave));
     }
+}
+
+#[test]
+fn a_late_answer_to_an_opening_that_was_given_up_opens_no_other() {
+    let mut bench = Bench::new();
+    let _given_up = bench.opening("a", SessionOptions::new().ttl(TTL));
+    let (command, _) = bench.said_once();
+    bench.pass(CALL);
+    let (closing, _) = bench.said_once();
+    let mut next = bench.opening("a", SessionOptions::new().ttl(TTL));
+    let granted = v1::OpenSessionResponse { session: Some(session("a", &[])) };
+    bench.hear(command, Answered::OpenSession(Box::new(granted)));
+    assert!(next.try_recv().is_err(), "that session is being closed");
+    bench.hear(closing, Answered::CloseSession(v1::CloseSessionResponse {}));
+    assert!(matches!(bench.said_once(), (_, Commanded::OpenSession(_))));
+}
+
+#[test]
+fn an_opening_that_nobody_waits_for_does_not_keep_its_id() {
+    let mut bench = Bench::new();
+    drop(bench.opening("a", SessionOptions::new().ttl(TTL)));
+    assert!(matches!(bench.said_once(), (_, Commanded::OpenSession(_))));
+    let mut next = bench.opening("a", SessionOptions::new().ttl(TTL));
+    let (closing, kind) = bench.said_once();
+    assert!(matches!(kind, Commanded::CloseSession(_)));
+    assert!(next.try_recv().is_err(), "not refused");
+    bench.hear(closing, Answered::CloseSession(v1::CloseSessionResponse {}));
+    assert!(matches!(bench.said_once(), (_, Commanded::OpenSession(_))));
 }
 
 #[test]

@@ -185,8 +185,10 @@ impl Membership {
     /// `Refused` if the membership had ended before; `Unavailable` if no server answered in time: it then ends by the
     /// session's TTL, or with the session that it was made in.
     pub async fn leave(mut self) -> Result<()> {
+        let answer = self.client.leave_group(&self.name, self.session.id(), self.number).await;
+        // Not before: if this is given up half way, dropping it leaves.
         self.left = true;
-        self.client.leave_group(&self.name, self.session.id(), self.number).await?;
+        answer?;
         if self.is_own { self.session.close().await } else { Ok(()) }
     }
 }

@@ -1,25 +1,22 @@
 //! `group`: how groups are, their configs, and what happens to them.
 
 use std::io::Read;
-use std::time::SystemTime;
 
 use tenure_client::transport::Wire;
 use tenure_proto::v1::group_service_client::GroupServiceClient;
 use tenure_proto::v1::{
-    ConfigureGroupRequest, ConfigureGroupResponse, GetGroupRequest, Group, GroupEvent, HistoryGoneCause,
-    ListGroupsRequest, ListGroupsResponse, WatchRequest, WatchResponse, watch_response::Kind,
+    ConfigureGroupRequest, ConfigureGroupResponse, GetGroupRequest, Group, GroupEvent, ListGroupsRequest,
+    ListGroupsResponse, WatchRequest, WatchResponse, watch_response::Kind,
 };
 
 use super::group_join::join;
+use super::read::PAGE;
 use super::watch::follow;
 use crate::Context;
 use crate::args::{GroupCommand, GroupLsArgs, GroupNameArgs, GroupWatchArgs};
 use crate::exit::{self, Failure};
 use crate::output::{self, plain};
 use crate::rpc::Repeat;
-
-/// The most that the service gives at once.
-const PAGE: i32 = 1000;
 
 pub async fn group(context: &Context, command: GroupCommand) -> Result<u8, Failure> {
     match command {
@@ -128,23 +125,14 @@ fn lines(response: &WatchResponse) -> Vec<String> {
         Some(Kind::Snapshot(snapshot)) => snapshot.groups.iter().map(now).collect(),
         Some(Kind::Events(events)) if events.group_events.is_empty() => events.groups.iter().map(now).collect(),
         Some(Kind::Events(events)) => events.group_events.iter().map(happened).collect(),
-        Some(Kind::HistoryGone(gone)) => {
-            let why = match gone.cause() {
-                HistoryGoneCause::Lost => "the database lost it",
-                _ => "it was dropped as too old",
-            };
-            vec![format!("the history after the last revision is gone: {why}. How things are now:")]
-        }
+        Some(Kind::HistoryGone(gone)) => vec![output::history_gone(gone)],
         Some(Kind::Progress(_)) | None => Vec::new(),
     }
 }
 
 fn happened(event: &GroupEvent) -> String {
-    let time = match event.time.and_then(|time| SystemTime::try_from(time).ok()) {
-        Some(time) => format!("{}  ", humantime::format_rfc3339_millis(time)),
-        None => String::new(),
-    };
-    format!("{time}rev {}  {}  {}", event.revision, plain(&event.group), output::group_happened(event))
+    let (time, name) = (output::stamp(event.time), plain(&event.group));
+    format!("{time}rev {}  {name}  {}", event.revision, output::group_happened(event))
 }
 
 #[cfg(test)]

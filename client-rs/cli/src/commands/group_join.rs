@@ -146,11 +146,16 @@ async fn divide(command: &str, group: &Group) -> Result<Assignments, String> {
         .kill_on_drop(true)
         .spawn()
         .map_err(|error| format!("sh cannot be run: {error}"))?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // A command that does not read it all is its own affair.
-        let _ = stdin.write_all(as_json(group).to_string().as_bytes()).await;
-    }
-    let output = child.wait_with_output().await.map_err(|error| error.to_string())?;
+    let (stdin, json) = (child.stdin.take(), as_json(group).to_string());
+    let write = async move {
+        if let Some(mut stdin) = stdin {
+            // A command that does not read it all is its own affair.
+            let _ = stdin.write_all(json.as_bytes()).await;
+        }
+    };
+    // Beside each other: it may write before it has read all.
+    let ((), output) = tokio::join!(write, child.wait_with_output());
+    let output = output.map_err(|error| error.to_string())?;
     if !output.status.success() {
         return Err(format!("the command failed: {}", output.status));
     }

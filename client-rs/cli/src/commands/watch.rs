@@ -1,18 +1,19 @@
 //! `watch`: what happens, a line an event, across servers that go away.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use tenure_proto::v1::watch_service_client::WatchServiceClient;
-use tenure_proto::v1::{
-    Claim, EndReason, Event, EventType, HistoryGoneCause, Lock, WatchRequest, WatchResponse, watch_response::Kind,
-};
+use tenure_proto::v1::{Claim, Event, EventType, Lock, WatchRequest, WatchResponse, watch_response::Kind};
 use tokio::time::sleep;
 use tonic::Streaming;
 
 use crate::Context;
 use crate::args::WatchArgs;
 use crate::exit::Failure;
-use crate::output::{describe_claim, exact, handing_over, in_mode, metadata, plain, say, settings, who_holds};
+use crate::output::{
+    describe_claim, end_reason, exact, handing_over, history_gone, in_mode, metadata, plain, say, settings, stamp,
+    who_holds,
+};
 use crate::refusal;
 use crate::rpc::Repeat;
 
@@ -93,13 +94,7 @@ fn lines(response: &WatchResponse) -> Vec<String> {
             lines
         }
         Some(Kind::Events(events)) => events.events.iter().map(happened).collect(),
-        Some(Kind::HistoryGone(gone)) => {
-            let why = match gone.cause() {
-                HistoryGoneCause::Lost => "the database lost it",
-                _ => "it was dropped as too old",
-            };
-            vec![format!("the history after the last revision is gone: {why}. How things are now:")]
-        }
+        Some(Kind::HistoryGone(gone)) => vec![history_gone(gone)],
         Some(Kind::Progress(_)) | None => Vec::new(),
     }
 }
@@ -150,11 +145,7 @@ fn happened(event: &Event) -> String {
     if event.vacant && event.r#type() != EventType::Queued {
         what.push_str("; nobody holds it");
     }
-    let time = match event.time.and_then(|time| SystemTime::try_from(time).ok()) {
-        Some(time) => format!("{}  ", humantime::format_rfc3339_millis(time)),
-        None => String::new(),
-    };
-    format!("{time}rev {}  {}  {what}", event.revision, plain(&event.name))
+    format!("{}rev {}  {}  {what}", stamp(event.time), event.revision, plain(&event.name))
 }
 
 /// A handoff on one line: by owners, or by sessions where those do not tell the two apart.
@@ -165,16 +156,7 @@ fn transferred(from: &Claim, to: &Claim) -> String {
 }
 
 fn why(event: &Event) -> String {
-    let reason = match event.end_reason() {
-        EndReason::Released => "released",
-        EndReason::Expired => "expired",
-        EndReason::Disconnected => "disconnected",
-        EndReason::Closed => "closed",
-        EndReason::Evicted => "evicted",
-        EndReason::Transferred => "transferred",
-        EndReason::Unspecified => "ended",
-    };
-    format!("{reason}{}", by(event))
+    format!("{}{}", end_reason(event.end_reason()), by(event))
 }
 
 /// The operator, with what that one noted.
@@ -191,7 +173,9 @@ fn by(event: &Event) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tenure_proto::v1::{Events, HistoryGone, LockSettings, PendingTransfer, Progress, Snapshot};
+    use tenure_proto::v1::{
+        EndReason, Events, HistoryGone, HistoryGoneCause, LockSettings, PendingTransfer, Progress, Snapshot,
+    };
 
     use super::*;
 

@@ -1,13 +1,12 @@
 //! Groups as text.
 
-use tenure_proto::v1::{
-    EndReason, GetGroupResponse, Group, GroupEvent, GroupEventType, GroupMember, ListGroupsResponse,
-};
+use tenure_proto::v1::{GetGroupResponse, Group, GroupEvent, GroupEventType, GroupMember, ListGroupsResponse};
 
 use super::Shown;
 use super::locks::{metadata, or_dash};
 use super::style::{Tint, plain};
 use super::table::{Table, column, cut, ids, numbers, tinted};
+use super::terms::end_reason;
 
 /// Who a member is: the owner label, and the session.
 fn describe_member(member: &GroupMember) -> String {
@@ -132,7 +131,7 @@ pub fn happened(event: &GroupEvent) -> String {
     };
     match event.r#type() {
         GroupEventType::Joined => format!("{who} joined{lead}"),
-        GroupEventType::Left => format!("{}: {who} left{lead}", reason(event.end_reason())),
+        GroupEventType::Left => format!("{}: {who} left{lead}", end_reason(event.end_reason())),
         GroupEventType::Configured => match &event.config {
             Some(config) => format!("config set: {}", plain(config)),
             None => "config cleared".to_owned(),
@@ -145,21 +144,9 @@ pub fn happened(event: &GroupEvent) -> String {
     }
 }
 
-fn reason(reason: EndReason) -> &'static str {
-    match reason {
-        EndReason::Released => "released",
-        EndReason::Expired => "expired",
-        EndReason::Disconnected => "disconnected",
-        EndReason::Closed => "closed",
-        EndReason::Evicted => "evicted",
-        EndReason::Transferred => "transferred",
-        EndReason::Unspecified => "ended",
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use tenure_proto::v1::GroupLeader;
+    use tenure_proto::v1::{EndReason, GroupLeader};
 
     use super::*;
 

@@ -1,11 +1,15 @@
 //! A lock's history as text.
 
-use tenure_proto::v1::{EndReason, HistoryEntry, HistoryLoss, HoldRecord, ListHistoryResponse, history_entry::Kind};
+use tenure_proto::v1::{
+    EndReason, HistoryEntry, HistoryGone, HistoryGoneCause, HistoryLoss, HoldRecord, ListHistoryResponse,
+    history_entry::Kind,
+};
 
 use super::Shown;
 use super::locks::or_dash;
 use super::style::{Tint, plain};
 use super::table::{Cell, Table, column, ids, numbers, tinted, wholes};
+use super::terms::end_reason;
 use super::time::{rough, time};
 
 /// The history of a lock.
@@ -77,16 +81,7 @@ fn tint(reason: EndReason) -> Tint {
 
 /// Why a hold ended, and who ended it.
 pub fn why(hold: &HoldRecord) -> String {
-    let mut text = match hold.end_reason() {
-        EndReason::Released => "released",
-        EndReason::Expired => "expired",
-        EndReason::Disconnected => "disconnected",
-        EndReason::Closed => "closed",
-        EndReason::Evicted => "evicted",
-        EndReason::Transferred => "transferred",
-        EndReason::Unspecified => "ended",
-    }
-    .to_owned();
+    let mut text = end_reason(hold.end_reason()).to_owned();
     if !hold.operator.is_empty() {
         text.push_str(&format!(" by {}", plain(&hold.operator)));
     }
@@ -94,6 +89,15 @@ pub fn why(hold: &HoldRecord) -> String {
         text.push_str(&format!(" ({})", plain(&hold.note)));
     }
     text
+}
+
+/// That a watch cannot go on where it was.
+pub fn gone(gone: &HistoryGone) -> String {
+    let why = match gone.cause() {
+        HistoryGoneCause::Lost => "the database lost it",
+        _ => "it was dropped as too old",
+    };
+    format!("the history after the last revision is gone: {why}. How things are now:")
 }
 
 fn lost(loss: &HistoryLoss) -> String {

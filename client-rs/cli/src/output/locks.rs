@@ -12,8 +12,12 @@ use super::time::duration;
 
 /// Who has this claim: the owner label, and the session.
 pub fn describe_claim(claim: &Claim) -> String {
-    let session = plain(&claim.session_id);
-    match claim.owner.as_str() {
+    who(&claim.owner, &claim.session_id)
+}
+
+fn who(owner: &str, session: &str) -> String {
+    let session = plain(session);
+    match owner {
         "" => format!("session {session}"),
         owner => format!("{} (session {session})", plain(owner)),
     }
@@ -21,11 +25,7 @@ pub fn describe_claim(claim: &Claim) -> String {
 
 /// Who has a lock, and how, of a claim of the client library.
 pub fn describe_holder(claim: &tenure_client::Claim) -> String {
-    let session = plain(&claim.session_id);
-    let who = match claim.owner.as_str() {
-        "" => format!("session {session}"),
-        owner => format!("{} (session {session})", plain(owner)),
-    };
+    let who = who(&claim.owner, &claim.session_id);
     match (claim.state, claim.token) {
         (tenure_client::ClaimState::Lingering, _) => format!("free once the minimum hold of {who} is over"),
         (_, Some(token)) => format!("held by {who}, token {token}{}", mode_of(claim.mode)),

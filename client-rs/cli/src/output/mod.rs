@@ -18,15 +18,15 @@ use std::io::{self, IsTerminal, Write};
 
 pub use blocked::blocked;
 pub use groups::{group, groups, happened as group_happened, now as group_now};
-pub use history::history;
+pub use history::{gone as history_gone, history};
 pub use json::{Message, fields, value as json};
 pub use locks::{claims, describe_claim, describe_holder, lock, locks, metadata, mode_of, who_holds};
 pub use servers::servers;
 pub use sessions::{session, sessions};
 pub use style::{Look, Tint, bold, colours_of_help, plain};
 pub use table::{ENOUGH_OF_AN_ID, Table, column, cut, cut_inside};
-pub use terms::{handing_over, in_mode, settings};
-pub use time::{duration, exact, humane, moment};
+pub use terms::{end_reason, handing_over, in_mode, settings};
+pub use time::{duration, exact, humane, moment, stamp};
 pub use top::{Screen, State, top};
 pub use why::{Standing, why};
 

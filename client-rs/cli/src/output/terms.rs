@@ -1,6 +1,6 @@
 //! On what terms a claim is held or waits, and a lock is had: its mode, its permits, what an operator has set.
 
-use tenure_proto::v1::{Claim, Lock, LockSettings, Mode};
+use tenure_proto::v1::{Claim, EndReason, Lock, LockSettings, Mode};
 
 use super::style::plain;
 use super::time::duration;
@@ -37,6 +37,19 @@ pub fn permits_out(lock: &Lock) -> String {
     let out: u64 = lock.holders.iter().map(|claim| u64::from(claim.permits)).sum();
     let more = lock.holder_count > lock.holders.len() as u64;
     format!("{out}{}", if more { "+" } else { "" })
+}
+
+/// Why a claim or a membership has ended, in one word.
+pub fn end_reason(reason: EndReason) -> &'static str {
+    match reason {
+        EndReason::Released => "released",
+        EndReason::Expired => "expired",
+        EndReason::Disconnected => "disconnected",
+        EndReason::Closed => "closed",
+        EndReason::Evicted => "evicted",
+        EndReason::Transferred => "transferred",
+        EndReason::Unspecified => "ended",
+    }
 }
 
 /// What an operator has set, in words.

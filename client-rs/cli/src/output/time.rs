@@ -53,6 +53,12 @@ pub fn time(time: Option<prost_types::Timestamp>) -> String {
     time.map_or_else(|| "-".to_owned(), moment)
 }
 
+/// When something happened, to the millisecond, in UTC, to stand before what that was; nothing if it is not known.
+pub fn stamp(time: Option<prost_types::Timestamp>) -> String {
+    let time = time.and_then(|time| SystemTime::try_from(time).ok());
+    time.map_or_else(String::new, |time| format!("{}  ", humantime::format_rfc3339_millis(time)))
+}
+
 /// A moment, to the second, in UTC.
 pub fn moment(time: SystemTime) -> String {
     humantime::format_rfc3339_seconds(time).to_string()

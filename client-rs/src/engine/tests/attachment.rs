@@ -19,27 +19,12 @@ impl Bench {
             (_, other) => panic!("{other:?}"),
         }
     }
-
-    fn opening(&mut self) -> oneshot::Receiver<Result<Session>> {
-        let (reply, answer) = oneshot::channel();
-        let (give_up, options) = (self.now.after(CALL), Box::new(SessionOptions::new().ttl(TTL)));
-        let request = Request::Open {
-            id: "a".into(),
-            options,
-            remote: self.remote.clone(),
-            trace: Trace::default(),
-            give_up,
-            reply,
-        };
-        self.engine.request(request, self.now);
-        answer
-    }
 }
 
 #[test]
 fn every_stream_is_told_of_one_more() {
     let mut bench = Bench::new();
-    let mut answer = bench.opening();
+    let mut answer = bench.opening("a", SessionOptions::new().ttl(TTL));
     assert_eq!(bench.counted().1, 1);
     bench.reconnect();
     let (command, count) = bench.counted();
@@ -59,7 +44,7 @@ fn every_stream_is_told_of_one_more() {
 #[test]
 fn who_is_told_to_be_late_and_is_not_counts_on_from_there() {
     let mut bench = Bench::new();
-    let mut answer = bench.opening();
+    let mut answer = bench.opening("a", SessionOptions::new().ttl(TTL));
     let (command, _) = bench.counted();
     bench.refuse_late(command, 7);
     let (command, count) = bench.counted();

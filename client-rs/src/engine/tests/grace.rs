@@ -11,6 +11,7 @@ use crate::convert::to_wire;
 use crate::engine::Verdict;
 use crate::error::LostReason;
 use crate::presence::SessionState;
+use crate::progress::Progress;
 use crate::session::{Session, SessionOptions};
 
 const GRACE: Duration = Duration::from_millis(600);
@@ -84,6 +85,25 @@ fn a_hold_is_kept_by_attaching_elsewhere_within_the_grace() {
         assert!(guard.is_valid());
         assert_eq!(session.presence().until(), sent.after(SAFE), "counted from the sending of the attach");
     }
+}
+
+#[test]
+fn what_was_held_back_for_want_of_progress_is_renewed_within_the_grace() {
+    let mut bench = Bench::new();
+    let progress = Progress::begun(GRACE, bench.now);
+    let options = SessionOptions::new().ttl(LONG).disconnect_grace(GRACE).renew_while(&progress);
+    let _session = bench.session_with("a", options, graced("a", &[]));
+    for _ in 0..2 {
+        bench.pass(GRACE / 3);
+        let (command, _) = bench.said_once();
+        bench.hear(command, kept_for("a", LONG));
+    }
+    bench.pass(GRACE / 2);
+    assert!(bench.said().is_empty(), "stalled since the third renewal was due");
+    progress.tick_at(bench.now);
+    // Eight looks to a third of the grace.
+    bench.pass(GRACE / 24);
+    assert!(matches!(bench.said_once(), (_, Commanded::KeepAlive(_))));
 }
 
 #[test]
