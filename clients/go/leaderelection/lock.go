@@ -116,7 +116,7 @@ func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	case record.HolderIdentity == "":
 		return l.release(ctx)
 	case l.guard != nil:
-		return l.keep()
+		return l.keep(ctx)
 	default:
 		return l.take(ctx, record)
 	}
@@ -135,8 +135,10 @@ func (l *Lock) release(ctx context.Context) error {
 	return guard.Release(waiting)
 }
 
-func (l *Lock) keep() error {
+func (l *Lock) keep(ctx context.Context) error {
 	if err := l.guard.Err(); err != nil {
+		// An evicted hold leaves its session, which ends with this.
+		_ = l.guard.Release(ctx)
 		l.guard = nil
 		// Taken again at once it would be another term, of which the elector would not know.
 		l.barredUntil = time.Now().Add(l.term)

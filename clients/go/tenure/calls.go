@@ -48,10 +48,11 @@ func call[Request, Answer any](
 			return answer, nil
 		case ctx.Err() != nil:
 			return answer, context.Cause(ctx)
+		case errors.Is(err, errMoved):
+			// When time is up as well, the next try says so.
+			continue
 		case limited.Err() != nil:
 			return answer, err
-		case errors.Is(err, errMoved):
-			continue
 		}
 		var refused *RefusedError
 		isAgain := errors.Is(err, ErrUnavailable) && safe == retrySafe || errors.As(err, &refused) && refused.IsTransient()

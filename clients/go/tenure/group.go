@@ -111,6 +111,8 @@ func (g *Group) TakePart(ctx context.Context, divide func(*GroupInfo) Assignment
 		if g.session != nil {
 			return member.Err()
 		}
+		// The membership may have ended without its session.
+		member.session.drop()
 	}
 }
 

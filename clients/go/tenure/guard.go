@@ -119,6 +119,7 @@ func (g *Guard) Update(ctx context.Context, metadata map[string]string) error {
 // hold is not valid any more, and if nothing comes of the handoff the locks are given back.
 func (g *Guard) TransferTo(ctx context.Context, sessionID string) (uint64, error) {
 	if lost := g.presence.EndAsReleased(clock.Now()); lost != nil {
+		g.end()
 		return 0, lostError(lost)
 	}
 	token, err := g.session.client.handOver(ctx, g.Names()[0], g.session.id, g.Token(), sessionID)

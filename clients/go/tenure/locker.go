@@ -2,6 +2,7 @@ package tenure
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -43,7 +44,9 @@ func (l *Locker) Lock() {
 			l.guard = guard
 			return
 		}
-		if !IsTransient(err) || !pause(l.ctx, pauses.Next()) {
+		// A session of its own that was lost while it waited: the next try opens another.
+		mayTryAgain := IsTransient(err) || l.lock.session == nil && errors.Is(err, ErrLost)
+		if !mayTryAgain || !pause(l.ctx, pauses.Next()) {
 			panic(fmt.Sprintf("tenure: lock %q: %v", l.lock.names, err))
 		}
 	}

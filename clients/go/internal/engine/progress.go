@@ -68,5 +68,5 @@ func (l *live) heldBackUntil(now clock.Moment) (clock.Moment, bool) {
 	if !l.isHeldBack(now) {
 		return 0, false
 	}
-	return now.After(max(renewalPeriod(l.presence.TTL())/looksPerPeriod, shortestLook)), true
+	return now.After(max(renewalPeriod(l.presence.window())/looksPerPeriod, shortestLook)), true
 }

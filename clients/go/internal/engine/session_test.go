@@ -232,6 +232,23 @@ func TestProgressBeforeTheDeadlineMakesItSafeAgain(t *testing.T) {
 	equal(t, "phase", phase, Healthy)
 }
 
+func TestWhatIsHeldBackForWantOfProgressIsRenewedWithinTheGrace(t *testing.T) {
+	b := newBench(t)
+	progress := NewProgress(300*ms, b.now)
+	b.sessionOf("a", OpenSpec{TTL: ttl, DisconnectGrace: 300 * ms, Progress: progress})
+	for range 2 {
+		b.pass(100 * ms)
+		command, _ := saidOnce[*tenurev1.Command_KeepAlive](b)
+		b.hear(kept("a"), command)
+	}
+	b.pass(110 * ms)
+	b.saidNothing("stalled since the third renewal was due")
+	progress.Tick(b.now)
+	// Eight looks to a third of the grace.
+	b.pass(13 * ms)
+	saidOnce[*tenurev1.Command_KeepAlive](b)
+}
+
 func TestAStreamOnWhichNothingIsHeardIsProbed(t *testing.T) {
 	b := newBench(t)
 	b.pass(4999 * ms)

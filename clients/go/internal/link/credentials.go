@@ -67,7 +67,8 @@ func (c Credentials) read() (string, error) {
 func (c Credentials) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
 	token, err := c.read()
 	if err != nil {
-		return nil, status.Error(codes.Unauthenticated, err.Error())
+		// Worth another try: the file may be about to be replaced.
+		return nil, status.Error(codes.Unavailable, err.Error())
 	}
 	return map[string]string{"authorization": "Bearer " + token}, nil
 }
