@@ -56,7 +56,8 @@ class SessionPresence:
         self.changed = Listeners()
         self.lost: Lost | None = None
         self._state = SessionState.HEALTHY
-        self._lock = threading.Lock()
+        #: Reentrant: a forgotten guard asks when it is garbage, which may be in the midst of what this thread does here.
+        self._lock = threading.RLock()
 
     def check(self, now: int) -> SessionState:
         """Where the session stands. Whoever sees first that its time is over, makes it so for everyone."""

@@ -111,6 +111,36 @@ async def test_leader_only_functions_run_only_while_leading(client: Client) -> N
     assert await job(4, False) is None
 
 
+async def test_a_leader_resigns_only_when_what_is_leader_only_has_ended(client: Client) -> None:
+    election = client.election("boss", owner="ann")
+    begun, ended, may_end = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    @election.leader_only
+    async def job() -> None:
+        begun.set()
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            await may_end.wait()
+            ended.set()
+
+    await soon(election.__aenter__())
+    await soon(leads(client, "ann"))
+    running = asyncio.ensure_future(job())
+    await soon(begun.wait())
+    stopping = asyncio.ensure_future(election.__aexit__(None, None, None))
+    await asyncio.wait([stopping], timeout=0.2)
+    holder = (await client.get_lock("boss")).holder
+    assert holder is not None, "the job has not ended"
+    assert not stopping.done()
+    may_end.set()
+    await soon(stopping)
+    assert ended.is_set()
+    with pytest.raises(LostError):
+        await soon(running)
+    await vacant(client, "boss")
+
+
 async def leads(client: Client, owner: str) -> None:
     async for leader in client.election("boss").observe():
         if leader is not None and leader.owner == owner:

@@ -117,6 +117,28 @@ def test_leader_only_functions_run_only_while_leading(threads: Client) -> None:
     assert election.leader() is None
 
 
+def test_a_leader_resigns_only_when_what_is_leader_only_has_ended(threads: Client) -> None:
+    election = threads.election("boss")
+    begun, may_end = threading.Event(), threading.Event()
+    ended: list[bool] = []
+
+    def work() -> None:
+        begun.set()
+        assert may_end.wait(PATIENCE)
+        ended.append(election.leader() is not None)
+
+    with election:
+        until(lambda: election.leadership is not None)
+        running = threading.Thread(target=election.leader_only(work))
+        running.start()
+        assert begun.wait(PATIENCE)
+        ending = threading.Timer(0.2, may_end.set)
+        ending.start()
+    running.join(PATIENCE)
+    assert ended == [True], "it led for as long as the job ran"
+    assert election.leader() is None
+
+
 def test_a_body_that_leads_returns_and_leads_again(threads: Client) -> None:
     tokens: list[int] = []
 

@@ -7,6 +7,7 @@ from tenure._engine.reply import Reply
 from tenure.clock import MILLISECOND, SECOND
 from tenure.errors import Lost, LostReason, Refusal, RefusedError
 from tenure.presence import SessionState
+from tenure.progress import Progress
 from tenure.v1 import session_pb2
 from tenure.v1 import stream_pb2 as pb
 from tests.unit.bench import CALL, TTL, Bench, attached, kept, told_session
@@ -141,6 +142,17 @@ def test_an_opening_that_was_given_up_is_closed() -> None:
     bench.said_once("close_session")
 
 
+def test_an_opening_that_nobody_waits_for_does_not_keep_its_id() -> None:
+    bench = Bench()
+    bench.opening().drop()
+    bench.said_once("open_session")
+    following = bench.opening()
+    closing = bench.said_once("close_session")
+    assert not following.is_done, "not refused"
+    bench.hear(closing, close_session=session_pb2.CloseSessionResponse())
+    bench.said_once("open_session")
+
+
 def test_a_session_that_has_ended_elsewhere_is_lost_with_the_reason() -> None:
     bench = Bench()
     live = bench.session()
@@ -209,6 +221,22 @@ def test_progress_before_the_deadline_makes_it_safe_again() -> None:
     bench.pass_time(50 * MS)
     bench.hear(bench.said_once("keep_alive"), keep_alive=kept())
     assert live.presence.check(bench.now) == SessionState.HEALTHY
+
+
+def test_what_was_held_back_for_want_of_progress_is_renewed_within_the_grace() -> None:
+    bench = Bench()
+    progress = Progress(GRACE, bench.now)
+    granted = told_session(ttl=LONG, grace=GRACE)
+    bench.session(ttl=LONG, disconnect_grace=GRACE, progress=progress, granted=granted)
+    for _ in range(2):
+        bench.pass_time(GRACE // 3)
+        bench.hear(bench.said_once("keep_alive"), keep_alive=kept(ttl=LONG))
+    bench.pass_time(GRACE // 2)
+    assert bench.said() == [], "stalled since the third renewal was due"
+    progress.tick(bench.now)
+    # Eight looks to a third of the grace.
+    bench.pass_time(GRACE // 24)
+    bench.said_once("keep_alive")
 
 
 def test_one_without_progress_is_left_out_of_the_others_renewal() -> None:

@@ -63,6 +63,8 @@ class Openings:
 
     def open(self, spec: SessionSpec, give_up: int, reply: Reply[Live], now: int) -> None:
         """Opens a session."""
+        if (other := self._all.get(spec.id)) is not None and not other.reply.is_wanted:
+            self._abandon(other, ClosedError(), now)
         if spec.id in self._all or self._engine.sessions.get(spec.id) is not None:
             reply.fail(InvalidError("id", f'this client has a session "{spec.id}" already'))
             return

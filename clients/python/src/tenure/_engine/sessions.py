@@ -96,7 +96,7 @@ class Live:
 
     def held_back_until(self, now: int) -> int | None:
         """If nothing may be said that renews it: when to look again."""
-        pause = max(renewal_period(self.presence.validity.ttl) // LOOKS_PER_PERIOD, SHORTEST_LOOK)
+        pause = max(renewal_period(self.presence.window) // LOOKS_PER_PERIOD, SHORTEST_LOOK)
         return now + pause if self.is_held_back(now) else None
 
 

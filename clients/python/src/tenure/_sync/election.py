@@ -86,15 +86,18 @@ class Election:
 
     def leader_only(self, function: Callable[P, T]) -> Callable[P, T | None]:
         """Has a function, such as a job of a scheduler, run only while this candidate leads: else it does nothing, and answers
-        None. If the leadership was lost meanwhile, it raises LostError at its end."""
+        None. If the leadership was lost meanwhile, it raises LostError at its end. This candidate resigns only when it has ended."""
 
         @functools.wraps(function)
         def only(*arguments: P.args, **named: P.kwargs) -> T | None:
-            hold = self.leadership
+            hold = None if self.leadership is None else run(self._election.begin_job())
             if hold is None:
                 return None
-            result = function(*arguments, **named)
-            hold.check()
+            try:
+                result = function(*arguments, **named)
+                hold.check()
+            finally:
+                run(self._election.end_job())
             return result
 
         return only

@@ -118,7 +118,7 @@ class LockRequest:
 
     As a context manager it waits for the locks, gives the hold, and gives the locks back. A thread cannot be cancelled: a body
     that takes long has to look at the hold (`check` between its steps, or `lost` in another thread) and stop. If the hold was
-    lost meanwhile, the context manager raises LostError at the end of the body, whatever the body did.
+    lost meanwhile, the context manager raises LostError at the end of the body, unless the body itself raises something else.
 
     Threads that ask for the same name in the same session queue up in the client, in order of arrival.
     """

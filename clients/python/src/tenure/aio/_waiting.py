@@ -94,6 +94,8 @@ class Cancelling:
     def __init__(self, happens: Coroutine[Any, Any, object]) -> None:
         self._happens = happens
         self.happened = False
+        #: Whether the task has left it: what happens then does not concern it any more.
+        self._is_left = False
 
     async def __aenter__(self) -> "Cancelling":
         task = asyncio.current_task()
@@ -109,7 +111,7 @@ class Cancelling:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool:
-        self._watcher.remove_done_callback(self._cancel)
+        self._is_left = True
         self._watcher.cancel()
         if not self.happened:
             return False
@@ -117,6 +119,6 @@ class Cancelling:
         return others <= 0 and kind is not None and issubclass(kind, asyncio.CancelledError)
 
     def _cancel(self, watcher: "asyncio.Future[object]") -> None:
-        if not watcher.cancelled():
+        if not self._is_left and not watcher.cancelled():
             self.happened = True
             self._task.cancel()

@@ -128,7 +128,7 @@ class Calls:
         answer = await call(
             self._connection,
             lambda at, timeout: locks(at).Evict(request, timeout=timeout),
-            is_safe=token is not None,
+            is_safe=bool(token),
         )
         return convert.claims(answer.evicted)
 
@@ -158,7 +158,7 @@ class Calls:
         answer = await call(
             self._connection,
             lambda at, timeout: locks(at).Transfer(request, timeout=timeout),
-            is_safe=token is not None,
+            is_safe=bool(token),
             wait=DEFAULT_DRAIN if drain is None else nanoseconds(drain),
         )
         return convert.claim(answer.claim)

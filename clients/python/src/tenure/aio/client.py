@@ -24,6 +24,7 @@ from tenure.options import (
     DEFAULT_CONNECT_TIMEOUT,
     DEFAULT_ENDPOINT,
     DEFAULT_NAMESPACE,
+    DEFAULT_TTL,
     from_environment,
 )
 from tenure.request import (
@@ -96,7 +97,7 @@ class Client(Calls):
     async def session(
         self,
         *,
-        ttl: Seconds = 10,
+        ttl: Seconds = DEFAULT_TTL,
         disconnect_grace: Seconds | None = None,
         owner: str = "",
         metadata: Mapping[str, str] | None = None,

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, NoReturn, ParamSpec, TypeVar, cast
 from typing_extensions import Self
 
 from tenure._link.backoff import Backoff
+from tenure.aio._jobs import Jobs, either
 from tenure.aio._waiting import Cancelling
 from tenure.aio.guard import Guard, Hold
 from tenure.clock import MILLISECOND, NEVER, SECOND, Seconds, nanoseconds
-from tenure.errors import InvalidError, LostError, TenureError
+from tenure.errors import InvalidError, Lost, LostError, LostReason, TenureError
 from tenure.leader import Leader, leader_after
 from tenure.model import Events, Snapshot
 from tenure.request import ElectionOptions, LockOptions
@@ -54,6 +55,7 @@ class Election:
         self._stall_after = None if within is None else nanoseconds(within)
         self._hold: Hold | None = None
         self._standing: asyncio.Task[NoReturn] | None = None
+        self._jobs = Jobs()
 
     @property
     def name(self) -> str:
@@ -111,20 +113,35 @@ class Election:
 
     def leader_only(self, function: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T | None]]:
         """Has a function, such as a job of a scheduler, run only while this candidate leads: else it does nothing, and answers
-        None. It is cancelled when the leadership is lost or given up, and then raises LostError."""
+        None. It is cancelled when the leadership is lost or about to be given up, and then raises LostError; this candidate
+        resigns only when it has ended."""
 
         @functools.wraps(function)
         async def only(*arguments: P.args, **named: P.kwargs) -> T | None:
             hold = self.leadership
             if hold is None:
                 return None
-            async with Cancelling(hold.lost()) as cancelling:
-                return await function(*arguments, **named)
-            if cancelling.happened:
-                hold.check()
-            return None
+            over = self._jobs.begin()
+            try:
+                async with Cancelling(either(hold, over)):
+                    return await function(*arguments, **named)
+            finally:
+                self._jobs.end()
+            hold.check()
+            raise LostError(Lost(LostReason.RELEASED))
 
         return only
+
+    async def begin_job(self) -> Hold | None:
+        """Has this candidate not resign until `end_job`, if it leads: what `leader_only` does before the function."""
+        hold = self.leadership
+        if hold is not None:
+            self._jobs.begin()
+        return hold
+
+    async def end_job(self) -> None:
+        """What `leader_only` does after the function."""
+        self._jobs.end()
 
     async def leader(self) -> Leader | None:
         """Who leads now."""
@@ -150,6 +167,7 @@ class Election:
 
     async def __aenter__(self) -> Self:
         self._standing = asyncio.ensure_future(self.lead(_until_cancelled))
+        self._standing.add_done_callback(self._stands_no_more)
         return self
 
     async def __aexit__(
@@ -159,6 +177,11 @@ class Election:
             self._standing.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._standing
+
+    def _stands_no_more(self, standing: asyncio.Task[NoReturn]) -> None:
+        """Tells at once of a failure for good, which is else raised on exit only."""
+        if not standing.cancelled() and (error := standing.exception()) is not None:
+            log.error("not a candidate for %s any more: %s", self._name, error)
 
     async def win(self) -> Leadership:
         """Campaigns, again and again, until this candidate leads: what `lead` does before each body."""
@@ -179,6 +202,7 @@ class Election:
     async def step_down(self, leadership: Leadership) -> None:
         """Resigns, or takes note of the loss: what `lead` does after each body."""
         self._hold = None
+        await self._jobs.stop(leadership.hold)
         lost = leadership.lost_reason
         if lost is not None:
             log.warning("the leadership of %s is lost: %s", self._name, lost)

@@ -129,7 +129,12 @@ class Membership:
         session's TTL, or with the session that it was made in.
         """
         self._end()
-        await self._client.leave_group(self._standing.group.name, self._session.id, self.number)
+        try:
+            await self._client.leave_group(self._standing.group.name, self._session.id, self.number)
+        except BaseException:
+            if self._owns_session:
+                self._session.close_in_background()
+            raise
         if self._owns_session:
             await self._session.close()
 
@@ -137,10 +142,11 @@ class Membership:
         """Leaves in the background."""
         if self._is_over:
             return
+        was_lost = self.standing.lost is not None
         self._end()
         if self._owns_session:
             self._session.close_in_background()
-        elif self._standing.lost is None and not self._session._connection.is_closed:
+        elif not was_lost and not self._session._connection.is_closed:
             leaving = self._client.leave_group(self._standing.group.name, self._session.id, self.number)
             task = asyncio.ensure_future(leaving)
             BACKGROUND.add(task)
@@ -149,6 +155,8 @@ class Membership:
     def _end(self) -> None:
         self._is_over = True
         self._following.cancel()
+        # Nobody follows any more who would tell those that wait for the loss.
+        self._change(dataclasses.replace(self._standing, lost=self.standing.lost or Lost(LostReason.RELEASED)))
 
     async def _follow(self) -> None:
         """Keeps the standing up to date, until the membership is lost."""
@@ -206,8 +214,12 @@ class Membership:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if not self._is_over and self.standing.lost is None:
+        if self._is_over:
+            return
+        if self.standing.lost is None:
             await self.leave()
+        else:
+            self.drop()
 
 
 #: What goes on without anybody who waits for it.
