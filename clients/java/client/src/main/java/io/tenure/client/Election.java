@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -133,8 +134,13 @@ public final class Election {
      * @throws Exception what the work throws, after resigning
      */
     public void lead(Work work) throws Exception {
+        lead(work, () -> false);
+    }
+
+    /** As {@link #lead(Work)}, until {@code isStopped}: an interrupt alone may come together with the one that a loss brings. */
+    void lead(Work work, BooleanSupplier isStopped) throws Exception {
         Backoff backoff = Backoff.ofRounds();
-        while (!Thread.interrupted()) {
+        while (!Thread.interrupted() && !isStopped.getAsBoolean()) {
             Guard term;
             try {
                 term = campaign();

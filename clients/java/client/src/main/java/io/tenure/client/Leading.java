@@ -5,6 +5,8 @@ import java.util.concurrent.CountDownLatch;
 /** A candidate that takes part on a thread of its own, until it is closed. */
 public final class Leading implements AutoCloseable {
     private final Thread thread;
+    /** Set before the thread is interrupted, because that alone may be taken for a loss. */
+    private volatile boolean isStopped;
 
     Leading(Election election, LeadershipListener listener) {
         this.thread = new Thread(() -> lead(election, listener), "tenure-election-" + election.name());
@@ -12,17 +14,18 @@ public final class Leading implements AutoCloseable {
         thread.start();
     }
 
-    private static void lead(Election election, LeadershipListener listener) {
+    private void lead(Election election, LeadershipListener listener) {
+        Election.Work work = leadership -> {
+            listener.elected(leadership);
+            try {
+                // Until it is interrupted.
+                new CountDownLatch(1).await();
+            } finally {
+                listener.revoked(leadership);
+            }
+        };
         try {
-            election.lead(leadership -> {
-                listener.elected(leadership);
-                try {
-                    // Until it is interrupted.
-                    new CountDownLatch(1).await();
-                } finally {
-                    listener.revoked(leadership);
-                }
-            });
+            election.lead(work, () -> isStopped);
         } catch (InterruptedException stopped) {
             Thread.currentThread().interrupt();
         } catch (Exception error) {
@@ -33,6 +36,7 @@ public final class Leading implements AutoCloseable {
     /** Resigns and stops, and waits for that unless the thread is interrupted. */
     @Override
     public void close() {
+        isStopped = true;
         thread.interrupt();
         try {
             if (Thread.currentThread() != thread) {

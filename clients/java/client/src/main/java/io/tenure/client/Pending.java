@@ -68,13 +68,17 @@ final class Pending<T> extends CompletableFuture<T> {
         }
     }
 
-    /** Waits for an answer. Interrupted, it gives up what was asked for. */
+    /** Waits for an answer. Interrupted, it gives up what was asked for, unless the answer has come in the same moment. */
     static <T> T await(CompletableFuture<T> answer) throws InterruptedException {
         try {
             return answer.get();
         } catch (InterruptedException interrupted) {
-            answer.cancel(false);
-            throw interrupted;
+            if (answer.cancel(false) || answer.isCompletedExceptionally()) {
+                throw interrupted;
+            }
+            // What was granted is not to be lost; whatever waits next is interrupted.
+            Thread.currentThread().interrupt();
+            return answer.join();
         } catch (ExecutionException error) {
             throw thrown(error);
         }

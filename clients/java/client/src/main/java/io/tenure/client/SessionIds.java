@@ -13,7 +13,6 @@ final class SessionIds {
 
     /** A UUID of version 7: the time in milliseconds, and random bits. */
     static String fresh() {
-
         long high = System.currentTimeMillis() << 16 | VERSION << 12 | RANDOM.nextInt(1 << 12);
         long low = RANDOM.nextLong() >>> 2 | VARIANT;
         return new UUID(high, low).toString();

@@ -31,10 +31,11 @@ public final class Watch implements AutoCloseable, Iterable<WatchEvent> {
     static Watch start(Link link, WatchOptions options) {
         Watch watch = new Watch(link);
         WatchRequest request = request(options);
+        link.ask((engine, now) -> engine.startWatch(watch.queue, request, now));
+        // Only now: a client that is closed meanwhile does not take in what it is asked.
         if (link.isClosed()) {
             watch.queue.end(null);
         }
-        link.ask((engine, now) -> engine.startWatch(watch.queue, request, now));
         return watch;
     }
 

@@ -101,6 +101,6 @@ final class Live {
 
     /** When to look again whether there is progress. */
     long lookForProgress(long now) {
-        return now + Math.max(Validity.renewalPeriod(presence.ttl()) / LOOKS_PER_PERIOD, SHORTEST_LOOK);
+        return now + Math.max(renewalPeriod() / LOOKS_PER_PERIOD, SHORTEST_LOOK);
     }
 }

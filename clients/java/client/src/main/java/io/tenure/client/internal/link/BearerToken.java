@@ -71,9 +71,8 @@ public final class BearerToken implements ClientInterceptor {
                 try {
                     headers.put(AUTHORIZATION, "Bearer " + read());
                 } catch (IOException error) {
-                    throw Status.UNAUTHENTICATED
-                            .withDescription(error.getMessage())
-                            .asException();
+                    // Worth another try: the file may be about to be replaced.
+                    throw Status.UNAVAILABLE.withDescription(error.getMessage()).asException();
                 }
                 delegate().start(listener, headers);
             }
