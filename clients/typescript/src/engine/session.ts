@@ -204,7 +204,7 @@ export class LiveSession {
 
   /** If nothing may be said that renews the session: when to look again. */
   heldBackUntil(now: Moment): Moment | undefined {
-    const pause = Math.max(renewalPeriod(this.presence.ttl) / LOOKS_PER_PERIOD, SHORTEST_LOOK_MS);
+    const pause = Math.max(renewalPeriod(this.presence.window) / LOOKS_PER_PERIOD, SHORTEST_LOOK_MS);
     return this.isHeldBack(now) ? now + pause : undefined;
   }
 
