@@ -255,6 +255,6 @@ async fn restore(config: &Config, file: &Path) -> anyhow::Result<()> {
 
 async fn mark_restored(config: &Config) -> anyhow::Result<()> {
     let namespaces = store::mark_restored(&config.into()).await?;
-    println!("done: the tokens of {namespaces} namespaces will jump ahead");
+    println!("done: tokens go on beyond all that were given, in {namespaces} namespaces and in all new ones");
     Ok(())
 }

@@ -37,7 +37,7 @@ pub struct Config {
     pub store: StoreConfig,
     /// The address for clients.
     pub listen: SocketAddr,
-    /// The address for operators: `/livez` and `/readyz`, over HTTP.
+    /// The address for operators, over HTTP: `/livez`, `/readyz`, `/metrics`, and the console.
     pub admin_listen: SocketAddr,
     /// Whether the console is there, too.
     pub console: bool,

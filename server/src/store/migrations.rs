@@ -1,5 +1,5 @@
 //! The tables and views, brought up to date. The scripts have the same numbers and names for every database, and each can be
-//! run again, since MySQL does not undo half of one.
+//! run again, since MySQL does not undo half of one, or is undone as a whole (SQLite).
 
 use std::fmt;
 use std::time::Duration;
