@@ -318,7 +318,8 @@ type JoinGroupRequest struct {
 	Ttl *durationpb.Duration `protobuf:"bytes,4,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	// The owner label of the session if this opens it. 0 to 255 bytes without control characters.
 	Owner string `protobuf:"bytes,5,opt,name=owner,proto3" json:"owner,omitempty"`
-	// What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not empty. That of a
+	// What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not
+	// empty, and there are no control characters, but line feed and tab in values. That of a
 	// membership that is there stays as it is. The members of one group attach at most 1048576 bytes together.
 	Metadata      map[string]string `protobuf:"bytes,6,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields

@@ -253,7 +253,8 @@ type AcquireRequest struct {
 	Priority int32 `protobuf:"varint,6,opt,name=priority,proto3" json:"priority,omitempty"`
 	// The owner label of the session if this opens it. 0 to 255 bytes without control characters.
 	Owner string `protobuf:"bytes,7,opt,name=owner,proto3" json:"owner,omitempty"`
-	// What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not empty.
+	// What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not
+	// empty, and there are no control characters, but line feed and tab in values.
 	Metadata map[string]string `protobuf:"bytes,8,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// For at least this long after the grant nobody is granted these locks again, even if they are released earlier or the
 	// session ends. Counted by the session's home, and counted anew when the home changes. At most 24 h. Default: 0.
@@ -1303,7 +1304,8 @@ type UpdateClaimRequest struct {
 	SessionId string `protobuf:"bytes,3,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The fencing token of the hold. Required; 1 to 2^63 - 1, not beyond the namespace's revision.
 	Token uint64 `protobuf:"varint,4,opt,name=token,proto3" json:"token,omitempty"`
-	// All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not empty.
+	// All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not
+	// empty, and there are no control characters, but line feed and tab in values.
 	Metadata      map[string]string `protobuf:"bytes,5,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1567,7 +1569,8 @@ func (x *ConfigureLockResponse) GetRevision() uint64 {
 	return 0
 }
 
-// Asks for a page of the claims that wait.
+// Asks for a page of the claims that wait. A page may have fewer than were asked for, or none, although there are more: a call looks
+// at 10000 of them at the most, and searches for deadlocks only so long. Go on while there is a next_page_token.
 type ListBlockedRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".

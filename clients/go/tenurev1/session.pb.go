@@ -365,7 +365,8 @@ type Claim struct {
 	// The handoff that its holder has been asked for and has not confirmed yet. Unset: none.
 	Transfer *PendingTransfer `protobuf:"bytes,13,opt,name=transfer,proto3" json:"transfer,omitempty"`
 	// The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
-	// back. Empty: none. Only in answers to GetLock, ListLocks, GetSession and ListBlocked, and only of waiting claims.
+	// back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
+	// ListSessions and ListBlocked and in snapshots, and only of waiting claims.
 	Deadlock      []string `protobuf:"bytes,14,rep,name=deadlock,proto3" json:"deadlock,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -502,7 +503,8 @@ func (x *Claim) GetDeadlock() []string {
 // A handoff that the holder has not confirmed yet. It confirms by releasing the hold.
 type PendingTransfer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The session that is to hold next. Empty: whoever is first in the queue then.
+	// The session that is to hold next. Empty: whoever is first in the queue then; or it is not told, as in answers to Acquire,
+	// OpenSession and AttachSession.
 	ToSessionId string `protobuf:"bytes,1,opt,name=to_session_id,json=toSessionId,proto3" json:"to_session_id,omitempty"`
 	// For how long the holder may go on, counted by its home from when it was asked. Then the transfer is off.
 	Drain         *durationpb.Duration `protobuf:"bytes,2,opt,name=drain,proto3" json:"drain,omitempty"`
@@ -565,7 +567,8 @@ type OpenSessionRequest struct {
 	Ttl *durationpb.Duration `protobuf:"bytes,3,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	// Who this is, for people. 0 to 255 bytes without control characters. Default: empty.
 	Owner string `protobuf:"bytes,4,opt,name=owner,proto3" json:"owner,omitempty"`
-	// Free labels. At most 4096 bytes in all, keys and values together; keys are not empty.
+	// Free labels. At most 4096 bytes in all, keys and values together; keys are not
+	// empty, and there are no control characters, but line feed and tab in values.
 	Metadata map[string]string `protobuf:"bytes,5,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// How long the session outlives the ClientService stream that it is attached to, if that breaks or its client ends it and
 	// the session is not attached to another stream by then: 100 ms to the ttl. A stream that a server ends, or that dies with
@@ -1174,7 +1177,8 @@ func (x *GetSessionResponse) GetRevision() uint64 {
 	return 0
 }
 
-// Asks for a page of the open sessions.
+// Asks for a page of the open sessions. A page may have fewer than were asked for, or none, although there are more: a call looks at
+// 10000 of them at the most. Go on while there is a next_page_token.
 type ListSessionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".

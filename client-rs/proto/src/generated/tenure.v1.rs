@@ -264,7 +264,8 @@ pub struct JoinGroupRequest {
     /// The owner label of the session if this opens it. 0 to 255 bytes without control characters.
     #[prost(string, tag = "5")]
     pub owner: ::prost::alloc::string::String,
-    /// What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not empty. That of a
+    /// What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not
+    /// empty, and there are no control characters, but line feed and tab in values. That of a
     /// membership that is there stays as it is. The members of one group attach at most 1048576 bytes together.
     #[prost(btree_map = "string, string", tag = "6")]
     pub metadata: ::prost::alloc::collections::BTreeMap<
@@ -1216,14 +1217,16 @@ pub struct Claim {
     #[prost(message, optional, tag = "13")]
     pub transfer: ::core::option::Option<PendingTransfer>,
     /// The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
-    /// back. Empty: none. Only in answers to GetLock, ListLocks, GetSession and ListBlocked, and only of waiting claims.
+    /// back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
+    /// ListSessions and ListBlocked and in snapshots, and only of waiting claims.
     #[prost(string, repeated, tag = "14")]
     pub deadlock: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// A handoff that the holder has not confirmed yet. It confirms by releasing the hold.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PendingTransfer {
-    /// The session that is to hold next. Empty: whoever is first in the queue then.
+    /// The session that is to hold next. Empty: whoever is first in the queue then; or it is not told, as in answers to Acquire,
+    /// OpenSession and AttachSession.
     #[prost(string, tag = "1")]
     pub to_session_id: ::prost::alloc::string::String,
     /// For how long the holder may go on, counted by its home from when it was asked. Then the transfer is off.
@@ -1245,7 +1248,8 @@ pub struct OpenSessionRequest {
     /// Who this is, for people. 0 to 255 bytes without control characters. Default: empty.
     #[prost(string, tag = "4")]
     pub owner: ::prost::alloc::string::String,
-    /// Free labels. At most 4096 bytes in all, keys and values together; keys are not empty.
+    /// Free labels. At most 4096 bytes in all, keys and values together; keys are not
+    /// empty, and there are no control characters, but line feed and tab in values.
     #[prost(btree_map = "string, string", tag = "5")]
     pub metadata: ::prost::alloc::collections::BTreeMap<
         ::prost::alloc::string::String,
@@ -1351,7 +1355,8 @@ pub struct GetSessionResponse {
     #[prost(uint64, tag = "2")]
     pub revision: u64,
 }
-/// Asks for a page of the open sessions.
+/// Asks for a page of the open sessions. A page may have fewer than were asked for, or none, although there are more: a call looks at
+/// 10000 of them at the most. Go on while there is a next_page_token.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ListSessionsRequest {
     /// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
@@ -2420,7 +2425,8 @@ pub struct AcquireRequest {
     /// The owner label of the session if this opens it. 0 to 255 bytes without control characters.
     #[prost(string, tag = "7")]
     pub owner: ::prost::alloc::string::String,
-    /// What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not empty.
+    /// What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not
+    /// empty, and there are no control characters, but line feed and tab in values.
     #[prost(btree_map = "string, string", tag = "8")]
     pub metadata: ::prost::alloc::collections::BTreeMap<
         ::prost::alloc::string::String,
@@ -2654,7 +2660,8 @@ pub struct UpdateClaimRequest {
     /// The fencing token of the hold. Required; 1 to 2^63 - 1, not beyond the namespace's revision.
     #[prost(uint64, tag = "4")]
     pub token: u64,
-    /// All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not empty.
+    /// All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not
+    /// empty, and there are no control characters, but line feed and tab in values.
     #[prost(btree_map = "string, string", tag = "5")]
     pub metadata: ::prost::alloc::collections::BTreeMap<
         ::prost::alloc::string::String,
@@ -2701,7 +2708,8 @@ pub struct ConfigureLockResponse {
     #[prost(uint64, tag = "2")]
     pub revision: u64,
 }
-/// Asks for a page of the claims that wait.
+/// Asks for a page of the claims that wait. A page may have fewer than were asked for, or none, although there are more: a call looks
+/// at 10000 of them at the most, and searches for deadlocks only so long. Go on while there is a next_page_token.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ListBlockedRequest {
     /// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".

@@ -201,7 +201,8 @@ class JoinGroupRequest(google.protobuf.message.Message):
 
     @property
     def metadata(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.str]:
-        """What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not empty. That of a
+        """What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not
+        empty, and there are no control characters, but line feed and tab in values. That of a
         membership that is there stays as it is. The members of one group attach at most 1048576 bytes together.
         """
 

@@ -188,7 +188,9 @@ class AcquireRequest(google.protobuf.message.Message):
 
     @property
     def metadata(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.str]:
-        """What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not empty."""
+        """What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not
+        empty, and there are no control characters, but line feed and tab in values.
+        """
 
     @property
     def min_hold(self) -> google.protobuf.duration_pb2.Duration:
@@ -659,7 +661,9 @@ class UpdateClaimRequest(google.protobuf.message.Message):
     """The fencing token of the hold. Required; 1 to 2^63 - 1, not beyond the namespace's revision."""
     @property
     def metadata(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.str]:
-        """All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not empty."""
+        """All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not
+        empty, and there are no control characters, but line feed and tab in values.
+        """
 
     def __init__(
         self,
@@ -765,7 +769,9 @@ global___ConfigureLockResponse = ConfigureLockResponse
 
 @typing.final
 class ListBlockedRequest(google.protobuf.message.Message):
-    """Asks for a page of the claims that wait."""
+    """Asks for a page of the claims that wait. A page may have fewer than were asked for, or none, although there are more: a call looks
+    at 10000 of them at the most, and searches for deadlocks only so long. Go on while there is a next_page_token.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 

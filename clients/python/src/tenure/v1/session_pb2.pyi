@@ -272,7 +272,8 @@ class Claim(google.protobuf.message.Message):
     @property
     def deadlock(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
-        back. Empty: none. Only in answers to GetLock, ListLocks, GetSession and ListBlocked, and only of waiting claims.
+        back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
+        ListSessions and ListBlocked and in snapshots, and only of waiting claims.
         """
 
     def __init__(
@@ -307,7 +308,9 @@ class PendingTransfer(google.protobuf.message.Message):
     TO_SESSION_ID_FIELD_NUMBER: builtins.int
     DRAIN_FIELD_NUMBER: builtins.int
     to_session_id: builtins.str
-    """The session that is to hold next. Empty: whoever is first in the queue then."""
+    """The session that is to hold next. Empty: whoever is first in the queue then; or it is not told, as in answers to Acquire,
+    OpenSession and AttachSession.
+    """
     @property
     def drain(self) -> google.protobuf.duration_pb2.Duration:
         """For how long the holder may go on, counted by its home from when it was asked. Then the transfer is off."""
@@ -369,7 +372,9 @@ class OpenSessionRequest(google.protobuf.message.Message):
 
     @property
     def metadata(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.str]:
-        """Free labels. At most 4096 bytes in all, keys and values together; keys are not empty."""
+        """Free labels. At most 4096 bytes in all, keys and values together; keys are not
+        empty, and there are no control characters, but line feed and tab in values.
+        """
 
     @property
     def disconnect_grace(self) -> google.protobuf.duration_pb2.Duration:
@@ -619,7 +624,9 @@ global___GetSessionResponse = GetSessionResponse
 
 @typing.final
 class ListSessionsRequest(google.protobuf.message.Message):
-    """Asks for a page of the open sessions."""
+    """Asks for a page of the open sessions. A page may have fewer than were asked for, or none, although there are more: a call looks at
+    10000 of them at the most. Go on while there is a next_page_token.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 

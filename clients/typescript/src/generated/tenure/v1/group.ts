@@ -90,7 +90,8 @@ export interface JoinGroupRequest {
   /** The owner label of the session if this opens it. 0 to 255 bytes without control characters. */
   owner: string;
   /**
-   * What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not empty. That of a
+   * What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values. That of a
    * membership that is there stays as it is. The members of one group attach at most 1048576 bytes together.
    */
   metadata: Map<string, string>;

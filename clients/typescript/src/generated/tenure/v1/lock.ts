@@ -85,7 +85,10 @@ export interface AcquireRequest {
   priority: number;
   /** The owner label of the session if this opens it. 0 to 255 bytes without control characters. */
   owner: string;
-  /** What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not empty. */
+  /**
+   * What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values.
+   */
   metadata: Map<string, string>;
   /**
    * For at least this long after the grant nobody is granted these locks again, even if they are released earlier or the
@@ -297,7 +300,10 @@ export interface UpdateClaimRequest {
   sessionId: string;
   /** The fencing token of the hold. Required; 1 to 2^63 - 1, not beyond the namespace's revision. */
   token: bigint;
-  /** All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not empty. */
+  /**
+   * All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values.
+   */
   metadata: Map<string, string>;
 }
 
@@ -345,7 +351,10 @@ export interface ConfigureLockResponse {
   revision: bigint;
 }
 
-/** Asks for a page of the claims that wait. */
+/**
+ * Asks for a page of the claims that wait. A page may have fewer than were asked for, or none, although there are more: a call looks
+ * at 10000 of them at the most, and searches for deadlocks only so long. Go on while there is a next_page_token.
+ */
 export interface ListBlockedRequest {
   /** The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default". */
   namespace: string;

@@ -127,7 +127,8 @@ export interface Claim {
     | undefined;
   /**
    * The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
-   * back. Empty: none. Only in answers to GetLock, ListLocks, GetSession and ListBlocked, and only of waiting claims.
+   * back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
+   * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
    */
   deadlock: string[];
 }
@@ -139,7 +140,10 @@ export interface Claim_MetadataEntry {
 
 /** A handoff that the holder has not confirmed yet. It confirms by releasing the hold. */
 export interface PendingTransfer {
-  /** The session that is to hold next. Empty: whoever is first in the queue then. */
+  /**
+   * The session that is to hold next. Empty: whoever is first in the queue then; or it is not told, as in answers to Acquire,
+   * OpenSession and AttachSession.
+   */
   toSessionId: string;
   /** For how long the holder may go on, counted by its home from when it was asked. Then the transfer is off. */
   drain: Duration | undefined;
@@ -157,7 +161,10 @@ export interface OpenSessionRequest {
     | undefined;
   /** Who this is, for people. 0 to 255 bytes without control characters. Default: empty. */
   owner: string;
-  /** Free labels. At most 4096 bytes in all, keys and values together; keys are not empty. */
+  /**
+   * Free labels. At most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values.
+   */
   metadata: Map<string, string>;
   /**
    * How long the session outlives the ClientService stream that it is attached to, if that breaks or its client ends it and
@@ -260,7 +267,10 @@ export interface GetSessionResponse {
   revision: bigint;
 }
 
-/** Asks for a page of the open sessions. */
+/**
+ * Asks for a page of the open sessions. A page may have fewer than were asked for, or none, although there are more: a call looks at
+ * 10000 of them at the most. Go on while there is a next_page_token.
+ */
 export interface ListSessionsRequest {
   /** The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default". */
   namespace: string;

@@ -378,7 +378,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not empty.
+   * What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values.
    * </pre>
    *
    * <code>map&lt;string, string&gt; metadata = 8;</code>
@@ -399,7 +400,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not empty.
+   * What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values.
    * </pre>
    *
    * <code>map&lt;string, string&gt; metadata = 8;</code>
@@ -410,7 +412,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not empty.
+   * What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values.
    * </pre>
    *
    * <code>map&lt;string, string&gt; metadata = 8;</code>
@@ -428,7 +431,8 @@ java.lang.String defaultValue) {
   }
   /**
    * <pre>
-   * What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not empty.
+   * What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values.
    * </pre>
    *
    * <code>map&lt;string, string&gt; metadata = 8;</code>
@@ -2130,7 +2134,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not empty.
+     * What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not
+     * empty, and there are no control characters, but line feed and tab in values.
      * </pre>
      *
      * <code>map&lt;string, string&gt; metadata = 8;</code>
@@ -2151,7 +2156,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not empty.
+     * What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not
+     * empty, and there are no control characters, but line feed and tab in values.
      * </pre>
      *
      * <code>map&lt;string, string&gt; metadata = 8;</code>
@@ -2162,7 +2168,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not empty.
+     * What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not
+     * empty, and there are no control characters, but line feed and tab in values.
      * </pre>
      *
      * <code>map&lt;string, string&gt; metadata = 8;</code>
@@ -2180,7 +2187,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not empty.
+     * What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not
+     * empty, and there are no control characters, but line feed and tab in values.
      * </pre>
      *
      * <code>map&lt;string, string&gt; metadata = 8;</code>
@@ -2204,7 +2212,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not empty.
+     * What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not
+     * empty, and there are no control characters, but line feed and tab in values.
      * </pre>
      *
      * <code>map&lt;string, string&gt; metadata = 8;</code>
@@ -2227,7 +2236,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not empty.
+     * What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not
+     * empty, and there are no control characters, but line feed and tab in values.
      * </pre>
      *
      * <code>map&lt;string, string&gt; metadata = 8;</code>
@@ -2244,7 +2254,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not empty.
+     * What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not
+     * empty, and there are no control characters, but line feed and tab in values.
      * </pre>
      *
      * <code>map&lt;string, string&gt; metadata = 8;</code>

@@ -178,7 +178,8 @@ public interface AcquireRequestOrBuilder extends
 
   /**
    * <pre>
-   * What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not empty.
+   * What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values.
    * </pre>
    *
    * <code>map&lt;string, string&gt; metadata = 8;</code>
@@ -186,7 +187,8 @@ public interface AcquireRequestOrBuilder extends
   int getMetadataCount();
   /**
    * <pre>
-   * What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not empty.
+   * What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values.
    * </pre>
    *
    * <code>map&lt;string, string&gt; metadata = 8;</code>
@@ -201,7 +203,8 @@ public interface AcquireRequestOrBuilder extends
   getMetadata();
   /**
    * <pre>
-   * What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not empty.
+   * What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values.
    * </pre>
    *
    * <code>map&lt;string, string&gt; metadata = 8;</code>
@@ -210,7 +213,8 @@ public interface AcquireRequestOrBuilder extends
   getMetadataMap();
   /**
    * <pre>
-   * What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not empty.
+   * What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values.
    * </pre>
    *
    * <code>map&lt;string, string&gt; metadata = 8;</code>
@@ -222,7 +226,8 @@ java.lang.String getMetadataOrDefault(
 java.lang.String defaultValue);
   /**
    * <pre>
-   * What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not empty.
+   * What to attach to the claim. At most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values.
    * </pre>
    *
    * <code>map&lt;string, string&gt; metadata = 8;</code>

@@ -516,7 +516,8 @@ java.lang.String defaultValue) {
   /**
    * <pre>
    * The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
-   * back. Empty: none. Only in answers to GetLock, ListLocks, GetSession and ListBlocked, and only of waiting claims.
+   * back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
+   * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
    * </pre>
    *
    * <code>repeated string deadlock = 14;</code>
@@ -529,7 +530,8 @@ java.lang.String defaultValue) {
   /**
    * <pre>
    * The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
-   * back. Empty: none. Only in answers to GetLock, ListLocks, GetSession and ListBlocked, and only of waiting claims.
+   * back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
+   * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
    * </pre>
    *
    * <code>repeated string deadlock = 14;</code>
@@ -541,7 +543,8 @@ java.lang.String defaultValue) {
   /**
    * <pre>
    * The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
-   * back. Empty: none. Only in answers to GetLock, ListLocks, GetSession and ListBlocked, and only of waiting claims.
+   * back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
+   * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
    * </pre>
    *
    * <code>repeated string deadlock = 14;</code>
@@ -554,7 +557,8 @@ java.lang.String defaultValue) {
   /**
    * <pre>
    * The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
-   * back. Empty: none. Only in answers to GetLock, ListLocks, GetSession and ListBlocked, and only of waiting claims.
+   * back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
+   * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
    * </pre>
    *
    * <code>repeated string deadlock = 14;</code>
@@ -2480,7 +2484,8 @@ java.lang.String defaultValue) {
     /**
      * <pre>
      * The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
-     * back. Empty: none. Only in answers to GetLock, ListLocks, GetSession and ListBlocked, and only of waiting claims.
+     * back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
+     * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
      * </pre>
      *
      * <code>repeated string deadlock = 14;</code>
@@ -2494,7 +2499,8 @@ java.lang.String defaultValue) {
     /**
      * <pre>
      * The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
-     * back. Empty: none. Only in answers to GetLock, ListLocks, GetSession and ListBlocked, and only of waiting claims.
+     * back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
+     * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
      * </pre>
      *
      * <code>repeated string deadlock = 14;</code>
@@ -2506,7 +2512,8 @@ java.lang.String defaultValue) {
     /**
      * <pre>
      * The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
-     * back. Empty: none. Only in answers to GetLock, ListLocks, GetSession and ListBlocked, and only of waiting claims.
+     * back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
+     * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
      * </pre>
      *
      * <code>repeated string deadlock = 14;</code>
@@ -2519,7 +2526,8 @@ java.lang.String defaultValue) {
     /**
      * <pre>
      * The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
-     * back. Empty: none. Only in answers to GetLock, ListLocks, GetSession and ListBlocked, and only of waiting claims.
+     * back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
+     * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
      * </pre>
      *
      * <code>repeated string deadlock = 14;</code>
@@ -2533,7 +2541,8 @@ java.lang.String defaultValue) {
     /**
      * <pre>
      * The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
-     * back. Empty: none. Only in answers to GetLock, ListLocks, GetSession and ListBlocked, and only of waiting claims.
+     * back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
+     * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
      * </pre>
      *
      * <code>repeated string deadlock = 14;</code>
@@ -2553,7 +2562,8 @@ java.lang.String defaultValue) {
     /**
      * <pre>
      * The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
-     * back. Empty: none. Only in answers to GetLock, ListLocks, GetSession and ListBlocked, and only of waiting claims.
+     * back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
+     * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
      * </pre>
      *
      * <code>repeated string deadlock = 14;</code>
@@ -2572,7 +2582,8 @@ java.lang.String defaultValue) {
     /**
      * <pre>
      * The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
-     * back. Empty: none. Only in answers to GetLock, ListLocks, GetSession and ListBlocked, and only of waiting claims.
+     * back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
+     * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
      * </pre>
      *
      * <code>repeated string deadlock = 14;</code>
@@ -2591,7 +2602,8 @@ java.lang.String defaultValue) {
     /**
      * <pre>
      * The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
-     * back. Empty: none. Only in answers to GetLock, ListLocks, GetSession and ListBlocked, and only of waiting claims.
+     * back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
+     * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
      * </pre>
      *
      * <code>repeated string deadlock = 14;</code>
@@ -2607,7 +2619,8 @@ java.lang.String defaultValue) {
     /**
      * <pre>
      * The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
-     * back. Empty: none. Only in answers to GetLock, ListLocks, GetSession and ListBlocked, and only of waiting claims.
+     * back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
+     * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
      * </pre>
      *
      * <code>repeated string deadlock = 14;</code>

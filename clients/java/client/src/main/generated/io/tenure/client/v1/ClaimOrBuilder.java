@@ -288,7 +288,8 @@ java.lang.String defaultValue);
   /**
    * <pre>
    * The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
-   * back. Empty: none. Only in answers to GetLock, ListLocks, GetSession and ListBlocked, and only of waiting claims.
+   * back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
+   * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
    * </pre>
    *
    * <code>repeated string deadlock = 14;</code>
@@ -299,7 +300,8 @@ java.lang.String defaultValue);
   /**
    * <pre>
    * The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
-   * back. Empty: none. Only in answers to GetLock, ListLocks, GetSession and ListBlocked, and only of waiting claims.
+   * back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
+   * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
    * </pre>
    *
    * <code>repeated string deadlock = 14;</code>
@@ -309,7 +311,8 @@ java.lang.String defaultValue);
   /**
    * <pre>
    * The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
-   * back. Empty: none. Only in answers to GetLock, ListLocks, GetSession and ListBlocked, and only of waiting claims.
+   * back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
+   * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
    * </pre>
    *
    * <code>repeated string deadlock = 14;</code>
@@ -320,7 +323,8 @@ java.lang.String defaultValue);
   /**
    * <pre>
    * The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
-   * back. Empty: none. Only in answers to GetLock, ListLocks, GetSession and ListBlocked, and only of waiting claims.
+   * back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
+   * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
    * </pre>
    *
    * <code>repeated string deadlock = 14;</code>

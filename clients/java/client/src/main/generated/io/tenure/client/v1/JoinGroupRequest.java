@@ -317,7 +317,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not empty. That of a
+   * What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values. That of a
    * membership that is there stays as it is. The members of one group attach at most 1048576 bytes together.
    * </pre>
    *
@@ -339,7 +340,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not empty. That of a
+   * What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values. That of a
    * membership that is there stays as it is. The members of one group attach at most 1048576 bytes together.
    * </pre>
    *
@@ -351,7 +353,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not empty. That of a
+   * What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values. That of a
    * membership that is there stays as it is. The members of one group attach at most 1048576 bytes together.
    * </pre>
    *
@@ -370,7 +373,8 @@ java.lang.String defaultValue) {
   }
   /**
    * <pre>
-   * What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not empty. That of a
+   * What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values. That of a
    * membership that is there stays as it is. The members of one group attach at most 1048576 bytes together.
    * </pre>
    *
@@ -1458,7 +1462,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not empty. That of a
+     * What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not
+     * empty, and there are no control characters, but line feed and tab in values. That of a
      * membership that is there stays as it is. The members of one group attach at most 1048576 bytes together.
      * </pre>
      *
@@ -1480,7 +1485,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not empty. That of a
+     * What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not
+     * empty, and there are no control characters, but line feed and tab in values. That of a
      * membership that is there stays as it is. The members of one group attach at most 1048576 bytes together.
      * </pre>
      *
@@ -1492,7 +1498,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not empty. That of a
+     * What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not
+     * empty, and there are no control characters, but line feed and tab in values. That of a
      * membership that is there stays as it is. The members of one group attach at most 1048576 bytes together.
      * </pre>
      *
@@ -1511,7 +1518,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not empty. That of a
+     * What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not
+     * empty, and there are no control characters, but line feed and tab in values. That of a
      * membership that is there stays as it is. The members of one group attach at most 1048576 bytes together.
      * </pre>
      *
@@ -1536,7 +1544,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not empty. That of a
+     * What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not
+     * empty, and there are no control characters, but line feed and tab in values. That of a
      * membership that is there stays as it is. The members of one group attach at most 1048576 bytes together.
      * </pre>
      *
@@ -1560,7 +1569,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not empty. That of a
+     * What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not
+     * empty, and there are no control characters, but line feed and tab in values. That of a
      * membership that is there stays as it is. The members of one group attach at most 1048576 bytes together.
      * </pre>
      *
@@ -1578,7 +1588,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not empty. That of a
+     * What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not
+     * empty, and there are no control characters, but line feed and tab in values. That of a
      * membership that is there stays as it is. The members of one group attach at most 1048576 bytes together.
      * </pre>
      *

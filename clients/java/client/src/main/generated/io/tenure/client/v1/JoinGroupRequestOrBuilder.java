@@ -120,7 +120,8 @@ public interface JoinGroupRequestOrBuilder extends
 
   /**
    * <pre>
-   * What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not empty. That of a
+   * What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values. That of a
    * membership that is there stays as it is. The members of one group attach at most 1048576 bytes together.
    * </pre>
    *
@@ -129,7 +130,8 @@ public interface JoinGroupRequestOrBuilder extends
   int getMetadataCount();
   /**
    * <pre>
-   * What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not empty. That of a
+   * What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values. That of a
    * membership that is there stays as it is. The members of one group attach at most 1048576 bytes together.
    * </pre>
    *
@@ -145,7 +147,8 @@ public interface JoinGroupRequestOrBuilder extends
   getMetadata();
   /**
    * <pre>
-   * What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not empty. That of a
+   * What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values. That of a
    * membership that is there stays as it is. The members of one group attach at most 1048576 bytes together.
    * </pre>
    *
@@ -155,7 +158,8 @@ public interface JoinGroupRequestOrBuilder extends
   getMetadataMap();
   /**
    * <pre>
-   * What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not empty. That of a
+   * What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values. That of a
    * membership that is there stays as it is. The members of one group attach at most 1048576 bytes together.
    * </pre>
    *
@@ -168,7 +172,8 @@ java.lang.String getMetadataOrDefault(
 java.lang.String defaultValue);
   /**
    * <pre>
-   * What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not empty. That of a
+   * What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values. That of a
    * membership that is there stays as it is. The members of one group attach at most 1048576 bytes together.
    * </pre>
    *

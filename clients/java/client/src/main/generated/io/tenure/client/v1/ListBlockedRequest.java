@@ -6,7 +6,8 @@ package io.tenure.client.v1;
 
 /**
  * <pre>
- * Asks for a page of the claims that wait.
+ * Asks for a page of the claims that wait. A page may have fewer than were asked for, or none, although there are more: a call looks
+ * at 10000 of them at the most, and searches for deadlocks only so long. Go on while there is a next_page_token.
  * </pre>
  *
  * Protobuf type {@code tenure.v1.ListBlockedRequest}
@@ -360,7 +361,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Asks for a page of the claims that wait.
+   * Asks for a page of the claims that wait. A page may have fewer than were asked for, or none, although there are more: a call looks
+   * at 10000 of them at the most, and searches for deadlocks only so long. Go on while there is a next_page_token.
    * </pre>
    *
    * Protobuf type {@code tenure.v1.ListBlockedRequest}

@@ -6,7 +6,8 @@ package io.tenure.client.v1;
 
 /**
  * <pre>
- * Asks for a page of the open sessions.
+ * Asks for a page of the open sessions. A page may have fewer than were asked for, or none, although there are more: a call looks at
+ * 10000 of them at the most. Go on while there is a next_page_token.
  * </pre>
  *
  * Protobuf type {@code tenure.v1.ListSessionsRequest}
@@ -333,7 +334,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Asks for a page of the open sessions.
+   * Asks for a page of the open sessions. A page may have fewer than were asked for, or none, although there are more: a call looks at
+   * 10000 of them at the most. Go on while there is a next_page_token.
    * </pre>
    *
    * Protobuf type {@code tenure.v1.ListSessionsRequest}

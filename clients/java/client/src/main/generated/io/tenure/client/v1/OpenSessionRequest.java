@@ -266,7 +266,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Free labels. At most 4096 bytes in all, keys and values together; keys are not empty.
+   * Free labels. At most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values.
    * </pre>
    *
    * <code>map&lt;string, string&gt; metadata = 5;</code>
@@ -287,7 +288,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Free labels. At most 4096 bytes in all, keys and values together; keys are not empty.
+   * Free labels. At most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values.
    * </pre>
    *
    * <code>map&lt;string, string&gt; metadata = 5;</code>
@@ -298,7 +300,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Free labels. At most 4096 bytes in all, keys and values together; keys are not empty.
+   * Free labels. At most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values.
    * </pre>
    *
    * <code>map&lt;string, string&gt; metadata = 5;</code>
@@ -316,7 +319,8 @@ java.lang.String defaultValue) {
   }
   /**
    * <pre>
-   * Free labels. At most 4096 bytes in all, keys and values together; keys are not empty.
+   * Free labels. At most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values.
    * </pre>
    *
    * <code>map&lt;string, string&gt; metadata = 5;</code>
@@ -1404,7 +1408,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * Free labels. At most 4096 bytes in all, keys and values together; keys are not empty.
+     * Free labels. At most 4096 bytes in all, keys and values together; keys are not
+     * empty, and there are no control characters, but line feed and tab in values.
      * </pre>
      *
      * <code>map&lt;string, string&gt; metadata = 5;</code>
@@ -1425,7 +1430,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * Free labels. At most 4096 bytes in all, keys and values together; keys are not empty.
+     * Free labels. At most 4096 bytes in all, keys and values together; keys are not
+     * empty, and there are no control characters, but line feed and tab in values.
      * </pre>
      *
      * <code>map&lt;string, string&gt; metadata = 5;</code>
@@ -1436,7 +1442,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * Free labels. At most 4096 bytes in all, keys and values together; keys are not empty.
+     * Free labels. At most 4096 bytes in all, keys and values together; keys are not
+     * empty, and there are no control characters, but line feed and tab in values.
      * </pre>
      *
      * <code>map&lt;string, string&gt; metadata = 5;</code>
@@ -1454,7 +1461,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * Free labels. At most 4096 bytes in all, keys and values together; keys are not empty.
+     * Free labels. At most 4096 bytes in all, keys and values together; keys are not
+     * empty, and there are no control characters, but line feed and tab in values.
      * </pre>
      *
      * <code>map&lt;string, string&gt; metadata = 5;</code>
@@ -1478,7 +1486,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * Free labels. At most 4096 bytes in all, keys and values together; keys are not empty.
+     * Free labels. At most 4096 bytes in all, keys and values together; keys are not
+     * empty, and there are no control characters, but line feed and tab in values.
      * </pre>
      *
      * <code>map&lt;string, string&gt; metadata = 5;</code>
@@ -1501,7 +1510,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * Free labels. At most 4096 bytes in all, keys and values together; keys are not empty.
+     * Free labels. At most 4096 bytes in all, keys and values together; keys are not
+     * empty, and there are no control characters, but line feed and tab in values.
      * </pre>
      *
      * <code>map&lt;string, string&gt; metadata = 5;</code>
@@ -1518,7 +1528,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * Free labels. At most 4096 bytes in all, keys and values together; keys are not empty.
+     * Free labels. At most 4096 bytes in all, keys and values together; keys are not
+     * empty, and there are no control characters, but line feed and tab in values.
      * </pre>
      *
      * <code>map&lt;string, string&gt; metadata = 5;</code>

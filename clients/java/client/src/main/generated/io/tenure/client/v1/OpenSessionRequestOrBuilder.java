@@ -97,7 +97,8 @@ public interface OpenSessionRequestOrBuilder extends
 
   /**
    * <pre>
-   * Free labels. At most 4096 bytes in all, keys and values together; keys are not empty.
+   * Free labels. At most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values.
    * </pre>
    *
    * <code>map&lt;string, string&gt; metadata = 5;</code>
@@ -105,7 +106,8 @@ public interface OpenSessionRequestOrBuilder extends
   int getMetadataCount();
   /**
    * <pre>
-   * Free labels. At most 4096 bytes in all, keys and values together; keys are not empty.
+   * Free labels. At most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values.
    * </pre>
    *
    * <code>map&lt;string, string&gt; metadata = 5;</code>
@@ -120,7 +122,8 @@ public interface OpenSessionRequestOrBuilder extends
   getMetadata();
   /**
    * <pre>
-   * Free labels. At most 4096 bytes in all, keys and values together; keys are not empty.
+   * Free labels. At most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values.
    * </pre>
    *
    * <code>map&lt;string, string&gt; metadata = 5;</code>
@@ -129,7 +132,8 @@ public interface OpenSessionRequestOrBuilder extends
   getMetadataMap();
   /**
    * <pre>
-   * Free labels. At most 4096 bytes in all, keys and values together; keys are not empty.
+   * Free labels. At most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values.
    * </pre>
    *
    * <code>map&lt;string, string&gt; metadata = 5;</code>
@@ -141,7 +145,8 @@ java.lang.String getMetadataOrDefault(
 java.lang.String defaultValue);
   /**
    * <pre>
-   * Free labels. At most 4096 bytes in all, keys and values together; keys are not empty.
+   * Free labels. At most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values.
    * </pre>
    *
    * <code>map&lt;string, string&gt; metadata = 5;</code>

@@ -50,7 +50,8 @@ private static final long serialVersionUID = 0L;
   private volatile java.lang.Object toSessionId_ = "";
   /**
    * <pre>
-   * The session that is to hold next. Empty: whoever is first in the queue then.
+   * The session that is to hold next. Empty: whoever is first in the queue then; or it is not told, as in answers to Acquire,
+   * OpenSession and AttachSession.
    * </pre>
    *
    * <code>string to_session_id = 1;</code>
@@ -71,7 +72,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The session that is to hold next. Empty: whoever is first in the queue then.
+   * The session that is to hold next. Empty: whoever is first in the queue then; or it is not told, as in answers to Acquire,
+   * OpenSession and AttachSession.
    * </pre>
    *
    * <code>string to_session_id = 1;</code>
@@ -508,7 +510,8 @@ private static final long serialVersionUID = 0L;
     private java.lang.Object toSessionId_ = "";
     /**
      * <pre>
-     * The session that is to hold next. Empty: whoever is first in the queue then.
+     * The session that is to hold next. Empty: whoever is first in the queue then; or it is not told, as in answers to Acquire,
+     * OpenSession and AttachSession.
      * </pre>
      *
      * <code>string to_session_id = 1;</code>
@@ -528,7 +531,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The session that is to hold next. Empty: whoever is first in the queue then.
+     * The session that is to hold next. Empty: whoever is first in the queue then; or it is not told, as in answers to Acquire,
+     * OpenSession and AttachSession.
      * </pre>
      *
      * <code>string to_session_id = 1;</code>
@@ -549,7 +553,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The session that is to hold next. Empty: whoever is first in the queue then.
+     * The session that is to hold next. Empty: whoever is first in the queue then; or it is not told, as in answers to Acquire,
+     * OpenSession and AttachSession.
      * </pre>
      *
      * <code>string to_session_id = 1;</code>
@@ -566,7 +571,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The session that is to hold next. Empty: whoever is first in the queue then.
+     * The session that is to hold next. Empty: whoever is first in the queue then; or it is not told, as in answers to Acquire,
+     * OpenSession and AttachSession.
      * </pre>
      *
      * <code>string to_session_id = 1;</code>
@@ -580,7 +586,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The session that is to hold next. Empty: whoever is first in the queue then.
+     * The session that is to hold next. Empty: whoever is first in the queue then; or it is not told, as in answers to Acquire,
+     * OpenSession and AttachSession.
      * </pre>
      *
      * <code>string to_session_id = 1;</code>

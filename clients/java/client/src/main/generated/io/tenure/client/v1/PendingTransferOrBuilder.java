@@ -10,7 +10,8 @@ public interface PendingTransferOrBuilder extends
 
   /**
    * <pre>
-   * The session that is to hold next. Empty: whoever is first in the queue then.
+   * The session that is to hold next. Empty: whoever is first in the queue then; or it is not told, as in answers to Acquire,
+   * OpenSession and AttachSession.
    * </pre>
    *
    * <code>string to_session_id = 1;</code>
@@ -19,7 +20,8 @@ public interface PendingTransferOrBuilder extends
   java.lang.String getToSessionId();
   /**
    * <pre>
-   * The session that is to hold next. Empty: whoever is first in the queue then.
+   * The session that is to hold next. Empty: whoever is first in the queue then; or it is not told, as in answers to Acquire,
+   * OpenSession and AttachSession.
    * </pre>
    *
    * <code>string to_session_id = 1;</code>

@@ -242,7 +242,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not empty.
+   * All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values.
    * </pre>
    *
    * <code>map&lt;string, string&gt; metadata = 5;</code>
@@ -263,7 +264,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not empty.
+   * All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values.
    * </pre>
    *
    * <code>map&lt;string, string&gt; metadata = 5;</code>
@@ -274,7 +276,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not empty.
+   * All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values.
    * </pre>
    *
    * <code>map&lt;string, string&gt; metadata = 5;</code>
@@ -292,7 +295,8 @@ java.lang.String defaultValue) {
   }
   /**
    * <pre>
-   * All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not empty.
+   * All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values.
    * </pre>
    *
    * <code>map&lt;string, string&gt; metadata = 5;</code>
@@ -1120,7 +1124,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not empty.
+     * All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not
+     * empty, and there are no control characters, but line feed and tab in values.
      * </pre>
      *
      * <code>map&lt;string, string&gt; metadata = 5;</code>
@@ -1141,7 +1146,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not empty.
+     * All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not
+     * empty, and there are no control characters, but line feed and tab in values.
      * </pre>
      *
      * <code>map&lt;string, string&gt; metadata = 5;</code>
@@ -1152,7 +1158,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not empty.
+     * All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not
+     * empty, and there are no control characters, but line feed and tab in values.
      * </pre>
      *
      * <code>map&lt;string, string&gt; metadata = 5;</code>
@@ -1170,7 +1177,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not empty.
+     * All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not
+     * empty, and there are no control characters, but line feed and tab in values.
      * </pre>
      *
      * <code>map&lt;string, string&gt; metadata = 5;</code>
@@ -1194,7 +1202,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not empty.
+     * All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not
+     * empty, and there are no control characters, but line feed and tab in values.
      * </pre>
      *
      * <code>map&lt;string, string&gt; metadata = 5;</code>
@@ -1217,7 +1226,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not empty.
+     * All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not
+     * empty, and there are no control characters, but line feed and tab in values.
      * </pre>
      *
      * <code>map&lt;string, string&gt; metadata = 5;</code>
@@ -1234,7 +1244,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not empty.
+     * All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not
+     * empty, and there are no control characters, but line feed and tab in values.
      * </pre>
      *
      * <code>map&lt;string, string&gt; metadata = 5;</code>

@@ -80,7 +80,8 @@ public interface UpdateClaimRequestOrBuilder extends
 
   /**
    * <pre>
-   * All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not empty.
+   * All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values.
    * </pre>
    *
    * <code>map&lt;string, string&gt; metadata = 5;</code>
@@ -88,7 +89,8 @@ public interface UpdateClaimRequestOrBuilder extends
   int getMetadataCount();
   /**
    * <pre>
-   * All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not empty.
+   * All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values.
    * </pre>
    *
    * <code>map&lt;string, string&gt; metadata = 5;</code>
@@ -103,7 +105,8 @@ public interface UpdateClaimRequestOrBuilder extends
   getMetadata();
   /**
    * <pre>
-   * All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not empty.
+   * All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values.
    * </pre>
    *
    * <code>map&lt;string, string&gt; metadata = 5;</code>
@@ -112,7 +115,8 @@ public interface UpdateClaimRequestOrBuilder extends
   getMetadataMap();
   /**
    * <pre>
-   * All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not empty.
+   * All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values.
    * </pre>
    *
    * <code>map&lt;string, string&gt; metadata = 5;</code>
@@ -124,7 +128,8 @@ java.lang.String getMetadataOrDefault(
 java.lang.String defaultValue);
   /**
    * <pre>
-   * All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not empty.
+   * All of the metadata from now on. At most 4096 bytes in all, keys and values together; keys are not
+   * empty, and there are no control characters, but line feed and tab in values.
    * </pre>
    *
    * <code>map&lt;string, string&gt; metadata = 5;</code>
