@@ -100,18 +100,17 @@ export async function page(path, accept) {
   return answer.text();
 }
 
-/** All pages of a list, up to so many. @param {string} method @param {Record<string, unknown>} request @param {string} field @param {number} most */
-export async function list(method, request, field, most) {
+/**
+ * All pages of a list, up to so many entries.
+ * @param {string} method @param {Record<string, unknown>} request @param {string} field @param {number} most @param {AbortSignal} [signal]
+ */
+export async function list(method, request, field, most, signal) {
   const found = [];
   let pageToken = '';
   let answer;
   do {
     const pageSize = Math.min(1000, most - found.length);
-    answer = await call(method, {
-      ...request,
-      pageSize,
-      ...(pageToken && { pageToken }),
-    });
+    answer = await call(method, { ...request, pageSize, ...(pageToken && { pageToken }) }, signal);
     found.push(...(answer[field] ?? []));
     pageToken = answer.nextPageToken ?? '';
   } while (pageToken && found.length < most);

@@ -1,6 +1,6 @@
 // All locks: by their names' parts, searched, with who holds them and who waits.
 
-import { call } from '../api.js';
+import { list } from '../api.js';
 import { useAnswer, useLive, useRemaining, useThrottled } from '../context.js';
 import { classes, html, useRef, useState } from '../html.js';
 import { grpcurl, tenure } from '../lines.js';
@@ -52,14 +52,14 @@ export function Locks({ context }) {
   const deadlocked = useAnswer(
     (signal) =>
       show === 'deadlocked'
-        ? call('LockService/ListBlocked', { namespace, deadlockedOnly: true, pageSize: 1000 }, signal)
-        : Promise.resolve({}),
+        ? list('LockService/ListBlocked', { namespace, deadlockedOnly: true }, 'blocked', 1000, signal)
+        : Promise.resolve({ found: [], more: false, last: null }),
     2000,
     [namespace, show],
   );
   const { locks, names, comings } = live.replica;
   const stuck = new Set(
-    (deadlocked.answer?.blocked ?? []).flatMap((/** @type {any} */ blocked) => blocked.claim?.names ?? []),
+    (deadlocked.answer?.found ?? []).flatMap((/** @type {any} */ blocked) => blocked.claim?.names ?? []),
   );
   const wanted = search.toLowerCase();
   const isWanted = (/** @type {string} */ name) => {

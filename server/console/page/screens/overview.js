@@ -1,6 +1,6 @@
 // Everything on one screen: how much is held and waited for, what changes, how the servers and the database do.
 
-import { call, page } from '../api.js';
+import { call, list, page } from '../api.js';
 import { shownSpan, shownTime, span, time } from '../clock.js';
 import { useAnswer, useLive } from '../context.js';
 import { html } from '../html.js';
@@ -20,7 +20,7 @@ export function Overview({ context }) {
   useLive(live);
   const servers = useAnswer((signal) => call('ServerService/ListServers', { namespace }, signal), 2000, [namespace]);
   const blocked = useAnswer(
-    (signal) => call('LockService/ListBlocked', { namespace, deadlockedOnly: true }, signal),
+    (signal) => list('LockService/ListBlocked', { namespace, deadlockedOnly: true }, 'blocked', 100, signal),
     5000,
     [namespace],
   );
@@ -29,7 +29,7 @@ export function Overview({ context }) {
   const locks = [...live.replica.locks.values()];
   const held = locks.filter((lock) => lock.holderCount > 0).length;
   const waiting = locks.reduce((sum, lock) => sum + lock.waiterCount, 0);
-  const deadlocks = blocked.answer?.blocked?.length ?? 0;
+  const deadlocks = blocked.answer?.found.length ?? 0;
   const queues = locks
     .filter((lock) => lock.waiterCount > 0)
     .sort((one, other) => other.waiterCount - one.waiterCount || (one.name < other.name ? -1 : 1))

@@ -42,7 +42,7 @@ export function Sessions({ context }) {
   const [search, setSearch] = useState('');
   const [seen, setSeen] = useState(/** @type {Session[]} */ ([]));
   const { answer, error } = useAnswer(
-    () => list('SessionService/ListSessions', { namespace }, 'sessions', MOST),
+    (signal) => list('SessionService/ListSessions', { namespace }, 'sessions', MOST, signal),
     (last) => ((last?.found.length ?? 0) > FEW ? 15_000 : 3000),
     [namespace],
   );
