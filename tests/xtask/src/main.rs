@@ -99,7 +99,7 @@ enum Task {
     Upgrade(upgrade::Upgrade),
     /// Attacks a server in many ways: nobody but the attacker must notice.
     Abuse {
-        /// In the long form: more of everything.
+        /// In the long form: more of everything, of a release build.
         #[arg(long)]
         long: bool,
         /// Only attacks whose name contains this.
@@ -228,7 +228,7 @@ impl Stage {
             Self::Clients => clients::check(&[]),
             Self::Scenarios => scenarios(&[]),
             Self::Chaos => Apart::build("tests/chaos")?.run(&[], &[LANGUAGES]),
-            Self::Abuse => abuse(false, None),
+            Self::Abuse => abuse(None),
             Self::Load => Apart::build("tests/load")?.run(&[], &[]),
         }
     }
@@ -243,9 +243,16 @@ fn e2e(tries: Option<u32>, name: Option<&str>) -> anyhow::Result<()> {
     Apart::build("tests/e2e")?.run(name.as_slice(), &environment)
 }
 
-fn abuse(long: bool, name: Option<&str>) -> anyhow::Result<()> {
-    let environment: &[(&str, &str)] = if long { &[("TENURE_ABUSE_LONG", "1")] } else { &[] };
-    Apart::build("tests/abuse")?.run(name.as_slice(), environment)
+fn abuse(name: Option<&str>) -> anyhow::Result<()> {
+    Apart::build("tests/abuse")?.run(name.as_slice(), &[])
+}
+
+/// Against a release build: ten times as much is asked of it.
+fn abuse_at_length(name: Option<&str>) -> anyhow::Result<()> {
+    cargo(&["build", "--locked", "--release", "--package", "tenure-server", "--bins"]).run()?;
+    let server = root().join("target/release/tenured");
+    let environment = [("TENURE_ABUSE_LONG", "1"), ("TENURED_BIN", &*server.to_string_lossy())];
+    Apart::build("tests/abuse")?.run(name.as_slice(), &environment)
 }
 
 fn power(arguments: &[String]) -> anyhow::Result<()> {
@@ -320,7 +327,7 @@ fn run() -> anyhow::Result<()> {
         }
         Task::Abuse { long, name } => {
             Stage::Build.run()?;
-            abuse(long, name.as_deref())
+            if long { abuse_at_length(name.as_deref()) } else { abuse(name.as_deref()) }
         }
         Task::Overload { arguments } => load("overload", &arguments),
         Task::Soak { arguments } => load("soak", &arguments),
