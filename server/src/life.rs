@@ -6,7 +6,9 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::sync::watch;
+use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 use tonic::service::Routes;
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
@@ -17,10 +19,10 @@ use crate::metrics::{Metrics, StoreCounts};
 use crate::node::{Node, NodeOptions};
 use crate::peers::{Connector, Links, PeerCalls};
 use crate::poll;
-use crate::presence::Beats;
+use crate::presence::{Beats, MarkedDead};
 use crate::sequencer::passing::Peers;
 use crate::service::{Api, TtlBounds};
-use crate::store::{self, OpenError, Store, StoreOptions};
+use crate::store::{self, OpenError, Store, StoreError, StoreOptions};
 
 /// Between two tries to register with the store.
 const REGISTER: Duration = Duration::from_millis(500);
@@ -133,11 +135,19 @@ impl Life {
     async fn run(self, source: Source) {
         let store = tokio::select! {
             store = self.open(source) => store,
-            () = self.draining.cancelled() => return,
+            () = self.ending() => return,
         };
         let store = store::counted(store, self.ground.metrics.store().clone());
         while !self.draining.is_cancelled() && !self.stop.is_cancelled() {
             self.run_node(&store).await;
+        }
+    }
+
+    /// Returns when the server is to drain or to stop.
+    async fn ending(&self) {
+        tokio::select! {
+            () = self.draining.cancelled() => {}
+            () = self.stop.cancelled() => {}
         }
     }
 
@@ -165,10 +175,11 @@ impl Life {
         let peers = links.map(|links| -> Arc<dyn Peers> { links });
         let Ground { clock, metrics, .. } = self.ground.clone();
         let node = Node::new(self.node.clone(), store.clone(), clock, peers, metrics, cancel);
-        let beats = tokio::select! {
-            () = self.draining.cancelled() => return,
+        let registered = tokio::select! {
+            () = self.ending() => None,
             beats = self.register(&node) => beats,
         };
+        let Some(beats) = registered else { return node.stop().await };
         node.spawn(poll::follow(node.clone()));
         node.spawn(poll::trim(node.clone()));
         self.api.serve(Some(node.clone()));
@@ -192,21 +203,47 @@ impl Life {
         }
     }
 
-    async fn register(&self, node: &Arc<Node>) -> Beats {
-        loop {
-            let opened = match Beats::begin(node.clone()).await {
-                Ok(beats) => node.open_all().await.map(|()| beats),
-                Err(error) => Err(error),
-            };
-            match opened {
-                Ok(beats) => return beats,
-                Err(error) => {
-                    tracing::warn!(%error, "cannot register with the store");
-                    self.set_ready(Readiness::not(Unready::Store(error.to_string()))).await;
-                    tokio::time::sleep(REGISTER).await;
-                }
+    /// Registers a node and opens all that there is. `None`: another node is to be tried. One that may have registered does not
+    /// begin again: a first beat that others have seen before is no sign of life to them.
+    async fn register(&self, node: &Arc<Node>) -> Option<Beats> {
+        let mut beats = match Beats::begin(node.clone()).await {
+            Ok(beats) => beats,
+            Err(error) => {
+                self.wait_for_store("cannot register with the store", &error).await;
+                return None;
+            }
+        };
+        match beats.during(self.open_all(node)).await {
+            Ok(Ok(())) => Some(beats),
+            Ok(Err(error)) => {
+                tracing::error!(server = %node.id(), %error, "loading failed: starting over as a new server");
+                tokio::time::sleep(REGISTER).await;
+                None
+            }
+            Err(MarkedDead) => {
+                tracing::error!(server = %node.id(), "marked dead by others while loading: starting over as a new server");
+                None
             }
         }
+    }
+
+    /// Opens all that there is, however often it takes.
+    async fn open_all(&self, node: &Arc<Node>) -> Result<(), JoinError> {
+        loop {
+            let opening = node.clone();
+            // In a task of its own, because it computes for long, and beats must not wait for that.
+            let opening = AbortOnDropHandle::new(tokio::spawn(async move { opening.open_all().await }));
+            match opening.await? {
+                Ok(()) => return Ok(()),
+                Err(error) => self.wait_for_store("cannot load from the store", &error).await,
+            }
+        }
+    }
+
+    async fn wait_for_store(&self, what: &str, error: &StoreError) {
+        tracing::warn!(%error, "{what}");
+        self.set_ready(Readiness::not(Unready::Store(error.to_string()))).await;
+        tokio::time::sleep(REGISTER).await;
     }
 
     /// Keeps readiness and health true: the server is ready for as long as it may answer renewals.

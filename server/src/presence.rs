@@ -93,10 +93,26 @@ impl Beats {
         self.beat.clone()
     }
 
+    /// Beats while something else is done, which may take longer than a lease.
+    ///
+    /// # Errors
+    /// If others mark this server dead meanwhile.
+    pub async fn during<T>(&mut self, work: impl Future<Output = T>) -> Result<T, MarkedDead> {
+        tokio::select! {
+            done = work => Ok(done),
+            dead = self.keep_up() => Err(dead),
+        }
+    }
+
     /// Beats for as long as the node runs; its caretaker marks the silent dead and adopts what they leave behind.
     pub async fn run(mut self) -> MarkedDead {
-        let node = self.node.clone();
+        let node = &self.node;
         node.spawn(crate::caretaker::run(node.clone(), self.roll.subscribe(), self.hurry.clone()));
+        self.keep_up().await
+    }
+
+    async fn keep_up(&mut self) -> MarkedDead {
+        let node = self.node.clone();
         loop {
             let pause = match self.beat_once().await {
                 Ok(true) => {

@@ -43,6 +43,7 @@ struct State {
     identity: u64,
     unavailable: bool,
     search_delay: Duration,
+    load_delay: Duration,
     clock_ms: Option<i64>,
     faults: VecDeque<Fault>,
     /// How many reads of the log go well before one fails.
@@ -145,6 +146,11 @@ impl MemoryDatabase {
         self.state().search_delay = delay;
     }
 
+    /// Makes each load take so long.
+    pub fn set_load_delay(&self, delay: Duration) {
+        self.state().load_delay = delay;
+    }
+
     /// Makes appends wait, from now on until the answer is dropped.
     #[must_use]
     pub fn hold_appends(&self) -> Hold {
@@ -191,6 +197,12 @@ impl MemoryDatabase {
     #[must_use]
     pub fn log(&self, namespace: &str) -> Vec<Arc<Batch>> {
         self.state().namespaces.get(namespace).map(|found| found.log.iter().cloned().collect()).unwrap_or_default()
+    }
+
+    /// The servers that have registered and are not forgotten, dead or not.
+    #[must_use]
+    pub fn servers(&self) -> Vec<Presence> {
+        self.state().servers.values().cloned().collect()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -364,6 +376,10 @@ impl Store for MemoryStore {
     }
 
     async fn load(&self, namespace: &str) -> Result<Rows, StoreError> {
+        let delay = self.reach()?.load_delay;
+        if !delay.is_zero() {
+            tokio::time::sleep(delay).await;
+        }
         Ok(self.reach()?.namespaces.get(namespace).map(|found| found.rows.clone()).unwrap_or_default())
     }
 

@@ -33,6 +33,10 @@ pub struct LabClock {
 }
 
 impl LabClock {
+    pub fn begin() -> Arc<Self> {
+        Arc::new(Self { start: Instant::now(), jumps: AtomicU64::new(0), looks: AtomicU64::new(0) })
+    }
+
     pub fn jump(&self, by: Duration) {
         self.jumps.fetch_add(by.as_millis() as u64, Ordering::SeqCst);
     }
@@ -47,6 +51,19 @@ impl Clock for LabClock {
     fn now(&self) -> Duration {
         self.looks.fetch_add(1, Ordering::SeqCst);
         self.start.elapsed() + Duration::from_millis(self.jumps.load(Ordering::SeqCst))
+    }
+}
+
+pub fn options() -> NodeOptions {
+    NodeOptions {
+        lease: LEASE,
+        label: "lab".to_owned(),
+        address: "lab".to_owned(),
+        certificate: String::new(),
+        reattach: REATTACH,
+        poll_interval: Duration::from_millis(20),
+        max_namespaces: 10,
+        history_retention: Duration::from_secs(3600),
     }
 }
 
@@ -66,25 +83,15 @@ impl Server {
     /// Starts it with ways to others.
     pub async fn start_among(database: &MemoryDatabase, peers: Option<&Arc<LabPeers>>) -> Self {
         let store = database.server();
-        let clock = Arc::new(LabClock { start: Instant::now(), jumps: AtomicU64::new(0), looks: AtomicU64::new(0) });
-        let options = NodeOptions {
-            lease: LEASE,
-            label: "lab".to_owned(),
-            address: "lab".to_owned(),
-            certificate: String::new(),
-            reattach: REATTACH,
-            poll_interval: Duration::from_millis(20),
-            max_namespaces: 10,
-            history_retention: Duration::from_secs(3600),
-        };
+        let clock = LabClock::begin();
         let cancel = CancellationToken::new();
         let (ways, metrics) = (peers.cloned().map(|peers| peers as _), Metrics::default());
-        let node = Node::new(options, store.clone(), clock.clone(), ways, metrics, cancel.clone());
+        let node = Node::new(options(), store.clone(), clock.clone(), ways, metrics, cancel.clone());
         if let Some(peers) = peers {
             peers.add(&node);
         }
-        let beats = Beats::begin(node.clone()).await.expect("registered");
-        node.open_all().await.expect("opened");
+        let mut beats = Beats::begin(node.clone()).await.expect("registered");
+        beats.during(node.open_all()).await.expect("alive").expect("opened");
         node.spawn(poll::follow(node.clone()));
         let beats = tokio::spawn(beats.run());
         Self { node, store, clock, beats, cancel }

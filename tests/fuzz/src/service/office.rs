@@ -70,8 +70,8 @@ impl Office {
         let cancel = CancellationToken::new();
         let clock = Arc::new(Paused(Instant::now()));
         let node = Node::new(options, database.server(), clock, None, Metrics::default(), cancel.clone());
-        let beats = Beats::begin(node.clone()).await.expect("registered");
-        node.open_all().await.expect("opened");
+        let mut beats = Beats::begin(node.clone()).await.expect("registered");
+        beats.during(node.open_all()).await.expect("alive").expect("opened");
         node.spawn(poll::follow(node.clone()));
         node.spawn(async move {
             beats.run().await;
