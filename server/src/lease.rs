@@ -21,6 +21,8 @@ pub struct Lease {
 struct State {
     /// Until when the lease holds, on the clock. `None`: it needs no renewal, because nobody else could adopt.
     until: Option<Duration>,
+    /// It was given up, whatever beat may still be under way.
+    over: bool,
     tick: Tick,
     looked: Duration,
 }
@@ -30,7 +32,7 @@ impl Lease {
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         let looked = clock.now();
-        let state = State { until: Some(Duration::ZERO), tick: Tick::ZERO, looked };
+        let state = State { until: Some(Duration::ZERO), over: false, tick: Tick::ZERO, looked };
         Self { clock, state: Mutex::new(state) }
     }
 
@@ -45,18 +47,25 @@ impl Lease {
         let now = self.clock.now();
         let mut state = self.lock();
         let lapsed = !state.look(now);
+        if state.over {
+            return false;
+        }
         state.until = state.until.map(|until| until.max(sent + validity));
         lapsed
     }
 
     /// The lease holds for ever: no other server can adopt.
     pub fn hold_for_ever(&self) {
-        self.lock().until = None;
+        let mut state = self.lock();
+        if !state.over {
+            state.until = None;
+        }
     }
 
     /// The lease is over for good.
     pub fn give_up(&self) {
-        self.lock().until = Some(Duration::ZERO);
+        let mut state = self.lock();
+        (state.until, state.over) = (Some(Duration::ZERO), true);
     }
 
     /// The moment on the service clock, if the lease holds.
@@ -95,5 +104,29 @@ impl State {
         self.tick += served.saturating_sub(self.looked).min(LONGEST_STEP);
         self.looked = self.looked.max(now);
         self.until.is_none_or(|until| now < until)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Late;
+
+    impl Clock for Late {
+        fn now(&self) -> Duration {
+            Duration::from_secs(100)
+        }
+    }
+
+    #[test]
+    fn no_beat_that_is_still_under_way_brings_back_what_was_given_up() {
+        let lease = Lease::new(Arc::new(Late));
+        lease.extend(lease.now(), Duration::from_secs(9));
+        assert!(lease.tick().is_some());
+        lease.give_up();
+        assert!(!lease.extend(lease.now(), Duration::from_secs(9)), "no session lives on by it");
+        lease.hold_for_ever();
+        assert_eq!((lease.tick(), lease.left()), (None, Some(Duration::ZERO)));
     }
 }

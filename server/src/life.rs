@@ -1,10 +1,12 @@
 //! What a server is made of, whatever carries its calls: the services, and the life behind them.
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures::FutureExt;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, FusedFuture};
 use tokio::sync::watch;
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
@@ -19,13 +21,16 @@ use crate::metrics::{Metrics, StoreCounts};
 use crate::node::{Node, NodeOptions};
 use crate::peers::{Connector, Links, PeerCalls};
 use crate::poll;
-use crate::presence::{Beats, MarkedDead};
+use crate::presence::{Beats, BeatsEnd};
 use crate::sequencer::passing::Peers;
 use crate::service::{Api, TtlBounds};
 use crate::store::{self, OpenError, Store, StoreError, StoreOptions};
 
 /// Between two tries to register with the store.
 const REGISTER: Duration = Duration::from_millis(500);
+
+/// How long a beat that is under way at the end is waited for.
+const LAST_BEAT: Duration = Duration::from_millis(500);
 
 /// How often it is checked whether the server can do its work.
 const CHECK: Duration = Duration::from_millis(200);
@@ -168,7 +173,7 @@ impl Life {
         }
     }
 
-    /// Runs one node: until it is marked dead, or the server is to stop.
+    /// Runs one node: until it is marked dead, a part of it breaks, or the server is to stop.
     async fn run_node(&self, store: &Arc<dyn Store>) {
         let cancel = self.stop.child_token();
         let links = self.ground.connector.clone().map(|connector| Arc::new(Links::new(connector)));
@@ -185,21 +190,44 @@ impl Life {
         self.api.serve(Some(node.clone()));
         tracing::info!(server = %node.id(), "registered");
         let beaten = beats.last_beat();
-        tokio::select! {
-            () = self.report(&node) => {}
-            _ = beats.run() => {
-                tracing::error!(server = %node.id(), "marked dead by others: starting over as a new server");
-            }
-            () = self.drained(&node) => {}
+        let mut beating = pin!(beats.run().fuse());
+        let end = tokio::select! {
+            () = self.report(&node) => BeatsEnd::NodeEnded,
+            end = &mut beating => end,
+            () = self.drained(&node) => BeatsEnd::NodeEnded,
+            () = node.cancelled().cancelled() => BeatsEnd::NodeEnded,
+        };
+        let is_asked = self.draining.is_cancelled() || self.stop.is_cancelled();
+        if end == BeatsEnd::MarkedDead {
+            tracing::error!(server = %node.id(), "marked dead by others: starting over as a new server");
+        } else if !is_asked {
+            tracing::error!(server = %node.id(), "a part of the server failed: starting over as a new server");
         }
         self.set_ready(Readiness::not(Unready::Starting)).await;
-        node.stop().await;
+        tokio::join!(node.stop(), async {
+            if !beating.is_terminated() {
+                // The store may be at this beat or at the one before, until it has answered.
+                let _ = tokio::time::timeout(LAST_BEAT, &mut beating).await;
+            }
+        });
         self.api.serve(None);
-        if self.draining.is_cancelled() {
-            // Calls may still be under way: once others adopt, none may answer a renewal.
-            node.lease().give_up();
-            // So that others adopt at once what is left here. If it cannot be said, they find out by themselves.
-            let _ = store.mark_dead(node.id(), beaten.load(std::sync::atomic::Ordering::Acquire)).await;
+        if end == BeatsEnd::MarkedDead {
+            return;
+        }
+        // Calls may still be under way: once others adopt, none may answer a renewal.
+        node.lease().give_up();
+        // So that others adopt at once what is left here. If it cannot be said, they find out by themselves.
+        let _ = store.mark_dead(node.id(), beaten.load(Ordering::Acquire)).await;
+        if !is_asked {
+            self.pause().await;
+        }
+    }
+
+    /// Between two tries.
+    async fn pause(&self) {
+        tokio::select! {
+            () = tokio::time::sleep(REGISTER) => {}
+            () = self.ending() => {}
         }
     }
 
@@ -217,10 +245,15 @@ impl Life {
             Ok(Ok(())) => Some(beats),
             Ok(Err(error)) => {
                 tracing::error!(server = %node.id(), %error, "loading failed: starting over as a new server");
-                tokio::time::sleep(REGISTER).await;
+                self.pause().await;
                 None
             }
-            Err(MarkedDead) => {
+            Err(BeatsEnd::NodeEnded) => {
+                tracing::error!(server = %node.id(), "a part of the server failed: starting over as a new server");
+                self.pause().await;
+                None
+            }
+            Err(BeatsEnd::MarkedDead) => {
                 tracing::error!(server = %node.id(), "marked dead by others while loading: starting over as a new server");
                 None
             }

@@ -1,10 +1,12 @@
 //! A node: one run of this server under one id, from its first beat until it stops or finds itself marked dead.
 
 use std::collections::{BTreeSet, HashMap};
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures::FutureExt;
 use tenure_core::{Command, ServerId, StreamId, Text};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
@@ -200,12 +202,23 @@ impl Node {
             cancel: self.cancel.clone(),
         };
         let (namespace, running) = sequencer::start(name.into(), self.store.clone(), settings).await?;
+        let break_down = self.break_down();
         self.tasks.spawn(async move {
             if let Err(error) = running.await {
                 tracing::error!(%error, "a sequencer failed");
+                break_down();
             }
         });
         Ok(namespace)
+    }
+
+    /// Ends the node because a part of it is broken: while it beats, nobody else does what that part did.
+    fn break_down(&self) -> impl FnOnce() + Send + use<> {
+        let (lease, cancel) = (self.lease.clone(), self.cancel.clone());
+        move || {
+            lease.give_up();
+            cancel.cancel();
+        }
     }
 
     /// The namespaces that are open here.
@@ -279,13 +292,17 @@ impl Node {
         self.tasks.wait().await;
     }
 
-    /// Runs a task that ends with the node.
+    /// Runs a task that ends with the node. If it panics, the node ends with it.
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        let cancel = self.cancel.clone();
+        let (cancel, break_down) = (self.cancel.clone(), self.break_down());
+        let task = AssertUnwindSafe(task).catch_unwind();
         self.tasks.spawn(async move {
             tokio::select! {
                 () = cancel.cancelled() => {}
-                () = task => {}
+                ended = task => if ended.is_err() {
+                    tracing::error!("a task of the server failed");
+                    break_down();
+                }
             }
         });
     }

@@ -20,9 +20,14 @@ const BEATS_PER_LEASE: u32 = 20;
 /// Between two tries of a beat that failed.
 const RETRY: Duration = Duration::from_millis(200);
 
-/// Ended because others have marked this server dead: it must start over under another id.
+/// Why a node beats no more.
 #[derive(Debug, PartialEq, Eq)]
-pub struct MarkedDead;
+pub enum BeatsEnd {
+    /// Others have marked it dead: the server must start over under another id.
+    MarkedDead,
+    /// It has ended, and no beat of it is under way.
+    NodeEnded,
+}
 
 /// What a beat told of all servers.
 #[derive(Clone, Debug, Default)]
@@ -96,22 +101,22 @@ impl Beats {
     /// Beats while something else is done, which may take longer than a lease.
     ///
     /// # Errors
-    /// If others mark this server dead meanwhile.
-    pub async fn during<T>(&mut self, work: impl Future<Output = T>) -> Result<T, MarkedDead> {
+    /// If the node beats no more: then it is not done.
+    pub async fn during<T>(&mut self, work: impl Future<Output = T>) -> Result<T, BeatsEnd> {
         tokio::select! {
             done = work => Ok(done),
-            dead = self.keep_up() => Err(dead),
+            end = self.keep_up() => Err(end),
         }
     }
 
     /// Beats for as long as the node runs; its caretaker marks the silent dead and adopts what they leave behind.
-    pub async fn run(mut self) -> MarkedDead {
+    pub async fn run(mut self) -> BeatsEnd {
         let node = &self.node;
         node.spawn(crate::caretaker::run(node.clone(), self.roll.subscribe(), self.hurry.clone()));
         self.keep_up().await
     }
 
-    async fn keep_up(&mut self) -> MarkedDead {
+    async fn keep_up(&mut self) -> BeatsEnd {
         let node = self.node.clone();
         loop {
             let pause = match self.beat_once().await {
@@ -123,7 +128,7 @@ impl Beats {
                 Ok(false) => {
                     node.metrics().beats().marked_dead();
                     node.lease().give_up();
-                    return MarkedDead;
+                    return BeatsEnd::MarkedDead;
                 }
                 Err(error) => {
                     node.metrics().beats().failed();
@@ -132,6 +137,7 @@ impl Beats {
                 }
             };
             tokio::select! {
+                () = node.cancelled().cancelled() => return BeatsEnd::NodeEnded,
                 () = tokio::time::sleep(pause) => {}
                 () = self.hurry.notified() => self.due = self.due.min(Instant::now()),
             }

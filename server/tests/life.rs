@@ -5,8 +5,9 @@ mod being;
 mod lab;
 
 use being::Being;
-use lab::{LEASE, Server, eventually, pass, within};
-use tenure_server::store::MemoryDatabase;
+use lab::{LEASE, Server, TTL, eventually, pass, within};
+use tenure_server::store::{Fault, MemoryDatabase};
+use tonic_types::StatusExt;
 
 /// A database from which nothing is loaded within a lease.
 async fn slow_to_load() -> MemoryDatabase {
@@ -80,4 +81,82 @@ async fn a_server_that_is_to_stop_ends_whatever_it_is_at() {
         being.ends.stop.cancel();
         within(LEASE / 10, being.living).await.expect("ended");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_to_stop_leaves_what_it_has_to_others_at_once() {
+    let database = MemoryDatabase::new();
+    let (first, second) = (Being::start(&database).await, Server::start(&database).await);
+    first.ready(LEASE).await;
+    let token = first.hold("ann", "a").await;
+    first.ends.stop.cancel();
+    within(LEASE / 10, first.living).await.expect("ended");
+    eventually(LEASE / 10, "adopted", async || second.namespace().await.remaining("ann").is_some()).await;
+    assert_eq!(second.holder("a").await.map(|(_, token)| token.0), Some(token));
+}
+
+/// Also in the middle of a beat, when nobody knows yet at which one the store is.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_drains_leaves_what_it_has_to_others_at_once() {
+    for phase in 0..9 {
+        let database = MemoryDatabase::new();
+        let (first, second) = (Being::start(&database).await, Server::start(&database).await);
+        first.ready(LEASE).await;
+        first.hold("ann", "a").await;
+        database.set_beat_delay(LEASE / 25);
+        pass(LEASE / 20 + LEASE / 100 * phase).await;
+        first.ends.drain.cancel();
+        within(LEASE / 10, first.living).await.expect("ended");
+        eventually(LEASE / 4, "adopted", async || second.namespace().await.remaining("ann").is_some()).await;
+    }
+}
+
+/// Everything is adopted, what was committed stays committed, and nothing is given twice.
+#[tokio::test(start_paused = true)]
+async fn a_server_of_which_a_part_panics_starts_over_and_others_adopt() {
+    let database = MemoryDatabase::new();
+    let (broken, other) = (Being::start(&database).await, Server::start(&database).await);
+    broken.ready(LEASE).await;
+    let ann = broken.hold("ann", "a").await;
+    let before: Vec<_> = database.servers().iter().map(|server| server.server).collect();
+    database.fail_next(Fault::Panic);
+    let refused = broken.acquire("bob", "b").await.expect_err("nobody is left to answer");
+    let reason = refused.get_details_error_info().map(|info| info.reason);
+    assert_eq!(reason.as_deref(), Some("OUTCOME_UNKNOWN"), "{refused:?}: it is committed");
+    eventually(LEASE / 10, "it starts over", async || !broken.is_ready()).await;
+    eventually(LEASE / 10, "adopted", async || other.namespace().await.remaining("ann").is_some()).await;
+    broken.ready(LEASE / 10).await;
+    let (a, b) = (other.holder("a").await, other.holder("b").await.expect("it was committed"));
+    assert_eq!(a.map(|(session, token)| (session, token.0)), Some(("ann".to_owned(), ann)));
+    assert_eq!(broken.hold("bob", "b").await, b.1.0, "asking again returns what was granted");
+    assert!(broken.acquire("cid", "b").await.is_err(), "it is held");
+    let servers = database.servers();
+    let new = servers.iter().filter(|server| !server.dead && !before.contains(&server.server)).count();
+    assert_eq!(new, 1, "{servers:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_alone_adopts_from_itself_what_it_had_before_a_part_panicked() {
+    let database = MemoryDatabase::new();
+    let server = Being::start(&database).await;
+    server.ready(LEASE).await;
+    let token = server.hold("ann", "a").await;
+    database.fail_next(Fault::Panic);
+    server.acquire("bob", "b").await.expect_err("nobody is left to answer");
+    eventually(LEASE / 10, "it starts over", async || !server.is_ready()).await;
+    server.ready(LEASE / 10).await;
+    // Longer than a session lives that nobody looks after.
+    let witness = Server::start(&database).await;
+    eventually(TTL * 2, "expired", async || witness.holder("a").await.is_none()).await;
+    assert!(server.hold("cid", "a").await > token);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_ends_with_each_of_its_tasks_that_panics() {
+    let server = Server::start(&MemoryDatabase::new()).await;
+    assert!(server.node.lease().tick().is_some());
+    server.node.spawn(async { panic!("as a defect would") });
+    within(LEASE / 10, server.node.cancelled().cancelled()).await;
+    pass(LEASE / 10).await;
+    assert_eq!(server.node.lease().tick(), None);
 }

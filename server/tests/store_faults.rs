@@ -361,3 +361,27 @@ async fn what_could_not_be_opened_takes_no_place() {
     database.set_available(true);
     assert!(server.node.namespace("another").await.is_ok());
 }
+
+/// What was under way when it stopped is answered; what had not begun is known to have changed nothing.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_stops_turns_away_what_it_has_not_begun() {
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    let namespace = server.namespace().await;
+    let ask = |command| {
+        let namespace = namespace.clone();
+        tokio::spawn(async move { namespace.decide(command).await })
+    };
+    let hold = database.hold_appends();
+    let begun = ask(server.acquire("ann", "a"));
+    hold.reached().await;
+    let queued = ask(server.acquire("bob", "b"));
+    settle().await;
+    server.kill();
+    drop(hold);
+    let begun = within(SOON, begun).await.expect("ran").expect("committed");
+    std::mem::forget(begun.attendance);
+    let refused = within(SOON, queued).await.expect("ran").err();
+    assert_eq!(refused, Some(Refusal::Draining));
+    assert_eq!(database.log("default").len(), 1);
+}

@@ -198,7 +198,8 @@ impl Namespace {
         let passage = self.passage(&Traced::current(), &command);
         let (reply, answer) = oneshot::channel();
         self.enqueue(Request::Decide { command, reply, passage }).await?;
-        answer.await.map_err(|_| Refusal::Draining)?
+        // Whoever is turned away is told. No answer comes from a sequencer that broke off, maybe after a commit.
+        answer.await.map_err(|_| Refusal::OutcomeUnknown)?
     }
 
     /// The span of a command on its way through the sequencer, as a part of the call that asks for it.

@@ -15,7 +15,7 @@ use super::replica::Replica;
 use super::room::Room;
 use super::tally::Tally;
 use super::work::Work;
-use super::{Namespace, Request};
+use super::{Namespace, Refusal, Request};
 use crate::hub::Hub;
 use crate::lease::Lease;
 use crate::metrics::Metrics;
@@ -127,7 +127,18 @@ impl Sequencer {
             self.save_behind().await;
         }
         self.forsake();
+        self.turn_away().await;
         self.save_last().await;
+    }
+
+    /// This server stops: what it has not begun changes nothing.
+    async fn turn_away(&mut self) {
+        self.pressing.close();
+        self.requests.close();
+        while let Some(request) = next(&mut self.pressing, &mut self.requests).await {
+            self.room.give_back(request.commands());
+            request.refuse(&self.replica.name, &Refusal::Draining);
+        }
     }
 
     /// Waits until there is something to do, or time to look at the clock; takes what is due by itself and all that has

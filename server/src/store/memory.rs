@@ -22,6 +22,8 @@ pub enum Fault {
     OutcomeUnknown,
     /// It is not committed, but the caller does not know that.
     OutcomeUnknownAndLost,
+    /// It is committed if it does not conflict, and the caller's task panics.
+    Panic,
 }
 
 /// A database in memory. Clones are the same database.
@@ -44,6 +46,7 @@ struct State {
     unavailable: bool,
     search_delay: Duration,
     load_delay: Duration,
+    beat_delay: Duration,
     clock_ms: Option<i64>,
     faults: VecDeque<Fault>,
     /// How many reads of the log go well before one fails.
@@ -149,6 +152,11 @@ impl MemoryDatabase {
     /// Makes each load take so long.
     pub fn set_load_delay(&self, delay: Duration) {
         self.state().load_delay = delay;
+    }
+
+    /// Makes each beat wait so long before it is committed.
+    pub fn set_beat_delay(&self, delay: Duration) {
+        self.state().beat_delay = delay;
     }
 
     /// Makes appends wait, from now on until the answer is dropped.
@@ -319,6 +327,11 @@ impl Store for MemoryStore {
             Some(Fault::Unavailable) => return Err(StoreError::Unavailable("made to fail".to_owned())),
             Some(Fault::OutcomeUnknownAndLost) => return unknown,
             Some(Fault::OutcomeUnknown) => Self::commit(&mut state, batch).and(unknown),
+            Some(Fault::Panic) => {
+                let committed = Self::commit(&mut state, batch);
+                drop(state);
+                panic!("made to panic: {committed:?}");
+            }
             None => Self::commit(&mut state, batch),
         };
         if notify && outcome != Err(StoreError::Conflict) {
@@ -401,6 +414,10 @@ impl Store for MemoryStore {
     }
 
     async fn beat(&self, presence: &Presence) -> Result<Vec<Presence>, StoreError> {
+        let delay = self.reach()?.beat_delay;
+        if !delay.is_zero() {
+            tokio::time::sleep(delay).await;
+        }
         let mut state = self.reach()?;
         let known = state.servers.get(&presence.server);
         if known.map_or(presence.beat == FIRST_BEAT, |known| !known.dead) {

@@ -14,7 +14,7 @@ use tenure_server::clock::Clock;
 use tenure_server::metrics::Metrics;
 use tenure_server::node::{Node, NodeOptions};
 use tenure_server::poll;
-use tenure_server::presence::{Beats, MarkedDead};
+use tenure_server::presence::{Beats, BeatsEnd};
 use tenure_server::sequencer::{Decided, Namespace, Refusal};
 use tenure_server::store::{MemoryDatabase, MemoryStore};
 use tokio::task::JoinHandle;
@@ -71,7 +71,7 @@ pub struct Server {
     pub node: Arc<Node>,
     pub store: Arc<MemoryStore>,
     pub clock: Arc<LabClock>,
-    beats: JoinHandle<MarkedDead>,
+    beats: JoinHandle<BeatsEnd>,
     cancel: CancellationToken,
 }
 
@@ -105,7 +105,7 @@ impl Server {
 
     /// Waits until it finds itself marked dead.
     pub async fn marked_dead(self) {
-        assert_eq!(within(LEASE * 3, self.beats).await.expect("ran"), MarkedDead);
+        assert_eq!(within(LEASE * 3, self.beats).await.expect("ran"), BeatsEnd::MarkedDead);
     }
 
     pub async fn namespace(&self) -> Namespace {
