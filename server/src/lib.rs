@@ -31,4 +31,5 @@ pub mod service;
 pub mod store;
 pub mod supervisor;
 pub mod traces;
+mod trouble;
 mod yielding;

@@ -1,14 +1,15 @@
 //! What a server is made of, whatever carries its calls: the services, and the life behind them.
 
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, FusedFuture};
 use tokio::sync::watch;
 use tokio::task::JoinError;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tonic::service::Routes;
@@ -25,9 +26,13 @@ use crate::presence::{Beats, BeatsEnd};
 use crate::sequencer::passing::Peers;
 use crate::service::{Api, TtlBounds};
 use crate::store::{self, OpenError, Store, StoreError, StoreOptions};
+use crate::trouble::Trouble;
 
 /// Between two tries to register with the store.
 const REGISTER: Duration = Duration::from_millis(500);
+
+/// That there is no store is told so often at the most.
+const TELL: Duration = Duration::from_secs(10);
 
 /// How long a beat that is under way at the end is waited for.
 const LAST_BEAT: Duration = Duration::from_millis(500);
@@ -98,7 +103,8 @@ impl Parts {
         let routes =
             routes.add_service(health_service).add_service(reflection_v1()?).add_service(reflection_v1alpha()?);
         let Ends { drain, stop } = ends.clone();
-        let life = Life { api, node, ground, ready, health, draining: drain, stop };
+        let trouble = Mutex::new(Trouble::told_every(TELL));
+        let life = Life { api, node, ground, ready, health, draining: drain, stop, trouble };
         Ok(Self { routes, readiness, life: life.run(source).boxed() })
     }
 }
@@ -134,6 +140,8 @@ struct Life {
     health: HealthReporter,
     draining: CancellationToken,
     stop: CancellationToken,
+    /// With the store, until a node has begun on it.
+    trouble: Mutex<Trouble>,
 }
 
 impl Life {
@@ -166,8 +174,7 @@ impl Life {
             match opening.open().await {
                 Ok(store) => return store,
                 Err(error) => {
-                    tracing::warn!(%error, "cannot open the store");
-                    self.set_ready(Readiness::not(Unready::Store(error.to_string()))).await;
+                    self.lack_store("cannot open the store", &error).await;
                 }
             }
         }
@@ -274,9 +281,15 @@ impl Life {
     }
 
     async fn wait_for_store(&self, what: &str, error: &StoreError) {
-        tracing::warn!(%error, "{what}");
-        self.set_ready(Readiness::not(Unready::Store(error.to_string()))).await;
+        self.lack_store(what, error).await;
         tokio::time::sleep(REGISTER).await;
+    }
+
+    async fn lack_store(&self, what: &str, error: &(dyn std::error::Error + Sync)) {
+        if self.trouble.lock().unwrap_or_else(PoisonError::into_inner).fails(Instant::now()) {
+            tracing::warn!(%error, "{what}");
+        }
+        self.set_ready(Readiness::not(Unready::Store(error.to_string()))).await;
     }
 
     /// Keeps readiness and health true: the server is ready for as long as it may answer renewals.

@@ -13,12 +13,16 @@ use tokio::time::Instant;
 use crate::node::Node;
 use crate::others::Sightings;
 use crate::store::{Presence, StoreError};
+use crate::trouble::Trouble;
 
 /// A lease is beaten for this many times.
 const BEATS_PER_LEASE: u32 = 20;
 
 /// Between two tries of a beat that failed.
 const RETRY: Duration = Duration::from_millis(200);
+
+/// That beats fail is told so often at the most.
+const TELL: Duration = Duration::from_secs(10);
 
 /// Why a node beats no more.
 #[derive(Debug, PartialEq, Eq)]
@@ -63,6 +67,7 @@ pub struct Beats {
     hurry: Arc<Notify>,
     /// When the next beat is due, or was.
     due: Instant,
+    trouble: Trouble,
 }
 
 /// How long a server may answer renewals after it sent a beat: less than others wait for, by more than clock rates differ.
@@ -84,7 +89,8 @@ impl Beats {
     pub async fn begin(node: Arc<Node>) -> Result<Self, StoreError> {
         let roll = watch::channel(Roll::default()).0;
         let due = Instant::now();
-        let mut beats = Self { node, beat: Arc::default(), seen: HashMap::new(), roll, hurry: Arc::default(), due };
+        let (beat, seen, hurry) = (Arc::default(), HashMap::new(), Arc::default());
+        let mut beats = Self { node, beat, seen, roll, hurry, due, trouble: Trouble::told_every(TELL) };
         if beats.beat_once().await? {
             Ok(beats)
         } else {
@@ -121,6 +127,9 @@ impl Beats {
         loop {
             let pause = match self.beat_once().await {
                 Ok(true) => {
+                    if self.trouble.works() {
+                        tracing::info!("beats are taken again");
+                    }
                     let pause = self.next_beat();
                     self.due = Instant::now() + pause;
                     pause
@@ -132,7 +141,9 @@ impl Beats {
                 }
                 Err(error) => {
                     node.metrics().beats().failed();
-                    tracing::warn!(%error, lease_left = ?node.lease().left(), "a beat failed");
+                    if self.trouble.fails(Instant::now()) {
+                        tracing::warn!(%error, lease_left = ?node.lease().left(), "a beat failed");
+                    }
                     RETRY
                 }
             };

@@ -3,9 +3,12 @@
 #[path = "life/being.rs"]
 mod being;
 mod lab;
+#[path = "life/lines.rs"]
+mod lines;
 
 use being::Being;
 use lab::{LEASE, Server, TTL, eventually, pass, within};
+use lines::Warnings;
 use tenure_server::store::{Fault, MemoryDatabase};
 use tonic_types::StatusExt;
 
@@ -159,4 +162,23 @@ async fn a_server_ends_with_each_of_its_tasks_that_panics() {
     within(LEASE / 10, server.node.cancelled().cancelled()).await;
     pass(LEASE / 10).await;
     assert_eq!(server.node.lease().tick(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outage_does_not_flood_the_log() {
+    let database = MemoryDatabase::new();
+    let (server, silent) = (Being::start(&database).await, Server::start(&database).await);
+    server.ready(LEASE).await;
+    silent.hold("ann", "a").await;
+    let warnings = Warnings::count_from_now();
+    silent.kill();
+    pass(LEASE * 8 / 10).await;
+    database.set_available(false);
+    let late = Being::start(&database).await;
+    pass(LEASE * 4).await;
+    let told = warnings.so_far();
+    assert!((4..30).contains(&told), "{told} lines in {:?}", LEASE * 4);
+    database.set_available(true);
+    server.ready(LEASE).await;
+    late.ready(LEASE).await;
 }

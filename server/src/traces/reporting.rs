@@ -1,12 +1,15 @@
 //! What carries spans away: on the server's runtime, and without a word for each failure.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
 use opentelemetry_sdk::trace::{SpanData, SpanExporter};
 use tokio::runtime::Handle;
+use tokio::time::Instant;
+
+use crate::trouble::Trouble;
 
 /// A collector that cannot be reached is told of so often at the most.
 const AGAIN: Duration = Duration::from_secs(60);
@@ -19,47 +22,19 @@ pub(super) struct Reporting<E> {
     trouble: Mutex<Trouble>,
 }
 
-/// Since when spans cannot be exported, as far as that was told.
-#[derive(Debug, Default)]
-struct Trouble {
-    told: Option<Instant>,
-    is_failing: bool,
-}
-
-/// What is to be told.
-#[derive(Debug, PartialEq, Eq)]
-enum Word {
-    Fails,
-    WorksAgain,
-}
-
-impl Trouble {
-    fn hear(&mut self, works: bool, now: Instant) -> Option<Word> {
-        let was_failing = std::mem::replace(&mut self.is_failing, !works);
-        let is_due = self.told.is_none_or(|told| now.duration_since(told) >= AGAIN);
-        match (works, was_failing) {
-            (false, _) if is_due => {
-                self.told = Some(now);
-                Some(Word::Fails)
-            }
-            // One that comes and goes is not told of each time either.
-            (true, true) if is_due => Some(Word::WorksAgain),
-            _ => None,
-        }
-    }
-}
-
 impl<E> Reporting<E> {
     /// By `inner`, which does its work on this runtime.
     pub(super) fn new(inner: E, runtime: Handle) -> Self {
-        Self { inner: Arc::new(inner), runtime, trouble: Mutex::default() }
+        Self { inner: Arc::new(inner), runtime, trouble: Mutex::new(Trouble::told_every(AGAIN)) }
     }
 
     fn report(&self, result: &OTelSdkResult) {
         let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-        match (trouble.hear(result.is_ok(), Instant::now()), result) {
-            (Some(Word::Fails), Err(error)) => tracing::warn!(%error, "traces cannot be exported, and are dropped"),
-            (Some(Word::WorksAgain), _) => tracing::info!("traces are exported again"),
+        match result {
+            Err(error) if trouble.fails(Instant::now()) => {
+                tracing::warn!(%error, "traces cannot be exported, and are dropped");
+            }
+            Ok(()) if trouble.works() => tracing::info!("traces are exported again"),
             _ => {}
         }
     }
@@ -83,24 +58,5 @@ impl<E: SpanExporter + 'static> SpanExporter for Reporting<E> {
         if let Some(inner) = Arc::get_mut(&mut self.inner) {
             inner.set_resource(resource);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn trouble_is_told_once_a_minute() {
-        let (mut trouble, start) = (Trouble::default(), Instant::now());
-        let at = |seconds| start + Duration::from_secs(seconds);
-        assert_eq!(trouble.hear(true, at(0)), None);
-        assert_eq!(trouble.hear(false, at(1)), Some(Word::Fails));
-        assert_eq!(trouble.hear(false, at(2)), None);
-        assert_eq!(trouble.hear(true, at(3)), None, "it may be gone again at once");
-        assert_eq!(trouble.hear(false, at(60)), None);
-        assert_eq!(trouble.hear(false, at(61)), Some(Word::Fails));
-        assert_eq!(trouble.hear(true, at(121)), Some(Word::WorksAgain));
-        assert_eq!(trouble.hear(true, at(122)), None);
     }
 }

@@ -1,0 +1,37 @@
+//! Counts what is logged.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tracing::subscriber::DefaultGuard;
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::{Context, SubscriberExt};
+
+/// The warnings of this thread, for as long as this lives.
+pub struct Warnings {
+    count: Arc<AtomicUsize>,
+    _logging: DefaultGuard,
+}
+
+impl Warnings {
+    pub fn count_from_now() -> Self {
+        let count = Arc::<AtomicUsize>::default();
+        let logging = tracing_subscriber::registry().with(Counting(count.clone()));
+        Self { count, _logging: tracing::subscriber::set_default(logging) }
+    }
+
+    pub fn so_far(&self) -> usize {
+        self.count.load(Ordering::SeqCst)
+    }
+}
+
+struct Counting(Arc<AtomicUsize>);
+
+impl<S: Subscriber> Layer<S> for Counting {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        if *event.metadata().level() <= Level::WARN {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+}
