@@ -159,6 +159,7 @@ impl Life {
     /// Returns when the server is to drain or to stop.
     async fn ending(&self) {
         tokio::select! {
+            biased;
             () = self.draining.cancelled() => {}
             () = self.stop.cancelled() => {}
         }

@@ -109,9 +109,15 @@ impl Beats {
     /// # Errors
     /// If the node beats no more: then it is not done.
     pub async fn during<T>(&mut self, work: impl Future<Output = T>) -> Result<T, BeatsEnd> {
+        let pause = self.next_beat();
+        self.due = Instant::now() + pause;
         tokio::select! {
+            biased;
             done = work => Ok(done),
-            end = self.keep_up() => Err(end),
+            end = async {
+                tokio::time::sleep(pause).await;
+                self.keep_up().await
+            } => Err(end),
         }
     }
 
