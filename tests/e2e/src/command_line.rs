@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use serde_json::Value;
-use tenure_harness::{built, wait_until};
+use tenure_harness::{built, settings, wait_until};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
@@ -50,7 +50,8 @@ impl CommandLine {
 
     fn command(&self, program: &std::ffi::OsStr) -> Command {
         let mut command = Command::new(program);
-        command.env("TENURE_ENDPOINTS", &self.endpoints).env("USER", "tester").env_remove("TENURE_NAMESPACE");
+        settings().for_each(|name| drop(command.env_remove(name)));
+        command.env("TENURE_ENDPOINTS", &self.endpoints).env("USER", "tester");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         command
     }

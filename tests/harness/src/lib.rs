@@ -14,6 +14,7 @@
 
 mod authority;
 mod database;
+mod environment;
 mod etcd;
 mod folder;
 mod galera;
@@ -31,6 +32,7 @@ mod wait;
 
 pub use authority::{Authority, Certified};
 pub use database::DatabaseOptions;
+pub use environment::settings;
 pub use galera::{Galera, HeldBack};
 pub use mariadb::MariaDb;
 pub use patroni::{Patroni, PatroniPlace};

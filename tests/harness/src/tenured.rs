@@ -9,6 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use crate::environment::settings;
 use crate::folder::Folder;
 use crate::process::Process;
 use crate::{port, program};
@@ -72,12 +73,7 @@ impl Tenured {
         let (port, admin_port) = (port::free()?, port::free()?);
         let program = options.program.clone().map_or_else(|| program::built("tenured"), Ok)?;
         let mut command = Command::new(program);
-        // What the caller's shell has set is not for this one.
-        for (name, _) in std::env::vars_os() {
-            if name.to_str().is_some_and(matters) {
-                command.env_remove(name);
-            }
-        }
+        settings().for_each(|name| drop(command.env_remove(name)));
         command.arg("--data-dir").arg(folder.path().join("data"));
         command.args(["--listen", &format!("127.0.0.1:{port}"), "--admin-listen", &format!("127.0.0.1:{admin_port}")]);
         if let Some(url) = &options.store_url {
@@ -192,12 +188,6 @@ impl Tenured {
     pub fn resume(&mut self) -> anyhow::Result<()> {
         self.process.resume()
     }
-}
-
-/// Whether a server would heed a variable of this name.
-fn matters(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
-    name.starts_with("TENURE_") || name.starts_with("OTEL_") || name.ends_with("_PROXY") || name == "RUST_LOG"
 }
 
 /// Asks with the least of HTTP: the status is all that is wanted.

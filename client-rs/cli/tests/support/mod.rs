@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use tenure_harness::{Tenured, TenuredOptions, wait_until};
+use tenure_harness::{Tenured, TenuredOptions, settings, wait_until};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
@@ -23,7 +23,8 @@ pub async fn server() -> Tenured {
 
 pub fn tenure(url: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
-    command.args(arguments).env("TENURE_ENDPOINTS", url).env_remove("TENURE_NAMESPACE").kill_on_drop(true);
+    settings().for_each(|name| drop(command.env_remove(name)));
+    command.args(arguments).env("TENURE_ENDPOINTS", url).kill_on_drop(true);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use tempfile::TempDir;
-use tenure_harness::{Postgres, Tenured, TenuredOptions, built, wait_until};
+use tenure_harness::{Postgres, Tenured, TenuredOptions, built, settings, wait_until};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
@@ -78,7 +78,7 @@ impl Stage {
         let mut command = Command::new("bash");
         command.args(["-eu", "-o", "pipefail", "-c", &fence.text]).current_dir(self.folder.path());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true).process_group(0);
-        without_settings(&mut command);
+        settings().for_each(|name| drop(command.env_remove(name)));
         let path = std::env::var("PATH").unwrap_or_default();
         command.env("PATH", format!("{}:{path}", self.folder.path().join("bin").display()));
         command.env("TENURE_ENDPOINTS", self.server.url()).env("HOME", self.folder.path());
@@ -129,7 +129,7 @@ impl Stage {
         let data = self.data();
         fs::create_dir_all(&data)?;
         let mut command = Command::new(built("tenured")?);
-        without_settings(&mut command);
+        settings().for_each(|name| drop(command.env_remove(name)));
         let output = command.arg("migrate").env("TENURE_DATA_DIR", data).output().await?;
         ensure!(output.status.success(), "no data: {}", String::from_utf8_lossy(&output.stderr));
         Ok(())
@@ -155,15 +155,6 @@ impl Stage {
             .await;
         }
         Ok(client.close().await?)
-    }
-}
-
-/// What the caller's shell has set is not for the stage.
-fn without_settings(command: &mut Command) {
-    for (name, _) in std::env::vars_os() {
-        if name.to_str().is_some_and(|name| name.starts_with("TENURE_") || name.starts_with("OTEL_")) {
-            command.env_remove(name);
-        }
     }
 }
 
