@@ -6,7 +6,7 @@ import (
 )
 
 // onlyToFindOut are asked of every server, and may be refused.
-var onlyToFindOut = []string{"ask_identity", "remember_identity", "listen", "tune_tables"}
+var onlyToFindOut = []string{"ask_identity", "remember_identity", "ask_whether_it_notifies", "listen", "tune_tables"}
 
 func TestEnginesThatResemblePostgresAreAskedInCommonWords(t *testing.T) {
 	used := map[string]bool{}
