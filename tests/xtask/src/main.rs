@@ -157,7 +157,7 @@ enum Stage {
     Generated,
     /// The contract is in good form and breaks no client.
     Contract,
-    /// clippy, without a warning. In a run of all stages beside the scenarios.
+    /// clippy, without a warning.
     Clippy,
     /// The programs.
     Build,
@@ -271,11 +271,6 @@ fn chaos(run: &str, arguments: &[String]) -> anyhow::Result<()> {
 fn scenarios(arguments: &[String]) -> anyhow::Result<()> {
     packages::provide()?;
     Stage::Build.run()?;
-    play(arguments)
-}
-
-/// With what is built already: cargo is at something else beside it.
-fn play(arguments: &[String]) -> anyhow::Result<()> {
     program(root().join("target/debug/tenure-scenarios")).args(arguments).run()
 }
 
@@ -345,23 +340,12 @@ fn run() -> anyhow::Result<()> {
     }
 }
 
-/// All stages. The tests of real processes wait most of their time, and so do the scenarios: meanwhile the clients are checked, and
-/// what is shipped, and clippy looks at everything.
+/// All stages. The tests of real processes wait most of their time: meanwhile the clients are checked, and what is shipped.
 fn test() -> anyhow::Result<()> {
     const SHIPPED: [Stage; 5] = [Stage::Deny, Stage::Monitoring, Stage::Deploy, Stage::Chart, Stage::Dialects];
     let mut run = Stages::default();
     let (mut clients, mut shipped) = (None, None);
     for stage in Stage::value_variants() {
-        match stage {
-            Stage::Clippy => continue,
-            Stage::Scenarios => {
-                let clippy = Beside::start("clippy", &["test", "--only", "clippy"], 15);
-                run.stage(&stage.name(), || play(&[]));
-                run.stage(&Stage::Clippy.name(), || clippy?.finish());
-                continue;
-            }
-            _ => {}
-        }
         if *stage == Stage::E2e {
             let names = SHIPPED.map(Stage::name);
             let only: Vec<&str> = names.iter().flat_map(|name| ["--only", name]).collect();
