@@ -50,7 +50,9 @@ impl CommandLine {
 
     fn command(&self, program: &std::ffi::OsStr) -> Command {
         let mut command = Command::new(program);
-        settings().for_each(|name| drop(command.env_remove(name)));
+        for name in settings() {
+            command.env_remove(name);
+        }
         command.env("TENURE_ENDPOINTS", &self.endpoints).env("USER", "tester");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         command

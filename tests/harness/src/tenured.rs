@@ -73,7 +73,9 @@ impl Tenured {
         let (port, admin_port) = (port::free()?, port::free()?);
         let program = options.program.clone().map_or_else(|| program::built("tenured"), Ok)?;
         let mut command = Command::new(program);
-        settings().for_each(|name| drop(command.env_remove(name)));
+        for name in settings() {
+            command.env_remove(name);
+        }
         command.arg("--data-dir").arg(folder.path().join("data"));
         command.args(["--listen", &format!("127.0.0.1:{port}"), "--admin-listen", &format!("127.0.0.1:{admin_port}")]);
         if let Some(url) = &options.store_url {

@@ -25,6 +25,9 @@ struct Arguments {
     /// How often each is played.
     #[arg(long, default_value_t = 1)]
     rounds: usize,
+    /// Each client plays what harms no server on one of the stores only; the clients take turns.
+    #[arg(long)]
+    short: bool,
     /// Print each step, with what was said; one scenario at a time.
     #[arg(long)]
     verbose: bool,
@@ -57,7 +60,7 @@ async fn main() -> anyhow::Result<ExitCode> {
         }
     }
     let jobs = if arguments.verbose { 1 } else { arguments.jobs };
-    let options = RunOptions { jobs, rounds: arguments.rounds, verbose: arguments.verbose };
+    let options = RunOptions { jobs, rounds: arguments.rounds, verbose: arguments.verbose, short: arguments.short };
     let outcomes = run(&scenarios, &clients, &setups, options).await;
     print!("{}", report(&scenarios, &clients, &outcomes));
     let failed = outcomes.iter().any(|outcome| outcome.failure.is_some());

@@ -23,6 +23,9 @@ pub struct RunOptions {
     pub rounds: usize,
     /// Whether each step is told.
     pub verbose: bool,
+    /// Whether each client plays a scenario that harms no server on one of the set-ups only. The clients take turns: each scenario is
+    /// played on every set-up, and each client on every one.
+    pub short: bool,
 }
 
 /// What became of one scenario with one client on one set-up.
@@ -51,6 +54,18 @@ fn is_for(scenario: &Scenario, setup: Setup) -> bool {
         && scenario.servers.is_none_or(|servers| servers <= setup.servers)
 }
 
+/// Where a client plays a scenario, which have these places among the others.
+fn places<'a>(
+    (number, scenario): (usize, &Scenario),
+    client: usize,
+    setups: &'a [Setup],
+    short: bool,
+) -> impl Iterator<Item = &'a Setup> {
+    let all: Vec<&Setup> = setups.iter().filter(|setup| is_for(scenario, **setup)).collect();
+    let turn = (short && !scenario.harms_servers() && !all.is_empty()).then(|| (number + client) % all.len());
+    all.into_iter().enumerate().filter(move |(place, _)| turn.is_none_or(|turn| turn == *place)).map(|(_, setup)| setup)
+}
+
 /// Plays all of them with all of these clients, and says at once what fails.
 pub async fn run(
     scenarios: &[Scenario],
@@ -59,13 +74,16 @@ pub async fn run(
     options: RunOptions,
 ) -> Vec<Outcome> {
     let shared = Arc::new(Shared(setups.iter().map(|setup| (*setup, OnceCell::new())).collect()));
-    let places = Arc::new(Semaphore::new(options.jobs));
+    let jobs_at_once = Arc::new(Semaphore::new(options.jobs));
     let mut jobs = JoinSet::new();
     for _ in 0..options.rounds {
-        for scenario in scenarios {
-            for client in clients.iter().filter(|client| !scenario.skip.contains_key(&client.name)) {
-                for setup in setups.iter().filter(|setup| is_for(scenario, **setup)) {
-                    let place = Arc::clone(&places).acquire_owned().await;
+        for (number, scenario) in scenarios.iter().enumerate() {
+            for (turn, client) in clients.iter().enumerate() {
+                if scenario.skip.contains_key(&client.name) {
+                    continue;
+                }
+                for setup in places((number, scenario), turn, setups, options.short) {
+                    let place = Arc::clone(&jobs_at_once).acquire_owned().await;
                     let (shared, scenario, client, setup) =
                         (Arc::clone(&shared), scenario.clone(), client.clone(), *setup);
                     let runtime = Handle::current();
@@ -111,4 +129,28 @@ async fn one(scenario: &Scenario, client: &ClientSpec, setup: Setup, shared: &Sh
     };
     let failure = played.await.err().map(|error| format!("{error:#}"));
     Outcome { scenario: scenario.name.clone(), client: client.name.clone(), setup, failure, took: began.elapsed() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::path::Path;
+
+    use super::*;
+    use crate::SETUPS;
+
+    #[test]
+    fn in_the_short_form_every_scenario_and_every_client_is_everywhere() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
+        let scenarios = Scenario::load_all(&folder).expect("they are well");
+        let (mut short, mut all) = (HashSet::new(), HashSet::new());
+        for (number, scenario) in scenarios.iter().enumerate() {
+            for client in 0..5 {
+                let of = |short| places((number, scenario), client, &SETUPS, short).copied();
+                short.extend(of(true).flat_map(|setup| [(Err(client), setup), (Ok(&scenario.name), setup)]));
+                all.extend(of(false).flat_map(|setup| [(Err(client), setup), (Ok(&scenario.name), setup)]));
+            }
+        }
+        assert_eq!(short, all);
+    }
 }

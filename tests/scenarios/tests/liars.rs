@@ -28,7 +28,7 @@ fn scenario(name: &str) -> Scenario {
 
 /// What is said of a scenario with one client, on SQLite; and the report.
 async fn play(scenario: Scenario, client: ClientSpec) -> (Option<String>, String) {
-    let options = RunOptions { jobs: 1, rounds: 1, verbose: false };
+    let options = RunOptions { jobs: 1, rounds: 1, verbose: false, short: false };
     let (scenarios, clients) = ([scenario], [client]);
     let mut outcomes = run(&scenarios, &clients, &SETUPS[..1], options).await;
     let report = report(&scenarios, &clients, &outcomes);

@@ -181,7 +181,7 @@ enum Stage {
     Dialects,
     /// The console, in a browser.
     Console,
-    /// The scenarios, played against all clients.
+    /// The scenarios, played against all clients, in their short form.
     Scenarios,
     /// Chaos and failover, in their short form.
     Chaos,
@@ -226,7 +226,7 @@ impl Stage {
             Self::Readme => readme::check(),
             Self::E2e => e2e(None, None),
             Self::Clients => clients::check(&[]),
-            Self::Scenarios => scenarios(&[]),
+            Self::Scenarios => scenarios(&["--short".to_owned()]),
             Self::Chaos => Apart::build("tests/chaos")?.run(&[], &[LANGUAGES]),
             Self::Abuse => abuse(None),
             Self::Load => Apart::build("tests/load")?.run(&[], &[]),

@@ -23,7 +23,9 @@ pub async fn server() -> Tenured {
 
 pub fn tenure(url: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
-    settings().for_each(|name| drop(command.env_remove(name)));
+    for name in settings() {
+        command.env_remove(name);
+    }
     command.args(arguments).env("TENURE_ENDPOINTS", url).kill_on_drop(true);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command

@@ -78,7 +78,9 @@ impl Stage {
         let mut command = Command::new("bash");
         command.args(["-eu", "-o", "pipefail", "-c", &fence.text]).current_dir(self.folder.path());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true).process_group(0);
-        settings().for_each(|name| drop(command.env_remove(name)));
+        for name in settings() {
+            command.env_remove(name);
+        }
         let path = std::env::var("PATH").unwrap_or_default();
         command.env("PATH", format!("{}:{path}", self.folder.path().join("bin").display()));
         command.env("TENURE_ENDPOINTS", self.server.url()).env("HOME", self.folder.path());
@@ -129,7 +131,9 @@ impl Stage {
         let data = self.data();
         fs::create_dir_all(&data)?;
         let mut command = Command::new(built("tenured")?);
-        settings().for_each(|name| drop(command.env_remove(name)));
+        for name in settings() {
+            command.env_remove(name);
+        }
         let output = command.arg("migrate").env("TENURE_DATA_DIR", data).output().await?;
         ensure!(output.status.success(), "no data: {}", String::from_utf8_lossy(&output.stderr));
         Ok(())
