@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_stream::StreamExt;
@@ -136,7 +135,7 @@ impl Server {
 
     async fn start_on(mut options: ServerOptions, source: Source, metrics: Metrics) -> anyhow::Result<Self> {
         let listen = options.listen;
-        let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
+        let listener = listen::on(listen).with_context(|| format!("cannot listen on {listen}"))?;
         let address = listener.local_addr()?;
         if let Some(host) = options.node.address.strip_suffix(":0") {
             options.node.address = format!("{host}:{}", address.port());

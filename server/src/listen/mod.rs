@@ -5,13 +5,14 @@ mod io;
 mod tls;
 
 use std::io::{Error, ErrorKind, Result};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{Stream, StreamExt};
 use rustls::ServerConfig;
 use rustls::server::{Acceptor, ClientHello};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::LazyConfigAcceptor;
@@ -41,6 +42,22 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// How many connections wait to be served.
 const READY: usize = 64;
+
+/// How many wait in the system's queue to be accepted, if it allows as many (`net.core.somaxconn`): all clients may come at once, after
+/// a server has gone. Who finds no room there is not told, and seems to be connected for seconds.
+const QUEUE: u32 = 4_096;
+
+/// Listens there.
+///
+/// # Errors
+/// If the address cannot be had.
+pub fn on(address: SocketAddr) -> Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // What is left of connections of a server that has just ended is in nobody's way.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(QUEUE)
+}
 
 /// What comes in, ready to be served. Over TLS other servers are told from clients by what they want to speak. Who does not
 /// speak TLS where it must is cut off, and so is who says nothing, or comes when there is no room; nobody waits for them.
