@@ -2,6 +2,7 @@
 
 mod attachment;
 mod grace;
+mod opening;
 mod overtaking;
 mod progress;
 mod releases;
@@ -376,50 +377,6 @@ fn a_server_that_goes_away_is_left() {
     bench.hear(0, Answered::GoingAway(v1::GoingAway::default()));
     assert_eq!(bench.engine.take_verdict(), Some(Verdict::Leave));
     assert!(bench.engine.is_settled());
-}
-
-#[test]
-fn a_server_that_cannot_open_a_session_is_left_unless_it_serves_another() {
-    for serves_another in [false, true] {
-        let mut bench = Bench::new();
-        let _other = serves_another.then(|| bench.session("other"));
-        let _answer = bench.opening("a", SessionOptions::new().ttl(TTL));
-        for _ in 0..3 {
-            let (command, kind) = bench.said_once();
-            assert!(matches!(kind, Commanded::OpenSession(_)));
-            bench.refuse(command, "STORE_UNAVAILABLE");
-            bench.pass(Duration::from_millis(80));
-        }
-        assert_eq!(bench.engine.take_verdict(), (!serves_another).then_some(Verdict::Leave));
-    }
-}
-
-#[test]
-fn a_late_answer_to_an_opening_that_was_given_up_opens_no_other() {
-    let mut bench = Bench::new();
-    let _given_up = bench.opening("a", SessionOptions::new().ttl(TTL));
-    let (command, _) = bench.said_once();
-    bench.pass(CALL);
-    let (closing, _) = bench.said_once();
-    let mut next = bench.opening("a", SessionOptions::new().ttl(TTL));
-    let granted = v1::OpenSessionResponse { session: Some(session("a", &[])) };
-    bench.hear(command, Answered::OpenSession(Box::new(granted)));
-    assert!(next.try_recv().is_err(), "that session is being closed");
-    bench.hear(closing, Answered::CloseSession(v1::CloseSessionResponse {}));
-    assert!(matches!(bench.said_once(), (_, Commanded::OpenSession(_))));
-}
-
-#[test]
-fn an_opening_that_nobody_waits_for_does_not_keep_its_id() {
-    let mut bench = Bench::new();
-    drop(bench.opening("a", SessionOptions::new().ttl(TTL)));
-    assert!(matches!(bench.said_once(), (_, Commanded::OpenSession(_))));
-    let mut next = bench.opening("a", SessionOptions::new().ttl(TTL));
-    let (closing, kind) = bench.said_once();
-    assert!(matches!(kind, Commanded::CloseSession(_)));
-    assert!(next.try_recv().is_err(), "not refused");
-    bench.hear(closing, Answered::CloseSession(v1::CloseSessionResponse {}));
-    assert!(matches!(bench.said_once(), (_, Commanded::OpenSession(_))));
 }
 
 #[test]
