@@ -1,10 +1,11 @@
 //! Who waits for whom.
 
+use std::ops::ControlFlow;
+
 use tenure_core::{Claim, ClaimState, DeadlockSearch, Revision, Table};
 use tenure_proto::v1;
 
 use super::admission::Admitted;
-use super::page::LOOKED_AT;
 use super::problem::Problem;
 use super::{Api, bounds, convert, in_time, page};
 
@@ -27,9 +28,17 @@ impl Api {
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let name = namespace.name().clone();
         let read = namespace.read(move |table| {
-            let may_read = |claim: &Claim| claim.spec.names.iter().any(|lock| principal.may_read(&name, lock));
-            let (blocked, last) = blocked(table, after, size, only, may_read);
-            (blocked, last, table.revision().0)
+            let mut search = DeadlockSearch::default();
+            let (blocked, last) = page::fill(table.claims_after(after), size, |claim| {
+                // What is not searched comes in the next page.
+                if search.is_over() {
+                    return ControlFlow::Break(());
+                }
+                let may_read = claim.spec.names.iter().any(|lock| principal.may_read(&name, lock));
+                let waits = claim.state == ClaimState::Waiting && may_read;
+                ControlFlow::Continue(waits.then(|| blocked(claim, table, only, &mut search)).flatten())
+            });
+            (blocked, last.map(|last| last.id), table.revision().0)
         });
         let (blocked, last, revision) = in_time(async { Ok(read.await?) }).await?;
         let next_page_token = last.map_or_else(String::new, |last| page::token(&scope, &last.to_string()));
@@ -37,30 +46,12 @@ impl Api {
     }
 }
 
-/// A page of the claims that wait; and the last one that was looked at, if there may be more after it. The page ends where nothing
-/// more is searched for deadlocks, and the next one goes on there.
-fn blocked(
-    table: &Table,
-    after: Revision,
-    size: usize,
-    only_deadlocked: bool,
-    may_read: impl Fn(&Claim) -> bool,
-) -> (Vec<v1::BlockedClaim>, Option<Revision>) {
-    let mut search = DeadlockSearch::default();
-    let (mut blocked, mut last) = (Vec::new(), None);
-    for (looked_at, claim) in table.claims_after(after).enumerate() {
-        if blocked.len() == size || looked_at == LOOKED_AT || search.is_over() {
-            return (blocked, last);
-        }
-        last = Some(claim.id);
-        if claim.state != ClaimState::Waiting || !may_read(claim) {
-            continue;
-        }
-        let found = convert::claim_in(claim, table, &mut search);
-        if !only_deadlocked || !found.deadlock.is_empty() {
-            let in_the_way = table.waits_for(claim).into_iter().take(NAMED).filter_map(|id| table.claim(id));
-            blocked.push(v1::BlockedClaim { claim: Some(found), blocked_by: in_the_way.map(convert::claim).collect() });
-        }
+/// A claim that waits, and what is in its way; nothing, if only deadlocks are wanted and it is in none.
+fn blocked(claim: &Claim, table: &Table, only: bool, search: &mut DeadlockSearch) -> Option<v1::BlockedClaim> {
+    let found = convert::claim_in(claim, table, search);
+    if only && found.deadlock.is_empty() {
+        return None;
     }
-    (blocked, None)
+    let in_the_way = table.waits_for(claim).into_iter().take(NAMED).filter_map(|id| table.claim(id));
+    Some(v1::BlockedClaim { claim: Some(found), blocked_by: in_the_way.map(convert::claim).collect() })
 }

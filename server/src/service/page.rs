@@ -1,5 +1,7 @@
 //! Page tokens: where the next page begins, for whom it was made.
 
+use std::ops::ControlFlow;
+
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 
@@ -10,25 +12,27 @@ const SEPARATOR: char = '\u{1f}';
 
 /// The most entries that are looked at for one page. What is wanted of them may be few: a list of that goes through more in further
 /// pages, and never holds up what others ask for.
-pub(crate) const LOOKED_AT: usize = 10_000;
+const LOOKED_AT: usize = 10_000;
 
-/// The wanted ones of these, for a page of this size; and the last that was looked at, if there may be more after it.
-pub(crate) fn fill<T: Copy>(
+/// What is made of the wanted ones of these, for a page of this size; and the last that was looked at, if there may be more after it.
+/// `Break` ends the page before an entry.
+pub(crate) fn fill<T: Copy, R>(
     entries: impl Iterator<Item = T>,
     size: usize,
-    is_wanted: impl Fn(T) -> bool,
-) -> (Vec<T>, Option<T>) {
-    let (mut wanted, mut last) = (Vec::new(), None);
+    mut look: impl FnMut(T) -> ControlFlow<(), Option<R>>,
+) -> (Vec<R>, Option<T>) {
+    let (mut page, mut last) = (Vec::new(), None);
     for (looked_at, entry) in entries.enumerate() {
-        if wanted.len() == size || looked_at == LOOKED_AT {
-            return (wanted, last);
+        if page.len() == size || looked_at == LOOKED_AT {
+            return (page, last);
         }
-        if is_wanted(entry) {
-            wanted.push(entry);
+        match look(entry) {
+            ControlFlow::Continue(wanted) => page.extend(wanted),
+            ControlFlow::Break(()) => return (page, last),
         }
         last = Some(entry);
     }
-    (wanted, None)
+    (page, None)
 }
 
 /// The token of the page after `last`, of a list about `scope`.
@@ -54,16 +58,21 @@ pub(crate) fn after(scope: &str, token: &str) -> Result<Option<String>, Problem>
 
 #[cfg(test)]
 mod tests {
+    use std::ops::ControlFlow::{Break, Continue};
+
     use super::*;
 
     #[test]
     fn a_page_ends_when_it_is_full_or_enough_was_looked_at() {
-        let even = |number| number % 2 == 0;
+        let even = |number: usize| Continue((number.is_multiple_of(2)).then_some(number));
         assert_eq!(fill(0..10, 3, even), (vec![0, 2, 4], Some(4)));
         assert_eq!(fill(0..5, 3, even), (vec![0, 2, 4], None), "nothing is left");
         assert_eq!(fill(0..6, 3, even), (vec![0, 2, 4], Some(4)), "something is left, wanted or not");
-        assert_eq!(fill(0..LOOKED_AT, 3, |_| false), (vec![], None));
-        assert_eq!(fill(0..LOOKED_AT + 1, 3, |_| false), (vec![], Some(LOOKED_AT - 1)));
+        let none = |_| Continue(None::<usize>);
+        assert_eq!(fill(0..LOOKED_AT, 3, none), (vec![], None));
+        assert_eq!(fill(0..LOOKED_AT + 1, 3, none), (vec![], Some(LOOKED_AT - 1)));
+        let up_to_3 = |number| if number > 3 { Break(()) } else { even(number) };
+        assert_eq!(fill(0..10, 3, up_to_3), (vec![0, 2], Some(3)), "the next page goes on there");
         assert_eq!(fill(0..0, 3, even), (vec![], None));
     }
 }

@@ -1,5 +1,6 @@
 //! Sessions: open, renew, close, read.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -171,13 +172,12 @@ impl Api {
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let name = namespace.name().clone();
         let read = namespace.read(move |table| {
-            let (seen, last) =
-                page::fill(table.sessions_after(after), size, |session| principal.may_see(&name, &session.spec));
             let mut search = DeadlockSearch::default();
-            let sessions: Vec<v1::Session> =
-                seen.into_iter().map(|found| convert::session(found, table, &mut search)).collect();
-            let next = last.map(|last| last.opened);
-            (sessions, next, table.revision().0)
+            let (sessions, last) = page::fill(table.sessions_after(after), size, |found| {
+                let is_seen = principal.may_see(&name, &found.spec);
+                ControlFlow::Continue(is_seen.then(|| convert::session(found, table, &mut search)))
+            });
+            (sessions, last.map(|last| last.opened), table.revision().0)
         });
         let (mut sessions, next, revision) = in_time(async { Ok(read.await?) }).await?;
         for session in &mut sessions {
