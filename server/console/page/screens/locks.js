@@ -1,6 +1,6 @@
 // All locks: by their names' parts, searched, with who holds them and who waits.
 
-import { list } from '../api.js';
+import { deadlocked } from '../api.js';
 import { useAnswer, useLive, useRemaining, useThrottled } from '../context.js';
 import { classes, html, useRef, useState } from '../html.js';
 import { grpcurl, tenure } from '../lines.js';
@@ -49,17 +49,17 @@ export function Locks({ context }) {
   const prefix = route.query.get('prefix') ?? '';
   const asked = route.query.get('show') ?? 'all';
   const show = SHOWN.find((known) => known === asked) ?? 'all';
-  const deadlocked = useAnswer(
+  const deadlocks = useAnswer(
     (signal) =>
       show === 'deadlocked'
-        ? list('LockService/ListBlocked', { namespace, deadlockedOnly: true }, 'blocked', 1000, signal)
+        ? deadlocked(namespace, 1000, signal)
         : Promise.resolve({ found: [], more: false, last: null }),
     2000,
     [namespace, show],
   );
   const { locks, names, comings } = live.replica;
   const stuck = new Set(
-    (deadlocked.answer?.found ?? []).flatMap((/** @type {any} */ blocked) => blocked.claim?.names ?? []),
+    (deadlocks.answer?.found ?? []).flatMap((/** @type {any} */ blocked) => blocked.claim?.names ?? []),
   );
   const wanted = search.toLowerCase();
   const isWanted = (/** @type {string} */ name) => {

@@ -1,6 +1,6 @@
 // Everything on one screen: how much is held and waited for, what changes, how the servers and the database do.
 
-import { call, list, page } from '../api.js';
+import { call, deadlocked, page } from '../api.js';
 import { shownSpan, shownTime, span, time } from '../clock.js';
 import { useAnswer, useLive } from '../context.js';
 import { html } from '../html.js';
@@ -19,11 +19,7 @@ export function Overview({ context }) {
   const { namespace } = route;
   useLive(live);
   const servers = useAnswer((signal) => call('ServerService/ListServers', { namespace }, signal), 2000, [namespace]);
-  const blocked = useAnswer(
-    (signal) => list('LockService/ListBlocked', { namespace, deadlockedOnly: true }, 'blocked', 100, signal),
-    5000,
-    [namespace],
-  );
+  const blocked = useAnswer((signal) => deadlocked(namespace, 100, signal), 5000, [namespace]);
   const counts = useAnswer(async () => figures(await page('/metrics', 'text/plain')), 3000, []);
   const health = useAnswer(async () => JSON.parse(await page('/readyz', 'application/json')), 2000, []);
   const locks = [...live.replica.locks.values()];
@@ -63,7 +59,7 @@ export function Overview({ context }) {
       />
       <${Tile}
         label=${t('deadlocks')}
-        value=${number(deadlocks)}
+        value=${number(deadlocks) + (blocked.answer?.more ? '+' : '')}
         of=${deadlocks ? t('sessions_in_circle') : t('none')}
         to=${link(namespace, 'locks', '', { show: 'deadlocked' })}
         kind=${deadlocks ? 'bad' : ''}
