@@ -28,6 +28,7 @@ mod process;
 mod program;
 mod served;
 mod tenured;
+mod verdict;
 mod wait;
 
 pub use authority::{Authority, Certified};
@@ -42,4 +43,5 @@ pub use postgres::Postgres;
 pub use program::{built, find};
 pub use served::Served;
 pub use tenured::{Tenured, TenuredOptions};
+pub use verdict::all_is_well;
 pub use wait::wait_until;
