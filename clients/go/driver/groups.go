@@ -125,11 +125,8 @@ func (d *driver) assign(ctx context.Context, asked *request) (facts, error) {
 	}
 	group := of.membership.Standing().Group
 	assignments := tenure.Assignments{}
-	for place, assignment := range asked.Assignments {
-		if place >= len(group.Members) {
-			return nil, mistake("there are fewer members")
-		}
-		assignments[group.Members[place].Number] = assignment
+	for place := range min(len(asked.Assignments), len(group.Members)) {
+		assignments[group.Members[place].Number] = asked.Assignments[place]
 	}
 	revision, err := of.membership.Assign(ctx, group, assignments)
 	return facts{"revision": revision}, err

@@ -157,7 +157,8 @@ final class Groups {
         List<String> assignments = fields.texts("assignments");
         Group group = membership.standing().group();
         Map<Long, String> byNumber = new LinkedHashMap<>();
-        for (int place = 0; place < assignments.size(); place++) {
+        int places = Math.min(assignments.size(), group.members().size());
+        for (int place = 0; place < places; place++) {
             byNumber.put(group.members().get(place).number(), assignments.get(place));
         }
         return Json.object("revision", membership.assign(group, byNumber));
