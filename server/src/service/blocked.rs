@@ -7,6 +7,7 @@ use tenure_proto::v1;
 
 use super::admission::Admitted;
 use super::problem::Problem;
+use super::seen::SeenClaim;
 use super::{Api, bounds, convert, in_time, page};
 
 /// The most claims that are named as in the way of one.
@@ -48,10 +49,10 @@ impl Api {
 
 /// A claim that waits, and what is in its way; nothing, if only deadlocks are wanted and it is in none.
 fn blocked(claim: &Claim, table: &Table, only: bool, search: &mut DeadlockSearch) -> Option<v1::BlockedClaim> {
-    let found = convert::claim_in(claim, table, search);
-    if only && found.deadlock.is_empty() {
+    let found = SeenClaim::of(claim, table, search);
+    if only && !found.is_deadlocked() {
         return None;
     }
     let in_the_way = table.waits_for(claim).into_iter().take(NAMED).filter_map(|id| table.claim(id));
-    Some(v1::BlockedClaim { claim: Some(found), blocked_by: in_the_way.map(convert::claim).collect() })
+    Some(v1::BlockedClaim { claim: Some(found.into()), blocked_by: in_the_way.map(convert::claim).collect() })
 }

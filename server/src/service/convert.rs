@@ -2,13 +2,10 @@
 
 use std::time::Duration;
 
-use tenure_core::{
-    Claim, ClaimState, DeadlockSearch, EndReason, Group, Lock, LockSettings, Member, Mode, Session, Table, Text,
-};
+use tenure_core::{Claim, ClaimState, DeadlockSearch, EndReason, Group, LockSettings, Member, Mode, Session, Table};
 use tenure_proto::v1;
 
-/// The most waiters, and the most holders, that are listed of one lock.
-const LISTED: usize = 100;
+use super::seen::SeenClaim;
 
 pub(crate) fn duration(value: Duration) -> prost_types::Duration {
     prost_types::Duration {
@@ -59,21 +56,6 @@ pub(crate) fn claim(claim: &Claim) -> v1::Claim {
     }
 }
 
-/// A claim with what only the table knows of it: who it is to be handed to, and the deadlock that it is in.
-pub(crate) fn claim_in(found: &Claim, table: &Table, search: &mut DeadlockSearch) -> v1::Claim {
-    let mut converted = claim(found);
-    let session_of = |id| table.claim(id).map(|claim| claim.spec.session.to_string());
-    if let (Some(transfer), Some(to)) =
-        (&mut converted.transfer, found.transfer.as_ref().and_then(|transfer| transfer.to))
-    {
-        transfer.to_session_id = session_of(to).unwrap_or_default();
-    }
-    if let Some(circle) = table.deadlock(found.id, search) {
-        converted.deadlock = circle.into_iter().filter_map(session_of).collect();
-    }
-    converted
-}
-
 /// What an operator has set on a lock.
 pub(crate) fn settings(settings: &LockSettings) -> v1::LockSettings {
     v1::LockSettings {
@@ -87,8 +69,8 @@ pub(crate) fn settings(settings: &LockSettings) -> v1::LockSettings {
 
 /// A session as the table has it.
 pub(crate) fn session(found: &Session, table: &Table, search: &mut DeadlockSearch) -> v1::Session {
-    let claims = found.claims.iter().filter_map(|id| table.claim(*id)).map(|claim| claim_in(claim, table, search));
-    session_with(found, claims)
+    let claims = found.claims.iter().filter_map(|id| table.claim(*id));
+    session_with(found, claims.map(|claim| SeenClaim::of(claim, table, search).into()))
 }
 
 /// A session and its claims.
@@ -106,27 +88,6 @@ pub(crate) fn session_with(session: &Session, claims: impl Iterator<Item = v1::C
         disconnect_grace: spec.disconnect_grace.map(duration),
         identity: spec.identity.as_ref().map(ToString::to_string).unwrap_or_default(),
     }
-}
-
-/// A lock as the table has it; an idle one if it has none.
-pub(crate) fn lock(name: &str, lock: Option<&Lock>, table: &Table, search: &mut DeadlockSearch) -> v1::Lock {
-    let mut convert = |id| table.claim(id).map(|claim| claim_in(claim, table, search));
-    let holders = lock.into_iter().flat_map(|lock| lock.holders().iter());
-    let waiters = lock.into_iter().flat_map(|lock| lock.waiters());
-    v1::Lock {
-        name: name.to_owned(),
-        holders: holders.take(LISTED).filter_map(|id| convert(*id)).collect(),
-        waiters: waiters.take(LISTED).filter_map(|rank| convert(rank.1)).collect(),
-        waiter_count: lock.map_or(0, |lock| lock.waiters().len() as u64),
-        limit: table.limit(name).unwrap_or_default(),
-        settings: table.settings(name).map(settings),
-        holder_count: lock.map_or(0, |lock| lock.holders().len() as u64),
-    }
-}
-
-pub(crate) fn locks<'a>(entries: impl Iterator<Item = (&'a Text, &'a Lock)>, table: &Table) -> Vec<v1::Lock> {
-    let mut search = DeadlockSearch::default();
-    entries.map(|(name, entry)| lock(name, Some(entry), table, &mut search)).collect()
 }
 
 pub(crate) fn end_reason(reason: EndReason) -> v1::EndReason {

@@ -11,6 +11,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::admission::Admitted;
 use super::problem::Problem;
+use super::seen::SeenLock;
 use super::{Api, bounds, convert, in_time};
 use crate::sequencer::{Namespace, Refusal};
 
@@ -88,15 +89,14 @@ impl Api {
         let note = bounds::label("note", &request.note)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let command = Command::ConfigureLock { name: name.clone(), settings, by: Eviction { operator, note } };
-        let read = move |table: &Table| {
-            let lock = convert::lock(&name, table.lock(&name), table, &mut DeadlockSearch::default());
-            v1::ConfigureLockResponse { lock: Some(lock), revision: table.revision().0 }
-        };
-        in_time(async {
+        let read =
+            move |table: &Table| (SeenLock::of(&name, table, &mut DeadlockSearch::default()), table.revision().0);
+        let configured = in_time(async {
             namespace.decide(principal.command(command)).await?;
             Ok(namespace.read(read).await?)
-        })
-        .await
+        });
+        let (lock, revision) = configured.await?;
+        Ok(v1::ConfigureLockResponse { lock: Some(lock.into()), revision })
     }
 }
 

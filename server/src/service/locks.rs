@@ -6,6 +6,7 @@ use tenure_proto::v1;
 use super::admission::Admitted;
 use super::pieces::Piece;
 use super::problem::Problem;
+use super::seen::SeenLock;
 use super::{Api, bounds, convert, in_time, page};
 
 impl Api {
@@ -53,11 +54,10 @@ impl Api {
         let (request, principal) = asked.into_parts();
         let name = bounds::name("name", &request.name)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
-        let read = namespace.read(move |table| {
-            let lock = convert::lock(&name, table.lock(&name), table, &mut DeadlockSearch::default());
-            v1::GetLockResponse { lock: Some(lock), revision: table.revision().0 }
-        });
-        in_time(async { Ok(read.await?) }).await
+        let read = namespace
+            .read(move |table| (SeenLock::of(&name, table, &mut DeadlockSearch::default()), table.revision().0));
+        let (lock, revision) = in_time(async { Ok(read.await?) }).await?;
+        Ok(v1::GetLockResponse { lock: Some(lock.into()), revision })
     }
 
     pub(super) async fn list_locks(
@@ -75,14 +75,17 @@ impl Api {
             let of = |piece| {
                 table.locks_after(Piece::start(piece), after.as_deref()).take_while(|(name, _)| piece.has(name))
             };
-            let entries = pieces.iter().flat_map(of);
-            (convert::locks(entries.take(size + 1), table), table.revision().0)
+            let mut search = DeadlockSearch::default();
+            let names = pieces.iter().flat_map(of).map(|(name, _)| name);
+            let locks: Vec<_> = names.take(size + 1).map(|name| SeenLock::of(name, table, &mut search)).collect();
+            (locks, table.revision().0)
         });
         let (mut locks, revision) = in_time(async { Ok(read.await?) }).await?;
         let more = locks.len() > size;
         locks.truncate(size);
         let last = locks.last().filter(|_| more);
-        let next_page_token = last.map_or_else(String::new, |last| page::token(&scope, &last.name));
+        let next_page_token = last.map_or_else(String::new, |last| page::token(&scope, last.name()));
+        let locks = locks.into_iter().map(v1::Lock::from).collect();
         Ok(v1::ListLocksResponse { locks, next_page_token, revision })
     }
 }

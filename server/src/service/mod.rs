@@ -16,6 +16,7 @@ mod locks;
 mod page;
 mod pieces;
 mod problem;
+pub(crate) mod seen;
 mod servers;
 mod sessions;
 mod stream;
@@ -49,6 +50,7 @@ struct Shared {
     node: ArcSwapOption<Node>,
     ttl: TtlBounds,
     draining: CancellationToken,
+    snapshot_turns: watch::Turns,
 }
 
 /// Which way a request came in.
@@ -74,7 +76,7 @@ impl Api {
     /// Services without a node yet: every call is refused until there is one. `draining` ends their streams.
     #[must_use]
     pub fn new(ttl: TtlBounds, draining: CancellationToken) -> Self {
-        Self(Arc::new(Shared { node: ArcSwapOption::empty(), ttl, draining }))
+        Self(Arc::new(Shared { node: ArcSwapOption::empty(), ttl, draining, snapshot_turns: watch::Turns::default() }))
     }
 
     /// Goes on with this node: the first one, or the next because the one before was marked dead; or with none.
@@ -98,6 +100,10 @@ impl Api {
 
     fn draining(&self) -> &CancellationToken {
         &self.0.draining
+    }
+
+    fn snapshot_turns(&self) -> &watch::Turns {
+        &self.0.snapshot_turns
     }
 
     /// A namespace, for one whose request has been admitted.

@@ -15,7 +15,7 @@ use crate::state::Way;
 use crate::times::Times;
 
 /// Where it works: what attacks change or leave is elsewhere.
-const NAMESPACE: &str = "healthy";
+pub const HEALTHY_NAMESPACE: &str = "healthy";
 
 const SESSION: &str = "healthy";
 
@@ -98,7 +98,7 @@ impl Work {
         let (mut locks, mut sessions) =
             (LockServiceClient::new(channel.clone()), SessionServiceClient::new(channel.clone()));
         let acquire = AcquireRequest {
-            namespace: NAMESPACE.to_owned(),
+            namespace: HEALTHY_NAMESPACE.to_owned(),
             names: vec![LOCK.to_owned()],
             session_id: SESSION.to_owned(),
             ttl: Some(prost_types::Duration { seconds: 60, nanos: 0 }),
@@ -106,10 +106,10 @@ impl Work {
             ..AcquireRequest::default()
         };
         let token = self.timed(locks.acquire(self.way.ask(acquire))).await?.token;
-        let renew = RenewRequest { namespace: NAMESPACE.to_owned(), session_id: SESSION.to_owned() };
+        let renew = RenewRequest { namespace: HEALTHY_NAMESPACE.to_owned(), session_id: SESSION.to_owned() };
         self.timed(sessions.renew(self.way.ask(renew))).await?;
         let release = ReleaseRequest {
-            namespace: NAMESPACE.to_owned(),
+            namespace: HEALTHY_NAMESPACE.to_owned(),
             name: LOCK.to_owned(),
             session_id: SESSION.to_owned(),
             token,

@@ -189,6 +189,7 @@ impl Judge {
         };
         most = most.max(self.memory());
         let lasted = begun.elapsed();
+        self.next_call().await;
         let during = self.healthy.times(begun);
         let (calls, slowest, bound) = (during.len(), p99(during), self.bound(begun));
         let normal = timeout(NORMAL_AGAIN, self.is_normal()).await;
@@ -252,6 +253,12 @@ impl Judge {
         })
         .await;
         times
+    }
+
+    /// Waits until the call is over that is under way.
+    async fn next_call(&self) {
+        let since = Instant::now();
+        wait_until(LONGEST, "a healthy client's call", async || !self.healthy.times(since).is_empty()).await;
     }
 
     fn logged(&self) -> u64 {

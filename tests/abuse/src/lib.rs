@@ -18,6 +18,7 @@ mod times;
 
 pub use discreet::assert_discreet;
 pub use grpc::{Answered, GrpcCaller, message};
+pub use healthy::HEALTHY_NAMESPACE;
 pub use judge::{Attack, Judge};
 pub use memory::resident;
 pub use speaker::{Speaker, Verdict};

@@ -4,19 +4,17 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tenure_core::{DeadlockSearch, Event, Revision, Table};
+use tenure_core::{Event, Revision};
 use tenure_proto::v1;
 use tenure_proto::v1::watch_response::Kind;
 
 use super::groups;
+use super::snapshot::{Snapshot, Turns};
 use super::wording::{encode, events_after, told};
 use crate::hub::{Filter, Groups, Since, last_changes};
 use crate::sequencer::{Namespace, Refusal};
 use crate::service::convert;
 use crate::store::StoreError;
-
-/// How many locks of a snapshot go into one message.
-const SNAPSHOT: usize = 500;
 
 /// How many events are taken from history at a time.
 const HISTORY: usize = 1_000;
@@ -31,6 +29,7 @@ pub(super) struct Behind {
     /// All up to here has been told.
     pub(super) cursor: Revision,
     pub(super) snapshot_first: bool,
+    pub(super) turns: Turns,
     /// Groups that have changed since the reader was told how they are.
     pub(super) owed: BTreeSet<String>,
     /// Whether there was nothing left to tell.
@@ -125,46 +124,19 @@ impl Behind {
     }
 
     async fn tell_snapshot(&mut self) -> Result<Vec<Bytes>, Over> {
-        let (locks, groups, revision) = loop {
-            let filter = self.filter.clone();
-            let read = self
-                .namespace
-                .read(move |table| (locks_of(&filter, table), groups_of(&filter, table), table.revision()));
-            match read.await {
-                Ok(snapshot) => break snapshot,
-                Err(Refusal::Draining) => return Err(Over),
-                Err(error) => {
-                    tracing::debug!(%error, "a watch cannot read a snapshot");
-                    tokio::time::sleep(RETRY).await;
+        loop {
+            let turn = self.turns.next().await.ok_or(Over)?;
+            match Snapshot::read(&self.namespace, self.filter.clone()).await {
+                Ok(snapshot) => {
+                    self.cursor = snapshot.revision;
+                    self.owed.clear();
+                    return Ok(snapshot.messages().await);
                 }
+                Err(Refusal::Draining) => return Err(Over),
+                Err(error) => tracing::debug!(%error, "a watch cannot read a snapshot"),
             }
-        };
-        self.cursor = revision;
-        self.owed.clear();
-        let mut parts: Vec<v1::Snapshot> = locks
-            .chunks(SNAPSHOT)
-            .map(|locks| v1::Snapshot { locks: locks.to_vec(), ..v1::Snapshot::default() })
-            .chain(groups::parts(groups).into_iter().map(|groups| v1::Snapshot { groups, ..v1::Snapshot::default() }))
-            .collect();
-        let last = parts.pop().unwrap_or_default();
-        let mut messages: Vec<Bytes> = parts
-            .into_iter()
-            .map(|part| encode(revision, Kind::Snapshot(v1::Snapshot { more: true, ..part })))
-            .collect();
-        messages.push(encode(revision, Kind::Snapshot(last)));
-        Ok(messages)
+            drop(turn);
+            tokio::time::sleep(RETRY).await;
+        }
     }
-}
-
-fn locks_of(filter: &Filter, table: &Table) -> Vec<v1::Lock> {
-    let mut names: BTreeSet<&str> = filter.names.iter().map(String::as_str).collect();
-    for prefix in &filter.prefixes {
-        names.extend(table.locks_after(prefix, None).map(|(name, _)| &**name));
-    }
-    let mut search = DeadlockSearch::default();
-    names.into_iter().map(|name| convert::lock(name, table.lock(name), table, &mut search)).collect()
-}
-
-fn groups_of(filter: &Filter, table: &Table) -> Vec<v1::Group> {
-    filter.groups.iter().map(|name| convert::group(name, table.group(name).map(|group| &**group))).collect()
 }

@@ -4,6 +4,7 @@ mod behind;
 mod call;
 mod events;
 mod groups;
+mod snapshot;
 mod wording;
 
 use std::collections::VecDeque;
@@ -24,6 +25,7 @@ use crate::hub::{FanOut, Filter, Heard, Reader};
 use crate::sequencer::Namespace;
 use behind::{Behind, Over};
 pub(super) use call::WatchCalls;
+pub(super) use snapshot::Turns;
 
 /// One watch: a stream of encoded messages, see [`wire`](super::wire). It ends when nothing more can happen here.
 pub(super) struct Watch {
@@ -42,7 +44,7 @@ type Reading = Pin<Box<dyn Future<Output = (Behind, Result<Vec<Bytes>, Over>)> +
 
 enum State {
     /// It takes what is told to all who watch the same.
-    Level(Behind),
+    Level(Box<Behind>),
     /// It looks for itself what happened.
     Behind(Reading),
     Over,
@@ -70,7 +72,8 @@ impl Api {
         // Who resumes knows what happened up to there, but not necessarily how the groups were.
         let owed = filter.groups.clone();
         let snapshot_first = cursor == Revision(0);
-        let behind = Behind { namespace, filter, cursor, snapshot_first, owed, is_level: false };
+        let turns = self.snapshot_turns().clone();
+        let behind = Behind { namespace, filter, cursor, snapshot_first, turns, owed, is_level: false };
         let state = State::Behind(Box::pin(behind.go_on()));
         Ok(Watch { reader, cursor, told: VecDeque::new(), state, _counted: counted })
     }
@@ -131,7 +134,7 @@ impl Watch {
 
     fn fall_behind(&mut self) {
         if let State::Level(behind) = std::mem::replace(&mut self.state, State::Over) {
-            let behind = Behind { cursor: self.cursor, is_level: false, ..behind };
+            let behind = Behind { cursor: self.cursor, is_level: false, ..*behind };
             self.state = State::Behind(Box::pin(behind.go_on()));
         }
     }
@@ -142,7 +145,7 @@ impl Watch {
         self.told = told.into();
         self.cursor = behind.cursor;
         self.state = if behind.owed.is_empty() && self.reader.join(self.cursor) {
-            State::Level(behind)
+            State::Level(Box::new(behind))
         } else {
             State::Behind(Box::pin(behind.go_on()))
         };

@@ -16,3 +16,4 @@ mod office;
 mod reach;
 mod resets;
 mod slow;
+mod snapshots;

@@ -1,0 +1,119 @@
+//! What a watch is told first: all that there is.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tenure_core::{DeadlockSearch, Group, Revision, Table, Text};
+use tenure_proto::v1;
+use tenure_proto::v1::watch_response::Kind;
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use super::groups;
+use super::wording::encode;
+use crate::hub::Filter;
+use crate::sequencer::{Namespace, Refusal};
+use crate::service::convert;
+use crate::service::seen::SeenLock;
+
+/// How many locks go into one message.
+const PART: usize = 500;
+
+/// How many snapshots a server makes at a time. Each is much to do at once, and nobody needs it as urgently as others do an answer.
+const AT_ONCE: usize = 2;
+
+/// The turns in which snapshots are made.
+#[derive(Clone)]
+pub(in crate::service) struct Turns(Arc<Semaphore>);
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(AT_ONCE)))
+    }
+}
+
+impl Turns {
+    /// Waits for one, which lasts until it is dropped.
+    pub(super) async fn next(&self) -> Option<SemaphorePermit<'_>> {
+        // It is never closed.
+        self.0.acquire().await.ok()
+    }
+}
+
+/// What there is of what a filter chooses.
+pub(super) struct Snapshot {
+    pub(super) revision: Revision,
+    locks: Vec<SeenLock>,
+    groups: Vec<(String, Option<Arc<Group>>)>,
+}
+
+impl Snapshot {
+    pub(super) async fn read(namespace: &Namespace, filter: Filter) -> Result<Self, Refusal> {
+        namespace.read(move |table| Self::of(&filter, table)).await
+    }
+
+    fn of(filter: &Filter, table: &Table) -> Self {
+        let mut search = DeadlockSearch::default();
+        let locks = names(filter, table).map(|name| SeenLock::of(&name, table, &mut search)).collect();
+        let groups = filter.groups.iter().map(|name| (name.clone(), table.group(name).cloned())).collect();
+        Self { revision: table.revision(), locks, groups }
+    }
+
+    /// The messages that tell it. Others have their turn in between: there may be many.
+    pub(super) async fn messages(self) -> Vec<Bytes> {
+        let mut locks = self.locks.into_iter();
+        let of_locks = std::iter::from_fn(|| {
+            let part: Vec<_> = locks.by_ref().take(PART).map(v1::Lock::from).collect();
+            (!part.is_empty()).then(|| v1::Snapshot { locks: part, ..v1::Snapshot::default() })
+        });
+        let all_groups = self.groups.iter().map(|(name, group)| convert::group(name, group.as_deref())).collect();
+        let of_groups = groups::parts(all_groups).into_iter();
+        let of_groups = of_groups.map(|groups| v1::Snapshot { groups, ..v1::Snapshot::default() });
+        let mut parts = of_locks.chain(of_groups).peekable();
+        let mut messages = Vec::new();
+        loop {
+            let part = parts.next().unwrap_or_default();
+            let more = parts.peek().is_some();
+            messages.push(encode(self.revision, Kind::Snapshot(v1::Snapshot { more, ..part })));
+            if !more {
+                return messages;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+/// The locks that are told of: those that are chosen by name, be they idle, and those that are not idle and chosen by prefix.
+fn names<'a>(filter: &'a Filter, table: &'a Table) -> impl Iterator<Item = Text> {
+    let (names, prefixes) = without_repetition(filter);
+    let of = |prefix| table.locks_after(prefix, None).map(|(name, _)| name.clone());
+    names.into_iter().map(Text::from).chain(prefixes.into_iter().flat_map(of))
+}
+
+/// The names and prefixes of a filter, without those that choose nothing which another prefix does not.
+fn without_repetition(filter: &Filter) -> (Vec<&str>, Vec<&str>) {
+    let mut prefixes: Vec<&str> = Vec::new();
+    // In byte order each comes after those that it begins with, and what is in between begins with them, too.
+    for prefix in &filter.prefixes {
+        if prefixes.last().is_none_or(|last| !prefix.starts_with(last)) {
+            prefixes.push(prefix);
+        }
+    }
+    let names = filter.names.iter().map(String::as_str);
+    let names = names.filter(|name| !prefixes.iter().any(|prefix| name.starts_with(prefix))).collect();
+    (names, prefixes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_chosen_twice() {
+        let texts = |texts: &[&str]| texts.iter().map(ToString::to_string).collect();
+        let (names, prefixes) = (texts(&["a/1", "b", "c"]), texts(&["a", "a/", "aa/b", "b/", "b/c"]));
+        let filter = Filter { names, prefixes, ..Filter::default() };
+        assert_eq!(without_repetition(&filter), (vec!["b", "c"], vec!["a", "b/"]));
+        let all = Filter { prefixes: texts(&["", "a"]), ..filter };
+        assert_eq!(without_repetition(&all), (vec![], vec![""]));
+    }
+}

@@ -1,0 +1,41 @@
+//! Watches of much that begin again and again: each is told first of all that there is.
+
+use prost::Message;
+use tenure_abuse::frame::{data, headers};
+use tenure_abuse::{Attack, GrpcCaller, HEALTHY_NAMESPACE, Judge, Speaker, Verdict, block, many, message};
+use tenure_proto::v1::{AcquireRequest, WatchRequest};
+
+/// How many names one Acquire may have.
+const AT_ONCE: usize = 16;
+
+/// Where the healthy client is at work, too: nothing is decided there while the table is read.
+#[tokio::test]
+async fn watches_of_everything_that_begin_again_and_again_hold_up_nobody() {
+    let judge = Judge::open().await.unwrap();
+    let caller = GrpcCaller::connect(judge.address()).await.unwrap();
+    for at in 0..many(4_000, 40_000) / AT_ONCE {
+        let acquire = AcquireRequest {
+            namespace: HEALTHY_NAMESPACE.to_owned(),
+            names: (0..AT_ONCE).map(|name| format!("crowd/{at}/{name}")).collect(),
+            session_id: format!("crowd-{at}"),
+            ttl: Some(prost_types::Duration { seconds: 600, nanos: 0 }),
+            ..AcquireRequest::default()
+        };
+        let acquired = caller.call("/tenure.v1.LockService/Acquire", &[], &message(&acquire.encode_to_vec())).await;
+        assert_eq!(acquired.unwrap().grpc, Some(0));
+    }
+    let watch = WatchRequest { namespace: HEALTHY_NAMESPACE.to_owned(), ..WatchRequest::default() };
+    let watch = message(&watch.encode_to_vec());
+    let attack = async || {
+        let mut speaker = Speaker::greet(judge.address()).await.unwrap();
+        for at in 0..50 {
+            let id = at * 2 + 1;
+            let call = headers(id, false, &block::call("/tenure.v1.WatchService/Watch"));
+            speaker.say(&[call, data(id, true, &watch)].concat()).await;
+        }
+        speaker.verdict().await
+    };
+    let bound = u32::try_from(many(64, 256)).unwrap();
+    let found = judge.sustained(Attack::named("snapshots").may_change().memory(bound), attack).await;
+    assert!(found.iter().all(|verdict| *verdict == Verdict::Served), "{found:?}");
+}
