@@ -209,7 +209,7 @@ impl Life {
         if end == BeatsEnd::MarkedDead {
             tracing::error!(server = %node.id(), "marked dead by others: starting over as a new server");
         } else if !is_asked {
-            tracing::error!(server = %node.id(), "a part of the server failed: starting over as a new server");
+            part_failed(&node);
         }
         self.set_ready(Readiness::not(Unready::Starting)).await;
         tokio::join!(node.stop(), async {
@@ -252,12 +252,13 @@ impl Life {
         match beats.during(self.open_all(node)).await {
             Ok(Ok(())) => Some(beats),
             Ok(Err(error)) => {
-                tracing::error!(server = %node.id(), %error, "loading failed: starting over as a new server");
+                tracing::error!(server = %node.id(), %error, "loading failed");
+                part_failed(node);
                 self.pause().await;
                 None
             }
             Err(BeatsEnd::NodeEnded) => {
-                tracing::error!(server = %node.id(), "a part of the server failed: starting over as a new server");
+                part_failed(node);
                 self.pause().await;
                 None
             }
@@ -339,6 +340,11 @@ const SERVICES: [&str; 7] = [
     "tenure.v1.SessionService",
     "tenure.v1.WatchService",
 ];
+
+fn part_failed(node: &Node) {
+    node.metrics().lives().part_failed();
+    tracing::error!(server = %node.id(), "a part of the server failed: starting over as a new server");
+}
 
 async fn set_health(health: &HealthReporter, status: ServingStatus) {
     for service in SERVICES {

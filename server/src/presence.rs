@@ -141,7 +141,7 @@ impl Beats {
                     pause
                 }
                 Ok(false) => {
-                    node.metrics().beats().marked_dead();
+                    node.metrics().lives().marked_dead();
                     node.lease().give_up();
                     return BeatsEnd::MarkedDead;
                 }

@@ -141,8 +141,8 @@ impl Server {
             options.node.address = format!("{host}:{}", address.port());
         }
         let tls = options.tls.map(Tls::load).transpose()?.map(Arc::new);
-        let access = Access::load(options.credentials, tls.clone()).await.map_err(anyhow::Error::msg)?;
-        let access = access.counting(metrics.clone());
+        let access = Access::load(options.credentials, tls.clone(), metrics.clone()).await;
+        let access = access.map_err(anyhow::Error::msg)?;
         warn_of_openness(address, tls.is_some(), &access);
         let ends = Ends::default();
         tokio::spawn(ends.stop.clone().run_until_cancelled_owned(reload::keep_up(

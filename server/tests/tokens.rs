@@ -14,6 +14,7 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde_json::{Value, json};
 use tenure_server::access::{Access, CredentialOptions, JwtOptions, KeySource, Unidentified};
 use tenure_server::listen::Peer;
+use tenure_server::metrics::Metrics;
 
 /// Somebody who issues tokens.
 struct Issuer {
@@ -76,7 +77,9 @@ async fn access(file: &Path) -> Access {
         algorithms: vec![Algorithm::EdDSA, Algorithm::ES256],
         claim: "sub".to_owned(),
     };
-    Access::load(CredentialOptions { jwt: Some(jwt), ..CredentialOptions::default() }, None).await.unwrap()
+    Access::load(CredentialOptions { jwt: Some(jwt), ..CredentialOptions::default() }, None, Metrics::default())
+        .await
+        .unwrap()
 }
 
 fn identify(access: &Access, token: &str) -> Result<String, Unidentified> {

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant, SystemTime};
 pub(crate) use self::line::Act;
 use self::line::Line;
 use self::tally::Tally;
+use crate::metrics::AuditLines;
 
 /// How many lines wait for the writer before more are lost.
 const WAITING: usize = 10_000;
@@ -60,19 +61,19 @@ impl Audit {
     ///
     /// # Errors
     /// If its file cannot be written: which setting, and why.
-    pub(crate) fn open(options: &AuditOptions) -> Result<Arc<Self>, String> {
+    pub(crate) fn open(options: &AuditOptions, counts: &AuditLines) -> Result<Arc<Self>, String> {
         let problem = |error| format!("audit_log: {error}");
         let writer = writer::Writer::open(&options.file).map_err(problem)?;
-        let (audit, lines) = Self::new(options.everything);
+        let (audit, lines) = Self::new(options.everything, counts);
         let tally = audit.tally.clone();
         let run = move || writer.run(&lines, &tally);
         std::thread::Builder::new().name("audit".to_owned()).spawn(run).map_err(problem)?;
         Ok(Arc::new(audit))
     }
 
-    fn new(everything: bool) -> (Self, Receiver<Vec<u8>>) {
+    fn new(everything: bool, counts: &AuditLines) -> (Self, Receiver<Vec<u8>>) {
         let (lines, told) = sync_channel(WAITING);
-        (Self { everything, lines, tally: Arc::default() }, told)
+        (Self { everything, lines, tally: Arc::new(Tally::counting(counts.clone())) }, told)
     }
 
     /// Whether what was allowed is written.
@@ -118,12 +119,14 @@ mod tests {
 
     #[test]
     fn what_there_is_no_room_for_is_counted_and_nobody_waits() {
-        let (audit, lines) = Audit::new(true);
+        let counts = AuditLines::default();
+        let (audit, lines) = Audit::new(true, &counts);
         for _ in 0..WAITING + 3 {
             audit.allowed(Actor::default(), &Act::new("tenure.v1.LockService/Evict"));
         }
         assert_eq!(lines.try_iter().count(), WAITING);
         assert_eq!(audit.tally.sum_up(Instant::now()), Sums { lost: 3, left_out: 0 });
+        assert_eq!(counts.lost.get(), 3);
         assert!(audit.tally.is_waiting());
         audit.tally.written(WAITING);
         assert!(!audit.tally.is_waiting());
@@ -133,7 +136,8 @@ mod tests {
     async fn all_is_written_once_it_has_settled_and_the_writer_ends_with_the_log() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let file = folder.path().join("audit");
-        let audit = Audit::open(&AuditOptions { file: file.clone(), everything: true }).expect("it can be written");
+        let audit = Audit::open(&AuditOptions { file: file.clone(), everything: true }, &AuditLines::default())
+            .expect("it can be written");
         for _ in 0..100 {
             audit.allowed(Actor::default(), &Act::new("tenure.v1.LockService/Evict"));
         }

@@ -94,14 +94,15 @@ impl Access {
     }
 
     /// Takes these credentials, with certificates that this TLS has verified; if there are none, nobody is asked. Keys that cannot
-    /// be fetched now are fetched later: until then nobody is known by them.
+    /// be fetched now are fetched later: until then nobody is known by them. Refusals, and what the audit log loses, are counted in
+    /// `metrics`.
     ///
     /// # Errors
     /// If a file cannot be used: its setting, and what is wrong.
-    pub async fn load(options: CredentialOptions, tls: Option<Arc<Tls>>) -> Result<Self, String> {
-        let audit = options.audit.as_ref().map(Audit::open).transpose()?;
+    pub async fn load(options: CredentialOptions, tls: Option<Arc<Tls>>, metrics: Metrics) -> Result<Self, String> {
+        let audit = options.audit.as_ref().map(|options| Audit::open(options, metrics.audit())).transpose()?;
         if !options.are_wanted() {
-            return Ok(Self { audit, ..Self::default() });
+            return Ok(Self { credentials: None, audit, metrics });
         }
         let tokens = ArcSwap::from_pointee(options.read_tokens()?);
         let policy = options.read_policy()?.map(ArcSwap::from_pointee);
@@ -116,13 +117,7 @@ impl Access {
         }
         let (changed, _) = watch::channel(());
         let credentials = Credentials { options, tls, tokens, jwt, policy, watches: Arc::default(), changed };
-        Ok(Self { credentials: Some(Arc::new(credentials)), audit, metrics: Metrics::default() })
-    }
-
-    /// The same, which counts refusals here.
-    #[must_use]
-    pub fn counting(self, metrics: Metrics) -> Self {
-        Self { metrics, ..self }
+        Ok(Self { credentials: Some(Arc::new(credentials)), audit, metrics })
     }
 
     /// Whether nobody is asked.

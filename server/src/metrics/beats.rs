@@ -13,7 +13,6 @@ pub(crate) struct Beats {
     times: Latencies,
     lateness: Latencies,
     failures: Counter,
-    marked_dead: Counter,
 }
 
 impl Beats {
@@ -23,8 +22,6 @@ impl Beats {
         let help = "Seconds from when a beat was due until it was committed, with all tries that failed before";
         registry.register("beat_lateness_seconds", help, self.lateness.0.clone());
         registry.register("beat_failures", "Beats that the store did not take", self.failures.clone());
-        let help = "How often this server found itself marked dead by others, and started over as a new one";
-        registry.register("marked_dead", help, self.marked_dead.clone());
     }
 
     /// A beat was committed: so long after it was sent, and so long after it was due.
@@ -36,10 +33,5 @@ impl Beats {
     /// A beat failed.
     pub(crate) fn failed(&self) {
         self.failures.inc();
-    }
-
-    /// Others have marked this server dead.
-    pub(crate) fn marked_dead(&self) {
-        self.marked_dead.inc();
     }
 }

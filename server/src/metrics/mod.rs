@@ -5,6 +5,7 @@
 //! the log is the same at every server, so that the maximum is. `deploy/monitoring/README.md` says of each which it is.
 
 mod appends;
+mod audit;
 mod beats;
 mod build;
 mod calls;
@@ -12,6 +13,7 @@ mod classic;
 mod connections;
 mod files;
 mod latencies;
+mod lives;
 mod locks;
 mod process;
 mod refusals;
@@ -25,10 +27,12 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 
 pub(crate) use self::appends::Appends;
+pub(crate) use self::audit::AuditLines;
 pub(crate) use self::beats::Beats;
 pub(crate) use self::calls::{Call, Calls, Kind, Received};
 pub use self::connections::Connections;
 pub(crate) use self::files::{Files, RELOADED};
+pub(crate) use self::lives::Lives;
 pub(crate) use self::locks::{Locks, Way};
 pub(crate) use self::refusals::Refusals;
 pub(crate) use self::sessions::Sessions;
@@ -53,10 +57,12 @@ struct Inner {
 #[derive(Default)]
 struct Parts {
     appends: Appends,
+    audit: AuditLines,
     beats: Beats,
     calls: Calls,
     connections: Connections,
     files: Files,
+    lives: Lives,
     locks: Locks,
     refusals: Refusals,
     sessions: Sessions,
@@ -74,9 +80,11 @@ impl Default for Metrics {
         let own = registry.sub_registry_with_prefix("tenure");
         build::register(own);
         parts.appends.register(own);
+        parts.audit.register(own);
         parts.beats.register(own);
         parts.connections.register(own);
         parts.files.register(own);
+        parts.lives.register(own);
         parts.locks.register(own);
         parts.refusals.register(own);
         parts.sessions.register(own);
@@ -106,6 +114,10 @@ impl Metrics {
         &self.0.parts.appends
     }
 
+    pub(crate) fn audit(&self) -> &AuditLines {
+        &self.0.parts.audit
+    }
+
     pub(crate) fn beats(&self) -> &Beats {
         &self.0.parts.beats
     }
@@ -120,6 +132,10 @@ impl Metrics {
 
     pub(crate) fn files(&self) -> &Files {
         &self.0.parts.files
+    }
+
+    pub(crate) fn lives(&self) -> &Lives {
+        &self.0.parts.lives
     }
 
     pub(crate) fn locks(&self) -> &Locks {

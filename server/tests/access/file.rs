@@ -7,6 +7,7 @@ use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::*;
 use tenure_server::access::{Access, CredentialOptions, Verb};
 use tenure_server::listen::{ConnectionLimits, Peer};
+use tenure_server::metrics::Metrics;
 
 #[tokio::test]
 async fn a_policy_that_cannot_be_read_changes_nothing() {
@@ -18,7 +19,7 @@ async fn a_policy_that_cannot_be_read_changes_nothing() {
     std::fs::write(&tokens_file, line).unwrap();
     write(TEAMS);
     let credentials = CredentialOptions { tokens_file: Some(tokens_file), policy, ..CredentialOptions::default() };
-    let access = Access::load(credentials, None).await.unwrap();
+    let access = Access::load(credentials, None, Metrics::default()).await.unwrap();
     let shown = http::HeaderMap::from_iter([(http::header::AUTHORIZATION, format!("Bearer {token}").parse().unwrap())]);
     let ann = access.identify(&shown, &Peer::default()).unwrap();
     let may = |name| ann.rights().allow(Verb::Acquire, "default", name);

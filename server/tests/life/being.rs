@@ -21,6 +21,7 @@ pub struct Being {
     pub store: Arc<MemoryStore>,
     pub ends: Ends,
     pub living: JoinHandle<()>,
+    metrics: Metrics,
     readiness: watch::Receiver<Readiness>,
     routes: Routes,
 }
@@ -29,10 +30,16 @@ impl Being {
     pub async fn start(database: &MemoryDatabase) -> Self {
         let (store, ends) = (database.server(), Ends::default());
         let ttl = TtlBounds { min: Duration::from_millis(100), max: Duration::from_secs(3_600) };
-        let ground = Ground { clock: LabClock::begin(), connector: None, metrics: Metrics::default() };
+        let metrics = Metrics::default();
+        let ground = Ground { clock: LabClock::begin(), connector: None, metrics: metrics.clone() };
         let parts = Parts::on(store.clone(), ttl, options(), ground, &ends).await.expect("a server");
         let Parts { routes, readiness, life } = parts;
-        Self { store, ends, living: tokio::spawn(life), readiness, routes: routes.prepare() }
+        Self { store, ends, living: tokio::spawn(life), metrics, readiness, routes: routes.prepare() }
+    }
+
+    /// Whether its metrics say so.
+    pub fn tells(&self, sample: &str) -> bool {
+        self.metrics.text().lines().any(|line| line == sample)
     }
 
     pub fn is_ready(&self) -> bool {

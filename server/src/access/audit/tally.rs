@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::metrics::AuditLines;
+
 /// The most lines about refusals in a second: whoever is refused may try as often as it likes.
 const REFUSALS: u64 = 200;
 
@@ -15,6 +17,7 @@ pub(super) struct Tally {
     waiting: AtomicUsize,
     lost: AtomicU64,
     refusals: Mutex<Refusals>,
+    counts: AuditLines,
 }
 
 /// Refusals of this second.
@@ -36,6 +39,11 @@ pub(super) struct Sums {
 }
 
 impl Tally {
+    /// One that also counts here what is lost.
+    pub(super) fn counting(counts: AuditLines) -> Self {
+        Self { counts, ..Self::default() }
+    }
+
     /// One more line waits.
     pub(super) fn told(&self) {
         self.waiting.fetch_add(1, Ordering::Relaxed);
@@ -49,6 +57,7 @@ impl Tally {
     /// So many wait no more, and are not written.
     pub(super) fn lost(&self, lines: usize) {
         self.lost.fetch_add(lines as u64, Ordering::Relaxed);
+        self.counts.lost.inc_by(lines as u64);
         self.written(lines);
     }
 
