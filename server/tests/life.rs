@@ -7,6 +7,7 @@ mod lab;
 mod lines;
 
 use being::Being;
+use futures::StreamExt;
 use lab::{LEASE, Server, TTL, eventually, pass, within};
 use lines::Warnings;
 use tenure_server::store::{Fault, MemoryDatabase};
@@ -182,4 +183,19 @@ async fn an_outage_does_not_flood_the_log() {
     database.set_available(true);
     server.ready(LEASE).await;
     late.ready(LEASE).await;
+}
+
+/// A snapshot takes its turn when the reader asks for it, and the turn ends though the reader never asks again.
+#[tokio::test(start_paused = true)]
+async fn readers_that_read_no_more_keep_nobody_from_a_snapshot() {
+    let server = Being::start(&MemoryDatabase::new()).await;
+    server.ready(LEASE).await;
+    let mut stuck = Vec::new();
+    for _ in 0..8 {
+        let mut watch = server.watch().await;
+        assert!(futures::poll!(watch.next()).is_pending(), "it has begun");
+        stuck.push(watch);
+    }
+    let mut watch = server.watch().await;
+    within(LEASE, watch.message()).await.expect("told").expect("a snapshot");
 }

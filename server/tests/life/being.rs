@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_proto::v1::AcquireRequest;
 use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_proto::v1::watch_service_client::WatchServiceClient;
+use tenure_proto::v1::{AcquireRequest, WatchRequest, WatchResponse};
 use tenure_server::admin::Readiness;
 use tenure_server::life::{Ends, Ground, Parts};
 use tenure_server::metrics::Metrics;
@@ -12,8 +13,8 @@ use tenure_server::service::TtlBounds;
 use tenure_server::store::{MemoryDatabase, MemoryStore};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tonic::Status;
 use tonic::service::Routes;
+use tonic::{Status, Streaming};
 
 use crate::lab::{LabClock, TTL, eventually, options};
 
@@ -63,6 +64,12 @@ impl Being {
         };
         let answer = LockServiceClient::new(self.routes.clone()).acquire(request).await?.into_inner();
         if answer.acquired { Ok(answer.token) } else { Err(Status::aborted("somebody else holds it")) }
+    }
+
+    /// Begins a watch of everything. Nothing of it goes on but when it is asked for the next message.
+    pub async fn watch(&self) -> Streaming<WatchResponse> {
+        let watch = WatchServiceClient::new(self.routes.clone()).watch(WatchRequest::default()).await;
+        watch.expect("begun").into_inner()
     }
 
     /// Takes a free lock.

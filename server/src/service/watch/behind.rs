@@ -9,7 +9,7 @@ use tenure_proto::v1;
 use tenure_proto::v1::watch_response::Kind;
 
 use super::groups;
-use super::snapshot::{Snapshot, Turns};
+use super::snapshot::Turns;
 use super::wording::{encode, events_after, told};
 use crate::hub::{Filter, Groups, Since, last_changes};
 use crate::sequencer::{Namespace, Refusal};
@@ -125,17 +125,15 @@ impl Behind {
 
     async fn tell_snapshot(&mut self) -> Result<Vec<Bytes>, Over> {
         loop {
-            let turn = self.turns.next().await.ok_or(Over)?;
-            match Snapshot::read(&self.namespace, self.filter.clone()).await {
-                Ok(snapshot) => {
-                    self.cursor = snapshot.revision;
+            match self.turns.make(self.namespace.clone(), self.filter.clone()).await {
+                Ok(Ok((revision, messages))) => {
+                    self.cursor = revision;
                     self.owed.clear();
-                    return Ok(snapshot.messages().await);
+                    return Ok(messages);
                 }
-                Err(Refusal::Draining) => return Err(Over),
-                Err(error) => tracing::debug!(%error, "a watch cannot read a snapshot"),
+                Ok(Err(Refusal::Draining)) | Err(_) => return Err(Over),
+                Ok(Err(error)) => tracing::debug!(%error, "a watch cannot read a snapshot"),
             }
-            drop(turn);
             tokio::time::sleep(RETRY).await;
         }
     }

@@ -6,7 +6,8 @@ use bytes::Bytes;
 use tenure_core::{DeadlockSearch, Group, Revision, Table, Text};
 use tenure_proto::v1;
 use tenure_proto::v1::watch_response::Kind;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::Semaphore;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::groups;
 use super::wording::encode;
@@ -31,26 +32,31 @@ impl Default for Turns {
     }
 }
 
+/// What comes of a turn: the messages that tell what there is, as of this revision.
+pub(super) type Made = Result<(Revision, Vec<Bytes>), Refusal>;
+
 impl Turns {
-    /// Waits for one, which lasts until it is dropped.
-    pub(super) async fn next(&self) -> Option<SemaphorePermit<'_>> {
-        // It is never closed.
-        self.0.acquire().await.ok()
+    /// Makes a snapshot when its turn has come. In a task of its own: a reader may stop reading at any time, and a turn must end all
+    /// the same. It ends without one if nobody waits for it any more.
+    pub(super) fn make(&self, namespace: Namespace, filter: Filter) -> AbortOnDropHandle<Made> {
+        let turns = self.0.clone();
+        AbortOnDropHandle::new(tokio::spawn(async move {
+            // They are never closed.
+            let _turn = turns.acquire().await;
+            let snapshot = namespace.read(move |table| Snapshot::of(&filter, table)).await?;
+            Ok((snapshot.revision, snapshot.messages().await))
+        }))
     }
 }
 
 /// What there is of what a filter chooses.
-pub(super) struct Snapshot {
-    pub(super) revision: Revision,
+struct Snapshot {
+    revision: Revision,
     locks: Vec<SeenLock>,
     groups: Vec<(String, Option<Arc<Group>>)>,
 }
 
 impl Snapshot {
-    pub(super) async fn read(namespace: &Namespace, filter: Filter) -> Result<Self, Refusal> {
-        namespace.read(move |table| Self::of(&filter, table)).await
-    }
-
     fn of(filter: &Filter, table: &Table) -> Self {
         let mut search = DeadlockSearch::default();
         let locks = names(filter, table).map(|name| SeenLock::of(&name, table, &mut search)).collect();
@@ -59,7 +65,7 @@ impl Snapshot {
     }
 
     /// The messages that tell it. Others have their turn in between: there may be many.
-    pub(super) async fn messages(self) -> Vec<Bytes> {
+    async fn messages(self) -> Vec<Bytes> {
         let mut locks = self.locks.into_iter();
         let of_locks = std::iter::from_fn(|| {
             let part: Vec<_> = locks.by_ref().take(PART).map(v1::Lock::from).collect();
