@@ -90,7 +90,7 @@ impl Api {
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let command = Command::ConfigureLock { name: name.clone(), settings, by: Eviction { operator, note } };
         let read =
-            move |table: &Table| (SeenLock::of(&name, table, &mut DeadlockSearch::default()), table.revision().0);
+            move |table: &Table| (SeenLock::named(&name, table, &mut DeadlockSearch::default()), table.revision().0);
         let configured = in_time(async {
             namespace.decide(principal.command(command)).await?;
             Ok(namespace.read(read).await?)

@@ -55,7 +55,7 @@ impl Api {
         let name = bounds::name("name", &request.name)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let read = namespace
-            .read(move |table| (SeenLock::of(&name, table, &mut DeadlockSearch::default()), table.revision().0));
+            .read(move |table| (SeenLock::named(&name, table, &mut DeadlockSearch::default()), table.revision().0));
         let (lock, revision) = in_time(async { Ok(read.await?) }).await?;
         Ok(v1::GetLockResponse { lock: Some(lock.into()), revision })
     }
@@ -76,8 +76,8 @@ impl Api {
                 table.locks_after(Piece::start(piece), after.as_deref()).take_while(|(name, _)| piece.has(name))
             };
             let mut search = DeadlockSearch::default();
-            let names = pieces.iter().flat_map(of).map(|(name, _)| name);
-            let locks: Vec<_> = names.take(size + 1).map(|name| SeenLock::of(name, table, &mut search)).collect();
+            let see = |(name, lock)| SeenLock::of(name, Some(lock), table, &mut search);
+            let locks: Vec<_> = pieces.iter().flat_map(of).take(size + 1).map(see).collect();
             (locks, table.revision().0)
         });
         let (mut locks, revision) = in_time(async { Ok(read.await?) }).await?;

@@ -1,7 +1,7 @@
 //! What a read takes from the table. Nothing is decided meanwhile, so it takes what is there as it is, and leaves it to the reader
 //! to put it into the contract's words.
 
-use tenure_core::{Claim, DeadlockSearch, LockSettings, Table, Text};
+use tenure_core::{Claim, DeadlockSearch, Lock, LockSettings, Table, Text};
 use tenure_proto::v1;
 
 use super::convert;
@@ -31,8 +31,12 @@ pub(crate) struct SeenClaim {
 
 impl SeenLock {
     /// The lock of this name, be it idle.
-    pub(crate) fn of(name: &Text, table: &Table, search: &mut DeadlockSearch) -> Self {
-        let lock = table.lock(name);
+    pub(crate) fn named(name: &Text, table: &Table, search: &mut DeadlockSearch) -> Self {
+        Self::of(name, table.lock(name), table, search)
+    }
+
+    /// The lock of this name as the table has it, if it has it.
+    pub(crate) fn of(name: &Text, lock: Option<&Lock>, table: &Table, search: &mut DeadlockSearch) -> Self {
         let mut see = |id| table.claim(id).map(|claim| SeenClaim::of(claim, table, search));
         let holders = lock.into_iter().flat_map(|lock| lock.holders().iter());
         let waiters = lock.into_iter().flat_map(|lock| lock.waiters());

@@ -1,9 +1,10 @@
 //! What a watch is told first: all that there is.
 
+use std::num::NonZero;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use tenure_core::{DeadlockSearch, Group, Revision, Table, Text};
+use tenure_core::{DeadlockSearch, Group, Revision, Table};
 use tenure_proto::v1;
 use tenure_proto::v1::watch_response::Kind;
 use tokio::sync::Semaphore;
@@ -19,16 +20,15 @@ use crate::service::seen::SeenLock;
 /// How many locks go into one message.
 const PART: usize = 500;
 
-/// How many snapshots a server makes at a time. Each is much to do at once, and nobody needs it as urgently as others do an answer.
-const AT_ONCE: usize = 2;
-
-/// The turns in which snapshots are made.
+/// The turns in which snapshots are made: as many at a time as half of the processors. Each is much to do at once, and nobody needs
+/// it as urgently as others do an answer.
 #[derive(Clone)]
 pub(in crate::service) struct Turns(Arc<Semaphore>);
 
 impl Default for Turns {
     fn default() -> Self {
-        Self(Arc::new(Semaphore::new(AT_ONCE)))
+        let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+        Self(Arc::new(Semaphore::new((processors / 2).max(1))))
     }
 }
 
@@ -59,7 +59,13 @@ struct Snapshot {
 impl Snapshot {
     fn of(filter: &Filter, table: &Table) -> Self {
         let mut search = DeadlockSearch::default();
-        let locks = names(filter, table).map(|name| SeenLock::of(&name, table, &mut search)).collect();
+        let (names, prefixes) = without_repetition(filter);
+        // Those that are chosen by name also if they are idle.
+        let mut locks: Vec<SeenLock> =
+            names.into_iter().map(|name| SeenLock::named(&name.into(), table, &mut search)).collect();
+        for (name, lock) in prefixes.into_iter().flat_map(|prefix| table.locks_after(prefix, None)) {
+            locks.push(SeenLock::of(name, Some(lock), table, &mut search));
+        }
         let groups = filter.groups.iter().map(|name| (name.clone(), table.group(name).cloned())).collect();
         Self { revision: table.revision(), locks, groups }
     }
@@ -86,13 +92,6 @@ impl Snapshot {
             tokio::task::yield_now().await;
         }
     }
-}
-
-/// The locks that are told of: those that are chosen by name, be they idle, and those that are not idle and chosen by prefix.
-fn names<'a>(filter: &'a Filter, table: &'a Table) -> impl Iterator<Item = Text> {
-    let (names, prefixes) = without_repetition(filter);
-    let of = |prefix| table.locks_after(prefix, None).map(|(name, _)| name.clone());
-    names.into_iter().map(Text::from).chain(prefixes.into_iter().flat_map(of))
 }
 
 /// The names and prefixes of a filter, without those that choose nothing which another prefix does not.
