@@ -245,6 +245,12 @@ pub enum Reason {
     /// This client may not do it. Facts: `rule`; of the policy also `verb`, `name`, `namespace`, of a session of somebody else
     /// `session_id`.
     PermissionDenied,
+    /// Another program has opened the session, and it has not ended yet. Facts: `session_id`.
+    SessionInUse,
+    /// A cancel has overtaken the call. Facts: `session_id`.
+    AcquireCancelled,
+    /// The session that was meant has ended, and another of its id is open. Facts: `session_id`, `opened_revision`.
+    SessionReopened,
     /// A reason that this version does not know, or a gRPC code that came without one.
     Other(String),
 }
@@ -279,6 +285,9 @@ impl Reason {
             Some(v1::ErrorReason::LateAttachment) => Self::LateAttachment,
             Some(v1::ErrorReason::Unauthenticated) => Self::Unauthenticated,
             Some(v1::ErrorReason::PermissionDenied) => Self::PermissionDenied,
+            Some(v1::ErrorReason::SessionInUse) => Self::SessionInUse,
+            Some(v1::ErrorReason::AcquireCancelled) => Self::AcquireCancelled,
+            Some(v1::ErrorReason::SessionReopened) => Self::SessionReopened,
             Some(v1::ErrorReason::Unspecified) | None => Self::Other(reason.to_owned()),
         }
     }

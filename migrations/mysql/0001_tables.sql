@@ -44,6 +44,7 @@ CREATE TABLE IF NOT EXISTS sessions (
     metadata LONGTEXT NOT NULL,  -- a JSON object
     attachment BIGINT NOT NULL DEFAULT 0, -- how often its client has asked for it to be attached; 0: that is not counted
     identity TEXT NULL,          -- who opened it, as was proved; null: nobody had to prove anything
+    client TEXT NULL,            -- the program that opened it; null: programs are not compared
     PRIMARY KEY (namespace, opened)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
@@ -68,6 +69,7 @@ CREATE TABLE IF NOT EXISTS claims (
     transfer_to BIGINT,          -- the waiting claim that the holder was asked to hand over to, if it was named
     transfer_started BIGINT,     -- the event that asked the holder to hand over, if it was
     drain_ms BIGINT,             -- for how long it may then go on
+    awaited_at BIGINT,           -- the server that has the call that waits for it; null: the home of its session looks after it
     metadata LONGTEXT NOT NULL,  -- a JSON object
     PRIMARY KEY (namespace, id, position)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;

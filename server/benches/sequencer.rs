@@ -7,7 +7,7 @@ use divan::Bencher;
 use divan::counter::ItemsCount;
 use futures::StreamExt;
 use futures::channel::mpsc::{UnboundedReceiver, unbounded};
-use tenure_core::{AskedMode, Command, Opening, Outcome, Revision, ServerId, Text};
+use tenure_core::{AskedMode, Command, Opening, Origin, Outcome, Revision, ServerId, Text};
 use tenure_server::clock::BootClock;
 use tenure_server::metrics::Metrics;
 use tenure_server::node::{Node, NodeOptions};
@@ -57,7 +57,13 @@ impl Lab {
                 identity: None,
             };
             let namespace = node.namespace("bench").await.expect("open");
-            let open = Command::OpenSession { session: Text::from("s"), opening, home: node.id(), attachment: 0 };
+            let open = Command::OpenSession {
+                session: Text::from("s"),
+                opening,
+                home: node.id(),
+                attachment: 0,
+                client: None,
+            };
             namespace.decide(open).await.expect("opened");
             (namespace, node.id())
         });
@@ -66,7 +72,8 @@ impl Lab {
 
     fn acquire(&self, name: usize) -> Command {
         Command::Acquire {
-            attached: None,
+            origin: Origin::default(),
+            opened: None,
             session: Text::from("s"),
             opening: None,
             home: self.home,

@@ -75,6 +75,31 @@ async fn a_hold_that_nobody_has_heard_of_is_undone_and_passed_on() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn wait_whose_call_dies_with_its_server_is_cancelled_and_one_that_is_asked_again_goes_on() {
+    let database = MemoryDatabase::new();
+    let (dies, lives) = (Server::start(&database).await, Server::start(&database).await);
+    let token = lives.hold("ann", "a").await;
+    for session in ["bob", "cid"] {
+        let waits = dies.ask(dies.call(session, "a").await).await.expect("queued");
+        assert!(matches!(waits.outcome, Outcome::Waiting { .. }), "{:?}", waits.outcome);
+        std::mem::forget(waits.attendance);
+        // From now on the home of the session is not where its call is.
+        let (session, home) = (session.into(), lives.node.id());
+        lives.ask(Command::AttachSession { session, home, attachment: 0, client: None }).await.expect("open");
+    }
+    dies.kill();
+    pass_with(&lives, &["ann", "bob", "cid"], LEASE + LEASE / 2).await;
+    let again = lives.ask(lives.call("cid", "a").await).await.expect("waits");
+    let mut attendance = again.attendance.expect("attended");
+    pass_with(&lives, &["ann", "bob", "cid"], REATTACH + SOON).await;
+    lives.release("ann", "a", token).await.expect("held");
+    let end = within(SOON, attendance.wait()).await;
+    assert!(matches!(end, Some(WaitEnd::Granted(_))), "bob, who was first, does not delay it: {end:?}");
+    attendance.satisfied();
+    assert!(lives.is_open("bob").await, "its session is another matter");
+}
+
+#[tokio::test(start_paused = true)]
 async fn of_several_callers_for_one_grant_it_is_enough_that_one_hears_of_it() {
     for (first, second) in [(true, true), (true, false), (false, true), (false, false)] {
         let database = MemoryDatabase::new();
@@ -177,7 +202,7 @@ async fn a_hold_that_was_heard_of_elsewhere_is_not_given_up_where_its_caller_was
     bob.satisfied();
     let token = claim.token().expect("held");
     // Back again, while the first server has not forgotten yet that it lost him.
-    let attach = Command::AttachSession { session: "bob".into(), home: here.node.id(), attachment: 0 };
+    let attach = Command::AttachSession { session: "bob".into(), home: here.node.id(), attachment: 0, client: None };
     here.ask(attach).await.expect("open");
     pass_with(&here, &["ann", "bob"], REATTACH * 2).await;
     assert!(holds(&here, "bob", token, "a").await, "a hold that he knows of");
@@ -189,7 +214,7 @@ async fn a_hold_that_was_heard_of_elsewhere_is_not_given_up_when_its_first_calle
     let (here, there) = (Server::start(&database).await, Server::start(&database).await);
     let unheard = here.ask(here.acquire("ann", "a")).await.expect("free").attendance.expect("granted just now");
     let token = there.hold("ann", "a").await;
-    let attach = Command::AttachSession { session: "ann".into(), home: here.node.id(), attachment: 0 };
+    let attach = Command::AttachSession { session: "ann".into(), home: here.node.id(), attachment: 0, client: None };
     here.ask(attach).await.expect("open");
     drop(unheard);
     pass_with(&here, &["ann"], REATTACH * 2).await;
@@ -209,7 +234,7 @@ async fn a_hold_is_not_given_up_when_its_first_caller_is_lost_before_or_after_it
         other => panic!("{other:?}"),
     });
     drop(before.attendance.expect("granted just now"));
-    let attach = Command::AttachSession { session: "ann".into(), home: server.node.id(), attachment: 1 };
+    let attach = Command::AttachSession { session: "ann".into(), home: server.node.id(), attachment: 1, client: None };
     server.ask(attach).await.expect("open");
     drop(after.attendance.expect("granted just now"));
     pass_with(&server, &["ann"], REATTACH * 2).await;

@@ -11,6 +11,8 @@ mod floods;
 mod leaving;
 #[path = "calls/messages.rs"]
 mod messages;
+#[path = "calls/spread.rs"]
+mod spread;
 #[path = "calls/talk.rs"]
 mod talk;
 #[path = "calls/waits.rs"]

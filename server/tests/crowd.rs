@@ -27,7 +27,7 @@ async fn a_session_that_comes_does_not_wait_for_all_who_want_something_new() {
     }
     settle().await;
     let namespace = server.namespace().await;
-    let attach = Command::AttachSession { session: "ann".into(), home: server.node.id(), attachment: 0 };
+    let attach = Command::AttachSession { session: "ann".into(), home: server.node.id(), attachment: 0, client: None };
     let attached = tokio::spawn(async move { namespace.decide(attach).await });
     settle().await;
     drop(hold);

@@ -38,7 +38,13 @@ impl Stream {
     async fn open_session(&self, server: &Server, session: &str, grace: Option<Duration>) {
         let (owner, metadata) = (Text::from("lab"), Default::default());
         let opening = Opening { ttl: TTL, disconnect_grace: grace, owner, metadata, identity: None };
-        let open = Command::OpenSession { session: session.into(), opening, home: server.node.id(), attachment: 0 };
+        let open = Command::OpenSession {
+            session: session.into(),
+            opening,
+            home: server.node.id(),
+            attachment: 0,
+            client: None,
+        };
         server.ask(open).await.expect("opened");
     }
 
@@ -71,8 +77,9 @@ async fn a_disconnected_holder_is_replaced_after_its_grace() {
     assert!(took >= GRACE && took <= GRACE + SOON, "{took:?}");
     assert!(matches!(end, Some(WaitEnd::Granted(claim)) if claim.token() > Some(token)));
     bob.satisfied();
-    let late =
-        server.ask(Command::AttachSession { session: "ann".into(), home: server.node.id(), attachment: 0 }).await;
+    let late = server
+        .ask(Command::AttachSession { session: "ann".into(), home: server.node.id(), attachment: 0, client: None })
+        .await;
     let disconnected = Rejection::SessionEnded { session: "ann".into(), reason: EndReason::Disconnected };
     assert_eq!(late.map(|_| ()), Err(Refusal::Rejected(disconnected)));
 }
@@ -149,7 +156,7 @@ async fn a_session_that_moved_to_another_server_does_not_end_with_its_old_stream
     let (old, new) = (Stream::open(&first).await, Stream::open(&second).await);
     let token = old.hold(&first, "ann", "a").await;
     second
-        .ask(Command::AttachSession { session: "ann".into(), home: second.node.id(), attachment: 0 })
+        .ask(Command::AttachSession { session: "ann".into(), home: second.node.id(), attachment: 0, client: None })
         .await
         .expect("open");
     new.attach(&second, "ann").await.expect("at home");
@@ -168,7 +175,7 @@ async fn a_server_that_has_not_heard_of_a_move_ends_nothing() {
     first.store.set_connected(false);
     old.end(&first, StreamEnd::Disconnect).await;
     second
-        .ask(Command::AttachSession { session: "ann".into(), home: second.node.id(), attachment: 0 })
+        .ask(Command::AttachSession { session: "ann".into(), home: second.node.id(), attachment: 0, client: None })
         .await
         .expect("open");
     new.attach(&second, "ann").await.expect("at home");

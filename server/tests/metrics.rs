@@ -132,7 +132,7 @@ async fn who_takes_its_lock_again_is_no_other_holder() {
 async fn a_hold_with_a_minimum_ends_once() {
     let database = MemoryDatabase::new();
     let server = Server::start(&database).await;
-    let Command::Acquire { attached, session, opening, home, names, mode, queue, priority, metadata, .. } =
+    let Command::Acquire { origin, session, opening, home, names, mode, queue, priority, metadata, .. } =
         server.acquire("ann", "job")
     else {
         panic!("an acquire")
@@ -140,7 +140,8 @@ async fn a_hold_with_a_minimum_ends_once() {
     let min_hold = SECOND;
     let token = server
         .hold_by(Command::Acquire {
-            attached,
+            origin,
+            opened: None,
             session,
             opening,
             home,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lab::peers::LabPeers;
 use lab::{Server, eventually, pass, settle, within};
-use tenure_core::{Command, Event, Outcome, Revision, ServerId};
+use tenure_core::{Command, Event, Outcome, Rejection, Revision, ServerId};
 use tenure_server::sequencer::{Decided, Refusal};
 use tenure_server::store::{Fault, MemoryDatabase};
 use tokio::task::JoinHandle;
@@ -202,8 +202,9 @@ async fn a_store_that_is_away_leaves_what_was_passed_unknown_and_to_be_voided() 
     let refused = within(GIVES_UP, asked).await.expect("ran").map(drop);
     assert_eq!(refused, Err(Refusal::OutcomeUnknown));
     office.database.set_available(true);
-    let cancel = Command::CancelAcquire { session: "probe".into(), attached: None, names: lab_name("a") };
-    office.giver.ask(cancel).await.expect("cancelled");
+    // A command that has nothing to append.
+    let nothing = Command::EndWait { claim: Revision(1), home: office.giver.node.id() };
+    office.giver.ask(nothing).await.expect("decided");
     assert_eq!(office.voids(), 1, "whoever has it still may not decide it after this answer");
     office.stale_passes_arrive_in_vain().await;
     assert_eq!(office.writer.holder("a").await, None);
@@ -221,12 +222,32 @@ async fn a_wait_whose_session_has_moved_is_not_ended_by_what_its_old_home_passed
     office.write().await;
     office.peers.hold_passes(true);
     let asked = office.ask(Command::EndWait { claim, home: office.giver.node.id() }).await;
-    let moved = Command::AttachSession { session: "ann".into(), home: office.writer.node.id(), attachment: 0 };
+    let moved =
+        Command::AttachSession { session: "ann".into(), home: office.writer.node.id(), attachment: 0, client: None };
     office.writer.ask(moved).await.expect("open");
     office.peers.hold_passes(false);
     let decided = within(GIVES_UP, asked).await.expect("ran").expect("decided");
     assert!(matches!(decided.outcome, Outcome::Waiting { .. }), "{:?}", decided.outcome);
     std::mem::forget(waits.attendance);
+}
+
+#[tokio::test(start_paused = true)]
+async fn call_that_is_overtaken_by_its_cancel_is_rejected() {
+    let office = Office::open().await;
+    let held = token(within(GIVES_UP, office.ask(office.giver.acquire("ann", "b")).await).await.expect("ran"));
+    office.write().await;
+    office.peers.hold_passes(true);
+    let asked = office.ask(office.giver.call("ann", "a").await).await;
+    let cancel = Command::CancelAcquire { session: "ann".into(), attached: None, names: lab_name("a") };
+    office.writer.ask(cancel).await.expect("cancelled");
+    office.peers.hold_passes(false);
+    let rejected = within(GIVES_UP, asked).await.expect("ran").map(drop);
+    assert_eq!(rejected, Err(Refusal::Rejected(Rejection::AcquireCancelled { session: "ann".into() })));
+    assert_eq!(office.writer.holder("a").await, None, "no ghost");
+    assert_eq!(office.writer.holder("b").await, Some(("ann".to_owned(), held)), "nothing else is cancelled");
+    // What the server receives from now on is no older than the cancel.
+    let again = office.ask(office.giver.call("ann", "a").await).await;
+    token(within(GIVES_UP, again).await.expect("ran"));
 }
 
 #[tokio::test(start_paused = true)]

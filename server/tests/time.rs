@@ -63,7 +63,7 @@ async fn a_client_that_comes_back_by_another_server_keeps_hold_and_token() {
     let (first, second) = (Server::start(&database).await, Server::start(&database).await);
     let token = first.hold("ann", "a").await;
     first.kill();
-    let attach = Command::AttachSession { session: "ann".into(), home: second.node.id(), attachment: 0 };
+    let attach = Command::AttachSession { session: "ann".into(), home: second.node.id(), attachment: 0, client: None };
     second.ask(attach).await.expect("open");
     assert!(second.keep_alive_for("ann", LEASE * 2).await);
     assert_eq!(second.holder("a").await, Some(("ann".to_owned(), token)));
@@ -238,8 +238,9 @@ async fn the_end_of_a_session_is_written_even_if_the_store_was_away_when_it_was_
     pass(TTL + SOON).await;
     database.set_available(true);
     eventually(Duration::from_secs(1), "expired", async || !server.is_open("ann").await).await;
-    let late =
-        server.ask(Command::AttachSession { session: "ann".into(), home: server.node.id(), attachment: 0 }).await;
+    let late = server
+        .ask(Command::AttachSession { session: "ann".into(), home: server.node.id(), attachment: 0, client: None })
+        .await;
     let Err(Refusal::Rejected(rejection)) = late else { panic!("it has ended") };
     let expired = tenure_core::Rejection::SessionEnded { session: "ann".into(), reason: EndReason::Expired };
     assert_eq!(rejection, expired);

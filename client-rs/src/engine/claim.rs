@@ -221,6 +221,7 @@ impl Engine {
                 permits: permits_to_wire(claim.spec.mode).0,
                 limit: permits_to_wire(claim.spec.mode).1,
                 disconnect_grace: None,
+                opened_revision: 0,
             }),
             ClaimStage::Releasing { token, .. } => {
                 let name = names.first().cloned().unwrap_or_default();

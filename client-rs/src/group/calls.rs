@@ -72,6 +72,7 @@ impl Client {
             ttl: None,
             owner: String::new(),
             metadata,
+            opened_revision: 0,
         };
         let call = self.call(Retry::Safe, &message, async |wire, request| groups(wire).join_group(request).await);
         let answer = call.await?;

@@ -65,6 +65,7 @@ fn restore(sessions: usize, of_each: usize) -> Table {
             home: ME,
             attachment: 1,
             identity,
+            client: None,
         };
         Session { spec, opened: Revision((number * (of_each + 1) + 1) as u64), claims: Few::default() }
     };
@@ -73,7 +74,7 @@ fn restore(sessions: usize, of_each: usize) -> Table {
         let id = Revision(opened.0 + 1 + (number % of_each) as u64);
         let (names, owner, mode, metadata) = (name(number).into(), spec.owner, Mode::Exclusive, spec.metadata);
         let (session, min_hold) = (spec.id, Duration::ZERO);
-        let spec = ClaimSpec { session, opened, owner, names, mode, priority: 0, metadata, min_hold };
+        let spec = ClaimSpec { session, opened, owner, names, mode, priority: 0, metadata, min_hold, awaited_at: None };
         Claim::new(id, spec.into(), ClaimState::Held { token: id })
     };
     let claims: Vec<Claim> = (0..sessions * of_each).map(claim).collect();

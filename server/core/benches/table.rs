@@ -5,7 +5,7 @@ mod lab;
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use lab::{LOCKS_OF_A_SESSION, acquire, ask, decide, held, held_by, name, open, opening, queue, release, session_id};
-use tenure_core::{Command, EndReason, Event, Outcome, Recorded, Revision, Table, Text};
+use tenure_core::{Command, EndReason, Event, Origin, Outcome, Recorded, Revision, Table, Text};
 
 fn main() {
     divan::main();
@@ -140,7 +140,7 @@ fn attach(bencher: Bencher, claims: usize) {
     bencher.bench_local(|| {
         home = 3 - home;
         let (session, home) = (session_id(0), tenure_core::ServerId(home));
-        ask(&mut table, Command::AttachSession { session, home, attachment: 0 })
+        ask(&mut table, Command::AttachSession { session, home, attachment: 0, client: None })
     });
 }
 
@@ -240,7 +240,8 @@ fn acquire_opens(bencher: Bencher) {
             unreachable!("it is one");
         };
         let command = Command::Acquire {
-            attached: None,
+            origin: Origin::default(),
+            opened: None,
             session: session.clone(),
             opening: Some(opening()),
             home: lab::ME,

@@ -31,6 +31,29 @@ pub struct Attached {
     pub lost: Revision,
 }
 
+/// By what an Acquire came to the server that asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A plain call, which waits for the claim there.
+    Call {
+        /// The revision that the server was at when it received the call. A cancel that was committed after it refuses it.
+        received: Revision,
+    },
+    /// A client's stream.
+    Stream {
+        /// If the session was attached to it: what was known of that then. The Acquire is refused if that has changed, or another
+        /// server is the home by now: it is late, and its client may be elsewhere.
+        attached: Option<Attached>,
+    },
+}
+
+impl Default for Origin {
+    /// A stream that the session is not attached to.
+    fn default() -> Self {
+        Self::Stream { attached: None }
+    }
+}
+
 /// The mode that an Acquire asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AskedMode {
@@ -119,6 +142,8 @@ pub enum Command {
         /// Its client's count of its attachments, this one included; 0: it does not count them. One that is smaller than what the
         /// session has seen is late: its client has turned to another server since.
         attachment: u64,
+        /// The program that opens it. `None`: it is not compared.
+        client: Option<Text>,
     },
     /// Makes this home the home of an open session.
     AttachSession {
@@ -128,6 +153,8 @@ pub enum Command {
         home: ServerId,
         /// As of [`Command::OpenSession`].
         attachment: u64,
+        /// As of [`Command::OpenSession`].
+        client: Option<Text>,
     },
     /// Ends a session because its client says so. Repeating it is no error.
     CloseSession {
@@ -153,9 +180,10 @@ pub enum Command {
         opening: Option<Opening>,
         /// The session's home from now on.
         home: ServerId,
-        /// If it came by a stream that the session was attached to there: what was known of that then. It is refused if that has
-        /// changed, or another server is the home by now: it is late, and its client may be elsewhere.
-        attached: Option<Attached>,
+        /// By what it came there.
+        origin: Origin,
+        /// The session that is meant, by the revision that opened it: it is not opened. `None`: whichever has the id.
+        opened: Option<Revision>,
         /// The locks: at least one, sorted, no name twice.
         names: Names,
         /// With whom they may be shared.
@@ -174,25 +202,30 @@ pub enum Command {
         /// The session that asked.
         session: Text,
         /// If it came by a stream that the session was attached to: what was known of that then. It is refused if that has
-        /// changed: it is late.
+        /// changed: it is late. `None`: it came by a plain call, and refuses every call for these locks that a server received before.
         attached: Option<Attached>,
         /// The locks it asked for, sorted.
         names: Names,
     },
-    /// Ends a wait that has lasted long enough. Does nothing if the claim was granted meanwhile, or if this is not the
-    /// session's home any more: then somebody has come back for it elsewhere.
+    /// Ends a wait that has lasted long enough. Does nothing if the claim was granted meanwhile, or is awaited at another server by now.
     EndWait {
         /// The claim.
         claim: Revision,
         /// The home that says so.
         home: ServerId,
     },
-    /// Ends a claim that nobody attends to any more, waiting or granted. Does nothing unless this is the session's home.
+    /// Ends a claim that nobody attends to any more, waiting or granted. Does nothing if it is awaited at another server by now.
     Abandon {
         /// The claim.
         claim: Revision,
-        /// The home that says so.
+        /// The server that says so.
         home: ServerId,
+    },
+    /// The session is about to be shown that it holds this claim, which a call to another server may have failed to return: from then
+    /// on that server does not cancel the grant. Does nothing unless the claim is held.
+    Acknowledge {
+        /// The claim.
+        claim: Revision,
     },
     /// Gives a hold back.
     Release {
@@ -318,6 +351,7 @@ impl Command {
             | Self::EndSession { .. }
             | Self::EndWait { .. }
             | Self::Abandon { .. }
+            | Self::Acknowledge { .. }
             | Self::EndLingering { .. }
             | Self::Evict { .. }
             | Self::Preempt { .. }
@@ -368,6 +402,8 @@ pub enum Outcome {
         blocker: Claim,
         /// The session's TTL, if it is open.
         ttl: Option<Duration>,
+        /// The revision that opened the session, if it is open.
+        opened: Option<Revision>,
     },
     /// What came of a command about a group.
     Group(GroupOutcome),

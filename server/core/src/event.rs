@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::group::GroupChange;
 use crate::model::{ClaimSpec, LockSettings, Revision, ServerId, SessionSpec, Text};
+use crate::names::Names;
 
 /// Why a claim or a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -132,6 +133,21 @@ pub enum Event {
         /// What it was made with, and these labels.
         spec: Arc<ClaimSpec>,
     },
+    /// A claim is awaited at another server from now on, or nobody has to return its grant any more. For the servers only.
+    ClaimAwaited {
+        /// The claim's id.
+        claim: Revision,
+        /// As in [`ClaimSpec::awaited_at`].
+        at: Option<ServerId>,
+    },
+    /// A session cancelled what it had asked for by plain calls: those for these names that a server received before change nothing any
+    /// more. For the servers only.
+    AcquireCancelled {
+        /// The session's id.
+        session: Text,
+        /// The locks.
+        names: Names,
+    },
     /// A holder was asked to hand over; it holds on until it confirms.
     TransferStarted {
         /// The holder's claim.
@@ -229,7 +245,9 @@ impl Event {
             | Self::TransferStarted { spec, .. }
             | Self::TransferCancelled { spec, .. } => claims(spec, name),
             Self::ClaimTransferred { from_spec, spec, .. } => claims(from_spec, name) || claims(spec, name),
-            Self::LockConfigured { .. }
+            Self::ClaimAwaited { .. }
+            | Self::AcquireCancelled { .. }
+            | Self::LockConfigured { .. }
             | Self::Group { .. }
             | Self::SessionOpened(_)
             | Self::SessionAttached { .. }

@@ -236,8 +236,10 @@ pub enum GroupCommand {
         opening: Option<Opening>,
         /// The server that asks.
         home: ServerId,
-        /// As of [`Command::Acquire`](crate::Command::Acquire).
+        /// If it came by a stream that the session was attached to: what was known of that then.
         attached: Option<Attached>,
+        /// As of [`Command::Acquire`](crate::Command::Acquire).
+        opened: Option<Revision>,
         /// Free labels.
         metadata: Metadata,
     },

@@ -20,7 +20,7 @@ use crate::by_revision::ByRevision;
 use crate::defect::Defect;
 use crate::event::{EndReason, Event, Recorded};
 use crate::map::Map;
-use crate::model::{ClaimState, Revision, ServerId, Session, Text};
+use crate::model::{Claim, ClaimState, Revision, ServerId, Session, Text};
 use crate::table::Table;
 use floors::Floors;
 use handoff::Handoffs;
@@ -110,7 +110,9 @@ impl Home {
                 if *home != self.me {
                     self.forget(session);
                     for claim in table.session(session).iter().flat_map(|session| session.claims.iter()) {
-                        self.stop_waiting_for(*claim);
+                        if table.claim(*claim).is_some_and(|found| self.follows_home(found)) {
+                            self.stop_waiting_for(*claim);
+                        }
                         self.handoffs.drains.swap_remove(claim);
                     }
                 } else {
@@ -140,6 +142,13 @@ impl Home {
             Event::ClaimTransferred { from, claim, spec, .. } => {
                 self.held.remove(from);
                 self.hold(*claim, &spec.session, now);
+            }
+            Event::ClaimAwaited { claim, at } if *at != Some(self.me) => {
+                self.stop_waiting_for(*claim);
+            }
+            // Its session knows that it holds it.
+            Event::ClaimUpdated { claim, .. } => {
+                self.stop_waiting_for(*claim);
             }
             Event::ClaimLingering { claim, spec, home, .. } => {
                 let since = self.held.remove(claim);
@@ -183,9 +192,10 @@ impl Home {
         // What was to be given up here is not if its session has gone: it may come back with its client.
         let kept = &self.kept;
         let is_here = |claim: &Revision| {
-            table
-                .claim(*claim)
-                .is_some_and(|found| kept.get(&found.spec.session).is_some_and(|kept| kept.opened == found.spec.opened))
+            table.claim(*claim).is_some_and(|found| match found.spec.awaited_at {
+                Some(at) => at == me,
+                None => kept.get(&found.spec.session).is_some_and(|kept| kept.opened == found.spec.opened),
+            })
         };
         self.unattended.retain(|claim, _| is_here(claim));
         self.given_up.retain(is_here);
@@ -351,16 +361,21 @@ impl Home {
     fn watch_over_waits(&mut self, session: &Session, table: &Table, now: Tick) {
         self.keep_holds(session, table);
         for claim in session.claims.iter().filter_map(|id| table.claim(*id)) {
-            if claim.state == ClaimState::Waiting {
+            if claim.state == ClaimState::Waiting && self.follows_home(claim) {
                 self.leave(claim.id, now);
             }
         }
     }
 
+    /// Whether it is for the home of its session to cancel a claim that nobody attends to.
+    fn follows_home(&self, claim: &Claim) -> bool {
+        claim.spec.awaited_at.is_none() || Defect::CancelledAtHome.is_here()
+    }
+
     /// What a session holds is its own, whatever was thought here before: its client may have heard of the grant elsewhere.
     fn keep_holds(&mut self, session: &Session, table: &Table) {
         for claim in session.claims.iter().filter_map(|id| table.claim(*id)) {
-            if claim.state != ClaimState::Waiting {
+            if claim.state != ClaimState::Waiting && self.follows_home(claim) {
                 self.stop_waiting_for(claim.id);
             }
         }

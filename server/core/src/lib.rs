@@ -18,7 +18,7 @@ mod names;
 mod rejection;
 mod table;
 
-pub use command::{AskedMode, Attached, Command, Handoff, Limits, Opening, Outcome};
+pub use command::{AskedMode, Attached, Command, Handoff, Limits, Opening, Origin, Outcome};
 pub use event::{EndReason, Event, Eviction, Recorded};
 pub use few::Few;
 pub use group::{

@@ -156,7 +156,7 @@ mod tests {
         let mode = Mode::Permits { permits, limit: 9 };
         let (session, opened, names) = (Text::from("ann"), Revision(id), Text::from("a").into());
         let (owner, metadata, min_hold) = (Text::from(""), no_labels(), Duration::ZERO);
-        let spec = ClaimSpec { session, opened, owner, names, mode, priority: 0, metadata, min_hold };
+        let spec = ClaimSpec { session, opened, owner, names, mode, priority: 0, metadata, min_hold, awaited_at: None };
         let state = if waits { ClaimState::Waiting } else { ClaimState::Held { token: Revision(id) } };
         Claim::new(Revision(id), Arc::new(spec), state)
     }

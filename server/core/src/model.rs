@@ -72,6 +72,8 @@ pub struct SessionSpec {
     pub attachment: u64,
     /// Who opened it, as was proved; `None`: nobody had to prove anything.
     pub identity: Option<Text>,
+    /// The program that opened it, by the id that it has drawn: no other one may attach it. `None`: programs are not compared.
+    pub client: Option<Text>,
 }
 
 impl SessionSpec {
@@ -115,6 +117,9 @@ pub struct ClaimSpec {
     pub metadata: Metadata,
     /// For this long after the grant nobody is granted these locks, even if they are released earlier. Zero: no minimum.
     pub min_hold: Duration,
+    /// The server that has the plain call that asked for it last. Only that server ends its wait, or cancels a grant that the call did
+    /// not return. `None`: a client's stream asked for it, or the session has acknowledged the grant; then its home does.
+    pub awaited_at: Option<ServerId>,
 }
 
 /// With whom a claim can share its locks.

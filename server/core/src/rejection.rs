@@ -26,6 +26,23 @@ pub enum Rejection {
         /// The id.
         session: Text,
     },
+    /// The session was opened by another program, and has not ended yet.
+    SessionInUse {
+        /// The id.
+        session: Text,
+    },
+    /// The session that is meant has ended, and another of the same id is open.
+    SessionReopened {
+        /// The id.
+        session: Text,
+        /// The revision that opened the one that is open.
+        opened: Revision,
+    },
+    /// A cancel of what the call asks for was committed after a server had received the call.
+    AcquireCancelled {
+        /// The session that asks.
+        session: Text,
+    },
     /// The session was opened by somebody else.
     SessionOfAnother {
         /// The id.
@@ -198,6 +215,17 @@ impl fmt::Display for Rejection {
             }
             Self::SessionMoved { session } => {
                 write!(formatter, "session \"{session}\" has been attached to another server")
+            }
+            Self::SessionInUse { session } => write!(
+                formatter,
+                "session \"{session}\" is in use by another program: use another session id, or wait until that session has ended"
+            ),
+            Self::SessionReopened { session, opened } => write!(
+                formatter,
+                "the session \"{session}\" that was meant has ended: another of this id was opened at revision {opened}"
+            ),
+            Self::AcquireCancelled { session } => {
+                write!(formatter, "session \"{session}\" has cancelled this since: acquire again if it is still wanted")
             }
             Self::SessionOfAnother { session } => {
                 write!(formatter, "session \"{session}\" was opened by somebody else")

@@ -49,7 +49,7 @@ pub struct Table {
     groups: BTreeMap<Text, Arc<Group>>,
     memberships: Memberships,
     census: Census,
-    /// How many open sessions and lingering claims each server is the home of.
+    /// How many open sessions, lingering claims and awaited ones each server has.
     homes: BTreeMap<ServerId, usize>,
     /// What is counted of the [`Totals`].
     counted: Totals,
@@ -89,6 +89,7 @@ impl Table {
         let settings = settings.into_iter().collect();
         let locks = Locks::idle(&claims);
         let mut table = Self { revision, lost, settings, locks, ..Self::default() };
+        table.memory.begin_after(revision);
         for session in sessions {
             table.admit(Session { claims: Few::default(), ..session });
         }
@@ -172,7 +173,7 @@ impl Table {
         self.locks.after(prefix, after)
     }
 
-    /// The servers that are the home of something, and of how much: open sessions, and minimum holds to be counted.
+    /// The servers that have something to look after, and how much: open sessions, minimum holds to be counted, and waits by calls.
     pub fn homes(&self) -> impl Iterator<Item = (ServerId, usize)> {
         self.homes.iter().map(|(server, count)| (*server, *count))
     }
@@ -224,8 +225,9 @@ impl Table {
     fn enter(&mut self, mut claim: Claim) {
         self.count_in(&claim);
         self.locks.enter(&claim, |id| self.claims.get(&id));
-        if let ClaimState::Lingering { home, .. } = claim.state {
-            self.move_home(None, Some(home));
+        self.move_home(None, looked_after_by(&claim));
+        if claim.lingers() {
+            // It is its session's no more.
         } else if let Some(session) = self.sessions.get_mut(&claim.spec.session) {
             session.claims.insert(claim.id);
             self.census.add_claim(session.spec.identity.as_ref(), &claim);
@@ -239,8 +241,9 @@ impl Table {
         let claim = self.claims.remove(&id)?;
         self.count_out(&claim);
         self.locks.leave(&claim);
-        if let ClaimState::Lingering { home, .. } = claim.state {
-            self.move_home(Some(home), None);
+        self.move_home(looked_after_by(&claim), None);
+        if claim.lingers() {
+            // It was its session's no more.
         } else if let Some(session) = self.sessions.get_mut(&claim.spec.session) {
             session.claims.remove(&id);
             self.census.remove_claim(session.spec.identity.as_ref(), &claim);
@@ -257,6 +260,15 @@ fn share_texts(claim: &mut Arc<ClaimSpec>, session: &SessionSpec) {
         if claim.owner == session.owner {
             claim.owner = session.owner.clone();
         }
+    }
+}
+
+/// The server that has something to do for a claim, whatever the home of its session.
+fn looked_after_by(claim: &Claim) -> Option<ServerId> {
+    match claim.state {
+        ClaimState::Waiting => claim.spec.awaited_at,
+        ClaimState::Held { .. } => None,
+        ClaimState::Lingering { home, .. } => Some(home),
     }
 }
 

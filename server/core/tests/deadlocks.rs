@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::{AskedMode, Claim, Command, DeadlockSearch, Opening, Outcome, Revision, ServerId, Table, Text};
+use tenure_core::{
+    AskedMode, Claim, Command, DeadlockSearch, Opening, Origin, Outcome, Revision, ServerId, Table, Text,
+};
 
 #[derive(Default)]
 struct Lab(Table);
@@ -18,7 +20,8 @@ impl Lab {
             identity: None,
         };
         let command = Command::Acquire {
-            attached: None,
+            origin: Origin::default(),
+            opened: None,
             session: session.into(),
             opening: Some(opening),
             home: ServerId(1),

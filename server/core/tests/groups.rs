@@ -146,6 +146,7 @@ fn after_a_loss_who_leads_does_so_with_a_new_token() {
         opening: Some(opening()),
         home: HOME,
         attached: None,
+        opened: None,
         metadata: no_labels(),
     };
     table.decide(Command::Group(join), &mut events).expect("it joins");

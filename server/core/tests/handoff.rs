@@ -161,7 +161,7 @@ fn a_handoff_whose_holder_moves_away_and_back_is_counted_anew() {
     lab.acquire("ann", 0, at(0));
     lab.acquire("bob", 0, at(0));
     lab.transfer(None, by_operator(), at(1)).expect("possible");
-    let attach = |home| Command::AttachSession { session: "ann".into(), home, attachment: 0 };
+    let attach = |home| Command::AttachSession { session: "ann".into(), home, attachment: 0, client: None };
     lab.ask(attach(ServerId(2)), at(2));
     lab.pass(at(4));
     assert_eq!(lab.asked(), ["ann"], "it is for its new home to end it");

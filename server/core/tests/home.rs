@@ -117,7 +117,7 @@ fn the_end_of_a_session_that_has_gone_and_come_back_stands_no_more() {
     lab.open("ann", ME, at(0));
     let under_way = lab.home.due(at(10));
     for home in [OTHER, ME] {
-        lab.ask(Command::AttachSession { session: "ann".into(), home, attachment: 0 }, at(11));
+        lab.ask(Command::AttachSession { session: "ann".into(), home, attachment: 0, client: None }, at(11));
         assert!(!lab.home.stands(&under_way[0]));
     }
     assert_eq!(lab.expire(at(20)), [""; 0]);
@@ -134,7 +134,7 @@ fn what_is_given_up_is_kept_if_its_session_has_gone_and_come_back() {
     assert!(matches!(&*under_way, [Command::Abandon { .. }]));
     assert!(lab.home.stands(&under_way[0]));
     for home in [OTHER, ME] {
-        lab.ask(Command::AttachSession { session: "ann".into(), home, attachment: 0 }, at(6));
+        lab.ask(Command::AttachSession { session: "ann".into(), home, attachment: 0, client: None }, at(6));
         assert!(!lab.home.stands(&under_way[0]));
         lab.home.again(&under_way[0], at(7));
         assert!(!lab.home.is_unattended(claim.id), "its client may know of it");
@@ -153,7 +153,7 @@ fn a_hold_that_was_left_is_kept_if_its_session_is_attached_again_where_it_is() {
     };
     for (session, claim) in [("ann", &held), ("bob", &waiting)] {
         lab.home.leave(claim.id, at(0));
-        lab.ask(Command::AttachSession { session: session.into(), home: ME, attachment: 1 }, at(1));
+        lab.ask(Command::AttachSession { session: session.into(), home: ME, attachment: 1, client: None }, at(1));
     }
     assert!(!lab.home.is_unattended(held.id));
     let under_way = lab.home.due(at(5));
@@ -211,7 +211,7 @@ fn a_table_that_was_loaded_anew_is_no_renewal_nor_does_it_keep_what_has_gone_or_
     lab.open("bob", ME, at(0));
     lab.open("eve", ME, at(0));
     lab.open("zoe", OTHER, at(0));
-    lab.unseen(Command::AttachSession { session: "bob".into(), home: OTHER, attachment: 0 });
+    lab.unseen(Command::AttachSession { session: "bob".into(), home: OTHER, attachment: 0, client: None });
     lab.unseen(Command::CloseSession { session: "eve".into() });
     lab.unseen(opening("eve", TTL, None, ME));
     lab.unseen(opening("zoe", TTL, None, OTHER));
@@ -228,7 +228,7 @@ fn a_table_that_was_loaded_anew_is_no_renewal_nor_does_it_keep_what_has_gone_or_
 fn a_session_that_moves_away_is_no_longer_kept() {
     let mut lab = Lab::new();
     lab.open("ann", ME, at(0));
-    lab.ask(Command::AttachSession { session: "ann".into(), home: OTHER, attachment: 0 }, at(1));
+    lab.ask(Command::AttachSession { session: "ann".into(), home: OTHER, attachment: 0, client: None }, at(1));
     assert_eq!(lab.home.renew("ann", at(2)), Err(NotKept::Elsewhere));
     assert!(lab.expire(at(30)).is_empty());
 }
@@ -295,7 +295,7 @@ fn waits_that_a_moving_session_brings_along_are_given_up_unless_asked_for() {
     lab.open("bob", OTHER, at(0));
     lab.acquire("ann", Duration::ZERO, at(0));
     let Outcome::Waiting { claim, .. } = lab.acquire("bob", Duration::ZERO, at(0)) else { panic!("held by ann") };
-    let attach = Command::AttachSession { session: "bob".into(), home: ME, attachment: 0 };
+    let attach = Command::AttachSession { session: "bob".into(), home: ME, attachment: 0, client: None };
     lab.ask(attach.clone(), at(1));
     assert!(lab.home.is_unattended(claim.id));
     lab.home.attend(claim.id);
@@ -326,10 +326,10 @@ fn what_was_to_be_given_up_is_not_when_its_session_has_gone_unseen() {
         let Outcome::Held { claim, .. } = lab.acquire("ann", Duration::ZERO, at(0)) else { panic!("it is free") };
         lab.home.leave(claim.id, at(1));
         let abandon = if is_due { lab.home.due(at(6)) } else { Vec::new() };
-        lab.unseen(Command::AttachSession { session: "ann".into(), home: OTHER, attachment: 0 });
+        lab.unseen(Command::AttachSession { session: "ann".into(), home: OTHER, attachment: 0, client: None });
         lab.home.rebuild(&lab.table, at(7));
         assert!(!abandon.iter().any(|command| lab.home.stands(command)));
-        lab.ask(Command::AttachSession { session: "ann".into(), home: ME, attachment: 0 }, at(8));
+        lab.ask(Command::AttachSession { session: "ann".into(), home: ME, attachment: 0, client: None }, at(8));
         assert_eq!(lab.home.due(at(9)), Vec::new());
         assert!(!abandon.iter().any(|command| lab.home.stands(command)));
         assert_eq!(abandon.len(), usize::from(is_due));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::{AskedMode, Command, Event, Opening, Outcome, Recorded, Revision, ServerId, Table, Text};
+use tenure_core::{AskedMode, Command, Event, Opening, Origin, Outcome, Recorded, Revision, ServerId, Table, Text};
 
 const FIRST: ServerId = ServerId(1);
 const SECOND: ServerId = ServerId(2);
@@ -27,7 +27,8 @@ impl Lab {
         let (owner, metadata) = (Text::from(""), Arc::default());
         let opening = Opening { ttl: Duration::from_secs(9), disconnect_grace: None, owner, metadata, identity: None };
         let outcome = self.ask(Command::Acquire {
-            attached: None,
+            origin: Origin::default(),
+            opened: None,
             session: session.into(),
             opening: Some(opening),
             home,
@@ -59,7 +60,7 @@ fn a_server_is_a_home_until_the_last_that_has_it_is_gone() {
     lab.acquire("bob", "b", FIRST, Duration::ZERO);
     lab.acquire("cid", "c", FIRST, Duration::ZERO);
     assert_eq!(lab.homes(), [FIRST]);
-    lab.ask(Command::AttachSession { session: "ann".into(), home: SECOND, attachment: 0 });
+    lab.ask(Command::AttachSession { session: "ann".into(), home: SECOND, attachment: 0, client: None });
     assert_eq!(lab.homes(), [FIRST, SECOND]);
     lab.close("bob");
     assert_eq!(lab.homes(), [FIRST, SECOND], "cid is there");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::{
-    AskedMode, Command, GroupCommand, Limits, Opening, Outcome, Recorded, Rejection, ServerId, Table, Text,
+    AskedMode, Command, GroupCommand, Limits, Opening, Origin, Outcome, Recorded, Rejection, ServerId, Table, Text,
 };
 
 const HOME: ServerId = ServerId(1);
@@ -56,7 +56,7 @@ fn opening() -> Opening {
 }
 
 fn open(session: &str) -> Command {
-    Command::OpenSession { session: session.into(), opening: opening(), home: HOME, attachment: 0 }
+    Command::OpenSession { session: session.into(), opening: opening(), home: HOME, attachment: 0, client: None }
 }
 
 fn close(session: &str) -> Command {
@@ -68,7 +68,8 @@ fn asks(session: &str, name: &str, queue: bool) -> Command {
         session: session.into(),
         opening: Some(opening()),
         home: HOME,
-        attached: None,
+        origin: Origin::default(),
+        opened: None,
         names: Text::from(name).into(),
         mode: AskedMode::Exclusive,
         queue,
@@ -94,6 +95,7 @@ fn join(session: &str, group: &str) -> Command {
         opening: Some(opening()),
         home: HOME,
         attached: None,
+        opened: None,
         metadata,
     })
 }

@@ -10,7 +10,7 @@ use naive::Naive;
 use proptest::prelude::*;
 use tenure_core::{
     AskedMode, Claim, ClaimState, Command, EndReason, Event, Eviction, Handoff, LockSettings, Mode, Names, Opening,
-    Outcome, Preempt, Recorded, Revision, ServerId, Session, Table, Text, Totals,
+    Origin, Outcome, Preempt, Recorded, Revision, ServerId, Session, Table, Text, Totals,
 };
 
 fn text(value: &str) -> Text {
@@ -48,6 +48,7 @@ enum Step {
         opens: bool,
         home: u64,
         lingers: bool,
+        call: Option<Age>,
     },
     Cancel {
         session: u8,
@@ -60,6 +61,9 @@ enum Step {
     Abandon {
         claim: usize,
         home: u64,
+    },
+    Acknowledge {
+        claim: usize,
     },
     Release {
         session: u8,
@@ -103,6 +107,19 @@ enum Step {
     },
 }
 
+/// When the server received a plain call.
+#[derive(Clone, Copy, Debug)]
+enum Age {
+    /// Just now.
+    Fresh,
+    /// Before anything else happened.
+    Old,
+}
+
+fn call() -> impl Strategy<Value = Option<Age>> {
+    prop::option::weighted(0.6, prop_oneof![5 => Just(Age::Fresh), 1 => Just(Age::Old)])
+}
+
 fn mode() -> impl Strategy<Value = AskedMode> {
     prop_oneof![
         3 => Just(AskedMode::Exclusive),
@@ -123,13 +140,14 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (session.clone(), home.clone(), any::<bool>())
             .prop_map(|(session, home, stale)| Step::EndSession { session, home, stale }),
         14 => (session.clone(), 1u8..8, mode(), prop::bool::weighted(0.7), -1i32..2, any::<bool>(), home.clone(),
-            prop::bool::weighted(0.15))
-            .prop_map(|(session, names, mode, queue, priority, opens, home, lingers)| {
-                Step::Acquire { session, names, mode, queue, priority, opens, home, lingers }
+            prop::bool::weighted(0.15), call())
+            .prop_map(|(session, names, mode, queue, priority, opens, home, lingers, call)| {
+                Step::Acquire { session, names, mode, queue, priority, opens, home, lingers, call }
             }),
         2 => (session.clone(), 1u8..8).prop_map(|(session, names)| Step::Cancel { session, names }),
         2 => (any::<usize>(), home.clone()).prop_map(|(claim, home)| Step::EndWait { claim, home }),
         1 => (any::<usize>(), home.clone()).prop_map(|(claim, home)| Step::Abandon { claim, home }),
+        1 => any::<usize>().prop_map(|claim| Step::Acknowledge { claim }),
         6 => (session.clone(), 0u8..3, any::<usize>())
             .prop_map(|(session, name, token)| Step::Release { session, name, token }),
         1 => (session.clone(), 0u8..3, any::<usize>())
@@ -188,9 +206,10 @@ fn command(step: &Step, table: &Table) -> Command {
             opening: opening(ttl),
             home: ServerId(home),
             attachment,
+            client: None,
         },
         Step::Attach { session, home, attachment } => {
-            Command::AttachSession { session: session_id(session), home: ServerId(home), attachment }
+            Command::AttachSession { session: session_id(session), home: ServerId(home), attachment, client: None }
         }
         Step::Close { session } => Command::CloseSession { session: session_id(session) },
         Step::EndSession { session, home, stale } => {
@@ -199,8 +218,13 @@ fn command(step: &Step, table: &Table) -> Command {
             let opened = if stale { Revision(opened.0.saturating_sub(1)) } else { opened };
             Command::EndSession { session: id, opened, home: ServerId(home), reason: EndReason::Expired }
         }
-        Step::Acquire { session, names: bits, mode, queue, priority, opens, home, lingers } => Command::Acquire {
-            attached: None,
+        Step::Acquire { session, names: bits, mode, queue, priority, opens, home, lingers, call } => Command::Acquire {
+            origin: match call {
+                Some(Age::Fresh) => Origin::Call { received: table.revision() },
+                Some(Age::Old) => Origin::Call { received: Revision(0) },
+                None => Origin::default(),
+            },
+            opened: None,
             session: session_id(session),
             opening: opens.then(|| opening(1)),
             home: ServerId(home),
@@ -215,6 +239,7 @@ fn command(step: &Step, table: &Table) -> Command {
             Command::CancelAcquire { session: session_id(session), attached: None, names: names(bits) }
         }
         Step::EndWait { claim, home } => Command::EndWait { claim: pick(table, claim), home: ServerId(home) },
+        Step::Acknowledge { claim } => Command::Acknowledge { claim: pick(table, claim) },
         Step::Abandon { claim, home } => Command::Abandon { claim: pick(table, claim), home: ServerId(home) },
         Step::Release { session, name: place, token } => {
             Command::Release { session: session_id(session), name: name(place), token: pick_token(table, token) }

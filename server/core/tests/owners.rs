@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::{
-    AskedMode, Basis, Command, GroupCommand, Handoff, Limits, Opening, Outcome, Recorded, Rejection, Revision,
+    AskedMode, Basis, Command, GroupCommand, Handoff, Limits, Opening, Origin, Outcome, Recorded, Rejection, Revision,
     ServerId, Table, Text,
 };
 
@@ -32,7 +32,7 @@ fn opening() -> Opening {
 }
 
 fn open() -> Command {
-    Command::OpenSession { session: SESSION.into(), opening: opening(), home: HOME, attachment: 0 }
+    Command::OpenSession { session: SESSION.into(), opening: opening(), home: HOME, attachment: 0, client: None }
 }
 
 fn acquire(opening: Option<Opening>) -> Command {
@@ -40,7 +40,8 @@ fn acquire(opening: Option<Opening>) -> Command {
         session: SESSION.into(),
         opening,
         home: HOME,
-        attached: None,
+        origin: Origin::default(),
+        opened: None,
         names: Text::from("a").into(),
         mode: AskedMode::Exclusive,
         queue: true,
@@ -52,7 +53,7 @@ fn acquire(opening: Option<Opening>) -> Command {
 
 fn join(opening: Option<Opening>) -> Command {
     let (group, session, metadata) = ("g".into(), SESSION.into(), Arc::default());
-    Command::Group(GroupCommand::Join { group, session, opening, home: HOME, attached: None, metadata })
+    Command::Group(GroupCommand::Join { group, session, opening, home: HOME, attached: None, opened: None, metadata })
 }
 
 /// All that can be asked for in a session.
@@ -61,7 +62,7 @@ fn all(token: Revision) -> Vec<Command> {
     let basis = Basis { membership: Revision(0), config: Revision(0) };
     vec![
         open(),
-        Command::AttachSession { session: session.clone(), home: ServerId(2), attachment: 0 },
+        Command::AttachSession { session: session.clone(), home: ServerId(2), attachment: 0, client: None },
         Command::CloseSession { session: session.clone() },
         acquire(None),
         acquire(Some(opening())),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::{
-    AskedMode, Attached, Command, EndReason, Event, Eviction, GroupCommand, Opening, Outcome, Recorded, Rejection,
-    Revision, ServerId, Table, Text,
+    AskedMode, Attached, Command, EndReason, Event, Eviction, GroupCommand, Opening, Origin, Outcome, Recorded,
+    Rejection, Revision, ServerId, Table, Text,
 };
 
 const HOME: ServerId = ServerId(1);
@@ -34,7 +34,8 @@ impl Lab {
             identity: None,
         };
         self.ask(Command::Acquire {
-            attached: None,
+            origin: Origin::default(),
+            opened: None,
             session: session.into(),
             opening: Some(opening),
             home: HOME,
@@ -159,7 +160,8 @@ fn the_history_of_a_lock_is_what_happened_to_claims_to_it() {
 #[test]
 fn an_unknown_session_is_told_from_one_that_ended() {
     let mut lab = Lab::default();
-    let attach = |session: &str| Command::AttachSession { session: session.into(), home: HOME, attachment: 0 };
+    let attach =
+        |session: &str| Command::AttachSession { session: session.into(), home: HOME, attachment: 0, client: None };
     assert_eq!(lab.ask(attach("ann")), Err(Rejection::SessionNotFound { session: "ann".into() }));
     lab.hold("ann", "a");
     lab.ask(Command::CloseSession { session: "ann".into() }).expect("open");
@@ -173,7 +175,10 @@ fn trying_in_vain_leaves_no_trace() {
     lab.hold("ann", "a");
     let count = lab.events.len();
     let outcome = lab.acquire("bob", "a", false, Duration::ZERO).expect("an answer, not an error");
-    assert!(matches!(&outcome, Outcome::Busy { blocker, ttl: None } if &*blocker.spec.session == "ann"), "{outcome:?}");
+    assert!(
+        matches!(&outcome, Outcome::Busy { blocker, ttl: None, opened: None } if &*blocker.spec.session == "ann"),
+        "{outcome:?}"
+    );
     assert_eq!(lab.events.len(), count);
     assert!(lab.table.session("bob").is_none());
 }
@@ -253,7 +258,8 @@ fn a_claim_must_be_asked_for_again_with_the_same_names() {
     let mut lab = Lab::default();
     lab.hold("ann", "a");
     let both = lab.ask(Command::Acquire {
-        attached: None,
+        origin: Origin::default(),
+        opened: None,
         session: "ann".into(),
         opening: None,
         home: HOME,
@@ -272,7 +278,8 @@ fn an_end_decided_by_a_former_home_is_dropped() {
     let mut lab = Lab::default();
     lab.hold("ann", "a");
     let opened = lab.table.session("ann").expect("open").opened;
-    lab.ask(Command::AttachSession { session: "ann".into(), home: ServerId(2), attachment: 0 }).expect("open");
+    lab.ask(Command::AttachSession { session: "ann".into(), home: ServerId(2), attachment: 0, client: None })
+        .expect("open");
     let count = lab.events.len();
     let late = Command::EndSession { session: "ann".into(), opened, home: HOME, reason: EndReason::Expired };
     assert_eq!(lab.ask(late), Ok(Outcome::Done));
@@ -291,9 +298,9 @@ fn an_attachment_that_its_client_has_followed_with_another_is_late() {
             metadata: Arc::default(),
             identity: None,
         };
-        Command::OpenSession { session: "ann".into(), opening, home, attachment }
+        Command::OpenSession { session: "ann".into(), opening, home, attachment, client: None }
     };
-    let attach = |home, attachment| Command::AttachSession { session: "ann".into(), home, attachment };
+    let attach = |home, attachment| Command::AttachSession { session: "ann".into(), home, attachment, client: None };
     let home = |lab: &Lab| lab.table.session("ann").expect("open").spec.home;
     lab.ask(open(HOME, 2)).expect("it is the first to arrive");
     let late = |attachment| Err(Rejection::LateAttachment { session: "ann".into(), attachment });
@@ -314,7 +321,8 @@ fn an_attachment_that_its_client_has_followed_with_another_is_late() {
 /// Ann asks for a lock, by this attachment.
 fn acquire_by(attached: Option<Attached>) -> Command {
     Command::Acquire {
-        attached,
+        origin: Origin::Stream { attached },
+        opened: None,
         session: "ann".into(),
         opening: None,
         home: HOME,
@@ -330,7 +338,7 @@ fn acquire_by(attached: Option<Attached>) -> Command {
 /// Ann wants to be a member, by this attachment.
 fn join_by(attached: Option<Attached>) -> Command {
     let (group, session, metadata) = (Text::from("g"), Text::from("ann"), Arc::default());
-    Command::Group(GroupCommand::Join { group, session, opening: None, home: HOME, attached, metadata })
+    Command::Group(GroupCommand::Join { group, session, opening: None, home: HOME, attached, opened: None, metadata })
 }
 
 /// A request that was on its way for long does not take the session from where its client is.
@@ -338,7 +346,8 @@ fn join_by(attached: Option<Attached>) -> Command {
 fn what_comes_by_a_stream_after_the_session_was_attached_elsewhere_is_refused() {
     let mut lab = Lab::default();
     lab.hold("ann", "b");
-    lab.ask(Command::AttachSession { session: "ann".into(), home: ServerId(9), attachment: 0 }).expect("open");
+    lab.ask(Command::AttachSession { session: "ann".into(), home: ServerId(9), attachment: 0, client: None })
+        .expect("open");
     let by_stream = Some(Attached { count: 0, lost: Revision(0) });
     for late in [acquire_by(by_stream), join_by(by_stream)] {
         assert_eq!(lab.ask(late.clone()).err(), Some(Rejection::SessionMoved { session: "ann".into() }), "{late:?}");
@@ -354,7 +363,7 @@ fn what_comes_by_a_stream_after_the_session_was_attached_elsewhere_is_refused() 
 fn what_came_by_an_attachment_before_the_last_one_is_refused() {
     let mut lab = Lab::default();
     lab.hold("ann", "b");
-    let attach = |attachment| Command::AttachSession { session: "ann".into(), home: HOME, attachment };
+    let attach = |attachment| Command::AttachSession { session: "ann".into(), home: HOME, attachment, client: None };
     lab.ask(attach(2)).expect("open");
     let by = |count| Some(Attached { count, lost: Revision(0) });
     let acquire = |count| acquire_by(by(count));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::{
-    AskedMode, Claim, Command, Event, Eviction, Group, GroupCommand, LockSettings, Opening, Recorded, Revision,
+    AskedMode, Claim, Command, Event, Eviction, Group, GroupCommand, LockSettings, Opening, Origin, Recorded, Revision,
     ServerId, Session, Table, Text,
 };
 
@@ -23,7 +23,8 @@ fn table() -> Table {
         Opening { ttl, disconnect_grace: None, owner, metadata, identity: None }
     };
     let acquire = |session: &str, name: &str, min_hold| Command::Acquire {
-        attached: None,
+        origin: Origin::default(),
+        opened: None,
         session: session.into(),
         opening: Some(opening("somebody")),
         home: HOME,
@@ -41,7 +42,15 @@ fn table() -> Table {
     let by = Eviction { operator: "op".into(), note: "".into() };
     ask(Command::ConfigureLock { name: "s".into(), settings: LockSettings { limit: Some(2), preempt: None }, by });
     let (group, session, metadata) = (Text::from("g"), Text::from("ann"), Arc::default());
-    ask(Command::Group(GroupCommand::Join { group, session, opening: None, home: HOME, attached: None, metadata }));
+    ask(Command::Group(GroupCommand::Join {
+        group,
+        session,
+        opening: None,
+        home: HOME,
+        attached: None,
+        opened: None,
+        metadata,
+    }));
     let after = table.revision();
     table.apply(&Recorded { revision: LOST, event: Event::HistoryLost { after } });
     table

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::{
-    AskedMode, Command, Event, Eviction, Handoff, Opening, Outcome, Recorded, Rejection, Revision, ServerId, Table,
-    Text,
+    AskedMode, Command, Event, Eviction, Handoff, Opening, Origin, Outcome, Recorded, Rejection, Revision, ServerId,
+    Table, Text,
 };
 
 const HERE: ServerId = ServerId(1);
@@ -80,7 +80,8 @@ fn what_is_asked_for_by_way_of_another_server_after_a_loss_is_held_as_before() {
 
 fn acquire(session: &str, name: &str, home: ServerId) -> Command {
     Command::Acquire {
-        attached: None,
+        origin: Origin::default(),
+        opened: None,
         session: session.into(),
         opening: Some(Opening {
             ttl: Duration::from_secs(9),

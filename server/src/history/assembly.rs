@@ -109,6 +109,8 @@ impl Assembly {
             | Event::SessionAttached { .. }
             | Event::SessionEnded { .. }
             | Event::ServerAdopted { .. }
+            | Event::ClaimAwaited { .. }
+            | Event::AcquireCancelled { .. }
             | Event::PassesVoided { .. } => {}
         }
     }

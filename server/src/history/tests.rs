@@ -23,6 +23,7 @@ fn spec(session: &str, opened: u64, names: &[&str]) -> Arc<ClaimSpec> {
         priority: 0,
         metadata: Arc::default(),
         min_hold: Duration::ZERO,
+        awaited_at: None,
     })
 }
 
@@ -42,6 +43,7 @@ fn opened(id: &str) -> Event {
         home,
         attachment: 0,
         identity: None,
+        client: None,
     }))
 }
 

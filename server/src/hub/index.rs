@@ -111,6 +111,8 @@ impl Index {
                 | Event::SessionAttached { .. }
                 | Event::SessionEnded { .. }
                 | Event::ServerAdopted { .. }
+                | Event::ClaimAwaited { .. }
+                | Event::AcquireCancelled { .. }
                 | Event::PassesVoided { .. }
                 | Event::HistoryLost { .. } => {}
             }

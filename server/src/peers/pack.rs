@@ -24,7 +24,9 @@ pub(super) fn pack(batch: &Batch) -> Bytes {
         return Bytes::new();
     }
     // After that, what a claim was made with is no longer what the table before the batch shows.
-    let updates = batch.events.iter().any(|recorded| matches!(recorded.event, Event::ClaimUpdated { .. }));
+    let updates = batch.events.iter().any(|recorded| {
+        matches!(recorded.event, Event::ClaimUpdated { .. } | Event::ClaimAwaited { .. } | Event::ServerAdopted { .. })
+    });
     let events = batch.events.iter().map(|recorded| proto::Event {
         kind: Some(short(recorded).filter(|_| !updates).unwrap_or_else(|| logged(recorded))),
     });
@@ -69,6 +71,7 @@ fn claimed(spec: &ClaimSpec) -> proto::Claimed {
         priority: spec.priority,
         metadata: (*spec.metadata).clone(),
         min_hold_ms: millis(spec.min_hold),
+        awaited_at: spec.awaited_at.map(|at| at.0),
     }
 }
 
@@ -198,6 +201,7 @@ impl Before<'_> {
             priority: claimed.priority,
             metadata: labels(claimed),
             min_hold: Duration::from_millis(claimed.min_hold_ms),
+            awaited_at: claimed.awaited_at.map(ServerId),
         }))
     }
 
@@ -242,7 +246,7 @@ fn labels(claimed: &proto::Claimed) -> Metadata {
 mod tests {
     use std::collections::BTreeMap;
 
-    use tenure_core::{AskedMode, Command, Eviction, Handoff, Opening};
+    use tenure_core::{AskedMode, Command, Eviction, Handoff, Opening, Origin};
 
     use super::*;
 
@@ -311,8 +315,10 @@ mod tests {
                 1 => AskedMode::Shared,
                 _ => AskedMode::Permits { permits: 2, limit: Some(5) },
             };
+            let received = Revision(self.below(9));
             Command::Acquire {
-                attached: None,
+                origin: if self.below(2) == 0 { Origin::Call { received } } else { Origin::default() },
+                opened: None,
                 session,
                 opening: Some(opening),
                 home: ServerId(7 + self.below(2)),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prost::bytes::Bytes;
-use tenure_core::{AskedMode, Attached, Command, Limits, Names, Opening, Revision, ServerId, Text};
+use tenure_core::{AskedMode, Attached, Command, Limits, Names, Opening, Origin, Revision, ServerId, Text};
 use tenure_proto::internal::command::Kind;
 use tenure_proto::internal::{self as proto};
 use tenure_proto::v1;
@@ -59,7 +59,8 @@ fn command(command: &Command) -> Option<proto::Command> {
         Command::Acquire {
             session,
             opening: asked,
-            attached,
+            origin,
+            opened,
             names,
             mode,
             queue,
@@ -84,7 +85,15 @@ fn command(command: &Command) -> Option<proto::Command> {
                 priority: *priority,
                 metadata: (**metadata).clone(),
                 min_hold: (!min_hold.is_zero()).then(|| convert::duration(*min_hold)),
-                attached: attached.map(attachment),
+                attached: match origin {
+                    Origin::Call { .. } => None,
+                    Origin::Stream { attached } => attached.map(attachment),
+                },
+                received: match origin {
+                    Origin::Call { received } => Some(received.0),
+                    Origin::Stream { .. } => None,
+                },
+                opened: opened.unwrap_or_default().0,
             })
         }
         Command::Release { session, name, token } => {
@@ -94,14 +103,19 @@ fn command(command: &Command) -> Option<proto::Command> {
             let (session, names) = (session.to_string(), texts(names));
             Kind::CancelAcquire(proto::CancelAcquire { session, names, attached: attached.map(attachment) })
         }
-        Command::OpenSession { session, opening: asked, attachment, .. } => Kind::OpenSession(proto::OpenSession {
-            session: session.to_string(),
-            opening: Some(opening(asked)),
-            attachment: *attachment,
-        }),
-        Command::AttachSession { session, attachment, .. } => {
-            Kind::AttachSession(proto::AttachSession { session: session.to_string(), attachment: *attachment })
+        Command::OpenSession { session, opening: asked, attachment, client, .. } => {
+            Kind::OpenSession(proto::OpenSession {
+                session: session.to_string(),
+                opening: Some(opening(asked)),
+                attachment: *attachment,
+                client: client.as_deref().unwrap_or_default().to_owned(),
+            })
         }
+        Command::AttachSession { session, attachment, client, .. } => Kind::AttachSession(proto::AttachSession {
+            session: session.to_string(),
+            attachment: *attachment,
+            client: client.as_deref().unwrap_or_default().to_owned(),
+        }),
         Command::CloseSession { session } => Kind::CloseSession(proto::CloseSession { session: session.to_string() }),
         Command::EndWait { claim, .. } => Kind::EndWait(claim.0),
         _ => return None,
@@ -142,7 +156,11 @@ fn asked(kind: Kind, home: ServerId) -> Option<Command> {
                     None => None,
                 },
                 home,
-                attached: acquire.attached.map(attached),
+                origin: match acquire.received {
+                    Some(received) => Origin::Call { received: Revision(received) },
+                    None => Origin::Stream { attached: acquire.attached.map(attached) },
+                },
+                opened: bounds::opened_revision(acquire.opened).ok()?,
                 names: names(&acquire.names)?,
                 mode,
                 queue: acquire.queue,
@@ -165,10 +183,11 @@ fn asked(kind: Kind, home: ServerId) -> Option<Command> {
             opening: opened(open.opening?)?,
             home,
             attachment: bounds::attachment(open.attachment).ok()?,
+            client: bounds::client_id(&open.client).ok()?,
         },
         Kind::AttachSession(attach) => {
             let (session, attachment) = (session(&attach.session)?, bounds::attachment(attach.attachment).ok()?);
-            Command::AttachSession { session, home, attachment }
+            Command::AttachSession { session, home, attachment, client: bounds::client_id(&attach.client).ok()? }
         }
         Kind::CloseSession(close) => Command::CloseSession { session: session(&close.session)? },
         Kind::EndWait(claim) => Command::EndWait { claim: Revision(claim), home },
@@ -283,7 +302,11 @@ mod tests {
             session: "s".into(),
             opening,
             home: HOME,
-            attached: min_hold.is_zero().then_some(Attached { count: 2, lost: Revision(9) }),
+            origin: match min_hold.is_zero() {
+                true => Origin::Stream { attached: Some(Attached { count: 2, lost: Revision(9) }) },
+                false => Origin::Call { received: Revision(8) },
+            },
+            opened: Some(Revision(7)).filter(|_| min_hold.is_zero()),
             names: names.iter().map(|name| Text::from(*name)).collect::<Vec<_>>().into(),
             mode,
             queue: true,
@@ -304,8 +327,8 @@ mod tests {
                 attached: Some(Attached { count: 3, lost: Revision(0) }),
                 names: Text::from("a").into(),
             },
-            Command::OpenSession { session: "s".into(), opening, home: HOME, attachment: 1 },
-            Command::AttachSession { session: "s".into(), home: HOME, attachment: 2 },
+            Command::OpenSession { session: "s".into(), opening, home: HOME, attachment: 1, client: None },
+            Command::AttachSession { session: "s".into(), home: HOME, attachment: 2, client: Some("c".into()) },
             Command::CloseSession { session: "s".into() },
             Command::EndWait { claim: Revision(3), home: HOME },
             acquire(Some(proved), &["a"], AskedMode::Exclusive, Duration::ZERO).by(Some(&"token:ann".into()), limits),
@@ -352,7 +375,11 @@ mod tests {
             asks_for_permits(3, Some(2)),
             asks_for_permits(1, Some(0)),
             asks_for_permits(1_000_001, None),
-            Some(Kind::AttachSession(proto::AttachSession { session: "s".into(), attachment: u64::MAX })),
+            Some(Kind::AttachSession(proto::AttachSession {
+                session: "s".into(),
+                attachment: u64::MAX,
+                client: String::new(),
+            })),
             Some(Kind::Release(proto::Release { session: "s\0".into(), name: "a".into(), token: 1 })),
             Some(Kind::OpenSession(proto::OpenSession { session: "s".into(), ..proto::OpenSession::default() })),
             Some(Kind::OpenSession(proto::OpenSession {
@@ -362,6 +389,7 @@ mod tests {
                     ..proto::Opening::default()
                 }),
                 attachment: 0,
+                client: String::new(),
             })),
         ];
         for kind in kinds {

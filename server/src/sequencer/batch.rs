@@ -42,8 +42,14 @@ impl Appended {
     }
 }
 
-/// What came of a command, and the revision before it.
-pub(super) type Decision = (Result<Outcome, Rejection>, Revision);
+/// What came of a command.
+pub(super) struct Decision {
+    pub(super) outcome: Result<Outcome, Rejection>,
+    /// The revision before it.
+    pub(super) before: Revision,
+    /// The revision after it: the one at which the outcome is true. Later commands of the same batch may have changed more.
+    pub(super) after: Revision,
+}
 
 impl Sequencer {
     /// Carries out a batch: to a commit, or to a refusal of everything in it.
@@ -183,7 +189,8 @@ impl Sequencer {
         let table = &mut self.replica.table;
         let decide = |(command, _): &(Command, Asker)| {
             let before = table.revision();
-            (table.decide(command.clone(), events), before)
+            let outcome = table.decide(command.clone(), events);
+            Decision { outcome, before, after: table.revision() }
         };
         work.commands.iter().map(decide).collect()
     }
@@ -333,15 +340,15 @@ impl Sequencer {
     /// have granted or ended what an earlier one asked for.
     pub(super) fn attend(&self, work: &Work, decisions: &[Decision]) -> Vec<Option<Attendance>> {
         let mut desk = self.replica.desk.lock();
-        let mut attended = |((command, asker), (outcome, before)): (&(Command, Asker), &Decision)| {
+        let mut attended = |((command, asker), decision): (&(Command, Asker), &Decision)| {
             if !asker.is_caller() || !matches!(command.asked(), Command::Acquire { .. }) {
                 return None;
             }
-            match outcome {
+            match &decision.outcome {
                 Ok(Outcome::Waiting { claim, .. }) => Some(desk.await_grant(&self.replica.desk, claim.id)),
                 // A hold from before is known to its holder, unless nobody was there when it was granted.
                 Ok(Outcome::Held { claim, .. }) => {
-                    let before = work.passed_after.map_or(*before, |after| after.min(*before));
+                    let before = work.passed_after.map_or(decision.before, |after| after.min(decision.before));
                     desk.receive(&self.replica.desk, claim.id, claim.token() > Some(before))
                 }
                 _ => None,
@@ -356,11 +363,10 @@ impl Sequencer {
             self.tell_followers(None, std::mem::take(&mut work.taken));
         }
         let Work { commands, readers, mut tellings, .. } = work;
-        let revision = self.replica.table.revision();
         let decided = decisions.into_iter().zip(attendances);
-        for ((_, asker), ((outcome, _), attendance)) in commands.into_iter().zip(decided) {
-            let told = outcome.map_err(Refusal::Rejected);
-            tellings.tell(asker, told.map(|outcome| Decided { outcome, revision, attendance }));
+        for ((_, asker), (decision, attendance)) in commands.into_iter().zip(decided) {
+            let told = decision.outcome.map_err(Refusal::Rejected);
+            tellings.tell(asker, told.map(|outcome| Decided { outcome, revision: decision.after, attendance }));
         }
         tellings.send(&self.replica.name);
         for reader in readers {
@@ -399,9 +405,9 @@ impl Sequencer {
 
 /// Notes in the passes at which revision each of their commands was decided.
 fn note_places(work: &mut Work, decisions: &[Decision]) {
-    for ((_, asker), (_, before)) in work.commands.iter().zip(decisions) {
+    for ((_, asker), decision) in work.commands.iter().zip(decisions) {
         if let Asker::Peer(place, _) = asker {
-            work.taken[*place].places.push(*before);
+            work.taken[*place].places.push(decision.before);
         }
     }
 }

@@ -193,6 +193,22 @@ impl Desk {
             self.waits.observe(recorded, &self.home);
             self.home.observe(recorded, table, now);
         }
+        let adopts =
+            |recorded: &Recorded| matches!(recorded.event, Event::ServerAdopted { by, .. } if by == self.home.me());
+        if events.iter().any(adopts) {
+            self.leave_unattended(table);
+        }
+    }
+
+    /// The claims that are awaited here by no caller are cancelled soon, unless one asks for them again: those whose call was at a
+    /// server that died.
+    fn leave_unattended(&mut self, table: &Table) {
+        let me = Some(self.home.me());
+        for claim in table.claims().filter(|claim| claim.state == ClaimState::Waiting && claim.spec.awaited_at == me) {
+            if !self.callers.attend_to(claim.id) && !self.home.is_unattended(claim.id) {
+                self.leave(claim.id);
+            }
+        }
     }
 
     /// The table was loaded anew: settles what is waited for according to it.
@@ -209,6 +225,7 @@ impl Desk {
                 None => self.callers.ended(claim, EndReason::Disconnected),
             }
         }
+        self.leave_unattended(table);
     }
 
     fn notify(&mut self, recorded: &Recorded, table: &Table) {
@@ -242,10 +259,14 @@ impl Desk {
                 if *home != self.home.me() {
                     self.tell(self.home.stream_of(session), Notice::SessionMoved { session: session.clone() });
                 }
-                // What it had been granted here it is told of by the answer, whoever was to hand it over.
+                // What it had been granted here it learns by the answer, whichever stream was to return the grant.
                 let claims = table.session(session).into_iter().flat_map(|session| session.claims.iter());
-                claims.filter(|claim| **claim < recorded.revision).for_each(|claim| self.callers.received(*claim));
+                let claims = claims.filter_map(|claim| table.claim(*claim));
+                let by_stream = |claim: &&Claim| claim.id < recorded.revision && claim.spec.awaited_at.is_none();
+                claims.filter(by_stream).for_each(|claim| self.callers.received(claim.id));
             }
+            Event::ClaimAwaited { claim, at } => self.callers.awaited_at(*claim, *at == Some(self.home.me())),
+            Event::ClaimUpdated { claim, .. } => self.callers.received(*claim),
             Event::SessionEnded { session, reason, .. } => {
                 let stream = self.home.stream_of(session);
                 self.tell(stream, Notice::SessionEnded { session: session.clone(), reason: *reason });
@@ -282,11 +303,12 @@ impl Desk {
         }
     }
 
-    /// A caller is still there for a claim.
-    pub(super) fn confirm(&mut self, claim: Revision, number: u64) {
+    /// A caller is still there for a claim. Says whether it is awaited at another server by now, though.
+    pub(super) fn confirm(&mut self, claim: Revision, number: u64) -> bool {
         if self.callers.is_waiting(claim, number) {
             self.home.attend(claim);
         }
+        self.callers.is_elsewhere(claim)
     }
 
     fn leave(&mut self, claim: Revision) {

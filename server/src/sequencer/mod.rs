@@ -56,7 +56,7 @@ pub enum Refusal {
 pub struct Decided {
     /// What came of it.
     pub outcome: Outcome,
-    /// The namespace's revision when it was so.
+    /// The revision at which it was so: that of the command's last event, or that at which it was decided without one.
     pub revision: Revision,
     /// The caller's presence at the desk, if the command made a new claim, or found one waiting or granted to nobody's
     /// knowledge.

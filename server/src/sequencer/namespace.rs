@@ -219,6 +219,12 @@ impl Namespace {
         self.desk.lock().home.is_of_another(session, identity)
     }
 
+    /// Whether a session has its home here, as far as is known, and was opened by another program.
+    #[must_use]
+    pub fn is_of_another_client(&self, session: &str, client: &Text) -> bool {
+        self.desk.lock().home.is_of_another_client(session, client)
+    }
+
     /// What is known of a session, if it is attached to this stream.
     #[must_use]
     pub fn attached_by(&self, session: &str, stream: StreamId) -> Option<Attached> {
@@ -304,6 +310,12 @@ impl Namespace {
     pub fn renewals(&self, held: Revision, spec: &ClaimSpec) -> Option<Renewals> {
         let now = self.lease.standing_tick();
         self.desk.lock().home.renewals(held, &spec.session, spec.opened, now)
+    }
+
+    /// The revision that this server has followed the log to.
+    #[must_use]
+    pub fn revision(&self) -> Revision {
+        self.totals.revision()
     }
 
     /// How much there is, as far as this server has followed the log.

@@ -60,7 +60,7 @@ mod tests {
     fn open() -> Command {
         let (owner, metadata) = (Text::from(""), Arc::default());
         let opening = Opening { ttl: Duration::from_secs(1), disconnect_grace: None, owner, metadata, identity: None };
-        Command::OpenSession { session: "ann".into(), opening, home: ServerId(1), attachment: 0 }
+        Command::OpenSession { session: "ann".into(), opening, home: ServerId(1), attachment: 0, client: None }
     }
 
     #[test]

@@ -57,6 +57,7 @@ impl RowsBehind {
                 Event::ClaimQueued(_) => self.claims.push((at, at)),
                 Event::ClaimGranted { claim, .. }
                 | Event::ClaimUpdated { claim, .. }
+                | Event::ClaimAwaited { claim, .. }
                 | Event::TransferStarted { claim, .. }
                 | Event::TransferCancelled { claim, .. }
                 | Event::ClaimLingering { claim, .. }
@@ -68,13 +69,17 @@ impl RowsBehind {
                     let adopted = |session: &&Session| session.spec.home == *by;
                     let sessions = table.sessions_after(Revision(0)).filter(adopted);
                     self.sessions.extend(sessions.map(|session| (session.opened, at)));
-                    let lingering = table.claims().filter(|claim| matches!(claim.state, ClaimState::Lingering { .. }));
-                    self.claims.extend(lingering.map(|claim| (claim.id, at)));
+                    let adopted = table.claims().filter(|claim| match claim.state {
+                        ClaimState::Waiting => claim.spec.awaited_at == Some(*by),
+                        ClaimState::Held { .. } => false,
+                        ClaimState::Lingering { .. } => true,
+                    });
+                    self.claims.extend(adopted.map(|claim| (claim.id, at)));
                 }
                 Event::HistoryLost { .. } => {
                     self.groups.extend(table.groups_after("", None).map(|group| (group.id, group.name.clone(), at)));
                 }
-                Event::PassesVoided { .. } => {}
+                Event::AcquireCancelled { .. } | Event::PassesVoided { .. } => {}
             }
         }
     }
@@ -165,6 +170,7 @@ mod tests {
                 home,
                 attachment: 0,
                 identity: None,
+                client: None,
             }));
             let recorded = Recorded { revision: Revision(number), event };
             table.apply(&recorded);

@@ -12,16 +12,20 @@ use crate::store::Batch;
 /// Of so many locks it is known who held them last.
 const REMEMBERED: usize = 4_096;
 
-/// How much there is, for whoever wants to know.
+/// How much there is, and at which revision.
 #[derive(Clone, Default)]
-pub(super) struct SharedTotals(Arc<Mutex<Totals>>);
+pub(super) struct SharedTotals(Arc<Mutex<(Totals, Revision)>>);
 
 impl SharedTotals {
     pub(super) fn get(&self) -> Totals {
-        *self.lock()
+        self.lock().0
     }
 
-    fn lock(&self) -> MutexGuard<'_, Totals> {
+    pub(super) fn revision(&self) -> Revision {
+        self.lock().1
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (Totals, Revision)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -48,7 +52,7 @@ impl Tally {
     /// Begins anew with a table.
     pub(super) fn reset(&mut self, table: &Table) {
         self.lingering = table.claims().filter(|claim| claim.lingers()).map(|claim| claim.id).collect();
-        *self.totals.lock() = table.totals();
+        *self.totals.lock() = (table.totals(), table.revision());
     }
 
     /// A batch was committed; `table` shows the state after it.
@@ -57,7 +61,7 @@ impl Tally {
         for recorded in &batch.events {
             self.follow(recorded, counts.as_ref());
         }
-        *self.totals.lock() = table.totals();
+        *self.totals.lock() = (table.totals(), table.revision());
     }
 
     fn follow(&mut self, recorded: &Recorded, counts: Option<&Metrics>) {

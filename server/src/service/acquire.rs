@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use opentelemetry::KeyValue;
 use tenure_core::{
-    AskedMode, Attached, Claim, ClaimState, Command, EndReason, Metadata, Names, Opening, Outcome, Revision, ServerId,
-    Table, Text, no_labels,
+    AskedMode, Attached, Claim, ClaimState, Command, EndReason, Metadata, Names, Opening, Origin, Outcome, Revision,
+    ServerId, Table, Text, no_labels,
 };
 use tenure_proto::v1::{AcquireRequest, AcquireResponse};
 use tokio::time::{Instant, sleep_until};
@@ -14,19 +14,21 @@ use tokio_util::sync::CancellationToken;
 use super::admission::{Admitted, Principal};
 use super::bounds::{self, Wait};
 use super::problem::Problem;
-use super::sessions::keep;
+use super::sessions::{acknowledge, keep};
 use super::{Api, Via, convert, fresh_session_id, in_time};
 use crate::sequencer::{Attendance, Decided, Namespace, Refusal, WaitEnd};
 use crate::traces::Traced;
 
-/// A session that waits in a call of its own is renewed by the call: this often in its TTL, and in the time for which the
-/// claim would be kept without the call.
+/// A call that waits renews its session, and makes sure that the claim is still awaited at its server: this often in the TTL, and in the
+/// time for which the claim would be kept without the call.
 const RENEWALS: u32 = 3;
 
 /// An Acquire that has passed its bounds.
 pub(super) struct Acquiring {
     session: Text,
     opening: Option<Opening>,
+    /// The session that is meant, if one is.
+    opened: Option<Revision>,
     names: Names,
     mode: AskedMode,
     queue: bool,
@@ -37,6 +39,8 @@ pub(super) struct Acquiring {
     deadline: Option<Instant>,
     /// Whether it came by a stream that its session is attached to. Then the answer says only what the caller does not know.
     attached: bool,
+    /// The revision at which it was received, if it came by a call of its own.
+    received: Option<Revision>,
     principal: Principal,
 }
 
@@ -66,8 +70,8 @@ impl Acquiring {
             Outcome::Held { claim, ttl } => {
                 Ok(Standing::Answered(self.held(&claim, Some(ttl), revision.0), attendance))
             }
-            Outcome::Busy { blocker, ttl } => {
-                Ok(Standing::Answered(busy(&self.session, &blocker, ttl, revision.0), attendance))
+            Outcome::Busy { blocker, ttl, opened } => {
+                Ok(Standing::Answered(busy(&self.session, &blocker, ttl, opened, revision), attendance))
             }
             Outcome::Waiting { .. } => Ok(Standing::Waits(Decided { outcome, revision, attendance })),
             _ => Err(Problem::Refused(Refusal::OutcomeUnknown)),
@@ -84,6 +88,7 @@ impl Acquiring {
             claim: (!self.attached).then(|| Box::new(convert::claim(claim))),
             holder: None,
             revision: revision.max(token),
+            opened_revision: if self.attached { 0 } else { claim.spec.opened.0 },
         }
     }
 
@@ -99,7 +104,11 @@ impl Acquiring {
             session: self.session.clone(),
             opening: self.opening.clone(),
             home,
-            attached: attached.filter(|_| self.attached),
+            origin: match self.received {
+                Some(received) => Origin::Call { received },
+                None => Origin::Stream { attached: attached.filter(|_| self.attached) },
+            },
+            opened: self.opened,
             names: self.names.clone(),
             mode: self.mode,
             queue: self.queue,
@@ -131,8 +140,9 @@ impl Api {
     ) -> Result<AcquireResponse, Problem> {
         let (mut request, principal) = asked.into_parts();
         let name = std::mem::take(&mut request.namespace);
-        let acquiring = self.acquiring(request, principal, via)?;
+        let mut acquiring = self.acquiring(request, principal, via)?;
         let namespace = self.namespace(&acquiring.principal, &name).await?;
+        acquiring.received = matches!(via, Via::Call).then(|| namespace.revision());
         self.check_presence(&namespace, &acquiring, via).await?;
         let decided = self.decide_acquire(&namespace, &acquiring, via).await?;
         self.conclude(&namespace, &acquiring, decided, via, cancel).await
@@ -178,6 +188,9 @@ impl Api {
         cancel: &CancellationToken,
     ) -> Result<AcquireResponse, Problem> {
         loop {
+            if let Outcome::Held { claim, .. } = &decided.outcome {
+                self.ensure_held(namespace, acquiring, claim).await?;
+            }
             let (claim, ttl, revision, mut attendance) = match acquiring.standing(decided)? {
                 Standing::Answered(answer, attendance) => {
                     attendance.into_iter().for_each(Attendance::satisfied);
@@ -194,6 +207,7 @@ impl Api {
             Traced::current().event("waiting", Vec::new);
             match caller.wait_for(&mut attendance, ttl, acquiring.deadline, cancel).await {
                 End::Told(WaitEnd::Granted(claim)) => {
+                    self.ensure_held(namespace, acquiring, &claim).await?;
                     attendance.satisfied();
                     let token = claim.token().unwrap_or_default().0.cast_signed();
                     Traced::current().event("granted", || vec![KeyValue::new("tenure.fencing_token", token)]);
@@ -204,7 +218,7 @@ impl Api {
                     return Err(caller.ended(reason));
                 }
                 End::Over => {
-                    if let Some(answer) = caller.end_wait(&claim, ttl, attendance).await? {
+                    if let Some(answer) = self.end_wait(&caller, &claim, ttl, attendance).await? {
                         return Ok(answer);
                     }
                 }
@@ -212,6 +226,24 @@ impl Api {
                 End::NodeEnded => return Err(Refusal::Draining.into()),
             }
             decided = self.decide_acquire(namespace, acquiring, via).await?;
+        }
+    }
+
+    /// Makes sure that the grant that is about to be returned is not cancelled by another server, whose call for the same claim was not
+    /// answered.
+    async fn ensure_held(&self, namespace: &Namespace, acquiring: &Acquiring, claim: &Claim) -> Result<(), Problem> {
+        let me = self.node()?.id();
+        if acquiring.received.is_none() || claim.spec.awaited_at.is_none_or(|at| at == me) {
+            return Ok(());
+        }
+        match in_time(acknowledge(namespace, claim)).await {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                Err(Problem::ClaimEnded { session: acquiring.session.clone(), reason: EndReason::Disconnected })
+            }
+            // The claim is held all the same.
+            Err(Problem::Refused(Refusal::Unavailable(_))) => Err(Problem::Refused(Refusal::OutcomeUnknown)),
+            Err(problem) => Err(problem),
         }
     }
 
@@ -240,6 +272,7 @@ impl Api {
         Ok(Acquiring {
             session,
             opening,
+            opened: bounds::opened_revision(request.opened_revision)?,
             names: bounds::names(&request.names)?,
             mode: bounds::mode(request.mode, request.permits, request.limit)?,
             queue: wait != Wait::Try,
@@ -253,6 +286,7 @@ impl Api {
                 Wait::Forever => None,
             },
             attached,
+            received: None,
             principal,
         })
     }
@@ -265,7 +299,7 @@ impl Api {
                 Ok(_) | Err(Problem::Refused(Refusal::LeaseLost)) => Ok(()),
                 Err(problem) => Err(problem),
             },
-            _ => self.note_presence(namespace, &acquiring.session, &acquiring.principal, via).await,
+            _ => self.note_presence(namespace, &acquiring.session, &acquiring.principal, None, via).await,
         }
     }
 }
@@ -292,72 +326,99 @@ impl Caller<'_> {
         deadline: Option<Instant>,
         cancel: &CancellationToken,
     ) -> End {
-        let pause = ttl.min(self.namespace.reattach()) / RENEWALS;
+        let (pause, look) = (ttl / RENEWALS, ttl.min(self.namespace.reattach()) / RENEWALS);
         let mut renew_at = Instant::now() + pause;
+        let mut look_at = Instant::now() + look;
         loop {
             tokio::select! {
                 biased;
                 told = attendance.wait() => return told.map_or(End::GivenUp, End::Told),
                 () = self.namespace.ended() => return End::NodeEnded,
                 () = cancel.cancelled() => return End::Over,
-                () = sleep_until(deadline.unwrap_or(renew_at)), if deadline.is_some() => return End::Over,
-                () = sleep_until(renew_at), if matches!(self.via, Via::Call) => {
-                    self.stay();
-                    attendance.confirm();
-                    renew_at = Instant::now() + pause;
+                () = sleep_until(deadline.unwrap_or(look_at)), if deadline.is_some() => return End::Over,
+                () = sleep_until(look_at), if matches!(self.via, Via::Call) => {
+                    let now = Instant::now();
+                    look_at = now + look;
+                    if !attendance.confirm() {
+                        self.ask_again();
+                    }
+                    if now >= renew_at {
+                        self.stay();
+                        renew_at = now + pause;
+                    }
                 }
             }
         }
     }
 
-    /// Renews the session. If somebody has renewed it elsewhere, it comes back to where its caller is.
+    /// Renews the session. If it has been renewed elsewhere, it returns to this server: its client may renew it no more.
     fn stay(&self) {
         if let Ok(None) = self.namespace.renew(&self.acquiring.session) {
             let session = self.acquiring.session.clone();
-            let command =
-                self.acquiring.principal.command(Command::AttachSession { session, home: self.home, attachment: 0 });
-            let namespace = self.namespace.clone();
-            // If that cannot be done, what becomes of the claim tells why.
-            tokio::spawn(async move { namespace.decide(command).await.map(drop) });
+            let attach = Command::AttachSession { session, home: self.home, attachment: 0, client: None };
+            self.submit(self.acquiring.principal.command(attach));
         }
     }
 
+    /// The claim is awaited at another server, by a call that may end without an answer: lets it be awaited here again.
+    fn ask_again(&self) {
+        if let Ok(command) = self.acquiring.command(self.home, None) {
+            self.submit(command);
+        }
+    }
+
+    /// Has a command decided. If that cannot be done, what becomes of the claim shows why.
+    fn submit(&self, command: Command) {
+        let namespace = self.namespace.clone();
+        tokio::spawn(async move { namespace.decide(command).await.map(drop) });
+    }
+}
+
+impl Api {
     /// Ends a wait whose time is up, unless the grant was faster. `None`: ask again.
     async fn end_wait(
         &self,
+        caller: &Caller<'_>,
         claim: &Claim,
         ttl: Duration,
         mut attendance: Attendance,
     ) -> Result<Option<AcquireResponse>, Problem> {
         let id = claim.id;
         let (outcome, revision) = if attendance.retire() {
-            let command = Command::EndWait { claim: id, home: self.home };
-            let decided = in_time(async { Ok(self.namespace.decide(command).await?) }).await?;
+            let command = Command::EndWait { claim: id, home: caller.home };
+            let decided = in_time(async { Ok(caller.namespace.decide(command).await?) }).await?;
             (decided.outcome, decided.revision)
         } else {
             // Who has come since waits on.
-            let read = self.namespace.read(move |table| (standing(table, id), table.revision()));
+            let read = caller.namespace.read(move |table| (standing(table, id), table.revision()));
             in_time(async { Ok(read.await?) }).await?
         };
         let answer = match outcome {
-            Outcome::Held { claim, .. } => self.acquiring.held(&claim, None, revision.0),
-            Outcome::Busy { blocker, ttl } => busy(&self.acquiring.session, &blocker, ttl, revision.0),
-            Outcome::Waiting { blocker, ttl, .. } => busy(&self.acquiring.session, &blocker, Some(ttl), revision.0),
+            Outcome::Held { claim, .. } => {
+                self.ensure_held(caller.namespace, caller.acquiring, &claim).await?;
+                caller.acquiring.held(&claim, None, revision.0)
+            }
+            Outcome::Busy { blocker, ttl, opened } => busy(&caller.acquiring.session, &blocker, ttl, opened, revision),
+            Outcome::Waiting { blocker, ttl, .. } => {
+                busy(&caller.acquiring.session, &blocker, Some(ttl), Some(claim.spec.opened), revision)
+            }
             _ => match in_time(async { Ok(attendance.wait().await) }).await? {
                 // By this, which was committed elsewhere and decided here once more.
                 Some(WaitEnd::Ended(EndReason::Released)) => {
-                    let blocker = self.holder().await?.unwrap_or_else(|| claim.clone());
-                    busy(&self.acquiring.session, &blocker, Some(ttl), revision.0)
+                    let blocker = caller.holder().await?.unwrap_or_else(|| claim.clone());
+                    busy(&caller.acquiring.session, &blocker, Some(ttl), Some(claim.spec.opened), revision)
                 }
-                Some(WaitEnd::Ended(reason)) => return Err(self.ended(reason)),
-                Some(WaitEnd::Granted(_)) => return Err(self.ended(EndReason::Released)),
+                Some(WaitEnd::Ended(reason)) => return Err(caller.ended(reason)),
+                Some(WaitEnd::Granted(_)) => return Err(caller.ended(EndReason::Released)),
                 None => return Ok(None),
             },
         };
         attendance.satisfied();
         Ok(Some(answer))
     }
+}
 
+impl Caller<'_> {
     /// Who holds the first of the names that is held.
     async fn holder(&self) -> Result<Option<Claim>, Problem> {
         let names = self.acquiring.names.clone();
@@ -387,7 +448,13 @@ fn standing(table: &Table, claim: Revision) -> Outcome {
     }
 }
 
-fn busy(session: &Text, blocker: &Claim, ttl: Option<Duration>, revision: u64) -> AcquireResponse {
+fn busy(
+    session: &Text,
+    blocker: &Claim,
+    ttl: Option<Duration>,
+    opened: Option<Revision>,
+    revision: Revision,
+) -> AcquireResponse {
     AcquireResponse {
         acquired: false,
         token: 0,
@@ -395,6 +462,7 @@ fn busy(session: &Text, blocker: &Claim, ttl: Option<Duration>, revision: u64) -
         ttl: ttl.map(convert::duration),
         claim: None,
         holder: Some(Box::new(convert::claim(blocker))),
-        revision,
+        revision: revision.0,
+        opened_revision: opened.unwrap_or_default().0,
     }
 }

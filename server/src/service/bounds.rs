@@ -292,6 +292,18 @@ pub(crate) fn token(value: u64) -> Result<Revision, Problem> {
     Ok(Revision(value))
 }
 
+/// The session that is meant, by the revision that opened it, if one is.
+pub(crate) fn opened_revision(value: u64) -> Result<Option<Revision>, Problem> {
+    let opened = revision("opened_revision", value, 0)?;
+    Ok((opened != Revision(0)).then_some(opened))
+}
+
+/// The program that opens a session, if it says.
+pub(crate) fn client_id(value: &str) -> Result<Option<Text>, Problem> {
+    text("client_id", value, 0, SESSION_ID_BYTES)?;
+    Ok((!value.is_empty()).then(|| value.into()))
+}
+
 /// A client's count of its attachments of a session.
 pub(crate) fn attachment(value: u64) -> Result<u64, Problem> {
     let most = i64::MAX.unsigned_abs();

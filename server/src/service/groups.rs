@@ -32,6 +32,7 @@ impl Api {
         };
         let owner = bounds::label("owner", &request.owner)?;
         let metadata = bounds::metadata(request.metadata)?;
+        let opened = bounds::opened_revision(request.opened_revision)?;
         let opening =
             ttl.map(|ttl| Opening { ttl, disconnect_grace: None, owner, metadata: no_labels(), identity: None });
         let namespace = self.namespace(&principal, &request.namespace).await?;
@@ -42,7 +43,7 @@ impl Api {
         }
         let home = self.node()?.id();
         let attached = if opens { None } else { via.attached(&namespace, &session) };
-        let command = GroupCommand::Join { group, session: session.clone(), opening, home, attached, metadata };
+        let command = GroupCommand::Join { group, session: session.clone(), opening, home, attached, opened, metadata };
         let (outcome, _) = decide(&namespace, &principal, command).await?;
         if let (Via::Stream(stream), true) = (via, opens) {
             // Fails if the session has moved on since: then whoever moved it goes on with it.

@@ -196,6 +196,9 @@ fn kind_of_rejection(rejection: &Rejection) -> (Code, ErrorReason) {
         Rejection::LateAttachment { .. } => (Code::FailedPrecondition, ErrorReason::LateAttachment),
         Rejection::SessionMoved { .. } => (Code::FailedPrecondition, ErrorReason::NotAttached),
         Rejection::SessionOfAnother { .. } => (Code::PermissionDenied, ErrorReason::PermissionDenied),
+        Rejection::SessionInUse { .. } => (Code::FailedPrecondition, ErrorReason::SessionInUse),
+        Rejection::SessionReopened { .. } => (Code::FailedPrecondition, ErrorReason::SessionReopened),
+        Rejection::AcquireCancelled { .. } => (Code::Aborted, ErrorReason::AcquireCancelled),
         Rejection::NotHolder { .. } => (Code::FailedPrecondition, ErrorReason::NotHolder),
         Rejection::HoldEnded { .. } => (Code::FailedPrecondition, ErrorReason::HoldEnded),
         Rejection::TokenMismatch { .. } => (Code::FailedPrecondition, ErrorReason::TokenMismatch),
@@ -218,8 +221,12 @@ fn kind_of_rejection(rejection: &Rejection) -> (Code, ErrorReason) {
 
 fn facts_of_rejection(rejection: &Rejection) -> Vec<(&'static str, String)> {
     match rejection {
-        Rejection::SessionNotFound { session } | Rejection::SessionMoved { session } => {
-            vec![("session_id", session.to_string())]
+        Rejection::SessionNotFound { session }
+        | Rejection::SessionMoved { session }
+        | Rejection::SessionInUse { session }
+        | Rejection::AcquireCancelled { session } => vec![("session_id", session.to_string())],
+        Rejection::SessionReopened { session, opened } => {
+            vec![("session_id", session.to_string()), ("opened_revision", opened.to_string())]
         }
         Rejection::SessionOfAnother { session } => {
             vec![("rule", SESSION_OWNER.to_owned()), ("session_id", session.to_string())]

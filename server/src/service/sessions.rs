@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use tenure_core::defect::Defect;
-use tenure_core::{Command, DeadlockSearch, NotKept, Opening, Outcome, Revision, StreamId, Table, Text};
+use tenure_core::{Claim, Command, DeadlockSearch, NotKept, Opening, Outcome, Revision, StreamId, Table, Text};
 use tenure_proto::v1;
 
 use super::admission::{Admitted, Principal, of_another};
@@ -29,13 +29,15 @@ impl Api {
         let owner = bounds::label("owner", &request.owner)?;
         let metadata = bounds::metadata(request.metadata)?;
         let attachment = bounds::attachment(request.attachment)?;
+        let client = bounds::client_id(&request.client_id)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
-        self.note_presence(&namespace, &session, &principal, via).await?;
+        self.note_presence(&namespace, &session, &principal, client.as_ref(), via).await?;
         let command = Command::OpenSession {
             session: session.clone(),
             opening: Opening { ttl, disconnect_grace, owner, metadata, identity: None },
             home: self.node()?.id(),
             attachment,
+            client,
         };
         let (session, _) = decide_open(&namespace, &session, principal.command(command), via).await?;
         Ok(v1::OpenSessionResponse { session: Some(session) })
@@ -49,9 +51,10 @@ impl Api {
         let (request, principal) = asked.into_parts();
         let session = bounds::session_id("session_id", &request.session_id)?;
         let attachment = bounds::attachment(request.attachment)?;
+        let client = bounds::client_id(&request.client_id)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
-        self.note_presence(&namespace, &session, &principal, via).await?;
-        let command = Command::AttachSession { session: session.clone(), home: self.node()?.id(), attachment };
+        self.note_presence(&namespace, &session, &principal, client.as_ref(), via).await?;
+        let command = Command::AttachSession { session: session.clone(), home: self.node()?.id(), attachment, client };
         let (session, revision) = decide_open(&namespace, &session, principal.command(command), via).await?;
         Ok(v1::AttachedSession { session: Some(session), revision })
     }
@@ -84,7 +87,7 @@ impl Api {
         {
             return Ok(ttl);
         }
-        let command = Command::AttachSession { session: session.clone(), home: me, attachment: 0 };
+        let command = Command::AttachSession { session: session.clone(), home: me, attachment: 0, client: None };
         namespace.decide(principal.command(command)).await?;
         let gone = || Problem::Refused(Refusal::Unavailable("the session moved meanwhile".to_owned()));
         namespace.renew(session)?.ok_or_else(gone)
@@ -97,9 +100,14 @@ impl Api {
         namespace: &Namespace,
         session: &Text,
         principal: &Principal,
+        client: Option<&Text>,
         via: Via,
     ) -> Result<(), Problem> {
         principal.check_owner(namespace, session)?;
+        if client.is_some_and(|client| namespace.is_of_another_client(session, client)) {
+            // The session stays where it is: the command is going to be rejected, unless that session has ended meanwhile.
+            return Ok(());
+        }
         let over = match via {
             Via::Call => match namespace.renew(session) {
                 Ok(_) | Err(Refusal::LeaseLost) => return Ok(()),
@@ -208,9 +216,21 @@ async fn decide_open(
     let Outcome::Open { session, claims } = decided.outcome else {
         return Err(Problem::Refused(Refusal::OutcomeUnknown));
     };
+    // The answer shows the session what it holds: a server that failed to return one of these grants must not cancel it any more.
+    let unsure = claims.iter().filter(|claim| claim.token().is_some() && claim.spec.awaited_at.is_some());
+    for claim in unsure {
+        in_time(acknowledge(namespace, claim)).await?;
+    }
     let mut session = convert::session_with(&session, claims.iter().map(convert::claim));
     session.remaining = namespace.remaining(id).map(convert::duration);
     Ok((session, decided.revision.0))
+}
+
+/// Makes sure that a grant, which the session is about to be shown, is not cancelled as one that was not returned. `false`: it has been,
+/// or the hold has ended otherwise.
+pub(super) async fn acknowledge(namespace: &Namespace, claim: &Claim) -> Result<bool, Problem> {
+    let decided = namespace.decide(Command::Acknowledge { claim: claim.id }).await?;
+    Ok(matches!(decided.outcome, Outcome::Updated(_)))
 }
 
 fn attach(namespace: &Namespace, session: &Text, via: Via) -> Result<(), Problem> {

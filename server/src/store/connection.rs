@@ -153,11 +153,11 @@ pub(super) struct Statements {
     /// (namespace) → the rows' revision, and that of the last loss of history that they sum up, or 0
     pub(super) rows_revision: &'static str,
     /// (namespace, opened to begin after, most) → opened, id, owner, ttl_ms, disconnect_grace_ms or null, home,
-    /// attachment, identity or null, metadata
+    /// attachment, identity or null, client or null, metadata
     pub(super) load_sessions: &'static str,
     /// (namespace, id and again id and position to begin after, most) → id, position, name, state, token or null, session,
     /// opened, owner, priority, min_hold_ms, home or null, mode, permits or null, permit_limit or null, transfer_to or null,
-    /// transfer_started or null, drain_ms or null, metadata
+    /// transfer_started or null, drain_ms or null, awaited_at or null, metadata
     pub(super) load_claims: &'static str,
     /// (namespace, position to begin after, most) → position, name, permit_limit or null, settling_ms or null,
     /// drain_ms or null

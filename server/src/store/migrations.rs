@@ -64,6 +64,11 @@ macro_rules! migrations {
                 name: "birth",
                 script: include_str!(concat!("../../../migrations/", $folder, "/0006_birth.sql")),
             },
+            Migration {
+                number: 7,
+                name: "calls",
+                script: include_str!(concat!("../../../migrations/", $folder, "/0007_calls.sql")),
+            },
         ]
     };
 }

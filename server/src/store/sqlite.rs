@@ -78,12 +78,12 @@ static STATEMENTS: Statements = Statements {
     heads: "SELECT name, revision FROM namespaces",
     rows_revision: "SELECT rows_revision, lost_revision FROM namespaces WHERE name = ?",
     load_sessions: page!(
-        "opened, id, owner, ttl_ms, disconnect_grace_ms, home, attachment, identity, metadata",
+        "opened, id, owner, ttl_ms, disconnect_grace_ms, home, attachment, identity, client, metadata",
         "FROM sessions WHERE namespace = ? AND opened > ? ORDER BY opened LIMIT ?"
     ),
     load_claims: page!(
         "id, position, name, state, token, session, opened, owner, priority, min_hold_ms, home, \
-        mode, permits, permit_limit, transfer_to, transfer_started, drain_ms, metadata",
+        mode, permits, permit_limit, transfer_to, transfer_started, drain_ms, awaited_at, metadata",
         "FROM claims WHERE namespace = ? AND id >= ? AND (id > ? OR position > ?) ORDER BY id, position LIMIT ?"
     ),
     load_settings: page!(

@@ -112,6 +112,7 @@ fn kind(command: &Command) -> &'static str {
         Command::CancelAcquire { .. } => "cancel_acquire",
         Command::EndWait { .. } => "end_wait",
         Command::Abandon { .. } => "abandon",
+        Command::Acknowledge { .. } => "acknowledge",
         Command::Release { .. } => "release",
         Command::EndLingering { .. } => "end_lingering",
         Command::Evict { .. } => "evict",

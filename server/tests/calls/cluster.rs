@@ -132,6 +132,12 @@ impl Caller {
         within(self.locks().get_lock(request)).await.expect("read").into_inner().lock.expect("a lock")
     }
 
+    /// The revision at which a lock is read.
+    pub async fn lock_revision(&self, name: &str) -> u64 {
+        let request = GetLockRequest { name: name.to_owned(), ..GetLockRequest::default() };
+        within(self.locks().get_lock(request)).await.expect("read").into_inner().revision
+    }
+
     pub async fn session(&self, session: &str) -> Result<Session, Status> {
         let request = GetSessionRequest { session_id: session.to_owned(), ..GetSessionRequest::default() };
         Ok(within(self.sessions().get_session(request)).await?.into_inner().session.expect("a session"))

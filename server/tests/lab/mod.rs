@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use peers::LabPeers;
-use tenure_core::{AskedMode, Command, Opening, Outcome, Revision, Text};
+use tenure_core::{AskedMode, Command, Opening, Origin, Outcome, Revision, Text};
 use tenure_server::clock::Clock;
 use tenure_server::metrics::Metrics;
 use tenure_server::node::{Node, NodeOptions};
@@ -130,7 +130,8 @@ impl Server {
     /// Asks for a lock in a session that is open, unless it is to be opened like this.
     pub fn acquire_in(&self, session: &str, opening: Option<Opening>, name: &str) -> Command {
         Command::Acquire {
-            attached: None,
+            origin: Origin::default(),
+            opened: None,
             session: session.into(),
             opening,
             home: self.node.id(),
@@ -141,6 +142,15 @@ impl Server {
             metadata: Arc::default(),
             min_hold: Duration::ZERO,
         }
+    }
+
+    /// The same by a plain call, which is received now.
+    pub async fn call(&self, session: &str, name: &str) -> Command {
+        let mut command = self.acquire(session, name);
+        if let Command::Acquire { origin, .. } = &mut command {
+            *origin = Origin::Call { received: self.namespace().await.revision() };
+        }
+        command
     }
 
     /// Takes a free lock.

@@ -59,6 +59,11 @@ impl Model {
             Event::ClaimUpdated { claim, spec, .. } => {
                 self.claims.get_mut(claim).expect("updated while held").spec = spec.clone();
             }
+            Event::ClaimAwaited { claim, at } => {
+                let spec = &mut self.claims.get_mut(claim).expect("awaited while there").spec;
+                *spec = Arc::new(ClaimSpec { awaited_at: *at, ..(**spec).clone() });
+            }
+            Event::AcquireCancelled { .. } => {}
             Event::TransferStarted { claim, to, drain, .. } => {
                 let transfer = Transfer { to: *to, started: recorded.revision, drain: *drain };
                 self.claims.get_mut(claim).expect("asked for while held").transfer = Some(Box::new(transfer));

@@ -62,6 +62,7 @@ pub(crate) fn session(opened: u64, id: &str) -> Session {
         home: ServerId(opened % 3 + 1),
         attachment: opened % 2,
         identity: (!opened.is_multiple_of(2)).then(|| format!("cert:spiffe://värde/{id}").into()),
+        client: opened.is_multiple_of(3).then(|| format!("prográm of {id}").into()),
     };
     Session { spec, opened: Revision(opened), claims: Few::default() }
 }
@@ -79,6 +80,7 @@ pub(crate) fn claim_spec(session: &Session, names: &[&str]) -> Arc<ClaimSpec> {
         priority: i32::try_from(session.opened.0 % 5).unwrap_or_default() - 2,
         metadata: session.spec.metadata.clone(),
         min_hold: Duration::from_millis(session.opened.0 % 2 * 250),
+        awaited_at: session.opened.0.is_multiple_of(3).then_some(session.spec.home),
     })
 }
 
@@ -254,6 +256,8 @@ pub(crate) fn every_event() -> Vec<Event> {
         events.push(Event::SessionEnded { session: "s".into(), opened: Revision(1), reason });
     }
     events.push(Event::ClaimUpdated { claim, token, spec: spec.clone() });
+    events.extend([None, Some(ServerId(1 << 62))].map(|at| Event::ClaimAwaited { claim, at }));
+    events.push(Event::AcquireCancelled { session: names[3].clone(), names: spec.names.clone() });
     let drain = Duration::from_millis(100);
     for (to, by) in [(None, None), (Some(Revision(1 << 40)), Some(operator()))] {
         let to_session = to.map(|_| names[3].clone());

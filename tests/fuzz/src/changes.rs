@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tenure_core::{
     AskedMode, Attached, Basis, Claim, Command, EndReason, Eviction, GroupCommand, Handoff, Limits, LockSettings,
-    Metadata, Names, Opening, Preempt, Recorded, Revision, ServerId, Table, Text, no_labels,
+    Metadata, Names, Opening, Origin, Preempt, Recorded, Revision, ServerId, Table, Text, no_labels,
 };
 
 use crate::draw::Draw;
@@ -49,8 +49,14 @@ fn asked(draw: &mut Draw<'_>, table: &Table) -> Command {
             opening: opening(draw),
             home: home(draw),
             attachment: attachment(draw),
+            client: None,
         },
-        1 => Command::AttachSession { session: session(draw), home: home(draw), attachment: attachment(draw) },
+        1 => Command::AttachSession {
+            session: session(draw),
+            home: home(draw),
+            attachment: attachment(draw),
+            client: None,
+        },
         2 => Command::CloseSession { session: session(draw) },
         3 => {
             let session = session(draw);
@@ -60,6 +66,7 @@ fn asked(draw: &mut Draw<'_>, table: &Table) -> Command {
         }
         4 | 5 => Command::CancelAcquire { session: session(draw), attached: attached(draw), names: names(draw) },
         6 => Command::EndWait { claim: claim(draw, table), home: home(draw) },
+        7 if draw.flag() => Command::Acknowledge { claim: claim(draw, table) },
         7 => Command::Abandon { claim: claim(draw, table), home: home(draw) },
         8 | 9 => Command::Release { session: session(draw), name: name(draw), token: token(draw, table) },
         10 | 11 => release(draw, table),
@@ -103,7 +110,8 @@ fn asked(draw: &mut Draw<'_>, table: &Table) -> Command {
             session: session(draw),
             opening: draw.maybe(opening),
             home: home(draw),
-            attached: attached(draw),
+            origin: origin(draw),
+            opened: draw.maybe(|draw| Revision(draw.number())).filter(|_| draw.below(4) == 0),
             names: names(draw),
             mode: mode(draw),
             queue: !draw.flag(),
@@ -132,6 +140,7 @@ fn group(draw: &mut Draw<'_>, table: &Table) -> GroupCommand {
             opening: draw.maybe(opening),
             home: home(draw),
             attached: attached(draw),
+            opened: None,
             metadata: labels(draw),
         },
         1 => {
@@ -185,6 +194,14 @@ fn home(draw: &mut Draw<'_>) -> ServerId {
 
 fn attachment(draw: &mut Draw<'_>) -> u64 {
     draw.of(&[0, 1, 2, 3])
+}
+
+fn origin(draw: &mut Draw<'_>) -> Origin {
+    if draw.flag() {
+        Origin::Call { received: Revision(draw.number()) }
+    } else {
+        Origin::Stream { attached: attached(draw) }
+    }
 }
 
 fn attached(draw: &mut Draw<'_>) -> Option<Attached> {

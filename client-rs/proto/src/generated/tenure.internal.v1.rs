@@ -187,6 +187,12 @@ pub struct Acquire {
     /// home is another by now.
     #[prost(message, optional, tag = "12")]
     pub attached: ::core::option::Option<Attached>,
+    /// If it came by a plain call, the revision that the passing server was at when it received it. Unset: it came by a stream.
+    #[prost(uint64, optional, tag = "13")]
+    pub received: ::core::option::Option<u64>,
+    /// The revision that opened the session that is meant. 0: whichever has the id.
+    #[prost(uint64, tag = "14")]
+    pub opened: u64,
 }
 /// What a session's home knew of it when a request came.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -236,6 +242,9 @@ pub struct OpenSession {
     /// Its client's count of its attachments; 0: none.
     #[prost(uint64, tag = "3")]
     pub attachment: u64,
+    /// The program that opens it. Empty: it is not compared.
+    #[prost(string, tag = "4")]
+    pub client: ::prost::alloc::string::String,
 }
 /// Makes the passing server the home of an open session.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -246,6 +255,9 @@ pub struct AttachSession {
     /// Its client's count of its attachments; 0: none.
     #[prost(uint64, tag = "2")]
     pub attachment: u64,
+    /// The program that attaches it. Empty: it is not compared.
+    #[prost(string, tag = "3")]
+    pub client: ::prost::alloc::string::String,
 }
 /// Ends a session.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -349,6 +361,9 @@ pub struct Claimed {
     /// The minimum hold in ms.
     #[prost(uint64, tag = "8")]
     pub min_hold_ms: u64,
+    /// The server that has the call that waits for it. Unset: the home of its session looks after it.
+    #[prost(uint64, optional, tag = "9")]
+    pub awaited_at: ::core::option::Option<u64>,
 }
 /// How a claim ended. What it was made with is known by its number.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -100,6 +100,17 @@ pub enum ErrorReason {
     /// (on which; a prefix ends with a \*; empty: on any) and "namespace"; or session-owner, with "session_id": somebody else opened it.
     /// Example: {"rule": "policy", "verb": "acquire", "name": "billing/run", "namespace": "default"}.
     PermissionDenied = 27,
+    /// Another program has opened the session, and it has not ended yet. FAILED_PRECONDITION: use another id, or ask again when that
+    /// session has ended; if its program is gone, within its TTL or disconnect grace. Metadata: "session_id".
+    /// Example: {"session_id": "pod-0"}.
+    SessionInUse = 28,
+    /// A CancelAcquire for these names, or a CloseSession, has overtaken the call, and nothing was changed. ABORTED: ask again if it is
+    /// still wanted. Metadata: "session_id". Example: {"session_id": "worker-7"}.
+    AcquireCancelled = 29,
+    /// The session of the given opened_revision has ended, and another of the same id is open. FAILED_PRECONDITION.
+    /// Metadata: "session_id", "opened_revision" (of the one that is open).
+    /// Example: {"session_id": "worker-7", "opened_revision": "41"}.
+    SessionReopened = 30,
 }
 impl ErrorReason {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -136,6 +147,9 @@ impl ErrorReason {
             Self::LateAttachment => "ERROR_REASON_LATE_ATTACHMENT",
             Self::Unauthenticated => "ERROR_REASON_UNAUTHENTICATED",
             Self::PermissionDenied => "ERROR_REASON_PERMISSION_DENIED",
+            Self::SessionInUse => "ERROR_REASON_SESSION_IN_USE",
+            Self::AcquireCancelled => "ERROR_REASON_ACQUIRE_CANCELLED",
+            Self::SessionReopened => "ERROR_REASON_SESSION_REOPENED",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -169,6 +183,9 @@ impl ErrorReason {
             "ERROR_REASON_LATE_ATTACHMENT" => Some(Self::LateAttachment),
             "ERROR_REASON_UNAUTHENTICATED" => Some(Self::Unauthenticated),
             "ERROR_REASON_PERMISSION_DENIED" => Some(Self::PermissionDenied),
+            "ERROR_REASON_SESSION_IN_USE" => Some(Self::SessionInUse),
+            "ERROR_REASON_ACQUIRE_CANCELLED" => Some(Self::AcquireCancelled),
+            "ERROR_REASON_SESSION_REOPENED" => Some(Self::SessionReopened),
             _ => None,
         }
     }
@@ -272,6 +289,9 @@ pub struct JoinGroupRequest {
         ::prost::alloc::string::String,
         ::prost::alloc::string::String,
     >,
+    /// The opened_revision of the session that the caller means, as in AcquireRequest. Default (0): whichever session has the id.
+    #[prost(uint64, tag = "7")]
+    pub opened_revision: u64,
 }
 /// Answers JoinGroup.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1266,6 +1286,11 @@ pub struct OpenSessionRequest {
     /// At most 2^63 - 1. Default: 0, it is not counted, and never late.
     #[prost(uint64, tag = "7")]
     pub attachment: u64,
+    /// On a ClientService stream: the program that opens the session, as an id that it has drawn at its start. 0 to 128 bytes of UTF-8
+    /// without control characters. A session that another program has opened is refused for as long as it is open (SESSION_IN_USE).
+    /// Default: empty, not compared.
+    #[prost(string, tag = "8")]
+    pub client_id: ::prost::alloc::string::String,
 }
 /// Answers OpenSession.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1641,7 +1666,8 @@ pub mod session_service_client {
                 .insert(GrpcMethod::new("tenure.v1.SessionService", "OpenSession"));
             self.inner.unary(req, path, codec).await
         }
-        /// Renews one session once. Any server may be asked; it becomes the session's home if it was not.
+        /// Renews one session once. Any server may be asked; it becomes the session's home if it was not, which costs a commit in the
+        /// database. A renewal at the session's home costs nothing there: so prefer the server that was asked last.
         pub async fn renew(
             &mut self,
             request: impl tonic::IntoRequest<super::RenewRequest>,
@@ -1688,7 +1714,8 @@ pub mod session_service_client {
                 .insert(GrpcMethod::new("tenure.v1.SessionService", "KeepAlive"));
             self.inner.streaming(req, path, codec).await
         }
-        /// Ends a session at once, and with it all that it holds and waits for.
+        /// Ends a session at once, and with it all that it holds and waits for. What was asked of a server before, and would open it
+        /// again, takes no effect any more: it is refused (ACQUIRE_CANCELLED).
         pub async fn close_session(
             &mut self,
             request: impl tonic::IntoRequest<super::CloseSessionRequest>,
@@ -1786,7 +1813,8 @@ pub mod session_service_server {
             tonic::Response<super::OpenSessionResponse>,
             tonic::Status,
         >;
-        /// Renews one session once. Any server may be asked; it becomes the session's home if it was not.
+        /// Renews one session once. Any server may be asked; it becomes the session's home if it was not, which costs a commit in the
+        /// database. A renewal at the session's home costs nothing there: so prefer the server that was asked last.
         async fn renew(
             &self,
             request: tonic::Request<super::RenewRequest>,
@@ -1802,7 +1830,8 @@ pub mod session_service_server {
             &self,
             request: tonic::Request<tonic::Streaming<super::KeepAliveRequest>>,
         ) -> std::result::Result<tonic::Response<Self::KeepAliveStream>, tonic::Status>;
-        /// Ends a session at once, and with it all that it holds and waits for.
+        /// Ends a session at once, and with it all that it holds and waits for. What was asked of a server before, and would open it
+        /// again, takes no effect any more: it is refused (ACQUIRE_CANCELLED).
         async fn close_session(
             &self,
             request: tonic::Request<super::CloseSessionRequest>,
@@ -2450,6 +2479,11 @@ pub struct AcquireRequest {
     /// Default (0): the lock's limit, whatever it is; refused if it has none.
     #[prost(uint32, tag = "13")]
     pub limit: u32,
+    /// The opened_revision of the session that the caller means: nothing is opened, and if that session has ended, the call is refused,
+    /// also if another of the same id is open by now (SESSION_REOPENED). So a caller that holds something else in the session notices.
+    /// At most 2^63 - 1. Default (0): whichever session has the id.
+    #[prost(uint64, tag = "14")]
+    pub opened_revision: u64,
 }
 /// Answers Acquire.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -2477,6 +2511,9 @@ pub struct AcquireResponse {
     /// The namespace's revision when this was so.
     #[prost(uint64, tag = "7")]
     pub revision: u64,
+    /// The opened_revision of the session that asked. 0 if it is not open, and on a client's stream where session_id is empty.
+    #[prost(uint64, tag = "8")]
+    pub opened_revision: u64,
 }
 /// Gives a hold back.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -2841,8 +2878,11 @@ pub mod lock_service_client {
             self.inner = self.inner.max_encoding_message_size(limit);
             self
         }
-        /// Asks for one or several locks, all or nothing. That somebody else holds them is an answer, not an error.
-        /// Asking again with the same session and names returns the claim that is there, and renews the session.
+        /// Asks for one or several locks, all or nothing. That another session holds them is an answer, not an error.
+        /// Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
+        /// also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
+        /// last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
+        /// granted meanwhile, unless the session has asked for it again or has acted on it by then.
         pub async fn acquire(
             &mut self,
             request: impl tonic::IntoRequest<super::AcquireRequest>,
@@ -2892,7 +2932,8 @@ pub mod lock_service_client {
                 .insert(GrpcMethod::new("tenure.v1.LockService", "Release"));
             self.inner.unary(req, path, codec).await
         }
-        /// Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names.
+        /// Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
+        /// Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED).
         pub async fn cancel_acquire(
             &mut self,
             request: impl tonic::IntoRequest<super::CancelAcquireRequest>,
@@ -3131,8 +3172,11 @@ pub mod lock_service_server {
     /// Generated trait containing gRPC methods that should be implemented for use with LockServiceServer.
     #[async_trait]
     pub trait LockService: std::marker::Send + std::marker::Sync + 'static {
-        /// Asks for one or several locks, all or nothing. That somebody else holds them is an answer, not an error.
-        /// Asking again with the same session and names returns the claim that is there, and renews the session.
+        /// Asks for one or several locks, all or nothing. That another session holds them is an answer, not an error.
+        /// Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
+        /// also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
+        /// last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
+        /// granted meanwhile, unless the session has asked for it again or has acted on it by then.
         async fn acquire(
             &self,
             request: tonic::Request<super::AcquireRequest>,
@@ -3142,7 +3186,8 @@ pub mod lock_service_server {
             &self,
             request: tonic::Request<super::ReleaseRequest>,
         ) -> std::result::Result<tonic::Response<super::ReleaseResponse>, tonic::Status>;
-        /// Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names.
+        /// Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
+        /// Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED).
         async fn cancel_acquire(
             &self,
             request: tonic::Request<super::CancelAcquireRequest>,
@@ -4889,6 +4934,9 @@ pub struct AttachSession {
     /// At most 2^63 - 1. Default: 0, it is not counted, and never late.
     #[prost(uint64, tag = "3")]
     pub attachment: u64,
+    /// The program that attaches it, as in OpenSessionRequest. Default: empty, not compared.
+    #[prost(string, tag = "4")]
+    pub client_id: ::prost::alloc::string::String,
 }
 /// Ends a command that goes on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

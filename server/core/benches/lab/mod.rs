@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::{AskedMode, Command, Opening, Outcome, Recorded, Revision, ServerId, Table, Text};
+use tenure_core::{AskedMode, Command, Opening, Origin, Outcome, Recorded, Revision, ServerId, Table, Text};
 
 /// The server that asks.
 pub const ME: ServerId = ServerId(1);
@@ -38,12 +38,13 @@ pub fn opening() -> Opening {
 }
 
 pub fn open(session: &Text) -> Command {
-    Command::OpenSession { session: session.clone(), opening: opening(), home: ME, attachment: 0 }
+    Command::OpenSession { session: session.clone(), opening: opening(), home: ME, attachment: 0, client: None }
 }
 
 pub fn acquire(session: &Text, name: Text) -> Command {
     Command::Acquire {
-        attached: None,
+        origin: Origin::default(),
+        opened: None,
         // As it arrives from a call: a text of its own.
         session: Text::from(&**session),
         opening: None,

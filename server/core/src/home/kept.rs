@@ -17,6 +17,8 @@ pub(super) struct Kept {
     pub(super) attachment: u64,
     /// Who opened it, as was proved; `None`: nobody had to prove anything.
     pub(super) owner: Option<Text>,
+    /// The program that opened it; `None`: programs are not compared.
+    pub(super) client: Option<Text>,
     ttl: Nanos,
     /// For the streams that it is attached to from now on.
     disconnect_grace: Option<Nanos>,
@@ -51,6 +53,7 @@ impl Kept {
             opened,
             attachment: 0,
             owner: None,
+            client: None,
             ttl: ttl.into(),
             disconnect_grace: disconnect_grace.map(Nanos::from),
             renewed: now.into(),

@@ -59,6 +59,7 @@ impl Home {
     pub(super) fn note_owner(&mut self, spec: &SessionSpec) {
         if let Some(kept) = self.kept.get_mut(&spec.id) {
             kept.owner = spec.identity.clone();
+            kept.client = spec.client.clone();
         }
     }
 
@@ -67,6 +68,13 @@ impl Home {
     pub fn is_of_another(&self, session: &str, identity: &Text) -> bool {
         let owner = self.kept.get(session).and_then(|kept| kept.owner.as_ref());
         owner.is_some_and(|owner| owner != identity)
+    }
+
+    /// Whether a session has its home here and was opened by another program.
+    #[must_use]
+    pub fn is_of_another_client(&self, session: &str, client: &Text) -> bool {
+        let opener = self.kept.get(session).and_then(|kept| kept.client.as_ref());
+        opener.is_some_and(|opener| opener != client)
     }
 
     /// What is known of a session, if it is attached to this stream.

@@ -1,6 +1,7 @@
 //! What cannot be seen from outside: that nothing is left behind.
 
 use super::*;
+use crate::command::Origin;
 use crate::command::{AskedMode, Command, Opening};
 use crate::model::no_labels;
 
@@ -16,12 +17,13 @@ fn ask(table: &mut Table, home: &mut Home, command: Command, now: Tick) {
 fn open(session: &str, ttl: Duration, home: ServerId) -> Command {
     let (owner, metadata) = (Text::from(""), no_labels());
     let opening = Opening { ttl, disconnect_grace: Some(ttl / 2), owner, metadata, identity: None };
-    Command::OpenSession { session: session.into(), opening, home, attachment: 0 }
+    Command::OpenSession { session: session.into(), opening, home, attachment: 0, client: None }
 }
 
 fn acquire(session: &str, min_hold: Duration, home: ServerId) -> Command {
     Command::Acquire {
-        attached: None,
+        origin: Origin::default(),
+        opened: None,
         session: session.into(),
         opening: None,
         home,

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::command::{AskedMode, Attached, Opening, Outcome};
+use crate::command::{AskedMode, Attached, Opening, Origin, Outcome};
 use crate::defect::Defect;
 use crate::event::Event;
-use crate::model::{Claim, ClaimSpec, ClaimState, Metadata, Mode, Rank, ServerId, Session, Text, no_labels};
+use crate::model::{Claim, ClaimSpec, ClaimState, Metadata, Mode, Rank, Revision, ServerId, Session, Text, no_labels};
 use crate::names::Names;
 use crate::rejection::Rejection;
 use crate::table::Table;
@@ -14,7 +14,8 @@ use crate::table::decide::{Decision, Events, attached};
 
 /// What Acquire asks for, without who asks.
 pub(super) struct Request {
-    pub(super) attached: Option<Attached>,
+    pub(super) origin: Origin,
+    pub(super) opened: Option<Revision>,
     pub(super) names: Names,
     pub(super) mode: AskedMode,
     pub(super) queue: bool,
@@ -26,11 +27,27 @@ pub(super) struct Request {
 impl Request {
     /// What the claim of this session is made with. Texts that it has in common with others are those of the others.
     fn of(self, session: &Session, mode: Mode) -> ClaimSpec {
+        let awaited_at = self.awaited_at(session.spec.home);
         let Session { spec, opened, .. } = session;
         let Self { names, priority, metadata, min_hold, .. } = self;
         let (session, owner) = (spec.id.clone(), spec.owner.clone());
         let metadata = if metadata.is_empty() { no_labels() } else { metadata };
-        ClaimSpec { session, opened: *opened, owner, names, mode, priority, metadata, min_hold }
+        ClaimSpec { session, opened: *opened, owner, names, mode, priority, metadata, min_hold, awaited_at }
+    }
+
+    /// Where the claim is awaited that is asked for at this home.
+    fn awaited_at(&self, home: ServerId) -> Option<ServerId> {
+        match self.origin {
+            Origin::Call { .. } => Some(home),
+            Origin::Stream { .. } => None,
+        }
+    }
+
+    fn attached(&self) -> Option<Attached> {
+        match self.origin {
+            Origin::Call { .. } => None,
+            Origin::Stream { attached } => attached,
+        }
     }
 }
 
@@ -45,6 +62,10 @@ impl Table {
     ) -> Decision {
         let rank = Rank::of_new(request.priority);
         let mut comes = false;
+        if self.was_cancelled(session, opening.is_some(), &request) {
+            return Err(Rejection::AcquireCancelled { session: session.clone() });
+        }
+        self.check_opened(session, request.opened)?;
         let (own, mode) = match (self.sessions.get(session), opening) {
             (None, None) => return self.open_session(session),
             (None, Some(opening)) => {
@@ -53,16 +74,16 @@ impl Table {
                     && let Some(blocker) = self.blocker(&request.names, mode, rank)
                 {
                     // Trying once in vain leaves no trace, not even a session.
-                    return Ok(Outcome::Busy { blocker: blocker.clone(), ttl: None });
+                    return Ok(Outcome::Busy { blocker: blocker.clone(), ttl: None, opened: None });
                 }
-                self.open(session, opening, home, 0, decided);
+                self.open(session, opening, home, 0, None, decided);
                 (None, mode)
             }
-            (Some(found), _) if request.attached.is_some() && found.spec.home != home => {
+            (Some(found), _) if request.attached().is_some() && found.spec.home != home => {
                 return Err(Rejection::SessionMoved { session: session.clone() });
             }
             (Some(found), opening) => {
-                self.check_attached(found, request.attached)?;
+                self.check_attached(found, request.attached())?;
                 let own = self.own_claim(found, &request)?.cloned();
                 let mode =
                     own.as_ref().map_or_else(|| self.mode(&request.names, request.mode), |own| Ok(own.spec.mode))?;
@@ -74,14 +95,18 @@ impl Table {
             }
         };
         let found = self.find_session(session)?;
-        let ttl = found.spec.ttl;
+        let (ttl, opened) = (found.spec.ttl, found.opened);
         if let Some(own) = own {
+            let at = request.awaited_at(home);
             let anew = Arc::new(request.of(found, mode));
+            // Of a hold only the server that has granted it knows whether its call was answered.
+            let moves = own.state == ClaimState::Waiting || at.is_none();
+            let own = if moves { self.await_at(own, at, decided) } else { own };
             return Ok(if comes { self.standing(own, ttl) } else { self.confirm(own, anew, ttl, decided) });
         }
         let blocker = self.blocker(&request.names, mode, rank).cloned();
         if let (Some(blocker), false) = (&blocker, request.queue) {
-            return Ok(Outcome::Busy { blocker: blocker.clone(), ttl: Some(ttl) });
+            return Ok(Outcome::Busy { blocker: blocker.clone(), ttl: Some(ttl), opened: Some(opened) });
         }
         let spec = Arc::new(request.of(found, mode));
         let id = self.revision.next();
@@ -110,6 +135,14 @@ impl Table {
         let event = Event::ClaimTransferred { from, from_token, from_spec, still_held, longest_pause, claim, spec };
         let token = self.emit(event, decided);
         Outcome::Held { claim: Claim::new(claim, anew, ClaimState::Held { token }), ttl }
+    }
+
+    /// Whether the session has cancelled, or closed with its session, what it asks for by a call, after a server had received that.
+    fn was_cancelled(&self, session: &Text, opens: bool, request: &Request) -> bool {
+        let Origin::Call { received } = request.origin else { return false };
+        let was_closed = opens && !self.sessions.contains_key(session) && self.memory.closed_after(session, received);
+        let was_cancelled = self.memory.cancelled_after(session, &request.names, received);
+        (was_closed || was_cancelled) && !Defect::CancelOvertaken.is_here()
     }
 
     /// The claim that the session has already, if it is what it asks for.

@@ -7,7 +7,7 @@ use crate::defect::Defect;
 use crate::event::{EndReason, Event, Recorded};
 use crate::few::Few;
 use crate::group::{GroupChange, Lead};
-use crate::model::{Claim, ClaimState, Revision, ServerId, Session, SessionSpec, Text, Transfer};
+use crate::model::{Claim, ClaimSpec, ClaimState, Revision, ServerId, Session, SessionSpec, Text, Transfer};
 use crate::table::journal::Undo;
 use crate::table::{Table, lingers_at};
 
@@ -22,6 +22,7 @@ impl Table {
 
     /// Remembers an event of the past, from before this table was restored, so that refusals can be explained.
     pub fn recall(&mut self, recorded: &Recorded) {
+        self.memory.recalled(recorded.revision);
         self.remember(recorded.revision, &recorded.event);
     }
 
@@ -74,6 +75,11 @@ impl Table {
                 let spec = spec.clone();
                 self.alter(*claim, |found| Claim { spec, ..found });
             }
+            Event::ClaimAwaited { claim, at } => {
+                let awaited = |spec: &Arc<ClaimSpec>| Arc::new(ClaimSpec { awaited_at: *at, ..(**spec).clone() });
+                self.alter(*claim, |found| Claim { spec: awaited(&found.spec), ..found });
+            }
+            Event::AcquireCancelled { .. } => {}
             Event::TransferStarted { claim, to, drain, .. } => {
                 let transfer = Some(Box::new(Transfer { to: *to, started: revision, drain: *drain }));
                 self.alter(*claim, |found| Claim { transfer, ..found });
@@ -161,12 +167,19 @@ impl Table {
                 self.put(Claim { state: ClaimState::Lingering { token, home: by }, ..claim });
             }
         }
+        let awaited = |claim: &&Claim| claim.state == ClaimState::Waiting && claim.spec.awaited_at == Some(dead);
+        let awaited: Vec<Revision> = self.claims.iter().filter(awaited).map(|claim| claim.id).collect();
+        for claim in awaited {
+            let awaited_here = |spec: &Arc<ClaimSpec>| Arc::new(ClaimSpec { awaited_at: Some(by), ..(**spec).clone() });
+            self.alter(claim, |found| Claim { spec: awaited_here(&found.spec), ..found });
+        }
     }
 
     fn remember(&mut self, revision: Revision, event: &Event) {
         match event {
             Event::SessionOpened(spec) => self.memory.session_opened(&spec.id),
-            Event::SessionEnded { session, reason, .. } => self.memory.session_ended(session, *reason),
+            Event::SessionEnded { session, reason, .. } => self.memory.session_ended(session, *reason, revision),
+            Event::AcquireCancelled { session, names } => self.memory.cancelled(session, names, revision),
             Event::ClaimLingering { token, spec, reason, .. } => {
                 self.memory.claim_ended(&spec.session, *token, *reason);
             }

@@ -6,6 +6,7 @@ use crate::command::{Attached, Command, Opening, Outcome};
 use crate::defect::Defect;
 use crate::event::{EndReason, Event, Eviction, Recorded};
 use crate::model::{Claim, ClaimSpec, ClaimState, Metadata, Revision, ServerId, Session, SessionSpec, Text};
+use crate::names::Names;
 use crate::rejection::Rejection;
 use crate::table::acquire::Request;
 use crate::table::{Table, lingers_at};
@@ -26,15 +27,17 @@ impl Table {
                 self.check_limits(&identity, limits, &command)?;
                 self.decide(*command, decided)
             }
-            Command::OpenSession { session, opening, home, attachment } => {
+            Command::OpenSession { session, opening, home, attachment, client } => {
                 if self.sessions.contains_key(&session) {
+                    self.check_client(&session, client.as_ref())?;
                     self.attach_session(&session, home, Some(&opening), attachment, decided)?;
                 } else {
-                    self.open(&session, opening, home, attachment, decided);
+                    self.open(&session, opening, home, attachment, client, decided);
                 }
                 self.open_session(&session)
             }
-            Command::AttachSession { session, home, attachment } => {
+            Command::AttachSession { session, home, attachment, client } => {
+                self.check_client(&session, client.as_ref())?;
                 self.attach_session(&session, home, None, attachment, decided)?;
                 self.open_session(&session)
             }
@@ -48,8 +51,20 @@ impl Table {
                 }
                 Ok(Outcome::Done)
             }
-            Command::Acquire { session, opening, home, attached, names, mode, queue, priority, metadata, min_hold } => {
-                let request = Request { attached, names, mode, queue, priority, metadata, min_hold };
+            Command::Acquire {
+                session,
+                opening,
+                home,
+                origin,
+                opened,
+                names,
+                mode,
+                queue,
+                priority,
+                metadata,
+                min_hold,
+            } => {
+                let request = Request { origin, opened, names, mode, queue, priority, metadata, min_hold };
                 self.acquire(&session, opening, home, request, decided)
             }
             Command::CancelAcquire { session, attached, names } => self.cancel(&session, attached, &names, decided),
@@ -57,6 +72,12 @@ impl Table {
             Command::Abandon { claim, home } => {
                 self.abandon(claim, home, decided);
                 Ok(Outcome::Done)
+            }
+            Command::Acknowledge { claim } => {
+                match self.claims.get(&claim).filter(|found| matches!(found.state, ClaimState::Held { .. })).cloned() {
+                    Some(claim) => Ok(Outcome::Updated(self.await_at(claim, None, decided))),
+                    None => Ok(Outcome::Done),
+                }
             }
             Command::Release { session, name, token } => self.release(session, name, token, decided),
             Command::EndLingering { claim, home } => {
@@ -98,11 +119,12 @@ impl Table {
         opening: Opening,
         home: ServerId,
         attachment: u64,
+        client: Option<Text>,
         decided: &mut Events,
     ) {
         let Opening { ttl, disconnect_grace, owner, metadata, identity } = opening;
         let id = session.clone();
-        let spec = SessionSpec { id, ttl, disconnect_grace, owner, metadata, home, attachment, identity };
+        let spec = SessionSpec { id, ttl, disconnect_grace, owner, metadata, home, attachment, identity, client };
         self.emit(Event::SessionOpened(Arc::new(spec)), decided);
     }
 
@@ -153,6 +175,22 @@ impl Table {
         self.serve(freed.into_iter().flat_map(|spec| &spec.names), decided);
     }
 
+    /// Refuses another session of the same id than the one that is meant, if one is.
+    pub(super) fn check_opened(&self, session: &Text, meant: Option<Revision>) -> Result<(), Rejection> {
+        let Some(meant) = meant else { return Ok(()) };
+        let opened = self.find_session(session)?.opened;
+        if opened == meant { Ok(()) } else { Err(Rejection::SessionReopened { session: session.clone(), opened }) }
+    }
+
+    /// Refuses to attach the session of another program.
+    fn check_client(&self, session: &Text, client: Option<&Text>) -> Result<(), Rejection> {
+        let opener = self.sessions.get(session).and_then(|found| found.spec.client.as_ref());
+        match opener.zip(client) {
+            Some((opener, client)) if opener != client => Err(Rejection::SessionInUse { session: session.clone() }),
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses to touch the session of somebody else.
     fn check_owner(&self, identity: &Text, command: &Command) -> Result<(), Rejection> {
         let session = command.session().and_then(|session| self.sessions.get(session));
@@ -174,13 +212,35 @@ impl Table {
         Ok(())
     }
 
-    fn cancel(&mut self, session: &Text, attached: Option<Attached>, names: &[Text], decided: &mut Events) -> Decision {
+    fn cancel(&mut self, session: &Text, attached: Option<Attached>, names: &Names, decided: &mut Events) -> Decision {
         let found = self.find_session(session)?;
         self.check_attached(found, attached)?;
         if let Some(claim) = self.claim_of(found, names).cloned() {
             self.give_back(&claim, decided);
         }
+        // What was received before is refused already, by the last event that there is.
+        let is_repeated = self.memory.last_cancel(session, names) == Some(self.revision);
+        if attached.is_none() && !is_repeated {
+            self.emit(Event::AcquireCancelled { session: session.clone(), names: names.clone() }, decided);
+        }
         Ok(Outcome::Done)
+    }
+
+    /// Whether this server is the one that ends a claim's wait, or cancels it when nobody attends to it.
+    fn waits_at(&self, claim: &Claim, server: ServerId, defect: Defect) -> bool {
+        match claim.spec.awaited_at.filter(|_| !defect.is_here()) {
+            Some(at) => at == server,
+            None => self.sessions.get(&claim.spec.session).is_some_and(|session| session.spec.home == server),
+        }
+    }
+
+    /// From now on the claim is awaited there.
+    pub(super) fn await_at(&mut self, claim: Claim, at: Option<ServerId>, decided: &mut Events) -> Claim {
+        if claim.spec.awaited_at == at {
+            return claim;
+        }
+        self.emit(Event::ClaimAwaited { claim: claim.id, at }, decided);
+        Claim { spec: Arc::new(ClaimSpec { awaited_at: at, ..(*claim.spec).clone() }), ..claim }
     }
 
     fn end_wait(&mut self, claim: Revision, home: ServerId, decided: &mut Events) -> Outcome {
@@ -188,12 +248,13 @@ impl Table {
         if found.lingers() {
             return Outcome::Done;
         }
-        let session = self.sessions.get(&found.spec.session).map(|session| &session.spec);
-        let (ttl, at_home) = (session.map(|spec| spec.ttl), session.is_some_and(|spec| spec.home == home));
+        let session = self.sessions.get(&found.spec.session);
+        let (ttl, opened) = (session.map(|session| session.spec.ttl), session.map(|session| session.opened));
+        let waits_here = self.waits_at(&found, home, Defect::WaitEndsAtHome);
         match (self.standing(found, ttl.unwrap_or_default()), ttl) {
-            (Outcome::Waiting { blocker, .. }, ttl) if at_home => {
+            (Outcome::Waiting { blocker, .. }, ttl) if waits_here => {
                 self.end_claim(claim, EndReason::Released, None, decided);
-                Outcome::Busy { blocker, ttl }
+                Outcome::Busy { blocker, ttl, opened }
             }
             (standing, _) => standing,
         }
@@ -201,8 +262,7 @@ impl Table {
 
     fn abandon(&mut self, claim: Revision, home: ServerId, decided: &mut Events) {
         let Some(found) = self.claims.get(&claim) else { return };
-        let at_home = self.sessions.get(&found.spec.session).is_some_and(|session| session.spec.home == home);
-        if at_home && !found.lingers() {
+        if self.waits_at(found, home, Defect::CancelledAtHome) && !found.lingers() {
             self.end_claim(claim, EndReason::Disconnected, None, decided);
         }
     }
@@ -232,10 +292,11 @@ impl Table {
         decided: &mut Events,
     ) -> Decision {
         let claim = self.held(&session, &name, token)?.clone();
-        if claim.spec.metadata == metadata {
+        if claim.spec.metadata == metadata && claim.spec.awaited_at.is_none() {
             return Ok(Outcome::Updated(claim));
         }
-        let spec = Arc::new(ClaimSpec { metadata, ..(*claim.spec).clone() });
+        // Its session knows the token, so that the grant was returned.
+        let spec = Arc::new(ClaimSpec { metadata, awaited_at: None, ..(*claim.spec).clone() });
         self.emit(Event::ClaimUpdated { claim: claim.id, token, spec: spec.clone() }, decided);
         Ok(Outcome::Updated(Claim { spec, ..claim }))
     }

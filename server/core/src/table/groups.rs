@@ -43,7 +43,8 @@ impl Table {
 
     pub(super) fn decide_group(&mut self, command: GroupCommand, decided: &mut Events) -> Result<Outcome, Rejection> {
         let outcome = match command {
-            GroupCommand::Join { group, session, opening, home, attached, metadata } => {
+            GroupCommand::Join { group, session, opening, home, attached, opened, metadata } => {
+                self.check_opened(&session, opened)?;
                 if let Some(found) = self.sessions.get(&session) {
                     if attached.is_some() && found.spec.home != home {
                         return Err(Rejection::SessionMoved { session });
@@ -79,7 +80,7 @@ impl Table {
         match (self.sessions.contains_key(session), opening) {
             (true, None) => {}
             (true, Some(opening)) => self.attach_session(session, home, Some(&opening), 0, decided)?,
-            (false, Some(opening)) => self.open(session, opening, home, 0, decided),
+            (false, Some(opening)) => self.open(session, opening, home, 0, None, decided),
             (false, None) => {
                 self.find_session(session)?;
             }

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use crate::event::EndReason;
 use crate::map::Map;
 use crate::model::{Claim, Revision, Text};
+use crate::names::Names;
 
 /// How many ended sessions are remembered.
 const SESSIONS: usize = 10_000;
@@ -16,17 +17,24 @@ const HOLDS: usize = 16;
 /// in flight when they repeat themselves. A power of two.
 const OLDER_HOLDS: usize = 65_536;
 
+/// How many cancels are remembered of each session: more than there are calls on their way that they are to refuse.
+const CANCELS: usize = 16;
+
 /// How many handoffs are remembered.
 const HANDOFFS: usize = 1_000;
 
-/// The recent past of a namespace. It is not part of the table's state: it decides nothing but the wording of refusals, and
-/// whether a repeated release, handoff or leave is one.
+/// The recent past of a namespace. It is not part of the table's state: it decides nothing but the wording of refusals, whether a
+/// repeated release, handoff or leave is one, and whether an Acquire is older than a cancel of it.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     sessions: Map<Text, Past>,
     ended: VecDeque<(Text, u64)>,
     count: u64,
     older_holds: OlderHolds,
+    /// Cancels up to this revision are not known.
+    cancels_since: Revision,
+    /// The last event that was recalled.
+    recalled: Revision,
     handoffs: Recent<(Claim, Claim)>,
 }
 
@@ -35,6 +43,12 @@ struct Past {
     /// Why it ended, and which end this is (an id may be opened and ended again).
     end: Option<(EndReason, u64)>,
     holds: VecDeque<(Revision, EndReason)>,
+    /// When it was closed by its client last.
+    closed: Option<Revision>,
+    /// What it cancelled by plain calls, and when.
+    cancelled: VecDeque<(Names, Revision)>,
+    /// It cancelled more, until then.
+    cancelled_before: Revision,
     /// Groups that it left, and the numbers that it had there.
     left: VecDeque<(Text, Revision)>,
 }
@@ -110,9 +124,12 @@ impl Memory {
         }
     }
 
-    pub(super) fn session_ended(&mut self, id: &Text, reason: EndReason) {
+    pub(super) fn session_ended(&mut self, id: &Text, reason: EndReason, at: Revision) {
         self.count += 1;
-        self.past(id).end = Some((reason, self.count));
+        let count = self.count;
+        let past = self.past(id);
+        past.end = Some((reason, count));
+        past.closed = if reason == EndReason::Closed { Some(at) } else { past.closed };
         self.ended.push_back((id.clone(), self.count));
         if self.ended.len() > SESSIONS
             && let Some((oldest, count)) = self.ended.pop_front()
@@ -130,6 +147,47 @@ impl Memory {
         if let Some((token, reason)) = older {
             self.older_holds.remember(token, session, reason);
         }
+    }
+
+    /// What happened up to this revision is not remembered.
+    pub(super) fn begin_after(&mut self, revision: Revision) {
+        self.cancels_since = revision;
+    }
+
+    /// An event is remembered that comes after those that were recalled before, as a rule.
+    pub(super) fn recalled(&mut self, revision: Revision) {
+        if revision != self.recalled.next() {
+            self.cancels_since = Revision(revision.0.saturating_sub(1));
+        }
+        self.recalled = revision;
+    }
+
+    pub(super) fn cancelled(&mut self, session: &Text, names: &Names, at: Revision) {
+        let past = self.past(session);
+        past.cancelled.retain(|(cancelled, _)| cancelled != names);
+        if past.cancelled.len() == CANCELS
+            && let Some((_, oldest)) = past.cancelled.pop_front()
+        {
+            past.cancelled_before = past.cancelled_before.max(oldest);
+        }
+        past.cancelled.push_back((names.clone(), at));
+    }
+
+    /// When the session cancelled its claim to these names last, as far as that is remembered.
+    pub(super) fn last_cancel(&self, session: &str, names: &Names) -> Option<Revision> {
+        let past = self.sessions.get(session)?;
+        past.cancelled.iter().find(|(cancelled, _)| cancelled == names).map(|(_, at)| *at)
+    }
+
+    /// Whether the session may have cancelled its claim to these names after this revision.
+    pub(super) fn cancelled_after(&self, session: &str, names: &Names, revision: Revision) -> bool {
+        let before = self.sessions.get(session).map(|past| past.cancelled_before);
+        before.max(self.last_cancel(session, names)).max(Some(self.cancels_since)) > Some(revision)
+    }
+
+    /// Whether the session was closed by its client after this revision.
+    pub(super) fn closed_after(&self, session: &str, revision: Revision) -> bool {
+        self.sessions.get(session).and_then(|past| past.closed).is_some_and(|closed| closed > revision)
     }
 
     fn past(&mut self, session: &Text) -> &mut Past {
@@ -206,7 +264,7 @@ mod tests {
     fn of_the_sessions_that_ended_the_last_are_remembered() {
         let mut memory = Memory::default();
         let id = |number: usize| Text::from(format!("{number}"));
-        (0..=SESSIONS).for_each(|number| memory.session_ended(&id(number), EndReason::Closed));
+        (0..=SESSIONS).for_each(|number| memory.session_ended(&id(number), EndReason::Closed, Revision(1)));
         assert_eq!(memory.end_of_session("0"), None);
         assert_eq!(memory.end_of_session("1"), Some(EndReason::Closed));
         assert_eq!(memory.end_of_session(&id(SESSIONS)), Some(EndReason::Closed));
@@ -217,9 +275,10 @@ mod tests {
         let mut memory = Memory::default();
         let ann = Text::from("ann");
         memory.claim_ended(&ann, Revision(1), EndReason::Released);
-        memory.session_ended(&ann, EndReason::Closed);
+        memory.session_ended(&ann, EndReason::Closed, Revision(1));
         memory.session_opened(&ann);
-        (0..SESSIONS).for_each(|number| memory.session_ended(&format!("{number}").into(), EndReason::Closed));
+        (0..SESSIONS)
+            .for_each(|number| memory.session_ended(&format!("{number}").into(), EndReason::Closed, Revision(1)));
         assert_eq!(memory.end_of_hold("ann", Revision(1)), Some(EndReason::Released));
     }
 
@@ -227,12 +286,13 @@ mod tests {
     fn of_a_session_that_ended_again_the_last_end_counts() {
         let mut memory = Memory::default();
         let ann = Text::from("ann");
-        memory.session_ended(&ann, EndReason::Closed);
+        memory.session_ended(&ann, EndReason::Closed, Revision(1));
         memory.session_opened(&ann);
-        memory.session_ended(&ann, EndReason::Expired);
-        (2..=SESSIONS).for_each(|number| memory.session_ended(&format!("{number}").into(), EndReason::Closed));
+        memory.session_ended(&ann, EndReason::Expired, Revision(1));
+        (2..=SESSIONS)
+            .for_each(|number| memory.session_ended(&format!("{number}").into(), EndReason::Closed, Revision(1)));
         assert_eq!(memory.end_of_session("ann"), Some(EndReason::Expired));
-        memory.session_ended(&"one more".into(), EndReason::Closed);
+        memory.session_ended(&"one more".into(), EndReason::Closed, Revision(1));
         assert_eq!(memory.end_of_session("ann"), None);
     }
 

@@ -1,5 +1,6 @@
 //! What cannot be seen from outside: what makes two tables different, and how they are made.
 
+use crate::command::Origin;
 use std::time::Duration;
 
 use super::*;
@@ -24,7 +25,8 @@ fn table() -> Table {
     let mut table = Table::default();
     let commands = [
         Command::Acquire {
-            attached: None,
+            origin: Origin::default(),
+            opened: None,
             session: session.clone(),
             opening: Some(opening),
             home,
@@ -36,7 +38,15 @@ fn table() -> Table {
             min_hold: Duration::ZERO,
         },
         Command::ConfigureLock { name, settings, by },
-        Command::Group(GroupCommand::Join { group, session, opening: None, home, attached: None, metadata }),
+        Command::Group(GroupCommand::Join {
+            group,
+            session,
+            opening: None,
+            home,
+            attached: None,
+            opened: None,
+            metadata,
+        }),
     ];
     for command in commands {
         table.decide(command, &mut Vec::new()).expect("allowed");

@@ -25,7 +25,15 @@ pub fn opening() -> Opening {
 }
 
 pub fn join(group: &str, session: &str, opening: Option<Opening>, metadata: Metadata) -> GroupCommand {
-    GroupCommand::Join { group: group.into(), session: session.into(), opening, home: HOME, attached: None, metadata }
+    GroupCommand::Join {
+        group: group.into(),
+        session: session.into(),
+        opening,
+        home: HOME,
+        attached: None,
+        opened: None,
+        metadata,
+    }
 }
 
 /// A table whose decisions are committed at once.

@@ -97,6 +97,7 @@ fn command(step: &Step, table: &Table) -> Command {
                 opening: opening(),
                 home: HOME,
                 attachment: 0,
+                client: None,
             };
         }
         Step::Close { session } => return Command::CloseSession { session: session_id(session) },

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::{
-    AskedMode, ClaimState, Command, Eviction, Handoff, Home, LockSettings, Opening, Outcome, Preempt, Recorded,
+    AskedMode, ClaimState, Command, Eviction, Handoff, Home, LockSettings, Opening, Origin, Outcome, Preempt, Recorded,
     Rejection, Revision, ServerId, Table, Text, Tick,
 };
 
@@ -68,7 +68,8 @@ impl Lab {
             identity: None,
         };
         let command = Command::Acquire {
-            attached: None,
+            origin: Origin::default(),
+            opened: None,
             session: session.into(),
             opening: Some(opening),
             home: ME,

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::{
-    Command, EndReason, Event, Home, Opening, Outcome, Recorded, Revision, ServerId, StreamId, Table, Text, Tick,
+    Command, EndReason, Event, Home, Opening, Origin, Outcome, Recorded, Revision, ServerId, StreamId, Table, Text,
+    Tick,
 };
 
 pub const ME: ServerId = ServerId(1);
@@ -22,7 +23,7 @@ pub const fn at(seconds: u64) -> Tick {
 pub fn opening(session: &str, ttl: Duration, grace: Option<Duration>, home: ServerId) -> Command {
     let (owner, metadata) = (Text::from(""), Arc::new(BTreeMap::new()));
     let opening = Opening { ttl, disconnect_grace: grace, owner, metadata, identity: None };
-    Command::OpenSession { session: session.into(), opening, home, attachment: 0 }
+    Command::OpenSession { session: session.into(), opening, home, attachment: 0, client: None }
 }
 
 pub struct Lab {
@@ -75,7 +76,8 @@ impl Lab {
 
     pub fn acquire(&mut self, session: &str, min_hold: Duration, now: Tick) -> Outcome {
         let command = Command::Acquire {
-            attached: None,
+            origin: Origin::default(),
+            opened: None,
             session: session.into(),
             opening: None,
             home: self.table.session(session).expect("open").spec.home,

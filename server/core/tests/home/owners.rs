@@ -9,7 +9,7 @@ fn open(identity: &str, home: tenure_core::ServerId) -> Command {
 }
 
 fn attach() -> Command {
-    Command::AttachSession { session: "s".into(), home: ME, attachment: 0 }
+    Command::AttachSession { session: "s".into(), home: ME, attachment: 0, client: None }
 }
 
 /// Whether it is taken for ann's, and for nobody else's.

@@ -70,11 +70,11 @@ fn a_stream_that_was_left_for_another_one_ends_nothing() {
 fn a_session_that_moved_away_does_not_end_with_its_old_stream() {
     let mut lab = Lab::new();
     lab.open_on("ann", STREAM, at(0));
-    lab.ask(Command::AttachSession { session: "ann".into(), home: OTHER, attachment: 0 }, at(1));
+    lab.ask(Command::AttachSession { session: "ann".into(), home: OTHER, attachment: 0, client: None }, at(1));
     lab.home.disconnected(STREAM, at(1));
     assert!(lab.end(at(30)).is_empty());
     // Nor does it when it comes back.
-    lab.ask(Command::AttachSession { session: "ann".into(), home: ME, attachment: 0 }, at(30));
+    lab.ask(Command::AttachSession { session: "ann".into(), home: ME, attachment: 0, client: None }, at(30));
     lab.home.disconnected(STREAM, at(30));
     assert_eq!(lab.home.remaining("ann", at(30)), Some(TTL));
 }

@@ -5,7 +5,7 @@ mod view;
 
 use std::collections::BTreeMap;
 
-use tenure_core::{AskedMode, Claim, Command, Mode};
+use tenure_core::{AskedMode, Claim, Command, Mode, Origin, Revision};
 pub use view::{holders_of, kind_of, pending_of, waiters_of};
 
 /// The kind of an answer.
@@ -43,6 +43,8 @@ struct Stake {
     stand: Stand,
     /// To whom it is to be handed over: the id of a claim, or 0 for the best.
     pending: Option<u64>,
+    /// The server with the call that awaits it. None: the home of its session.
+    awaited: Option<u64>,
 }
 
 #[derive(Default)]
@@ -58,6 +60,9 @@ pub struct Naive {
     /// Limits that were set, and on which locks preemption is allowed.
     limits: BTreeMap<String, u32>,
     preemptive: Vec<String>,
+    /// What sessions have ever cancelled, and which were ever closed.
+    cancelled: Vec<(String, Vec<String>)>,
+    closed: Vec<String>,
 }
 
 impl Naive {
@@ -67,8 +72,11 @@ impl Naive {
             Command::By { command, .. } => self.decide(command, accepted),
             Command::OpenSession { session, home, attachment, .. } => self.attach(session, home.0, *attachment),
             Command::AttachSession { session, .. } if !self.sessions.contains_key(&**session) => Kind::Rejected,
-            Command::AttachSession { session, home, attachment } => self.attach(session, home.0, *attachment),
+            Command::AttachSession { session, home, attachment, .. } => self.attach(session, home.0, *attachment),
             Command::CloseSession { session } => {
+                if self.sessions.contains_key(&**session) {
+                    self.closed.push(session.to_string());
+                }
                 self.end_session(session);
                 Kind::Done
             }
@@ -79,8 +87,17 @@ impl Naive {
                 }
                 Kind::Done
             }
-            Command::Acquire { session, opening, home, names, mode, queue, priority, min_hold, .. } => {
+            Command::Acquire { session, opening, home, names, mode, queue, priority, min_hold, origin, .. } => {
                 let names_asked: Vec<String> = names.iter().map(ToString::to_string).collect();
+                let awaited = match origin {
+                    Origin::Call { received: Revision(0) }
+                        if self.refuses_old(session, &names_asked, opening.is_some()) =>
+                    {
+                        return Kind::Rejected;
+                    }
+                    Origin::Call { .. } => Some(home.0),
+                    Origin::Stream { .. } => None,
+                };
                 let known = self.own(session, &names_asked);
                 let mode = match (known, self.mode(&names_asked, *mode)) {
                     (Some(known), _) if same_mode(*mode, known) => known,
@@ -97,6 +114,7 @@ impl Naive {
                     lingers: !min_hold.is_zero(),
                     stand: Stand::Waiting,
                     pending: None,
+                    awaited,
                 };
                 let kind = self.acquire(session, opening.as_ref().map(|_| home.0), stake, *queue);
                 let was_open = self.sessions.contains_key(&**session);
@@ -118,11 +136,12 @@ impl Naive {
                 {
                     self.end(place);
                 }
+                self.cancelled.push((session.to_string(), names.iter().map(ToString::to_string).collect()));
                 Kind::Done
             }
             Command::EndWait { claim, home } => match self.place_of(claim.0) {
                 Some(place) if self.stakes[place].stand == Stand::Waiting => {
-                    if self.sessions.get(&self.stakes[place].session) != Some(&home.0) {
+                    if self.waits_at(place) != home.0 {
                         return Kind::Waiting;
                     }
                     self.stakes.remove(place);
@@ -136,13 +155,20 @@ impl Naive {
                 if let Some(place) = self.place_of(claim.0) {
                     let stake = &self.stakes[place];
                     let lingering = matches!(stake.stand, Stand::Lingering(_));
-                    if !lingering && self.sessions.get(&stake.session) == Some(&home.0) {
+                    if !lingering && self.waits_at(place) == home.0 {
                         self.stakes.remove(place);
                         self.serve();
                     }
                 }
                 Kind::Done
             }
+            Command::Acknowledge { claim } => match self.place_of(claim.0) {
+                Some(place) if self.stakes[place].stand == Stand::Held => {
+                    self.stakes[place].awaited = None;
+                    Kind::Updated
+                }
+                _ => Kind::Done,
+            },
             Command::Release { session, name, token } => {
                 // Which tokens are right is for the table to say; what a right one does is checked here.
                 if !accepted {
@@ -161,8 +187,10 @@ impl Naive {
                 }
                 Kind::Done
             }
-            Command::UpdateClaim { .. } => {
+            Command::UpdateClaim { session, token, .. } => {
                 if accepted {
+                    let same = |stake: &&mut Stake| stake.session == **session && stake.token == token.0;
+                    self.stakes.iter_mut().filter(same).for_each(|stake| stake.awaited = None);
                     Kind::Updated
                 } else {
                     Kind::Rejected
@@ -237,6 +265,9 @@ impl Naive {
                     if stake.stand == Stand::Lingering(dead.0) {
                         stake.stand = Stand::Lingering(by.0);
                     }
+                    if stake.stand == Stand::Waiting && stake.awaited == Some(dead.0) {
+                        stake.awaited = Some(by.0);
+                    }
                 }
                 Kind::Done
             }
@@ -248,16 +279,19 @@ impl Naive {
     fn acquire(&mut self, session: &str, home: Option<u64>, stake: Stake, queue: bool) -> Kind {
         let own = |other: &&Stake| other.session == session && !matches!(other.stand, Stand::Lingering(_));
         let overlaps = |other: &&Stake| other.names.iter().any(|name| stake.names.contains(name));
-        let existing = self.stakes.iter().filter(own).find(overlaps);
+        let existing = self.stakes.iter().position(|other| own(&other) && overlaps(&other));
         if !self.sessions.contains_key(session) && home.is_none() {
             return Kind::Rejected;
         }
-        if let Some(existing) = existing {
+        if let Some(place) = existing {
+            let existing = &mut self.stakes[place];
             if existing.names != stake.names || existing.mode != stake.mode {
                 return Kind::Rejected;
             }
-            let kind = if existing.stand == Stand::Held { Kind::Held } else { Kind::Waiting };
-            return kind;
+            if existing.stand == Stand::Waiting || stake.awaited.is_none() {
+                existing.awaited = stake.awaited;
+            }
+            return if existing.stand == Stand::Held { Kind::Held } else { Kind::Waiting };
         }
         self.stakes.push(stake);
         self.serve();
@@ -270,6 +304,19 @@ impl Naive {
         }
         self.stakes.pop();
         Kind::Busy
+    }
+
+    /// The server that may end a stake's wait.
+    fn waits_at(&self, place: usize) -> u64 {
+        let stake = &self.stakes[place];
+        stake.awaited.unwrap_or_else(|| self.sessions[&stake.session])
+    }
+
+    /// Whether a call from before everything else comes too late.
+    fn refuses_old(&self, session: &str, names: &[String], opens: bool) -> bool {
+        let cancelled = self.cancelled.iter().any(|(by, cancelled)| by == session && cancelled == names);
+        let was_closed = self.closed.iter().any(|closed| closed == session);
+        cancelled || opens && was_closed && !self.sessions.contains_key(session)
     }
 
     fn place_of(&self, id: u64) -> Option<usize> {

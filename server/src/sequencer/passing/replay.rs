@@ -82,7 +82,7 @@ impl Sequencer {
             };
             table.commit();
             *left = rest;
-            decisions.push((outcome, before));
+            decisions.push(Decision { outcome, before, after: table.revision() });
         }
         Some(decisions)
     }

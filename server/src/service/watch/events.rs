@@ -86,6 +86,8 @@ impl Telling<'_> {
             | Event::SessionEnded { .. }
             | Event::Group { .. }
             | Event::ServerAdopted { .. }
+            | Event::ClaimAwaited { .. }
+            | Event::AcquireCancelled { .. }
             | Event::PassesVoided { .. }
             | Event::HistoryLost { .. } => return Vec::new(),
         }

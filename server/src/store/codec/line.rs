@@ -14,6 +14,9 @@ pub(super) struct Line<'a> {
     #[serde(borrow)]
     pub(super) event: Cow<'a, str>,
     pub(super) claim: Option<u64>,
+    /// The claim of an event that the views leave out.
+    pub(super) awaited: Option<u64>,
+    pub(super) awaited_at: Option<u64>,
     pub(super) token: Option<u64>,
     #[serde(borrow, default, deserialize_with = "borrowed")]
     pub(super) session: Option<Cow<'a, str>>,
@@ -32,6 +35,8 @@ pub(super) struct Line<'a> {
     pub(super) attachment: u64,
     #[serde(borrow, default, deserialize_with = "borrowed")]
     pub(super) identity: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "borrowed")]
+    pub(super) client: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "borrowed")]
     pub(super) mode: Option<Cow<'a, str>>,
     pub(super) permits: Option<u32>,

@@ -19,6 +19,7 @@ fn claim_spec(line: &mut Line<'_>) -> Result<Arc<ClaimSpec>, CodecError> {
         priority: line.priority,
         metadata: labels(std::mem::take(&mut line.metadata)),
         min_hold: Duration::from_millis(line.min_hold_ms),
+        awaited_at: line.awaited_at.map(ServerId),
     }))
 }
 
@@ -42,6 +43,7 @@ impl TryFrom<Line<'_>> for Recorded {
                 home: ServerId(need(line.home, "home")?),
                 attachment: line.attachment,
                 identity: line.identity.map(Text::from),
+                client: line.client.map(Text::from),
             })),
             "session_attached" => Event::SessionAttached {
                 session: text(line.session, "session")?,
@@ -83,6 +85,13 @@ impl TryFrom<Line<'_>> for Recorded {
                 token: Revision(need(line.token, "token")?),
                 spec: claim_spec(&mut line)?,
             },
+            "claim_awaited" => Event::ClaimAwaited {
+                claim: Revision(need(line.awaited, "awaited")?),
+                at: line.awaited_at.map(ServerId),
+            },
+            "acquire_cancelled" => {
+                Event::AcquireCancelled { session: text(line.session, "session")?, names: texts(&line.names).into() }
+            }
             "transfer_started" => Event::TransferStarted {
                 claim: Revision(need(line.claim, "claim")?),
                 token: Revision(need(line.token, "token")?),

@@ -62,6 +62,12 @@ fn write_line(recorded: &Recorded, out: &mut String) {
             line.number("claim", claim.0).number("token", token.0);
             claim_spec(&mut line, spec);
         }
+        Event::ClaimAwaited { claim, at } => {
+            line.number("awaited", claim.0).optional("awaited_at", at.map(|at| at.0));
+        }
+        Event::AcquireCancelled { session, names } => {
+            line.text("session", session).texts("names", names);
+        }
         Event::TransferStarted { claim, token, spec, to, to_session, drain, by } => {
             line.number("claim", claim.0).number("token", token.0).optional("transfer_to", to.map(|to| to.0));
             if let Some(to_session) = to_session {
@@ -111,6 +117,8 @@ fn name(event: &Event) -> &'static str {
         Event::ClaimLingering { .. } => "claim_lingering",
         Event::ClaimEnded { .. } => "claim_ended",
         Event::ClaimUpdated { .. } => "claim_updated",
+        Event::ClaimAwaited { .. } => "claim_awaited",
+        Event::AcquireCancelled { .. } => "acquire_cancelled",
         Event::TransferStarted { .. } => "transfer_started",
         Event::TransferCancelled { .. } => "transfer_cancelled",
         Event::LockConfigured { .. } => "lock_configured",
@@ -133,6 +141,9 @@ fn session_spec(line: &mut Object<'_>, spec: &SessionSpec) {
     if let Some(identity) = &spec.identity {
         line.text("identity", identity);
     }
+    if let Some(client) = &spec.client {
+        line.text("client", client);
+    }
     line.labels("metadata", &spec.metadata);
 }
 
@@ -152,6 +163,7 @@ fn claim_spec(line: &mut Object<'_>, spec: &ClaimSpec) {
     if min_hold != 0 {
         line.number("min_hold_ms", min_hold);
     }
+    line.optional("awaited_at", spec.awaited_at.map(|at| at.0));
     line.labels("metadata", &spec.metadata);
 }
 

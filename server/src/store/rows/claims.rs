@@ -31,6 +31,7 @@ pub(in crate::store) static CLAIMS: Table = Table {
         "transfer_to",
         "transfer_started",
         "drain_ms",
+        "awaited_at",
         "metadata",
     ],
 };
@@ -71,6 +72,7 @@ pub(in crate::store) fn claim_cells<'a>(
                 optional_int(transfer.and_then(|transfer| Some(transfer.to?.0))),
                 optional_int(transfer.map(|transfer| transfer.started.0)),
                 optional_int(transfer.map(|transfer| millis(transfer.drain))),
+                optional_int(spec.awaited_at.map(|at| at.0)),
                 Arg::Text(labels),
             ]);
         }
@@ -103,7 +105,8 @@ pub(in crate::store) fn add_claim(claims: &mut Vec<Claim>, sessions: &[Session],
         names: name.into(),
         priority: i32::try_from(row.int(8)?).map_err(|error| Failure::Refused(error.to_string()))?,
         min_hold: Duration::from_millis(number(row, 9)?),
-        metadata: decode_metadata(row.text(17)?).map_err(unreadable)?,
+        awaited_at: optional(row, 17)?.map(ServerId),
+        metadata: decode_metadata(row.text(18)?).map_err(unreadable)?,
         mode: mode(row.text(11)?, small(row, 12)?, small(row, 13)?).map_err(unreadable)?,
     };
     let transfer = match optional(row, 15)? {

@@ -21,6 +21,7 @@ pub(in crate::store) static SESSIONS: Table = Table {
         "home",
         "attachment",
         "identity",
+        "client",
         "metadata",
     ],
 };
@@ -43,6 +44,7 @@ pub(in crate::store) fn session_cells<'a>(
             int(spec.home.0),
             int(spec.attachment),
             optional_text(spec.identity.as_deref()),
+            optional_text(spec.client.as_deref()),
             Arg::Text(labels),
         ]);
     }
@@ -59,7 +61,8 @@ pub(in crate::store) fn session(row: &Row<'_>) -> Result<Session, Failure> {
         home: ServerId(number(row, 5)?),
         attachment: number(row, 6)?,
         identity: if row.is_null(7) { None } else { Some(text(row, 7)?) },
-        metadata: decode_metadata(row.text(8)?).map_err(unreadable)?,
+        client: if row.is_null(8) { None } else { Some(text(row, 8)?) },
+        metadata: decode_metadata(row.text(9)?).map_err(unreadable)?,
     };
     Ok(Session { spec, opened: Revision(number(row, 0)?), claims: Default::default() })
 }
