@@ -54,11 +54,17 @@ pub enum Defect {
     OldTokenAfterLoss,
     /// Who lost a lock by the end of its session releases the next one's hold.
     ReleaseOfAnyHold,
+    /// The session's home cancels claims whose calls are at other servers.
+    CancelledAtHome,
+    /// A wait by a plain call ends only at the session's home.
+    WaitEndsAtHome,
+    /// A cancel does not refuse the calls that were received before it.
+    CancelOvertaken,
 }
 
 impl Defect {
     /// All of them.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 28] = [
         Self::GrantBesideHolder,
         Self::SharedBesideHolder,
         Self::OnePermitTooMany,
@@ -84,6 +90,9 @@ impl Defect {
         Self::LoadsOnce,
         Self::OldTokenAfterLoss,
         Self::ReleaseOfAnyHold,
+        Self::CancelledAtHome,
+        Self::WaitEndsAtHome,
+        Self::CancelOvertaken,
     ];
 
     /// Whether this program has it.

@@ -60,10 +60,26 @@ pub struct Call {
 pub enum CallKind {
     /// To hold them.
     Acquire(Sharing),
+    /// To hold one lock for itself, by a plain call of a session that makes one after the other.
+    PlainAcquire,
+    /// To cancel such a call.
+    Cancel,
     /// To give back what is held with this token.
     Release(u64),
     /// To hand what is held with this token over to whoever waits first.
     Transfer(u64),
+}
+
+impl CallKind {
+    /// In which way locks are to be held, if that is what was asked.
+    #[must_use]
+    pub fn sharing(self) -> Option<Sharing> {
+        match self {
+            Self::Acquire(sharing) => Some(sharing),
+            Self::PlainAcquire => Some(Sharing::Exclusive),
+            Self::Cancel | Self::Release(_) | Self::Transfer(_) => None,
+        }
+    }
 }
 
 /// A renewal of a session that was answered.

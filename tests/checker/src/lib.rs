@@ -10,6 +10,7 @@ mod groups;
 mod history;
 mod holders;
 mod past;
+mod plain;
 mod tokens;
 mod validity;
 mod watches;
@@ -49,6 +50,7 @@ pub fn check(history: &History, past: &Past) -> Vec<Violation> {
     committed::releases(history, past, &mut found);
     committed::refusals(history, past, &mut found);
     committed::busy(history, past, &mut found);
+    plain::leave_nothing(history, past, &mut found);
     holders::agree(past, &mut found);
     holders::are_served_in_order(past, &mut found);
     validity::is_of_one(history, past, &mut found);

@@ -45,13 +45,13 @@ fn rise_for_each_lock(grants: &[(&Call, u64)], found: &mut Found) {
     let mut highest: Vec<(Sharing, u64)> = Vec::new();
     for (call, token) in asked {
         while let Some((_, kind, earlier)) = answered.next_if(|(end, ..)| *end < call.start) {
-            let CallKind::Acquire(sharing) = kind else { continue };
+            let Some(sharing) = kind.sharing() else { continue };
             match highest.iter_mut().find(|(known, _)| *known == sharing) {
                 Some((_, highest)) => *highest = earlier.max(*highest),
                 None => highest.push((sharing, earlier)),
             }
         }
-        let CallKind::Acquire(sharing) = call.kind else { continue };
+        let Some(sharing) = call.kind.sharing() else { continue };
         let above = highest.iter().find(|(other, highest)| token < *highest && !sharing.agrees_with(*other));
         if let Some((_, above)) = above {
             found.add("tokens rise", format!("{above} was answered before {call:?}"));

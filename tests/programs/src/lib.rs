@@ -4,6 +4,7 @@
 mod caller;
 pub mod draw;
 mod member;
+mod spread;
 mod task;
 mod watcher;
 mod worker;

@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use crate::worker::Worker;
-use crate::{caller, member, watcher};
+use crate::{caller, member, spread, watcher};
 
 /// Where programs run.
 pub trait Place: Send + Sync + 'static {
@@ -80,6 +80,7 @@ pub fn start(client: &Client, task: &Task, seed: u64) -> Vec<JoinHandle<()>> {
     let worker = |rng| Worker { client: client.clone(), task: task.clone(), rng };
     let mut programs: Vec<_> = (0..task.workers).map(|_| tokio::spawn(worker(own()).run())).collect();
     programs.push(tokio::spawn(caller::run(task.clone(), own())));
+    programs.push(tokio::spawn(spread::run(task.clone(), own())));
     programs.push(tokio::spawn(member::run(client.clone(), task.clone(), own())));
     programs
 }

@@ -38,7 +38,7 @@ fn a_seed_is_always_the_same() {
 }
 
 /// Each deliberate defect, and a seed by which it was found: whatever else changes, one of the next ones will do.
-const DEFECTS: [(&str, u32); 30] = [
+const DEFECTS: [(&str, u32); 33] = [
     ("GrantBesideHolder", 3),
     ("SharedBesideHolder", 1),
     ("OnePermitTooMany", 1),
@@ -64,6 +64,9 @@ const DEFECTS: [(&str, u32); 30] = [
     ("LoadsOnce", 6048),
     ("OldTokenAfterLoss", 581),
     ("ReleaseOfAnyHold", 1),
+    ("CancelledAtHome", 1),
+    ("WaitEndsAtHome", 16),
+    ("CancelOvertaken", 64),
     ("ValidFromReceipt", 834),
     ("ValidTooLong", 6),
     ("GraceForgotten", 63),

@@ -1,0 +1,71 @@
+//! What holds of sessions whose program makes one plain call after the other: an answer of which it has nothing leaves nothing.
+
+use std::collections::BTreeMap;
+
+use tenure_core::{ClaimSpec, Event};
+
+use crate::history::{Call, CallKind, History, Outcome};
+use crate::past::{Moment, Past};
+use crate::{Found, PRECISION};
+
+/// A claim of such a session.
+struct Stake<'a> {
+    spec: &'a ClaimSpec,
+    began: Moment,
+    ended: Option<Moment>,
+}
+
+impl Stake<'_> {
+    /// Whether it was there when the call was answered that left nothing, or began before the session asked again. A session that never
+    /// did may have asked, and its program died before it could write that down.
+    fn is_left_of(&self, call: &Call, next: Option<&Call>) -> bool {
+        let is_of = call.names.iter().any(|asked| self.spec.names.iter().any(|name| **name == **asked));
+        let was_there =
+            self.began.is_before(call.end) && self.ended.is_none_or(|ended| ended.is_after(call.end + PRECISION));
+        let came_late =
+            self.began.is_after(call.end + PRECISION) && next.is_some_and(|next| self.began.is_before(next.start));
+        is_of && (was_there || came_late)
+    }
+}
+
+/// After an answer that nothing was acquired, or that it was cancelled, the session has no claim until it asks again. What the database
+/// has lost is left out, and so is all of a session of which it has lost something.
+pub(crate) fn leave_nothing(history: &History, past: &Past, found: &mut Found) {
+    let mut calls: BTreeMap<&str, Vec<&Call>> = BTreeMap::new();
+    for call in history.calls.iter().filter(|call| matches!(call.kind, CallKind::PlainAcquire | CallKind::Cancel)) {
+        calls.entry(&call.session).or_default().push(call);
+    }
+    let mut stakes: BTreeMap<&str, BTreeMap<u64, Stake<'_>>> = BTreeMap::new();
+    for (moment, recorded) in past.committed() {
+        let (claim, spec) = match &recorded.event {
+            Event::ClaimQueued(spec) => (recorded.revision.0, spec),
+            Event::ClaimGranted { claim, spec } | Event::ClaimEnded { claim, spec, .. } => (claim.0, spec),
+            _ => continue,
+        };
+        if past.loss_of(recorded.revision.0).is_some() {
+            calls.remove(&*spec.session);
+        }
+        if !calls.contains_key(&*spec.session) {
+            continue;
+        }
+        let stake = || Stake { spec, began: moment, ended: None };
+        let stake = stakes.entry(&spec.session).or_default().entry(claim).or_insert_with(stake);
+        if let Event::ClaimEnded { .. } = recorded.event {
+            stake.ended = Some(moment);
+        }
+    }
+    for (session, calls) in calls {
+        let Some(stakes) = stakes.get(session) else { continue };
+        for (place, call) in calls.iter().enumerate() {
+            if !matches!(call.outcome, Outcome::Busy | Outcome::Done) {
+                continue;
+            }
+            let next = calls[place + 1..].iter().find(|next| next.kind == CallKind::PlainAcquire);
+            if let Some(left) = stakes.values().find(|stake| stake.is_left_of(call, next.copied())) {
+                let Stake { spec, began, ended } = left;
+                let seen = format!("{call:?}: {spec:?}: {began:?}, {ended:?}");
+                found.add("a plain call of which nothing came leaves nothing", seen);
+            }
+        }
+    }
+}
