@@ -316,13 +316,13 @@ impl Life {
         self.ready.send_replace(readiness);
     }
 
-    /// The server drains, and no session is attached here any more.
+    /// The server drains, and no session is attached here any more, or there is no other server for those that are.
     async fn drained(&self, node: &Node) {
         self.draining.cancelled().await;
         self.set_ready(Readiness::not(Unready::Draining)).await;
         loop {
             let left: usize = node.open_namespaces().iter().map(crate::sequencer::Namespace::stream_count).sum();
-            if left == 0 {
+            if left == 0 || !node.others().live() {
                 return;
             }
             tokio::time::sleep(CHECK / 4).await;

@@ -102,6 +102,14 @@ impl Api {
         &self.0.draining
     }
 
+    /// Refuses what would tie a client to this server once it drains: another server takes it, and nothing was changed here.
+    ///
+    /// # Errors
+    /// If it drains.
+    fn check_stays(&self) -> Result<(), Problem> {
+        if self.draining().is_cancelled() { Err(Problem::Refused(Refusal::Draining)) } else { Ok(()) }
+    }
+
     fn snapshot_turns(&self) -> &watch::Turns {
         &self.0.snapshot_turns
     }

@@ -19,6 +19,7 @@ impl Api {
         asked: Admitted<v1::OpenSessionRequest>,
         via: Via,
     ) -> Result<v1::OpenSessionResponse, Problem> {
+        self.check_stays()?;
         let (request, principal) = asked.into_parts();
         let ttl = bounds::required_ttl(request.ttl, self.ttl())?;
         let disconnect_grace = bounds::disconnect_grace(request.disconnect_grace, Some(ttl))?;
@@ -46,6 +47,7 @@ impl Api {
         asked: Admitted<v1::AttachSession>,
         via: Via,
     ) -> Result<v1::AttachedSession, Problem> {
+        self.check_stays()?;
         let (request, principal) = asked.into_parts();
         let session = bounds::session_id("session_id", &request.session_id)?;
         let attachment = bounds::attachment(request.attachment)?;
@@ -84,6 +86,7 @@ impl Api {
         {
             return Ok(ttl);
         }
+        self.check_stays()?;
         let command = Command::AttachSession { session: session.clone(), home: me, attachment: 0 };
         namespace.decide(principal.command(command)).await?;
         let gone = || Problem::Refused(Refusal::Unavailable("the session moved meanwhile".to_owned()));
