@@ -22,7 +22,7 @@ use crate::metrics::{Metrics, StoreCounts};
 use crate::node::{Node, NodeOptions};
 use crate::peers::{Connector, Links, PeerCalls};
 use crate::poll;
-use crate::presence::{Beats, BeatsEnd};
+use crate::presence::{Beats, BeatsEnd, Outlook};
 use crate::sequencer::passing::Peers;
 use crate::service::{Api, TtlBounds};
 use crate::store::{self, OpenError, Store, StoreError, StoreOptions};
@@ -197,12 +197,12 @@ impl Life {
         node.spawn(poll::trim(node.clone()));
         self.api.serve(Some(node.clone()));
         tracing::info!(server = %node.id(), "registered");
-        let beaten = beats.last_beat();
+        let (beaten, outlook) = (beats.last_beat(), beats.outlook());
         let mut beating = pin!(beats.run().fuse());
         let end = tokio::select! {
             () = self.report(&node) => BeatsEnd::NodeEnded,
             end = &mut beating => end,
-            () = self.drained(&node) => BeatsEnd::NodeEnded,
+            () = self.drained(&node, outlook) => BeatsEnd::NodeEnded,
             () = node.cancelled().cancelled() => BeatsEnd::NodeEnded,
         };
         let is_asked = self.draining.is_cancelled() || self.stop.is_cancelled();
@@ -316,16 +316,29 @@ impl Life {
         self.ready.send_replace(readiness);
     }
 
-    /// The server drains, and no session is attached here any more, or there is no other server for those that are.
-    async fn drained(&self, node: &Node) {
+    /// The server drains, and no session is attached here any more, or there is no other server for those that are: none
+    /// lives, or those that live drain, too.
+    async fn drained(&self, node: &Node, mut outlook: Outlook) {
         self.draining.cancelled().await;
+        node.set_draining();
         self.set_ready(Readiness::not(Unready::Draining)).await;
-        loop {
-            let left: usize = node.open_namespaces().iter().map(crate::sequencer::Namespace::stream_count).sum();
-            if left == 0 || !node.others().live() {
-                return;
+        // Who has come since the last beat is not known yet, and nobody knows yet that this one drains.
+        let news = tokio::time::timeout(LAST_BEAT, outlook.next(node));
+        let alone = async {
+            // Without the store what is known has to do.
+            let _ = news.await;
+            while node.others().take_clients() {
+                tokio::time::sleep(CHECK / 4).await;
             }
-            tokio::time::sleep(CHECK / 4).await;
+        };
+        let left = async {
+            while node.open_namespaces().iter().any(|namespace| namespace.stream_count() > 0) {
+                tokio::time::sleep(CHECK / 4).await;
+            }
+        };
+        tokio::select! {
+            () = left => {}
+            () = alone => {}
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
@@ -34,12 +34,20 @@ pub struct Others {
     living: ArcSwapOption<BTreeMap<ServerId, Contact>>,
     sightings: ArcSwapOption<Sightings>,
     longest_lease_ms: AtomicU64,
+    /// How many of them do not drain.
+    staying: AtomicUsize,
 }
 
 impl Others {
-    /// Takes note of those that live.
-    pub(crate) fn note(&self, living: BTreeMap<ServerId, Contact>) {
+    /// Takes note of those that live, and of how many of them do not drain.
+    pub(crate) fn note(&self, living: BTreeMap<ServerId, Contact>, staying: usize) {
         self.living.store(Some(Arc::new(living)));
+        self.staying.store(staying, Ordering::Relaxed);
+    }
+
+    /// Whether there is another one that takes clients, as the last beat had it.
+    pub(crate) fn take_clients(&self) -> bool {
+        self.staying.load(Ordering::Relaxed) > 0
     }
 
     /// Takes note of what a beat told.

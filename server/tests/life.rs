@@ -148,6 +148,31 @@ async fn a_drain_of_the_only_server_ends_at_once_and_its_sessions_live_on() {
     next.renew("bob").await.expect("it lives");
 }
 
+/// As metrics say it of two servers that have seen each other.
+const KNOWN: &str = "tenure_servers 2.0";
+
+/// Each waits for the other one's clients, unless it is said that both drain.
+#[tokio::test(start_paused = true)]
+async fn a_drain_of_all_servers_at_once_waits_for_no_client() {
+    let database = MemoryDatabase::new();
+    let (first, second) = (Being::start(&database).await, Being::start(&database).await);
+    let mut streams = Vec::new();
+    for (server, session) in [(&first, "ann"), (&second, "bob")] {
+        server.ready(LEASE).await;
+        let mut stream = server.stream().await.expect("opened");
+        let opened = stream.ask(Commanded::OpenSession(opening(session))).await;
+        assert!(matches!(opened, Answered::OpenSession(_)), "{opened:?}");
+        streams.push(stream);
+    }
+    eventually(LEASE / 10, "they know each other", async || first.tells(KNOWN) && second.tells(KNOWN)).await;
+    for server in [&first, &second] {
+        server.ends.drain.cancel();
+    }
+    let both = async { (first.living.await, second.living.await) };
+    let (first, second) = within(LEASE / 10, both).await;
+    assert!(first.is_ok() && second.is_ok(), "ended");
+}
+
 /// Otherwise clients without another server would come again and again, each time with all of their sessions.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_drains_takes_no_new_streams_and_sessions() {
