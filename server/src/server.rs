@@ -17,6 +17,7 @@ use crate::clock::BootClock;
 use crate::config::Config;
 use crate::console::{self, Served};
 use crate::counting::CountingLayer;
+use crate::deadline::DeadlineLayer;
 use crate::grpc_only::GrpcOnlyLayer;
 use crate::life::{Ends, Ground, Opening, Parts, Source};
 use crate::listen::{self, ConnectionLimits, Tls, TlsFiles};
@@ -181,6 +182,7 @@ impl Server {
             .http2_max_local_error_reset_streams(Some(RESETS))
             .layer(tower::util::MapResponseLayer::new(tell_version))
             .layer(counting)
+            .layer(DeadlineLayer::new(metrics.refusals().clone()))
             .layer(GrpcOnlyLayer)
             .layer(IdentifyLayer::new(access.clone()))
             .layer(TraceLayer::new(address))

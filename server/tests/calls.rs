@@ -5,6 +5,8 @@
 mod answers;
 #[path = "calls/cluster.rs"]
 mod cluster;
+#[path = "calls/deadlines.rs"]
+mod deadlines;
 #[path = "calls/floods.rs"]
 mod floods;
 #[path = "calls/leaving.rs"]

@@ -138,6 +138,19 @@ pub(crate) fn forbidden_entirely(caller: &Caller) -> tonic::Status {
     problem.into()
 }
 
+/// The end of a call whose own deadline has passed.
+pub(crate) fn overdue(refusals: &Refusals) -> tonic::Status {
+    let what = "the deadline of this call passed before it was answered: what it asked for may have been done";
+    let problem = Problem::Overdue(what.to_owned());
+    problem.count(refusals);
+    problem.into()
+}
+
+/// The end of a call whose message takes too long.
+pub(crate) fn late_message(limit: Duration) -> tonic::Status {
+    Problem::Overdue(format!("the message of this call did not arrive within {limit:?}: nothing was done")).into()
+}
+
 /// No call hangs: past its time it ends with a named error.
 async fn in_time<T>(call: impl Future<Output = Result<T, Problem>>) -> Result<T, Problem> {
     tokio::time::timeout(CALL, call).await.unwrap_or(Err(Problem::Refused(Refusal::OutcomeUnknown)))

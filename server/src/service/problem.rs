@@ -42,6 +42,8 @@ pub(crate) enum Problem {
     TooFast { bound: NonZeroU32, wait: Duration },
     /// The claim ended while its Acquire was waiting.
     ClaimEnded { session: Text, reason: EndReason },
+    /// A deadline has passed: the call's own, or that of its message.
+    Overdue(String),
     /// It is not known who calls.
     Unidentified(Unidentified),
     /// The policy does not allow it.
@@ -110,6 +112,7 @@ impl Problem {
             Self::Refused(Refusal::Draining) => (Code::Unavailable, ErrorReason::Draining),
             Self::LimitReached { .. } => (Code::ResourceExhausted, ErrorReason::LimitReached),
             Self::ClaimEnded { .. } => (Code::Aborted, ErrorReason::ClaimEnded),
+            Self::Overdue(_) => (Code::DeadlineExceeded, ErrorReason::DeadlineExceeded),
             Self::Unidentified(_) => (Code::Unauthenticated, ErrorReason::Unauthenticated),
             Self::NotAllowed { .. } => (Code::PermissionDenied, ErrorReason::PermissionDenied),
             Self::NotAttached { .. } => (Code::FailedPrecondition, ErrorReason::NotAttached),
@@ -122,7 +125,7 @@ impl Problem {
         match self {
             Self::InvalidField { field, bound } => vec![("field", field.clone()), ("bound", bound.clone())],
             Self::Refused(Refusal::Rejected(rejection)) => facts_of_rejection(rejection),
-            Self::Refused(_) => Vec::new(),
+            Self::Refused(_) | Self::Overdue(_) => Vec::new(),
             Self::LimitReached { limit, bound } => vec![("limit", (*limit).to_owned()), ("bound", bound.clone())],
             Self::TooFast { bound, .. } => vec![("limit", TOO_FAST.to_owned()), ("bound", bound.to_string())],
             Self::ClaimEnded { session, reason } => {
@@ -162,6 +165,7 @@ impl Problem {
             Self::TransferNotConfirmed { name, token } => {
                 format!("the holder of \"{name}\" with token {token} did not hand over in time")
             }
+            Self::Overdue(what) => what.clone(),
             Self::Unidentified(why) => why.to_string(),
             Self::NotAllowed { identity, namespace, .. } if namespace.is_empty() => {
                 format!("no role of \"{identity}\" allows anything")

@@ -75,8 +75,13 @@ impl Cluster {
         Caller { channel: endpoint.connect().await.expect("connected") }
     }
 
+    /// Where a server listens.
+    pub fn url(&self, number: usize) -> String {
+        format!("http://{}", self.servers[number].grpc_address())
+    }
+
     fn endpoint(&self, number: usize) -> Endpoint {
-        Channel::from_shared(format!("http://{}", self.servers[number].grpc_address())).expect("a URL")
+        Channel::from_shared(self.url(number)).expect("a URL")
     }
 
     /// The tokens that a session was ever granted.
