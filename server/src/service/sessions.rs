@@ -89,8 +89,7 @@ impl Api {
         self.check_stays()?;
         let command = Command::AttachSession { session: session.clone(), home: me, attachment: 0 };
         namespace.decide(principal.command(command)).await?;
-        let gone = || Problem::Refused(Refusal::Unavailable("the session moved meanwhile".to_owned()));
-        namespace.renew(session)?.ok_or_else(gone)
+        namespace.renew(session)?.ok_or(Problem::NotNow("the session moved meanwhile: try again"))
     }
 
     /// Takes note that a session's client is there: renews the session if it is at home here, and attaches it to the client's
