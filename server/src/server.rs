@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio_stream::StreamExt;
 use tonic::service::Routes;
@@ -97,6 +97,7 @@ pub struct Server {
     drain_timeout: Duration,
     pulse: Pulse,
     served: Served,
+    reload: Arc<Notify>,
     serving: JoinHandle<Result<(), tonic::transport::Error>>,
     living: JoinHandle<()>,
 }
@@ -146,10 +147,12 @@ impl Server {
         let access = access.map_err(anyhow::Error::msg)?;
         warn_of_openness(address, tls.is_some(), &access);
         let ends = Ends::default();
+        let reload = Arc::<Notify>::default();
         tokio::spawn(ends.stop.clone().run_until_cancelled_owned(reload::keep_up(
             tls.clone(),
             access.clone(),
             metrics.files().clone(),
+            reload.clone(),
         )));
         let tls = tls.map(|tls| anyhow::Ok((tls, Arc::new(Proof::make()?)))).transpose()?;
         // Where there are credentials and no TLS, other servers have nothing to prove themselves by.
@@ -193,7 +196,7 @@ impl Server {
         let (pulse, life) = pulse::beating(life);
         let living = tokio::spawn(life);
         let drain_timeout = options.drain_timeout;
-        Ok(Self { address, readiness, access, metrics, ends, drain_timeout, pulse, served, serving, living })
+        Ok(Self { address, readiness, access, metrics, ends, drain_timeout, pulse, served, reload, serving, living })
     }
 
     /// Where gRPC is served.
@@ -218,6 +221,11 @@ impl Server {
     #[must_use]
     pub fn served(&self) -> Served {
         self.served.clone()
+    }
+
+    /// Has the files that it takes over while it runs (certificates, tokens, keys, policy) read again now.
+    pub fn reload(&self) {
+        self.reload.notify_one();
     }
 
     /// What it counts.
