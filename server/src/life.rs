@@ -20,7 +20,7 @@ use crate::admin::{Readiness, Unready};
 use crate::clock::Clock;
 use crate::metrics::{Metrics, StoreCounts};
 use crate::node::{Node, NodeOptions};
-use crate::peers::{Connector, Links, PeerCalls};
+use crate::peers::{self, Connector, Links, PeerCalls};
 use crate::poll;
 use crate::presence::{Beats, BeatsEnd, Outlook};
 use crate::sequencer::passing::Peers;
@@ -185,7 +185,7 @@ impl Life {
     async fn run_node(&self, store: &Arc<dyn Store>) {
         let cancel = self.stop.child_token();
         let links = self.ground.connector.clone().map(|connector| Arc::new(Links::new(connector)));
-        let peers = links.map(|links| -> Arc<dyn Peers> { links });
+        let peers = links.clone().map(|links| -> Arc<dyn Peers> { links });
         let Ground { clock, metrics, .. } = self.ground.clone();
         let node = Node::new(self.node.clone(), store.clone(), clock, peers, metrics, cancel);
         let registered = tokio::select! {
@@ -195,6 +195,9 @@ impl Life {
         let Some(beats) = registered else { return node.stop().await };
         node.spawn(poll::follow(node.clone()));
         node.spawn(poll::trim(node.clone()));
+        if let Some(links) = links {
+            node.spawn(peers::keep_looking(node.clone(), links));
+        }
         self.api.serve(Some(node.clone()));
         tracing::info!(server = %node.id(), "registered");
         let (beaten, outlook) = (beats.last_beat(), beats.outlook());

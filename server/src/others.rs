@@ -34,6 +34,7 @@ pub struct Others {
     living: ArcSwapOption<BTreeMap<ServerId, Contact>>,
     sightings: ArcSwapOption<Sightings>,
     longest_lease_ms: AtomicU64,
+    unreachable: ArcSwapOption<BTreeMap<ServerId, String>>,
     /// How many of them do not drain.
     staying: AtomicUsize,
 }
@@ -53,6 +54,30 @@ impl Others {
     /// Takes note of what a beat told.
     pub(crate) fn note_sightings(&self, sightings: Sightings) {
         self.sightings.store(Some(Arc::new(sightings)));
+    }
+
+    /// Takes note of those that cannot be reached at their addresses, and why.
+    pub(crate) fn note_unreachable(&self, unreachable: BTreeMap<ServerId, String>) {
+        self.unreachable.store(Some(Arc::new(unreachable)));
+    }
+
+    /// Why a server that lives could not be reached at its address, when that was tried last.
+    pub(crate) fn unreachable(&self, server: ServerId) -> Option<String> {
+        self.unreachable.load().as_ref()?.get(&server).cloned()
+    }
+
+    /// How each that lives is reached.
+    pub(crate) fn contacts(&self) -> BTreeMap<ServerId, Contact> {
+        self.living.load().as_ref().map(|living| (**living).clone()).unwrap_or_default()
+    }
+
+    /// What people call a server.
+    pub(crate) fn label(&self, server: ServerId) -> String {
+        let sightings = self.sightings.load();
+        let mut seen = sightings.iter().flat_map(|sightings| &sightings.servers);
+        seen.find(|(presence, _)| presence.server == server)
+            .map(|(presence, _)| presence.label.clone())
+            .unwrap_or_default()
     }
 
     /// What the last beat told, if there was one.

@@ -27,7 +27,7 @@ use crate::peers::{self, Connector, Proof};
 use crate::pulse::{self, Pulse};
 use crate::punctual;
 use crate::reload;
-use crate::service::TtlBounds;
+use crate::service::{TtlBounds, VERSION_HEADER};
 use crate::store::{OpenError, Store, StoreOptions};
 use crate::traces::TraceLayer;
 use crate::yielding::Yielding;
@@ -280,6 +280,6 @@ fn endpoint(advertised: &str, address: SocketAddr) -> String {
 /// Every answer tells which version of the server gave it.
 fn tell_version<B>(mut response: http::Response<B>) -> http::Response<B> {
     let version = http::HeaderValue::from_static(env!("CARGO_PKG_VERSION"));
-    response.headers_mut().insert("tenure-version", version);
+    response.headers_mut().insert(VERSION_HEADER, version);
     response
 }

@@ -13,6 +13,8 @@ mod floods;
 mod leaving;
 #[path = "calls/messages.rs"]
 mod messages;
+#[path = "calls/reach.rs"]
+mod reach;
 #[path = "calls/talk.rs"]
 mod talk;
 #[path = "calls/waits.rs"]

@@ -39,6 +39,9 @@ pub use bounds::TtlBounds;
 pub use grpc::MAX_MESSAGE;
 use problem::Problem;
 
+/// The header of every answer in which the server says its version.
+pub(crate) const VERSION_HEADER: &str = "tenure-version";
+
 /// How long a call that does not wait for a lock may take.
 const CALL: Duration = Duration::from_secs(10);
 

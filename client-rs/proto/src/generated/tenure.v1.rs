@@ -3857,6 +3857,11 @@ pub struct Server {
     /// How many sessions of the namespace it serves: it takes their renewals. Counts minimum holds of ended sessions, too.
     #[prost(uint64, tag = "8")]
     pub sessions: u64,
+    /// Why the answering server could not reach it at its address when it tried last, which it does every few seconds. Empty if it could,
+    /// or has not tried yet. Nothing fails for that, but servers that cannot reach each other are slower together: its address must be
+    /// one at which the others reach it.
+    #[prost(string, tag = "9")]
+    pub unreachable: ::prost::alloc::string::String,
 }
 /// Asks for the servers.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
