@@ -207,7 +207,7 @@ async fn tls_on_one_side_only_is_called_that() {
     let port = office.server.grpc_address().port();
     let told = problem(Client::builder().endpoints([format!("http://localhost:{port}")])).await;
     assert!(
-        told.contains(&format!("the server at localhost:{port} expects TLS: use https://localhost:{port}")),
+        told.contains(&format!("the server at localhost:{port} expects TLS, use https://localhost:{port}")),
         "{told}"
     );
 
@@ -215,7 +215,7 @@ async fn tls_on_one_side_only_is_called_that() {
     let plain = cluster.direct_url(0).replace("http://", "");
     let options = Client::builder().endpoints([format!("https://{plain}")]).ca_cert(office.authority.ca());
     let told = problem(options).await;
-    assert!(told.contains(&format!("the server at {plain} speaks plaintext: use http://{plain}")), "{told}");
+    assert!(told.contains(&format!("the server at {plain} speaks plaintext, use http://{plain}")), "{told}");
     // Neither is disturbed by that.
     use_it(&cluster.direct_client(0).unwrap()).await.unwrap();
     use_it(&office.certified(2, "ann").connect().unwrap()).await.unwrap();

@@ -99,12 +99,10 @@ fn explained(server: &Uri, problem: String) -> String {
     let host = server.authority().map_or("", http::uri::Authority::as_str);
     match server.scheme_str() {
         Some("https") if says(NO_TLS) => {
-            format!(
-                "the server at {host} speaks plaintext: use http://{host}, or turn TLS on at the server ({problem})"
-            )
+            format!("the server at {host} speaks plaintext, use http://{host} or turn TLS on at the server")
         }
         Some("http") if says(EXPECTS_TLS) => {
-            format!("the server at {host} expects TLS: use https://{host} ({problem})")
+            format!("the server at {host} expects TLS, use https://{host}")
         }
         _ => problem,
     }
