@@ -81,7 +81,9 @@ impl From<Refusal> for Error {
 
 impl From<tonic::Status> for Error {
     fn from(status: tonic::Status) -> Self {
-        if let Some(info) = status.get_details_error_info()
+        // That a deadline passed is no refusal, also where it is the server that says so.
+        if status.code() != tonic::Code::DeadlineExceeded
+            && let Some(info) = status.get_details_error_info()
             && info.domain == DOMAIN
         {
             return Refusal {
@@ -288,7 +290,9 @@ impl Reason {
             Some(v1::ErrorReason::SessionInUse) => Self::SessionInUse,
             Some(v1::ErrorReason::AcquireCancelled) => Self::AcquireCancelled,
             Some(v1::ErrorReason::SessionReopened) => Self::SessionReopened,
-            Some(v1::ErrorReason::Unspecified) | None => Self::Other(reason.to_owned()),
+            Some(v1::ErrorReason::Unspecified | v1::ErrorReason::DeadlineExceeded) | None => {
+                Self::Other(reason.to_owned())
+            }
         }
     }
 }
@@ -360,6 +364,13 @@ mod tests {
         let details = ErrorDetails::with_error_info("FULL_MOON", "tenure", HashMap::new());
         let error = Error::from(Status::with_error_details(Code::Aborted, "", details));
         assert_eq!(error.reason(), Some(&Reason::Other("FULL_MOON".to_owned())));
+    }
+
+    #[test]
+    fn deadline_that_the_server_reports_is_no_refusal() {
+        let details = ErrorDetails::with_error_info("DEADLINE_EXCEEDED", "tenure", HashMap::new());
+        let error = Error::from(Status::with_error_details(Code::DeadlineExceeded, "late", details));
+        assert!(matches!(&error, Error::Unavailable(problem) if problem == "late"), "{error:?}");
     }
 
     #[test]

@@ -4,8 +4,8 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use support::{Cluster, waiters, within};
-use tenure_client::{Attempt, Client, Error, LostReason, SessionOptions, SessionState};
+use support::{Cluster, until, waiters, within};
+use tenure_client::{Attempt, Client, Error, LostReason, SessionOptions, SessionState, WatchOptions};
 
 const TTL: Duration = Duration::from_millis(1_500);
 
@@ -99,6 +99,40 @@ async fn a_draining_server_is_left_without_a_gap() -> anyhow::Result<()> {
     assert!(guard.is_valid());
     assert!(!state.has_changed()?, "at risk: {:?}", *state.borrow());
     within(guard.release()).await?;
+    Ok(())
+}
+
+/// Its clients have no other server to go to: neither their streams nor what waits and watches holds up the end.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_server_of_a_full_stop_does_not_wait_for_its_clients() -> anyhow::Result<()> {
+    for count in [1, 2] {
+        let mut cluster = Cluster::start(count).await?;
+        let client = cluster.client()?;
+        let session = within(client.session(SessionOptions::new().ttl(TTL))).await?;
+        let guard = within(session.lock("job").acquire()).await?;
+        let waiter = within(client.session(SessionOptions::new().ttl(TTL))).await?;
+        let waiting = tokio::spawn({
+            let lock = waiter.lock("job");
+            async move { lock.acquire().await.map(drop) }
+        });
+        let mut watch = client.watch(WatchOptions::all());
+        within(watch.next()).await.expect("it goes on")?;
+        until("it waits", async || client.get_lock("job").await.is_ok_and(|lock| lock.waiter_count == 1)).await;
+        if count == 2 {
+            let home = client.get_session(session.id()).await?.home;
+            let serving = cluster.serving().await;
+            within(cluster.drain(serving)).await;
+            moved(&client, session.id(), home).await;
+        }
+        let last = cluster.serving().await;
+        let began = Instant::now();
+        within(cluster.drain(last)).await;
+        let took = began.elapsed();
+        // The drain timeout is 5 s.
+        assert!(took < Duration::from_millis(2_500), "with {count}: {took:?}");
+        assert!(guard.is_valid() && !waiting.is_finished(), "sessions live by their TTL");
+        waiting.abort();
+    }
     Ok(())
 }
 

@@ -7,7 +7,7 @@ mod support;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use support::{PATIENCE, until, within};
+use support::{Cluster, PATIENCE, until, within};
 use tenure_client::{Attempt, Client, ClientOptions, Error, Reason};
 use tenure_harness::{Authority, Certified};
 use tenure_server::access::{CredentialOptions, new_token};
@@ -190,4 +190,33 @@ async fn a_stream_ends_when_what_was_shown_counts_no_more() {
     let witness = office.certified(22, "spiffe://office/witness").connect().unwrap();
     let free = async || witness.get_lock("one").await.unwrap().holders.is_empty();
     until("its session has ended at the server, too", free).await;
+}
+
+/// What a client is told that cannot reach this server.
+async fn problem(options: ClientOptions) -> String {
+    let client = options.call_timeout(Duration::from_secs(2)).connect().unwrap();
+    match within(client.get_lock("job")).await {
+        Err(Error::Unavailable(problem)) => problem,
+        other => panic!("it should not be reached: {other:?}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tls_on_one_side_only_is_called_that() {
+    let office = Office::open(&[], None).await;
+    let port = office.server.grpc_address().port();
+    let told = problem(Client::builder().endpoints([format!("http://localhost:{port}")])).await;
+    assert!(
+        told.contains(&format!("the server at localhost:{port} expects TLS, use https://localhost:{port}")),
+        "{told}"
+    );
+
+    let cluster = Cluster::start(1).await.unwrap();
+    let plain = cluster.direct_url(0).replace("http://", "");
+    let options = Client::builder().endpoints([format!("https://{plain}")]).ca_cert(office.authority.ca());
+    let told = problem(options).await;
+    assert!(told.contains(&format!("the server at {plain} speaks plaintext, use http://{plain}")), "{told}");
+    // Neither is disturbed by that.
+    use_it(&cluster.direct_client(0).unwrap()).await.unwrap();
+    use_it(&office.certified(2, "ann").connect().unwrap()).await.unwrap();
 }

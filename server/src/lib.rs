@@ -7,6 +7,7 @@ pub mod clock;
 pub mod config;
 pub mod console;
 mod counting;
+mod deadline;
 mod grpc_only;
 pub mod healthcheck;
 pub mod history;

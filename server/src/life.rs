@@ -20,9 +20,9 @@ use crate::admin::{Readiness, Unready};
 use crate::clock::Clock;
 use crate::metrics::{Metrics, StoreCounts};
 use crate::node::{Node, NodeOptions};
-use crate::peers::{Connector, Links, PeerCalls};
+use crate::peers::{self, Connector, Links, PeerCalls};
 use crate::poll;
-use crate::presence::{Beats, BeatsEnd};
+use crate::presence::{Beats, BeatsEnd, Outlook};
 use crate::sequencer::passing::Peers;
 use crate::service::{Api, TtlBounds};
 use crate::store::{self, OpenError, Store, StoreError, StoreOptions};
@@ -185,7 +185,7 @@ impl Life {
     async fn run_node(&self, store: &Arc<dyn Store>) {
         let cancel = self.stop.child_token();
         let links = self.ground.connector.clone().map(|connector| Arc::new(Links::new(connector)));
-        let peers = links.map(|links| -> Arc<dyn Peers> { links });
+        let peers = links.clone().map(|links| -> Arc<dyn Peers> { links });
         let Ground { clock, metrics, .. } = self.ground.clone();
         let node = Node::new(self.node.clone(), store.clone(), clock, peers, metrics, cancel);
         let registered = tokio::select! {
@@ -195,14 +195,17 @@ impl Life {
         let Some(beats) = registered else { return node.stop().await };
         node.spawn(poll::follow(node.clone()));
         node.spawn(poll::trim(node.clone()));
+        if let Some(links) = links {
+            node.spawn(peers::keep_looking(node.clone(), links));
+        }
         self.api.serve(Some(node.clone()));
         tracing::info!(server = %node.id(), "registered");
-        let beaten = beats.last_beat();
+        let (beaten, outlook) = (beats.last_beat(), beats.outlook());
         let mut beating = pin!(beats.run().fuse());
         let end = tokio::select! {
             () = self.report(&node) => BeatsEnd::NodeEnded,
             end = &mut beating => end,
-            () = self.drained(&node) => BeatsEnd::NodeEnded,
+            () = self.drained(&node, outlook) => BeatsEnd::NodeEnded,
             () = node.cancelled().cancelled() => BeatsEnd::NodeEnded,
         };
         let is_asked = self.draining.is_cancelled() || self.stop.is_cancelled();
@@ -316,16 +319,29 @@ impl Life {
         self.ready.send_replace(readiness);
     }
 
-    /// The server drains, and no session is attached here any more.
-    async fn drained(&self, node: &Node) {
+    /// The server drains, and no session is attached here any more, or there is no other server for those that are: none
+    /// lives, or those that live drain, too.
+    async fn drained(&self, node: &Node, mut outlook: Outlook) {
         self.draining.cancelled().await;
+        node.set_draining();
         self.set_ready(Readiness::not(Unready::Draining)).await;
-        loop {
-            let left: usize = node.open_namespaces().iter().map(crate::sequencer::Namespace::stream_count).sum();
-            if left == 0 {
-                return;
+        // Who has come since the last beat is not known yet, and nobody knows yet that this one drains.
+        let news = tokio::time::timeout(LAST_BEAT, outlook.next(node));
+        let alone = async {
+            // Without the store what is known has to do.
+            let _ = news.await;
+            while node.others().take_clients() {
+                tokio::time::sleep(CHECK / 4).await;
             }
-            tokio::time::sleep(CHECK / 4).await;
+        };
+        let left = async {
+            while node.open_namespaces().iter().any(|namespace| namespace.stream_count() > 0) {
+                tokio::time::sleep(CHECK / 4).await;
+            }
+        };
+        tokio::select! {
+            () = left => {}
+            () = alone => {}
         }
     }
 }

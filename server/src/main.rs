@@ -49,7 +49,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Serves until SIGTERM or SIGINT, then drains. The default.
+    /// Serves until SIGTERM, SIGINT or SIGQUIT, then drains. SIGHUP reads certificates, tokens, keys and policy again. The default.
     Serve,
     /// Prints the settings as they would be used, without secrets.
     PrintConfig,
@@ -132,6 +132,7 @@ fn run() -> anyhow::Result<()> {
 
 async fn serve(config: Config) -> anyhow::Result<()> {
     let mut signals = Signals::listen()?;
+    let mut notices = Notices::listen()?;
     let supervisor = Supervisor::of_this_process()?;
     let (readiness, shown) = watch::channel(Readiness::not(Unready::Starting));
     let admin_listen = config.admin_listen;
@@ -173,6 +174,10 @@ async fn serve(config: Config) -> anyhow::Result<()> {
         supervisor.status(&now).await;
         tokio::select! {
             signal = signals.next() => break signal,
+            notice = notices.next() => match notice {
+                Notice::Reload => server.reload(),
+                Notice::Unknown(signal) => info!(signal, "ignored: SIGHUP reads files again, SIGTERM drains and stops"),
+            },
             () = server.stopped() => bail!("the server stopped by itself"),
             ended = &mut admin => bail!("the admin port ended by itself: {ended:?}"),
             changed = ready.changed() => changed.context("the server ended by itself")?,
@@ -201,13 +206,15 @@ async fn serve(config: Config) -> anyhow::Result<()> {
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
+    quit: Signal,
 }
 
 impl Signals {
     fn listen() -> anyhow::Result<Self> {
         let interrupt = signal(SignalKind::interrupt()).context("listening for SIGINT")?;
         let terminate = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
-        Ok(Self { interrupt, terminate })
+        let quit = signal(SignalKind::quit()).context("listening for SIGQUIT")?;
+        Ok(Self { interrupt, terminate, quit })
     }
 
     /// The name of the next one.
@@ -215,6 +222,39 @@ impl Signals {
         tokio::select! {
             _ = self.interrupt.recv() => "SIGINT",
             _ = self.terminate.recv() => "SIGTERM",
+            _ = self.quit.recv() => "SIGQUIT",
+        }
+    }
+}
+
+/// The signals that a server goes on after. Without anybody who listens for them, they end a process.
+struct Notices {
+    hangup: Signal,
+    user: [Signal; 2],
+}
+
+/// What such a signal asks for.
+enum Notice {
+    /// To read the files again.
+    Reload,
+    /// Nothing that a server knows.
+    Unknown(&'static str),
+}
+
+impl Notices {
+    fn listen() -> anyhow::Result<Self> {
+        let hangup = signal(SignalKind::hangup()).context("listening for SIGHUP")?;
+        let first = signal(SignalKind::user_defined1()).context("listening for SIGUSR1")?;
+        let second = signal(SignalKind::user_defined2()).context("listening for SIGUSR2")?;
+        Ok(Self { hangup, user: [first, second] })
+    }
+
+    async fn next(&mut self) -> Notice {
+        let [first, second] = &mut self.user;
+        tokio::select! {
+            _ = self.hangup.recv() => Notice::Reload,
+            _ = first.recv() => Notice::Unknown("SIGUSR1"),
+            _ = second.recv() => Notice::Unknown("SIGUSR2"),
         }
     }
 }

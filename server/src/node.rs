@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -63,6 +63,7 @@ pub struct Node {
     metrics: Metrics,
     namespaces: Mutex<HashMap<Text, Arc<OnceCell<Namespace>>>>,
     streams: AtomicU64,
+    drains: AtomicBool,
     cancel: CancellationToken,
     tasks: TaskTracker,
 }
@@ -110,6 +111,7 @@ impl Node {
             metrics,
             namespaces: Mutex::default(),
             streams: AtomicU64::new(0),
+            drains: AtomicBool::new(false),
             cancel,
             tasks: TaskTracker::new(),
         });
@@ -151,6 +153,16 @@ impl Node {
     #[must_use]
     pub fn cancelled(&self) -> &CancellationToken {
         &self.cancel
+    }
+
+    /// Says with the next beat, and all that follow, that it drains.
+    pub(crate) fn set_draining(&self) {
+        self.drains.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it drains.
+    pub(crate) fn drains(&self) -> bool {
+        self.drains.load(Ordering::Relaxed)
     }
 
     /// The other servers that live.
@@ -237,9 +249,10 @@ impl Node {
     pub(crate) fn note_others(&self, servers: &[Presence]) {
         servers.iter().for_each(|server| self.others.note_lease(server.lease));
         let others = servers.iter().filter(|other| other.server != self.id && !other.dead);
+        let staying = others.clone().filter(|other| !other.drains()).count();
         let contact =
             |other: &Presence| Contact { address: other.address.clone(), certificate: other.certificate.clone() };
-        self.others.note(others.map(|other| (other.server, contact(other))).collect());
+        self.others.note(others.map(|other| (other.server, contact(other))).collect(), staying);
     }
 
     /// The lease had run out and holds again: every session lives for a full TTL from now.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
@@ -34,17 +34,50 @@ pub struct Others {
     living: ArcSwapOption<BTreeMap<ServerId, Contact>>,
     sightings: ArcSwapOption<Sightings>,
     longest_lease_ms: AtomicU64,
+    unreachable: ArcSwapOption<BTreeMap<ServerId, String>>,
+    /// How many of them do not drain.
+    staying: AtomicUsize,
 }
 
 impl Others {
-    /// Takes note of those that live.
-    pub(crate) fn note(&self, living: BTreeMap<ServerId, Contact>) {
+    /// Takes note of those that live, and of how many of them do not drain.
+    pub(crate) fn note(&self, living: BTreeMap<ServerId, Contact>, staying: usize) {
         self.living.store(Some(Arc::new(living)));
+        self.staying.store(staying, Ordering::Relaxed);
+    }
+
+    /// Whether there is another one that takes clients, as the last beat had it.
+    pub(crate) fn take_clients(&self) -> bool {
+        self.staying.load(Ordering::Relaxed) > 0
     }
 
     /// Takes note of what a beat told.
     pub(crate) fn note_sightings(&self, sightings: Sightings) {
         self.sightings.store(Some(Arc::new(sightings)));
+    }
+
+    /// Takes note of those that cannot be reached at their addresses, and why.
+    pub(crate) fn note_unreachable(&self, unreachable: BTreeMap<ServerId, String>) {
+        self.unreachable.store(Some(Arc::new(unreachable)));
+    }
+
+    /// Why a server that lives could not be reached at its address, when that was tried last.
+    pub(crate) fn unreachable(&self, server: ServerId) -> Option<String> {
+        self.unreachable.load().as_ref()?.get(&server).cloned()
+    }
+
+    /// How each that lives is reached.
+    pub(crate) fn contacts(&self) -> BTreeMap<ServerId, Contact> {
+        self.living.load().as_ref().map(|living| (**living).clone()).unwrap_or_default()
+    }
+
+    /// What people call a server.
+    pub(crate) fn label(&self, server: ServerId) -> String {
+        let sightings = self.sightings.load();
+        let mut seen = sightings.iter().flat_map(|sightings| &sightings.servers);
+        seen.find(|(presence, _)| presence.server == server)
+            .map(|(presence, _)| presence.label.clone())
+            .unwrap_or_default()
     }
 
     /// What the last beat told, if there was one.

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::node::Node;
 use crate::others::Sightings;
-use crate::store::{Presence, StoreError};
+use crate::store::{Presence, StoreError, next_beat};
 use crate::trouble::Trouble;
 
 /// A lease is beaten for this many times.
@@ -48,6 +48,24 @@ impl Roll {
     /// Whether a server is there and not dead.
     pub(crate) fn lives(&self, server: ServerId) -> bool {
         self.servers.iter().any(|other| other.server == server && !other.dead)
+    }
+}
+
+/// What comes of a node's beats, for others than those who beat.
+pub(crate) struct Outlook {
+    rolls: watch::Receiver<Roll>,
+    hurry: Arc<Notify>,
+}
+
+impl Outlook {
+    /// Waits for a beat that is sent from now on, and asks for it at once.
+    pub(crate) async fn next(&mut self, node: &Node) {
+        let asked = node.lease().now();
+        self.hurry.notify_one();
+        if self.rolls.wait_for(|roll| roll.sent >= asked).await.is_err() {
+            // There are no more.
+            std::future::pending::<()>().await;
+        }
     }
 }
 
@@ -104,6 +122,11 @@ impl Beats {
         self.beat.clone()
     }
 
+    /// What comes of them.
+    pub(crate) fn outlook(&self) -> Outlook {
+        Outlook { rolls: self.roll.subscribe(), hurry: self.hurry.clone() }
+    }
+
     /// Beats while something else is done, which may take longer than a lease.
     ///
     /// # Errors
@@ -154,6 +177,8 @@ impl Beats {
                 }
             };
             tokio::select! {
+                // No beat is begun after the end, whoever has asked for one: it might be under way when the server is marked dead.
+                biased;
                 () = node.cancelled().cancelled() => return BeatsEnd::NodeEnded,
                 () = tokio::time::sleep(pause) => {}
                 () = self.hurry.notified() => self.due = self.due.min(Instant::now()),
@@ -165,7 +190,9 @@ impl Beats {
     async fn beat_once(&mut self) -> Result<bool, StoreError> {
         let node = self.node.clone();
         let (sent, begun) = (node.lease().now(), Instant::now());
-        let beat = self.beat.fetch_add(1, Ordering::AcqRel) + 1;
+        // Nothing else changes it.
+        let beat = next_beat(self.beat.load(Ordering::Acquire), node.drains());
+        self.beat.store(beat, Ordering::Release);
         let servers = node.store().beat(&node.presence(beat)).await?;
         let took = node.lease().now().saturating_sub(sent);
         let mut roll = Roll { sent, servers, silent: Vec::new() };

@@ -11,6 +11,8 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use tonic::Status;
 use tonic::body::Body;
 
+use crate::service;
+
 /// How long a message may take from the beginning of its call to the end of what the caller sends.
 const MESSAGE: Duration = Duration::from_secs(10);
 
@@ -58,8 +60,7 @@ impl http_body::Body for Punctual {
         if !is_late {
             return Poll::Pending;
         }
-        let late = format!("the message of this call was not there within {MESSAGE:?}");
-        Poll::Ready(Some(Err(Status::deadline_exceeded(late))))
+        Poll::Ready(Some(Err(service::late_message(MESSAGE))))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
 use crate::access::Access;
@@ -54,15 +55,21 @@ impl Watched {
     }
 }
 
-/// Never ends.
-pub(crate) async fn keep_up(tls: Option<Arc<Tls>>, access: Access, counts: Files) {
+/// Looks at the files every so often, and when it is asked to. Never ends.
+pub(crate) async fn keep_up(tls: Option<Arc<Tls>>, access: Access, counts: Files, asked: Arc<Notify>) {
     let [mut certificates, mut tokens, mut keys, mut policy] = RELOADED.map(|what| Watched::new(what, &counts));
     if let Some(tls) = &tls {
         counts.expires(tls.expiry());
     }
     let mut fetched = Instant::now();
     loop {
-        sleep(LOOK).await;
+        let is_asked = tokio::select! {
+            () = sleep(LOOK) => false,
+            () = asked.notified() => true,
+        };
+        if is_asked {
+            tracing::info!("reading certificates, tokens, keys and policy again, as asked");
+        }
         if let Some(tls) = &tls
             && certificates.tell(tls.reload().map_err(|error| error.to_string()))
         {
@@ -73,7 +80,7 @@ pub(crate) async fn keep_up(tls: Option<Arc<Tls>>, access: Access, counts: Files
         policy.tell(access.reload_policy());
         access.forget_idle();
         let pause = if keys.told.is_some() || !access.has_keys() { FETCH_AGAIN } else { FETCH };
-        if access.has_near_keys() || fetched.elapsed() >= pause {
+        if is_asked || access.has_near_keys() || fetched.elapsed() >= pause {
             keys.tell(access.reload_keys().await);
             fetched = Instant::now();
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio_stream::StreamExt;
 use tonic::service::Routes;
@@ -17,6 +17,7 @@ use crate::clock::BootClock;
 use crate::config::Config;
 use crate::console::{self, Served};
 use crate::counting::CountingLayer;
+use crate::deadline::DeadlineLayer;
 use crate::grpc_only::GrpcOnlyLayer;
 use crate::life::{Ends, Ground, Opening, Parts, Source};
 use crate::listen::{self, ConnectionLimits, Tls, TlsFiles};
@@ -26,7 +27,7 @@ use crate::peers::{self, Connector, Proof};
 use crate::pulse::{self, Pulse};
 use crate::punctual;
 use crate::reload;
-use crate::service::TtlBounds;
+use crate::service::{TtlBounds, VERSION_HEADER};
 use crate::store::{OpenError, Store, StoreOptions};
 use crate::traces::TraceLayer;
 use crate::yielding::Yielding;
@@ -96,6 +97,7 @@ pub struct Server {
     drain_timeout: Duration,
     pulse: Pulse,
     served: Served,
+    reload: Arc<Notify>,
     serving: JoinHandle<Result<(), tonic::transport::Error>>,
     living: JoinHandle<()>,
 }
@@ -145,10 +147,12 @@ impl Server {
         let access = access.map_err(anyhow::Error::msg)?;
         warn_of_openness(address, tls.is_some(), &access);
         let ends = Ends::default();
+        let reload = Arc::<Notify>::default();
         tokio::spawn(ends.stop.clone().run_until_cancelled_owned(reload::keep_up(
             tls.clone(),
             access.clone(),
             metrics.files().clone(),
+            reload.clone(),
         )));
         let tls = tls.map(|tls| anyhow::Ok((tls, Arc::new(Proof::make()?)))).transpose()?;
         // Where there are credentials and no TLS, other servers have nothing to prove themselves by.
@@ -181,6 +185,7 @@ impl Server {
             .http2_max_local_error_reset_streams(Some(RESETS))
             .layer(tower::util::MapResponseLayer::new(tell_version))
             .layer(counting)
+            .layer(DeadlineLayer::new(metrics.refusals().clone()))
             .layer(GrpcOnlyLayer)
             .layer(IdentifyLayer::new(access.clone()))
             .layer(TraceLayer::new(address))
@@ -191,7 +196,7 @@ impl Server {
         let (pulse, life) = pulse::beating(life);
         let living = tokio::spawn(life);
         let drain_timeout = options.drain_timeout;
-        Ok(Self { address, readiness, access, metrics, ends, drain_timeout, pulse, served, serving, living })
+        Ok(Self { address, readiness, access, metrics, ends, drain_timeout, pulse, served, reload, serving, living })
     }
 
     /// Where gRPC is served.
@@ -216,6 +221,11 @@ impl Server {
     #[must_use]
     pub fn served(&self) -> Served {
         self.served.clone()
+    }
+
+    /// Has the files that it takes over while it runs (certificates, tokens, keys, policy) read again now.
+    pub fn reload(&self) {
+        self.reload.notify_one();
     }
 
     /// What it counts.
@@ -270,6 +280,6 @@ fn endpoint(advertised: &str, address: SocketAddr) -> String {
 /// Every answer tells which version of the server gave it.
 fn tell_version<B>(mut response: http::Response<B>) -> http::Response<B> {
     let version = http::HeaderValue::from_static(env!("CARGO_PKG_VERSION"));
-    response.headers_mut().insert("tenure-version", version);
+    response.headers_mut().insert(VERSION_HEADER, version);
     response
 }

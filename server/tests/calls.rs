@@ -5,12 +5,16 @@
 mod answers;
 #[path = "calls/cluster.rs"]
 mod cluster;
+#[path = "calls/deadlines.rs"]
+mod deadlines;
 #[path = "calls/floods.rs"]
 mod floods;
 #[path = "calls/leaving.rs"]
 mod leaving;
 #[path = "calls/messages.rs"]
 mod messages;
+#[path = "calls/reach.rs"]
+mod reach;
 #[path = "calls/spread.rs"]
 mod spread;
 #[path = "calls/talk.rs"]

@@ -6,10 +6,13 @@ mod lab;
 #[path = "life/lines.rs"]
 mod lines;
 
-use being::Being;
+use being::{Being, opening, reason};
 use futures::StreamExt;
 use lab::{LEASE, Server, TTL, eventually, pass, within};
 use lines::Warnings;
+use tenure_proto::v1;
+use tenure_proto::v1::answer::Kind as Answered;
+use tenure_proto::v1::command::Kind as Commanded;
 use tenure_server::store::{Fault, MemoryDatabase};
 use tonic_types::StatusExt;
 
@@ -113,6 +116,115 @@ async fn a_server_that_drains_leaves_what_it_has_to_others_at_once() {
         within(LEASE / 10, first.living).await.expect("ended");
         eventually(LEASE / 4, "adopted", async || second.namespace().await.remaining("ann").is_some()).await;
     }
+}
+
+/// There is no other server that clients could go to, so nothing is gained by waiting until they have gone.
+#[tokio::test(start_paused = true)]
+async fn a_drain_of_the_only_server_ends_at_once_and_its_sessions_live_on() {
+    let database = MemoryDatabase::new();
+    let only = Being::start(&database).await;
+    only.ready(LEASE).await;
+    let token = only.hold("ann", "a").await;
+    let mut stream = only.stream().await.expect("opened");
+    let opened = stream.ask(Commanded::OpenSession(opening("bob"))).await;
+    assert!(matches!(opened, Answered::OpenSession(_)), "{opened:?}");
+    let mut watch = only.watch().await;
+    within(LEASE, watch.message()).await.expect("told").expect("a snapshot");
+    let waiting = only.acquire_within("cid", "a", LEASE);
+    let ((), waited) = tokio::join!(
+        async {
+            pass(LEASE / 100).await;
+            only.ends.drain.cancel();
+        },
+        waiting
+    );
+    within(LEASE / 20, only.living).await.expect("ended");
+    assert_eq!(reason(waited), "DRAINING");
+    assert_eq!(reason(stream.end().await), "DRAINING");
+    assert_eq!(reason(within(LEASE, watch.message()).await), "DRAINING");
+    let next = Being::start(&database).await;
+    next.ready(LEASE).await;
+    assert_eq!(next.hold("ann", "a").await, token, "it held all the time");
+    next.renew("bob").await.expect("it lives");
+}
+
+/// As metrics say it of two servers that have seen each other.
+const KNOWN: &str = "tenure_servers 2.0";
+
+/// Each waits for the other one's clients, unless it is said that both drain.
+#[tokio::test(start_paused = true)]
+async fn a_drain_of_all_servers_at_once_waits_for_no_client() {
+    let database = MemoryDatabase::new();
+    let (first, second) = (Being::start(&database).await, Being::start(&database).await);
+    let mut streams = Vec::new();
+    for (server, session) in [(&first, "ann"), (&second, "bob")] {
+        server.ready(LEASE).await;
+        let mut stream = server.stream().await.expect("opened");
+        let opened = stream.ask(Commanded::OpenSession(opening(session))).await;
+        assert!(matches!(opened, Answered::OpenSession(_)), "{opened:?}");
+        streams.push(stream);
+    }
+    eventually(LEASE / 10, "they know each other", async || first.tells(KNOWN) && second.tells(KNOWN)).await;
+    for server in [&first, &second] {
+        server.ends.drain.cancel();
+    }
+    let both = async { (first.living.await, second.living.await) };
+    let (first, second) = within(LEASE / 10, both).await;
+    assert!(first.is_ok() && second.is_ok(), "ended");
+}
+
+/// Otherwise clients without another server would come again and again, each time with all of their sessions.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_drains_takes_no_new_streams_and_sessions() {
+    let database = MemoryDatabase::new();
+    let (first, second) = (Being::start(&database).await, Being::start(&database).await);
+    first.ready(LEASE).await;
+    second.ready(LEASE).await;
+    second.open_session("dan").await.expect("opened");
+    let mut stream = first.stream().await.expect("opened");
+    let opened = stream.ask(Commanded::OpenSession(opening("ann"))).await;
+    assert!(matches!(opened, Answered::OpenSession(_)), "{opened:?}");
+    pass(LEASE / 10).await;
+    let before = database.revision("default");
+
+    first.ends.drain.cancel();
+    pass(LEASE / 100).await;
+    assert_eq!(reason(first.stream().await.map(drop)), "DRAINING");
+    assert_eq!(reason(first.open_session("bob").await), "DRAINING");
+    assert_eq!(reason(first.acquire("bob", "b").await), "DRAINING");
+    assert_eq!(reason(first.renew("dan").await), "DRAINING", "another server is its home");
+    let attach = v1::AttachSession { session_id: "dan".to_owned(), ..v1::AttachSession::default() };
+    let acquire = v1::AcquireRequest {
+        names: vec!["b".to_owned()],
+        session_id: "bob".to_owned(),
+        ttl: opening("bob").ttl,
+        ..v1::AcquireRequest::default()
+    };
+    let join = v1::JoinGroupRequest {
+        group: "g".to_owned(),
+        session_id: "bob".to_owned(),
+        ttl: opening("bob").ttl,
+        ..v1::JoinGroupRequest::default()
+    };
+    for refused in [
+        Commanded::OpenSession(opening("bob")),
+        Commanded::AttachSession(attach),
+        Commanded::Acquire(acquire),
+        Commanded::JoinGroup(join),
+    ] {
+        let asked = format!("{refused:?}");
+        assert_eq!(stream.refusal(refused).await, "DRAINING", "{asked}");
+    }
+    assert_eq!(database.revision("default"), before, "nothing was changed");
+
+    // What it has goes on until its client leaves.
+    let keep = v1::KeepAliveRequest { session_ids: vec!["ann".to_owned()], ..v1::KeepAliveRequest::default() };
+    let kept = stream.ask(Commanded::KeepAlive(keep)).await;
+    assert!(matches!(&kept, Answered::KeepAlive(kept) if kept.sessions[0].refusal.is_none()), "{kept:?}");
+    first.renew("ann").await.expect("at home here");
+    drop(stream);
+    within(LEASE / 10, first.living).await.expect("ended");
+    second.renew("ann").await.expect("it lives");
 }
 
 /// Everything is adopted, what was committed stays committed, and nothing is given twice.

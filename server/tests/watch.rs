@@ -63,6 +63,22 @@ async fn events_come_once_in_order_and_say_why_a_hold_ended() {
     assert!(seen.iter().all(|event| event.name == "a"));
 }
 
+/// Nobody holds it from the release on; when the minimum hold is over that is no news.
+#[tokio::test]
+async fn vacancy_of_a_hold_that_lingers_is_said_once() {
+    let office = Office::open().await;
+    let mut reader = Reader::start(&office, of(&["a"])).await;
+    reader.next().await;
+    let token = office.acquire_for("ann", "a", Duration::from_millis(50)).await;
+    office.release("ann", "a", token).await;
+    let mut seen = Vec::new();
+    while seen.len() < 3 {
+        let Kind::Events(events) = reader.next().await else { continue };
+        seen.extend(events.events.iter().map(|event| (event.r#type(), event.vacant)));
+    }
+    assert_eq!(seen, [(EventType::Granted, false), (EventType::Lingering, true), (EventType::Ended, false)]);
+}
+
 #[tokio::test]
 async fn a_watch_resumes_after_a_revision_without_missing_or_repeating() {
     let office = Office::open().await;

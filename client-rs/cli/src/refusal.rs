@@ -15,6 +15,9 @@ pub struct AskAnother {
     pub nothing_changed: bool,
 }
 
+/// What helps where it is not known whether something was done.
+const UNKNOWN: &str = "it may or may not have taken effect: look with tenure get NAME before trying again";
+
 /// Whether this is no refusal, but a server that cannot answer now.
 pub fn ask_another(status: &Status) -> Option<AskAnother> {
     let away = |why: &str, nothing_changed| Some(AskAnother { why: why.to_owned(), nothing_changed });
@@ -98,6 +101,7 @@ pub fn of(reason: Option<String>, message: &str) -> Failure {
         }
         Some("CONFIG_CONFLICT") => (exit::CONFLICT, Some("see the config and its revision: tenure group get NAME")),
         Some("LIMIT_REACHED") => (exit::UNAVAILABLE, Some("try again later, or raise the server's limit")),
+        Some("DEADLINE_EXCEEDED") => (exit::UNAVAILABLE, Some(UNKNOWN)),
         Some("STORE_UNAVAILABLE" | "LEASE_LOST" | "DRAINING" | "OVERLOADED") => {
             (exit::UNAVAILABLE, Some("try again, or look closer with tenure doctor"))
         }
@@ -114,9 +118,7 @@ fn by_code(status: &Status, failure: Failure) -> Failure {
         Code::Unimplemented => {
             (exit::REFUSED, "is this Tenure's gRPC port (7420 by default), and is the server new enough?")
         }
-        Code::Unavailable | Code::DeadlineExceeded | Code::Cancelled | Code::Unknown => {
-            (exit::UNAVAILABLE, "it may or may not have taken effect: look with tenure get NAME before trying again")
-        }
+        Code::Unavailable | Code::DeadlineExceeded | Code::Cancelled | Code::Unknown => (exit::UNAVAILABLE, UNKNOWN),
         Code::InvalidArgument => (exit::USAGE, "see tenure help"),
         Code::Unauthenticated | Code::PermissionDenied => (exit::REFUSED, "ask the operator for access"),
         _ => return failure,

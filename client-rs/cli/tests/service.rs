@@ -183,6 +183,15 @@ async fn a_watch_goes_on_after_the_server_was_killed() {
 }
 
 #[tokio::test]
+async fn doctor_says_that_a_server_speaks_plaintext() {
+    let server = server().await;
+    let url = server.url().replace("http://", "https://");
+    let output = tenure(&url, &["doctor"]).output().await.unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(told.contains("speaks plaintext, use http://"), "{told}");
+}
+
+#[tokio::test]
 async fn the_doctor_tells_a_healthy_server_from_one_that_is_away() {
     let mut server = server().await;
     let report = json(&server, 0, &["doctor"]).await;

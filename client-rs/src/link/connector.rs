@@ -60,9 +60,10 @@ pub async fn connect(server: &Uri, security: Security, connect_timeout: Duration
         .http2_keep_alive_interval(PROBE_INTERVAL)
         .keep_alive_timeout(PROBE_TIMEOUT)
         .keep_alive_while_idle(true);
-    let channel = endpoint.connect().await.map_err(|error| with_causes(&error))?;
-    let channel = channel.map_err(|error: tonic::transport::Error| {
-        let problem = with_causes(&error);
+    let channel = endpoint.connect().await.map_err(|error| explained(server, with_causes(&error)))?;
+    let server = server.clone();
+    let channel = channel.map_err(move |error: tonic::transport::Error| {
+        let problem = explained(&server, with_causes(&error));
         Status::new(Status::from_error(error.into()).code(), problem)
     });
     let channel = Traced(channel);
@@ -87,4 +88,22 @@ fn with_causes(error: &tonic::transport::Error) -> String {
         cause = error.source();
     }
     text
+}
+
+/// What an error means that comes of TLS on one side only, which is hard to guess.
+fn explained(server: &Uri, problem: String) -> String {
+    // What rustls says of an answer that is no TLS; what a server says to who speaks none; and what HTTP/2 makes of an alert of TLS.
+    const NO_TLS: [&str; 2] = ["InvalidContentType", "wrong version number"];
+    const EXPECTS_TLS: [&str; 2] = ["expects TLS", "frame with invalid size"];
+    let says = |signs: [&str; 2]| signs.iter().any(|sign| problem.contains(sign));
+    let host = server.authority().map_or("", http::uri::Authority::as_str);
+    match server.scheme_str() {
+        Some("https") if says(NO_TLS) => {
+            format!("the server at {host} speaks plaintext, use http://{host} or turn TLS on at the server")
+        }
+        Some("http") if says(EXPECTS_TLS) => {
+            format!("the server at {host} expects TLS, use https://{host}")
+        }
+        _ => problem,
+    }
 }

@@ -91,6 +91,9 @@ func TestErrorsAreDecidedByTheReasonInTheDetails(t *testing.T) {
 	if !errors.As(err, &refused) || refused.Reason != "PermissionDenied" {
 		t.Errorf("%+v", err)
 	}
+	if err := refusedWith(t, codes.DeadlineExceeded, "tenure", "DEADLINE_EXCEEDED"); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("%+v", err)
+	}
 	if err := told(link.Failure(status.Error(codes.Unavailable, "down"))); !errors.Is(err, ErrUnavailable) || !IsTransient(err) {
 		t.Errorf("%+v", err)
 	}

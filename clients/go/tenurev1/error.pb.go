@@ -55,14 +55,16 @@ const (
 	// The claim ended while its Acquire was waiting. ABORTED.
 	// Metadata: "session_id", "end_reason". Example: {"session_id": "worker-7", "end_reason": "evicted"}.
 	ErrorReason_ERROR_REASON_CLAIM_ENDED ErrorReason = 8
-	// The database cannot be reached, so nothing was changed. UNAVAILABLE, with google.rpc.RetryInfo.
+	// The database cannot be reached, so nothing was changed. UNAVAILABLE, with google.rpc.RetryInfo. Why, is in the server's log.
 	// Metadata: none.
 	ErrorReason_ERROR_REASON_STORE_UNAVAILABLE ErrorReason = 9
 	// This server's lease has run out, so it answers no renewals. UNAVAILABLE: ask another server.
 	// Metadata: none.
 	ErrorReason_ERROR_REASON_LEASE_LOST ErrorReason = 10
-	// This server is shutting down. UNAVAILABLE: ask another server.
-	// Metadata: none.
+	// This server is shutting down. UNAVAILABLE: ask another server. Nothing was changed by the call, with one exception: an Acquire
+	// that waits is ended with this, and its claim (its place in the queue, or what it is granted meanwhile) is kept for some seconds,
+	// for an Acquire of the same session at another server. As the end of a stream it says nothing of commands that are not answered:
+	// what they ask for may have been done. Metadata: none.
 	ErrorReason_ERROR_REASON_DRAINING ErrorReason = 11
 	// A limit of this server, or of the caller, is reached. RESOURCE_EXHAUSTED, with google.rpc.RetryInfo: something has to be given back
 	// first. Metadata: "limit", "bound". Example: {"limit": "namespaces", "bound": "100"}.
@@ -122,6 +124,10 @@ const (
 	// (on which; a prefix ends with a *; empty: on any) and "namespace"; or session-owner, with "session_id": somebody else opened it.
 	// Example: {"rule": "policy", "verb": "acquire", "name": "billing/run", "namespace": "default"}.
 	ErrorReason_ERROR_REASON_PERMISSION_DENIED ErrorReason = 27
+	// A deadline passed before the call was answered: its own (grpc-timeout), or the server's for the message of a call (10 s). What it
+	// asked for may have been done. DEADLINE_EXCEEDED: ask again with more time; repeating a request is safe if it names the session.
+	// Metadata: none.
+	ErrorReason_ERROR_REASON_DEADLINE_EXCEEDED ErrorReason = 28
 )
 
 // Enum value maps for ErrorReason.
@@ -155,6 +161,7 @@ var (
 		25: "ERROR_REASON_LATE_ATTACHMENT",
 		26: "ERROR_REASON_UNAUTHENTICATED",
 		27: "ERROR_REASON_PERMISSION_DENIED",
+		28: "ERROR_REASON_DEADLINE_EXCEEDED",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":            0,
@@ -185,6 +192,7 @@ var (
 		"ERROR_REASON_LATE_ATTACHMENT":        25,
 		"ERROR_REASON_UNAUTHENTICATED":        26,
 		"ERROR_REASON_PERMISSION_DENIED":      27,
+		"ERROR_REASON_DEADLINE_EXCEEDED":      28,
 	}
 )
 
@@ -219,7 +227,7 @@ var File_tenure_v1_error_proto protoreflect.FileDescriptor
 
 const file_tenure_v1_error_proto_rawDesc = "" +
 	"\n" +
-	"\x15tenure/v1/error.proto\x12\ttenure.v1*\x9c\a\n" +
+	"\x15tenure/v1/error.proto\x12\ttenure.v1*\xc0\a\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12\"\n" +
@@ -249,7 +257,8 @@ const file_tenure_v1_error_proto_rawDesc = "" +
 	"\x17ERROR_REASON_OVERLOADED\x10\x18\x12 \n" +
 	"\x1cERROR_REASON_LATE_ATTACHMENT\x10\x19\x12 \n" +
 	"\x1cERROR_REASON_UNAUTHENTICATED\x10\x1a\x12\"\n" +
-	"\x1eERROR_REASON_PERMISSION_DENIED\x10\x1bB\x93\x01\n" +
+	"\x1eERROR_REASON_PERMISSION_DENIED\x10\x1b\x12\"\n" +
+	"\x1eERROR_REASON_DEADLINE_EXCEEDED\x10\x1cB\x93\x01\n" +
 	"\rcom.tenure.v1B\n" +
 	"ErrorProtoP\x01Z1github.com/tenure-lock/tenure/clients/go/tenurev1\xa2\x02\x03TXX\xaa\x02\tTenure.V1\xca\x02\tTenure\\V1\xe2\x02\x15Tenure\\V1\\GPBMetadata\xea\x02\n" +
 	"Tenure::V1b\x06proto3"

@@ -43,7 +43,11 @@ type Server struct {
 	// least twenty times in a lease. Unset if it is marked dead, or needs no beats because its file has one owner.
 	SinceBeat *durationpb.Duration `protobuf:"bytes,7,opt,name=since_beat,json=sinceBeat,proto3" json:"since_beat,omitempty"`
 	// How many sessions of the namespace it serves: it takes their renewals. Counts minimum holds of ended sessions, too.
-	Sessions      uint64 `protobuf:"varint,8,opt,name=sessions,proto3" json:"sessions,omitempty"`
+	Sessions uint64 `protobuf:"varint,8,opt,name=sessions,proto3" json:"sessions,omitempty"`
+	// Why the answering server could not reach it at its address when it tried last, which it does every few seconds. Empty if it could,
+	// or has not tried yet. Nothing fails for that, but servers that cannot reach each other are slower together: its address must be
+	// one at which the others reach it.
+	Unreachable   string `protobuf:"bytes,9,opt,name=unreachable,proto3" json:"unreachable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -132,6 +136,13 @@ func (x *Server) GetSessions() uint64 {
 		return x.Sessions
 	}
 	return 0
+}
+
+func (x *Server) GetUnreachable() string {
+	if x != nil {
+		return x.Unreachable
+	}
+	return ""
 }
 
 // Asks for the servers.
@@ -259,7 +270,7 @@ var File_tenure_v1_server_proto protoreflect.FileDescriptor
 
 const file_tenure_v1_server_proto_rawDesc = "" +
 	"\n" +
-	"\x16tenure/v1/server.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\"\x81\x02\n" +
+	"\x16tenure/v1/server.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\"\xa3\x02\n" +
 	"\x06Server\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\x12\x18\n" +
@@ -269,7 +280,8 @@ const file_tenure_v1_server_proto_rawDesc = "" +
 	"\x05lease\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x05lease\x128\n" +
 	"\n" +
 	"since_beat\x18\a \x01(\v2\x19.google.protobuf.DurationR\tsinceBeat\x12\x1a\n" +
-	"\bsessions\x18\b \x01(\x04R\bsessions\"2\n" +
+	"\bsessions\x18\b \x01(\x04R\bsessions\x12 \n" +
+	"\vunreachable\x18\t \x01(\tR\vunreachable\"2\n" +
 	"\x12ListServersRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\"\xd0\x01\n" +
 	"\x13ListServersResponse\x12+\n" +

@@ -1362,7 +1362,8 @@ func (x *SessionMoved) GetSessionId() string {
 // The server is going away.
 type GoingAway struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How long the server still takes renewals.
+	// How long the server still takes renewals, if others live that the client can go to; if none does, it ends at once. What opens or
+	// attaches a session, and further streams, it refuses (DRAINING).
 	Grace         *durationpb.Duration `protobuf:"bytes,1,opt,name=grace,proto3" json:"grace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

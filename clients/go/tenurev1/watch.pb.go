@@ -87,7 +87,8 @@ const (
 	EventType_EVENT_TYPE_GRANTED EventType = 2
 	// A hold was released before its minimum hold was over: nobody holds the lock, and nobody is granted it yet.
 	EventType_EVENT_TYPE_LINGERING EventType = 3
-	// A claim ended: the hold is over, or the waiter left.
+	// A claim ended: the hold is over, or the waiter left. Of a hold that lingered: its minimum hold is over, and others may be granted
+	// the lock.
 	EventType_EVENT_TYPE_ENDED EventType = 4
 	// The holder was asked to hand over. It holds on until it confirms.
 	EventType_EVENT_TYPE_TRANSFER_STARTED EventType = 5
@@ -663,7 +664,9 @@ type Event struct {
 	Operator string `protobuf:"bytes,6,opt,name=operator,proto3" json:"operator,omitempty"`
 	// The operator's note.
 	Note string `protobuf:"bytes,7,opt,name=note,proto3" json:"note,omitempty"`
-	// Whether nobody holds the lock any more: said once, with the last of the holds that ended in a commit.
+	// Whether nobody holds the lock any more: said once, with the last of the holds that ended in a commit. Of a hold that lingers
+	// it is said with EVENT_TYPE_LINGERING, and not again with the EVENT_TYPE_ENDED that follows when its minimum hold is over; only
+	// if an operator evicts it while it lingers, that is said of this EVENT_TYPE_ENDED, too.
 	Vacant bool `protobuf:"varint,8,opt,name=vacant,proto3" json:"vacant,omitempty"`
 	// The wall clock of the server that wrote it, for people: nothing is decided by it.
 	Time *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=time,proto3" json:"time,omitempty"`

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
 use crate::metrics::Connections;
+use crate::trouble::Trouble;
 
 /// How many TLS handshakes of one address (of IPv6: of one network of 64 bits) are under way at once.
 const HANDSHAKES_OF_ONE_ADDRESS: usize = 64;
@@ -39,6 +40,8 @@ pub(super) struct Doors(Arc<Shared>);
 struct Shared {
     limits: ConnectionLimits,
     inside: Mutex<Inside>,
+    /// With clients that speak TLS where there is none, or none where there is.
+    mismatches: Mutex<Trouble>,
     counts: Connections,
 }
 
@@ -70,6 +73,14 @@ pub struct Place {
 }
 
 impl Place {
+    /// Logs, now and then, that a client and this server do not agree on TLS.
+    pub(super) fn note_mismatch(&self, what: &'static str) {
+        let mut mismatches = self.doors.0.mismatches.lock().unwrap_or_else(PoisonError::into_inner);
+        if mismatches.fails(tokio::time::Instant::now()) {
+            tracing::warn!(from = ?self.host, "{what}");
+        }
+    }
+
     /// Room for the handshakes of its address.
     pub(super) fn handshakes(&self) -> Arc<Semaphore> {
         self.handshakes.clone()
@@ -78,7 +89,8 @@ impl Place {
 
 impl Doors {
     pub(super) fn new(limits: ConnectionLimits, counts: Connections) -> Self {
-        Self(Arc::new(Shared { limits, inside: Mutex::default(), counts }))
+        let mismatches = Mutex::new(Trouble::told_every(TELL));
+        Self(Arc::new(Shared { limits, inside: Mutex::default(), mismatches, counts }))
     }
 
     pub(super) fn limits(&self) -> ConnectionLimits {

@@ -36,7 +36,7 @@ pub struct Connection {
     peer: Arc<Peer>,
     /// Until its client has begun to speak.
     greeting: Option<Greeting>,
-    _place: Place,
+    place: Place,
 }
 
 /// What a client says first, and until when: it may take connections, but not for nothing.
@@ -45,6 +45,9 @@ struct Greeting {
     missing: usize,
     until: Pin<Box<Sleep>>,
 }
+
+/// What TLS begins with: the type of a record of its handshake (RFC 8446, section 5.1). HTTP/2 begins with a `P`.
+pub(super) const TLS_HANDSHAKE: u8 = 0x16;
 
 /// The preface of HTTP/2 and the head of the settings that follow it (RFC 9113, section 3.4).
 const GREETING: usize = 24 + 9;
@@ -84,7 +87,7 @@ impl Connection {
     }
 
     fn new(place: Place, limits: &ConnectionLimits, stream: Transport, peer: Peer) -> Self {
-        Self { stream, peer: Arc::new(peer), greeting: Some(Greeting::begin(limits)), _place: place }
+        Self { stream, peer: Arc::new(peer), greeting: Some(Greeting::begin(limits)), place }
     }
 
     /// One over TLS.
@@ -123,6 +126,16 @@ impl AsyncRead for Connection {
             Transport::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
             Transport::Encrypted(stream) => Pin::new(stream).poll_read(context, buffer),
         };
+        if let Some(greeting) = &self.greeting
+            && greeting.missing == GREETING
+            && matches!(self.stream, Transport::Plain(_))
+            && buffer.filled().get(before) == Some(&TLS_HANDSHAKE)
+        {
+            self.place.note_mismatch(
+                "a client speaks TLS, but this server does not: it must use http://, or tls_cert must be set",
+            );
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, "the client speaks TLS")));
+        }
         if let Some(greeting) = &mut self.greeting
             && greeting.goes_on(buffer.filled().len() - before, context)?
         {

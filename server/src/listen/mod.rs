@@ -2,6 +2,7 @@
 
 mod doors;
 mod io;
+mod plaintext;
 mod tls;
 
 use std::io::{Error, ErrorKind, Result};
@@ -25,6 +26,7 @@ pub use self::io::{Connection, Peer};
 pub use self::tls::{Tls, TlsError, TlsFiles};
 
 use self::doors::{Doors, Place};
+use self::io::TLS_HANDSHAKE;
 use crate::metrics::Connections;
 use crate::peers::{PROTOCOL, Proof};
 
@@ -130,7 +132,7 @@ async fn shake_hands(mut incoming: TcpIncoming, configs: Configs, doors: Doors, 
                 tracing::debug!("too many TLS handshakes are under way");
                 return;
             };
-            match handshake(&configs, stream).await {
+            match handshake(&configs, stream, &place).await {
                 // If nobody takes it, the server has stopped.
                 Ok(stream) => drop(ready.send(Connection::encrypted(place, &limits, stream)).await),
                 Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
@@ -140,9 +142,15 @@ async fn shake_hands(mut incoming: TcpIncoming, configs: Configs, doors: Doors, 
     }
 }
 
-async fn handshake(configs: &Configs, stream: TcpStream) -> Result<TlsStream<TcpStream>> {
+async fn handshake(configs: &Configs, stream: TcpStream, place: &Place) -> Result<TlsStream<TcpStream>> {
     let late = || Error::new(ErrorKind::TimedOut, format!("it took longer than {HANDSHAKE:?}"));
     let shaking = async {
+        let mut first = [0];
+        if stream.peek(&mut first).await? == 1 && first != [TLS_HANDSHAKE] {
+            place.note_mismatch("a client speaks plaintext, but this server expects TLS: it must use https://");
+            plaintext::refuse(stream).await?;
+            return Err(Error::new(ErrorKind::InvalidData, "the client speaks plaintext"));
+        }
         let begun = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
         let config = configs.of(&begun.client_hello());
         begun.into_stream(config).await

@@ -64,7 +64,7 @@ impl Links {
     }
 
     /// The connection to a server, which is made when it is needed. Those to others at the same address are gone for good.
-    fn wire(&self, to: ServerId, contact: &Contact) -> Result<Wire, String> {
+    pub(super) fn wire(&self, to: ServerId, contact: &Contact) -> Result<Wire, String> {
         let mut wires = self.wires.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(wire) = wires.get(&(to, contact.clone())) {
             return Ok(wire.clone());

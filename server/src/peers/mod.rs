@@ -7,6 +7,7 @@ mod link;
 mod listen;
 mod pack;
 mod proof;
+mod reach;
 mod wire;
 
 pub use connector::{Connector, Tcp, Tls, Wire};
@@ -14,3 +15,4 @@ pub use link::Links;
 pub(crate) use listen::PeerCalls;
 pub use proof::Proof;
 pub(crate) use proof::{PROTOCOL, hash};
+pub(crate) use reach::keep_looking;

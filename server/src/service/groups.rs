@@ -38,6 +38,7 @@ impl Api {
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let opens = opening.is_some();
         if opens {
+            self.check_stays()?;
             principal.check_owner(&namespace, &session)?;
             renew_if_here(&namespace, &session)?;
         }

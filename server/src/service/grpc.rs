@@ -49,10 +49,13 @@ impl Api {
 #[tonic::async_trait]
 impl LockService for Api {
     async fn acquire(&self, request: Request<v1::AcquireRequest>) -> Result<Response<v1::AcquireResponse>, Status> {
-        let never = CancellationToken::new();
+        let never = &CancellationToken::new();
         let (caller, request) = (caller(&request), request.into_inner());
         let watched = caller.if_identified(|| request.clone());
-        let acquire = caller.carry_out(request, |asked| Self::acquire(self, asked, Via::Call, &never));
+        let acquire = caller.carry_out(request, |asked| async move {
+            self.check_stays()?;
+            Self::acquire(self, asked, Via::Call, never).await
+        });
         tokio::select! {
             biased;
             answer = acquire => Ok(Response::new(answer?)),

@@ -48,7 +48,10 @@ impl Api {
             Outcome::Transferred { from, to } => Ok(response(&from, &to, decided.revision)),
             Outcome::Transferring { claim } => {
                 let drain = claim.transfer.as_ref().map_or(drain, |transfer| transfer.drain);
-                match handed(&namespace, &claim, Instant::now() + drain + PATIENCE).await? {
+                match handed(&namespace, &claim, Instant::now() + drain + PATIENCE)
+                    .await
+                    .map_err(Problem::after_change)?
+                {
                     Handed::To(to, revision) => Ok(response(&claim, &to, revision)),
                     Handed::NotConfirmed => {
                         Err(Problem::TransferNotConfirmed { name, token: claim.token().unwrap_or_default() })
@@ -93,7 +96,7 @@ impl Api {
             move |table: &Table| (SeenLock::named(&name, table, &mut DeadlockSearch::default()), table.revision().0);
         let configured = in_time(async {
             namespace.decide(principal.command(command)).await?;
-            Ok(namespace.read(read).await?)
+            namespace.read(read).await.map_err(|refusal| Problem::from(refusal).after_change())
         });
         let (lock, revision) = configured.await?;
         Ok(v1::ConfigureLockResponse { lock: Some(lock.into()), revision })

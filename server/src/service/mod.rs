@@ -39,6 +39,9 @@ pub use bounds::TtlBounds;
 pub use grpc::MAX_MESSAGE;
 use problem::Problem;
 
+/// The header of every answer in which the server says its version.
+pub(crate) const VERSION_HEADER: &str = "tenure-version";
+
 /// How long a call that does not wait for a lock may take.
 const CALL: Duration = Duration::from_secs(10);
 
@@ -102,6 +105,14 @@ impl Api {
         &self.0.draining
     }
 
+    /// Refuses what would tie a client to this server once it drains: another server takes it, and nothing was changed here.
+    ///
+    /// # Errors
+    /// If it drains.
+    fn check_stays(&self) -> Result<(), Problem> {
+        if self.draining().is_cancelled() { Err(Problem::Refused(Refusal::Draining)) } else { Ok(()) }
+    }
+
     fn snapshot_turns(&self) -> &watch::Turns {
         &self.0.snapshot_turns
     }
@@ -128,6 +139,19 @@ pub(crate) fn forbidden_entirely(caller: &Caller) -> tonic::Status {
     let problem = Problem::NotAllowed { identity, verb: Verb::Read, name: String::new(), namespace: String::new() };
     problem.count(caller.refusals());
     problem.into()
+}
+
+/// The end of a call whose own deadline has passed.
+pub(crate) fn overdue(refusals: &Refusals) -> tonic::Status {
+    let what = "the deadline of this call passed before it was answered: what it asked for may have been done";
+    let problem = Problem::Overdue(what.to_owned());
+    problem.count(refusals);
+    problem.into()
+}
+
+/// The end of a call whose message takes too long.
+pub(crate) fn late_message(limit: Duration) -> tonic::Status {
+    Problem::Overdue(format!("the message of this call did not arrive within {limit:?}: nothing was done")).into()
 }
 
 /// No call hangs: past its time it ends with a named error.

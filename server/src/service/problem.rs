@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::num::NonZeroU32;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tenure_core::{EndReason, Obstacle, Rejection, Revision, Text};
 use tenure_proto::v1;
 use tenure_proto::v1::ErrorReason;
+use tokio::time::Instant;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
@@ -16,6 +18,7 @@ use crate::access::{Unidentified, Verb};
 use crate::metrics::Refusals;
 use crate::node::OpenError;
 use crate::sequencer::Refusal;
+use crate::trouble::Trouble;
 
 /// The domain of `google.rpc.ErrorInfo`.
 const DOMAIN: &str = "tenure";
@@ -25,6 +28,12 @@ const RETRY: Duration = Duration::from_millis(250);
 
 /// The same where something is full, and somebody has to give something back first.
 const RETRY_FULL: Duration = Duration::from_secs(1);
+
+/// Why calls are refused that the database cannot carry out is logged so often at the most.
+const LOG: Duration = Duration::from_secs(10);
+
+/// That, for all calls.
+static OUTAGE: Mutex<Trouble> = Mutex::new(Trouble::told_every(LOG));
 
 /// What there is too much of if somebody asks too often.
 const TOO_FAST: &str = "requests per second of this identity in the namespace at this server";
@@ -36,12 +45,16 @@ pub(crate) enum Problem {
     InvalidField { field: String, bound: String },
     /// The namespace does not do it.
     Refused(Refusal),
+    /// Not for now, for a reason that is not the database's.
+    NotNow(&'static str),
     /// A limit is reached.
     LimitReached { limit: &'static str, bound: String },
     /// It asks more often than it may.
     TooFast { bound: NonZeroU32, wait: Duration },
     /// The claim ended while its Acquire was waiting.
     ClaimEnded { session: Text, reason: EndReason },
+    /// A deadline has passed: the call's own, or that of its message.
+    Overdue(String),
     /// It is not known who calls.
     Unidentified(Unidentified),
     /// The policy does not allow it.
@@ -70,9 +83,14 @@ impl Problem {
         self.kind().0
     }
 
-    /// Counts that it is told to somebody.
+    /// Counts that it is told to somebody. What a caller is not shown of the database goes to the log.
     pub(crate) fn count(&self, refusals: &Refusals) {
         let (_, reason) = self.kind();
+        if let Self::Refused(Refusal::Unavailable(why)) = self
+            && OUTAGE.lock().unwrap_or_else(PoisonError::into_inner).fails(Instant::now())
+        {
+            tracing::warn!(why, "calls are refused because the database cannot be reached");
+        }
         refusals.count(reason_name(reason), self.limit());
     }
 
@@ -96,12 +114,24 @@ impl Problem {
         }
     }
 
+    /// The same after a change that is committed: what cannot be said of it for now does not undo it.
+    pub(crate) fn after_change(self) -> Self {
+        match self {
+            Self::Refused(Refusal::Draining | Refusal::Unavailable(_) | Refusal::LeaseLost) => {
+                Self::Refused(Refusal::OutcomeUnknown)
+            }
+            problem => problem,
+        }
+    }
+
     /// What callers decide by first.
     fn kind(&self) -> (Code, ErrorReason) {
         match self {
             Self::InvalidField { .. } => (Code::InvalidArgument, ErrorReason::InvalidField),
             Self::Refused(Refusal::Rejected(rejection)) => kind_of_rejection(rejection),
-            Self::Refused(Refusal::Unavailable(_)) => (Code::Unavailable, ErrorReason::StoreUnavailable),
+            Self::Refused(Refusal::Unavailable(_)) | Self::NotNow(_) => {
+                (Code::Unavailable, ErrorReason::StoreUnavailable)
+            }
             Self::Refused(Refusal::OutcomeUnknown) => (Code::Unavailable, ErrorReason::OutcomeUnknown),
             Self::Refused(Refusal::LeaseLost) => (Code::Unavailable, ErrorReason::LeaseLost),
             Self::Refused(Refusal::Overloaded) | Self::TooFast { .. } => {
@@ -110,6 +140,7 @@ impl Problem {
             Self::Refused(Refusal::Draining) => (Code::Unavailable, ErrorReason::Draining),
             Self::LimitReached { .. } => (Code::ResourceExhausted, ErrorReason::LimitReached),
             Self::ClaimEnded { .. } => (Code::Aborted, ErrorReason::ClaimEnded),
+            Self::Overdue(_) => (Code::DeadlineExceeded, ErrorReason::DeadlineExceeded),
             Self::Unidentified(_) => (Code::Unauthenticated, ErrorReason::Unauthenticated),
             Self::NotAllowed { .. } => (Code::PermissionDenied, ErrorReason::PermissionDenied),
             Self::NotAttached { .. } => (Code::FailedPrecondition, ErrorReason::NotAttached),
@@ -122,7 +153,7 @@ impl Problem {
         match self {
             Self::InvalidField { field, bound } => vec![("field", field.clone()), ("bound", bound.clone())],
             Self::Refused(Refusal::Rejected(rejection)) => facts_of_rejection(rejection),
-            Self::Refused(_) => Vec::new(),
+            Self::Refused(_) | Self::NotNow(_) | Self::Overdue(_) => Vec::new(),
             Self::LimitReached { limit, bound } => vec![("limit", (*limit).to_owned()), ("bound", bound.clone())],
             Self::TooFast { bound, .. } => vec![("limit", TOO_FAST.to_owned()), ("bound", bound.to_string())],
             Self::ClaimEnded { session, reason } => {
@@ -151,7 +182,10 @@ impl Problem {
             Self::Refused(Refusal::Rejected(
                 rejection @ (Rejection::MemberUnassigned { .. } | Rejection::AssignedToStranger { .. }),
             )) => format!("assignments: {rejection}"),
+            // Not why: that may name the database's address, its user, and what else drivers say.
+            Self::Refused(Refusal::Unavailable(_)) => "the database cannot be reached: try again".to_owned(),
             Self::Refused(refusal) => refusal.to_string(),
+            Self::NotNow(why) => (*why).to_owned(),
             Self::LimitReached { limit, bound } => format!("{limit}: the limit of {bound} is reached"),
             Self::TooFast { bound, wait } => {
                 format!("{TOO_FAST}: the limit of {bound} is reached; there is room again in {} ms", in_ms(*wait))
@@ -162,6 +196,7 @@ impl Problem {
             Self::TransferNotConfirmed { name, token } => {
                 format!("the holder of \"{name}\" with token {token} did not hand over in time")
             }
+            Self::Overdue(what) => what.clone(),
             Self::Unidentified(why) => why.to_string(),
             Self::NotAllowed { identity, namespace, .. } if namespace.is_empty() => {
                 format!("no role of \"{identity}\" allows anything")
@@ -348,6 +383,36 @@ impl From<Problem> for Status {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::StoreError;
+
+    #[test]
+    fn what_the_database_says_stays_in_the_log() {
+        let why = "connecting to db.internal:5432 as user \"tenure\", database \"locks\": connection refused";
+        let store = StoreError::Unavailable(why.to_owned());
+        for problem in [Problem::from(OpenError::Store(store)), Problem::Refused(Refusal::Unavailable(why.to_owned()))]
+        {
+            let (refusal, status) = (problem.to_refusal(), Status::from(problem));
+            let told = [
+                format!("{refusal:?}"),
+                status.message().to_owned(),
+                String::from_utf8_lossy(status.details()).into_owned(),
+            ];
+            for text in told {
+                assert!(
+                    !["db.internal", "5432", "\"tenure\"", "locks"].iter().any(|secret| text.contains(secret)),
+                    "{text}"
+                );
+            }
+            assert_eq!(refusal.message, "the database cannot be reached: try again");
+        }
+    }
+
+    #[test]
+    fn draining_is_not_told_of_what_may_be_done() {
+        let unknown = Problem::Refused(Refusal::OutcomeUnknown);
+        assert_eq!(Problem::Refused(Refusal::Draining).after_change(), unknown);
+        assert_eq!(Problem::NotNow("later").after_change(), Problem::NotNow("later"));
+    }
 
     #[test]
     fn who_is_told_to_come_again_is_told_to_wait() {

@@ -47,6 +47,7 @@ fn seen_by(node: &Arc<Node>, homes: &BTreeMap<ServerId, usize>) -> v1::ListServe
             lease: Some(convert::duration(presence.lease)),
             since_beat: beaten.filter(|_| beats).map(|beaten| convert::duration(now.saturating_sub(beaten))),
             sessions: sessions as u64,
+            unreachable: node.others().unreachable(presence.server).filter(|_| !presence.dead).unwrap_or_default(),
         }
     };
     let mut servers: Vec<v1::Server> = sightings.servers.iter().map(server).collect();

@@ -19,6 +19,7 @@ impl Api {
         asked: Admitted<v1::OpenSessionRequest>,
         via: Via,
     ) -> Result<v1::OpenSessionResponse, Problem> {
+        self.check_stays()?;
         let (request, principal) = asked.into_parts();
         let ttl = bounds::required_ttl(request.ttl, self.ttl())?;
         let disconnect_grace = bounds::disconnect_grace(request.disconnect_grace, Some(ttl))?;
@@ -48,6 +49,7 @@ impl Api {
         asked: Admitted<v1::AttachSession>,
         via: Via,
     ) -> Result<v1::AttachedSession, Problem> {
+        self.check_stays()?;
         let (request, principal) = asked.into_parts();
         let session = bounds::session_id("session_id", &request.session_id)?;
         let attachment = bounds::attachment(request.attachment)?;
@@ -87,10 +89,10 @@ impl Api {
         {
             return Ok(ttl);
         }
+        self.check_stays()?;
         let command = Command::AttachSession { session: session.clone(), home: me, attachment: 0, client: None };
         namespace.decide(principal.command(command)).await?;
-        let gone = || Problem::Refused(Refusal::Unavailable("the session moved meanwhile".to_owned()));
-        namespace.renew(session)?.ok_or_else(gone)
+        namespace.renew(session)?.ok_or(Problem::NotNow("the session moved meanwhile: try again"))
     }
 
     /// Takes note that a session's client is there: renews the session if it is at home here, and attaches it to the client's

@@ -193,6 +193,15 @@ pub struct RowChanges {
 /// The beat that registers a server.
 pub const FIRST_BEAT: u64 = 1;
 
+/// The bit of a beat that says that its server drains. In the beat, so that it needs no column of its own: servers of earlier
+/// versions only compare beats.
+const DRAINS: u64 = 1 << 62;
+
+/// The beat that follows another one, of a server that drains or does not.
+pub(crate) fn next_beat(beat: u64, drains: bool) -> u64 {
+    (beat + 1) | if drains { DRAINS } else { 0 }
+}
+
 /// A server's presence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Presence {
@@ -210,6 +219,14 @@ pub struct Presence {
     pub certificate: String,
     /// Whether it was marked dead.
     pub dead: bool,
+}
+
+impl Presence {
+    /// Whether the server is about to stop: it takes no clients any more.
+    #[must_use]
+    pub fn drains(&self) -> bool {
+        self.beat & DRAINS != 0
+    }
 }
 
 /// A database of lock tables, as narrow as can be. Every method may be called by any number of tasks at once; a call that is

@@ -35,6 +35,11 @@ pub struct Cluster {
 
 impl Cluster {
     pub async fn start(count: usize) -> Self {
+        Self::start_advertising(count, |_, _| "127.0.0.1:0".to_owned()).await
+    }
+
+    /// Starts so many that say of themselves that they are there: what follows from the number of a server, and from those before it.
+    pub async fn start_advertising(count: usize, address: impl Fn(usize, &[Server]) -> String) -> Self {
         let database = MemoryDatabase::new();
         let mut servers = Vec::new();
         for number in 0..count {
@@ -48,7 +53,7 @@ impl Cluster {
                 node: NodeOptions {
                     lease: Duration::from_secs(10),
                     label: format!("server-{number}"),
-                    address: "127.0.0.1:0".to_owned(),
+                    address: address(number, &servers),
                     certificate: String::new(),
                     reattach: REATTACH,
                     poll_interval: Duration::from_millis(20),
@@ -75,8 +80,13 @@ impl Cluster {
         Caller { channel: endpoint.connect().await.expect("connected") }
     }
 
+    /// Where a server listens.
+    pub fn url(&self, number: usize) -> String {
+        format!("http://{}", self.servers[number].grpc_address())
+    }
+
     fn endpoint(&self, number: usize) -> Endpoint {
-        Channel::from_shared(format!("http://{}", self.servers[number].grpc_address())).expect("a URL")
+        Channel::from_shared(self.url(number)).expect("a URL")
     }
 
     /// The tokens that a session was ever granted.

@@ -3,20 +3,27 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tenure_proto::v1;
+use tenure_proto::v1::answer::Kind as Answered;
+use tenure_proto::v1::client_service_client::ClientServiceClient;
+use tenure_proto::v1::command::Kind as Commanded;
 use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_proto::v1::session_service_client::SessionServiceClient;
 use tenure_proto::v1::watch_service_client::WatchServiceClient;
-use tenure_proto::v1::{AcquireRequest, WatchRequest, WatchResponse};
+use tenure_proto::v1::{AcquireRequest, AcquireResponse, WatchRequest, WatchResponse};
 use tenure_server::admin::Readiness;
 use tenure_server::life::{Ends, Ground, Parts};
 use tenure_server::metrics::Metrics;
 use tenure_server::service::TtlBounds;
 use tenure_server::store::{MemoryDatabase, MemoryStore};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
+use tokio_stream::wrappers::ReceiverStream;
 use tonic::service::Routes;
 use tonic::{Status, Streaming};
+use tonic_types::StatusExt;
 
-use crate::lab::{LabClock, TTL, eventually, options};
+use crate::lab::{LEASE, LabClock, TTL, eventually, options, within};
 
 pub struct Being {
     pub store: Arc<MemoryStore>,
@@ -54,16 +61,38 @@ impl Being {
 
     /// Asks for a lock, without waiting for it. Returns the token.
     pub async fn acquire(&self, session: &str, name: &str) -> Result<u64, Status> {
-        let span = |span: Duration| prost_types::Duration::try_from(span).expect("short");
+        let answer = self.acquire_within(session, name, Duration::ZERO).await?;
+        if answer.acquired { Ok(answer.token) } else { Err(Status::aborted("somebody else holds it")) }
+    }
+
+    /// Asks for a lock, and waits for it so long.
+    pub async fn acquire_within(&self, session: &str, name: &str, wait: Duration) -> Result<AcquireResponse, Status> {
         let request = AcquireRequest {
             names: vec![name.to_owned()],
             session_id: session.to_owned(),
             ttl: Some(span(TTL)),
-            wait: Some(span(Duration::ZERO)),
+            wait: Some(span(wait)),
             ..AcquireRequest::default()
         };
-        let answer = LockServiceClient::new(self.routes.clone()).acquire(request).await?.into_inner();
-        if answer.acquired { Ok(answer.token) } else { Err(Status::aborted("somebody else holds it")) }
+        Ok(LockServiceClient::new(self.routes.clone()).acquire(request).await?.into_inner())
+    }
+
+    /// Opens a session with a call of its own.
+    pub async fn open_session(&self, session: &str) -> Result<(), Status> {
+        SessionServiceClient::new(self.routes.clone()).open_session(opening(session)).await.map(drop)
+    }
+
+    /// Renews a session with a call of its own.
+    pub async fn renew(&self, session: &str) -> Result<(), Status> {
+        let request = v1::RenewRequest { session_id: session.to_owned(), ..v1::RenewRequest::default() };
+        SessionServiceClient::new(self.routes.clone()).renew(request).await.map(drop)
+    }
+
+    /// Opens a client's stream.
+    pub async fn stream(&self) -> Result<Stream, Status> {
+        let (requests, outgoing) = mpsc::channel(8);
+        let answers = ClientServiceClient::new(self.routes.clone()).stream(ReceiverStream::new(outgoing)).await?;
+        Ok(Stream { requests, answers: answers.into_inner(), count: 0 })
     }
 
     /// Begins a watch of everything. Nothing of it goes on but when it is asked for the next message.
@@ -75,5 +104,56 @@ impl Being {
     /// Takes a free lock.
     pub async fn hold(&self, session: &str, name: &str) -> u64 {
         self.acquire(session, name).await.expect("free")
+    }
+}
+
+fn span(span: Duration) -> prost_types::Duration {
+    prost_types::Duration::try_from(span).expect("short")
+}
+
+/// The request to open a session.
+pub fn opening(session: &str) -> v1::OpenSessionRequest {
+    v1::OpenSessionRequest { session_id: session.to_owned(), ttl: Some(span(TTL)), ..v1::OpenSessionRequest::default() }
+}
+
+/// The reason in a refusal of a call.
+pub fn reason<T: std::fmt::Debug>(refused: Result<T, Status>) -> String {
+    let status = refused.expect_err("it should be refused");
+    status.get_details_error_info().map_or_else(|| format!("none: {status:?}"), |info| info.reason)
+}
+
+/// A client's stream.
+pub struct Stream {
+    requests: mpsc::Sender<v1::StreamRequest>,
+    answers: Streaming<v1::StreamResponse>,
+    count: u64,
+}
+
+impl Stream {
+    /// The answer to a command. Notices that come before it are left out.
+    pub async fn ask(&mut self, kind: Commanded) -> Answered {
+        self.count += 1;
+        let command = v1::Command { id: self.count, kind: Some(kind), ..v1::Command::default() };
+        self.requests.send(v1::StreamRequest { commands: vec![command] }).await.expect("open");
+        loop {
+            let told = within(LEASE, self.answers.message()).await.expect("open").expect("it goes on");
+            if let Some(answer) = told.answers.into_iter().find(|answer| answer.id == self.count) {
+                return answer.kind.expect("of a kind that is known");
+            }
+        }
+    }
+
+    /// The reason why a command is refused.
+    pub async fn refusal(&mut self, kind: Commanded) -> String {
+        match self.ask(kind).await {
+            Answered::Refusal(refusal) => refusal.reason,
+            other => format!("none: {other:?}"),
+        }
+    }
+
+    /// What the stream ends with, after all that comes before.
+    pub async fn end(mut self) -> Result<(), Status> {
+        while within(LEASE, self.answers.message()).await?.is_some() {}
+        Ok(())
     }
 }

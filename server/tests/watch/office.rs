@@ -75,11 +75,17 @@ impl Office {
 
     /// Takes a free lock; returns the token.
     pub async fn acquire(&self, session: &str, name: &str) -> u64 {
+        self.acquire_for(session, name, Duration::ZERO).await
+    }
+
+    /// Takes a free lock with a minimum hold; returns the token.
+    pub async fn acquire_for(&self, session: &str, name: &str, min_hold: Duration) -> u64 {
         let request = AcquireRequest {
             names: vec![name.to_owned()],
             session_id: session.to_owned(),
             ttl: Some(prost_types::Duration { seconds: 600, nanos: 0 }),
             wait: Some(prost_types::Duration::default()),
+            min_hold: Some(prost_types::Duration::try_from(min_hold).expect("short")),
             ..AcquireRequest::default()
         };
         let answer = self.locks().acquire(request).await.expect("an answer").into_inner();

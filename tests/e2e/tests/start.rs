@@ -5,6 +5,7 @@
 use std::process::Output;
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use tenure_e2e::{Calls, Store};
 use tenure_harness::{MariaDb, PgBouncer, Postgres, Tenured, TenuredOptions, built, wait_until};
 use tokio::process::Command;
@@ -53,6 +54,30 @@ async fn a_file_belongs_to_one_server() {
     // Not so when it has gone, however it went.
     first.kill().await.unwrap();
     Tenured::start(&TenuredOptions::store(&url)).await.unwrap();
+}
+
+/// Scripts that rotate logs and certificates send SIGHUP to whatever runs.
+#[tokio::test(flavor = "multi_thread")]
+async fn server_goes_on_after_signals_that_do_not_ask_it_to_stop() {
+    let folder = tempfile::tempdir().unwrap();
+    let tokens = folder.path().join("tokens");
+    std::fs::write(&tokens, "").unwrap();
+    let options = TenuredOptions::default().argument("--tokens-file").argument(tokens.display().to_string());
+    let mut server = Tenured::start(&options).await.unwrap();
+    let process = i32::try_from(server.process_id().unwrap()).ok().and_then(Pid::from_raw).unwrap();
+    let said = async |line: &str| std::fs::read_to_string(server.log_file()).is_ok_and(|log| log.contains(line));
+    for (signal, line) in [
+        (Signal::HUP, "reading certificates, tokens, keys and policy again"),
+        (Signal::USR1, "SIGUSR1"),
+        (Signal::USR2, "SIGUSR2"),
+    ] {
+        kill_process(process, signal).unwrap();
+        wait_until(PATIENCE, line, async || said(line).await).await;
+        assert_eq!(server.status("/readyz").await, Some(200), "after {signal:?}");
+    }
+    kill_process(process, Signal::QUIT).unwrap();
+    wait_until(PATIENCE, "it stops", async || said("draining").await && said("stopped").await).await;
+    server.kill().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

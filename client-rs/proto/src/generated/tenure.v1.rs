@@ -33,14 +33,16 @@ pub enum ErrorReason {
     /// The claim ended while its Acquire was waiting. ABORTED.
     /// Metadata: "session_id", "end_reason". Example: {"session_id": "worker-7", "end_reason": "evicted"}.
     ClaimEnded = 8,
-    /// The database cannot be reached, so nothing was changed. UNAVAILABLE, with google.rpc.RetryInfo.
+    /// The database cannot be reached, so nothing was changed. UNAVAILABLE, with google.rpc.RetryInfo. Why, is in the server's log.
     /// Metadata: none.
     StoreUnavailable = 9,
     /// This server's lease has run out, so it answers no renewals. UNAVAILABLE: ask another server.
     /// Metadata: none.
     LeaseLost = 10,
-    /// This server is shutting down. UNAVAILABLE: ask another server.
-    /// Metadata: none.
+    /// This server is shutting down. UNAVAILABLE: ask another server. Nothing was changed by the call, with one exception: an Acquire
+    /// that waits is ended with this, and its claim (its place in the queue, or what it is granted meanwhile) is kept for some seconds,
+    /// for an Acquire of the same session at another server. As the end of a stream it says nothing of commands that are not answered:
+    /// what they ask for may have been done. Metadata: none.
     Draining = 11,
     /// A limit of this server, or of the caller, is reached. RESOURCE_EXHAUSTED, with google.rpc.RetryInfo: something has to be given back
     /// first. Metadata: "limit", "bound". Example: {"limit": "namespaces", "bound": "100"}.
@@ -111,6 +113,10 @@ pub enum ErrorReason {
     /// Metadata: "session_id", "opened_revision" (of the one that is open).
     /// Example: {"session_id": "worker-7", "opened_revision": "41"}.
     SessionReopened = 30,
+    /// A deadline passed before the call was answered: its own (grpc-timeout), or the server's for the message of a call (10 s). What it
+    /// asked for may have been done. DEADLINE_EXCEEDED: ask again with more time; repeating a request is safe if it names the session.
+    /// Metadata: none.
+    DeadlineExceeded = 31,
 }
 impl ErrorReason {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -150,6 +156,7 @@ impl ErrorReason {
             Self::SessionInUse => "ERROR_REASON_SESSION_IN_USE",
             Self::AcquireCancelled => "ERROR_REASON_ACQUIRE_CANCELLED",
             Self::SessionReopened => "ERROR_REASON_SESSION_REOPENED",
+            Self::DeadlineExceeded => "ERROR_REASON_DEADLINE_EXCEEDED",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -186,6 +193,7 @@ impl ErrorReason {
             "ERROR_REASON_SESSION_IN_USE" => Some(Self::SessionInUse),
             "ERROR_REASON_ACQUIRE_CANCELLED" => Some(Self::AcquireCancelled),
             "ERROR_REASON_SESSION_REOPENED" => Some(Self::SessionReopened),
+            "ERROR_REASON_DEADLINE_EXCEEDED" => Some(Self::DeadlineExceeded),
             _ => None,
         }
     }
@@ -3894,6 +3902,11 @@ pub struct Server {
     /// How many sessions of the namespace it serves: it takes their renewals. Counts minimum holds of ended sessions, too.
     #[prost(uint64, tag = "8")]
     pub sessions: u64,
+    /// Why the answering server could not reach it at its address when it tried last, which it does every few seconds. Empty if it could,
+    /// or has not tried yet. Nothing fails for that, but servers that cannot reach each other are slower together: its address must be
+    /// one at which the others reach it.
+    #[prost(string, tag = "9")]
+    pub unreachable: ::prost::alloc::string::String,
 }
 /// Asks for the servers.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -4339,7 +4352,9 @@ pub struct Event {
     /// The operator's note.
     #[prost(string, tag = "7")]
     pub note: ::prost::alloc::string::String,
-    /// Whether nobody holds the lock any more: said once, with the last of the holds that ended in a commit.
+    /// Whether nobody holds the lock any more: said once, with the last of the holds that ended in a commit. Of a hold that lingers
+    /// it is said with EVENT_TYPE_LINGERING, and not again with the EVENT_TYPE_ENDED that follows when its minimum hold is over; only
+    /// if an operator evicts it while it lingers, that is said of this EVENT_TYPE_ENDED, too.
     #[prost(bool, tag = "8")]
     pub vacant: bool,
     /// The wall clock of the server that wrote it, for people: nothing is decided by it.
@@ -4435,7 +4450,8 @@ pub enum EventType {
     Granted = 2,
     /// A hold was released before its minimum hold was over: nobody holds the lock, and nobody is granted it yet.
     Lingering = 3,
-    /// A claim ended: the hold is over, or the waiter left.
+    /// A claim ended: the hold is over, or the waiter left. Of a hold that lingered: its minimum hold is over, and others may be granted
+    /// the lock.
     Ended = 4,
     /// The holder was asked to hand over. It holds on until it confirms.
     TransferStarted = 5,
@@ -5099,7 +5115,8 @@ pub struct SessionMoved {
 /// The server is going away.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GoingAway {
-    /// How long the server still takes renewals.
+    /// How long the server still takes renewals, if others live that the client can go to; if none does, it ends at once. What opens or
+    /// attaches a session, and further streams, it refuses (DRAINING).
     #[prost(message, optional, tag = "1")]
     pub grace: ::core::option::Option<::prost_types::Duration>,
 }

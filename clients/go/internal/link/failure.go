@@ -12,6 +12,10 @@ import (
 func Failure(err error) error {
 	answer := status.Convert(err)
 	for _, detail := range answer.Details() {
+		// That a deadline passed is no refusal, also where it is the server that says so.
+		if answer.Code() == codes.DeadlineExceeded {
+			break
+		}
 		if info, ok := detail.(*errdetails.ErrorInfo); ok && info.Domain == "tenure" {
 			return &engine.Refusal{Reason: info.Reason, Message: answer.Message(), Metadata: info.Metadata}
 		}

@@ -20,6 +20,9 @@ NO_ANSWER = (
 def error_of(failure: grpc.aio.AioRpcError) -> TenureError:
     """What a call that failed raises."""
     message = failure.details() or ""
+    # That a deadline passed is no refusal, also where it is the server that says so.
+    if failure.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
+        return UnavailableError(message or failure.code().name)
     for key, value in failure.trailing_metadata() or ():
         if key == DETAILS_KEY and isinstance(value, bytes):
             refusal = refusal_in(status_pb2.Status.FromString(value), message)

@@ -28,6 +28,10 @@ export function errorOf(error: ServiceError): TenureError {
 
 /** The refusal by a server of ours, if it is one. */
 export function refusalOf(error: ServiceError): RefusedError | undefined {
+  // That a deadline passed is no refusal, also where it is the server that says so.
+  if (error.code === status.DEADLINE_EXCEEDED) {
+    return undefined;
+  }
   const [details] = error.metadata.get('grpc-status-details-bin');
   const info = details instanceof Buffer ? errorInfo(details) : undefined;
   return info?.domain === DOMAIN ? new RefusedError(info.reason, error.details, info.metadata) : undefined;

@@ -134,6 +134,10 @@ describe('a failed call', () => {
     expect(error).toMatchObject({ code: 'REFUSED', reason: 'NOT_HOLDER', message: 'no', metadata: { name: 'job' } });
   });
 
+  it('whose deadline the server says has passed is no refusal', () => {
+    expect(failure(status.DEADLINE_EXCEEDED, details('tenure'))).toBeInstanceOf(UnavailableError);
+  });
+
   it('of another domain goes by its code', () => {
     expect(failure(status.PERMISSION_DENIED, details('proxy'))).toMatchObject({ reason: 'PERMISSION_DENIED' });
     expect(failure(status.UNAVAILABLE)).toBeInstanceOf(UnavailableError);

@@ -56,6 +56,7 @@ fn begin(api: &Api, request: Request<Body>) -> Result<Conversation, Status> {
     wire::check(&request, METHOD)?;
     let outbox = Outbox::default();
     let caller = Arc::new(request.extensions().get::<Caller>().cloned().unwrap_or_default());
+    api.check_stays().inspect_err(|problem| problem.count(caller.refusals()))?;
     let connection = Connection::new(api.clone(), &*api.node()?, outbox.clone(), caller);
     let run = connection.run(Requests::new(request.into_body()));
     Ok(Conversation { state: State::Running(Box::pin(run)), outbox })

@@ -164,9 +164,7 @@ impl Connection {
             Ending::Node => Problem::Refused(Refusal::Draining),
             Ending::Draining => self.go_away(requests).await,
             Ending::Unidentified(why) => Problem::Unidentified(why),
-            Ending::Closed => {
-                Problem::Refused(Refusal::Unavailable("attach again: the state was loaded anew".to_owned()))
-            }
+            Ending::Closed => Problem::NotNow("the state was loaded anew: attach again"),
         }
     }
 

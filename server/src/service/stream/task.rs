@@ -92,7 +92,11 @@ impl Task {
             }
             Commanded::Acquire(request) => {
                 let watched = caller.if_identified(|| request.clone());
-                let acquire = caller.carry_out(request, |asked| api.acquire(asked, via, &self.cancel));
+                let acquire = caller.carry_out(request, |asked| async move {
+                    // It opens its session: what comes in one that is open does not come here.
+                    api.check_stays()?;
+                    api.acquire(asked, via, &self.cancel).await
+                });
                 tokio::select! {
                     answer = acquire => Answered::Acquire(answer?),
                     // Dropped while it waits: the place in the queue is kept for a while.

@@ -54,6 +54,8 @@ impl Telling<'_> {
                 let state = token.map_or(ClaimState::Waiting, |token| ClaimState::Held { token });
                 event.claim = Some(Claim::new(*claim, spec.clone(), state));
                 event.reason = Some(*reason);
+                // A release with a minimum hold makes the claim linger: this is the end of that.
+                event.has_lingered = *reason == EndReason::Released && !spec.min_hold.is_zero();
                 event.by = eviction.as_ref();
             }
             Event::ClaimUpdated { claim, token, spec } => {
@@ -122,7 +124,7 @@ impl Telling<'_> {
             return None;
         }
         let ended = matches!(event.kind, v1::EventType::Ended | v1::EventType::Lingering);
-        let over = ended && event.claim.as_ref().is_some_and(|claim| claim.token().is_some());
+        let over = ended && !event.has_lingered && event.claim.as_ref().is_some_and(|claim| claim.token().is_some());
         Some(v1::Event {
             revision: revision.0,
             name: name.to_string(),
@@ -149,6 +151,8 @@ struct LockEvent<'a> {
     by: Option<&'a Eviction>,
     settings: Option<&'a LockSettings>,
     still_held: &'a [Text],
+    /// Whether the hold was over before, and only its minimum hold was not.
+    has_lingered: bool,
     /// To whom the hold is to be handed over.
     to_session: Option<&'a Text>,
 }

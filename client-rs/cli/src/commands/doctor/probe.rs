@@ -235,7 +235,21 @@ fn servers(servers: &[Server]) -> Check {
     if !dead.is_empty() {
         return Check::note("servers", format!("the sessions of {} are being adopted", names(dead)));
     }
+    let lost: Vec<String> =
+        living.iter().filter(|server| !server.unreachable.is_empty()).map(|one| lost(one)).collect();
+    if !lost.is_empty() {
+        return Check::failed("servers", lost.join("; "));
+    }
     Check::ok("servers", format!("{}: {}", living.len(), names(living)))
+}
+
+/// What is wrong with the address of a server.
+fn lost(server: &Server) -> String {
+    let Server { label, address, unreachable, .. } = server;
+    format!(
+        "{label} cannot be reached by this server at {address}, the address that it advertises ({unreachable}): \
+         they are slow together; set advertise at {label} to an address where the other servers reach it"
+    )
 }
 
 /// The stamp of the event that granted `token`.
@@ -261,5 +275,22 @@ fn words(status: &Status) -> String {
     match refusal::ask_another(status) {
         Some(another) => another.why,
         None => refusal::failure(status).message,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn server_that_another_one_cannot_reach_is_named_with_its_address() {
+        let server = |label: &str| Server { label: label.to_owned(), ..Server::default() };
+        let lost = Server { address: "10.9.9.9:7420".into(), unreachable: "connection refused".into(), ..server("b") };
+        let report = super::super::report::Report { local: vec![servers(&[server("a"), lost])], endpoints: Vec::new() };
+        assert!(report.failed());
+        let text = report.text();
+        assert!(text.contains("b cannot be reached by this server at 10.9.9.9:7420"), "{text}");
+        let report = super::super::report::Report { local: vec![servers(&[server("a")])], endpoints: Vec::new() };
+        assert!(!report.failed());
     }
 }

@@ -60,7 +60,7 @@ class _ErrorReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._En
     Metadata: "session_id", "end_reason". Example: {"session_id": "worker-7", "end_reason": "evicted"}.
     """
     ERROR_REASON_STORE_UNAVAILABLE: _ErrorReason.ValueType  # 9
-    """The database cannot be reached, so nothing was changed. UNAVAILABLE, with google.rpc.RetryInfo.
+    """The database cannot be reached, so nothing was changed. UNAVAILABLE, with google.rpc.RetryInfo. Why, is in the server's log.
     Metadata: none.
     """
     ERROR_REASON_LEASE_LOST: _ErrorReason.ValueType  # 10
@@ -68,8 +68,10 @@ class _ErrorReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._En
     Metadata: none.
     """
     ERROR_REASON_DRAINING: _ErrorReason.ValueType  # 11
-    """This server is shutting down. UNAVAILABLE: ask another server.
-    Metadata: none.
+    """This server is shutting down. UNAVAILABLE: ask another server. Nothing was changed by the call, with one exception: an Acquire
+    that waits is ended with this, and its claim (its place in the queue, or what it is granted meanwhile) is kept for some seconds,
+    for an Acquire of the same session at another server. As the end of a stream it says nothing of commands that are not answered:
+    what they ask for may have been done. Metadata: none.
     """
     ERROR_REASON_LIMIT_REACHED: _ErrorReason.ValueType  # 12
     """A limit of this server, or of the caller, is reached. RESOURCE_EXHAUSTED, with google.rpc.RetryInfo: something has to be given back
@@ -145,6 +147,11 @@ class _ErrorReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._En
     (on which; a prefix ends with a *; empty: on any) and "namespace"; or session-owner, with "session_id": somebody else opened it.
     Example: {"rule": "policy", "verb": "acquire", "name": "billing/run", "namespace": "default"}.
     """
+    ERROR_REASON_DEADLINE_EXCEEDED: _ErrorReason.ValueType  # 28
+    """A deadline passed before the call was answered: its own (grpc-timeout), or the server's for the message of a call (10 s). What it
+    asked for may have been done. DEADLINE_EXCEEDED: ask again with more time; repeating a request is safe if it names the session.
+    Metadata: none.
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Why a call was refused. The name without its prefix stands in google.rpc.ErrorInfo.reason, with the domain "tenure"
@@ -189,7 +196,7 @@ ERROR_REASON_CLAIM_ENDED: ErrorReason.ValueType  # 8
 Metadata: "session_id", "end_reason". Example: {"session_id": "worker-7", "end_reason": "evicted"}.
 """
 ERROR_REASON_STORE_UNAVAILABLE: ErrorReason.ValueType  # 9
-"""The database cannot be reached, so nothing was changed. UNAVAILABLE, with google.rpc.RetryInfo.
+"""The database cannot be reached, so nothing was changed. UNAVAILABLE, with google.rpc.RetryInfo. Why, is in the server's log.
 Metadata: none.
 """
 ERROR_REASON_LEASE_LOST: ErrorReason.ValueType  # 10
@@ -197,8 +204,10 @@ ERROR_REASON_LEASE_LOST: ErrorReason.ValueType  # 10
 Metadata: none.
 """
 ERROR_REASON_DRAINING: ErrorReason.ValueType  # 11
-"""This server is shutting down. UNAVAILABLE: ask another server.
-Metadata: none.
+"""This server is shutting down. UNAVAILABLE: ask another server. Nothing was changed by the call, with one exception: an Acquire
+that waits is ended with this, and its claim (its place in the queue, or what it is granted meanwhile) is kept for some seconds,
+for an Acquire of the same session at another server. As the end of a stream it says nothing of commands that are not answered:
+what they ask for may have been done. Metadata: none.
 """
 ERROR_REASON_LIMIT_REACHED: ErrorReason.ValueType  # 12
 """A limit of this server, or of the caller, is reached. RESOURCE_EXHAUSTED, with google.rpc.RetryInfo: something has to be given back
@@ -273,5 +282,10 @@ ERROR_REASON_PERMISSION_DENIED: ErrorReason.ValueType  # 27
 """Whoever calls may not do this. PERMISSION_DENIED. Metadata: "rule": policy, with "verb" (acquire, read, watch or operate), "name"
 (on which; a prefix ends with a *; empty: on any) and "namespace"; or session-owner, with "session_id": somebody else opened it.
 Example: {"rule": "policy", "verb": "acquire", "name": "billing/run", "namespace": "default"}.
+"""
+ERROR_REASON_DEADLINE_EXCEEDED: ErrorReason.ValueType  # 28
+"""A deadline passed before the call was answered: its own (grpc-timeout), or the server's for the message of a call (10 s). What it
+asked for may have been done. DEADLINE_EXCEEDED: ask again with more time; repeating a request is safe if it names the session.
+Metadata: none.
 """
 global___ErrorReason = ErrorReason

@@ -27,6 +27,7 @@ class Server(google.protobuf.message.Message):
     LEASE_FIELD_NUMBER: builtins.int
     SINCE_BEAT_FIELD_NUMBER: builtins.int
     SESSIONS_FIELD_NUMBER: builtins.int
+    UNREACHABLE_FIELD_NUMBER: builtins.int
     id: builtins.int
     """The server's id, a number that is drawn at each start: the "home" of sessions."""
     label: builtins.str
@@ -39,6 +40,11 @@ class Server(google.protobuf.message.Message):
     """Whether it is marked dead: it does not come back under this id."""
     sessions: builtins.int
     """How many sessions of the namespace it serves: it takes their renewals. Counts minimum holds of ended sessions, too."""
+    unreachable: builtins.str
+    """Why the answering server could not reach it at its address when it tried last, which it does every few seconds. Empty if it could,
+    or has not tried yet. Nothing fails for that, but servers that cannot reach each other are slower together: its address must be
+    one at which the others reach it.
+    """
     @property
     def lease(self) -> google.protobuf.duration_pb2.Duration:
         """For how long the others wait for a beat of it before they mark it dead and adopt its sessions."""
@@ -60,9 +66,10 @@ class Server(google.protobuf.message.Message):
         lease: google.protobuf.duration_pb2.Duration | None = ...,
         since_beat: google.protobuf.duration_pb2.Duration | None = ...,
         sessions: builtins.int = ...,
+        unreachable: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["lease", b"lease", "since_beat", b"since_beat"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["address", b"address", "answering", b"answering", "dead", b"dead", "id", b"id", "label", b"label", "lease", b"lease", "sessions", b"sessions", "since_beat", b"since_beat"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["address", b"address", "answering", b"answering", "dead", b"dead", "id", b"id", "label", b"label", "lease", b"lease", "sessions", b"sessions", "since_beat", b"since_beat", "unreachable", b"unreachable"]) -> None: ...
 
 global___Server = Server
 

@@ -530,7 +530,9 @@ class GoingAway(google.protobuf.message.Message):
     GRACE_FIELD_NUMBER: builtins.int
     @property
     def grace(self) -> google.protobuf.duration_pb2.Duration:
-        """How long the server still takes renewals."""
+        """How long the server still takes renewals, if others live that the client can go to; if none does, it ends at once. What opens or
+        attaches a session, and further streams, it refuses (DRAINING).
+        """
 
     def __init__(
         self,

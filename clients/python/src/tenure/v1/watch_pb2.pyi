@@ -62,7 +62,9 @@ class _EventTypeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     EVENT_TYPE_LINGERING: _EventType.ValueType  # 3
     """A hold was released before its minimum hold was over: nobody holds the lock, and nobody is granted it yet."""
     EVENT_TYPE_ENDED: _EventType.ValueType  # 4
-    """A claim ended: the hold is over, or the waiter left."""
+    """A claim ended: the hold is over, or the waiter left. Of a hold that lingered: its minimum hold is over, and others may be granted
+    the lock.
+    """
     EVENT_TYPE_TRANSFER_STARTED: _EventType.ValueType  # 5
     """The holder was asked to hand over. It holds on until it confirms."""
     EVENT_TYPE_TRANSFER_CANCELLED: _EventType.ValueType  # 6
@@ -86,7 +88,9 @@ EVENT_TYPE_GRANTED: EventType.ValueType  # 2
 EVENT_TYPE_LINGERING: EventType.ValueType  # 3
 """A hold was released before its minimum hold was over: nobody holds the lock, and nobody is granted it yet."""
 EVENT_TYPE_ENDED: EventType.ValueType  # 4
-"""A claim ended: the hold is over, or the waiter left."""
+"""A claim ended: the hold is over, or the waiter left. Of a hold that lingered: its minimum hold is over, and others may be granted
+the lock.
+"""
 EVENT_TYPE_TRANSFER_STARTED: EventType.ValueType  # 5
 """The holder was asked to hand over. It holds on until it confirms."""
 EVENT_TYPE_TRANSFER_CANCELLED: EventType.ValueType  # 6
@@ -347,7 +351,10 @@ class Event(google.protobuf.message.Message):
     note: builtins.str
     """The operator's note."""
     vacant: builtins.bool
-    """Whether nobody holds the lock any more: said once, with the last of the holds that ended in a commit."""
+    """Whether nobody holds the lock any more: said once, with the last of the holds that ended in a commit. Of a hold that lingers
+    it is said with EVENT_TYPE_LINGERING, and not again with the EVENT_TYPE_ENDED that follows when its minimum hold is over; only
+    if an operator evicts it while it lingers, that is said of this EVENT_TYPE_ENDED, too.
+    """
     @property
     def claim(self) -> tenure.v1.session_pb2.Claim:
         """Whose claim it happened to."""

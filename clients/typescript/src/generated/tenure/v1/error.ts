@@ -61,7 +61,7 @@ export enum ErrorReason {
    */
   CLAIM_ENDED = 8,
   /**
-   * STORE_UNAVAILABLE - The database cannot be reached, so nothing was changed. UNAVAILABLE, with google.rpc.RetryInfo.
+   * STORE_UNAVAILABLE - The database cannot be reached, so nothing was changed. UNAVAILABLE, with google.rpc.RetryInfo. Why, is in the server's log.
    * Metadata: none.
    */
   STORE_UNAVAILABLE = 9,
@@ -71,8 +71,10 @@ export enum ErrorReason {
    */
   LEASE_LOST = 10,
   /**
-   * DRAINING - This server is shutting down. UNAVAILABLE: ask another server.
-   * Metadata: none.
+   * DRAINING - This server is shutting down. UNAVAILABLE: ask another server. Nothing was changed by the call, with one exception: an Acquire
+   * that waits is ended with this, and its claim (its place in the queue, or what it is granted meanwhile) is kept for some seconds,
+   * for an Acquire of the same session at another server. As the end of a stream it says nothing of commands that are not answered:
+   * what they ask for may have been done. Metadata: none.
    */
   DRAINING = 11,
   /**
@@ -165,4 +167,10 @@ export enum ErrorReason {
    * Example: {"rule": "policy", "verb": "acquire", "name": "billing/run", "namespace": "default"}.
    */
   PERMISSION_DENIED = 27,
+  /**
+   * DEADLINE_EXCEEDED - A deadline passed before the call was answered: its own (grpc-timeout), or the server's for the message of a call (10 s). What it
+   * asked for may have been done. DEADLINE_EXCEEDED: ask again with more time; repeating a request is safe if it names the session.
+   * Metadata: none.
+   */
+  DEADLINE_EXCEEDED = 28,
 }

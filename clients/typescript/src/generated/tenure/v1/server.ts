@@ -38,6 +38,12 @@ export interface Server {
     | undefined;
   /** How many sessions of the namespace it serves: it takes their renewals. Counts minimum holds of ended sessions, too. */
   sessions: bigint;
+  /**
+   * Why the answering server could not reach it at its address when it tried last, which it does every few seconds. Empty if it could,
+   * or has not tried yet. Nothing fails for that, but servers that cannot reach each other are slower together: its address must be
+   * one at which the others reach it.
+   */
+  unreachable: string;
 }
 
 /** Asks for the servers. */
@@ -76,6 +82,7 @@ function createBaseServer(): Server {
     lease: undefined,
     sinceBeat: undefined,
     sessions: 0n,
+    unreachable: "",
   };
 }
 
@@ -110,6 +117,9 @@ export const Server: MessageFns<Server> = {
         throw new globalThis.Error("value provided for field message.sessions of type uint64 too large");
       }
       writer.uint32(64).uint64(message.sessions);
+    }
+    if (message.unreachable !== "") {
+      writer.uint32(74).string(message.unreachable);
     }
     return writer;
   },
@@ -191,6 +201,14 @@ export const Server: MessageFns<Server> = {
             message.sessions = reader.uint64() as bigint;
             continue;
           }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.unreachable = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -220,6 +238,7 @@ export const Server: MessageFns<Server> = {
       ? Duration.fromPartial(object.sinceBeat)
       : undefined;
     message.sessions = (object.sessions !== undefined && object.sessions !== null) ? BigInt(object.sessions) : 0n;
+    message.unreachable = object.unreachable ?? "";
     return message;
   },
 };

@@ -283,7 +283,10 @@ export interface SessionMoved {
 
 /** The server is going away. */
 export interface GoingAway {
-  /** How long the server still takes renewals. */
+  /**
+   * How long the server still takes renewals, if others live that the client can go to; if none does, it ends at once. What opens or
+   * attaches a session, and further streams, it refuses (DRAINING).
+   */
   grace: Duration | undefined;
 }
 

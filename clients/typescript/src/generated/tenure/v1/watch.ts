@@ -36,7 +36,10 @@ export enum EventType {
   GRANTED = 2,
   /** LINGERING - A hold was released before its minimum hold was over: nobody holds the lock, and nobody is granted it yet. */
   LINGERING = 3,
-  /** ENDED - A claim ended: the hold is over, or the waiter left. */
+  /**
+   * ENDED - A claim ended: the hold is over, or the waiter left. Of a hold that lingered: its minimum hold is over, and others may be granted
+   * the lock.
+   */
   ENDED = 4,
   /** TRANSFER_STARTED - The holder was asked to hand over. It holds on until it confirms. */
   TRANSFER_STARTED = 5,
@@ -161,7 +164,11 @@ export interface Event {
   operator: string;
   /** The operator's note. */
   note: string;
-  /** Whether nobody holds the lock any more: said once, with the last of the holds that ended in a commit. */
+  /**
+   * Whether nobody holds the lock any more: said once, with the last of the holds that ended in a commit. Of a hold that lingers
+   * it is said with EVENT_TYPE_LINGERING, and not again with the EVENT_TYPE_ENDED that follows when its minimum hold is over; only
+   * if an operator evicts it while it lingers, that is said of this EVENT_TYPE_ENDED, too.
+   */
   vacant: boolean;
   /** The wall clock of the server that wrote it, for people: nothing is decided by it. */
   time:

@@ -99,7 +99,7 @@ public enum ErrorReason
   ERROR_REASON_CLAIM_ENDED(8),
   /**
    * <pre>
-   * The database cannot be reached, so nothing was changed. UNAVAILABLE, with google.rpc.RetryInfo.
+   * The database cannot be reached, so nothing was changed. UNAVAILABLE, with google.rpc.RetryInfo. Why, is in the server's log.
    * Metadata: none.
    * </pre>
    *
@@ -117,8 +117,10 @@ public enum ErrorReason
   ERROR_REASON_LEASE_LOST(10),
   /**
    * <pre>
-   * This server is shutting down. UNAVAILABLE: ask another server.
-   * Metadata: none.
+   * This server is shutting down. UNAVAILABLE: ask another server. Nothing was changed by the call, with one exception: an Acquire
+   * that waits is ended with this, and its claim (its place in the queue, or what it is granted meanwhile) is kept for some seconds,
+   * for an Acquire of the same session at another server. As the end of a stream it says nothing of commands that are not answered:
+   * what they ask for may have been done. Metadata: none.
    * </pre>
    *
    * <code>ERROR_REASON_DRAINING = 11;</code>
@@ -278,6 +280,16 @@ public enum ErrorReason
    * <code>ERROR_REASON_PERMISSION_DENIED = 27;</code>
    */
   ERROR_REASON_PERMISSION_DENIED(27),
+  /**
+   * <pre>
+   * A deadline passed before the call was answered: its own (grpc-timeout), or the server's for the message of a call (10 s). What it
+   * asked for may have been done. DEADLINE_EXCEEDED: ask again with more time; repeating a request is safe if it names the session.
+   * Metadata: none.
+   * </pre>
+   *
+   * <code>ERROR_REASON_DEADLINE_EXCEEDED = 28;</code>
+   */
+  ERROR_REASON_DEADLINE_EXCEEDED(28),
   UNRECOGNIZED(-1),
   ;
 
@@ -366,7 +378,7 @@ public enum ErrorReason
   public static final int ERROR_REASON_CLAIM_ENDED_VALUE = 8;
   /**
    * <pre>
-   * The database cannot be reached, so nothing was changed. UNAVAILABLE, with google.rpc.RetryInfo.
+   * The database cannot be reached, so nothing was changed. UNAVAILABLE, with google.rpc.RetryInfo. Why, is in the server's log.
    * Metadata: none.
    * </pre>
    *
@@ -384,8 +396,10 @@ public enum ErrorReason
   public static final int ERROR_REASON_LEASE_LOST_VALUE = 10;
   /**
    * <pre>
-   * This server is shutting down. UNAVAILABLE: ask another server.
-   * Metadata: none.
+   * This server is shutting down. UNAVAILABLE: ask another server. Nothing was changed by the call, with one exception: an Acquire
+   * that waits is ended with this, and its claim (its place in the queue, or what it is granted meanwhile) is kept for some seconds,
+   * for an Acquire of the same session at another server. As the end of a stream it says nothing of commands that are not answered:
+   * what they ask for may have been done. Metadata: none.
    * </pre>
    *
    * <code>ERROR_REASON_DRAINING = 11;</code>
@@ -545,6 +559,16 @@ public enum ErrorReason
    * <code>ERROR_REASON_PERMISSION_DENIED = 27;</code>
    */
   public static final int ERROR_REASON_PERMISSION_DENIED_VALUE = 27;
+  /**
+   * <pre>
+   * A deadline passed before the call was answered: its own (grpc-timeout), or the server's for the message of a call (10 s). What it
+   * asked for may have been done. DEADLINE_EXCEEDED: ask again with more time; repeating a request is safe if it names the session.
+   * Metadata: none.
+   * </pre>
+   *
+   * <code>ERROR_REASON_DEADLINE_EXCEEDED = 28;</code>
+   */
+  public static final int ERROR_REASON_DEADLINE_EXCEEDED_VALUE = 28;
 
 
   public final int getNumber() {
@@ -599,6 +623,7 @@ public enum ErrorReason
       case 25: return ERROR_REASON_LATE_ATTACHMENT;
       case 26: return ERROR_REASON_UNAUTHENTICATED;
       case 27: return ERROR_REASON_PERMISSION_DENIED;
+      case 28: return ERROR_REASON_DEADLINE_EXCEEDED;
       default: return null;
     }
   }

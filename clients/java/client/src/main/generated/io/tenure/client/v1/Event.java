@@ -301,7 +301,9 @@ private static final long serialVersionUID = 0L;
   private boolean vacant_ = false;
   /**
    * <pre>
-   * Whether nobody holds the lock any more: said once, with the last of the holds that ended in a commit.
+   * Whether nobody holds the lock any more: said once, with the last of the holds that ended in a commit. Of a hold that lingers
+   * it is said with EVENT_TYPE_LINGERING, and not again with the EVENT_TYPE_ENDED that follows when its minimum hold is over; only
+   * if an operator evicts it while it lingers, that is said of this EVENT_TYPE_ENDED, too.
    * </pre>
    *
    * <code>bool vacant = 8;</code>
@@ -1686,7 +1688,9 @@ private static final long serialVersionUID = 0L;
     private boolean vacant_ ;
     /**
      * <pre>
-     * Whether nobody holds the lock any more: said once, with the last of the holds that ended in a commit.
+     * Whether nobody holds the lock any more: said once, with the last of the holds that ended in a commit. Of a hold that lingers
+     * it is said with EVENT_TYPE_LINGERING, and not again with the EVENT_TYPE_ENDED that follows when its minimum hold is over; only
+     * if an operator evicts it while it lingers, that is said of this EVENT_TYPE_ENDED, too.
      * </pre>
      *
      * <code>bool vacant = 8;</code>
@@ -1698,7 +1702,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Whether nobody holds the lock any more: said once, with the last of the holds that ended in a commit.
+     * Whether nobody holds the lock any more: said once, with the last of the holds that ended in a commit. Of a hold that lingers
+     * it is said with EVENT_TYPE_LINGERING, and not again with the EVENT_TYPE_ENDED that follows when its minimum hold is over; only
+     * if an operator evicts it while it lingers, that is said of this EVENT_TYPE_ENDED, too.
      * </pre>
      *
      * <code>bool vacant = 8;</code>
@@ -1714,7 +1720,9 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Whether nobody holds the lock any more: said once, with the last of the holds that ended in a commit.
+     * Whether nobody holds the lock any more: said once, with the last of the holds that ended in a commit. Of a hold that lingers
+     * it is said with EVENT_TYPE_LINGERING, and not again with the EVENT_TYPE_ENDED that follows when its minimum hold is over; only
+     * if an operator evicts it while it lingers, that is said of this EVENT_TYPE_ENDED, too.
      * </pre>
      *
      * <code>bool vacant = 8;</code>

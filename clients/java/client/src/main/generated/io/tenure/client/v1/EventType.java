@@ -47,7 +47,8 @@ public enum EventType
   EVENT_TYPE_LINGERING(3),
   /**
    * <pre>
-   * A claim ended: the hold is over, or the waiter left.
+   * A claim ended: the hold is over, or the waiter left. Of a hold that lingered: its minimum hold is over, and others may be granted
+   * the lock.
    * </pre>
    *
    * <code>EVENT_TYPE_ENDED = 4;</code>
@@ -130,7 +131,8 @@ public enum EventType
   public static final int EVENT_TYPE_LINGERING_VALUE = 3;
   /**
    * <pre>
-   * A claim ended: the hold is over, or the waiter left.
+   * A claim ended: the hold is over, or the waiter left. Of a hold that lingered: its minimum hold is over, and others may be granted
+   * the lock.
    * </pre>
    *
    * <code>EVENT_TYPE_ENDED = 4;</code>

@@ -48,7 +48,8 @@ private static final long serialVersionUID = 0L;
   private com.google.protobuf.Duration grace_;
   /**
    * <pre>
-   * How long the server still takes renewals.
+   * How long the server still takes renewals, if others live that the client can go to; if none does, it ends at once. What opens or
+   * attaches a session, and further streams, it refuses (DRAINING).
    * </pre>
    *
    * <code>.google.protobuf.Duration grace = 1;</code>
@@ -60,7 +61,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * How long the server still takes renewals.
+   * How long the server still takes renewals, if others live that the client can go to; if none does, it ends at once. What opens or
+   * attaches a session, and further streams, it refuses (DRAINING).
    * </pre>
    *
    * <code>.google.protobuf.Duration grace = 1;</code>
@@ -72,7 +74,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * How long the server still takes renewals.
+   * How long the server still takes renewals, if others live that the client can go to; if none does, it ends at once. What opens or
+   * attaches a session, and further streams, it refuses (DRAINING).
    * </pre>
    *
    * <code>.google.protobuf.Duration grace = 1;</code>
@@ -438,7 +441,8 @@ private static final long serialVersionUID = 0L;
         com.google.protobuf.Duration, com.google.protobuf.Duration.Builder, com.google.protobuf.DurationOrBuilder> graceBuilder_;
     /**
      * <pre>
-     * How long the server still takes renewals.
+     * How long the server still takes renewals, if others live that the client can go to; if none does, it ends at once. What opens or
+     * attaches a session, and further streams, it refuses (DRAINING).
      * </pre>
      *
      * <code>.google.protobuf.Duration grace = 1;</code>
@@ -449,7 +453,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How long the server still takes renewals.
+     * How long the server still takes renewals, if others live that the client can go to; if none does, it ends at once. What opens or
+     * attaches a session, and further streams, it refuses (DRAINING).
      * </pre>
      *
      * <code>.google.protobuf.Duration grace = 1;</code>
@@ -464,7 +469,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How long the server still takes renewals.
+     * How long the server still takes renewals, if others live that the client can go to; if none does, it ends at once. What opens or
+     * attaches a session, and further streams, it refuses (DRAINING).
      * </pre>
      *
      * <code>.google.protobuf.Duration grace = 1;</code>
@@ -484,7 +490,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How long the server still takes renewals.
+     * How long the server still takes renewals, if others live that the client can go to; if none does, it ends at once. What opens or
+     * attaches a session, and further streams, it refuses (DRAINING).
      * </pre>
      *
      * <code>.google.protobuf.Duration grace = 1;</code>
@@ -502,7 +509,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How long the server still takes renewals.
+     * How long the server still takes renewals, if others live that the client can go to; if none does, it ends at once. What opens or
+     * attaches a session, and further streams, it refuses (DRAINING).
      * </pre>
      *
      * <code>.google.protobuf.Duration grace = 1;</code>
@@ -527,7 +535,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How long the server still takes renewals.
+     * How long the server still takes renewals, if others live that the client can go to; if none does, it ends at once. What opens or
+     * attaches a session, and further streams, it refuses (DRAINING).
      * </pre>
      *
      * <code>.google.protobuf.Duration grace = 1;</code>
@@ -544,7 +553,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How long the server still takes renewals.
+     * How long the server still takes renewals, if others live that the client can go to; if none does, it ends at once. What opens or
+     * attaches a session, and further streams, it refuses (DRAINING).
      * </pre>
      *
      * <code>.google.protobuf.Duration grace = 1;</code>
@@ -556,7 +566,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How long the server still takes renewals.
+     * How long the server still takes renewals, if others live that the client can go to; if none does, it ends at once. What opens or
+     * attaches a session, and further streams, it refuses (DRAINING).
      * </pre>
      *
      * <code>.google.protobuf.Duration grace = 1;</code>
@@ -571,7 +582,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How long the server still takes renewals.
+     * How long the server still takes renewals, if others live that the client can go to; if none does, it ends at once. What opens or
+     * attaches a session, and further streams, it refuses (DRAINING).
      * </pre>
      *
      * <code>.google.protobuf.Duration grace = 1;</code>

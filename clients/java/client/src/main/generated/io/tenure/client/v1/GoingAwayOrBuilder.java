@@ -10,7 +10,8 @@ public interface GoingAwayOrBuilder extends
 
   /**
    * <pre>
-   * How long the server still takes renewals.
+   * How long the server still takes renewals, if others live that the client can go to; if none does, it ends at once. What opens or
+   * attaches a session, and further streams, it refuses (DRAINING).
    * </pre>
    *
    * <code>.google.protobuf.Duration grace = 1;</code>
@@ -19,7 +20,8 @@ public interface GoingAwayOrBuilder extends
   boolean hasGrace();
   /**
    * <pre>
-   * How long the server still takes renewals.
+   * How long the server still takes renewals, if others live that the client can go to; if none does, it ends at once. What opens or
+   * attaches a session, and further streams, it refuses (DRAINING).
    * </pre>
    *
    * <code>.google.protobuf.Duration grace = 1;</code>
@@ -28,7 +30,8 @@ public interface GoingAwayOrBuilder extends
   com.google.protobuf.Duration getGrace();
   /**
    * <pre>
-   * How long the server still takes renewals.
+   * How long the server still takes renewals, if others live that the client can go to; if none does, it ends at once. What opens or
+   * attaches a session, and further streams, it refuses (DRAINING).
    * </pre>
    *
    * <code>.google.protobuf.Duration grace = 1;</code>

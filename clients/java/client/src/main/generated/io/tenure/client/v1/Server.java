@@ -23,6 +23,7 @@ private static final long serialVersionUID = 0L;
   private Server() {
     label_ = "";
     address_ = "";
+    unreachable_ = "";
   }
 
   @java.lang.Override
@@ -279,6 +280,57 @@ private static final long serialVersionUID = 0L;
     return sessions_;
   }
 
+  public static final int UNREACHABLE_FIELD_NUMBER = 9;
+  @SuppressWarnings("serial")
+  private volatile java.lang.Object unreachable_ = "";
+  /**
+   * <pre>
+   * Why the answering server could not reach it at its address when it tried last, which it does every few seconds. Empty if it could,
+   * or has not tried yet. Nothing fails for that, but servers that cannot reach each other are slower together: its address must be
+   * one at which the others reach it.
+   * </pre>
+   *
+   * <code>string unreachable = 9;</code>
+   * @return The unreachable.
+   */
+  @java.lang.Override
+  public java.lang.String getUnreachable() {
+    java.lang.Object ref = unreachable_;
+    if (ref instanceof java.lang.String) {
+      return (java.lang.String) ref;
+    } else {
+      com.google.protobuf.ByteString bs = 
+          (com.google.protobuf.ByteString) ref;
+      java.lang.String s = bs.toStringUtf8();
+      unreachable_ = s;
+      return s;
+    }
+  }
+  /**
+   * <pre>
+   * Why the answering server could not reach it at its address when it tried last, which it does every few seconds. Empty if it could,
+   * or has not tried yet. Nothing fails for that, but servers that cannot reach each other are slower together: its address must be
+   * one at which the others reach it.
+   * </pre>
+   *
+   * <code>string unreachable = 9;</code>
+   * @return The bytes for unreachable.
+   */
+  @java.lang.Override
+  public com.google.protobuf.ByteString
+      getUnreachableBytes() {
+    java.lang.Object ref = unreachable_;
+    if (ref instanceof java.lang.String) {
+      com.google.protobuf.ByteString b = 
+          com.google.protobuf.ByteString.copyFromUtf8(
+              (java.lang.String) ref);
+      unreachable_ = b;
+      return b;
+    } else {
+      return (com.google.protobuf.ByteString) ref;
+    }
+  }
+
   private byte memoizedIsInitialized = -1;
   @java.lang.Override
   public final boolean isInitialized() {
@@ -316,6 +368,9 @@ private static final long serialVersionUID = 0L;
     }
     if (sessions_ != 0L) {
       output.writeUInt64(8, sessions_);
+    }
+    if (!com.google.protobuf.GeneratedMessageV3.isStringEmpty(unreachable_)) {
+      com.google.protobuf.GeneratedMessageV3.writeString(output, 9, unreachable_);
     }
     getUnknownFields().writeTo(output);
   }
@@ -356,6 +411,9 @@ private static final long serialVersionUID = 0L;
       size += com.google.protobuf.CodedOutputStream
         .computeUInt64Size(8, sessions_);
     }
+    if (!com.google.protobuf.GeneratedMessageV3.isStringEmpty(unreachable_)) {
+      size += com.google.protobuf.GeneratedMessageV3.computeStringSize(9, unreachable_);
+    }
     size += getUnknownFields().getSerializedSize();
     memoizedSize = size;
     return size;
@@ -393,6 +451,8 @@ private static final long serialVersionUID = 0L;
     }
     if (getSessions()
         != other.getSessions()) return false;
+    if (!getUnreachable()
+        .equals(other.getUnreachable())) return false;
     if (!getUnknownFields().equals(other.getUnknownFields())) return false;
     return true;
   }
@@ -428,6 +488,8 @@ private static final long serialVersionUID = 0L;
     hash = (37 * hash) + SESSIONS_FIELD_NUMBER;
     hash = (53 * hash) + com.google.protobuf.Internal.hashLong(
         getSessions());
+    hash = (37 * hash) + UNREACHABLE_FIELD_NUMBER;
+    hash = (53 * hash) + getUnreachable().hashCode();
     hash = (29 * hash) + getUnknownFields().hashCode();
     memoizedHashCode = hash;
     return hash;
@@ -586,6 +648,7 @@ private static final long serialVersionUID = 0L;
         sinceBeatBuilder_ = null;
       }
       sessions_ = 0L;
+      unreachable_ = "";
       return this;
     }
 
@@ -649,6 +712,9 @@ private static final long serialVersionUID = 0L;
       }
       if (((from_bitField0_ & 0x00000080) != 0)) {
         result.sessions_ = sessions_;
+      }
+      if (((from_bitField0_ & 0x00000100) != 0)) {
+        result.unreachable_ = unreachable_;
       }
       result.bitField0_ |= to_bitField0_;
     }
@@ -725,6 +791,11 @@ private static final long serialVersionUID = 0L;
       if (other.getSessions() != 0L) {
         setSessions(other.getSessions());
       }
+      if (!other.getUnreachable().isEmpty()) {
+        unreachable_ = other.unreachable_;
+        bitField0_ |= 0x00000100;
+        onChanged();
+      }
       this.mergeUnknownFields(other.getUnknownFields());
       onChanged();
       return this;
@@ -795,6 +866,11 @@ private static final long serialVersionUID = 0L;
               bitField0_ |= 0x00000080;
               break;
             } // case 64
+            case 74: {
+              unreachable_ = input.readStringRequireUtf8();
+              bitField0_ |= 0x00000100;
+              break;
+            } // case 74
             default: {
               if (!super.parseUnknownField(input, extensionRegistry, tag)) {
                 done = true; // was an endgroup tag
@@ -1491,6 +1567,108 @@ private static final long serialVersionUID = 0L;
     public Builder clearSessions() {
       bitField0_ = (bitField0_ & ~0x00000080);
       sessions_ = 0L;
+      onChanged();
+      return this;
+    }
+
+    private java.lang.Object unreachable_ = "";
+    /**
+     * <pre>
+     * Why the answering server could not reach it at its address when it tried last, which it does every few seconds. Empty if it could,
+     * or has not tried yet. Nothing fails for that, but servers that cannot reach each other are slower together: its address must be
+     * one at which the others reach it.
+     * </pre>
+     *
+     * <code>string unreachable = 9;</code>
+     * @return The unreachable.
+     */
+    public java.lang.String getUnreachable() {
+      java.lang.Object ref = unreachable_;
+      if (!(ref instanceof java.lang.String)) {
+        com.google.protobuf.ByteString bs =
+            (com.google.protobuf.ByteString) ref;
+        java.lang.String s = bs.toStringUtf8();
+        unreachable_ = s;
+        return s;
+      } else {
+        return (java.lang.String) ref;
+      }
+    }
+    /**
+     * <pre>
+     * Why the answering server could not reach it at its address when it tried last, which it does every few seconds. Empty if it could,
+     * or has not tried yet. Nothing fails for that, but servers that cannot reach each other are slower together: its address must be
+     * one at which the others reach it.
+     * </pre>
+     *
+     * <code>string unreachable = 9;</code>
+     * @return The bytes for unreachable.
+     */
+    public com.google.protobuf.ByteString
+        getUnreachableBytes() {
+      java.lang.Object ref = unreachable_;
+      if (ref instanceof String) {
+        com.google.protobuf.ByteString b = 
+            com.google.protobuf.ByteString.copyFromUtf8(
+                (java.lang.String) ref);
+        unreachable_ = b;
+        return b;
+      } else {
+        return (com.google.protobuf.ByteString) ref;
+      }
+    }
+    /**
+     * <pre>
+     * Why the answering server could not reach it at its address when it tried last, which it does every few seconds. Empty if it could,
+     * or has not tried yet. Nothing fails for that, but servers that cannot reach each other are slower together: its address must be
+     * one at which the others reach it.
+     * </pre>
+     *
+     * <code>string unreachable = 9;</code>
+     * @param value The unreachable to set.
+     * @return This builder for chaining.
+     */
+    public Builder setUnreachable(
+        java.lang.String value) {
+      if (value == null) { throw new NullPointerException(); }
+      unreachable_ = value;
+      bitField0_ |= 0x00000100;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * Why the answering server could not reach it at its address when it tried last, which it does every few seconds. Empty if it could,
+     * or has not tried yet. Nothing fails for that, but servers that cannot reach each other are slower together: its address must be
+     * one at which the others reach it.
+     * </pre>
+     *
+     * <code>string unreachable = 9;</code>
+     * @return This builder for chaining.
+     */
+    public Builder clearUnreachable() {
+      unreachable_ = getDefaultInstance().getUnreachable();
+      bitField0_ = (bitField0_ & ~0x00000100);
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * Why the answering server could not reach it at its address when it tried last, which it does every few seconds. Empty if it could,
+     * or has not tried yet. Nothing fails for that, but servers that cannot reach each other are slower together: its address must be
+     * one at which the others reach it.
+     * </pre>
+     *
+     * <code>string unreachable = 9;</code>
+     * @param value The bytes for unreachable to set.
+     * @return This builder for chaining.
+     */
+    public Builder setUnreachableBytes(
+        com.google.protobuf.ByteString value) {
+      if (value == null) { throw new NullPointerException(); }
+      checkByteStringIsUtf8(value);
+      unreachable_ = value;
+      bitField0_ |= 0x00000100;
       onChanged();
       return this;
     }

@@ -144,4 +144,28 @@ public interface ServerOrBuilder extends
    * @return The sessions.
    */
   long getSessions();
+
+  /**
+   * <pre>
+   * Why the answering server could not reach it at its address when it tried last, which it does every few seconds. Empty if it could,
+   * or has not tried yet. Nothing fails for that, but servers that cannot reach each other are slower together: its address must be
+   * one at which the others reach it.
+   * </pre>
+   *
+   * <code>string unreachable = 9;</code>
+   * @return The unreachable.
+   */
+  java.lang.String getUnreachable();
+  /**
+   * <pre>
+   * Why the answering server could not reach it at its address when it tried last, which it does every few seconds. Empty if it could,
+   * or has not tried yet. Nothing fails for that, but servers that cannot reach each other are slower together: its address must be
+   * one at which the others reach it.
+   * </pre>
+   *
+   * <code>string unreachable = 9;</code>
+   * @return The bytes for unreachable.
+   */
+  com.google.protobuf.ByteString
+      getUnreachableBytes();
 }

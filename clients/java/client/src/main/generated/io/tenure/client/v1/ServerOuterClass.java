@@ -40,21 +40,21 @@ public final class ServerOuterClass {
   static {
     java.lang.String[] descriptorData = {
       "\n\026tenure/v1/server.proto\022\ttenure.v1\032\036goo" +
-      "gle/protobuf/duration.proto\"\300\001\n\006Server\022\n" +
+      "gle/protobuf/duration.proto\"\325\001\n\006Server\022\n" +
       "\n\002id\030\001 \001(\004\022\r\n\005label\030\002 \001(\t\022\017\n\007address\030\003 \001" +
       "(\t\022\021\n\tanswering\030\004 \001(\010\022\014\n\004dead\030\005 \001(\010\022(\n\005l" +
       "ease\030\006 \001(\0132\031.google.protobuf.Duration\022-\n" +
       "\nsince_beat\030\007 \001(\0132\031.google.protobuf.Dura" +
-      "tion\022\020\n\010sessions\030\010 \001(\004\"\'\n\022ListServersReq" +
-      "uest\022\021\n\tnamespace\030\001 \001(\t\"\250\001\n\023ListServersR" +
-      "esponse\022\"\n\007servers\030\001 \003(\0132\021.tenure.v1.Ser" +
-      "ver\022\020\n\010revision\030\002 \001(\004\022,\n\tbeat_took\030\003 \001(\013" +
-      "2\031.google.protobuf.Duration\022-\n\nlease_lef" +
-      "t\030\004 \001(\0132\031.google.protobuf.Duration2]\n\rSe" +
-      "rverService\022L\n\013ListServers\022\035.tenure.v1.L" +
-      "istServersRequest\032\036.tenure.v1.ListServer" +
-      "sResponseB\027\n\023io.tenure.client.v1P\001b\006prot" +
-      "o3"
+      "tion\022\020\n\010sessions\030\010 \001(\004\022\023\n\013unreachable\030\t " +
+      "\001(\t\"\'\n\022ListServersRequest\022\021\n\tnamespace\030\001" +
+      " \001(\t\"\250\001\n\023ListServersResponse\022\"\n\007servers\030" +
+      "\001 \003(\0132\021.tenure.v1.Server\022\020\n\010revision\030\002 \001" +
+      "(\004\022,\n\tbeat_took\030\003 \001(\0132\031.google.protobuf." +
+      "Duration\022-\n\nlease_left\030\004 \001(\0132\031.google.pr" +
+      "otobuf.Duration2]\n\rServerService\022L\n\013List" +
+      "Servers\022\035.tenure.v1.ListServersRequest\032\036" +
+      ".tenure.v1.ListServersResponseB\027\n\023io.ten" +
+      "ure.client.v1P\001b\006proto3"
     };
     descriptor = com.google.protobuf.Descriptors.FileDescriptor
       .internalBuildGeneratedFileFrom(descriptorData,
@@ -66,7 +66,7 @@ public final class ServerOuterClass {
     internal_static_tenure_v1_Server_fieldAccessorTable = new
       com.google.protobuf.GeneratedMessageV3.FieldAccessorTable(
         internal_static_tenure_v1_Server_descriptor,
-        new java.lang.String[] { "Id", "Label", "Address", "Answering", "Dead", "Lease", "SinceBeat", "Sessions", });
+        new java.lang.String[] { "Id", "Label", "Address", "Answering", "Dead", "Lease", "SinceBeat", "Sessions", "Unreachable", });
     internal_static_tenure_v1_ListServersRequest_descriptor =
       getDescriptor().getMessageTypes().get(1);
     internal_static_tenure_v1_ListServersRequest_fieldAccessorTable = new

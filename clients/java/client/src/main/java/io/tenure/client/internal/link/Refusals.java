@@ -37,6 +37,10 @@ final class Refusals {
 
     /** What a server has refused with, if it is one of ours that said so. */
     static @Nullable Refusal refusal(Status status, @Nullable Metadata trailers) {
+        // That a deadline passed is no refusal, also where it is the server that says so.
+        if (status.getCode() == Status.Code.DEADLINE_EXCEEDED) {
+            return null;
+        }
         ErrorInfo info = info(trailers);
         return info == null ? null : new Refusal(info.getReason(), message(status), info.getMetadataMap());
     }

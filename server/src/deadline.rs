@@ -1,0 +1,144 @@
+//! Ends calls whose deadline (`grpc-timeout`) has passed with the status that the contract has for that. The transport would end
+//! them, too, but as cancelled and without a reason; so its deadline is begun after this one, and comes after it.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::{Request, Response};
+use pin_project_lite::pin_project;
+use tokio::time::{Instant, Sleep, sleep_until};
+use tonic::body::Body;
+use tower::{Layer, Service};
+
+use crate::metrics::Refusals;
+use crate::service;
+
+const HEADER: &str = "grpc-timeout";
+
+/// The most digits of a deadline.
+const DIGITS: usize = 8;
+
+/// Gives calls their deadlines.
+#[derive(Clone)]
+pub(crate) struct DeadlineLayer(Refusals);
+
+impl DeadlineLayer {
+    /// Counts there what ends by its deadline.
+    pub(crate) fn new(refusals: Refusals) -> Self {
+        Self(refusals)
+    }
+}
+
+impl<S> Layer<S> for DeadlineLayer {
+    type Service = WithDeadline<S>;
+
+    fn layer(&self, inner: S) -> WithDeadline<S> {
+        WithDeadline { inner, refusals: self.0.clone() }
+    }
+}
+
+/// A service behind it.
+#[derive(Clone)]
+pub(crate) struct WithDeadline<S> {
+    inner: S,
+    refusals: Refusals,
+}
+
+impl<S> Service<Request<Body>> for WithDeadline<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>>,
+{
+    type Response = Response<Body>;
+    type Error = S::Error;
+    type Future = Answering<S::Future>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let header = request.headers().get(HEADER).and_then(|header| header.to_str().ok());
+        let deadline = header.and_then(parse).and_then(|timeout| {
+            let until = Instant::now().checked_add(timeout)?;
+            Some(Deadline { until, sleep: Box::pin(sleep_until(until)), refusals: self.refusals.clone() })
+        });
+        Answering { inner: self.inner.call(request), deadline }
+    }
+}
+
+/// How long a call may take, as its header says it. `None`: it says nothing that can be used, which is ignored.
+fn parse(header: &str) -> Option<Duration> {
+    let (amount, unit) = header.split_at_checked(header.len().checked_sub(1)?)?;
+    if amount.is_empty() || amount.len() > DIGITS || !amount.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    let amount: u64 = amount.parse().ok()?;
+    match unit {
+        "H" => Some(Duration::from_secs(amount * 3_600)),
+        "M" => Some(Duration::from_secs(amount * 60)),
+        "S" => Some(Duration::from_secs(amount)),
+        "m" => Some(Duration::from_millis(amount)),
+        "u" => Some(Duration::from_micros(amount)),
+        "n" => Some(Duration::from_nanos(amount)),
+        _ => None,
+    }
+}
+
+struct Deadline {
+    until: Instant,
+    sleep: Pin<Box<Sleep>>,
+    refusals: Refusals,
+}
+
+pin_project! {
+    /// A call until its answer begins.
+    pub(crate) struct Answering<F> {
+        #[pin]
+        inner: F,
+        deadline: Option<Deadline>,
+    }
+}
+
+impl<F, E> Future for Answering<F>
+where
+    F: Future<Output = Result<Response<Body>, E>>,
+{
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        if let Poll::Ready(answer) = this.inner.poll(context) {
+            return Poll::Ready(answer);
+        }
+        let Some(deadline) = this.deadline else { return Poll::Pending };
+        // Looked at the clock as well: timers that are due together are not all seen at once, and the transport's is as near as can be.
+        if deadline.sleep.as_mut().poll(context).is_pending() && Instant::now() < deadline.until {
+            return Poll::Pending;
+        }
+        Poll::Ready(Ok(service::overdue(&deadline.refusals).into_http()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deadlines_are_read_in_every_unit() {
+        let read = |header| parse(header).map(|timeout| timeout.as_nanos());
+        assert_eq!(read("1n"), Some(1));
+        assert_eq!(read("20u"), Some(20_000));
+        assert_eq!(read("99999999m"), Some(99_999_999_000_000));
+        assert_eq!(read("3S"), Some(3_000_000_000));
+        assert_eq!(read("2M"), Some(120_000_000_000));
+        assert_eq!(read("1H"), Some(3_600_000_000_000));
+    }
+
+    #[test]
+    fn deadlines_that_cannot_be_read_are_ignored() {
+        for header in ["", "S", "1", "1s", "-1S", "+1S", "1.5S", "123456789m", "yesterday", "1\u{b5}"] {
+            assert_eq!(parse(header), None, "{header}");
+        }
+    }
+}

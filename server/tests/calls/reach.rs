@@ -1,0 +1,41 @@
+//! Addresses at which servers say that they are, and are not.
+
+use tenure_proto::v1::server_service_client::ServerServiceClient;
+use tenure_proto::v1::{ListServersRequest, Server};
+
+use crate::cluster::{Cluster, until};
+
+/// The servers, as one of them sees them.
+async fn seen_by(cluster: &Cluster, number: usize) -> Vec<Server> {
+    let mut client = ServerServiceClient::new(cluster.caller(number).await.channel);
+    let answer = client.list_servers(ListServersRequest::default()).await.expect("listed");
+    answer.into_inner().servers
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn address_at_which_a_server_is_not_is_told_to_operators() {
+    // The second is nowhere, and the third says that it is where the first is.
+    let cluster = Cluster::start_advertising(3, |number, servers| match number {
+        1 => "127.0.0.1:1".to_owned(),
+        2 => servers[0].grpc_address().to_string(),
+        _ => "127.0.0.1:0".to_owned(),
+    })
+    .await;
+    for witness in 0..3 {
+        let wrong: Vec<String> =
+            (1..3).filter(|other| *other != witness).map(|other| format!("server-{other}")).collect();
+        until("it has found out", async || {
+            let servers = seen_by(&cluster, witness).await;
+            let lost: Vec<&Server> = servers.iter().filter(|server| !server.unreachable.is_empty()).collect();
+            lost.iter().map(|server| server.label.clone()).collect::<Vec<_>>() == wrong
+        })
+        .await;
+        for server in seen_by(&cluster, witness).await {
+            match server.label.as_str() {
+                "server-1" if witness != 1 => assert!(server.unreachable.contains("refused"), "{server:?}"),
+                "server-2" if witness != 2 => assert_eq!(server.unreachable, "another server answers there"),
+                _ => assert_eq!(server.unreachable, ""),
+            }
+        }
+    }
+}
