@@ -23,6 +23,7 @@ from tenure.validity import renewal_period, silence_limit
 if TYPE_CHECKING:
     from tenure._engine.claims import Entry
     from tenure._engine.engine import Engine
+    from tenure.progress import Progress
 
 log = logging.getLogger("tenure")
 
@@ -69,6 +70,9 @@ class Live:
     #: When its phase is looked at next: the one timer for that which counts.
     look: int = NEVER
     claims: dict[int, Entry] = field(default_factory=dict)
+    #: The progress of the holds that are renewed only while there is some, by the keys of their claims. Kept apart from the
+    #: claims, because it is looked at for each acquire.
+    progress_of_holds: dict[int, Progress] = field(default_factory=dict)
     turns: Turns = field(default_factory=Turns)
 
     def is_attached(self) -> bool:
@@ -88,7 +92,7 @@ class Live:
         """Whether nothing may be said that renews it, for want of progress."""
         progress = self.presence.progress
         stalled = progress is not None and progress.is_stalled(self.opened, now)
-        stalled = stalled or any(claim.is_stalled(now) for claim in self.claims.values())
+        stalled = stalled or any(of_hold.is_stalled(0, now) for of_hold in self.progress_of_holds.values())
         if stalled != self.presence.stalled:
             log.warning("session %s: %s progress", self.id, "there is no" if stalled else "there is again")
         self.presence.stalled = stalled
