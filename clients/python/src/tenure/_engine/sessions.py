@@ -39,6 +39,10 @@ LOOKS_PER_PERIOD = 8
 SHORTEST_LOOK = 5 * MILLISECOND
 
 
+#: How many locks are named at most where a session is described.
+MOST_NAMES = 10
+
+
 class Stage(Enum):
     """How a session is with the stream."""
 
@@ -77,6 +81,13 @@ class Live:
 
     def is_attached(self) -> bool:
         return self.stage == Stage.ATTACHED
+
+    def describe(self) -> str:
+        """Its id and the locks that it holds, for people."""
+        holds = (entry.hold for entry in self.claims.values() if entry.hold is not None)
+        names = sorted(name for hold in holds if hold.is_valid() for name in hold.names)
+        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+        return f"session {self.id}" + (f" (holding {', '.join(names[:MOST_NAMES])}{more})" if names else "")
 
     def detach(self) -> None:
         self.stage = Stage.DETACHED
@@ -120,6 +131,14 @@ class Sessions:
     def is_open(self, live: Live) -> bool:
         """Whether it is not lost; another one may have its id now."""
         return self._all.get(live.id) is live
+
+    def left_open(self) -> list[str]:
+        """The sessions that are open, each with the locks that it holds, for people."""
+        return [live.describe() for live in self._all.values()]
+
+    def ids(self) -> tuple[str, ...]:
+        """The ids of the sessions that are open."""
+        return tuple(self._all)
 
     def is_any_attached(self) -> bool:
         return any(live.is_attached() for live in self._all.values())
@@ -183,10 +202,14 @@ class Sessions:
 
     def ended_by_refusal(self, session_id: str, refusal: Refusal, now: int) -> bool:
         """Whether a refusal says that the session is over; then it is."""
-        if refusal.reason not in ("SESSION_ENDED", "SESSION_NOT_FOUND"):
+        if refusal.reason not in ("SESSION_ENDED", "SESSION_NOT_FOUND", "SESSION_IN_USE"):
             return False
         is_told = refusal.reason == "SESSION_ENDED" and refusal.end_reason is not None
-        lost = Lost(LostReason.ENDED, refusal.end_reason) if is_told else Lost(LostReason.FORGOTTEN)
+        if is_told:
+            lost = Lost(LostReason.ENDED, refusal.end_reason)
+        else:
+            # A session of this id that is another program's is not the one that this program had.
+            lost = Lost(LostReason.IN_USE if refusal.reason == "SESSION_IN_USE" else LostReason.FORGOTTEN)
         self.ended(session_id, lost, now)
         return True
 
