@@ -245,6 +245,8 @@ pub enum Reason {
     /// This client may not do it. Facts: `rule`; of the policy also `verb`, `name`, `namespace`, of a session of somebody else
     /// `session_id`.
     PermissionDenied,
+    /// Another program has opened the session, and it has not ended yet. Facts: `session_id`.
+    SessionInUse,
     /// A reason that this version does not know, or a gRPC code that came without one.
     Other(String),
 }
@@ -279,6 +281,7 @@ impl Reason {
             Some(v1::ErrorReason::LateAttachment) => Self::LateAttachment,
             Some(v1::ErrorReason::Unauthenticated) => Self::Unauthenticated,
             Some(v1::ErrorReason::PermissionDenied) => Self::PermissionDenied,
+            Some(v1::ErrorReason::Unspecified) | None if reason == "SESSION_IN_USE" => Self::SessionInUse,
             Some(v1::ErrorReason::Unspecified) | None => Self::Other(reason.to_owned()),
         }
     }
@@ -304,6 +307,8 @@ pub enum LostReason {
     },
     /// The server knows nothing of it (any more).
     Forgotten,
+    /// Another program uses the session's id.
+    InUse,
     /// This program released the hold.
     Released,
     /// This program closed the session or the client.
@@ -321,6 +326,7 @@ impl fmt::Display for LostReason {
             }
             Self::Ended { reason, operator: None, .. } => write!(formatter, "{reason}"),
             Self::Forgotten => formatter.write_str("the server does not know of it any more"),
+            Self::InUse => formatter.write_str("another program uses the session's id"),
             Self::Released => formatter.write_str("released by this program"),
             Self::Closed => formatter.write_str("closed by this program"),
         }

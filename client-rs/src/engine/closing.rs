@@ -92,7 +92,7 @@ impl Engine {
             closing.command = None;
             closing.refusal = Some(refusal);
             self.timers.set(now.after(closing.backoff.next_pause()), Timer::Close(id.clone()));
-        } else if matches!(refusal.reason, Reason::SessionEnded | Reason::SessionNotFound) {
+        } else if matches!(refusal.reason, Reason::SessionEnded | Reason::SessionNotFound | Reason::SessionInUse) {
             self.closed(id, now);
         } else if let Some(closing) = self.closings.swap_remove(id) {
             for (reply, _) in closing.replies {

@@ -290,6 +290,7 @@ impl Engine {
                 None => LostReason::Forgotten,
             },
             Reason::SessionNotFound => LostReason::Forgotten,
+            Reason::SessionInUse => LostReason::InUse,
             _ => return false,
         };
         self.session_ended(id, &reason, now);
