@@ -165,8 +165,11 @@ impl Client {
     /// # Errors
     /// `Refused` with `SessionNotFound`; `Unavailable`.
     pub async fn close_session(&self, session_id: &str) -> Result<()> {
-        let message =
-            v1::CloseSessionRequest { namespace: self.namespace().to_owned(), session_id: session_id.to_owned() };
+        let message = v1::CloseSessionRequest {
+            namespace: self.namespace().to_owned(),
+            session_id: session_id.to_owned(),
+            client_id: String::new(),
+        };
         let call = self.call(Retry::Safe, &message, async |wire, request| sessions(wire).close_session(request).await);
         call.await.map(drop)
     }

@@ -317,6 +317,8 @@ pub enum LostReason {
     },
     /// The server knows nothing of it (any more).
     Forgotten,
+    /// Another program uses the session's id.
+    InUse,
     /// This program released the hold.
     Released,
     /// This program closed the session or the client.
@@ -334,6 +336,7 @@ impl fmt::Display for LostReason {
             }
             Self::Ended { reason, operator: None, .. } => write!(formatter, "{reason}"),
             Self::Forgotten => formatter.write_str("the server does not know of it any more"),
+            Self::InUse => formatter.write_str("another program uses the session's id"),
             Self::Released => formatter.write_str("released by this program"),
             Self::Closed => formatter.write_str("closed by this program"),
         }

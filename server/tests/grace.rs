@@ -127,7 +127,7 @@ async fn a_reader_that_is_too_slow_is_closed_and_not_disconnected() {
         namespace.attach(&session.into(), stream).expect("at home");
     }
     for session in ["bob", "cid"] {
-        server.ask(Command::CloseSession { session: session.into() }).await.expect("closed");
+        server.ask(Command::CloseSession { session: session.into(), client: None }).await.expect("closed");
     }
     assert!(!namespace.has_stream(stream) && closed.is_cancelled(), "there was no room for the second notice");
     // It is still the stream that the session is attached to, until it has ended.

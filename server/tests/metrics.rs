@@ -166,7 +166,7 @@ async fn who_gives_up_has_waited_in_vain() {
     let server = Server::start(&database).await;
     server.hold("ann", "job").await;
     let bob = wait_for(&server, "bob", "job").await;
-    server.ask(Command::CloseSession { session: "bob".into() }).await.unwrap();
+    server.ask(Command::CloseSession { session: "bob".into(), client: None }).await.unwrap();
     drop(bob);
     assert_eq!(value(&server, "tenure_waits_ended_total{reason=\"closed\"}"), 1.0);
     assert_eq!((value(&server, "tenure_waiters"), all_of(&server, "tenure_holds_ended_total")), (0.0, 0.0));

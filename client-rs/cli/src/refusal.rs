@@ -81,6 +81,9 @@ pub fn of(reason: Option<String>, message: &str) -> Failure {
         Some("CLAIM_OVERLAP") => {
             (exit::REFUSED, Some("use another session, or release what it holds: tenure sessions ID"))
         }
+        Some("SESSION_IN_USE") => {
+            (exit::CONFLICT, Some("use another id, or see who has it: tenure sessions ID; it ends with its program"))
+        }
         Some("CLAIM_ENDED") => (exit::REFUSED, Some("ask again: the place in the queue is gone")),
         Some("LIMIT_MISMATCH") => {
             (exit::REFUSED, Some("see the limit: tenure get NAME; an operator sets it: tenure set NAME --limit N"))
@@ -168,6 +171,7 @@ pub fn reason_name(reason: &Reason) -> Option<String> {
         Reason::LateAttachment => "LATE_ATTACHMENT",
         Reason::Unauthenticated => "UNAUTHENTICATED",
         Reason::PermissionDenied => "PERMISSION_DENIED",
+        Reason::SessionInUse => "SESSION_IN_USE",
         Reason::Other(name) => name,
         _ => return None,
     };
@@ -197,6 +201,7 @@ mod tests {
             (Code::FailedPrecondition, "HOLD_ENDED", exit::REFUSED),
             (Code::FailedPrecondition, "TOKEN_MISMATCH", exit::REFUSED),
             (Code::FailedPrecondition, "CLAIM_OVERLAP", exit::REFUSED),
+            (Code::FailedPrecondition, "SESSION_IN_USE", exit::CONFLICT),
             (Code::Aborted, "CLAIM_ENDED", exit::REFUSED),
             (Code::FailedPrecondition, "NOT_LEADER", exit::REFUSED),
             (Code::Aborted, "CONFIG_CONFLICT", exit::CONFLICT),

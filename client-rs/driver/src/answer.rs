@@ -67,6 +67,7 @@ pub(crate) fn lost(reason: &LostReason) -> Value {
         LostReason::Unrenewed => json!({"reason": "expired"}),
         LostReason::Stalled => json!({"reason": "stalled"}),
         LostReason::Forgotten => json!({"reason": "forgotten"}),
+        LostReason::InUse => json!({"reason": "in_use"}),
         LostReason::Released => json!({"reason": "released"}),
         LostReason::Closed => json!({"reason": "closed"}),
         LostReason::Ended { reason, operator, note } => {

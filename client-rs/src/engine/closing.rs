@@ -69,7 +69,8 @@ impl Engine {
         if self.closings.get(id).is_none_or(|closing| closing.command.is_some()) {
             return;
         }
-        let request = v1::CloseSessionRequest { namespace: self.namespace.clone(), session_id: id.to_wire() };
+        let (namespace, client_id) = (self.namespace.clone(), self.client_id.clone());
+        let request = v1::CloseSessionRequest { namespace, session_id: id.to_wire(), client_id };
         let command = self.send(Kind::CloseSession(request), What::Close(id.clone()), now);
         if let Some(closing) = self.closings.get_mut(id) {
             closing.command = command;
@@ -92,7 +93,7 @@ impl Engine {
             closing.command = None;
             closing.refusal = Some(refusal);
             self.timers.set(now.after(closing.backoff.next_pause()), Timer::Close(id.clone()));
-        } else if matches!(refusal.reason, Reason::SessionEnded | Reason::SessionNotFound) {
+        } else if matches!(refusal.reason, Reason::SessionEnded | Reason::SessionNotFound | Reason::SessionInUse) {
             self.closed(id, now);
         } else if let Some(closing) = self.closings.swap_remove(id) {
             for (reply, _) in closing.replies {

@@ -68,6 +68,8 @@ type Map<T> = IndexMap<SessionId, T, foldhash::fast::RandomState>;
 pub(crate) struct Engine {
     /// As commands name it: empty for the default one.
     namespace: String,
+    /// This program, so that another one that opens a session of the same id is refused.
+    client_id: String,
     stream: Option<Stream>,
     /// The last command of the streams before this one: their numbers are not used again.
     last_command: u64,
@@ -89,9 +91,10 @@ struct ShutDown {
 }
 
 impl Engine {
-    pub(crate) fn new(namespace: String) -> Self {
+    pub(crate) fn new(namespace: String, client_id: String) -> Self {
         Self {
             namespace: if namespace == DEFAULT_NAMESPACE { String::new() } else { namespace },
+            client_id,
             stream: None,
             last_command: 0,
             verdict: None,

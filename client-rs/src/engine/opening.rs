@@ -95,7 +95,7 @@ impl Engine {
             owner: opening.options.owner.clone(),
             metadata: opening.options.metadata.clone().into_iter().collect(),
             attachment: opening.attachment,
-            client_id: String::new(),
+            client_id: self.client_id.clone(),
         });
         let trace = opening.trace.clone();
         let command = self.send_traced(kind, What::Open(id.clone()), &trace, now);

@@ -107,8 +107,12 @@ impl Engine {
         }
         live.attachment = live.attachment.saturating_add(1);
         let (session_id, attachment) = (id.to_wire(), live.attachment);
-        let request =
-            v1::AttachSession { namespace: self.namespace.clone(), session_id, attachment, client_id: String::new() };
+        let request = v1::AttachSession {
+            namespace: self.namespace.clone(),
+            session_id,
+            attachment,
+            client_id: self.client_id.clone(),
+        };
         let Some(command) = self.send(Kind::AttachSession(request), What::Attach(id.clone()), now) else { return };
         self.timers.set(now.after(limit), Timer::Silence(command));
         if let Some(live) = self.sessions.get_mut(id) {
@@ -291,6 +295,7 @@ impl Engine {
                 None => LostReason::Forgotten,
             },
             Reason::SessionNotFound => LostReason::Forgotten,
+            Reason::SessionInUse => LostReason::InUse,
             _ => return false,
         };
         self.session_ended(id, &reason, now);

@@ -30,6 +30,7 @@ use crate::watch::{WatchEvent, WatchOptions};
 
 const TTL: Duration = Duration::from_millis(1_200);
 const CALL: Duration = Duration::from_secs(5);
+const CLIENT: &str = "this program";
 
 /// An engine, its time, and what handles tell it.
 struct Bench {
@@ -44,7 +45,13 @@ impl Bench {
     /// An engine that is connected. Its time begins now, because handles look at the real clock.
     fn new() -> Self {
         let (remote, inbox) = Remote::unattended("default".to_owned(), CALL);
-        let mut bench = Self { engine: Engine::new("default".to_owned()), now: clock::now(), remote, inbox, keys: 0 };
+        let mut bench = Self {
+            engine: Engine::new("default".to_owned(), CLIENT.to_owned()),
+            now: clock::now(),
+            remote,
+            inbox,
+            keys: 0,
+        };
         bench.engine.connected(bench.now);
         bench
     }

@@ -75,7 +75,7 @@ pub(crate) async fn run(connector: Arc<dyn Connector>, servers: Vec<Uri>, option
         connector,
         servers: servers.into(),
         connect_timeout: options.connect_timeout,
-        engine: Engine::new(options.namespace),
+        engine: Engine::new(options.namespace, uuid::Uuid::now_v7().to_string()),
         requests: None,
         responses: None,
         parked: None,

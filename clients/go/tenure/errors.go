@@ -92,6 +92,7 @@ var lostTexts = map[LostReason]string{
 	LostExpired:   "no renewal was answered in time",
 	LostStalled:   "not renewed, because the program made no progress",
 	LostForgotten: "the server does not know of it any more",
+	LostInUse:     "another program uses the session's id",
 }
 
 // InvalidError tells that an option cannot be used. Nothing was asked of a server.

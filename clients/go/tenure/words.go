@@ -15,6 +15,8 @@ const (
 	LostStalled LostReason = "stalled"
 	// LostForgotten is when the server knows nothing of it any more.
 	LostForgotten LostReason = "forgotten"
+	// LostInUse is when another program uses the session's id.
+	LostInUse LostReason = "in_use"
 	// LostEnded is when the server says that it has ended; the error's EndReason tells why.
 	LostEnded LostReason = "ended"
 )
@@ -70,4 +72,5 @@ const (
 	ReasonLateAttachment       Reason = "LATE_ATTACHMENT"
 	ReasonUnauthenticated      Reason = "UNAUTHENTICATED"
 	ReasonPermissionDenied     Reason = "PERMISSION_DENIED"
+	ReasonSessionInUse         Reason = "SESSION_IN_USE"
 )

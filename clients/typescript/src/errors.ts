@@ -100,8 +100,9 @@ export type LostReason =
        * - `expired`: no renewal was answered in time; from now on the server may give the locks to others.
        * - `stalled`: not renewed, because the program made no progress.
        * - `forgotten`: the server knows nothing of it (any more).
+       * - `in_use`: another program uses the session's id.
        */
-      reason: 'released' | 'closed' | 'expired' | 'stalled' | 'forgotten';
+      reason: 'released' | 'closed' | 'expired' | 'stalled' | 'forgotten' | 'in_use';
     }
   | {
       /** The server says that it has ended. */
@@ -136,6 +137,8 @@ export function describeLost(lost: LostReason): string {
       return 'not renewed, because the program made no progress';
     case 'forgotten':
       return 'the server does not know of it any more';
+    case 'in_use':
+      return "another program uses the session's id";
     case 'ended': {
       const by = lost.operator === undefined ? '' : ` by ${lost.operator}`;
       return lost.endReason + by + (lost.note === undefined ? '' : ` (${lost.note})`);

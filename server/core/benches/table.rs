@@ -128,7 +128,7 @@ fn open_and_close(bencher: Bencher, sessions: usize) {
         next += 1;
         ask(&mut table, open(&session));
         ask(&mut table, acquire(&session, name(next)));
-        ask(&mut table, Command::CloseSession { session })
+        ask(&mut table, Command::CloseSession { session, client: None })
     });
 }
 
@@ -253,6 +253,6 @@ fn acquire_opens(bencher: Bencher) {
             min_hold,
         };
         ask(&mut table, command);
-        ask(&mut table, Command::CloseSession { session })
+        ask(&mut table, Command::CloseSession { session, client: None })
     });
 }

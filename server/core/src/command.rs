@@ -160,6 +160,8 @@ pub enum Command {
     CloseSession {
         /// The session's id.
         session: Text,
+        /// The program that closes it: a session that another one has opened stays open. `None`: it is not compared.
+        client: Option<Text>,
     },
     /// Ends a session because its home says so. Does nothing unless that is still the session's home.
     EndSession {
@@ -340,7 +342,7 @@ impl Command {
             Self::By { command, .. } => command.session(),
             Self::OpenSession { session, .. }
             | Self::AttachSession { session, .. }
-            | Self::CloseSession { session }
+            | Self::CloseSession { session, .. }
             | Self::Acquire { session, .. }
             | Self::CancelAcquire { session, .. }
             | Self::Release { session, .. }

@@ -42,7 +42,7 @@ fn a_confirmation_can_be_repeated() {
     lab.release(at(1));
     let again = Command::Release { session: "ann".into(), name: "a".into(), token };
     assert_eq!(lab.try_ask(again.clone(), at(1)), Ok(Outcome::Done));
-    lab.ask(Command::CloseSession { session: "ann".into() }, at(1));
+    lab.ask(Command::CloseSession { session: "ann".into(), client: None }, at(1));
     assert_eq!(lab.try_ask(again, at(2)), Ok(Outcome::Done));
     assert_eq!(lab.holder().0, "bob");
 }
@@ -73,7 +73,7 @@ fn a_named_waiter_that_left_is_replaced_by_the_best() {
     lab.acquire("bob", 0, at(0));
     lab.acquire("cid", 0, at(0));
     lab.transfer(Some("cid"), by_operator(), at(0)).expect("possible");
-    lab.ask(Command::CloseSession { session: "cid".into() }, at(0));
+    lab.ask(Command::CloseSession { session: "cid".into(), client: None }, at(0));
     lab.release(at(1));
     assert_eq!(lab.holder().0, "bob");
     assert!(matches!(lab.events.last().expect("an event").event, Event::ClaimTransferred { .. }));
@@ -245,7 +245,7 @@ fn the_end_of_a_hold_tells_what_others_go_on_holding() {
     lab.acquire_as("dan", &["c"], AskedMode::Shared, 0, Duration::ZERO, at(0));
     for (session, expected) in [("ann", &["a"][..]), ("bob", &[]), ("dan", &[]), ("cid", &[])] {
         let before = lab.events.len();
-        lab.ask(Command::CloseSession { session: session.into() }, at(1));
+        lab.ask(Command::CloseSession { session: session.into(), client: None }, at(1));
         let ended = lab.events[before..].iter().find_map(|recorded| match &recorded.event {
             Event::ClaimEnded { still_held, .. } => Some(still_held.iter().map(|name| &**name).collect::<Vec<_>>()),
             _ => None,

@@ -196,7 +196,7 @@ fn a_table_that_was_loaded_anew_ends_no_session_early_and_keeps_none_that_is_gon
     lab.open("bob", ME, at(0));
     lab.open("eve", OTHER, at(0));
     let mut events = Vec::new();
-    lab.table.decide(Command::CloseSession { session: "bob".into() }, &mut events).expect("allowed");
+    lab.table.decide(Command::CloseSession { session: "bob".into(), client: None }, &mut events).expect("allowed");
     lab.table.commit();
     lab.home.rebuild(&lab.table, at(4));
     assert_eq!(lab.home.session_count(), 1);
@@ -212,7 +212,7 @@ fn a_table_that_was_loaded_anew_is_no_renewal_nor_does_it_keep_what_has_gone_or_
     lab.open("eve", ME, at(0));
     lab.open("zoe", OTHER, at(0));
     lab.unseen(Command::AttachSession { session: "bob".into(), home: OTHER, attachment: 0, client: None });
-    lab.unseen(Command::CloseSession { session: "eve".into() });
+    lab.unseen(Command::CloseSession { session: "eve".into(), client: None });
     lab.unseen(opening("eve", TTL, None, ME));
     lab.unseen(opening("zoe", TTL, None, OTHER));
     lab.home.rebuild(&lab.table, at(4));

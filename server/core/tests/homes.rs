@@ -44,7 +44,7 @@ impl Lab {
     }
 
     fn close(&mut self, session: &str) {
-        self.ask(Command::CloseSession { session: session.into() });
+        self.ask(Command::CloseSession { session: session.into(), client: None });
     }
 
     fn homes(&self) -> Vec<ServerId> {

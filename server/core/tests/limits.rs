@@ -60,7 +60,7 @@ fn open(session: &str) -> Command {
 }
 
 fn close(session: &str) -> Command {
-    Command::CloseSession { session: session.into() }
+    Command::CloseSession { session: session.into(), client: None }
 }
 
 fn asks(session: &str, name: &str, queue: bool) -> Command {

@@ -211,7 +211,7 @@ fn command(step: &Step, table: &Table) -> Command {
         Step::Attach { session, home, attachment } => {
             Command::AttachSession { session: session_id(session), home: ServerId(home), attachment, client: None }
         }
-        Step::Close { session } => Command::CloseSession { session: session_id(session) },
+        Step::Close { session } => Command::CloseSession { session: session_id(session), client: None },
         Step::EndSession { session, home, stale } => {
             let id = session_id(session);
             let opened = table.session(&id).map_or(Revision(0), |found| found.opened);

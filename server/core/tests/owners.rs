@@ -63,7 +63,7 @@ fn all(token: Revision) -> Vec<Command> {
     vec![
         open(),
         Command::AttachSession { session: session.clone(), home: ServerId(2), attachment: 0, client: None },
-        Command::CloseSession { session: session.clone() },
+        Command::CloseSession { session: session.clone(), client: None },
         acquire(None),
         acquire(Some(opening())),
         Command::CancelAcquire { session: session.clone(), attached: None, names: name.clone().into() },
@@ -96,7 +96,8 @@ fn nobody_uses_the_session_of_somebody_else() {
             assert_eq!(refused, Err(Rejection::SessionOfAnother { session: SESSION.into() }), "{command:?}");
         }
         assert_eq!(lab.events.len(), before, "nothing has changed");
-        lab.ask(Some("token:ann"), Command::CloseSession { session: SESSION.into() }).expect("it is hers");
+        lab.ask(Some("token:ann"), Command::CloseSession { session: SESSION.into(), client: None })
+            .expect("it is hers");
         lab.ask(Some("token:bob"), open()).expect("the id is free again");
         let refused = lab.ask(Some("token:ann"), open());
         assert_eq!(refused, Err(Rejection::SessionOfAnother { session: SESSION.into() }));

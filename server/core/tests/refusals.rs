@@ -164,7 +164,7 @@ fn an_unknown_session_is_told_from_one_that_ended() {
         |session: &str| Command::AttachSession { session: session.into(), home: HOME, attachment: 0, client: None };
     assert_eq!(lab.ask(attach("ann")), Err(Rejection::SessionNotFound { session: "ann".into() }));
     lab.hold("ann", "a");
-    lab.ask(Command::CloseSession { session: "ann".into() }).expect("open");
+    lab.ask(Command::CloseSession { session: "ann".into(), client: None }).expect("open");
     let closed = Err(Rejection::SessionEnded { session: "ann".into(), reason: EndReason::Closed });
     assert_eq!(lab.ask(attach("ann")), closed);
 }
@@ -189,7 +189,7 @@ fn a_minimum_hold_outlasts_the_release_and_the_session() {
     let outcome = lab.acquire("ann", "a", false, Duration::from_secs(5)).expect("free");
     let Outcome::Held { claim, .. } = outcome else { panic!("{outcome:?}") };
     lab.release("ann", "a", claim.token().expect("held")).expect("held");
-    lab.ask(Command::CloseSession { session: "ann".into() }).expect("open");
+    lab.ask(Command::CloseSession { session: "ann".into(), client: None }).expect("open");
     let outcome = lab.acquire("bob", "a", true, Duration::ZERO).expect("queued");
     assert!(matches!(outcome, Outcome::Waiting { .. }), "{outcome:?}");
     let elsewhere = Command::EndLingering { claim: claim.id, home: ServerId(7) };

@@ -135,7 +135,7 @@ fn all_of_many_releases_can_be_repeated() {
 fn a_release_can_be_repeated_however_many_sessions_have_ended_since_if_its_own_is_open_again() {
     let mut lab = Lab::default();
     let release = release("ann", "a", lab.acquire("ann", "a"));
-    let close = |session: &str| Command::CloseSession { session: session.into() };
+    let close = |session: &str| Command::CloseSession { session: session.into(), client: None };
     lab.ask(release.clone()).expect("held");
     lab.ask(close("ann")).expect("open");
     lab.acquire("ann", "b");
@@ -160,7 +160,7 @@ fn a_holders_handoff_can_be_repeated() {
     // Also when the next one has gone on, and when the session that handed over has ended.
     let Ok(Outcome::Transferred { to, .. }) = &answer else { unreachable!() };
     lab.ask(release("bob", "a", to.token().expect("held"))).expect("held");
-    lab.ask(Command::CloseSession { session: "ann".into() }).expect("open");
+    lab.ask(Command::CloseSession { session: "ann".into(), client: None }).expect("open");
     assert_eq!(lab.again(&handoff), answer);
 }
 
@@ -200,7 +200,7 @@ fn a_handoff_that_was_undone_was_none() {
     lab.here.decide(handoff.clone(), &mut Vec::new()).expect("possible");
     // Another server was first: it ended the hold.
     lab.here.undo();
-    lab.ask(Command::CloseSession { session: "ann".into() }).expect("open");
+    lab.ask(Command::CloseSession { session: "ann".into(), client: None }).expect("open");
     let refused = lab.again(&handoff);
     assert!(matches!(refused, Err(Rejection::SessionEnded { .. })), "{refused:?}");
     let refused = lab.again(&transfer("a", token, by_operator()));

@@ -282,12 +282,12 @@ mod tests {
             let token = table.claims().nth(self.below(4) as usize).and_then(Claim::token).unwrap_or_default();
             let by = Eviction { operator: "eve".into(), note: "".into() };
             match self.below(12) {
-                0 => Command::CloseSession { session },
+                0 => Command::CloseSession { session, client: None },
                 1 => Command::UpdateClaim { session, name, token, metadata: self.labels() },
                 2 => Command::Evict { name, token: None, eviction: by },
                 3 => Command::Transfer { name, token: None, to: None, by: Handoff::ByHolder { session } },
                 4 => Command::Adopt { dead: ServerId(7), by: HERE },
-                5..8 => self.release(table).unwrap_or(Command::CloseSession { session }),
+                5..8 => self.release(table).unwrap_or(Command::CloseSession { session, client: None }),
                 _ => self.acquire(session, name),
             }
         }

@@ -116,7 +116,10 @@ fn command(command: &Command) -> Option<proto::Command> {
             attachment: *attachment,
             client: client.as_deref().unwrap_or_default().to_owned(),
         }),
-        Command::CloseSession { session } => Kind::CloseSession(proto::CloseSession { session: session.to_string() }),
+        Command::CloseSession { session, client } => Kind::CloseSession(proto::CloseSession {
+            session: session.to_string(),
+            client: client.as_deref().unwrap_or_default().to_owned(),
+        }),
         Command::EndWait { claim, .. } => Kind::EndWait(claim.0),
         _ => return None,
     };
@@ -189,7 +192,9 @@ fn asked(kind: Kind, home: ServerId) -> Option<Command> {
             let (session, attachment) = (session(&attach.session)?, bounds::attachment(attach.attachment).ok()?);
             Command::AttachSession { session, home, attachment, client: bounds::client_id(&attach.client).ok()? }
         }
-        Kind::CloseSession(close) => Command::CloseSession { session: session(&close.session)? },
+        Kind::CloseSession(close) => {
+            Command::CloseSession { session: session(&close.session)?, client: bounds::client_id(&close.client).ok()? }
+        }
         Kind::EndWait(claim) => Command::EndWait { claim: Revision(claim), home },
     })
 }
@@ -329,10 +334,10 @@ mod tests {
             },
             Command::OpenSession { session: "s".into(), opening, home: HOME, attachment: 1, client: None },
             Command::AttachSession { session: "s".into(), home: HOME, attachment: 2, client: Some("c".into()) },
-            Command::CloseSession { session: "s".into() },
+            Command::CloseSession { session: "s".into(), client: None },
             Command::EndWait { claim: Revision(3), home: HOME },
             acquire(Some(proved), &["a"], AskedMode::Exclusive, Duration::ZERO).by(Some(&"token:ann".into()), limits),
-            Command::CloseSession { session: "s".into() }.by(Some(&"token:ann".into()), Limits::NONE),
+            Command::CloseSession { session: "s".into(), client: None }.by(Some(&"token:ann".into()), Limits::NONE),
         ]
     }
 

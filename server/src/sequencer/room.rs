@@ -70,7 +70,7 @@ mod tests {
         assert!(room.admits(&open()));
         room.take(1);
         assert!(!room.admits(&open()));
-        assert!(room.admits(&Command::CloseSession { session: "ann".into() }));
+        assert!(room.admits(&Command::CloseSession { session: "ann".into(), client: None }));
         room.give_back(1);
         assert!(room.admits(&open()));
     }

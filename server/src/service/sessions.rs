@@ -152,8 +152,10 @@ impl Api {
     ) -> Result<v1::CloseSessionResponse, Problem> {
         let (request, principal) = asked.into_parts();
         let session = bounds::session_id("session_id", &request.session_id)?;
+        let client = bounds::client_id(&request.client_id)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
-        in_time(async { Ok(namespace.decide(principal.command(Command::CloseSession { session })).await?) }).await?;
+        let command = principal.command(Command::CloseSession { session, client });
+        in_time(async { Ok(namespace.decide(command).await?) }).await?;
         Ok(v1::CloseSessionResponse {})
     }
 

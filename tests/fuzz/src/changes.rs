@@ -57,7 +57,7 @@ fn asked(draw: &mut Draw<'_>, table: &Table) -> Command {
             attachment: attachment(draw),
             client: None,
         },
-        2 => Command::CloseSession { session: session(draw) },
+        2 => Command::CloseSession { session: session(draw), client: None },
         3 => {
             let session = session(draw);
             let opened = table.session(&session).map_or(Revision(draw.number()), |found| found.opened);
@@ -125,7 +125,7 @@ fn asked(draw: &mut Draw<'_>, table: &Table) -> Command {
 /// Gives back what is held.
 fn release(draw: &mut Draw<'_>, table: &Table) -> Command {
     let found = table.claim(claim(draw, table)).filter(|claim| claim.token().is_some());
-    let Some(claim) = found else { return Command::CloseSession { session: session(draw) } };
+    let Some(claim) = found else { return Command::CloseSession { session: session(draw), client: None } };
     let (session, name) = (claim.spec.session.clone(), claim.spec.names[0].clone());
     Command::Release { session, name, token: claim.token().unwrap_or_default() }
 }

@@ -110,7 +110,8 @@ pub struct LockArgs {
     /// Nobody else gets the lock before this has passed since the grant, even if CMD ends earlier
     #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "0")]
     pub min_hold: Duration,
-    /// The session's id [default: a fresh one]
+    /// The session's id, which no two programs use at once: waits until the session of another program has ended [default: a fresh
+    /// one]
     #[arg(long, value_name = "ID")]
     pub session_id: Option<String>,
     /// What both commands that run another one share.

@@ -87,7 +87,11 @@ pub async fn release(context: &Context, args: ReleaseArgs) -> Result<u8, Failure
 }
 
 pub async fn close(context: &Context, args: SessionIdArgs) -> Result<u8, Failure> {
-    let request = CloseSessionRequest { namespace: context.global.namespace.clone(), session_id: args.id };
+    let request = CloseSessionRequest {
+        namespace: context.global.namespace.clone(),
+        session_id: args.id,
+        client_id: String::new(),
+    };
     let response = context
         .rpc
         .call(Repeat::Safe, |channel| {

@@ -37,7 +37,7 @@ async fn campaign(context: &Context, args: &ElectArgs, client: &Client, signals:
             Ok(Answer::Granted(guard)) => guard,
             Ok(Answer::Interrupted(signal)) => return Ok(exit::of_signal(signal)),
             // A wait for ever that ends without a grant was ended by the server: like being away.
-            Ok(Answer::Busy(_)) => continue,
+            Ok(Answer::Busy(_) | Answer::SessionInUse) => continue,
             Err(error) if error.is_transient() || is_over(&error) => {
                 let shown = exact(pause);
                 say(&format!("{}\n  trying again in {shown}", failure(context, &error).await));

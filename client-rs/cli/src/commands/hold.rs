@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tenure_client::{
-    Attempt, Busy, Client, ClientOptions, Error, Guard, Progress, Session, SessionOptions, SessionState,
+    Attempt, Busy, Client, ClientOptions, Error, Guard, Progress, Reason, Session, SessionOptions, SessionState,
     TransferRequest,
 };
 use tokio::sync::watch;
@@ -22,6 +22,11 @@ use crate::{refusal, rpc};
 
 /// How many times it is looked whether there was a renewal, in the time for which one is good: they are three in that time.
 const LOOKS: u32 = 24;
+
+/// The pauses between looks whether a session of another program has ended: from this, doubling ...
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// ... to this.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// How long closing the session may take when all is done.
 const CLOSING: Duration = Duration::from_secs(1);
@@ -45,6 +50,8 @@ pub struct Ask<'a> {
 pub enum Answer {
     Granted(Guard),
     Busy(Busy),
+    /// Another program uses the session's id.
+    SessionInUse,
     /// A signal ended the wait.
     Interrupted(i32),
 }
@@ -123,10 +130,7 @@ impl<'a> Ask<'a> {
     async fn ask_again(&self, context: &Context, client: &Client, patience: Patience) -> Result<Answer, Error> {
         let quiet = self.run.quiet;
         loop {
-            let session = tokio::select! {
-                session = client.session(self.session()) => session?,
-                never = waiting::for_a_server(quiet, context.global.timeout) => match never {},
-            };
+            let Some(session) = self.open(context, client, patience).await? else { return Ok(Answer::SessionInUse) };
             let waiting = Waiting { context, client, session: Some(session.id()), names: self.names };
             let attempt = tokio::select! {
                 attempt = self.once(&session, patience) => attempt,
@@ -141,6 +145,42 @@ impl<'a> Ask<'a> {
                 }
                 Err(error) => Err(error),
             };
+        }
+    }
+
+    /// Opens the session. While another program uses its id, waits as long as `patience` lasts: so a program that is started anew
+    /// with the same id takes over when the session of the one before has ended.
+    async fn open(&self, context: &Context, client: &Client, patience: Patience) -> Result<Option<Session>, Error> {
+        let quiet = self.run.quiet;
+        let opened = tokio::select! {
+            opened = client.session(self.session()) => opened,
+            never = waiting::for_a_server(quiet, context.global.timeout) => match never {},
+        };
+        match (opened, self.session_id) {
+            (Err(error), Some(id)) if is_in_use(&error) => tokio::select! {
+                opened = self.open_when_free(client, patience) => opened,
+                never = waiting::for_a_session(quiet, id, &self.told) => match never {},
+            },
+            (opened, _) => opened.map(Some),
+        }
+    }
+
+    async fn open_when_free(&self, client: &Client, patience: Patience) -> Result<Option<Session>, Error> {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let left = match patience {
+                Patience::Forever => Duration::MAX,
+                Patience::Until(end) => end.saturating_duration_since(Instant::now()),
+                Patience::None => Duration::ZERO,
+            };
+            if left.is_zero() {
+                return Ok(None);
+            }
+            sleep(pause.min(left)).await;
+            match client.session(self.session()).await {
+                Err(error) if is_in_use(&error) => pause = (pause * 2).min(LONGEST_PAUSE),
+                opened => return opened.map(Some),
+            }
         }
     }
 
@@ -304,6 +344,11 @@ impl<'a> Ask<'a> {
         };
         format!("tenure: asked{by} to hand over {} within {drain}: {then}", self.shown())
     }
+}
+
+/// Whether another program uses the session's id.
+fn is_in_use(error: &Error) -> bool {
+    matches!(error, Error::Refused(refusal) if refusal.reason == Reason::SessionInUse)
 }
 
 /// For how long a renewal of the session is good.

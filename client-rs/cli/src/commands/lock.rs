@@ -7,7 +7,7 @@ use crate::Context;
 use crate::args::LockArgs;
 use crate::child::{Outcome, Signals};
 use crate::exit::{self, Failure};
-use crate::output::{describe_holder, humane, say};
+use crate::output::{describe_holder, humane, plain, say};
 
 pub async fn lock(context: &Context, args: LockArgs) -> Result<u8, Failure> {
     let mut signals = Signals::catch()?;
@@ -47,6 +47,13 @@ pub async fn lock(context: &Context, args: LockArgs) -> Result<u8, Failure> {
             if !args.run.quiet {
                 let holder = busy.holder.as_ref().map_or_else(|| "somebody else".to_owned(), describe_holder);
                 say(&format!("tenure: {} not acquired: {holder}", ask.shown()));
+            }
+            Ok(args.conflict_exit_code)
+        }
+        Ok(Answer::SessionInUse) => {
+            if !args.run.quiet {
+                let id = plain(ask.session_id.unwrap_or_default());
+                say(&format!("tenure: {} not acquired: session {id} is in use by another program", ask.shown()));
             }
             Ok(args.conflict_exit_code)
         }

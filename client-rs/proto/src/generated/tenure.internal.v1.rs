@@ -265,6 +265,9 @@ pub struct CloseSession {
     /// The session.
     #[prost(string, tag = "1")]
     pub session: ::prost::alloc::string::String,
+    /// The program that closes it. Empty: it is not compared.
+    #[prost(string, tag = "2")]
+    pub client: ::prost::alloc::string::String,
 }
 /// A message of the server that is passed to. The first one is empty: from there on everything it commits is told.
 #[derive(Clone, PartialEq, ::prost::Message)]

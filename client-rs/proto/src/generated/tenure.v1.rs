@@ -1364,6 +1364,10 @@ pub struct CloseSessionRequest {
     /// The session's id. Required; 1 to 128 bytes. A session that was closed already is closed: no error.
     #[prost(string, tag = "2")]
     pub session_id: ::prost::alloc::string::String,
+    /// The program that closes it, as in OpenSessionRequest: a session of this id that another program has opened stays open.
+    /// Default: empty, not compared.
+    #[prost(string, tag = "3")]
+    pub client_id: ::prost::alloc::string::String,
 }
 /// Answers CloseSession.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

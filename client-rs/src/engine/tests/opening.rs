@@ -8,6 +8,7 @@ use tenure_proto::v1::command::Kind as Commanded;
 
 use super::{Bench, CALL, TTL, session};
 use crate::engine::Verdict;
+use crate::error::LostReason;
 use crate::session::SessionOptions;
 
 #[test]
@@ -52,4 +53,15 @@ fn an_opening_that_nobody_waits_for_does_not_keep_its_id() {
     assert!(next.try_recv().is_err(), "not refused");
     bench.hear(closing, Answered::CloseSession(v1::CloseSessionResponse {}));
     assert!(matches!(bench.said_once(), (_, Commanded::OpenSession(_))));
+}
+
+#[test]
+fn a_session_whose_id_another_program_uses_is_lost_and_not_closed() {
+    let mut bench = Bench::new();
+    let session = bench.session("a");
+    bench.reconnect();
+    let (command, _) = bench.said_once();
+    bench.refuse(command, "SESSION_IN_USE");
+    assert_eq!(session.lost_reason(), Some(LostReason::InUse));
+    assert!(bench.said().is_empty(), "closing it would end the session of the other program");
 }

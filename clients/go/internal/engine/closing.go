@@ -108,7 +108,8 @@ func (e *Engine) closeRefused(id string, refused *Refusal, now clock.Moment) {
 		closing.command = 0
 		closing.refusal = refused
 		e.timers.set(now.After(closing.backoff.Next()), func(now clock.Moment) { e.sendClose(id, now) })
-	case refused.Reason == "SESSION_ENDED" || refused.Reason == "SESSION_NOT_FOUND":
+	case refused.Reason == "SESSION_ENDED" || refused.Reason == "SESSION_NOT_FOUND" ||
+		refused.Reason == "SESSION_IN_USE":
 		e.closed(id, nil, now)
 	default:
 		e.closed(id, refused, now)

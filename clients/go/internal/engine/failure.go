@@ -15,6 +15,7 @@ const (
 	LostExpired   = "expired"
 	LostStalled   = "stalled"
 	LostForgotten = "forgotten"
+	LostInUse     = "in_use"
 	LostEnded     = "ended"
 )
 

@@ -317,6 +317,8 @@ func (e *Engine) endedByRefusal(id string, refused *Refusal, now clock.Moment) b
 		e.sessionEnded(id, reason, now)
 	case "SESSION_NOT_FOUND":
 		e.sessionEnded(id, lost(LostForgotten), now)
+	case "SESSION_IN_USE":
+		e.sessionEnded(id, lost(LostInUse), now)
 	default:
 		return false
 	}

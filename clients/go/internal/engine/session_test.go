@@ -194,6 +194,17 @@ func TestWhatTheServerSaysEndsASession(t *testing.T) {
 	equal(t, "forgotten", lost.Reason, LostForgotten)
 }
 
+func TestASessionWhoseIDAnotherProgramUsesIsLostAndNotClosed(t *testing.T) {
+	b := newBench(t)
+	taken := b.session("a")
+	b.reconnect()
+	command, _ := saidOnce[*tenurev1.Command_AttachSession](b)
+	b.refuse(command, "SESSION_IN_USE")
+	_, lost := taken.Check(b.now)
+	equal(t, "in use", lost.Reason, LostInUse)
+	b.saidNothing("closing it would end the session of the other program")
+}
+
 func TestWithoutProgressItIsAtRiskAndThenLost(t *testing.T) {
 	b := newBench(t)
 	progress := NewProgress(600*ms, b.now)

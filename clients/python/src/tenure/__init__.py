@@ -3,6 +3,12 @@
 `tenure.Client` is for threads, `tenure.aio.Client` for asyncio; both have the same names.
 """
 
+import os
+
+# gRPC's handlers of forks start its threads anew in a child, whatever state they are in, which crashes most children of a process
+# with an open stream. Python's own part of gRPC has them off by default. Read by gRPC when it is used first.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
+
 from tenure._sync.client import Client
 from tenure._sync.election import Election, Leadership
 from tenure._sync.group import GroupRequest, Membership
@@ -12,6 +18,7 @@ from tenure._sync.watch import Watch
 from tenure.aio.lock import Done
 from tenure.errors import (
     ClosedError,
+    ForkedError,
     InvalidError,
     Lost,
     LostError,
@@ -69,6 +76,7 @@ __all__ = [
     "Event",
     "EventKind",
     "Events",
+    "ForkedError",
     "Group",
     "GroupEvent",
     "GroupEventKind",

@@ -27,6 +27,10 @@ class LostReason(str, Enum):
     FORGOTTEN = "forgotten"
     #: The server says that it has ended.
     ENDED = "ended"
+    #: Another program uses the session's id.
+    IN_USE = "in_use"
+    #: This process was made by a fork. It is the process before the fork that has the session.
+    FORKED = "forked"
 
 
 _LOST_TEXTS = {
@@ -35,6 +39,8 @@ _LOST_TEXTS = {
     LostReason.EXPIRED: "no renewal was answered in time",
     LostReason.STALLED: "not renewed, because the program made no progress",
     LostReason.FORGOTTEN: "the server does not know of it any more",
+    LostReason.IN_USE: "another program uses the session's id",
+    LostReason.FORKED: "it belongs to the process before the fork; make a Client after the fork",
 }
 
 
@@ -167,3 +173,23 @@ class ClosedError(TenureError):
 
     def __init__(self) -> None:
         super().__init__("the client was closed")
+
+
+class ForkedError(TenureError):
+    """This process was made by a fork, and what was asked belongs to the process before the fork, or needs gRPC, which does not
+    survive one."""
+
+    @classmethod
+    def of_copy(cls, pid: int) -> ForkedError:
+        """A client, or something of it, is used in another process than `pid`, in which it was made."""
+        return cls(
+            f"this client was made in process {pid}; a process made by fork needs its own: make a Client after the fork"
+        )
+
+    @classmethod
+    def of_grpc(cls, pid: int) -> ForkedError:
+        """A client is made after a fork of process `pid`, which had made one."""
+        return cls(
+            f"a client was made in process {pid} before it forked, and gRPC does not survive a fork: make the first Client after the "
+            "fork, or start this process by multiprocessing's spawn or forkserver"
+        )

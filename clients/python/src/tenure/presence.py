@@ -9,6 +9,7 @@ from collections.abc import Callable
 from enum import Enum
 
 from tenure import clock
+from tenure._link.process import Origin
 from tenure.errors import Lost, LostReason
 from tenure.handoff import TransferRequest
 from tenure.progress import Progress
@@ -55,12 +56,15 @@ class SessionPresence:
         self.stalled = False
         self.changed = Listeners()
         self.lost: Lost | None = None
+        self._origin = Origin()
         self._state = SessionState.HEALTHY
         #: Reentrant: a forgotten guard asks when it is garbage, which may be in the midst of what this thread does here.
         self._lock = threading.RLock()
 
     def check(self, now: int) -> SessionState:
         """Where the session stands. Whoever sees first that its time is over, makes it so for everyone."""
+        if not self._origin.is_here:
+            return self._forked()
         with self._lock:
             changes = self._see(now)
         if changes:
@@ -85,6 +89,9 @@ class SessionPresence:
 
     def end(self, lost: Lost) -> None:
         """Ends it. The first reason stays."""
+        if not self._origin.is_here:
+            self._forked()
+            return
         with self._lock:
             self.validity.end()
             if self.lost is not None:
@@ -97,6 +104,13 @@ class SessionPresence:
     def window(self) -> int:
         """For how long a renewal is good."""
         return self.validity.window
+
+    def _forked(self) -> SessionState:
+        """Ends it in the child of a fork, without the lock, which a thread of the parent may have held."""
+        if self.lost is None:
+            self.lost = Lost(LostReason.FORKED)
+        self._state = SessionState.LOST
+        return self._state
 
     def _see(self, now: int) -> bool:
         phase = self.validity.phase(now)

@@ -1,8 +1,11 @@
 """Claims: asked for, granted, given up, given back, lost."""
 
+from typing import Any
+
 import pytest
 
 from tenure import convert
+from tenure._engine.claims import Entry
 from tenure._engine.engine import Verdict
 from tenure._engine.reply import Reply
 from tenure.clock import MILLISECOND, SECOND
@@ -257,3 +260,33 @@ def test_a_session_that_is_lost_takes_its_waits_along() -> None:
     bench.engine.disconnected("gone")
     bench.pass_time(1128 * MS)
     assert str(reply.error) == "lost: no renewal was answered in time"
+
+
+class Counting(dict[int, Entry]):
+    """Claims that count how many of them were looked at one after the other."""
+
+    looked_at = 0
+
+    def values(self) -> Any:
+        self.looked_at += len(self)
+        return super().values()
+
+    def items(self) -> Any:
+        self.looked_at += len(self)
+        return super().items()
+
+    def __iter__(self) -> Any:
+        self.looked_at += len(self)
+        return super().__iter__()
+
+
+def test_acquire_and_release_look_at_no_other_claim_of_the_session() -> None:
+    bench = Bench()
+    live = bench.session()
+    live.claims = claims = Counting()
+    holds = [bench.hold(live, token, acquire_spec([f"job-{token}"])) for token in range(1, 101)]
+    for held in holds:
+        bench.engine.claims.release(held.entry, bench.now + CALL, None, bench.now)
+        bench.hear(bench.said_once("release"), release=lock_pb2.ReleaseResponse())
+    assert not claims
+    assert claims.looked_at == 0

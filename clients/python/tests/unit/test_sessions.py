@@ -280,3 +280,21 @@ def test_nobody_waits_for_a_session_where_nobody_knows_who_asks() -> None:
     assert set(said) == {"attach_session", "close_session"}, "the open one goes on"
     assert said["close_session"].close_session.session_id == "asked", "it may have been opened"
     assert live.presence.is_valid()
+
+
+def test_a_session_whose_id_another_program_uses_is_lost_and_not_closed() -> None:
+    bench = Bench()
+    live = bench.session()
+    bench.reconnect()
+    bench.refuse(bench.said_once("attach_session"), "SESSION_IN_USE")
+    assert live.presence.lost == Lost(LostReason.IN_USE)
+    assert bench.said() == [], "closing it would end the session of the other program"
+
+
+def test_open_of_a_session_that_another_program_uses_is_refused_and_closes_nothing() -> None:
+    bench = Bench()
+    reply = bench.opening()
+    bench.refuse(bench.said_once("open_session"), "SESSION_IN_USE")
+    assert isinstance(reply.error, RefusedError)
+    assert reply.error.reason == "SESSION_IN_USE"
+    assert bench.said() == []

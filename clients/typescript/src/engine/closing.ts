@@ -60,7 +60,7 @@ export class Closing {
     if (this.engine.isForNow(refusal)) {
       this.refusal = refusal;
       this.engine.timers.set(now + this.backoff.nextPause(), (now) => this.send(now));
-    } else if (refusal.reason === 'SESSION_ENDED' || refusal.reason === 'SESSION_NOT_FOUND') {
+    } else if (['SESSION_ENDED', 'SESSION_NOT_FOUND', 'SESSION_IN_USE'].includes(refusal.reason)) {
       this.closed(now);
     } else {
       this.settle(({ reply }) => reply.reject(refusal), now);

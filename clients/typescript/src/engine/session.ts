@@ -237,6 +237,10 @@ export class LiveSession {
 
   /** Whether a refusal says that the session is over; then it is. */
   endedBy(refusal: RefusedError, now: Moment): boolean {
+    if (refusal.reason === 'SESSION_IN_USE') {
+      this.lose({ reason: 'in_use' }, now);
+      return true;
+    }
     if (refusal.reason !== 'SESSION_ENDED' && refusal.reason !== 'SESSION_NOT_FOUND') {
       return false;
     }

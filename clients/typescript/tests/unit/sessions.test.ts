@@ -84,6 +84,15 @@ describe('sessions', () => {
     expect(session.presence.lostReason(bench.now)).toEqual({ reason: 'forgotten' });
   });
 
+  it('whose id another program uses are lost, and not closed', () => {
+    const bench = new Bench();
+    const session = bench.session('a');
+    bench.reconnect();
+    bench.refuse(bench.saidOnce('attachSession')[0], 'SESSION_IN_USE');
+    expect(session.presence.lostReason(bench.now)).toEqual({ reason: 'in_use' });
+    expect(bench.said()).toEqual([]);
+  });
+
   it('with a grace are renewed and lost by it', () => {
     const bench = new Bench();
     const session = bench.session('a', { disconnectGraceMs: 300 });

@@ -64,7 +64,7 @@ fn of_what_is_over_no_timer_is_left() {
         home.leave(claim, now + Duration::from_millis(1));
         home.attend(claim);
         home.leave(claim, now);
-        ask(&mut table, &mut home, Command::CloseSession { session: "ann".into() }, now);
+        ask(&mut table, &mut home, Command::CloseSession { session: "ann".into(), client: None }, now);
         ask(&mut table, &mut home, Command::EndLingering { claim, home: ME }, now);
         assert_eq!((home.timers.len(), home.kept.len(), home.held.iter().count()), (0, 0, 0));
     }
@@ -79,7 +79,7 @@ fn nothing_is_kept_of_streams_that_sessions_have_left() {
         home.attach(&"ann".into(), StreamId(stream), now).expect("kept");
         assert_eq!(home.graced.len(), 1);
     }
-    ask(&mut table, &mut home, Command::CloseSession { session: "ann".into() }, now);
+    ask(&mut table, &mut home, Command::CloseSession { session: "ann".into(), client: None }, now);
     assert_eq!(home.graced.len(), 0);
 }
 

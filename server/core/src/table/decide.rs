@@ -41,8 +41,11 @@ impl Table {
                 self.attach_session(&session, home, None, attachment, decided)?;
                 self.open_session(&session)
             }
-            Command::CloseSession { session } => {
-                self.end_session(&session, EndReason::Closed, decided);
+            Command::CloseSession { session, client } => {
+                // The session that the program means has ended already.
+                if self.check_client(&session, client.as_ref()).is_ok() {
+                    self.end_session(&session, EndReason::Closed, decided);
+                }
                 Ok(Outcome::Done)
             }
             Command::EndSession { session, opened, home, reason } => {
@@ -182,7 +185,7 @@ impl Table {
         if opened == meant { Ok(()) } else { Err(Rejection::SessionReopened { session: session.clone(), opened }) }
     }
 
-    /// Refuses to attach the session of another program.
+    /// Refuses the session of another program.
     fn check_client(&self, session: &Text, client: Option<&Text>) -> Result<(), Rejection> {
         let opener = self.sessions.get(session).and_then(|found| found.spec.client.as_ref());
         match opener.zip(client) {

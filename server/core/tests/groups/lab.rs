@@ -78,7 +78,8 @@ impl Lab {
     }
 
     pub fn close(&mut self, session: &str) {
-        let closed = self.table.decide(Command::CloseSession { session: session.into() }, &mut self.events);
+        let closed =
+            self.table.decide(Command::CloseSession { session: session.into(), client: None }, &mut self.events);
         assert_eq!(closed, Ok(Outcome::Done));
         self.table.commit();
     }

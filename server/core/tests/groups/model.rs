@@ -100,7 +100,7 @@ fn command(step: &Step, table: &Table) -> Command {
                 client: None,
             };
         }
-        Step::Close { session } => return Command::CloseSession { session: session_id(session) },
+        Step::Close { session } => return Command::CloseSession { session: session_id(session), client: None },
         Step::Join { group, session, opens } => {
             join(&group_name(group), &session_id(session), opens.then(opening), no_labels())
         }

@@ -55,7 +55,7 @@ impl Naive {
                 self.open(session);
                 Answer::Done
             }
-            Command::CloseSession { session } => {
+            Command::CloseSession { session, .. } => {
                 self.close(session);
                 Answer::Done
             }

@@ -39,7 +39,7 @@ fn the_home_knows_whose_a_session_is_however_it_came() {
 fn an_id_that_somebody_else_uses_now_is_not_taken_for_what_it_was() {
     let mut lab = Lab::new();
     lab.ask(open("bob", ME), at(0));
-    lab.unseen(Command::CloseSession { session: "s".into() });
+    lab.unseen(Command::CloseSession { session: "s".into(), client: None });
     lab.unseen(open("ann", OTHER));
     lab.ask(attach(), at(1));
     assert!(is_anns(&lab));

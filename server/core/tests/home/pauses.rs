@@ -27,7 +27,7 @@ fn told(lab: &mut Lab, commands: Vec<Command>, now: Tick) -> Vec<Option<Duration
 }
 
 fn close(session: &str) -> Vec<Command> {
-    vec![Command::CloseSession { session: session.into() }]
+    vec![Command::CloseSession { session: session.into(), client: None }]
 }
 
 #[test]

@@ -73,7 +73,7 @@ impl Naive {
             Command::OpenSession { session, home, attachment, .. } => self.attach(session, home.0, *attachment),
             Command::AttachSession { session, .. } if !self.sessions.contains_key(&**session) => Kind::Rejected,
             Command::AttachSession { session, home, attachment, .. } => self.attach(session, home.0, *attachment),
-            Command::CloseSession { session } => {
+            Command::CloseSession { session, .. } => {
                 if self.sessions.contains_key(&**session) {
                     self.closed.push(session.to_string());
                 }

@@ -29,7 +29,7 @@ impl Sequencer {
                     let held = holders.filter_map(|id| table.claim(*id)).find(|claim| claim.token() == Some(*token));
                     pauses.extend(held.and_then(known));
                 }
-                Command::CloseSession { session } => {
+                Command::CloseSession { session, .. } => {
                     let claims = table.session(session).into_iter().flat_map(|session| session.claims.iter());
                     pauses.extend(claims.filter_map(|id| table.claim(*id)).filter_map(known));
                 }

@@ -184,7 +184,9 @@ impl Probe<'_> {
             Err(status) => checks.push(Check::failed("watch", words(&status))),
         }
         // The session would end by itself, too.
-        let _ = self.within(sessions.close_session(CloseSessionRequest { namespace, session_id })).await;
+        let _ = self
+            .within(sessions.close_session(CloseSessionRequest { namespace, session_id, client_id: String::new() }))
+            .await;
     }
 
     async fn watch(&self, name: &str) -> Result<Streaming<tenure_proto::v1::WatchResponse>, Status> {

@@ -64,6 +64,26 @@ pub async fn for_a_server(quiet: bool, limit: Duration) -> std::convert::Infalli
     std::future::pending().await
 }
 
+/// Tells that another program uses the session's id, until dropped. Never ends.
+pub async fn for_a_session(quiet: bool, id: &str, told: &Told) -> std::convert::Infallible {
+    if !quiet {
+        let begun = Instant::now();
+        let text = format!("session {} is in use by another program; waiting until it ends", plain(id));
+        if Look::of_stderr().can_move() {
+            sleep(SHORT).await;
+            let mut line = Line::default();
+            loop {
+                line.show(&format!("{text} (for {})", humane(begun.elapsed())));
+                sleep(TICK).await;
+            }
+        }
+        sleep(SHORT_FOR_A_LOG).await;
+        told.0.set(true);
+        say(&format!("tenure: {text}"));
+    }
+    std::future::pending().await
+}
+
 /// Tells that a holder has been asked to hand over, until dropped. Never ends.
 pub async fn for_the_holder(quiet: bool, name: &str, drain: Duration) -> std::convert::Infallible {
     if !quiet {

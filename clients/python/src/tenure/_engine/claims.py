@@ -82,11 +82,6 @@ class Entry:
     wait_timer: Timer | None = None
     answer_timer: Timer | None = None
 
-    def is_stalled(self, now: int) -> bool:
-        """Whether the work under the hold makes no progress that it is to make."""
-        progress = self.hold.progress if self.hold and self.stage == Stage.HELD else None
-        return progress is not None and progress.is_stalled(0, now)
-
     def describe(self) -> Claim:
         """As others of this session see it."""
         held = self.stage in (Stage.HELD, Stage.RELEASING)
@@ -153,6 +148,7 @@ class Claims:
             return
         entry.hold.end(Lost(LostReason.RELEASED))
         entry.stage = Stage.RELEASING
+        entry.live.progress_of_holds.pop(entry.key, None)
         entry.released = reply
         if reply is not None:
             self._engine.timers.clear(entry.answer_timer)
@@ -198,6 +194,7 @@ class Claims:
         """The session is lost."""
         claims = tuple(live.claims.values())
         live.claims.clear()
+        live.progress_of_holds.clear()
         for entry in claims:
             stage, entry.stage = entry.stage, Stage.OVER
             self._engine.timers.clear(entry.wait_timer)
@@ -215,6 +212,7 @@ class Claims:
         self._engine.timers.clear(entry.wait_timer)
         self._engine.timers.clear(entry.answer_timer)
         del entry.live.claims[entry.key]
+        entry.live.progress_of_holds.pop(entry.key, None)
         for following in entry.live.turns.leave(entry.key, entry.spec.names):
             self._take_turn(entry.live.claims[following], now)
 

@@ -115,7 +115,7 @@ class Closings:
         if self._engine.is_for_now(refusal):
             closing.refusal = refusal
             self._engine.timers.set(now + closing.backoff.next_pause(), lambda now: self._send(closing, now))
-        elif refusal.reason in ("SESSION_ENDED", "SESSION_NOT_FOUND"):
+        elif refusal.reason in ("SESSION_ENDED", "SESSION_NOT_FOUND", "SESSION_IN_USE"):
             self.closed(closing.id, now)
         else:
             del self._all[closing.id]

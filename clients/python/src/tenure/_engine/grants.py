@@ -126,6 +126,8 @@ class Grants:
         progress = None if within is None else Progress(within, now)
         entry.hold = HoldPresence(entry.live.presence, entry.spec.names, token, progress)
         entry.stage = Stage.HELD
+        if progress is not None:
+            entry.live.progress_of_holds[entry.key] = progress
         early, entry.early = entry.early, None
         if early is not None:
             self.noticed(early, now)

@@ -23,6 +23,7 @@ from tenure.validity import renewal_period, silence_limit
 if TYPE_CHECKING:
     from tenure._engine.claims import Entry
     from tenure._engine.engine import Engine
+    from tenure.progress import Progress
 
 log = logging.getLogger("tenure")
 
@@ -36,6 +37,10 @@ ATTACH_TRIES = 3
 LOOKS_PER_PERIOD = 8
 #: ... and no oftener than this.
 SHORTEST_LOOK = 5 * MILLISECOND
+
+
+#: How many locks are named at most where a session is described.
+MOST_NAMES = 10
 
 
 class Stage(Enum):
@@ -69,10 +74,20 @@ class Live:
     #: When its phase is looked at next: the one timer for that which counts.
     look: int = NEVER
     claims: dict[int, Entry] = field(default_factory=dict)
+    #: The progress of the holds that are renewed only while there is some, by the keys of their claims. Kept apart from the
+    #: claims, because it is looked at for each acquire.
+    progress_of_holds: dict[int, Progress] = field(default_factory=dict)
     turns: Turns = field(default_factory=Turns)
 
     def is_attached(self) -> bool:
         return self.stage == Stage.ATTACHED
+
+    def describe(self) -> str:
+        """Its id and the locks that it holds, for people."""
+        holds = (entry.hold for entry in self.claims.values() if entry.hold is not None)
+        names = sorted(name for hold in holds if hold.is_valid() for name in hold.names)
+        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+        return f"session {self.id}" + (f" (holding {', '.join(names[:MOST_NAMES])}{more})" if names else "")
 
     def detach(self) -> None:
         self.stage = Stage.DETACHED
@@ -88,7 +103,7 @@ class Live:
         """Whether nothing may be said that renews it, for want of progress."""
         progress = self.presence.progress
         stalled = progress is not None and progress.is_stalled(self.opened, now)
-        stalled = stalled or any(claim.is_stalled(now) for claim in self.claims.values())
+        stalled = stalled or any(of_hold.is_stalled(0, now) for of_hold in self.progress_of_holds.values())
         if stalled != self.presence.stalled:
             log.warning("session %s: %s progress", self.id, "there is no" if stalled else "there is again")
         self.presence.stalled = stalled
@@ -116,6 +131,14 @@ class Sessions:
     def is_open(self, live: Live) -> bool:
         """Whether it is not lost; another one may have its id now."""
         return self._all.get(live.id) is live
+
+    def left_open(self) -> list[str]:
+        """The sessions that are open, each with the locks that it holds, for people."""
+        return [live.describe() for live in self._all.values()]
+
+    def ids(self) -> tuple[str, ...]:
+        """The ids of the sessions that are open."""
+        return tuple(self._all)
 
     def is_any_attached(self) -> bool:
         return any(live.is_attached() for live in self._all.values())
@@ -179,10 +202,14 @@ class Sessions:
 
     def ended_by_refusal(self, session_id: str, refusal: Refusal, now: int) -> bool:
         """Whether a refusal says that the session is over; then it is."""
-        if refusal.reason not in ("SESSION_ENDED", "SESSION_NOT_FOUND"):
+        if refusal.reason not in ("SESSION_ENDED", "SESSION_NOT_FOUND", "SESSION_IN_USE"):
             return False
         is_told = refusal.reason == "SESSION_ENDED" and refusal.end_reason is not None
-        lost = Lost(LostReason.ENDED, refusal.end_reason) if is_told else Lost(LostReason.FORGOTTEN)
+        if is_told:
+            lost = Lost(LostReason.ENDED, refusal.end_reason)
+        else:
+            # A session of this id that is another program's is not the one that this program had.
+            lost = Lost(LostReason.IN_USE if refusal.reason == "SESSION_IN_USE" else LostReason.FORGOTTEN)
         self.ended(session_id, lost, now)
         return True
 

@@ -5,6 +5,7 @@ import contextlib
 import logging
 import random
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
 import grpc
 import grpc.aio
@@ -14,11 +15,17 @@ from tenure._engine.engine import Engine, Verdict
 from tenure._engine.reply import Reply
 from tenure._link.backoff import Backoff
 from tenure._link.dial import WINDOW_DIVISOR, Dialled, dial, stagger
+from tenure._link.process import Origin, uses_grpc
 from tenure.clock import MILLISECOND, SECOND
 from tenure.endpoint import Endpoint
 from tenure.errors import ClosedError, Refusal, RefusedError, TenureError, UnavailableError
 from tenure.security import Security
+from tenure.v1 import session_pb2
 from tenure.v1 import stream_pb2 as pb
+from tenure.v1.session_pb2_grpc import SessionServiceStub
+
+if TYPE_CHECKING:
+    from tenure.v1.session_pb2_grpc import SessionServiceAsyncStub
 
 log = logging.getLogger("tenure")
 
@@ -30,6 +37,10 @@ LONGEST_PAUSE = SECOND
 SHORT_LIVED = 500 * MILLISECOND
 #: How long a stream that is left is kept while the sessions come over to the new one.
 OVERLAP = 5 * SECOND
+#: How long closing what a program has left open may hold up its end.
+EXIT_LIMIT = SECOND
+#: How many sessions that were left open are named at most.
+MOST_NAMED = 5
 #: The most commands in one message: the contract's bound.
 COMMANDS_PER_MESSAGE = 1000
 #: Timers of the event loop stop in suspend: after so long the clock is looked at whatever they say.
@@ -50,6 +61,8 @@ class Connection:
         self.engine = Engine(namespace)
         self.call_timeout = call_timeout
         self.loop = asyncio.get_running_loop()
+        self.origin = Origin()
+        uses_grpc(self)
         self._endpoints = endpoints
         self._security = security
         self._connect_timeout = connect_timeout
@@ -73,21 +86,28 @@ class Connection:
 
     def check_open(self) -> None:
         """Nothing can be asked of a client that was closed."""
+        self.origin.check()
         if self._is_shutting_down:
             raise ClosedError
 
     @property
     def is_closed(self) -> bool:
-        return self._is_shutting_down
+        """Whether nothing more is to be asked: of a client that was closed, or that belongs to the process before a fork."""
+        return self._is_shutting_down or not self.origin.is_here
 
     def wake(self) -> None:
         """The engine was asked something: there may be something to send, and other timers."""
+        if not self.origin.is_here:
+            return
         self._wake.set()
         if self._stream is not None:
             self._stream.outgoing.set()
 
     async def shut_down(self) -> None:
-        """Closes all sessions and ends all watches; nothing can be asked afterwards."""
+        """Closes all sessions and ends all watches; nothing can be asked afterwards. What belongs to the process before a fork is
+        left to it."""
+        if not self.origin.is_here:
+            return
         if not self._is_shutting_down:
             self._is_shutting_down = True
             now = clock.now()
@@ -131,6 +151,11 @@ class Connection:
                 await self._nap(now)
                 if self._dialling is not None and self._dialling.done():
                     self._dialled(self._dialling)
+        except asyncio.CancelledError:
+            # Event loops cancel what is left when they end, and then wait for that.
+            if not self._is_shutting_down:
+                await self._close_at_the_end()
+            raise
         finally:
             self._is_shutting_down = True
             if not self._answer.done():
@@ -286,6 +311,34 @@ class Connection:
         if until <= now or is_settled:
             stream.close()
             self._parked = None
+
+    def warn_of_open_sessions(self) -> bool:
+        """Warns of the sessions that a program has left open at its end. Answers whether there are any."""
+        left = self.engine.sessions.left_open()
+        if left:
+            more = f" and {len(left) - MOST_NAMED} more" if len(left) > MOST_NAMED else ""
+            named = ", ".join(left[:MOST_NAMED]) + more
+            log.warning("the program ends without closing its client, which is closed now: %s", named)
+        return bool(left)
+
+    async def _close_at_the_end(self) -> None:
+        """Closes the sessions by plain calls, because the stream is being cancelled as well."""
+        self._is_shutting_down = True
+        stream, sessions = self._stream, self.engine.sessions.ids()
+        if not self.warn_of_open_sessions() or stream is None:
+            return
+        # Nothing may ask for the sessions anew, or believe in them.
+        self.engine.sessions.close_all(clock.now())
+        service = cast("SessionServiceAsyncStub", SessionServiceStub(stream.channel))
+
+        async def close(session_id: str) -> None:
+            request = session_pb2.CloseSessionRequest(namespace=self.engine.namespace, session_id=session_id)
+            await service.CloseSession(request, timeout=EXIT_LIMIT / SECOND)
+
+        answers = await asyncio.gather(*map(close, sessions), return_exceptions=True)
+        failed = sum(isinstance(answer, BaseException) for answer in answers)
+        if failed:
+            log.warning("%d sessions were not closed in time, and end by their TTLs", failed)
 
     async def _close(self) -> None:
         if self._dialling is not None:

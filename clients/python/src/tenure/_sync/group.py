@@ -10,6 +10,7 @@ from typing import NoReturn
 
 from typing_extensions import Self
 
+from tenure._link.process import Origin
 from tenure._sync.portal import each, run, within
 from tenure._sync.session import Session
 from tenure.aio import group as aio_group
@@ -107,14 +108,17 @@ class GroupRequest:
             await asyncio.wait({task})
 
         task = run(begin())
+        origin = Origin()
         try:
             while True:
+                origin.check()
                 standing = standings.get()
                 if isinstance(standing, BaseException):
                     raise standing
                 told(standing)
         finally:
-            run(stop(task))
+            if origin.is_here:
+                run(stop(task))
 
 
 def _error(task: asyncio.Task[NoReturn]) -> BaseException:

@@ -10,6 +10,7 @@ import grpc.aio
 
 from tenure._engine.pauses import backoff
 from tenure._link.connection import Connection
+from tenure._link.process import Origin
 from tenure.clock import SECOND
 from tenure.errors import TenureError, UnavailableError
 from tenure.status import error_of
@@ -51,6 +52,7 @@ async def _once(
 ) -> tuple[A] | TenureError | None:
     """The answer, or why there is none. None if the stream has noticed that the server is gone: no need to wait for this call's
     deadline."""
+    origin = Origin()
     answering = asyncio.ensure_future(_ask(ask, channel, timeout))
     watching = asyncio.ensure_future(line_changed.wait()) if line_changed is not None else None
     try:
@@ -60,7 +62,8 @@ async def _once(
         return None if watching is not None and watching.done() else UnavailableError("the server did not answer")
     finally:
         for task in (answering, watching):
-            if task is not None:
+            # A call of the process before a fork is not this one's to cancel.
+            if task is not None and origin.is_here:
                 task.cancel()
 
 

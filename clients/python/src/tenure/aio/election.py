@@ -173,7 +173,7 @@ class Election:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._standing is not None:
+        if self._standing is not None and self._client._connection.origin.is_here:
             self._standing.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._standing

@@ -121,7 +121,7 @@ class Guard(Hold):
 
     def drop(self) -> None:
         """Gives the locks back in the background."""
-        if self._is_over:
+        if self._is_over or not self._session._connection.origin.is_here:
             return
         self._is_over = True
         give_back(self._session, self._entry, self._owns_session)
@@ -139,6 +139,7 @@ class Guard(Hold):
         LostError or RefusedError (with TRANSFER_IMPOSSIBLE if nobody waits who could hold next); UnavailableError.
         """
         self.check()
+        self._session._connection.origin.check()
         self._presence.end(Lost(LostReason.RELEASED))
         try:
             return await Calls(self._session._connection).hand_over(
@@ -166,6 +167,8 @@ class Guard(Hold):
 
 def give_back(session: Session, entry: Entry, owns_session: bool) -> None:
     """Gives locks back in the background."""
+    if not session._connection.origin.is_here:
+        return
     session._connection.engine.claims.drop(entry, clock.now())
     session._connection.wake()
     if owns_session:

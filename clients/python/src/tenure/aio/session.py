@@ -124,6 +124,9 @@ class Session:
 
         UnavailableError if no server answered in time; the session then ends by its TTL at the latest.
         """
+        if not self._connection.origin.is_here:
+            # It is the process before the fork that closes it.
+            return
         self._connection.check_open()
         future: asyncio.Future[None] = self._connection.loop.create_future()
         reply: Reply[None] = replying(future)
@@ -136,6 +139,8 @@ class Session:
 
     def close_in_background(self) -> None:
         """Closes it without waiting for that."""
+        if not self._connection.origin.is_here:
+            return
         self._live.presence.end(Lost(LostReason.CLOSED))
         self._connection.engine.sessions.close(self._live, clock.now())
         self._connection.wake()

@@ -38,6 +38,8 @@ class Watch:
 
     def close(self) -> None:
         """Ends the watch."""
+        if not self._connection.origin.is_here:
+            return
         self._connection.engine.watches.drop(self._watched)
         self._connection.wake()
 
@@ -45,6 +47,7 @@ class Watch:
         return self
 
     async def __anext__(self) -> WatchItem:
+        self._connection.origin.check()
         watched = self._watched
         while not watched.items:
             if watched.is_over:
@@ -70,6 +73,6 @@ class Watch:
 
     def __del__(self) -> None:
         watched = getattr(self, "_watched", None)
-        if watched is not None and not watched.is_over:
+        if watched is not None and not watched.is_over and self._connection.origin.is_here:
             with contextlib.suppress(RuntimeError):
                 self._connection.loop.call_soon_threadsafe(self._connection.engine.watches.drop, watched)

@@ -25,6 +25,8 @@ public record LostReason(Kind kind, @Nullable EndReason endReason, @Nullable Str
         STALLED("not renewed, because the program made no progress"),
         /** The server knows nothing of it (any more). */
         FORGOTTEN("the server does not know of it any more"),
+        /** Another program uses the session's id. */
+        IN_USE("another program uses the session's id"),
         /** The server says that it has ended. */
         ENDED("ended");
 

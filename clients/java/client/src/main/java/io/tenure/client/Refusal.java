@@ -45,6 +45,8 @@ public record Refusal(String code, String message, Map<String, String> metadata)
         SESSION_NOT_FOUND,
         /** The session has ended. Facts: {@code session_id}, {@code end_reason}. */
         SESSION_ENDED,
+        /** Another program has opened the session, and it has not ended yet. Facts: {@code session_id}. */
+        SESSION_IN_USE,
         /** The session does not hold the lock. Facts: {@code name}, {@code session_id}, {@code holder}. */
         NOT_HOLDER,
         /** The hold with this token has ended. Facts: {@code name}, {@code session_id}, {@code token}, {@code end_reason}. */

@@ -141,7 +141,7 @@ final class Closings {
             return;
         }
         switch (refusal.reason()) {
-            case SESSION_ENDED, SESSION_NOT_FOUND -> closed(closing.id, now);
+            case SESSION_ENDED, SESSION_NOT_FOUND, SESSION_IN_USE -> closed(closing.id, now);
             default -> {
                 closings.remove(closing.id);
                 closing.replies.forEach(reply -> reply.completeExceptionally(new TenureException.Refused(refusal)));

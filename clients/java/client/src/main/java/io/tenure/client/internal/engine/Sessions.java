@@ -319,6 +319,7 @@ final class Sessions {
                                 : LostReason.ended(endReason, null, null);
                     }
                     case SESSION_NOT_FOUND -> LostReason.of(LostReason.Kind.FORGOTTEN);
+                    case SESSION_IN_USE -> LostReason.of(LostReason.Kind.IN_USE);
                     default -> null;
                 };
         if (reason == null) {

@@ -126,6 +126,16 @@ class EngineTest {
     }
 
     @Test
+    void aSessionWhoseIdAnotherProgramUsesIsLostWithThatReason() {
+        Opened session = script.open("s");
+        CompletableFuture<Granted> held = script.acquire(session, "job");
+        script.grant(script.sentOne(), 5);
+        script.engine.connected(script.now);
+        script.refuse(script.sentOne(), "SESSION_IN_USE", Map.of("session_id", "s"));
+        assertThat(held.join().hold().lost()).isEqualTo(LostReason.of(LostReason.Kind.IN_USE));
+    }
+
+    @Test
     void aHoldThatTheClientDoesNotKnowIsGivenBack() {
         script.open("s");
         script.engine.connected(script.now);
