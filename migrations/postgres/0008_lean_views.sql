@@ -1,0 +1,41 @@
+-- PostgreSQL expects a hundred events of each batch, where there are one or two, and so takes the views for so much work that it compiles
+-- them first (JIT), for up to a second. Of what is true of every event, but seems rare to it, it expects one for each batch.
+CREATE OR REPLACE VIEW events AS
+SELECT
+    b.namespace AS namespace,
+    (e.value ->> 'revision')::bigint AS revision,
+    b.revision AS batch,
+    b.at_ms AS at_ms,
+    b.server AS server,
+    e.value ->> 'event' AS event,
+    (e.value ->> 'claim')::bigint AS claim,
+    (e.value ->> 'token')::bigint AS token,
+    e.value ->> 'session' AS session,
+    (e.value ->> 'opened')::bigint AS opened,
+    e.value ->> 'owner' AS owner,
+    e.value -> 'names' AS names,
+    coalesce((e.value ->> 'priority')::bigint, 0) AS priority,
+    (e.value ->> 'ttl_ms')::bigint AS ttl_ms,
+    (e.value ->> 'disconnect_grace_ms')::bigint AS disconnect_grace_ms,
+    coalesce((e.value ->> 'min_hold_ms')::bigint, 0) AS min_hold_ms,
+    coalesce(e.value ->> 'mode', 'exclusive') AS mode,
+    (e.value ->> 'permits')::bigint AS permits,
+    (e.value ->> 'permit_limit')::bigint AS permit_limit,
+    (e.value ->> 'settling_ms')::bigint AS settling_ms,
+    (e.value ->> 'drain_ms')::bigint AS drain_ms,
+    (e.value ->> 'transfer_to')::bigint AS transfer_to,
+    e.value ->> 'reason' AS reason,
+    e.value ->> 'operator' AS operator,
+    e.value ->> 'note' AS note,
+    (e.value ->> 'longest_pause_ms')::bigint AS longest_pause_ms,
+    (e.value ->> 'group_id')::bigint AS group_id,
+    e.value ->> 'group' AS group_name,
+    (e.value ->> 'member')::bigint AS member_number,
+    (e.value ->> 'leader')::bigint AS leader,
+    e.value ->> 'config' AS config,
+    (e.value ->> 'membership')::bigint AS membership,
+    (e.value ->> 'config_revision')::bigint AS config_revision,
+    e.value -> 'assignments' AS assignments,
+    coalesce(e.value ->> 'metadata', '{}') AS metadata
+FROM batches AS b, jsonb_array_elements(b.events::jsonb) AS e (value)
+WHERE e.value @> '{}';
