@@ -206,6 +206,9 @@ pub enum OpenError {
     /// What the database commits is not durable.
     #[error("the database may lose what it has committed: {0}. Change that, or allow unsafe durability")]
     UnsafeDurability(String),
+    /// Others have tables or views there whose names Tenure needs.
+    #[error("the database has {0}, which Tenure did not make and does not touch: give Tenure {1} of its own")]
+    Foreign(String, &'static str),
     /// The tables are not there, or not up to date.
     #[error("the database lacks these migrations: {}", .0.join(", "))]
     NotMigrated(Vec<String>),
@@ -215,6 +218,7 @@ impl From<Failure> for OpenError {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Unsafe(reason) => Self::UnsafeDurability(reason),
+            Failure::Foreign(names, place) => Self::Foreign(names, place),
             Failure::Conflict | Failure::Refused(_) | Failure::Away(_) | Failure::Lost(_) => {
                 Self::Unavailable(failure.reason())
             }

@@ -121,6 +121,8 @@ static STATEMENTS: Statements = Statements {
     create_migrations: "CREATE TABLE IF NOT EXISTS tenure_migrations \
         (number INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL) STRICT",
     lock_migrations: "SELECT 1",
+    relations: "SELECT name FROM sqlite_schema WHERE lower(name) IN (SELECT value FROM json_each(?)) ORDER BY name",
+    own_place: "a file",
     migrations: "SELECT number FROM tenure_migrations ORDER BY number",
     record_migration: "INSERT INTO tenure_migrations (number, name) VALUES (?, ?)",
     birth: "SELECT '', (SELECT birth FROM tenure_birth WHERE said_by = '')",
