@@ -361,6 +361,89 @@ async fn the_writable_host_is_found() {
     assert!(refusal.contains("127.0.0.1:1: ") && refusal.contains("it takes no writes"), "{refusal}");
 }
 
+/// Appends, beats and reads with the user of before and, when the file names another, with that one: without a restart.
+async fn goes_on_with_what_the_file_says(urls: [String; 2], lock_out: [impl AsyncFn(); 2]) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("url");
+    let [first, second] = urls;
+    let write = |text: &str| std::fs::write(&file, text).expect("it is written");
+    write(&first);
+    let options = StoreOptions { url_file: Some(file.clone()), ..StoreOptions::new(&first) };
+    migrate(&options).await.expect("the tables are made");
+    let store = open(&options).await.expect("it opens");
+    store.append(&batch(0), false).await.expect("the append is accepted");
+    let presence = |beat: u64| Presence {
+        server: ServerId(7),
+        beat,
+        lease: Duration::from_secs(10),
+        label: String::new(),
+        address: String::new(),
+        certificate: String::new(),
+        dead: false,
+    };
+    store.beat(&presence(FIRST_BEAT)).await.expect("it is written");
+    let [cut, lock_out] = lock_out;
+    // What is of no use changes nothing, and neither does a file that is not there for a moment.
+    for text in ["", "nonsense", "sqlite:/elsewhere.db"] {
+        write(text);
+        cut().await;
+        let reads = async || store.read("default", Revision(0), 1).await.is_ok();
+        wait_until(DEADLINE, "the user of before", reads).await;
+    }
+    std::fs::remove_file(&file).expect("it is removed");
+    cut().await;
+    wait_until(DEADLINE, "the user of before", async || store.heads().await.is_ok()).await;
+    write(&format!("{second}\n"));
+    lock_out().await;
+    assert!(open(&StoreOptions::new(&first)).await.is_err(), "the user of before is locked out");
+    let appended = async || matches!(store.append(&batch(1), false).await, Ok(()) | Err(StoreError::Conflict));
+    wait_until(DEADLINE, "an append as the other user", appended).await;
+    wait_until(DEADLINE, "a beat as the other user", async || store.beat(&presence(2)).await.is_ok()).await;
+    assert_eq!(store.heads().await, Ok(vec![("default".into(), Revision(2))]));
+    // Also what begins only now: its first URL is that of before.
+    migrate(&options).await.expect("they are looked at");
+    open(&options).await.expect("it opens");
+}
+
+#[tokio::test]
+async fn a_url_in_a_file_is_read_again_on_postgres() {
+    let (postgres, url, name) = postgres().await;
+    let user = |number: u8| format!("user_{number}_of_{name}");
+    for number in [1, 2] {
+        postgres.execute(&format!("CREATE ROLE {} LOGIN SUPERUSER", user(number))).await.expect("it is made");
+    }
+    let urls = [1, 2].map(|number| url.replace("tenure@", &format!("{}@", user(number))));
+    let change = |sql: String| {
+        let name = name.clone();
+        async move || {
+            postgres.execute(&sql).await.expect("it is done");
+            let sql = format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'");
+            postgres.execute(&sql).await.expect("its connections end");
+        }
+    };
+    goes_on_with_what_the_file_says(urls, ["SELECT 1".to_owned(), format!("ALTER ROLE {} NOLOGIN", user(1))].map(change))
+        .await;
+}
+
+#[tokio::test]
+async fn a_url_in_a_file_is_read_again_on_mariadb() {
+    let mariadb = MariaDb::start().await.expect("MariaDB starts");
+    let mariadb = &mariadb;
+    let url = mariadb.create_database().await.expect("a database is made");
+    let password = |password: &str| format!("ALTER USER rotated@'127.0.0.1' IDENTIFIED BY '{password}'");
+    mariadb.execute("CREATE USER rotated@'127.0.0.1' IDENTIFIED BY 'one'").await.expect("it is made");
+    mariadb.execute("GRANT ALL ON *.* TO rotated@'127.0.0.1'").await.expect("it is granted");
+    let urls = ["one", "two"].map(|password| url.replace("root@", &format!("rotated:{password}@")));
+    let change = |sql: String| {
+        async move || {
+            mariadb.execute(&sql).await.expect("it is done");
+            // One that has gone already is no user any more.
+            let _ = mariadb.execute("KILL USER rotated@'127.0.0.1'").await;
+        }
+    };
+    goes_on_with_what_the_file_says(urls, [password("one"), password("two")].map(change)).await;
+}
+
 /// Several hosts in one URL.
 #[tokio::test]
 async fn one_url_may_name_several_hosts() {
