@@ -1,4 +1,4 @@
--- MySQL 9.7 does not take what one JSON_TABLE gives for another in the same query (error 1210), nor when it has merged a view into it. It
+-- MySQL 9.7 does not take what one JSON_TABLE gives for another in the same query (error 1210), nor if it has merged a view into it. It
 -- merges no query that numbers its rows.
 
 -- What operators have set on locks.

@@ -145,7 +145,9 @@ impl StoreOptions {
                 }
                 match changed.target()? {
                     Target::Sqlite(_) => Err(OpenError::Url("it must name a host")),
-                    Target::Postgres(urls) | Target::MySql(urls) => urls.iter().map(|url| host(url, &changed)).collect(),
+                    Target::Postgres(urls) | Target::MySql(urls) => {
+                        urls.iter().map(|url| host(url, &changed)).collect()
+                    }
                 }
             }),
         });

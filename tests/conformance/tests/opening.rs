@@ -421,8 +421,11 @@ async fn a_url_in_a_file_is_read_again_on_postgres() {
             postgres.execute(&sql).await.expect("its connections end");
         }
     };
-    goes_on_with_what_the_file_says(urls, ["SELECT 1".to_owned(), format!("ALTER ROLE {} NOLOGIN", user(1))].map(change))
-        .await;
+    goes_on_with_what_the_file_says(
+        urls,
+        ["SELECT 1".to_owned(), format!("ALTER ROLE {} NOLOGIN", user(1))].map(change),
+    )
+    .await;
 }
 
 #[tokio::test]
