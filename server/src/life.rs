@@ -297,12 +297,13 @@ impl Life {
         self.set_ready(Readiness::not(Unready::Store(error.to_string()))).await;
     }
 
-    /// Keeps readiness and health true: the server is ready for as long as it may answer renewals.
+    /// Keeps readiness and health true: the server is ready for as long as it may answer renewals, and its store takes what is written.
     async fn report(&self, node: &Node) {
         loop {
-            let readiness = match node.lease().tick() {
-                Some(_) => Readiness::READY,
-                None => Readiness::not(Unready::LeaseLost),
+            let readiness = match (node.lease().tick(), node.store().trouble()) {
+                (Some(_), None) => Readiness::READY,
+                (Some(_), Some(reason)) => Readiness::not(Unready::Store(reason)),
+                (None, _) => Readiness::not(Unready::LeaseLost),
             };
             self.set_ready(readiness).await;
             tokio::time::sleep(CHECK).await;

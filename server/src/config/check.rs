@@ -50,6 +50,7 @@ pub(super) fn check(layer: Layer, surroundings: &Surroundings) -> Result<Config,
         data_dir,
         store: StoreConfig {
             url: url.into(),
+            url_file: layer.store_url_file,
             max_connections: number("store_max_connections", layer.store_max_connections, 4, 1, 1000)?,
             connect_timeout: span("store_connect_timeout", layer.store_connect_timeout, 2 * SECOND, lowest, MINUTE)?,
             statement_timeout: span(

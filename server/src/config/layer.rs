@@ -23,7 +23,7 @@ pub struct Layer {
     /// The database: sqlite:FILE, postgres://USER@HOST,HOST/NAME, mysql://... [default: sqlite:<data_dir>/tenure.db]
     #[arg(long, env = "TENURE_STORE_URL", value_name = "URL", hide_env_values = true)]
     pub store_url: Option<String>,
-    /// A file that holds store_url, and its password with it
+    /// A file that holds store_url, and its password with it; read again for each new connection
     #[arg(long, env = "TENURE_STORE_URL_FILE", value_name = "FILE")]
     pub store_url_file: Option<PathBuf>,
     /// The most connections to the database for appends and reads [default: 4]

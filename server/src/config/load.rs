@@ -76,11 +76,11 @@ pub fn load(given: Layer, surroundings: &Surroundings) -> Result<Config, ConfigE
         None => Layer::default(),
     };
     let mut layer = given.over(below);
-    if let Some(file) = layer.store_url_file.take() {
+    if let Some(file) = &layer.store_url_file {
         if layer.store_url.is_some() {
             return Err(ConfigError("both store_url and store_url_file are set: set one of them".into()));
         }
-        let url = fs::read_to_string(&file)
+        let url = fs::read_to_string(file)
             .map_err(|error| ConfigError(format!("store_url_file: cannot read {}: {error}", file.display())))?;
         layer.store_url = Some(url.trim_end_matches(['\r', '\n']).to_string());
     }

@@ -79,6 +79,8 @@ pub struct Config {
 pub struct StoreConfig {
     /// `sqlite:<file>`, `postgres://...`, `mysql://...`, the latter two with one or several hosts. May hold a password.
     pub url: SecretString,
+    /// The file that the URL was read from, and is read from again for each new connection, if it was given in that way.
+    pub url_file: Option<PathBuf>,
     /// The most connections to the database for appends and reads; one or two more serve the rest. 1 to 1000.
     pub max_connections: u32,
     /// How long connecting to one host may take. 100 ms to 60 s.

@@ -76,6 +76,8 @@ pub(super) enum Failure {
     Away(String),
     /// Not connected, because what this database commits is not durable.
     Unsafe(String),
+    /// Nothing done, because the database has tables or views of these names that others made. With what Tenure needs instead.
+    Foreign(String, &'static str),
     /// The connection is lost, or silent for too long. What was sent may have been done, or may yet be.
     Lost(String),
 }
@@ -86,6 +88,7 @@ impl Failure {
         match self {
             Self::Conflict => "rolled back because of other transactions".to_owned(),
             Self::Refused(reason) | Self::Away(reason) | Self::Unsafe(reason) | Self::Lost(reason) => reason,
+            Self::Foreign(names, _) => format!("the database has {names}, not made by Tenure"),
         }
     }
 }
@@ -202,6 +205,10 @@ pub(super) struct Statements {
     pub(super) create_migrations: &'static str,
     /// Makes others wait who want to migrate, until the transaction or the connection ends.
     pub(super) lock_migrations: &'static str,
+    /// (names as JSON) → those of them that relations of the database have, in the order of their names
+    pub(super) relations: &'static str,
+    /// What is to be done where the names of our tables are taken.
+    pub(super) own_place: &'static str,
     /// () → number
     pub(super) migrations: &'static str,
     /// (number, name)

@@ -1,6 +1,6 @@
 //! A store whose answers are counted.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use tenure_core::{Revision, ServerId, Text};
@@ -13,11 +13,13 @@ use crate::metrics::{Operation, StoreCounts};
 pub(crate) struct Counted {
     store: Arc<dyn Store>,
     counts: StoreCounts,
+    /// Why the last write was not taken. Only of an exclusive store: it has no lease that runs out if none is taken.
+    trouble: Mutex<Option<String>>,
 }
 
 impl Counted {
     pub(crate) fn new(store: Arc<dyn Store>, counts: StoreCounts) -> Self {
-        Self { store, counts }
+        Self { store, counts, trouble: Mutex::default() }
     }
 
     async fn count<T>(
@@ -28,6 +30,16 @@ impl Counted {
         let asked = Instant::now();
         let answer = answer.await;
         self.counts.asked(operation, asked.elapsed(), &answer);
+        if self.store.exclusive() && matches!(operation, Operation::Append | Operation::Save | Operation::Beat) {
+            let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+            match &answer {
+                Ok(_) => *trouble = None,
+                Err(StoreError::Unavailable(reason) | StoreError::OutcomeUnknown(reason)) => {
+                    *trouble = Some(reason.clone());
+                }
+                Err(StoreError::Conflict | StoreError::Compacted(_)) => {}
+            }
+        }
         answer
     }
 }
@@ -76,6 +88,10 @@ impl Store for Counted {
 
     async fn trim(&self, namespace: &str, before_ms: i64) -> Result<Revision, StoreError> {
         self.count(Operation::Trim, self.store.trim(namespace, before_ms)).await
+    }
+
+    fn trouble(&self) -> Option<String> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     async fn hint(&self) {

@@ -298,6 +298,11 @@ pub trait Store: Send + Sync + 'static {
     /// again as long as that revision rises. Batches are dropped oldest first; a newer stamp keeps all that follows.
     async fn trim(&self, namespace: &str, before_ms: i64) -> Result<Revision, StoreError>;
 
+    /// Why what was written last was not taken, of an exclusive store that is counted. Others show it by their beats.
+    fn trouble(&self) -> Option<String> {
+        None
+    }
+
     /// Returns when there is reason to believe that another server has appended since the last call: a hint, which may
     /// be late, missing or wrong. Stores that cannot know never return.
     async fn hint(&self);

@@ -182,8 +182,13 @@ macro_rules! statements {
                 WHERE table_schema = DATABASE() AND table_name = 'tenure_migrations'",
             create_migrations: "CREATE TABLE IF NOT EXISTS tenure_migrations \
                 (number BIGINT NOT NULL PRIMARY KEY, name VARCHAR(255) NOT NULL) ENGINE = InnoDB",
-            // Each change of a table commits, so a lock on a row would not last.
-            lock_migrations: "DO GET_LOCK(CONCAT(DATABASE(), '.tenure'), 100)",
+            relations: "SELECT t.table_name FROM information_schema.tables AS t \
+                WHERE t.table_schema = DATABASE() AND JSON_CONTAINS(?, JSON_QUOTE(LOWER(t.table_name))) ORDER BY 1",
+            own_place: "a database",
+            // Each change of a table commits, so a lock on a row would not last. MySQL takes no lock's name above 64 characters, and
+            // MD5 is no longer built into it. Short names are as they always were, since earlier versions may migrate at the same time.
+            lock_migrations: "DO GET_LOCK(IF(CHAR_LENGTH(DATABASE()) <= 57, CONCAT(DATABASE(), '.tenure'), \
+                CONCAT('tenure.', SHA2(DATABASE(), 224))), 100)",
             migrations: "SELECT number FROM tenure_migrations ORDER BY number",
             record_migration: "INSERT INTO tenure_migrations (number, name) VALUES (?, ?)",
             birth: concat!(
@@ -219,12 +224,15 @@ pub(super) const FACTS: &str = "SELECT CONCAT(@@global.read_only, ''), CONCAT(@@
 /// committed by a node which has failed since might not be found at another.
 pub(super) const READ_COMMITTED_BY_ALL: &str = "SET SESSION wsrep_sync_wait = 1";
 
-/// What a connection begins with: backslashes in texts are escapes, quotes are quotes, and nobody waits for a lock longer than we do.
+/// What a connection begins with, whatever the server's defaults are, since a default may well break what follows: without autocommit,
+/// or with commits that begin the next transaction, single statements are never committed. Backslashes in texts are escapes, quotes
+/// are quotes, answers are complete, and no statement waits for a lock longer than its caller.
 pub(super) fn settings(statement_timeout: Duration) -> String {
     let bound = statement_timeout.as_secs().max(1);
     format!(
-        "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; \
+        "SET SESSION autocommit = 1, completion_type = 0; SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE; \
         SET SESSION sql_mode = 'STRICT_ALL_TABLES,PIPES_AS_CONCAT,NO_ENGINE_SUBSTITUTION', \
+        sql_select_limit = 18446744073709551615, sql_safe_updates = 0, sql_big_selects = 1, \
         innodb_lock_wait_timeout = {bound}, lock_wait_timeout = {bound}"
     )
 }

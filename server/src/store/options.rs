@@ -10,7 +10,7 @@ use secrecy::ExposeSecret;
 
 use super::Store;
 use super::connection::{Connection, Connector, Failure};
-use super::hosts::Hosts;
+use super::hosts::{Host, Hosts, UrlFile};
 use super::migrations::pending;
 use super::mysql::MySqlHost;
 use super::pool::Pool;
@@ -29,6 +29,10 @@ pub struct StoreOptions {
     /// (`postgres://user:password@one:5432,two:5433/name`), and there may be several URLs, all of one kind: the hosts are tried
     /// in turn, and the one that takes writes is used.
     pub urls: Vec<String>,
+    /// A file that holds the URL, without which it would be the only one in `urls`. It is read again for each connection to PostgreSQL
+    /// or MySQL, which may lead to another user, password, host or database; the kind of database stays. What is of no use there is
+    /// logged, and changes nothing. Default none.
+    pub url_file: Option<PathBuf>,
     /// The most connections for appends and reads. There is one more for beats, and with PostgreSQL one for
     /// notifications. Default 4, at least 1.
     pub max_connections: usize,
@@ -49,6 +53,7 @@ impl StoreOptions {
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             urls: vec![url.into()],
+            url_file: None,
             max_connections: 4,
             connect_timeout: Duration::from_secs(2),
             statement_timeout: Duration::from_secs(5),
@@ -115,16 +120,38 @@ impl StoreOptions {
                 Ok(Database { connector, exclusive: true, hints: None, own })
             }
             Target::Postgres(urls) => {
-                let hosts = urls.iter().map(|url| PostgresHost::new(url, self)).collect::<Result<_, _>>()?;
-                let connector = Arc::new(Hosts::new(hosts));
+                let connector = Arc::new(self.hosts(&urls, PostgresHost::new)?);
                 let hints = Box::new(PostgresHints::new(connector.clone(), own.clone()));
                 Ok(Database { connector, exclusive: false, hints: Some(hints), own })
             }
             Target::MySql(urls) => {
-                let hosts = urls.iter().map(|url| MySqlHost::new(url, self)).collect::<Result<_, _>>()?;
-                Ok(Database { connector: Arc::new(Hosts::new(hosts)), exclusive: false, hints: None, own })
+                let connector = Arc::new(self.hosts(&urls, MySqlHost::new)?);
+                Ok(Database { connector, exclusive: false, hints: None, own })
             }
         }
+    }
+
+    /// The hosts that these URLs name, and will name when the file has changed.
+    fn hosts<C: 'static>(&self, urls: &[String], host: MakeHost<C>) -> Result<Hosts<C>, OpenError> {
+        let hosts = urls.iter().map(|url| host(url, self)).collect::<Result<_, _>>()?;
+        let options = self.clone();
+        let kind = self.kind();
+        let file = self.url_file.clone().map(|path| UrlFile {
+            path,
+            parse: Box::new(move |url| {
+                let changed = Self { urls: vec![url.to_owned()], ..options.clone() };
+                if changed.kind() != kind {
+                    return Err(OpenError::Url("it must be of the same kind of database as before"));
+                }
+                match changed.target()? {
+                    Target::Sqlite(_) => Err(OpenError::Url("it must name a host")),
+                    Target::Postgres(urls) | Target::MySql(urls) => {
+                        urls.iter().map(|url| host(url, &changed)).collect()
+                    }
+                }
+            }),
+        });
+        Ok(Hosts::new(hosts, self.urls.first().map_or("", String::as_str), file))
     }
 }
 
@@ -137,6 +164,7 @@ impl From<&Config> for StoreOptions {
             statement_timeout: store.statement_timeout,
             allow_unsafe_durability: store.allow_unsafe_durability,
             prepared_statements: store.prepared_statements,
+            url_file: store.url_file.clone(),
             ..Self::new(store.url.expose_secret())
         }
     }
@@ -147,6 +175,7 @@ impl fmt::Debug for StoreOptions {
         formatter
             .debug_struct("StoreOptions")
             .field("urls", &self.urls.iter().map(|url| redacted(url)).collect::<Vec<_>>())
+            .field("url_file", &self.url_file)
             .field("max_connections", &self.max_connections)
             .field("connect_timeout", &self.connect_timeout)
             .field("statement_timeout", &self.statement_timeout)
@@ -155,6 +184,9 @@ impl fmt::Debug for StoreOptions {
             .finish()
     }
 }
+
+/// Makes a host of a URL that names one.
+type MakeHost<C> = fn(&str, &StoreOptions) -> Result<Host<C>, OpenError>;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -206,6 +238,9 @@ pub enum OpenError {
     /// What the database commits is not durable.
     #[error("the database may lose what it has committed: {0}. Change that, or allow unsafe durability")]
     UnsafeDurability(String),
+    /// Others have tables or views there whose names Tenure needs.
+    #[error("the database has {0}, which Tenure did not make and does not touch: give Tenure {1} of its own")]
+    Foreign(String, &'static str),
     /// The tables are not there, or not up to date.
     #[error("the database lacks these migrations: {}", .0.join(", "))]
     NotMigrated(Vec<String>),
@@ -215,6 +250,7 @@ impl From<Failure> for OpenError {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Unsafe(reason) => Self::UnsafeDurability(reason),
+            Failure::Foreign(names, place) => Self::Foreign(names, place),
             Failure::Conflict | Failure::Refused(_) | Failure::Away(_) | Failure::Lost(_) => {
                 Self::Unavailable(failure.reason())
             }

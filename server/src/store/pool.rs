@@ -147,7 +147,7 @@ macro_rules! exchange {
             Err(Failure::Lost(_) | Failure::Away(_)) => {
                 $taken.shared.generation.fetch_add(1, Ordering::SeqCst);
             }
-            Err(Failure::Conflict | Failure::Refused(_) | Failure::Unsafe(_)) => {}
+            Err(Failure::Conflict | Failure::Refused(_) | Failure::Unsafe(_) | Failure::Foreign(..)) => {}
         }
         outcome
     }};

@@ -189,6 +189,11 @@ macro_rules! statements {
             // A row that others must wait for: any engine has that, and any pooler lets it pass.
             lock_migrations: "SET LOCAL statement_timeout = 0; INSERT INTO tenure_migrations (number, name) \
                 VALUES (0, 'lock') ON CONFLICT (number) DO UPDATE SET name = 'lock'",
+            // Not information_schema, which leaves out what this user has no rights to.
+            relations: "SELECT c.relname::text FROM pg_catalog.pg_class AS c \
+                JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = current_schema() \
+                AND c.relname::text = ANY (translate($1, '[]\"', '{}')::text[]) ORDER BY c.relname",
+            own_place: "a database or a schema",
             migrations: "SELECT number FROM tenure_migrations ORDER BY number",
             record_migration: "INSERT INTO tenure_migrations (number, name) VALUES ($1, $2)",
             // Numbers of tables are not given twice.

@@ -80,7 +80,8 @@ async fn listen(hosts: Arc<Hosts<PostgresHost>>, own: Arc<AtomicU64>, heard: Arc
 async fn connect(hosts: &Hosts<PostgresHost>) -> Result<Option<PgListener>, Failure> {
     // Finds out which host it is.
     drop(hosts.connect().await?);
-    let Some(host) = hosts.last() else { return Ok(None) };
+    let Some((hosts, last)) = hosts.last() else { return Ok(None) };
+    let host = &hosts[last].1;
     if !host.can_listen().await? {
         return Ok(None);
     }

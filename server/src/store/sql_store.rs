@@ -68,7 +68,7 @@ fn uncertain(failure: Failure) -> StoreError {
     match failure {
         Failure::Conflict => StoreError::Conflict,
         Failure::Lost(reason) => StoreError::OutcomeUnknown(reason),
-        Failure::Refused(_) | Failure::Away(_) | Failure::Unsafe(_) => unavailable(failure),
+        Failure::Refused(_) | Failure::Away(_) | Failure::Unsafe(_) | Failure::Foreign(..) => unavailable(failure),
     }
 }
 
@@ -87,7 +87,7 @@ fn failed_by(appended: &Result<bool, Failure>) -> Option<&'static str> {
         Ok(false) | Err(Failure::Conflict) => Some("conflict"),
         Err(Failure::Lost(_)) => Some("connection lost"),
         Err(Failure::Away(_)) => Some("away"),
-        Err(Failure::Refused(_) | Failure::Unsafe(_)) => Some("refused"),
+        Err(Failure::Refused(_) | Failure::Unsafe(_) | Failure::Foreign(..)) => Some("refused"),
     }
 }
 

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteRow, SqliteSynchronous};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteRow, SqliteSynchronous};
 use sqlx::{ConnectOptions, Executor, Row as _, TypeInfo, ValueRef};
+use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use super::answers::rows_met;
@@ -121,6 +122,8 @@ static STATEMENTS: Statements = Statements {
     create_migrations: "CREATE TABLE IF NOT EXISTS tenure_migrations \
         (number INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL) STRICT",
     lock_migrations: "SELECT 1",
+    relations: "SELECT name FROM sqlite_schema WHERE lower(name) IN (SELECT value FROM json_each(?)) ORDER BY name",
+    own_place: "a file",
     migrations: "SELECT number FROM tenure_migrations ORDER BY number",
     record_migration: "INSERT INTO tenure_migrations (number, name) VALUES (?, ?)",
     birth: "SELECT '', (SELECT birth FROM tenure_birth WHERE said_by = '')",
@@ -135,8 +138,13 @@ const ROWS: usize = 128;
 /// What is added to the file's name for what will replace it.
 pub(super) const RESTORING: &str = ".restoring";
 
-/// SQLite's code for "another connection has the file".
+/// SQLite's codes for "another connection has the file", and for "the disk is full".
 const SQLITE_BUSY: i32 = 5;
+const SQLITE_FULL: i32 = 13;
+
+/// Gives a row if the file is ours, or nobody's yet. The file of others keeps its kind of journal.
+const IS_OURS: &str = "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM sqlite_schema) \
+    OR EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'tenure_migrations')";
 
 /// What an error means. A commit that failed is looked at by [`SqliteDatabase::append`].
 fn failure(error: sqlx::Error) -> Failure {
@@ -148,16 +156,21 @@ fn failure(error: sqlx::Error) -> Failure {
     }
 }
 
-fn is_busy(error: &sqlx::Error) -> bool {
+/// Whether a commit that ended with this error surely did not happen: it was not allowed to begin, or there was no room for the last of
+/// what it writes, which is the record that makes it one.
+fn is_undone(error: &sqlx::Error) -> bool {
     let code = error.as_database_error().and_then(|error| error.code()).and_then(|code| code.parse::<i32>().ok());
     // The higher bits say more about why.
-    code.is_some_and(|code| code & 0xff == SQLITE_BUSY)
+    code.is_some_and(|code| [SQLITE_BUSY, SQLITE_FULL].contains(&(code & 0xff)))
 }
 
 /// Opens connections to a file that this process owns.
 pub(super) struct SqliteConnector {
     options: SqliteConnectOptions,
     bound: std::time::Duration,
+    /// A connection that does nothing. With the last one SQLite removes the files that go with the database, and on a full disk
+    /// they could not be made again, not even to read.
+    anchor: Mutex<Option<SqliteConnection>>,
     /// Locked until all connections are closed.
     lock: Arc<File>,
 }
@@ -174,11 +187,27 @@ impl SqliteConnector {
         let sqlite = SqliteConnectOptions::new()
             .filename(path)
             .create_if_missing(true)
-            .journal_mode(SqliteJournalMode::Wal)
             .synchronous(SqliteSynchronous::Full)
             .busy_timeout(options.statement_timeout)
             .disable_statement_logging();
-        Ok(Self { options: sqlite, bound: options.connect_timeout, lock: Arc::new(lock) })
+        let (bound, anchor) = (options.connect_timeout, Mutex::default());
+        Ok(Self { options: sqlite, bound, anchor, lock: Arc::new(lock) })
+    }
+
+    async fn open(&self) -> Result<SqliteConnection, sqlx::Error> {
+        let mut connection = self.options.connect().await?;
+        if connection.fetch_optional(IS_OURS).await?.is_some() {
+            connection.execute("PRAGMA journal_mode = WAL").await?;
+        }
+        Ok(connection)
+    }
+
+    async fn open_anchored(&self) -> Result<SqliteConnection, sqlx::Error> {
+        let mut anchor = self.anchor.lock().await;
+        if anchor.is_none() {
+            *anchor = Some(self.open().await?);
+        }
+        self.open().await
     }
 }
 
@@ -204,7 +233,7 @@ pub(super) fn take_possession(path: &Path) -> Result<File, OpenError> {
 #[async_trait]
 impl Connector for SqliteConnector {
     async fn connect(&self) -> Result<Box<dyn Connection>, Failure> {
-        let inner = match timeout(self.bound, self.options.connect()).await {
+        let inner = match timeout(self.bound, self.open_anchored()).await {
             Ok(connected) => connected.map_err(|error| Failure::Refused(error.to_string()))?,
             Err(_) => return Err(Failure::Refused("the file could not be opened in time".to_owned())),
         };
@@ -275,7 +304,7 @@ impl Connection for SqliteDatabase {
             (Ok(()), [_, moved, _, _]) => Ok(*moved == 1),
             (Ok(()), _) => Err(Failure::Lost(format!("4 answers expected, not {}", met.len()))),
             // The disk failed at some point of the commit: only reading the file again tells at which.
-            (Err(error), [_, _, _]) if !is_busy(&error) => Err(Failure::Lost(error.to_string())),
+            (Err(error), [_, _, _]) if !is_undone(&error) => Err(Failure::Lost(error.to_string())),
             (Err(error), _) => Err(failure(error)),
         }
     }

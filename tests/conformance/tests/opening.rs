@@ -36,7 +36,16 @@ fn error(opened: Result<std::sync::Arc<dyn Store>, OpenError>) -> OpenError {
 /// Several servers that start at once on an empty database all find it ready.
 async fn are_made_by_many_at_once(url: &str) {
     let options = StoreOptions::new(url);
-    let all = ["0001_tables", "0002_views", "0003_attachments", "0004_identities", "0005_certificates", "0006_birth"];
+    let all = [
+        "0001_tables",
+        "0002_views",
+        "0003_attachments",
+        "0004_identities",
+        "0005_certificates",
+        "0006_birth",
+        "0007_calls",
+        "0008_lean_views",
+    ];
     assert_eq!(pending_migrations(&options).await.expect("it answers"), all);
     assert!(matches!(error(open(&options).await), OpenError::NotMigrated(_)));
     let started: Vec<_> = (0..5)
@@ -93,7 +102,8 @@ where
         connection.execute(sql).await.expect("it is as it was");
     }
     connection.close().await.expect("it is closed");
-    let added = ["0003_attachments", "0004_identities", "0005_certificates", "0006_birth"];
+    let added =
+        ["0003_attachments", "0004_identities", "0005_certificates", "0006_birth", "0007_calls", "0008_lean_views"];
     assert_eq!(pending_migrations(&options).await.expect("it answers"), added);
     migrate(&options).await.expect("the columns are added");
     assert!(pending_migrations(&options).await.expect("it answers").is_empty());
@@ -129,6 +139,166 @@ async fn tables_of_an_earlier_version_are_brought_up_to_date_on_postgres() {
 async fn tables_of_an_earlier_version_are_brought_up_to_date_on_mariadb() {
     let mariadb = MariaDb::shared().await.expect("MariaDB starts");
     are_brought_up_to_date::<sqlx::MySql>(&mariadb.create_database().await.expect("a database is made")).await;
+}
+
+/// A database in which others have tables with names of ours: it is refused, and left as it is.
+async fn with_tables_of_others_is_refused<DB: sqlx::Database>(url: &str, place: &str)
+where
+    for<'a> DB::Arguments<'a>: sqlx::IntoArguments<'a, DB>,
+    for<'a> &'a mut DB::Connection: sqlx::Executor<'a, Database = DB>,
+{
+    let options = StoreOptions::new(url);
+    let mut connection = DB::Connection::connect(url).await.expect("it answers");
+    connection.execute("CREATE TABLE orders (id INT PRIMARY KEY)").await.expect("it is made");
+    connection.execute("CREATE TABLE servers (id INT PRIMARY KEY, hostname VARCHAR(100))").await.expect("it is made");
+    connection.execute("CREATE VIEW events AS SELECT id FROM servers").await.expect("it is made");
+    let refusals = [
+        migrate(&options).await.expect_err("it is refused"),
+        pending_migrations(&options).await.expect_err("it is refused"),
+        error(open(&options).await),
+    ];
+    for refusal in refusals {
+        let said = refusal.to_string();
+        assert!(matches!(refusal, OpenError::Foreign(..)), "{said}");
+        assert!(said.contains("events, servers,") && said.contains(place) && !said.contains("orders"), "{said}");
+    }
+    connection.execute("INSERT INTO servers VALUES (1, 'db-1')").await.expect("it has its two columns still");
+    for sql in ["SELECT * FROM tenure_migrations", "SELECT * FROM claims"] {
+        assert!(connection.fetch_all(sql).await.is_err(), "nothing was made: {sql}");
+    }
+    // Other names do no harm.
+    connection.execute("DROP VIEW events").await.expect("it is dropped");
+    connection.execute("DROP TABLE servers").await.expect("it is dropped");
+    connection.close().await.expect("it is closed");
+    migrate(&options).await.expect("the tables are made beside the others");
+    open(&options).await.expect("it opens");
+}
+
+#[tokio::test]
+async fn a_database_with_tables_of_others_is_refused_on_postgres() {
+    let (postgres, url, name) = postgres().await;
+    with_tables_of_others_is_refused::<sqlx::Postgres>(&url, "a database or a schema of its own").await;
+    // Also what its user may not see.
+    let other = postgres.create_database().await.expect("a database is made");
+    let mut connection = sqlx::PgConnection::connect(&other).await.expect("it answers");
+    let user = format!("guest_of_{name}");
+    for sql in [
+        "CREATE TABLE servers (id bigint)".to_owned(),
+        format!("CREATE ROLE {user} LOGIN"),
+        format!("GRANT CREATE ON SCHEMA public TO {user}"),
+    ] {
+        connection.execute(&*sql).await.expect("it is done");
+    }
+    let as_guest = other.replace("tenure@", &format!("{user}@"));
+    assert!(matches!(migrate(&StoreOptions::new(as_guest)).await, Err(OpenError::Foreign(..))));
+}
+
+#[tokio::test]
+async fn a_database_with_tables_of_others_is_refused_on_mariadb() {
+    let mariadb = MariaDb::shared().await.expect("MariaDB starts");
+    let url = mariadb.create_database().await.expect("a database is made");
+    with_tables_of_others_is_refused::<sqlx::MySql>(&url, "a database of its own").await;
+}
+
+#[tokio::test]
+async fn a_file_with_tables_of_others_is_refused() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("others.db");
+    std::fs::write(&file, []).expect("it is made");
+    let url = format!("sqlite:{}", file.display());
+    with_tables_of_others_is_refused::<sqlx::Sqlite>(&url, "a file of its own").await;
+}
+
+/// What was begun is ours, however far it got: MySQL does not undo half of a migration.
+async fn goes_on_where_it_was_begun<DB: sqlx::Database>(url: &str)
+where
+    for<'a> DB::Arguments<'a>: sqlx::IntoArguments<'a, DB>,
+    for<'a> &'a mut DB::Connection: sqlx::Executor<'a, Database = DB>,
+{
+    let options = StoreOptions::new(url);
+    migrate(&options).await.expect("the tables are made");
+    let mut connection = DB::Connection::connect(url).await.expect("it answers");
+    for sql in ["DELETE FROM tenure_migrations", "DROP VIEW current_settings", "DROP TABLE tenure_birth"] {
+        connection.execute(sql).await.expect("it is half done");
+    }
+    connection.close().await.expect("it is closed");
+    migrate(&options).await.expect("it is brought to its end");
+    open(&options).await.expect("it opens");
+}
+
+#[tokio::test]
+async fn tables_that_were_begun_are_finished_on_postgres() {
+    goes_on_where_it_was_begun::<sqlx::Postgres>(&postgres().await.1).await;
+}
+
+#[tokio::test]
+async fn tables_that_were_begun_are_finished_on_mariadb() {
+    let mariadb = MariaDb::shared().await.expect("MariaDB starts");
+    goes_on_where_it_was_begun::<sqlx::MySql>(&mariadb.create_database().await.expect("a database is made")).await;
+}
+
+/// Defaults of the whole server that would break ours: each has its connections otherwise.
+#[tokio::test]
+async fn mariadb_serves_whatever_its_defaults_are() {
+    let mariadb = MariaDb::start().await.expect("MariaDB starts");
+    let url = mariadb.create_database().await.expect("a database is made");
+    mariadb
+        .execute(
+            "SET GLOBAL autocommit = 0, GLOBAL completion_type = 'CHAIN', GLOBAL sql_select_limit = 1, GLOBAL sql_safe_updates = 1, \
+            GLOBAL max_join_size = 1, GLOBAL tx_read_only = 1, GLOBAL tx_isolation = 'SERIALIZABLE', \
+            GLOBAL sql_mode = 'ANSI,ANSI_QUOTES,NO_BACKSLASH_ESCAPES,IGNORE_SPACE,ONLY_FULL_GROUP_BY,NO_ZERO_DATE'",
+        )
+        .await
+        .expect("they are set");
+    let options = StoreOptions::new(url);
+    migrate(&options).await.expect("the tables are made");
+    let (one, two) = (open(&options).await.expect("it opens"), open(&options).await.expect("it opens"));
+    let presence = |server: u64| Presence {
+        server: ServerId(server),
+        beat: FIRST_BEAT,
+        lease: Duration::from_secs(10),
+        label: "a 'quoted' \"label\" with a \\".to_owned(),
+        address: String::new(),
+        certificate: String::new(),
+        dead: false,
+    };
+    one.beat(&presence(1)).await.expect("it is written");
+    assert_eq!(two.beat(&presence(2)).await, Ok(vec![presence(1), presence(2)]), "and committed");
+    for previous in 0..3 {
+        one.append(&batch(previous), false).await.expect("the append is accepted");
+    }
+    assert_eq!(two.heads().await, Ok(vec![("default".into(), Revision(3))]));
+    assert_eq!(two.read("default", Revision(0), 10).await.expect("it can be read").batches.len(), 3);
+    assert_eq!(tenure_server::store::mark_restored(&options).await.expect("it is marked"), 1);
+    assert!(!two.read("default", Revision(0), 10).await.expect("it can be read").head.intact);
+}
+
+/// MySQL takes no name of a lock above 64 characters, as MariaDB does: so the name itself is looked at.
+#[tokio::test]
+async fn names_of_locks_are_short_and_distinct_whatever_the_database_is_called() {
+    let said = tenure_server::store::dialects::said();
+    let statements = said.iter().filter(|said| said.dialect == "mysql" && said.sql.contains("GET_LOCK("));
+    let expressions: Vec<&str> = statements
+        .map(|said| said.sql.strip_prefix("DO GET_LOCK(").and_then(|rest| rest.strip_suffix(", 100)")).expect("a name"))
+        .collect();
+    assert!(!expressions.is_empty());
+    let mariadb = MariaDb::shared().await.expect("MariaDB starts");
+    let mut names = std::collections::BTreeSet::new();
+    let databases = ["l".repeat(57), "l".repeat(58), format!("{}x", "l".repeat(63)), format!("{}y", "l".repeat(63))];
+    for database in &databases {
+        mariadb.execute(&format!("CREATE DATABASE {database}")).await.expect("a database is made");
+        let url = mariadb.url(database);
+        migrate(&StoreOptions::new(&url)).await.expect("the tables are made");
+        open(&StoreOptions::new(&url)).await.expect("it opens");
+        let mut connection = sqlx::MySqlConnection::connect(&url).await.expect("it answers");
+        for expression in &expressions {
+            let sql = format!("SELECT {expression}");
+            let name: String = sqlx::query_scalar(&*sql).fetch_one(&mut connection).await.expect("it is a name");
+            assert!(name.chars().count() <= 64, "{name}");
+            names.insert(name);
+        }
+    }
+    assert_eq!(names.len(), databases.len(), "{names:?}");
 }
 
 #[tokio::test]
@@ -191,6 +361,92 @@ async fn the_writable_host_is_found() {
     read_only(&one_name, "on").await;
     let refusal = error(open(&options).await).to_string();
     assert!(refusal.contains("127.0.0.1:1: ") && refusal.contains("it takes no writes"), "{refusal}");
+}
+
+/// Appends, beats and reads with the user of before and, when the file names another, with that one: without a restart.
+async fn goes_on_with_what_the_file_says(urls: [String; 2], lock_out: [impl AsyncFn(); 2]) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("url");
+    let [first, second] = urls;
+    let write = |text: &str| std::fs::write(&file, text).expect("it is written");
+    write(&first);
+    let options = StoreOptions { url_file: Some(file.clone()), ..StoreOptions::new(&first) };
+    migrate(&options).await.expect("the tables are made");
+    let store = open(&options).await.expect("it opens");
+    store.append(&batch(0), false).await.expect("the append is accepted");
+    let presence = |beat: u64| Presence {
+        server: ServerId(7),
+        beat,
+        lease: Duration::from_secs(10),
+        label: String::new(),
+        address: String::new(),
+        certificate: String::new(),
+        dead: false,
+    };
+    store.beat(&presence(FIRST_BEAT)).await.expect("it is written");
+    let [cut, lock_out] = lock_out;
+    // What is of no use changes nothing, and neither does a file that is not there for a moment.
+    for text in ["", "nonsense", "sqlite:/elsewhere.db"] {
+        write(text);
+        cut().await;
+        let reads = async || store.read("default", Revision(0), 1).await.is_ok();
+        wait_until(DEADLINE, "the user of before", reads).await;
+    }
+    std::fs::remove_file(&file).expect("it is removed");
+    cut().await;
+    wait_until(DEADLINE, "the user of before", async || store.heads().await.is_ok()).await;
+    write(&format!("{second}\n"));
+    lock_out().await;
+    assert!(open(&StoreOptions::new(&first)).await.is_err(), "the user of before is locked out");
+    let appended = async || matches!(store.append(&batch(1), false).await, Ok(()) | Err(StoreError::Conflict));
+    wait_until(DEADLINE, "an append as the other user", appended).await;
+    wait_until(DEADLINE, "a beat as the other user", async || store.beat(&presence(2)).await.is_ok()).await;
+    assert_eq!(store.heads().await, Ok(vec![("default".into(), Revision(2))]));
+    // Also what begins only now: its first URL is that of before.
+    migrate(&options).await.expect("they are looked at");
+    open(&options).await.expect("it opens");
+}
+
+#[tokio::test]
+async fn a_url_in_a_file_is_read_again_on_postgres() {
+    let (postgres, url, name) = postgres().await;
+    let user = |number: u8| format!("user_{number}_of_{name}");
+    for number in [1, 2] {
+        postgres.execute(&format!("CREATE ROLE {} LOGIN SUPERUSER", user(number))).await.expect("it is made");
+    }
+    let urls = [1, 2].map(|number| url.replace("tenure@", &format!("{}@", user(number))));
+    let change = |sql: String| {
+        let name = name.clone();
+        async move || {
+            postgres.execute(&sql).await.expect("it is done");
+            let sql = format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'");
+            postgres.execute(&sql).await.expect("its connections end");
+        }
+    };
+    goes_on_with_what_the_file_says(
+        urls,
+        ["SELECT 1".to_owned(), format!("ALTER ROLE {} NOLOGIN", user(1))].map(change),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_url_in_a_file_is_read_again_on_mariadb() {
+    let mariadb = MariaDb::start().await.expect("MariaDB starts");
+    let mariadb = &mariadb;
+    let url = mariadb.create_database().await.expect("a database is made");
+    let password = |password: &str| format!("ALTER USER rotated@'127.0.0.1' IDENTIFIED BY '{password}'");
+    mariadb.execute("CREATE USER rotated@'127.0.0.1' IDENTIFIED BY 'one'").await.expect("it is made");
+    mariadb.execute("GRANT ALL ON *.* TO rotated@'127.0.0.1'").await.expect("it is granted");
+    let urls = ["one", "two"].map(|password| url.replace("root@", &format!("rotated:{password}@")));
+    let change = |sql: String| {
+        async move || {
+            mariadb.execute(&sql).await.expect("it is done");
+            // One that has gone already is no user any more.
+            let _ = mariadb.execute("KILL USER rotated@'127.0.0.1'").await;
+        }
+    };
+    goes_on_with_what_the_file_says(urls, [password("one"), password("two")].map(change)).await;
 }
 
 /// Several hosts in one URL.

@@ -1,6 +1,6 @@
 //! The store in PostgreSQL: directly, and through PgBouncer in transaction mode.
 
-use sqlx::{Connection, PgConnection, Row};
+use sqlx::{Connection, Executor, PgConnection, Row};
 use tenure_conformance::{Plain, Subject, conformance};
 use tenure_harness::{PgBouncer, Postgres};
 use tenure_server::store::{StoreOptions, migrate, open};
@@ -63,3 +63,49 @@ async fn pooled() -> Subject {
 
 conformance!(postgres, direct().await);
 conformance!(pgbouncer, pooled().await);
+
+/// Some thousands of locks and commits: the plan of no view is so dear that PostgreSQL would compile it before it answers.
+#[tokio::test]
+async fn views_are_planned_without_compiling_them() {
+    let postgres = Postgres::shared().await.expect("PostgreSQL starts");
+    let url = postgres.create_database().await.expect("a database is made");
+    migrate(&StoreOptions::new(&url)).await.expect("the tables are made");
+    let mut connection = PgConnection::connect(&url).await.expect("PostgreSQL answers");
+    connection
+        .execute(
+            "INSERT INTO namespaces VALUES ('default', 10000, 5000, 0, 'x'); \
+            INSERT INTO batches SELECT 'default', n * 2, n * 2 - 2, 1, n, n, format('[{\"revision\":%s,\"event\":\"claim_granted\",\
+            \"claim\":%s,\"token\":%s,\"session\":\"s\",\"opened\":1,\"owner\":\"o\",\"names\":[\"lock/%s\"],\"metadata\":{}},\
+            {\"revision\":%s,\"event\":\"session_ended\",\"session\":\"s\",\"opened\":%s,\"reason\":\"closed\"}]', \
+            n * 2 - 1, n * 2 - 1, n * 2 - 1, n, n * 2, n) FROM generate_series(1, 5000) AS n; \
+            INSERT INTO sessions (namespace, opened, id, owner, ttl_ms, home, metadata) \
+            SELECT 'default', n, 's' || n, 'o', 10000, 1, '{}' FROM generate_series(1, 5000) AS n; \
+            INSERT INTO claims (namespace, id, position, name, state, token, session, opened, owner, priority, min_hold_ms, mode, metadata) \
+            SELECT 'default', n, 0, 'lock/' || n, 'held', n, 's', 1, 'o', 0, 0, 'exclusive', '{}' FROM generate_series(1, 5000) AS n; \
+            INSERT INTO settings SELECT 'default', n, 'lock/' || n, 3, NULL, NULL FROM generate_series(1, 500) AS n; \
+            INSERT INTO member_groups (namespace, id, name, membership, leader, token) \
+            SELECT 'default', n, 'g' || n, n, n, n FROM generate_series(1, 500) AS n; \
+            INSERT INTO group_members (namespace, group_id, number, session, opened, owner, metadata) \
+            SELECT 'default', 1 + n % 500, n, 's', 1, 'o', '{}' FROM generate_series(1, 2000) AS n",
+        )
+        .await
+        .expect("there is something to see");
+    let bound: String = sqlx::query_scalar("SELECT current_setting('jit_above_cost')")
+        .fetch_one(&mut connection)
+        .await
+        .expect("it is set");
+    let bound: f64 = bound.parse().expect("a number");
+    for analyzed in [false, true] {
+        let sql = "SELECT table_name::text FROM information_schema.views WHERE table_schema = current_schema()";
+        let views: Vec<String> = sqlx::query_scalar(sql).fetch_all(&mut connection).await.expect("they are listed");
+        assert!(views.len() >= 10, "{views:?}");
+        for view in views {
+            let sql = format!("EXPLAIN SELECT * FROM {view}");
+            let plan: Vec<String> = sqlx::query_scalar(&*sql).fetch_all(&mut connection).await.expect("it is planned");
+            let cost = plan[0].split("..").nth(1).and_then(|rest| rest.split(' ').next()).expect("a cost");
+            let cost: f64 = cost.parse().expect("a number");
+            assert!(cost < bound, "{view}, analyzed: {analyzed}: {}", plan.join("\n"));
+        }
+        connection.execute("ANALYZE").await.expect("PostgreSQL looks at its tables");
+    }
+}

@@ -116,6 +116,12 @@ impl Tenured {
         head.contains(" 200 ").then(|| page.to_owned())
     }
 
+    /// What `/readyz` answers, ready or not: none if it does not answer.
+    pub async fn readiness(&self) -> Option<String> {
+        let answer = ask(self.admin_port, "/readyz", "*/*").await?;
+        answer.split_once("\r\n\r\n").map(|(_, page)| page.to_owned())
+    }
+
     /// The id of its process: none while it is stopped.
     #[must_use]
     pub fn process_id(&self) -> Option<u32> {

@@ -1,0 +1,90 @@
+//! A small file system in memory, which can be full. It takes root to mount one.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, ensure};
+
+/// Mounts it, and waits for the end of its input, which is the end of the process that started it; then removes it.
+const KEEPER: &str = r#"
+mount -t tmpfs -o "size=$2" tenure "$1" || exit 1
+echo mounted
+cat > /dev/null
+umount -l "$1"
+rmdir "$1"
+"#;
+
+/// The file system.
+#[derive(Debug)]
+pub struct SmallDisk {
+    folder: PathBuf,
+    keeper: Child,
+}
+
+impl SmallDisk {
+    /// Makes one of this many bytes.
+    ///
+    /// # Errors
+    /// If it cannot be mounted.
+    pub fn mount(bytes: u64) -> anyhow::Result<Self> {
+        let folder = tempfile::Builder::new().prefix("tenure-disk-").tempdir().context("making a folder")?.keep();
+        let mut keeper = Command::new("sh")
+            .args(["-c", KEEPER, "keeper"])
+            .arg(&folder)
+            .arg(bytes.to_string())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .context("starting sh")?;
+        let mut said = String::new();
+        if let Some(output) = keeper.stdout.take() {
+            BufReader::new(output).read_line(&mut said).context("waiting for a mount")?;
+        }
+        ensure!(said.trim() == "mounted", "cannot mount a tmpfs on {}: are you root?", folder.display());
+        Ok(Self { folder, keeper })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn ballast(&self) -> PathBuf {
+        self.folder.join("ballast")
+    }
+
+    /// Takes all the room that is left.
+    ///
+    /// # Errors
+    /// If it fails in any other way than for lack of room.
+    pub fn fill(&self) -> anyhow::Result<()> {
+        let mut file = File::options().create(true).append(true).open(self.ballast()).context("making ballast")?;
+        loop {
+            match file.write_all(&[0; 4096]) {
+                Ok(()) => {}
+                Err(error) if error.kind() == std::io::ErrorKind::StorageFull => return Ok(()),
+                Err(error) => return Err(error).context("filling a disk"),
+            }
+        }
+    }
+
+    /// Gives that room back.
+    ///
+    /// # Errors
+    /// If it had not been filled.
+    pub fn free(&self) -> anyhow::Result<()> {
+        fs::remove_file(self.ballast()).context("removing ballast")
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        drop(self.keeper.stdin.take());
+        let _ = self.keeper.wait();
+    }
+}
