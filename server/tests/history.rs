@@ -162,7 +162,8 @@ async fn what_was_dropped_is_not_listed_and_it_says_since_when() {
     assert_eq!((ann.granted_time, ann.queued_time, ann.held, ann.ttl), (None, None, None, None), "not known any more");
     assert_eq!(seconds(ann.waited), Duration::ZERO, "its token tells that");
     let [lasting] = list(&office, "long").await.try_into().expect("one hold");
-    assert_eq!((lasting.token, lasting.granted_time, lasting.ended_time), (long, None, None));
+    assert_eq!((lasting.token, lasting.ttl, lasting.ended_time), (long, None, None));
+    assert!(is_now(lasting.granted_time) && seconds(lasting.held) < LIMIT, "known for as long as it lasts");
 }
 
 #[tokio::test]

@@ -64,6 +64,11 @@ macro_rules! migrations {
                 name: "birth",
                 script: include_str!(concat!("../../../migrations/", $folder, "/0006_birth.sql")),
             },
+            Migration {
+                number: 9,
+                name: "granted_at",
+                script: include_str!(concat!("../../../migrations/", $folder, "/0009_granted_at.sql")),
+            },
         ]
     };
 }

@@ -36,7 +36,15 @@ fn error(opened: Result<std::sync::Arc<dyn Store>, OpenError>) -> OpenError {
 /// Several servers that start at once on an empty database all find it ready.
 async fn are_made_by_many_at_once(url: &str) {
     let options = StoreOptions::new(url);
-    let all = ["0001_tables", "0002_views", "0003_attachments", "0004_identities", "0005_certificates", "0006_birth"];
+    let all = [
+        "0001_tables",
+        "0002_views",
+        "0003_attachments",
+        "0004_identities",
+        "0005_certificates",
+        "0006_birth",
+        "0009_granted_at",
+    ];
     assert_eq!(pending_migrations(&options).await.expect("it answers"), all);
     assert!(matches!(error(open(&options).await), OpenError::NotMigrated(_)));
     let started: Vec<_> = (0..5)
@@ -93,7 +101,7 @@ where
         connection.execute(sql).await.expect("it is as it was");
     }
     connection.close().await.expect("it is closed");
-    let added = ["0003_attachments", "0004_identities", "0005_certificates", "0006_birth"];
+    let added = ["0003_attachments", "0004_identities", "0005_certificates", "0006_birth", "0009_granted_at"];
     assert_eq!(pending_migrations(&options).await.expect("it answers"), added);
     migrate(&options).await.expect("the columns are added");
     assert!(pending_migrations(&options).await.expect("it answers").is_empty());
