@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use tenure_core::{Assignments, Basis, ClaimState, Event, Group, GroupChange, Lead, Revision, ServerId, Text};
+use tenure_core::{
+    Assignments, Basis, ClaimSpec, ClaimState, Event, Group, GroupChange, Lead, Revision, ServerId, Text,
+};
 use tenure_server::store::{RowChanges, Rows, StoreError};
 use tokio::task::JoinSet;
 
@@ -125,10 +127,10 @@ pub async fn replace_and_end(subject: &Subject) {
 pub async fn keep_when_claims_were_granted(subject: &Subject) {
     let owner = session(1, "s");
     let (both, one) = (claim_spec(&owner, &["a", "b"]), claim_spec(&owner, &["c"]));
-    let granted = |claim, spec: &Arc<_>| Event::ClaimGranted { claim: Revision(claim), spec: spec.clone() };
+    let granted = |claim, spec: &Arc<ClaimSpec>| Event::ClaimGranted { claim: Revision(claim), spec: spec.clone() };
     subject.append_all(&[batch(NAMESPACE, 0, vec![granted(1, &both), granted(2, &one), granted(3, &one)])]).await;
     subject.append_all(&[filler(NAMESPACE, 3, 5)]).await;
-    let held = |id, spec: &Arc<_>| claim(id, spec, ClaimState::Held { token: Revision(id) });
+    let held = |id, spec: &Arc<ClaimSpec>| claim(id, spec, ClaimState::Held { token: Revision(id) });
     let lingering = claim(3, &one, ClaimState::Lingering { token: Revision(3), home: ServerId(1) });
     let claims = vec![held(1, &both), held(2, &one), lingering.clone(), claim(4, &one, ClaimState::Waiting)];
     // Of a hold from before they were kept, it is not known. Clocks may be wrong.
