@@ -56,7 +56,8 @@ CREATE TABLE IF NOT EXISTS claims (
     position BIGINT NOT NULL,    -- of the name among the claim's names, from 0
     name TEXT NOT NULL,
     state VARCHAR(15) NOT NULL,  -- waiting, held or lingering
-    token BIGINT,                -- the fencing token, once granted
+    token BIGINT,                -- the fencing token, once granted,
+    granted_at_ms BIGINT NULL,   -- and when, by the clock of the server that appended the grant, in ms since 1970; null: not known
     session TEXT NOT NULL,
     opened BIGINT NOT NULL,      -- the event that opened the session
     owner TEXT NOT NULL,

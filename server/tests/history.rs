@@ -6,10 +6,16 @@ mod office;
 
 use std::time::{Duration, SystemTime};
 
-use office::Office;
+use office::{Office, Reader};
 use tenure_core::{Event, Recorded, Revision, ServerId};
 use tenure_proto::v1::history_entry::Kind;
-use tenure_proto::v1::{EndReason, HistoryEntry, HoldRecord, ListHistoryRequest, ListHistoryResponse};
+use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_proto::v1::session_service_client::SessionServiceClient;
+use tenure_proto::v1::watch_response::Kind as Message;
+use tenure_proto::v1::{
+    EndReason, GetLockRequest, GetSessionRequest, HistoryEntry, HoldRecord, ListHistoryRequest, ListHistoryResponse,
+    ListLocksRequest, WatchRequest,
+};
 use tenure_server::history::{self, Entry};
 use tenure_server::store::{Batch, MemoryDatabase, Store};
 use tonic::Code;
@@ -162,7 +168,59 @@ async fn what_was_dropped_is_not_listed_and_it_says_since_when() {
     assert_eq!((ann.granted_time, ann.queued_time, ann.held, ann.ttl), (None, None, None, None), "not known any more");
     assert_eq!(seconds(ann.waited), Duration::ZERO, "its token tells that");
     let [lasting] = list(&office, "long").await.try_into().expect("one hold");
-    assert_eq!((lasting.token, lasting.granted_time, lasting.ended_time), (long, None, None));
+    assert_eq!((lasting.token, lasting.ttl, lasting.ended_time), (long, None, None));
+    assert!(is_now(lasting.granted_time) && seconds(lasting.held) < LIMIT, "known for as long as it lasts");
+}
+
+/// What a server says of when a lock was granted to its holder: as it lists locks and sessions, and to who begins to watch.
+async fn granted_at(office: &Office, name: &str) -> Option<prost_types::Timestamp> {
+    let (mut locks, mut sessions) =
+        (LockServiceClient::new(office.channel.clone()), SessionServiceClient::new(office.channel.clone()));
+    let request = GetLockRequest { name: name.to_owned(), ..GetLockRequest::default() };
+    let lock = locks.get_lock(request).await.expect("an answer").into_inner().lock.expect("a lock");
+    let [holder] = lock.holders.try_into().expect("one holder");
+    let listed = locks.list_locks(ListLocksRequest::default()).await.expect("listed").into_inner().locks;
+    let listed = listed.into_iter().find(|lock| lock.name == name).expect("among them");
+    assert_eq!(listed.holders, [holder.clone()]);
+    let request = GetSessionRequest { session_id: holder.session_id.clone(), ..GetSessionRequest::default() };
+    let session = sessions.get_session(request).await.expect("an answer").into_inner().session.expect("a session");
+    assert_eq!(session.claims.iter().find(|claim| claim.id == holder.id), Some(&holder));
+    let watch = WatchRequest { names: vec![name.to_owned()], ..WatchRequest::default() };
+    let Message::Snapshot(snapshot) = Reader::start(office, watch).await.next().await else { panic!("a snapshot") };
+    assert_eq!(snapshot.locks[0].holders, [holder.clone()]);
+    assert!(lock.waiters.iter().all(|waiter| waiter.granted_at.is_none()), "they wait");
+    holder.granted_at
+}
+
+#[tokio::test]
+async fn a_claim_keeps_the_time_of_its_grant_whatever_is_dropped() {
+    let office = Office::open().await;
+    let follower = Office::beside(&office).await;
+    let token = office.acquire("ann", "long").await;
+    office.queue("bob", "long").await;
+    let granted = granted_at(&office, "long").await;
+    assert!(is_now(granted));
+    let of_other = office.acquire("ann", "other").await;
+    office.rows_are_written().await;
+    // Only the newest commit is left.
+    office.store.trim("default", i64::MAX).await.expect("trimmed");
+    let loading = Office::beside(&office).await;
+    for server in [&office, &follower, &loading] {
+        assert_eq!(granted_at(server, "long").await, granted);
+        let [lasting] = list(server, "long").await.try_into().expect("one hold");
+        assert_eq!((lasting.token, lasting.granted_time, lasting.ttl), (token, granted, None));
+    }
+
+    // The next hold has a time of its own, also on a server that has the state from rows.
+    loading.release("ann", "long", token).await;
+    let next = granted_at(&office, "long").await;
+    assert!(is_now(next) && next != granted, "{next:?}");
+    loading.release("ann", "other", of_other).await;
+    loading.rows_are_written().await;
+    office.store.trim("default", i64::MAX).await.expect("trimmed");
+    for server in [&office, &follower, &loading, &Office::beside(&office).await] {
+        assert_eq!(granted_at(server, "long").await, next);
+    }
 }
 
 #[tokio::test]

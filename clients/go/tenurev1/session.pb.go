@@ -12,6 +12,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -367,7 +368,12 @@ type Claim struct {
 	// The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
 	// back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
 	// ListSessions and ListBlocked and in snapshots, and only of waiting claims.
-	Deadlock      []string `protobuf:"bytes,14,rep,name=deadlock,proto3" json:"deadlock,omitempty"`
+	Deadlock []string `protobuf:"bytes,14,rep,name=deadlock,proto3" json:"deadlock,omitempty"`
+	// When the claim was granted: the wall clock of the server that appended the grant, for people only; nothing is decided by it. Kept
+	// for as long as the claim is held, whatever history is dropped. Unset while waiting, and if it is not known: of holds from before
+	// servers kept it. Only in answers to GetLock, ListLocks, GetSession, ListSessions, ListBlocked and ConfigureLock, in snapshots, and
+	// in events that grant the claim.
+	GrantedAt     *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=granted_at,json=grantedAt,proto3" json:"granted_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -496,6 +502,13 @@ func (x *Claim) GetTransfer() *PendingTransfer {
 func (x *Claim) GetDeadlock() []string {
 	if x != nil {
 		return x.Deadlock
+	}
+	return nil
+}
+
+func (x *Claim) GetGrantedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.GrantedAt
 	}
 	return nil
 }
@@ -1383,7 +1396,7 @@ var File_tenure_v1_session_proto protoreflect.FileDescriptor
 
 const file_tenure_v1_session_proto_rawDesc = "" +
 	"\n" +
-	"\x17tenure/v1/session.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\"\xd9\x03\n" +
+	"\x17tenure/v1/session.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd9\x03\n" +
 	"\aSession\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12'\n" +
 	"\x0fopened_revision\x18\x02 \x01(\x04R\x0eopenedRevision\x12+\n" +
@@ -1398,7 +1411,7 @@ const file_tenure_v1_session_proto_rawDesc = "" +
 	" \x01(\tR\bidentity\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x99\x04\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd4\x04\n" +
 	"\x05Claim\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05names\x18\x02 \x03(\tR\x05names\x12+\n" +
@@ -1415,7 +1428,9 @@ const file_tenure_v1_session_proto_rawDesc = "" +
 	"\apermits\x18\v \x01(\rR\apermits\x12\x14\n" +
 	"\x05limit\x18\f \x01(\rR\x05limit\x126\n" +
 	"\btransfer\x18\r \x01(\v2\x1a.tenure.v1.PendingTransferR\btransfer\x12\x1a\n" +
-	"\bdeadlock\x18\x0e \x03(\tR\bdeadlock\x1a;\n" +
+	"\bdeadlock\x18\x0e \x03(\tR\bdeadlock\x129\n" +
+	"\n" +
+	"granted_at\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\tgrantedAt\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"f\n" +
@@ -1529,31 +1544,32 @@ func file_tenure_v1_session_proto_rawDescGZIP() []byte {
 var file_tenure_v1_session_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
 var file_tenure_v1_session_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_tenure_v1_session_proto_goTypes = []any{
-	(Mode)(0),                    // 0: tenure.v1.Mode
-	(ClaimState)(0),              // 1: tenure.v1.ClaimState
-	(EndReason)(0),               // 2: tenure.v1.EndReason
-	(*Session)(nil),              // 3: tenure.v1.Session
-	(*Claim)(nil),                // 4: tenure.v1.Claim
-	(*PendingTransfer)(nil),      // 5: tenure.v1.PendingTransfer
-	(*OpenSessionRequest)(nil),   // 6: tenure.v1.OpenSessionRequest
-	(*OpenSessionResponse)(nil),  // 7: tenure.v1.OpenSessionResponse
-	(*RenewRequest)(nil),         // 8: tenure.v1.RenewRequest
-	(*RenewResponse)(nil),        // 9: tenure.v1.RenewResponse
-	(*KeepAliveRequest)(nil),     // 10: tenure.v1.KeepAliveRequest
-	(*KeepAliveResponse)(nil),    // 11: tenure.v1.KeepAliveResponse
-	(*KeptSession)(nil),          // 12: tenure.v1.KeptSession
-	(*CloseSessionRequest)(nil),  // 13: tenure.v1.CloseSessionRequest
-	(*CloseSessionResponse)(nil), // 14: tenure.v1.CloseSessionResponse
-	(*GetSessionRequest)(nil),    // 15: tenure.v1.GetSessionRequest
-	(*GetSessionResponse)(nil),   // 16: tenure.v1.GetSessionResponse
-	(*ListSessionsRequest)(nil),  // 17: tenure.v1.ListSessionsRequest
-	(*ListSessionsResponse)(nil), // 18: tenure.v1.ListSessionsResponse
-	(*Refusal)(nil),              // 19: tenure.v1.Refusal
-	nil,                          // 20: tenure.v1.Session.MetadataEntry
-	nil,                          // 21: tenure.v1.Claim.MetadataEntry
-	nil,                          // 22: tenure.v1.OpenSessionRequest.MetadataEntry
-	nil,                          // 23: tenure.v1.Refusal.MetadataEntry
-	(*durationpb.Duration)(nil),  // 24: google.protobuf.Duration
+	(Mode)(0),                     // 0: tenure.v1.Mode
+	(ClaimState)(0),               // 1: tenure.v1.ClaimState
+	(EndReason)(0),                // 2: tenure.v1.EndReason
+	(*Session)(nil),               // 3: tenure.v1.Session
+	(*Claim)(nil),                 // 4: tenure.v1.Claim
+	(*PendingTransfer)(nil),       // 5: tenure.v1.PendingTransfer
+	(*OpenSessionRequest)(nil),    // 6: tenure.v1.OpenSessionRequest
+	(*OpenSessionResponse)(nil),   // 7: tenure.v1.OpenSessionResponse
+	(*RenewRequest)(nil),          // 8: tenure.v1.RenewRequest
+	(*RenewResponse)(nil),         // 9: tenure.v1.RenewResponse
+	(*KeepAliveRequest)(nil),      // 10: tenure.v1.KeepAliveRequest
+	(*KeepAliveResponse)(nil),     // 11: tenure.v1.KeepAliveResponse
+	(*KeptSession)(nil),           // 12: tenure.v1.KeptSession
+	(*CloseSessionRequest)(nil),   // 13: tenure.v1.CloseSessionRequest
+	(*CloseSessionResponse)(nil),  // 14: tenure.v1.CloseSessionResponse
+	(*GetSessionRequest)(nil),     // 15: tenure.v1.GetSessionRequest
+	(*GetSessionResponse)(nil),    // 16: tenure.v1.GetSessionResponse
+	(*ListSessionsRequest)(nil),   // 17: tenure.v1.ListSessionsRequest
+	(*ListSessionsResponse)(nil),  // 18: tenure.v1.ListSessionsResponse
+	(*Refusal)(nil),               // 19: tenure.v1.Refusal
+	nil,                           // 20: tenure.v1.Session.MetadataEntry
+	nil,                           // 21: tenure.v1.Claim.MetadataEntry
+	nil,                           // 22: tenure.v1.OpenSessionRequest.MetadataEntry
+	nil,                           // 23: tenure.v1.Refusal.MetadataEntry
+	(*durationpb.Duration)(nil),   // 24: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 25: google.protobuf.Timestamp
 }
 var file_tenure_v1_session_proto_depIdxs = []int32{
 	24, // 0: tenure.v1.Session.ttl:type_name -> google.protobuf.Duration
@@ -1566,35 +1582,36 @@ var file_tenure_v1_session_proto_depIdxs = []int32{
 	24, // 7: tenure.v1.Claim.min_hold:type_name -> google.protobuf.Duration
 	0,  // 8: tenure.v1.Claim.mode:type_name -> tenure.v1.Mode
 	5,  // 9: tenure.v1.Claim.transfer:type_name -> tenure.v1.PendingTransfer
-	24, // 10: tenure.v1.PendingTransfer.drain:type_name -> google.protobuf.Duration
-	24, // 11: tenure.v1.OpenSessionRequest.ttl:type_name -> google.protobuf.Duration
-	22, // 12: tenure.v1.OpenSessionRequest.metadata:type_name -> tenure.v1.OpenSessionRequest.MetadataEntry
-	24, // 13: tenure.v1.OpenSessionRequest.disconnect_grace:type_name -> google.protobuf.Duration
-	3,  // 14: tenure.v1.OpenSessionResponse.session:type_name -> tenure.v1.Session
-	24, // 15: tenure.v1.RenewResponse.ttl:type_name -> google.protobuf.Duration
-	12, // 16: tenure.v1.KeepAliveResponse.sessions:type_name -> tenure.v1.KeptSession
-	24, // 17: tenure.v1.KeptSession.ttl:type_name -> google.protobuf.Duration
-	19, // 18: tenure.v1.KeptSession.refusal:type_name -> tenure.v1.Refusal
-	3,  // 19: tenure.v1.GetSessionResponse.session:type_name -> tenure.v1.Session
-	3,  // 20: tenure.v1.ListSessionsResponse.sessions:type_name -> tenure.v1.Session
-	23, // 21: tenure.v1.Refusal.metadata:type_name -> tenure.v1.Refusal.MetadataEntry
-	6,  // 22: tenure.v1.SessionService.OpenSession:input_type -> tenure.v1.OpenSessionRequest
-	8,  // 23: tenure.v1.SessionService.Renew:input_type -> tenure.v1.RenewRequest
-	10, // 24: tenure.v1.SessionService.KeepAlive:input_type -> tenure.v1.KeepAliveRequest
-	13, // 25: tenure.v1.SessionService.CloseSession:input_type -> tenure.v1.CloseSessionRequest
-	15, // 26: tenure.v1.SessionService.GetSession:input_type -> tenure.v1.GetSessionRequest
-	17, // 27: tenure.v1.SessionService.ListSessions:input_type -> tenure.v1.ListSessionsRequest
-	7,  // 28: tenure.v1.SessionService.OpenSession:output_type -> tenure.v1.OpenSessionResponse
-	9,  // 29: tenure.v1.SessionService.Renew:output_type -> tenure.v1.RenewResponse
-	11, // 30: tenure.v1.SessionService.KeepAlive:output_type -> tenure.v1.KeepAliveResponse
-	14, // 31: tenure.v1.SessionService.CloseSession:output_type -> tenure.v1.CloseSessionResponse
-	16, // 32: tenure.v1.SessionService.GetSession:output_type -> tenure.v1.GetSessionResponse
-	18, // 33: tenure.v1.SessionService.ListSessions:output_type -> tenure.v1.ListSessionsResponse
-	28, // [28:34] is the sub-list for method output_type
-	22, // [22:28] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	25, // 10: tenure.v1.Claim.granted_at:type_name -> google.protobuf.Timestamp
+	24, // 11: tenure.v1.PendingTransfer.drain:type_name -> google.protobuf.Duration
+	24, // 12: tenure.v1.OpenSessionRequest.ttl:type_name -> google.protobuf.Duration
+	22, // 13: tenure.v1.OpenSessionRequest.metadata:type_name -> tenure.v1.OpenSessionRequest.MetadataEntry
+	24, // 14: tenure.v1.OpenSessionRequest.disconnect_grace:type_name -> google.protobuf.Duration
+	3,  // 15: tenure.v1.OpenSessionResponse.session:type_name -> tenure.v1.Session
+	24, // 16: tenure.v1.RenewResponse.ttl:type_name -> google.protobuf.Duration
+	12, // 17: tenure.v1.KeepAliveResponse.sessions:type_name -> tenure.v1.KeptSession
+	24, // 18: tenure.v1.KeptSession.ttl:type_name -> google.protobuf.Duration
+	19, // 19: tenure.v1.KeptSession.refusal:type_name -> tenure.v1.Refusal
+	3,  // 20: tenure.v1.GetSessionResponse.session:type_name -> tenure.v1.Session
+	3,  // 21: tenure.v1.ListSessionsResponse.sessions:type_name -> tenure.v1.Session
+	23, // 22: tenure.v1.Refusal.metadata:type_name -> tenure.v1.Refusal.MetadataEntry
+	6,  // 23: tenure.v1.SessionService.OpenSession:input_type -> tenure.v1.OpenSessionRequest
+	8,  // 24: tenure.v1.SessionService.Renew:input_type -> tenure.v1.RenewRequest
+	10, // 25: tenure.v1.SessionService.KeepAlive:input_type -> tenure.v1.KeepAliveRequest
+	13, // 26: tenure.v1.SessionService.CloseSession:input_type -> tenure.v1.CloseSessionRequest
+	15, // 27: tenure.v1.SessionService.GetSession:input_type -> tenure.v1.GetSessionRequest
+	17, // 28: tenure.v1.SessionService.ListSessions:input_type -> tenure.v1.ListSessionsRequest
+	7,  // 29: tenure.v1.SessionService.OpenSession:output_type -> tenure.v1.OpenSessionResponse
+	9,  // 30: tenure.v1.SessionService.Renew:output_type -> tenure.v1.RenewResponse
+	11, // 31: tenure.v1.SessionService.KeepAlive:output_type -> tenure.v1.KeepAliveResponse
+	14, // 32: tenure.v1.SessionService.CloseSession:output_type -> tenure.v1.CloseSessionResponse
+	16, // 33: tenure.v1.SessionService.GetSession:output_type -> tenure.v1.GetSessionResponse
+	18, // 34: tenure.v1.SessionService.ListSessions:output_type -> tenure.v1.ListSessionsResponse
+	29, // [29:35] is the sub-list for method output_type
+	23, // [23:29] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_tenure_v1_session_proto_init() }

@@ -19,8 +19,11 @@ const byCode = (one, other) => (one < other ? -1 : one > other ? 1 : 0);
 /** @param {Claim[]} claims @param {string} id */
 const without = (claims, id) => claims.filter((claim) => claim.id !== id);
 
+/** Only the event that grants a claim says when that was. @param {Claim} known @param {Claim} claim @returns {Claim} */
+const since = (known, claim) => (known.grantedAt ? { grantedAt: known.grantedAt, ...claim } : claim);
+
 /** @param {Claim[]} claims @param {Claim} claim */
-const replaced = (claims, claim) => claims.map((known) => (known.id === claim.id ? claim : known));
+const replaced = (claims, claim) => claims.map((known) => (known.id === claim.id ? since(known, claim) : known));
 
 /** A lock as the contract tells it, with nothing left out. @param {any} told @returns {Lock} */
 export const whole = (told) => ({

@@ -2,7 +2,7 @@
 
 /** @typedef {{ id: string, names: string[], state: string, token?: string, sessionId: string, owner?: string,
  *   metadata?: Record<string, string>, priority?: number, minHold?: string, mode?: string, permits?: number, limit?: number,
- *   transfer?: { toSessionId?: string, drain?: string }, deadlock?: string[] }} Claim */
+ *   transfer?: { toSessionId?: string, drain?: string }, deadlock?: string[], grantedAt?: string }} Claim */
 
 /** @typedef {{ name: string, holders: Claim[], waiters: Claim[], holderCount: number, waiterCount: number, limit: number,
  *   settings?: { limit?: number, preempt?: { settling?: string, drain?: string } } }} Lock */

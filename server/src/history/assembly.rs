@@ -54,9 +54,12 @@ impl Assembly {
         Self { name, from, listed: Vec::new(), claims: HashMap::new(), origins: BTreeMap::new() }
     }
 
-    /// A hold that lasts.
-    pub(super) fn lasts(&mut self, claim: &Claim) {
+    /// A hold that lasts, and when it was granted, if that is known: the log may not have it any more.
+    pub(super) fn lasts(&mut self, claim: &Claim, granted_ms: Option<i64>) {
         if let Some(token) = claim.token() {
+            if let Some(at_ms) = granted_ms {
+                self.origins.insert(token, Origin::Known { at_ms, ttl: None });
+            }
             self.list(claim.id, token, &claim.spec, None, None);
         }
     }

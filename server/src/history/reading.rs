@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use tenure_core::{Claim, ClaimState, Revision, Table, Text};
+use tenure_core::{Claim, ClaimState, Revision, Text};
 use tokio::time::Instant;
 
 use super::assembly::Assembly;
 use super::{Cursor, Entry};
-use crate::sequencer::{Namespace, Refusal};
+use crate::sequencer::{Namespace, Refusal, View};
 use crate::store::{Older, Store, StoreError};
 
 /// How many events a statement looks at: the first, which finds what a busy lock needs, and the longest, which takes some ms.
@@ -41,12 +41,12 @@ pub struct Page {
 pub async fn read(namespace: &Namespace, name: &Text, size: usize, cursor: Option<Cursor>) -> Result<Page, Refusal> {
     let first = cursor.is_none();
     let held = name.clone();
-    let now = move |table: &Table| (if first { holders(table, &held) } else { Vec::new() }, table.revision());
-    let (lasting, revision) = namespace.read(now).await?;
+    let now = move |view: &View<'_>| (if first { holders(view, &held) } else { Vec::new() }, view.table.revision());
+    let (lasting, revision) = namespace.view(now).await?;
     let from = cursor.unwrap_or(Cursor::at(revision));
     let mut until = from.until;
     let mut page = Assembly::new(name.clone(), from);
-    lasting.iter().for_each(|claim| page.lasts(claim));
+    lasting.iter().for_each(|(claim, granted_ms)| page.lasts(claim, *granted_ms));
     let store = &**namespace.store();
     let mut since_ms = None;
     let mut step = STEPS.0;
@@ -92,11 +92,13 @@ async fn look_up(store: &dyn Store, namespace: &str, page: &mut Assembly, size: 
     Ok(size)
 }
 
-/// The claims that hold a lock now, the newest first.
-fn holders(table: &Table, name: &str) -> Vec<Claim> {
+/// The claims that hold a lock now, the newest first, and when each was granted.
+fn holders(view: &View<'_>, name: &str) -> Vec<(Claim, Option<i64>)> {
+    let table = view.table;
     let held = |claim: &&Claim| matches!(claim.state, ClaimState::Held { .. });
     let holders = table.lock(name).into_iter().flat_map(|lock| lock.holders().iter().rev());
-    holders.filter_map(|id| table.claim(*id)).filter(held).take(LASTING).cloned().collect()
+    let held = holders.filter_map(|id| table.claim(*id)).filter(held).take(LASTING);
+    held.map(|claim| (claim.clone(), view.granted_ms(claim))).collect()
 }
 
 fn unavailable(error: StoreError) -> Refusal {

@@ -82,7 +82,7 @@ fn log(batches: Vec<Vec<Event>>) -> Vec<Batch> {
 fn page(log: &[Batch], from: Cursor, lasting: &[Claim], size: usize, within: usize) -> (Vec<Entry>, Option<Cursor>) {
     let until = from.until;
     let mut page = Assembly::new("a".into(), from);
-    lasting.iter().for_each(|claim| page.lasts(claim));
+    lasting.iter().for_each(|claim| page.lasts(claim, None));
     let back: Vec<&Batch> = log.iter().rev().filter(|batch| batch.revision() <= until).collect();
     back.iter().take(within).for_each(|batch| page.look_back(batch));
     while let Some(wanted) = page.wanted(size) {

@@ -8,6 +8,7 @@
 mod attendance;
 mod batch;
 mod desk;
+mod granted;
 mod namespace;
 pub mod passing;
 mod replica;
@@ -25,6 +26,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::traces::{self, Traced};
 pub use attendance::{Attendance, WaitEnd};
 pub use desk::{Notice, Notices, StreamEnd};
+pub use granted::View;
 pub use namespace::Namespace;
 use passing::{News, Pass};
 pub use run::{Settings, start};

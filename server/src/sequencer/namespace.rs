@@ -9,6 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::desk::{Desk, SharedDesk};
+use super::granted::{SharedGrantTimes, View};
 use super::passing::{News, Pass};
 use super::room::Room;
 use super::tally::SharedTotals;
@@ -30,6 +31,7 @@ pub struct Namespace {
     pub(super) totals: SharedTotals,
     pub(super) metrics: Metrics,
     pub(super) desk: SharedDesk,
+    pub(super) granted: SharedGrantTimes,
     pub(super) lease: Arc<Lease>,
     pub(super) hub: Arc<Hub>,
     pub(super) store: Arc<dyn Store>,
@@ -130,6 +132,19 @@ impl Namespace {
         });
         self.requests.send(Request::Read(reader)).await.map_err(|_| Refusal::Draining)?;
         answer.await.map_err(|_| Refusal::Draining)?
+    }
+
+    /// As [`Self::read`], with what is kept beside the table for people.
+    ///
+    /// # Errors
+    /// If the store cannot be asked for the head.
+    pub async fn view<T, F>(&self, view: F) -> Result<T, Refusal>
+    where
+        T: Send + 'static,
+        F: FnOnce(&View<'_>) -> T + Send + 'static,
+    {
+        let granted = self.granted.clone();
+        self.read(move |table| view(&View::new(table, &granted))).await
     }
 
     /// Tells another server of all that is committed here from now on, until that is dropped or does not keep up.

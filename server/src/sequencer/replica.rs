@@ -8,10 +8,11 @@ use tenure_core::{Event, Recorded, Revision, ServerId, Table, Text};
 use tokio::time::Instant;
 
 use super::desk::SharedDesk;
+use super::granted::{GrantTimes, SharedGrantTimes};
 use super::rows::RowsBehind;
 use super::tally::Tally;
 use crate::hub::Hub;
-use crate::store::{Batch, Head, Store, StoreError};
+use crate::store::{Batch, Head, RowChanges, Store, StoreError};
 
 /// How many events are read at a time when following the log.
 const READ: usize = 10_000;
@@ -42,6 +43,7 @@ pub(super) struct Replica {
     pub(super) desk: SharedDesk,
     pub(super) hub: Arc<Hub>,
     pub(super) rows: RowsBehind,
+    granted: SharedGrantTimes,
     tally: Tally,
     /// The highest revision that this server has ever seen here.
     seen: Revision,
@@ -65,7 +67,14 @@ pub(super) struct Loss {
 }
 
 impl Replica {
-    pub(super) fn new(name: Text, store: Arc<dyn Store>, desk: SharedDesk, hub: Arc<Hub>, tally: Tally) -> Self {
+    pub(super) fn new(
+        name: Text,
+        store: Arc<dyn Store>,
+        desk: SharedDesk,
+        hub: Arc<Hub>,
+        tally: Tally,
+        granted: SharedGrantTimes,
+    ) -> Self {
         let (table, rows, seen) = (Table::default(), RowsBehind::default(), Revision(0));
         let (last_writer, writers, last_of, last_of_since) = (None, BTreeMap::new(), HashMap::new(), Revision(0));
         let lost_whole = None;
@@ -76,6 +85,7 @@ impl Replica {
             desk,
             hub,
             rows,
+            granted,
             tally,
             seen,
             lost_whole,
@@ -98,10 +108,18 @@ impl Replica {
     pub(super) fn took(&mut self, batch: Arc<Batch>) {
         self.seen = self.seen.max(batch.revision());
         self.note_writer(&batch);
+        self.granted.lock().took(&batch);
         self.rows.touched(&batch.events, &self.table);
         self.desk.lock().observe(&batch.events, &self.table);
         self.tally.took(&batch, &self.table);
         self.hub.publish(batch, &self.table);
+    }
+
+    /// What to write to bring the rows to the table's revision.
+    pub(super) fn row_changes(&self) -> RowChanges {
+        let mut changes = self.rows.changes(&self.table);
+        changes.granted = self.granted.of(&changes.claims);
+        changes
     }
 
     fn note_writer(&mut self, batch: &Batch) {
@@ -133,7 +151,8 @@ impl Replica {
 
     /// Loads the rows. The log after them is read by [`Self::follow`].
     pub(super) async fn load(&mut self) -> Result<(), StoreError> {
-        let rows = self.store.load(&self.name).await?;
+        let mut rows = self.store.load(&self.name).await?;
+        let granted = std::mem::take(&mut rows.granted);
         let (revision, is_large) = (rows.revision, rows.claims.len() + rows.sessions.len() > LARGE);
         let restore =
             move || Table::restore(rows.revision, rows.lost, rows.sessions, rows.claims, rows.settings, rows.groups);
@@ -148,6 +167,7 @@ impl Replica {
         self.seen = self.seen.max(self.table.revision());
         self.rows = RowsBehind::at(revision);
         self.table = restored;
+        *self.granted.lock() = GrantTimes::loaded(granted);
         self.last_of.clear();
         self.last_of_since = revision;
         self.tally.reset(&self.table);

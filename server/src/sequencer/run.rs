@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::desk::SharedDesk;
+use super::granted::SharedGrantTimes;
 use super::passing::{Passing, Peers};
 use super::replica::Replica;
 use super::room::Room;
@@ -91,7 +92,8 @@ pub async fn start(
     let room = Room::default();
     let tally = Tally::new(settings.me, settings.metrics.clone());
     let totals = tally.totals();
-    let replica = Replica::new(name.clone(), store.clone(), desk.clone(), hub.clone(), tally);
+    let granted = SharedGrantTimes::default();
+    let replica = Replica::new(name.clone(), store.clone(), desk.clone(), hub.clone(), tally, granted.clone());
     let cancel = settings.cancel.clone();
     let ended = cancel.clone();
     let (lease, metrics) = (settings.lease.clone(), settings.metrics.clone());
@@ -113,7 +115,7 @@ pub async fn start(
     let running = tokio::spawn(sequencer.run());
     let (requests, pressing) = (sender, pressing_sender);
     let namespace =
-        Namespace { name, requests, pressing, room, totals, metrics, desk, lease, hub, store, cancel: ended };
+        Namespace { name, requests, pressing, room, totals, metrics, desk, granted, lease, hub, store, cancel: ended };
     Ok((namespace, running))
 }
 
@@ -227,7 +229,7 @@ impl Sequencer {
             return;
         }
         self.behind_since = None;
-        let changes = self.replica.rows.changes(&self.replica.table);
+        let changes = self.replica.row_changes();
         let (store, name, to) = (self.replica.store.clone(), self.replica.name.clone(), changes.to);
         let saving = tokio::spawn(async move { store.save(&name, &changes).await });
         self.saving = Some((to, saving));
@@ -252,7 +254,7 @@ impl Sequencer {
     async fn save_last(&mut self) {
         self.finish_saving().await;
         if self.is_writer() && self.replica.rows.behind(&self.replica.table) {
-            let changes = self.replica.rows.changes(&self.replica.table);
+            let changes = self.replica.row_changes();
             if let Err(error) = self.replica.store.save(&self.replica.name, &changes).await {
                 tracing::debug!(namespace = %self.replica.name, %error, "rows stay behind the log");
             }

@@ -2,13 +2,14 @@
 
 use std::ops::ControlFlow;
 
-use tenure_core::{Claim, ClaimState, DeadlockSearch, Revision, Table};
+use tenure_core::{Claim, ClaimState, DeadlockSearch, Revision};
 use tenure_proto::v1;
 
 use super::admission::Admitted;
 use super::problem::Problem;
 use super::seen::SeenClaim;
 use super::{Api, bounds, convert, in_time, page};
+use crate::sequencer::View;
 
 /// The most claims that are named as in the way of one.
 const NAMED: usize = 100;
@@ -28,7 +29,8 @@ impl Api {
         };
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let name = namespace.name().clone();
-        let read = namespace.read(move |table| {
+        let read = namespace.view(move |view| {
+            let table = view.table;
             let mut search = DeadlockSearch::default();
             let (blocked, last) = page::fill(table.claims_after(after), size, |claim| {
                 // What is not searched comes in the next page.
@@ -37,7 +39,7 @@ impl Api {
                 }
                 let may_read = claim.spec.names.iter().any(|lock| principal.may_read(&name, lock));
                 let waits = claim.state == ClaimState::Waiting && may_read;
-                ControlFlow::Continue(waits.then(|| blocked(claim, table, only, &mut search)).flatten())
+                ControlFlow::Continue(waits.then(|| blocked(claim, view, only, &mut search)).flatten())
             });
             (blocked, last.map(|last| last.id), table.revision().0)
         });
@@ -48,11 +50,13 @@ impl Api {
 }
 
 /// A claim that waits, and what is in its way; nothing, if only deadlocks are wanted and it is in none.
-fn blocked(claim: &Claim, table: &Table, only: bool, search: &mut DeadlockSearch) -> Option<v1::BlockedClaim> {
-    let found = SeenClaim::of(claim, table, search);
+fn blocked(claim: &Claim, view: &View<'_>, only: bool, search: &mut DeadlockSearch) -> Option<v1::BlockedClaim> {
+    let table = view.table;
+    let found = SeenClaim::of(claim, view, search);
     if only && !found.is_deadlocked() {
         return None;
     }
     let in_the_way = table.waits_for(claim).into_iter().take(NAMED).filter_map(|id| table.claim(id));
-    Some(v1::BlockedClaim { claim: Some(found.into()), blocked_by: in_the_way.map(convert::claim).collect() })
+    let in_the_way = in_the_way.map(|claim| convert::claim_since(claim, view.granted_ms(claim)));
+    Some(v1::BlockedClaim { claim: Some(found.into()), blocked_by: in_the_way.collect() })
 }

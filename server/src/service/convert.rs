@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use tenure_core::{Claim, ClaimState, DeadlockSearch, EndReason, Group, LockSettings, Member, Mode, Session, Table};
+use tenure_core::{Claim, ClaimState, DeadlockSearch, EndReason, Group, LockSettings, Member, Mode, Session};
 use tenure_proto::v1;
 
 use super::seen::SeenClaim;
+use crate::sequencer::View;
 
 pub(crate) fn duration(value: Duration) -> prost_types::Duration {
     prost_types::Duration {
@@ -20,6 +21,7 @@ pub(crate) fn timestamp(at_ms: i64) -> prost_types::Timestamp {
     prost_types::Timestamp { seconds: at_ms.div_euclid(1_000), nanos }
 }
 
+/// A claim, without what the table does not have of it.
 pub(crate) fn claim(claim: &Claim) -> v1::Claim {
     let state = match claim.state {
         ClaimState::Waiting => v1::ClaimState::Waiting,
@@ -53,7 +55,13 @@ pub(crate) fn claim(claim: &Claim) -> v1::Claim {
             drain: Some(duration(transfer.drain)),
         }),
         deadlock: Vec::new(),
+        granted_at: None,
     }
+}
+
+/// A claim, with when it was granted, in ms since 1970, if that is known.
+pub(crate) fn claim_since(claim: &Claim, granted_ms: Option<i64>) -> v1::Claim {
+    v1::Claim { granted_at: granted_ms.map(timestamp), ..self::claim(claim) }
 }
 
 /// What an operator has set on a lock.
@@ -67,10 +75,10 @@ pub(crate) fn settings(settings: &LockSettings) -> v1::LockSettings {
     }
 }
 
-/// A session as the table has it.
-pub(crate) fn session(found: &Session, table: &Table, search: &mut DeadlockSearch) -> v1::Session {
-    let claims = found.claims.iter().filter_map(|id| table.claim(*id));
-    session_with(found, claims.map(|claim| SeenClaim::of(claim, table, search).into()))
+/// A session as a reader sees it.
+pub(crate) fn session(found: &Session, view: &View<'_>, search: &mut DeadlockSearch) -> v1::Session {
+    let claims = found.claims.iter().filter_map(|id| view.table.claim(*id));
+    session_with(found, claims.map(|claim| SeenClaim::of(claim, view, search).into()))
 }
 
 /// A session and its claims.

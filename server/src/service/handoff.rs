@@ -13,7 +13,7 @@ use super::admission::Admitted;
 use super::problem::Problem;
 use super::seen::SeenLock;
 use super::{Api, bounds, convert, in_time};
-use crate::sequencer::{Namespace, Refusal};
+use crate::sequencer::{Namespace, Refusal, View};
 
 /// How long after its drain a handoff is waited for: the home of the holder counts from a little later.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -92,11 +92,12 @@ impl Api {
         let note = bounds::label("note", &request.note)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let command = Command::ConfigureLock { name: name.clone(), settings, by: Eviction { operator, note } };
-        let read =
-            move |table: &Table| (SeenLock::named(&name, table, &mut DeadlockSearch::default()), table.revision().0);
+        let read = move |view: &View<'_>| {
+            (SeenLock::named(&name, view, &mut DeadlockSearch::default()), view.table.revision().0)
+        };
         let configured = in_time(async {
             namespace.decide(principal.command(command)).await?;
-            namespace.read(read).await.map_err(|refusal| Problem::from(refusal).after_change())
+            namespace.view(read).await.map_err(|refusal| Problem::from(refusal).after_change())
         });
         let (lock, revision) = configured.await?;
         Ok(v1::ConfigureLockResponse { lock: Some(lock.into()), revision })

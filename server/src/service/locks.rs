@@ -55,7 +55,7 @@ impl Api {
         let name = bounds::name("name", &request.name)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let read = namespace
-            .read(move |table| (SeenLock::named(&name, table, &mut DeadlockSearch::default()), table.revision().0));
+            .view(move |view| (SeenLock::named(&name, view, &mut DeadlockSearch::default()), view.table.revision().0));
         let (lock, revision) = in_time(async { Ok(read.await?) }).await?;
         Ok(v1::GetLockResponse { lock: Some(lock.into()), revision })
     }
@@ -71,12 +71,13 @@ impl Api {
         let after = page::after(&scope, &request.page_token)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let pieces = principal.readable(namespace.name(), &request.prefix);
-        let read = namespace.read(move |table| {
+        let read = namespace.view(move |view| {
+            let table = view.table;
             let of = |piece| {
                 table.locks_after(Piece::start(piece), after.as_deref()).take_while(|(name, _)| piece.has(name))
             };
             let mut search = DeadlockSearch::default();
-            let see = |(name, lock)| SeenLock::of(name, Some(lock), table, &mut search);
+            let see = |(name, lock)| SeenLock::of(name, Some(lock), view, &mut search);
             let locks: Vec<_> = pieces.iter().flat_map(of).take(size + 1).map(see).collect();
             (locks, table.revision().0)
         });

@@ -1,10 +1,11 @@
 //! What a read takes from the table. Nothing is decided meanwhile, so it takes what is there as it is, and leaves it to the reader
 //! to put it into the contract's words.
 
-use tenure_core::{Claim, DeadlockSearch, Lock, LockSettings, Table, Text};
+use tenure_core::{Claim, DeadlockSearch, Lock, LockSettings, Text};
 use tenure_proto::v1;
 
 use super::convert;
+use crate::sequencer::View;
 
 /// The most waiters, and the most holders, that are listed of one lock.
 const LISTED: usize = 100;
@@ -23,6 +24,8 @@ pub(crate) struct SeenLock {
 /// A claim as it was, with what only the table knows of it.
 pub(crate) struct SeenClaim {
     claim: Claim,
+    /// When it was granted, in ms since 1970.
+    granted_ms: Option<i64>,
     /// The session that it is to be handed to.
     to: Option<Text>,
     /// The sessions of the deadlock that it is in.
@@ -31,13 +34,14 @@ pub(crate) struct SeenClaim {
 
 impl SeenLock {
     /// The lock of this name, be it idle.
-    pub(crate) fn named(name: &Text, table: &Table, search: &mut DeadlockSearch) -> Self {
-        Self::of(name, table.lock(name), table, search)
+    pub(crate) fn named(name: &Text, view: &View<'_>, search: &mut DeadlockSearch) -> Self {
+        Self::of(name, view.table.lock(name), view, search)
     }
 
     /// The lock of this name as the table has it, if it has it.
-    pub(crate) fn of(name: &Text, lock: Option<&Lock>, table: &Table, search: &mut DeadlockSearch) -> Self {
-        let mut see = |id| table.claim(id).map(|claim| SeenClaim::of(claim, table, search));
+    pub(crate) fn of(name: &Text, lock: Option<&Lock>, view: &View<'_>, search: &mut DeadlockSearch) -> Self {
+        let table = view.table;
+        let mut see = |id| table.claim(id).map(|claim| SeenClaim::of(claim, view, search));
         let holders = lock.into_iter().flat_map(|lock| lock.holders().iter());
         let waiters = lock.into_iter().flat_map(|lock| lock.waiters());
         Self {
@@ -58,13 +62,15 @@ impl SeenLock {
 }
 
 impl SeenClaim {
-    /// A claim of this table.
-    pub(crate) fn of(claim: &Claim, table: &Table, search: &mut DeadlockSearch) -> Self {
+    /// A claim of the table that is viewed.
+    pub(crate) fn of(claim: &Claim, view: &View<'_>, search: &mut DeadlockSearch) -> Self {
+        let table = view.table;
         let session_of = |id| table.claim(id).map(|claim| claim.spec.session.clone());
         let to = claim.transfer.as_ref().and_then(|transfer| transfer.to);
         let deadlock = table.deadlock(claim.id, search).unwrap_or_default();
         Self {
             claim: claim.clone(),
+            granted_ms: view.granted_ms(claim),
             to: to.and_then(session_of),
             deadlock: deadlock.into_iter().filter_map(session_of).collect(),
         }
@@ -92,7 +98,7 @@ impl From<SeenLock> for v1::Lock {
 
 impl From<SeenClaim> for v1::Claim {
     fn from(seen: SeenClaim) -> Self {
-        let mut converted = convert::claim(&seen.claim);
+        let mut converted = convert::claim_since(&seen.claim, seen.granted_ms);
         if let (Some(transfer), Some(to)) = (&mut converted.transfer, seen.to) {
             transfer.to_session_id = to.to_string();
         }

@@ -183,11 +183,12 @@ impl Api {
         };
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let name = namespace.name().clone();
-        let read = namespace.read(move |table| {
+        let read = namespace.view(move |view| {
+            let table = view.table;
             let mut search = DeadlockSearch::default();
             let (sessions, last) = page::fill(table.sessions_after(after), size, |found| {
                 let is_seen = principal.may_see(&name, &found.spec);
-                ControlFlow::Continue(is_seen.then(|| convert::session(found, table, &mut search)))
+                ControlFlow::Continue(is_seen.then(|| convert::session(found, view, &mut search)))
             });
             (sessions, last.map(|last| last.opened), table.revision().0)
         });
@@ -275,12 +276,13 @@ pub(super) fn not_kept(session: &str, why: NotKept) -> Problem {
 
 async fn read_session(namespace: &Namespace, id: Text, principal: Principal) -> Result<(v1::Session, u64), Problem> {
     let (session, name) = (id.clone(), namespace.name().clone());
-    let read = namespace.read(move |table| {
+    let read = namespace.view(move |view| {
+        let table = view.table;
         let found = table.find_session(&session).map_err(|rejection| Problem::Refused(Refusal::Rejected(rejection)))?;
         if !principal.may_see(&name, &found.spec) {
             return Err(of_another(&session));
         }
-        Ok((convert::session(found, table, &mut DeadlockSearch::default()), table.revision().0))
+        Ok((convert::session(found, view, &mut DeadlockSearch::default()), table.revision().0))
     });
     let (mut session, revision) = in_time(async { read.await? }).await?;
     session.remaining = namespace.remaining(&id).map(convert::duration);

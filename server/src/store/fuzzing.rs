@@ -16,11 +16,12 @@ use super::{Rows, page};
 pub fn pages(rows: &Rows) -> [String; 5] {
     let sessions = labels(rows.sessions.iter().map(|session| &session.spec.metadata));
     let claims = labels(rows.claims.iter().map(|claim| &claim.spec.metadata));
+    let mut granted = rows.granted.iter().copied().peekable();
     let members = rows.groups.iter().flat_map(|group| group.members.values());
     let members = labels(members.map(|member| &member.spec.metadata));
     [
         page(&SESSIONS, &rows::session_cells("", &rows.sessions, &sessions)),
-        page(&CLAIMS, &rows::claim_cells("", &rows.claims, &claims)),
+        page(&CLAIMS, &rows::claim_cells("", &rows.claims, &claims, &mut granted)),
         page(&SETTINGS, &rows::settings_cells("", &rows.settings)),
         page(&GROUPS, &rows::group_cells("", &rows.groups)),
         page(&MEMBERS, &rows::member_cells("", &rows.groups, &members)),
@@ -38,7 +39,7 @@ pub fn read([sessions, claims, settings, groups, members]: [&str; 5]) -> Result<
         read.sessions.push(rows::session(row)?);
         Ok(())
     })?;
-    each(claims, &mut |row| rows::add_claim(&mut read.claims, &read.sessions, row))?;
+    each(claims, &mut |row| rows::add_claim(&mut read.claims, &mut read.granted, &read.sessions, row))?;
     each(settings, &mut |row| {
         read.settings.push(rows::settings(row)?);
         Ok(())

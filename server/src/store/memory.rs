@@ -1,13 +1,13 @@
 //! A store in memory, shared by any number of servers of one process, with knobs for the ways in which a database fails.
 //! For tests: nothing is kept.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
-use tenure_core::{Few, Revision, ServerId, Text};
+use tenure_core::{Claim, Few, Revision, ServerId, Text};
 use tokio::sync::{broadcast, watch};
 use tokio::task::yield_now;
 
@@ -237,11 +237,18 @@ fn replay(rows: &mut Rows, changes: &RowChanges) {
     let mut claims: BTreeMap<_, _> = rows.claims.drain(..).map(|claim| (claim.id, claim)).collect();
     claims.retain(|id, _| !changes.ended_claims.contains(id));
     claims.extend(changes.claims.iter().map(|claim| (claim.id, claim.clone())));
+    let mut granted: HashMap<_, _> = rows.granted.drain(..).collect();
+    for token in changes.claims.iter().filter_map(Claim::token) {
+        granted.remove(&token);
+    }
+    granted.extend(changes.granted.iter().copied());
     let mut groups: BTreeMap<_, _> = rows.groups.drain(..).map(|group| (group.id, group)).collect();
     groups.retain(|id, _| !changes.ended_groups.contains(id));
     groups.extend(changes.groups.iter().map(|group| (group.id, group.clone())));
     rows.sessions = sessions.into_values().collect();
     rows.claims = claims.into_values().collect();
+    let tokens = rows.claims.iter().filter_map(Claim::token);
+    rows.granted = tokens.filter_map(|token| Some((token, *granted.get(&token)?))).collect();
     if let Some(settings) = &changes.settings {
         rows.settings.clone_from(settings);
     }

@@ -74,6 +74,11 @@ macro_rules! migrations {
                 name: "lean_views",
                 script: include_str!(concat!("../../../migrations/", $folder, "/0008_lean_views.sql")),
             },
+            Migration {
+                number: 9,
+                name: "granted_at",
+                script: include_str!(concat!("../../../migrations/", $folder, "/0009_granted_at.sql")),
+            },
         ]
     };
 }

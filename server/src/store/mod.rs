@@ -159,6 +159,9 @@ pub struct Rows {
     pub sessions: Vec<Session>,
     /// The claims by id, lingering ones too.
     pub claims: Vec<Claim>,
+    /// When those that have a token were granted, as far as that is known, in the same order: the token, and the stamp of the batch
+    /// that granted it, in ms since 1970.
+    pub granted: Vec<(Revision, i64)>,
     /// What is set on locks, by name in byte order.
     pub settings: Vec<(Text, LockSettings)>,
     /// The groups by id.
@@ -180,6 +183,9 @@ pub struct RowChanges {
     pub ended_sessions: Vec<Revision>,
     /// Claims as they are at `to`. Replaces the rows of the same `id`, if there are any.
     pub claims: Vec<Claim>,
+    /// When those that have a token were granted, as far as that is known, in the same order: the token, and the stamp of the batch
+    /// that granted it, in ms since 1970.
+    pub granted: Vec<(Revision, i64)>,
     /// The `id` of claims that are gone at `to`. Absent rows are no error.
     pub ended_claims: Vec<Revision>,
     /// All that is set on locks at `to`, by name in byte order, if any of that has changed. Replaces all rows.

@@ -143,7 +143,7 @@ macro_rules! statements {
             load_sessions: "SELECT opened, id, owner, ttl_ms, disconnect_grace_ms, home, attachment, identity, client, metadata FROM sessions \
                 WHERE namespace = ? AND opened > ? ORDER BY opened LIMIT ?",
             load_claims: "SELECT id, position, name, state, token, session, opened, owner, priority, min_hold_ms, home, \
-                mode, permits, permit_limit, transfer_to, transfer_started, drain_ms, awaited_at, metadata FROM claims WHERE namespace = ? AND id >= ? AND (id > ? OR position > ?) \
+                mode, permits, permit_limit, transfer_to, transfer_started, drain_ms, awaited_at, metadata, granted_at_ms FROM claims WHERE namespace = ? AND id >= ? AND (id > ? OR position > ?) \
                 ORDER BY id, position LIMIT ?",
             load_settings: "SELECT position, name, permit_limit, settling_ms, drain_ms FROM settings \
                 WHERE namespace = ? AND position > ? ORDER BY position LIMIT ?",

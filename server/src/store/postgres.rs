@@ -151,7 +151,7 @@ macro_rules! statements {
             load_sessions: "SELECT opened, id, owner, ttl_ms, disconnect_grace_ms, home, attachment, identity, client, metadata FROM sessions \
                 WHERE namespace = $1 AND opened > $2 ORDER BY opened LIMIT $3",
             load_claims: "SELECT id, position, name, state, token, session, opened, owner, priority, min_hold_ms, home, \
-                mode, permits, permit_limit, transfer_to, transfer_started, drain_ms, awaited_at, metadata FROM claims WHERE namespace = $1 AND id >= $2 AND (id > $3 OR position > $4) \
+                mode, permits, permit_limit, transfer_to, transfer_started, drain_ms, awaited_at, metadata, granted_at_ms FROM claims WHERE namespace = $1 AND id >= $2 AND (id > $3 OR position > $4) \
                 ORDER BY id, position LIMIT $5",
             load_settings: "SELECT position, name, permit_limit, settling_ms, drain_ms FROM settings \
                 WHERE namespace = $1 AND position > $2 ORDER BY position LIMIT $3",

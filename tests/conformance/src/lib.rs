@@ -59,6 +59,7 @@ macro_rules! conformance {
                 none_at_first
                 come_back_as_they_were_saved
                 replace_and_end
+                keep_when_claims_were_granted
                 are_saved_only_from_where_they_are
                 are_saved_only_up_to_a_batch_in_the_log
                 of_one_of_many_savers_at_once_are_kept

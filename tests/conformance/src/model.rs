@@ -22,6 +22,8 @@ pub(crate) struct Model {
     pub(crate) lost: u64,
     pub(crate) sessions: BTreeMap<Revision, Session>,
     pub(crate) claims: BTreeMap<Revision, Claim>,
+    /// When each claim was granted.
+    pub(crate) granted: BTreeMap<Revision, i64>,
     pub(crate) settings: BTreeMap<Text, LockSettings>,
     pub(crate) groups: BTreeMap<Revision, Arc<Group>>,
 }
@@ -102,6 +104,15 @@ impl Model {
         }
     }
 
+    /// A batch has been applied: notes when it granted claims.
+    fn stamp(&mut self, batch: &Batch) {
+        for recorded in &batch.events {
+            if let Event::ClaimGranted { claim, .. } | Event::ClaimTransferred { claim, .. } = &recorded.event {
+                self.granted.insert(*claim, batch.at_ms);
+            }
+        }
+    }
+
     /// The row changes from an earlier state to this one.
     pub(crate) fn changes_since(&self, earlier: &Self) -> RowChanges {
         let gone = |key: &&Revision, now: bool| if now { None } else { Some(**key) };
@@ -116,6 +127,7 @@ impl Model {
                 .filter_map(|key| gone(&key, self.sessions.contains_key(key)))
                 .collect(),
             claims: self.claims.values().cloned().collect(),
+            granted: self.claims.values().filter_map(|claim| Some((claim.token()?, self.granted[&claim.id]))).collect(),
             ended_claims: earlier.claims.keys().filter_map(|key| gone(&key, self.claims.contains_key(key))).collect(),
             settings: (self.settings != earlier.settings).then(|| self.settings.clone().into_iter().collect()),
             groups: self.groups.values().cloned().collect(),
@@ -141,6 +153,7 @@ impl Random {
         if previous > 0 && self.random.random_range(0..16) == 0 {
             let batch = loss(namespace, previous, previous + 1_000);
             batch.events.iter().for_each(|recorded| self.model.apply(recorded));
+            self.model.stamp(&batch);
             return batch;
         }
         let mut events = Vec::new();
@@ -149,7 +162,9 @@ impl Random {
             self.model.apply(&Recorded { revision: Revision(revision), event: event.clone() });
             events.push(event);
         }
-        batch(namespace, previous, events)
+        let batch = batch(namespace, previous, events);
+        self.model.stamp(&batch);
+        batch
     }
 
     fn event(&mut self, revision: u64) -> Event {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use tenure_core::{Assignments, Basis, ClaimState, Event, Group, GroupChange, Lead, Revision, ServerId, Text};
+use tenure_core::{
+    Assignments, Basis, ClaimSpec, ClaimState, Event, Group, GroupChange, Lead, Revision, ServerId, Text,
+};
 use tenure_server::store::{RowChanges, Rows, StoreError};
 use tokio::task::JoinSet;
 
@@ -49,7 +51,8 @@ pub async fn come_back_as_they_were_saved(subject: &Subject) {
         .collect();
     let settings: Vec<_> = names.iter().zip(1..).map(|(name, number)| (name.clone(), settings(number))).collect();
     let groups: Vec<_> = names.iter().zip(100..).map(|(name, id)| group(id, name, id % 4)).collect();
-    let rows = Rows { revision: Revision(200), lost: Revision(7), sessions, claims, settings, groups };
+    let granted = Vec::new();
+    let rows = Rows { revision: Revision(200), lost: Revision(7), sessions, claims, granted, settings, groups };
     let Rows { sessions, claims, settings, groups, .. } = rows.clone();
     let changes =
         RowChanges { lost: Revision(7), sessions, claims, settings: Some(settings), groups, ..no_changes(0, 200) };
@@ -102,6 +105,7 @@ pub async fn replace_and_end(subject: &Subject) {
         lost: Revision(15),
         sessions: vec![moved, session(3, "c")],
         claims: vec![granted],
+        granted: Vec::new(),
         settings: vec![(Text::from("z"), settings(6))],
         groups: vec![smaller, groups[2].clone(), group(15, "g", 2)],
     };
@@ -112,10 +116,47 @@ pub async fn replace_and_end(subject: &Subject) {
         lost: Revision(0),
         sessions: sessions.to_vec(),
         claims: claims.to_vec(),
+        granted: Vec::new(),
         settings: set,
         groups: groups.to_vec(),
     };
     assert_eq!(other, expected, "another namespace keeps its own");
+}
+
+/// The stamp of a grant stays with the claim for as long as its row is there, also when the log has forgotten the grant.
+pub async fn keep_when_claims_were_granted(subject: &Subject) {
+    let owner = session(1, "s");
+    let (both, one) = (claim_spec(&owner, &["a", "b"]), claim_spec(&owner, &["c"]));
+    let granted = |claim, spec: &Arc<ClaimSpec>| Event::ClaimGranted { claim: Revision(claim), spec: spec.clone() };
+    subject.append_all(&[batch(NAMESPACE, 0, vec![granted(1, &both), granted(2, &one), granted(3, &one)])]).await;
+    subject.append_all(&[filler(NAMESPACE, 3, 5)]).await;
+    let held = |id, spec: &Arc<ClaimSpec>| claim(id, spec, ClaimState::Held { token: Revision(id) });
+    let lingering = claim(3, &one, ClaimState::Lingering { token: Revision(3), home: ServerId(1) });
+    let claims = vec![held(1, &both), held(2, &one), lingering.clone(), claim(4, &one, ClaimState::Waiting)];
+    // Of a hold from before they were kept, it is not known. Clocks may be wrong.
+    let stamps = vec![(Revision(1), 1_700_000_000_123), (Revision(3), -5)];
+    let changes = RowChanges { claims: claims.clone(), granted: stamps.clone(), ..no_changes(0, 8) };
+    subject.one.save(NAMESPACE, &changes).await.expect("the rows are saved");
+    assert_eq!(subject.one.trim(NAMESPACE, i64::MAX).await, Ok(Revision(3)), "the grants are gone");
+    let loaded = subject.two.load(NAMESPACE).await.expect("the rows can be loaded");
+    assert_eq!((loaded.claims, loaded.granted), (claims, stamps));
+    if let Some(plain) = &subject.plain {
+        let sql = "SELECT concat_ws('|', name, coalesce(granted_at_ms, 0)) FROM current_locks";
+        let mut found = plain(sql.to_owned()).await;
+        found.sort();
+        assert_eq!(found, ["a|1700000000123", "b|1700000000123", "c|-5", "c|0"]);
+        let sql = "SELECT substr(concat(granted_at, ''), 1, 10) FROM current_locks WHERE name = 'a'";
+        assert_eq!(plain(sql.to_owned()).await, ["2023-11-14"]);
+    }
+
+    subject.append_all(&[filler(NAMESPACE, 8, 2)]).await;
+    let (claims, ended) = (vec![held(1, &one), held(4, &one)], vec![Revision(2)]);
+    let granted = vec![(Revision(1), 7), (Revision(4), 8)];
+    let changes = RowChanges { claims: claims.clone(), granted, ended_claims: ended, ..no_changes(8, 10) };
+    subject.two.save(NAMESPACE, &changes).await.expect("the rows are saved");
+    let loaded = subject.one.load(NAMESPACE).await.expect("the rows can be loaded");
+    assert_eq!(loaded.claims, [claims[0].clone(), lingering, claims[1].clone()]);
+    assert_eq!(loaded.granted, [(Revision(1), 7), (Revision(3), -5), (Revision(4), 8)]);
 }
 
 /// Compare and set, and all or nothing.
@@ -168,7 +209,8 @@ pub async fn by_the_thousands(subject: &Subject) {
     claims.extend((3000..4500).map(|id| claim(id, &claim_spec(&sessions[1], &["one"]), ClaimState::Waiting)));
     let settings: Vec<_> = names.iter().map(|name| (Text::from(*name), settings(2))).collect();
     let groups: Vec<_> = (1..=1_200).map(|id| group(id, &format!("g{id}"), if id == 7 { 1_000 } else { 2 })).collect();
-    let rows = Rows { revision: Revision(5000), lost: Revision(0), sessions, claims, settings, groups };
+    let granted = Vec::new();
+    let rows = Rows { revision: Revision(5000), lost: Revision(0), sessions, claims, granted, settings, groups };
     let Rows { sessions, claims, settings, groups, .. } = rows.clone();
     let changes = RowChanges { sessions, claims, settings: Some(settings), groups, ..no_changes(0, 5000) };
     subject.one.save(NAMESPACE, &changes).await.expect("the rows are saved");

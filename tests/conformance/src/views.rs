@@ -14,8 +14,9 @@ use crate::model::{Model, Random};
 use crate::samples::{NAMESPACE, batch, claim_spec, every_event, no_changes, session};
 
 const CLAIMS: &str = "SELECT concat_ws('|', namespace, name, state, claim, coalesce(token, 0), session, owner, priority, \
-    mode, coalesce(permits, 0), min_hold_ms) FROM current_claims";
-const LOCKS: &str = "SELECT concat_ws('|', namespace, name, state, token, session, owner) FROM current_locks";
+    mode, coalesce(permits, 0), min_hold_ms, coalesce(granted_at_ms, 0)) FROM current_claims";
+const LOCKS: &str =
+    "SELECT concat_ws('|', namespace, name, state, token, session, owner, granted_at_ms) FROM current_locks";
 const WAITERS: &str = "SELECT concat_ws('|', namespace, name, place, claim, session, owner, priority) \
     FROM current_waiters";
 const SETTINGS: &str = "SELECT concat_ws('|', namespace, name, coalesce(permit_limit, 0), coalesce(settling_ms, -1), \
@@ -60,7 +61,10 @@ fn claims(model: &Model) -> Vec<String> {
             let (session, owner, min_hold) = (&spec.session, &spec.owner, spec.min_hold.as_millis());
             let (state, id, priority) = (state(claim), claim.id, spec.priority);
             let (mode, permits) = (mode(spec.mode), spec.mode.permits());
-            format!("{NAMESPACE}|{name}|{state}|{id}|{token}|{session}|{owner}|{priority}|{mode}|{permits}|{min_hold}")
+            let granted = if token > 0 { model.granted[&claim.id] } else { 0 };
+            format!(
+                "{NAMESPACE}|{name}|{state}|{id}|{token}|{session}|{owner}|{priority}|{mode}|{permits}|{min_hold}|{granted}"
+            )
         })
         .collect()
 }
@@ -69,7 +73,8 @@ fn locks(model: &Model) -> Vec<String> {
     named(model)
         .filter_map(|(claim, name)| {
             let (token, session, owner) = (claim.token()?, &claim.spec.session, &claim.spec.owner);
-            Some(format!("{NAMESPACE}|{name}|{}|{token}|{session}|{owner}", state(claim)))
+            let granted = model.granted[&claim.id];
+            Some(format!("{NAMESPACE}|{name}|{}|{token}|{session}|{owner}|{granted}", state(claim)))
         })
         .collect()
 }

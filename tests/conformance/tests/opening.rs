@@ -1,12 +1,14 @@
 //! What a store accepts as its database, and how it gets its tables.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::{Connection, Executor};
-use tenure_core::{Event, Recorded, Revision, ServerId};
+use tenure_core::{Claim, ClaimSpec, ClaimState, Event, Mode, Recorded, Revision, ServerId, Text};
 use tenure_harness::{MariaDb, PgBouncer, Postgres, wait_until};
 use tenure_server::store::{
-    Batch, FIRST_BEAT, OpenError, Presence, Store, StoreError, StoreOptions, migrate, open, pending_migrations,
+    Batch, FIRST_BEAT, OpenError, Presence, RowChanges, Store, StoreError, StoreOptions, migrate, open,
+    pending_migrations,
 };
 
 /// Longer than anything here takes.
@@ -19,6 +21,28 @@ fn batch(previous: u64) -> Batch {
     Batch { namespace, previous: Revision(previous), events, server: ServerId(1), number: previous, at_ms: 0 }
 }
 
+/// A claim that was granted at once.
+fn held(id: u64) -> Claim {
+    let (session, owner): (Text, Text) = ("s".into(), "o".into());
+    let spec = ClaimSpec {
+        session,
+        opened: Revision(1),
+        owner,
+        names: [Text::from("a")].into_iter().collect(),
+        mode: Mode::Shared,
+        priority: 0,
+        metadata: Arc::default(),
+        min_hold: Duration::ZERO,
+        awaited_at: None,
+    };
+    Claim::new(Revision(id), Arc::new(spec), ClaimState::Held { token: Revision(id) })
+}
+
+/// That server's clock when it granted a claim.
+fn stamp(token: Revision) -> i64 {
+    1_700_000_000_000 + token.0.cast_signed()
+}
+
 async fn postgres() -> (&'static Postgres, String, String) {
     let postgres = Postgres::shared().await.expect("PostgreSQL starts");
     let url = postgres.create_database().await.expect("a database is made");
@@ -26,7 +50,7 @@ async fn postgres() -> (&'static Postgres, String, String) {
     (postgres, url, name)
 }
 
-fn error(opened: Result<std::sync::Arc<dyn Store>, OpenError>) -> OpenError {
+fn error(opened: Result<Arc<dyn Store>, OpenError>) -> OpenError {
     match opened {
         Ok(_) => panic!("the store opened"),
         Err(error) => error,
@@ -45,6 +69,7 @@ async fn are_made_by_many_at_once(url: &str) {
         "0006_birth",
         "0007_calls",
         "0008_lean_views",
+        "0009_granted_at",
     ];
     assert_eq!(pending_migrations(&options).await.expect("it answers"), all);
     assert!(matches!(error(open(&options).await), OpenError::NotMigrated(_)));
@@ -90,6 +115,16 @@ where
     migrate(&options).await.expect("the tables are made");
     let store = open(&options).await.expect("it opens");
     store.append(&batch(0), false).await.expect("the append is accepted");
+    let claims = [held(2), held(3)];
+    for claim in &claims {
+        let event = Event::ClaimGranted { claim: claim.id, spec: claim.spec.clone() };
+        let events = vec![Recorded { revision: claim.id, event }];
+        let granted = Batch { events, at_ms: stamp(claim.id), ..batch(claim.id.0 - 1) };
+        store.append(&granted, false).await.expect("the append is accepted");
+    }
+    let changes = RowChanges { to: Revision(3), claims: claims.to_vec(), ..RowChanges::default() };
+    store.save("default", &changes).await.expect("the rows are saved");
+    assert_eq!(store.trim("default", i64::MAX).await, Ok(Revision(2)), "one of the grants is gone");
     drop(store);
     let mut connection = DB::Connection::connect(url).await.expect("it answers");
     for sql in [
@@ -97,19 +132,35 @@ where
         "ALTER TABLE sessions DROP COLUMN identity",
         "ALTER TABLE servers DROP COLUMN certificate",
         "DROP TABLE tenure_birth",
-        "DELETE FROM tenure_migrations WHERE number > 2",
+        "DROP VIEW current_waiters",
+        "DROP VIEW current_locks",
+        "DROP VIEW current_claims",
+        "ALTER TABLE claims DROP COLUMN granted_at_ms",
+        "ALTER TABLE claims DROP COLUMN awaited_at",
+        "ALTER TABLE sessions DROP COLUMN client",
+        "DELETE FROM tenure_migrations WHERE number > 1",
     ] {
         connection.execute(sql).await.expect("it is as it was");
     }
     connection.close().await.expect("it is closed");
-    let added =
-        ["0003_attachments", "0004_identities", "0005_certificates", "0006_birth", "0007_calls", "0008_lean_views"];
+    let added = [
+        "0002_views",
+        "0003_attachments",
+        "0004_identities",
+        "0005_certificates",
+        "0006_birth",
+        "0007_calls",
+        "0008_lean_views",
+        "0009_granted_at",
+    ];
     assert_eq!(pending_migrations(&options).await.expect("it answers"), added);
     migrate(&options).await.expect("the columns are added");
     assert!(pending_migrations(&options).await.expect("it answers").is_empty());
     let store = open(&options).await.expect("it opens");
-    store.load("default").await.expect("the columns are there");
-    let head = store.read("default", Revision(0), 1).await.expect("it can be read").head;
+    let loaded = store.load("default").await.expect("the columns are there");
+    assert_eq!(loaded.claims, claims);
+    assert_eq!(loaded.granted, [(Revision(3), stamp(Revision(3)))], "as far as the log still tells");
+    let head = store.read("default", Revision(2), 1).await.expect("it can be read").head;
     assert!(head.intact, "it was not restored");
     let presence = Presence {
         server: ServerId(7),

@@ -6,8 +6,9 @@
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
+use sqlx::{Connection, Executor, MySqlConnection, PgConnection, SqliteConnection};
 use tenure_client::{Client, Guard, Session, SessionOptions};
-use tenure_e2e::{Calls, Contest, Deed, LOCK, Store, Wire, clock, on_every_store, tries};
+use tenure_e2e::{Calls, CommandLine, Contest, Deed, LOCK, Store, Wire, clock, on_every_store, tries};
 use tenure_harness::{Tenured, TenuredOptions, wait_until};
 use tenure_proto::v1::{ListLocksRequest, ListSessionsRequest, Lock};
 use tokio::task::JoinHandle;
@@ -16,7 +17,8 @@ on_every_store!(
     a_wait_goes_on_when_its_server_is_killed,
     a_server_that_is_killed_around_a_grant_leaves_one_grant,
     a_waiter_that_is_killed_is_not_in_the_way,
-    a_waiter_that_is_killed_before_it_hears_of_its_grant_is_not_in_the_way
+    a_waiter_that_is_killed_before_it_hears_of_its_grant_is_not_in_the_way,
+    a_hold_keeps_the_time_of_its_grant_when_the_log_has_dropped_it
 );
 
 const CANDIDATE: &str = env!("CARGO_BIN_EXE_candidate");
@@ -112,6 +114,46 @@ impl Scene {
         within(guard.release()).await.unwrap();
         assert_eq!(self::locks(calls).await, []);
     }
+}
+
+/// Drops as much of the log as a store may, as it does when history is no longer to be kept. No server runs.
+async fn drop_history(store: Store, url: &str) {
+    const SQL: &str = "DELETE FROM batches WHERE revision < (SELECT rows_revision FROM namespaces)";
+    let dropped = match store {
+        Store::Postgres => PgConnection::connect(url).await.unwrap().execute(SQL).await.unwrap().rows_affected(),
+        Store::MariaDb => MySqlConnection::connect(url).await.unwrap().execute(SQL).await.unwrap().rows_affected(),
+        Store::Sqlite => SqliteConnection::connect(url).await.unwrap().execute(SQL).await.unwrap().rows_affected(),
+    };
+    assert!(dropped > 0);
+}
+
+async fn a_hold_keeps_the_time_of_its_grant_when_the_log_has_dropped_it(store: Store) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = store.fresh().await.unwrap();
+    let file = format!("sqlite:{}", folder.path().join("tenure.db").display());
+    let url = options.store_url.get_or_insert(file).clone();
+    let mut server = Tenured::start(&options).await.unwrap();
+    let command_line = CommandLine::new(&[server.url()]).unwrap();
+    let acquire = async |name| command_line.json(0, &["acquire", name, "--session", "host-a", "--ttl", "10m"]).await;
+    acquire("nightly").await;
+    let before = command_line.json(0, &["why", "nightly"]).await;
+    let granted = &before["lock"]["holders"][0]["grantedAt"];
+    assert!(granted.is_string(), "{before}");
+    assert_eq!(&before["history"]["entries"][0]["hold"]["grantedTime"], granted);
+    // The newest commit is never dropped.
+    acquire("other").await;
+    server.stop().await.unwrap();
+    drop_history(store, &url).await;
+    server.start_again().await.unwrap();
+
+    let after = command_line.json(0, &["why", "nightly"]).await;
+    let hold = &after["history"]["entries"][0]["hold"];
+    assert!(hold["ttl"].is_null(), "the log has dropped how the session began: {after}");
+    assert_eq!((&hold["grantedTime"], &after["lock"]["holders"][0]["grantedAt"]), (granted, granted));
+    assert_eq!(&command_line.json(0, &["get", "nightly"]).await["lock"]["holders"][0]["grantedAt"], granted);
+    let output = within(command_line.start(&["why", "nightly"]).unwrap().wait_with_output()).await.unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("\n  since     20") && text.contains("Z, for "), "{text}");
 }
 
 async fn locks(calls: &Calls) -> Vec<Lock> {

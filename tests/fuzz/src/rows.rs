@@ -38,11 +38,16 @@ fn rows_of(table: &Table) -> Rows {
     sessions.iter_mut().for_each(|session| session.claims = Default::default());
     let mut groups: Vec<_> = table.groups_after("", None).cloned().collect();
     groups.sort_unstable_by_key(|group| group.id);
+    let claims: Vec<_> = table.claims().cloned().collect();
+    // Of some it is not known.
+    let tokens = claims.iter().filter_map(|claim| claim.token()).filter(|token| token.0 % 3 > 0);
+    let granted = tokens.map(|token| (token, token.0.cast_signed() - 1)).collect();
     Rows {
         revision: Revision(0),
         lost: Revision(0),
         sessions,
-        claims: table.claims().cloned().collect(),
+        claims,
+        granted,
         settings: table.all_settings().map(|(name, settings)| (name.clone(), settings.clone())).collect(),
         groups,
     }

@@ -117,7 +117,7 @@ impl Found {
     }
 
     fn rows_as_table(&self) -> Table {
-        let Rows { revision, lost, sessions, claims, settings, groups } = self.rows.clone();
+        let Rows { revision, lost, sessions, claims, settings, groups, .. } = self.rows.clone();
         Table::restore(revision, lost, sessions, claims, settings, groups)
     }
 

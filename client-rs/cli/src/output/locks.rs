@@ -6,9 +6,9 @@ use tenure_proto::v1::{Claim, ClaimState, GetLockResponse, ListLocksResponse, Lo
 
 use super::Shown;
 use super::style::{Tint, plain};
-use super::table::{Cell, Table, column, ids, numbers, tinted};
+use super::table::{Cell, Table, column, ids, numbers, tinted, wholes};
 use super::terms::{chain, circles, handing_over, held_mode, in_mode, mode, permits_out, settings};
-use super::time::duration;
+use super::time::{duration, time};
 
 /// Who has this claim: the owner label, and the session.
 pub fn describe_claim(claim: &Claim) -> String {
@@ -155,6 +155,7 @@ fn rows<'a>(claims: impl Iterator<Item = &'a Claim>, mut place: Option<u64>) -> 
         column("OWNER", 1),
         ids("SESSION", 3),
         numbers("TOKEN", 2),
+        wholes("SINCE", 8),
         column("MODE", 4),
         numbers("PRIORITY", 6),
         column("NAMES", 5),
@@ -173,6 +174,7 @@ fn rows<'a>(claims: impl Iterator<Item = &'a Claim>, mut place: Option<u64>) -> 
             or_dash(&claim.owner).into(),
             plain(&claim.session_id).into(),
             if claim.token == 0 { "-".to_owned() } else { claim.token.to_string() }.into(),
+            time(claim.granted_at).into(),
             mode(claim).into(),
             claim.priority.to_string().into(),
             claim.names.iter().map(|name| plain(name)).collect::<Vec<_>>().join(" ").into(),

@@ -92,11 +92,14 @@ fn holder(name: &str, claim: &Claim, standing: &Standing) -> String {
     let mut text = format!("{name}: held by {}, token {}", describe_claim(claim), claim.token);
     let hold = standing.holds().find(|hold| hold.token == claim.token);
     if let Some(hold) = hold {
-        let since = match hold.granted_time {
-            Some(_) => format!("{}, for {}", time(hold.granted_time), rough(hold.held)),
+        let since = match hold.granted_time.or(claim.granted_at) {
+            since @ Some(_) if hold.held.is_none() => time(since),
+            since @ Some(_) => format!("{}, for {}", time(since), rough(hold.held)),
             None => "before the history that is kept".to_owned(),
         };
         let _ = write!(text, "\n  since     {since}; it waited {}", rough(hold.waited));
+    } else if claim.granted_at.is_some() {
+        let _ = write!(text, "\n  since     {}", time(claim.granted_at));
     }
     match &standing.session {
         None => text.push_str("\n  session   has just ended"),
@@ -304,5 +307,10 @@ mod tests {
         let text = why(&standing(vec![claim(40, "s1", 41, &["job"])], Vec::new(), vec![bare]));
         assert!(text.contains("since     before the history that is kept; it waited -"), "{text}");
         assert!(!text.contains("renewals"), "{text}");
+        // Among many holders, those of which the history is not listed.
+        let since = Some(prost_types::Timestamp { seconds: 1_700_000_000, nanos: 0 });
+        let text =
+            why(&standing(vec![Claim { granted_at: since, ..claim(40, "s1", 41, &["job"]) }], Vec::new(), Vec::new()));
+        assert!(text.contains("  since     2023-11-14T22:13:20Z\n"), "{text}");
     }
 }

@@ -1249,6 +1249,12 @@ pub struct Claim {
     /// ListSessions and ListBlocked and in snapshots, and only of waiting claims.
     #[prost(string, repeated, tag = "14")]
     pub deadlock: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// When the claim was granted: the wall clock of the server that appended the grant, for people only; nothing is decided by it. Kept
+    /// for as long as the claim is held, whatever history is dropped. Unset while waiting, and if it is not known: of holds from before
+    /// servers kept it. Only in answers to GetLock, ListLocks, GetSession, ListSessions, ListBlocked and ConfigureLock, in snapshots, and
+    /// in events that grant the claim.
+    #[prost(message, optional, tag = "15")]
+    pub granted_at: ::core::option::Option<::prost_types::Timestamp>,
 }
 /// A handoff that the holder has not confirmed yet. It confirms by releasing the hold.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -85,7 +85,7 @@ export function Elections({ context }) {
       cells=${(/** @type {Lock} */ lock) => {
         const [leader] = lock.holders;
         const past = pasts.get(lock.name)?.holds ?? [];
-        const granted = time(past.find((hold) => hold.token === leader?.token)?.grantedTime);
+        const granted = time(leader?.grantedAt ?? past.find((hold) => hold.token === leader?.token)?.grantedTime);
         const turns = past.filter((hold) => time(hold.grantedTime) >= from).length;
         return [
           html`<a class="mono" href=${link(namespace, 'lock', lock.name)}>${lock.name}</a>`,

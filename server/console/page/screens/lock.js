@@ -112,7 +112,8 @@ const stamp = (lock) => lock?.holders.map((holder) => holder.token).join(' ') ??
 
 /** @param {{ holder: Claim, hold: Hold | undefined, life: import('../remaining.js').Life | undefined, namespace: string }} props */
 function Holder({ holder, hold, life, namespace }) {
-  const since = hold?.grantedTime ? time(hold.grantedTime) : NaN;
+  const granted = holder.grantedAt ?? hold?.grantedTime;
+  const since = granted ? time(granted) : NaN;
   return html`<div class="holder">
     <p class="holder-name"><${Who} namespace=${namespace} of=${holder} /> <${Mode} claim=${holder} /></p>
     <dl class="facts">

@@ -118,6 +118,11 @@ impl Telling<'_> {
         names.into_iter().filter_map(|name| self.tell_of(name, revision, &event_of(name))).collect()
     }
 
+    /// When a claim was granted, if that is what happened at this revision.
+    fn granted_ms(&self, claim: &Claim, revision: Revision) -> Option<i64> {
+        claim.token().filter(|token| *token == revision).map(|_| self.batch.at_ms)
+    }
+
     /// An event as it is told of one lock, if that is watched.
     fn tell_of(&self, name: &Text, revision: Revision, event: &LockEvent<'_>) -> Option<v1::Event> {
         if !self.filter.matches(name) {
@@ -129,7 +134,7 @@ impl Telling<'_> {
             revision: revision.0,
             name: name.to_string(),
             r#type: event.kind.into(),
-            claim: event.claim.as_ref().map(|claim| event.convert(claim)),
+            claim: event.claim.as_ref().map(|claim| event.convert(claim, self.granted_ms(claim, revision))),
             end_reason: event.reason.map_or(v1::EndReason::Unspecified, convert::end_reason).into(),
             operator: event.by.map(|by| by.operator.to_string()).unwrap_or_default(),
             note: event.by.map(|by| by.note.to_string()).unwrap_or_default(),
@@ -158,8 +163,8 @@ struct LockEvent<'a> {
 }
 
 impl LockEvent<'_> {
-    fn convert(&self, claim: &Claim) -> v1::Claim {
-        let mut converted = convert::claim(claim);
+    fn convert(&self, claim: &Claim, granted_ms: Option<i64>) -> v1::Claim {
+        let mut converted = convert::claim_since(claim, granted_ms);
         if let (Some(transfer), Some(to)) = (&mut converted.transfer, self.to_session) {
             transfer.to_session_id = to.to_string();
         }

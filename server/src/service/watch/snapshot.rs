@@ -4,7 +4,7 @@ use std::num::NonZero;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use tenure_core::{DeadlockSearch, Group, Revision, Table};
+use tenure_core::{DeadlockSearch, Group, Revision};
 use tenure_proto::v1;
 use tenure_proto::v1::watch_response::Kind;
 use tokio::sync::Semaphore;
@@ -13,7 +13,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::groups;
 use super::wording::encode;
 use crate::hub::Filter;
-use crate::sequencer::{Namespace, Refusal};
+use crate::sequencer::{Namespace, Refusal, View};
 use crate::service::convert;
 use crate::service::seen::SeenLock;
 
@@ -43,7 +43,7 @@ impl Turns {
         AbortOnDropHandle::new(tokio::spawn(async move {
             // They are never closed.
             let _turn = turns.acquire().await;
-            let snapshot = namespace.read(move |table| Snapshot::of(&filter, table)).await?;
+            let snapshot = namespace.view(move |view| Snapshot::of(&filter, view)).await?;
             Ok((snapshot.revision, snapshot.messages().await))
         }))
     }
@@ -57,14 +57,15 @@ struct Snapshot {
 }
 
 impl Snapshot {
-    fn of(filter: &Filter, table: &Table) -> Self {
+    fn of(filter: &Filter, view: &View<'_>) -> Self {
+        let table = view.table;
         let mut search = DeadlockSearch::default();
         let (names, prefixes) = without_repetition(filter);
         // Those that are chosen by name also if they are idle.
         let mut locks: Vec<SeenLock> =
-            names.into_iter().map(|name| SeenLock::named(&name.into(), table, &mut search)).collect();
+            names.into_iter().map(|name| SeenLock::named(&name.into(), view, &mut search)).collect();
         for (name, lock) in prefixes.into_iter().flat_map(|prefix| table.locks_after(prefix, None)) {
-            locks.push(SeenLock::of(name, Some(lock), table, &mut search));
+            locks.push(SeenLock::of(name, Some(lock), view, &mut search));
         }
         let groups = filter.groups.iter().map(|name| (name.clone(), table.group(name).cloned())).collect();
         Self { revision: table.revision(), locks, groups }

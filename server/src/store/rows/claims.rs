@@ -33,14 +33,17 @@ pub(in crate::store) static CLAIMS: Table = Table {
         "drain_ms",
         "awaited_at",
         "metadata",
+        "granted_at_ms",
     ],
 };
 
-/// Rows of [`CLAIMS`]. `labels`: of each claim, as JSON.
+/// Rows of [`CLAIMS`]. `labels`: of each claim, as JSON. `granted`: the tokens of which the stamp of the grant is known, with that
+/// stamp, in the order of the claims; taken as far as these claims go.
 pub(in crate::store) fn claim_cells<'a>(
     namespace: &'a str,
     claims: &'a [Claim],
     labels: &'a [Cow<'_, str>],
+    granted: &mut std::iter::Peekable<impl Iterator<Item = (Revision, i64)>>,
 ) -> Vec<Arg<'a>> {
     let rows = claims.iter().map(|claim| claim.spec.names.len()).sum::<usize>();
     let mut cells = Vec::with_capacity(rows * CLAIMS.columns.len());
@@ -52,6 +55,7 @@ pub(in crate::store) fn claim_cells<'a>(
         };
         let (spec, transfer) = (&claim.spec, claim.transfer.as_ref());
         let counted = counted(spec.mode);
+        let granted = granted.next_if(|(token, _)| claim.token() == Some(*token)).map(|(_, at_ms)| at_ms);
         for (name, position) in spec.names.iter().zip(0..) {
             cells.extend([
                 Arg::Text(namespace),
@@ -74,15 +78,21 @@ pub(in crate::store) fn claim_cells<'a>(
                 optional_int(transfer.map(|transfer| millis(transfer.drain))),
                 optional_int(spec.awaited_at.map(|at| at.0)),
                 Arg::Text(labels),
+                granted.map_or(Arg::Null, Arg::Int),
             ]);
         }
     }
     cells
 }
 
-/// Adds a row of `load_claims` to the claims read so far. `sessions`: the open ones by opening revision, with which claims have
-/// their texts in common.
-pub(in crate::store) fn add_claim(claims: &mut Vec<Claim>, sessions: &[Session], row: &Row<'_>) -> Result<(), Failure> {
+/// Adds a row of `load_claims` to the claims read so far, and to the stamps of their grants. `sessions`: the open ones by opening
+/// revision, with which claims have their texts in common.
+pub(in crate::store) fn add_claim(
+    claims: &mut Vec<Claim>,
+    granted: &mut Vec<(Revision, i64)>,
+    sessions: &[Session],
+    row: &Row<'_>,
+) -> Result<(), Failure> {
     let id = Revision(number(row, 0)?);
     let name = text(row, 2)?;
     if let Some(last) = claims.last_mut().filter(|last| last.id == id) {
@@ -117,7 +127,11 @@ pub(in crate::store) fn add_claim(claims: &mut Vec<Claim>, sessions: &[Session],
             drain: Duration::from_millis(number(row, 16)?),
         })),
     };
-    claims.push(Claim { transfer, ..Claim::new(id, Arc::new(spec), state) });
+    let claim = Claim { transfer, ..Claim::new(id, Arc::new(spec), state) };
+    if let Some(token) = claim.token().filter(|_| !row.is_null(19)) {
+        granted.push((token, row.int(19)?));
+    }
+    claims.push(claim);
     Ok(())
 }
 

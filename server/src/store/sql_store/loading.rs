@@ -17,7 +17,7 @@ pub(super) async fn load_rows(connection: &mut Taken, namespace: &str) -> Result
     let found = connection.fetch(sql.rows_revision, &[Arg::Text(namespace)]).await?;
     let Some(found) = found.first() else { return Ok(Rows::default()) };
     let (revision, lost) = (Revision(number(found, 0)?), Revision(number(found, 1)?));
-    let (mut sessions, mut claims, mut settings) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut sessions, mut claims, mut granted, mut settings) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut groups: BTreeMap<Revision, Group> = BTreeMap::new();
     read(connection, sql.load_sessions, namespace, Key::One(0), &mut |row| {
         sessions.push(rows::session(row)?);
@@ -25,7 +25,7 @@ pub(super) async fn load_rows(connection: &mut Taken, namespace: &str) -> Result
     })
     .await?;
     read(connection, sql.load_claims, namespace, Key::Two(0, 0), &mut |row| {
-        rows::add_claim(&mut claims, &sessions, row)
+        rows::add_claim(&mut claims, &mut granted, &sessions, row)
     })
     .await?;
     read(connection, sql.load_settings, namespace, Key::One(-1), &mut |row| {
@@ -42,7 +42,7 @@ pub(super) async fn load_rows(connection: &mut Taken, namespace: &str) -> Result
     read(connection, sql.load_members, namespace, Key::Two(0, 0), &mut |row| rows::add_member(&mut groups, row))
         .await?;
     let groups = groups.into_values().map(Arc::new).collect();
-    Ok(Rows { revision, lost, sessions, claims, settings, groups })
+    Ok(Rows { revision, lost, sessions, claims, granted, settings, groups })
 }
 
 /// The key of a row, which is its first column or its first two.

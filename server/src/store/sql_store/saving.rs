@@ -38,9 +38,10 @@ pub(super) async fn change_rows(
 
     let claims = gone(&changes.ended_claims, &mut changes.claims.iter().map(|claim| claim.id));
     delete(connection, &[sql.delete_claims], namespace, &claims).await?;
+    let mut granted = changes.granted.iter().copied().peekable();
     for part in changes.claims.chunks(CHUNK) {
         let labels = labels(part.iter().map(|claim| &claim.spec.metadata));
-        insert(connection, &CLAIMS, &claim_cells(namespace, part, &labels)).await?;
+        insert(connection, &CLAIMS, &claim_cells(namespace, part, &labels, &mut granted)).await?;
     }
 
     if let Some(settings) = &changes.settings {

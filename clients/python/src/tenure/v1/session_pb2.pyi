@@ -10,6 +10,7 @@ import google.protobuf.duration_pb2
 import google.protobuf.internal.containers
 import google.protobuf.internal.enum_type_wrapper
 import google.protobuf.message
+import google.protobuf.timestamp_pb2
 import sys
 import typing
 
@@ -235,6 +236,7 @@ class Claim(google.protobuf.message.Message):
     LIMIT_FIELD_NUMBER: builtins.int
     TRANSFER_FIELD_NUMBER: builtins.int
     DEADLOCK_FIELD_NUMBER: builtins.int
+    GRANTED_AT_FIELD_NUMBER: builtins.int
     id: builtins.int
     """The claim's id: the revision of the event that created it. Waiters are served by priority, then by this number."""
     state: global___ClaimState.ValueType
@@ -276,6 +278,14 @@ class Claim(google.protobuf.message.Message):
         ListSessions and ListBlocked and in snapshots, and only of waiting claims.
         """
 
+    @property
+    def granted_at(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """When the claim was granted: the wall clock of the server that appended the grant, for people only; nothing is decided by it. Kept
+        for as long as the claim is held, whatever history is dropped. Unset while waiting, and if it is not known: of holds from before
+        servers kept it. Only in answers to GetLock, ListLocks, GetSession, ListSessions, ListBlocked and ConfigureLock, in snapshots, and
+        in events that grant the claim.
+        """
+
     def __init__(
         self,
         *,
@@ -293,9 +303,10 @@ class Claim(google.protobuf.message.Message):
         limit: builtins.int = ...,
         transfer: global___PendingTransfer | None = ...,
         deadlock: collections.abc.Iterable[builtins.str] | None = ...,
+        granted_at: google.protobuf.timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["min_hold", b"min_hold", "transfer", b"transfer"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["deadlock", b"deadlock", "id", b"id", "limit", b"limit", "metadata", b"metadata", "min_hold", b"min_hold", "mode", b"mode", "names", b"names", "owner", b"owner", "permits", b"permits", "priority", b"priority", "session_id", b"session_id", "state", b"state", "token", b"token", "transfer", b"transfer"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["granted_at", b"granted_at", "min_hold", b"min_hold", "transfer", b"transfer"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["deadlock", b"deadlock", "granted_at", b"granted_at", "id", b"id", "limit", b"limit", "metadata", b"metadata", "min_hold", b"min_hold", "mode", b"mode", "names", b"names", "owner", b"owner", "permits", b"permits", "priority", b"priority", "session_id", b"session_id", "state", b"state", "token", b"token", "transfer", b"transfer"]) -> None: ...
 
 global___Claim = Claim
 

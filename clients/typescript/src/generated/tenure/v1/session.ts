@@ -8,6 +8,7 @@
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import type { handleBidiStreamingCall, handleUnaryCall, UntypedServiceImplementation } from "@grpc/grpc-js";
 import { Duration } from "../../google/protobuf/duration.js";
+import { Timestamp } from "../../google/protobuf/timestamp.js";
 
 export const protobufPackage = "tenure.v1";
 
@@ -131,6 +132,13 @@ export interface Claim {
    * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
    */
   deadlock: string[];
+  /**
+   * When the claim was granted: the wall clock of the server that appended the grant, for people only; nothing is decided by it. Kept
+   * for as long as the claim is held, whatever history is dropped. Unset while waiting, and if it is not known: of holds from before
+   * servers kept it. Only in answers to GetLock, ListLocks, GetSession, ListSessions, ListBlocked and ConfigureLock, in snapshots, and
+   * in events that grant the claim.
+   */
+  grantedAt: Date | undefined;
 }
 
 export interface Claim_MetadataEntry {
@@ -587,6 +595,7 @@ function createBaseClaim(): Claim {
     limit: 0,
     transfer: undefined,
     deadlock: [],
+    grantedAt: undefined,
   };
 }
 
@@ -639,6 +648,9 @@ export const Claim: MessageFns<Claim> = {
     }
     for (const v of message.deadlock) {
       writer.uint32(114).string(v!);
+    }
+    if (message.grantedAt !== undefined) {
+      Timestamp.encode(toTimestamp(message.grantedAt), writer.uint32(122).fork()).join();
     }
     return writer;
   },
@@ -771,6 +783,14 @@ export const Claim: MessageFns<Claim> = {
             message.deadlock.push(reader.string());
             continue;
           }
+          case 15: {
+            if (tag !== 122) {
+              break;
+            }
+
+            message.grantedAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -814,6 +834,7 @@ export const Claim: MessageFns<Claim> = {
       ? PendingTransfer.fromPartial(object.transfer)
       : undefined;
     message.deadlock = object.deadlock?.map((e) => e) || [];
+    message.grantedAt = object.grantedAt ?? undefined;
     return message;
   },
 };
@@ -2225,6 +2246,18 @@ export type DeepPartial<T> = T extends bigint ? string | number | bigint
   : T extends { $case: string; value: unknown } ? { $case: T["$case"]; value?: DeepPartial<T["value"]> }
   : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
   : Partial<T>;
+
+function toTimestamp(date: Date): Timestamp {
+  const seconds = BigInt(Math.trunc(date.getTime() / 1_000));
+  const nanos = (date.getTime() % 1_000) * 1_000_000;
+  return { seconds, nanos };
+}
+
+function fromTimestamp(t: Timestamp): Date {
+  let millis = (globalThis.Number(t.seconds.toString()) || 0) * 1_000;
+  millis += (t.nanos || 0) / 1_000_000;
+  return new globalThis.Date(millis);
+}
 
 export interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;

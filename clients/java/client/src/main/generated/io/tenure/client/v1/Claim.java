@@ -570,6 +570,53 @@ java.lang.String defaultValue) {
     return deadlock_.getByteString(index);
   }
 
+  public static final int GRANTED_AT_FIELD_NUMBER = 15;
+  private com.google.protobuf.Timestamp grantedAt_;
+  /**
+   * <pre>
+   * When the claim was granted: the wall clock of the server that appended the grant, for people only; nothing is decided by it. Kept
+   * for as long as the claim is held, whatever history is dropped. Unset while waiting, and if it is not known: of holds from before
+   * servers kept it. Only in answers to GetLock, ListLocks, GetSession, ListSessions, ListBlocked and ConfigureLock, in snapshots, and
+   * in events that grant the claim.
+   * </pre>
+   *
+   * <code>.google.protobuf.Timestamp granted_at = 15;</code>
+   * @return Whether the grantedAt field is set.
+   */
+  @java.lang.Override
+  public boolean hasGrantedAt() {
+    return ((bitField0_ & 0x00000004) != 0);
+  }
+  /**
+   * <pre>
+   * When the claim was granted: the wall clock of the server that appended the grant, for people only; nothing is decided by it. Kept
+   * for as long as the claim is held, whatever history is dropped. Unset while waiting, and if it is not known: of holds from before
+   * servers kept it. Only in answers to GetLock, ListLocks, GetSession, ListSessions, ListBlocked and ConfigureLock, in snapshots, and
+   * in events that grant the claim.
+   * </pre>
+   *
+   * <code>.google.protobuf.Timestamp granted_at = 15;</code>
+   * @return The grantedAt.
+   */
+  @java.lang.Override
+  public com.google.protobuf.Timestamp getGrantedAt() {
+    return grantedAt_ == null ? com.google.protobuf.Timestamp.getDefaultInstance() : grantedAt_;
+  }
+  /**
+   * <pre>
+   * When the claim was granted: the wall clock of the server that appended the grant, for people only; nothing is decided by it. Kept
+   * for as long as the claim is held, whatever history is dropped. Unset while waiting, and if it is not known: of holds from before
+   * servers kept it. Only in answers to GetLock, ListLocks, GetSession, ListSessions, ListBlocked and ConfigureLock, in snapshots, and
+   * in events that grant the claim.
+   * </pre>
+   *
+   * <code>.google.protobuf.Timestamp granted_at = 15;</code>
+   */
+  @java.lang.Override
+  public com.google.protobuf.TimestampOrBuilder getGrantedAtOrBuilder() {
+    return grantedAt_ == null ? com.google.protobuf.Timestamp.getDefaultInstance() : grantedAt_;
+  }
+
   private byte memoizedIsInitialized = -1;
   @java.lang.Override
   public final boolean isInitialized() {
@@ -628,6 +675,9 @@ java.lang.String defaultValue) {
     }
     for (int i = 0; i < deadlock_.size(); i++) {
       com.google.protobuf.GeneratedMessageV3.writeString(output, 14, deadlock_.getRaw(i));
+    }
+    if (((bitField0_ & 0x00000004) != 0)) {
+      output.writeMessage(15, getGrantedAt());
     }
     getUnknownFields().writeTo(output);
   }
@@ -706,6 +756,10 @@ java.lang.String defaultValue) {
       size += dataSize;
       size += 1 * getDeadlockList().size();
     }
+    if (((bitField0_ & 0x00000004) != 0)) {
+      size += com.google.protobuf.CodedOutputStream
+        .computeMessageSize(15, getGrantedAt());
+    }
     size += getUnknownFields().getSerializedSize();
     memoizedSize = size;
     return size;
@@ -753,6 +807,11 @@ java.lang.String defaultValue) {
     }
     if (!getDeadlockList()
         .equals(other.getDeadlockList())) return false;
+    if (hasGrantedAt() != other.hasGrantedAt()) return false;
+    if (hasGrantedAt()) {
+      if (!getGrantedAt()
+          .equals(other.getGrantedAt())) return false;
+    }
     if (!getUnknownFields().equals(other.getUnknownFields())) return false;
     return true;
   }
@@ -803,6 +862,10 @@ java.lang.String defaultValue) {
     if (getDeadlockCount() > 0) {
       hash = (37 * hash) + DEADLOCK_FIELD_NUMBER;
       hash = (53 * hash) + getDeadlockList().hashCode();
+    }
+    if (hasGrantedAt()) {
+      hash = (37 * hash) + GRANTED_AT_FIELD_NUMBER;
+      hash = (53 * hash) + getGrantedAt().hashCode();
     }
     hash = (29 * hash) + getUnknownFields().hashCode();
     memoizedHashCode = hash;
@@ -962,6 +1025,7 @@ java.lang.String defaultValue) {
               .alwaysUseFieldBuilders) {
         getMinHoldFieldBuilder();
         getTransferFieldBuilder();
+        getGrantedAtFieldBuilder();
       }
     }
     @java.lang.Override
@@ -992,6 +1056,11 @@ java.lang.String defaultValue) {
       }
       deadlock_ =
           com.google.protobuf.LazyStringArrayList.emptyList();
+      grantedAt_ = null;
+      if (grantedAtBuilder_ != null) {
+        grantedAtBuilder_.dispose();
+        grantedAtBuilder_ = null;
+      }
       return this;
     }
 
@@ -1076,6 +1145,12 @@ java.lang.String defaultValue) {
       if (((from_bitField0_ & 0x00002000) != 0)) {
         deadlock_.makeImmutable();
         result.deadlock_ = deadlock_;
+      }
+      if (((from_bitField0_ & 0x00004000) != 0)) {
+        result.grantedAt_ = grantedAtBuilder_ == null
+            ? grantedAt_
+            : grantedAtBuilder_.build();
+        to_bitField0_ |= 0x00000004;
       }
       result.bitField0_ |= to_bitField0_;
     }
@@ -1184,6 +1259,9 @@ java.lang.String defaultValue) {
         }
         onChanged();
       }
+      if (other.hasGrantedAt()) {
+        mergeGrantedAt(other.getGrantedAt());
+      }
       this.mergeUnknownFields(other.getUnknownFields());
       onChanged();
       return this;
@@ -1290,6 +1368,13 @@ java.lang.String defaultValue) {
               deadlock_.add(s);
               break;
             } // case 114
+            case 122: {
+              input.readMessage(
+                  getGrantedAtFieldBuilder().getBuilder(),
+                  extensionRegistry);
+              bitField0_ |= 0x00004000;
+              break;
+            } // case 122
             default: {
               if (!super.parseUnknownField(input, extensionRegistry, tag)) {
                 done = true; // was an endgroup tag
@@ -2636,6 +2721,190 @@ java.lang.String defaultValue) {
       bitField0_ |= 0x00002000;
       onChanged();
       return this;
+    }
+
+    private com.google.protobuf.Timestamp grantedAt_;
+    private com.google.protobuf.SingleFieldBuilderV3<
+        com.google.protobuf.Timestamp, com.google.protobuf.Timestamp.Builder, com.google.protobuf.TimestampOrBuilder> grantedAtBuilder_;
+    /**
+     * <pre>
+     * When the claim was granted: the wall clock of the server that appended the grant, for people only; nothing is decided by it. Kept
+     * for as long as the claim is held, whatever history is dropped. Unset while waiting, and if it is not known: of holds from before
+     * servers kept it. Only in answers to GetLock, ListLocks, GetSession, ListSessions, ListBlocked and ConfigureLock, in snapshots, and
+     * in events that grant the claim.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp granted_at = 15;</code>
+     * @return Whether the grantedAt field is set.
+     */
+    public boolean hasGrantedAt() {
+      return ((bitField0_ & 0x00004000) != 0);
+    }
+    /**
+     * <pre>
+     * When the claim was granted: the wall clock of the server that appended the grant, for people only; nothing is decided by it. Kept
+     * for as long as the claim is held, whatever history is dropped. Unset while waiting, and if it is not known: of holds from before
+     * servers kept it. Only in answers to GetLock, ListLocks, GetSession, ListSessions, ListBlocked and ConfigureLock, in snapshots, and
+     * in events that grant the claim.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp granted_at = 15;</code>
+     * @return The grantedAt.
+     */
+    public com.google.protobuf.Timestamp getGrantedAt() {
+      if (grantedAtBuilder_ == null) {
+        return grantedAt_ == null ? com.google.protobuf.Timestamp.getDefaultInstance() : grantedAt_;
+      } else {
+        return grantedAtBuilder_.getMessage();
+      }
+    }
+    /**
+     * <pre>
+     * When the claim was granted: the wall clock of the server that appended the grant, for people only; nothing is decided by it. Kept
+     * for as long as the claim is held, whatever history is dropped. Unset while waiting, and if it is not known: of holds from before
+     * servers kept it. Only in answers to GetLock, ListLocks, GetSession, ListSessions, ListBlocked and ConfigureLock, in snapshots, and
+     * in events that grant the claim.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp granted_at = 15;</code>
+     */
+    public Builder setGrantedAt(com.google.protobuf.Timestamp value) {
+      if (grantedAtBuilder_ == null) {
+        if (value == null) {
+          throw new NullPointerException();
+        }
+        grantedAt_ = value;
+      } else {
+        grantedAtBuilder_.setMessage(value);
+      }
+      bitField0_ |= 0x00004000;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * When the claim was granted: the wall clock of the server that appended the grant, for people only; nothing is decided by it. Kept
+     * for as long as the claim is held, whatever history is dropped. Unset while waiting, and if it is not known: of holds from before
+     * servers kept it. Only in answers to GetLock, ListLocks, GetSession, ListSessions, ListBlocked and ConfigureLock, in snapshots, and
+     * in events that grant the claim.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp granted_at = 15;</code>
+     */
+    public Builder setGrantedAt(
+        com.google.protobuf.Timestamp.Builder builderForValue) {
+      if (grantedAtBuilder_ == null) {
+        grantedAt_ = builderForValue.build();
+      } else {
+        grantedAtBuilder_.setMessage(builderForValue.build());
+      }
+      bitField0_ |= 0x00004000;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * When the claim was granted: the wall clock of the server that appended the grant, for people only; nothing is decided by it. Kept
+     * for as long as the claim is held, whatever history is dropped. Unset while waiting, and if it is not known: of holds from before
+     * servers kept it. Only in answers to GetLock, ListLocks, GetSession, ListSessions, ListBlocked and ConfigureLock, in snapshots, and
+     * in events that grant the claim.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp granted_at = 15;</code>
+     */
+    public Builder mergeGrantedAt(com.google.protobuf.Timestamp value) {
+      if (grantedAtBuilder_ == null) {
+        if (((bitField0_ & 0x00004000) != 0) &&
+          grantedAt_ != null &&
+          grantedAt_ != com.google.protobuf.Timestamp.getDefaultInstance()) {
+          getGrantedAtBuilder().mergeFrom(value);
+        } else {
+          grantedAt_ = value;
+        }
+      } else {
+        grantedAtBuilder_.mergeFrom(value);
+      }
+      if (grantedAt_ != null) {
+        bitField0_ |= 0x00004000;
+        onChanged();
+      }
+      return this;
+    }
+    /**
+     * <pre>
+     * When the claim was granted: the wall clock of the server that appended the grant, for people only; nothing is decided by it. Kept
+     * for as long as the claim is held, whatever history is dropped. Unset while waiting, and if it is not known: of holds from before
+     * servers kept it. Only in answers to GetLock, ListLocks, GetSession, ListSessions, ListBlocked and ConfigureLock, in snapshots, and
+     * in events that grant the claim.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp granted_at = 15;</code>
+     */
+    public Builder clearGrantedAt() {
+      bitField0_ = (bitField0_ & ~0x00004000);
+      grantedAt_ = null;
+      if (grantedAtBuilder_ != null) {
+        grantedAtBuilder_.dispose();
+        grantedAtBuilder_ = null;
+      }
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * When the claim was granted: the wall clock of the server that appended the grant, for people only; nothing is decided by it. Kept
+     * for as long as the claim is held, whatever history is dropped. Unset while waiting, and if it is not known: of holds from before
+     * servers kept it. Only in answers to GetLock, ListLocks, GetSession, ListSessions, ListBlocked and ConfigureLock, in snapshots, and
+     * in events that grant the claim.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp granted_at = 15;</code>
+     */
+    public com.google.protobuf.Timestamp.Builder getGrantedAtBuilder() {
+      bitField0_ |= 0x00004000;
+      onChanged();
+      return getGrantedAtFieldBuilder().getBuilder();
+    }
+    /**
+     * <pre>
+     * When the claim was granted: the wall clock of the server that appended the grant, for people only; nothing is decided by it. Kept
+     * for as long as the claim is held, whatever history is dropped. Unset while waiting, and if it is not known: of holds from before
+     * servers kept it. Only in answers to GetLock, ListLocks, GetSession, ListSessions, ListBlocked and ConfigureLock, in snapshots, and
+     * in events that grant the claim.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp granted_at = 15;</code>
+     */
+    public com.google.protobuf.TimestampOrBuilder getGrantedAtOrBuilder() {
+      if (grantedAtBuilder_ != null) {
+        return grantedAtBuilder_.getMessageOrBuilder();
+      } else {
+        return grantedAt_ == null ?
+            com.google.protobuf.Timestamp.getDefaultInstance() : grantedAt_;
+      }
+    }
+    /**
+     * <pre>
+     * When the claim was granted: the wall clock of the server that appended the grant, for people only; nothing is decided by it. Kept
+     * for as long as the claim is held, whatever history is dropped. Unset while waiting, and if it is not known: of holds from before
+     * servers kept it. Only in answers to GetLock, ListLocks, GetSession, ListSessions, ListBlocked and ConfigureLock, in snapshots, and
+     * in events that grant the claim.
+     * </pre>
+     *
+     * <code>.google.protobuf.Timestamp granted_at = 15;</code>
+     */
+    private com.google.protobuf.SingleFieldBuilderV3<
+        com.google.protobuf.Timestamp, com.google.protobuf.Timestamp.Builder, com.google.protobuf.TimestampOrBuilder> 
+        getGrantedAtFieldBuilder() {
+      if (grantedAtBuilder_ == null) {
+        grantedAtBuilder_ = new com.google.protobuf.SingleFieldBuilderV3<
+            com.google.protobuf.Timestamp, com.google.protobuf.Timestamp.Builder, com.google.protobuf.TimestampOrBuilder>(
+                getGrantedAt(),
+                getParentForChildren(),
+                isClean());
+        grantedAt_ = null;
+      }
+      return grantedAtBuilder_;
     }
     @java.lang.Override
     public final Builder setUnknownFields(

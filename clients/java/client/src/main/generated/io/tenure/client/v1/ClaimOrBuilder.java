@@ -333,4 +333,40 @@ java.lang.String defaultValue);
    */
   com.google.protobuf.ByteString
       getDeadlockBytes(int index);
+
+  /**
+   * <pre>
+   * When the claim was granted: the wall clock of the server that appended the grant, for people only; nothing is decided by it. Kept
+   * for as long as the claim is held, whatever history is dropped. Unset while waiting, and if it is not known: of holds from before
+   * servers kept it. Only in answers to GetLock, ListLocks, GetSession, ListSessions, ListBlocked and ConfigureLock, in snapshots, and
+   * in events that grant the claim.
+   * </pre>
+   *
+   * <code>.google.protobuf.Timestamp granted_at = 15;</code>
+   * @return Whether the grantedAt field is set.
+   */
+  boolean hasGrantedAt();
+  /**
+   * <pre>
+   * When the claim was granted: the wall clock of the server that appended the grant, for people only; nothing is decided by it. Kept
+   * for as long as the claim is held, whatever history is dropped. Unset while waiting, and if it is not known: of holds from before
+   * servers kept it. Only in answers to GetLock, ListLocks, GetSession, ListSessions, ListBlocked and ConfigureLock, in snapshots, and
+   * in events that grant the claim.
+   * </pre>
+   *
+   * <code>.google.protobuf.Timestamp granted_at = 15;</code>
+   * @return The grantedAt.
+   */
+  com.google.protobuf.Timestamp getGrantedAt();
+  /**
+   * <pre>
+   * When the claim was granted: the wall clock of the server that appended the grant, for people only; nothing is decided by it. Kept
+   * for as long as the claim is held, whatever history is dropped. Unset while waiting, and if it is not known: of holds from before
+   * servers kept it. Only in answers to GetLock, ListLocks, GetSession, ListSessions, ListBlocked and ConfigureLock, in snapshots, and
+   * in events that grant the claim.
+   * </pre>
+   *
+   * <code>.google.protobuf.Timestamp granted_at = 15;</code>
+   */
+  com.google.protobuf.TimestampOrBuilder getGrantedAtOrBuilder();
 }

@@ -130,88 +130,91 @@ public final class SessionOuterClass {
   static {
     java.lang.String[] descriptorData = {
       "\n\027tenure/v1/session.proto\022\ttenure.v1\032\036go" +
-      "ogle/protobuf/duration.proto\"\357\002\n\007Session" +
-      "\022\n\n\002id\030\001 \001(\t\022\027\n\017opened_revision\030\002 \001(\004\022&\n" +
-      "\003ttl\030\003 \001(\0132\031.google.protobuf.Duration\022\r\n" +
-      "\005owner\030\004 \001(\t\0222\n\010metadata\030\005 \003(\0132 .tenure." +
-      "v1.Session.MetadataEntry\022\014\n\004home\030\006 \001(\004\022 " +
-      "\n\006claims\030\007 \003(\0132\020.tenure.v1.Claim\022,\n\trema" +
-      "ining\030\010 \001(\0132\031.google.protobuf.Duration\0223" +
-      "\n\020disconnect_grace\030\t \001(\0132\031.google.protob" +
-      "uf.Duration\022\020\n\010identity\030\n \001(\t\032/\n\rMetadat" +
-      "aEntry\022\013\n\003key\030\001 \001(\t\022\r\n\005value\030\002 \001(\t:\0028\001\"\233" +
-      "\003\n\005Claim\022\n\n\002id\030\001 \001(\004\022\r\n\005names\030\002 \003(\t\022$\n\005s" +
-      "tate\030\003 \001(\0162\025.tenure.v1.ClaimState\022\r\n\005tok" +
-      "en\030\004 \001(\004\022\022\n\nsession_id\030\005 \001(\t\022\r\n\005owner\030\006 " +
-      "\001(\t\0220\n\010metadata\030\007 \003(\0132\036.tenure.v1.Claim." +
-      "MetadataEntry\022\020\n\010priority\030\010 \001(\005\022+\n\010min_h" +
-      "old\030\t \001(\0132\031.google.protobuf.Duration\022\035\n\004" +
-      "mode\030\n \001(\0162\017.tenure.v1.Mode\022\017\n\007permits\030\013" +
-      " \001(\r\022\r\n\005limit\030\014 \001(\r\022,\n\010transfer\030\r \001(\0132\032." +
-      "tenure.v1.PendingTransfer\022\020\n\010deadlock\030\016 " +
-      "\003(\t\032/\n\rMetadataEntry\022\013\n\003key\030\001 \001(\t\022\r\n\005val" +
-      "ue\030\002 \001(\t:\0028\001\"R\n\017PendingTransfer\022\025\n\rto_se" +
-      "ssion_id\030\001 \001(\t\022(\n\005drain\030\002 \001(\0132\031.google.p" +
-      "rotobuf.Duration\"\253\002\n\022OpenSessionRequest\022" +
-      "\021\n\tnamespace\030\001 \001(\t\022\022\n\nsession_id\030\002 \001(\t\022&" +
-      "\n\003ttl\030\003 \001(\0132\031.google.protobuf.Duration\022\r" +
-      "\n\005owner\030\004 \001(\t\022=\n\010metadata\030\005 \003(\0132+.tenure" +
-      ".v1.OpenSessionRequest.MetadataEntry\0223\n\020" +
-      "disconnect_grace\030\006 \001(\0132\031.google.protobuf" +
-      ".Duration\022\022\n\nattachment\030\007 \001(\004\032/\n\rMetadat" +
-      "aEntry\022\013\n\003key\030\001 \001(\t\022\r\n\005value\030\002 \001(\t:\0028\001\":" +
-      "\n\023OpenSessionResponse\022#\n\007session\030\001 \001(\0132\022" +
-      ".tenure.v1.Session\"5\n\014RenewRequest\022\021\n\tna" +
-      "mespace\030\001 \001(\t\022\022\n\nsession_id\030\002 \001(\t\"7\n\rRen" +
-      "ewResponse\022&\n\003ttl\030\001 \001(\0132\031.google.protobu" +
-      "f.Duration\":\n\020KeepAliveRequest\022\021\n\tnamesp" +
-      "ace\030\001 \001(\t\022\023\n\013session_ids\030\002 \003(\t\"=\n\021KeepAl" +
-      "iveResponse\022(\n\010sessions\030\001 \003(\0132\026.tenure.v" +
-      "1.KeptSession\"n\n\013KeptSession\022\022\n\nsession_" +
-      "id\030\001 \001(\t\022&\n\003ttl\030\002 \001(\0132\031.google.protobuf." +
-      "Duration\022#\n\007refusal\030\003 \001(\0132\022.tenure.v1.Re" +
-      "fusal\"<\n\023CloseSessionRequest\022\021\n\tnamespac" +
-      "e\030\001 \001(\t\022\022\n\nsession_id\030\002 \001(\t\"\026\n\024CloseSess" +
-      "ionResponse\":\n\021GetSessionRequest\022\021\n\tname" +
-      "space\030\001 \001(\t\022\022\n\nsession_id\030\002 \001(\t\"K\n\022GetSe" +
-      "ssionResponse\022#\n\007session\030\001 \001(\0132\022.tenure." +
-      "v1.Session\022\020\n\010revision\030\002 \001(\004\"O\n\023ListSess" +
-      "ionsRequest\022\021\n\tnamespace\030\001 \001(\t\022\021\n\tpage_s" +
-      "ize\030\002 \001(\005\022\022\n\npage_token\030\003 \001(\t\"g\n\024ListSes" +
-      "sionsResponse\022$\n\010sessions\030\001 \003(\0132\022.tenure" +
-      ".v1.Session\022\027\n\017next_page_token\030\002 \001(\t\022\020\n\010" +
-      "revision\030\003 \001(\004\"\235\001\n\007Refusal\022\014\n\004code\030\001 \001(\005" +
-      "\022\016\n\006reason\030\002 \001(\t\022\017\n\007message\030\003 \001(\t\0222\n\010met" +
-      "adata\030\004 \003(\0132 .tenure.v1.Refusal.Metadata" +
-      "Entry\032/\n\rMetadataEntry\022\013\n\003key\030\001 \001(\t\022\r\n\005v" +
-      "alue\030\002 \001(\t:\0028\001*S\n\004Mode\022\024\n\020MODE_UNSPECIFI" +
-      "ED\020\000\022\022\n\016MODE_EXCLUSIVE\020\001\022\017\n\013MODE_SHARED\020" +
-      "\002\022\020\n\014MODE_PERMITS\020\003*s\n\nClaimState\022\033\n\027CLA" +
-      "IM_STATE_UNSPECIFIED\020\000\022\027\n\023CLAIM_STATE_WA" +
-      "ITING\020\001\022\024\n\020CLAIM_STATE_HELD\020\002\022\031\n\025CLAIM_S" +
-      "TATE_LINGERING\020\003*\300\001\n\tEndReason\022\032\n\026END_RE" +
-      "ASON_UNSPECIFIED\020\000\022\027\n\023END_REASON_RELEASE" +
-      "D\020\001\022\026\n\022END_REASON_EXPIRED\020\002\022\033\n\027END_REASO" +
-      "N_DISCONNECTED\020\003\022\025\n\021END_REASON_CLOSED\020\004\022" +
-      "\026\n\022END_REASON_EVICTED\020\005\022\032\n\026END_REASON_TR" +
-      "ANSFERRED\020\0062\323\003\n\016SessionService\022L\n\013OpenSe" +
-      "ssion\022\035.tenure.v1.OpenSessionRequest\032\036.t" +
-      "enure.v1.OpenSessionResponse\022:\n\005Renew\022\027." +
-      "tenure.v1.RenewRequest\032\030.tenure.v1.Renew" +
-      "Response\022J\n\tKeepAlive\022\033.tenure.v1.KeepAl" +
-      "iveRequest\032\034.tenure.v1.KeepAliveResponse" +
-      "(\0010\001\022O\n\014CloseSession\022\036.tenure.v1.CloseSe" +
-      "ssionRequest\032\037.tenure.v1.CloseSessionRes" +
-      "ponse\022I\n\nGetSession\022\034.tenure.v1.GetSessi" +
-      "onRequest\032\035.tenure.v1.GetSessionResponse" +
-      "\022O\n\014ListSessions\022\036.tenure.v1.ListSession" +
-      "sRequest\032\037.tenure.v1.ListSessionsRespons" +
-      "eB\027\n\023io.tenure.client.v1P\001b\006proto3"
+      "ogle/protobuf/duration.proto\032\037google/pro" +
+      "tobuf/timestamp.proto\"\357\002\n\007Session\022\n\n\002id\030" +
+      "\001 \001(\t\022\027\n\017opened_revision\030\002 \001(\004\022&\n\003ttl\030\003 " +
+      "\001(\0132\031.google.protobuf.Duration\022\r\n\005owner\030" +
+      "\004 \001(\t\0222\n\010metadata\030\005 \003(\0132 .tenure.v1.Sess" +
+      "ion.MetadataEntry\022\014\n\004home\030\006 \001(\004\022 \n\006claim" +
+      "s\030\007 \003(\0132\020.tenure.v1.Claim\022,\n\tremaining\030\010" +
+      " \001(\0132\031.google.protobuf.Duration\0223\n\020disco" +
+      "nnect_grace\030\t \001(\0132\031.google.protobuf.Dura" +
+      "tion\022\020\n\010identity\030\n \001(\t\032/\n\rMetadataEntry\022" +
+      "\013\n\003key\030\001 \001(\t\022\r\n\005value\030\002 \001(\t:\0028\001\"\313\003\n\005Clai" +
+      "m\022\n\n\002id\030\001 \001(\004\022\r\n\005names\030\002 \003(\t\022$\n\005state\030\003 " +
+      "\001(\0162\025.tenure.v1.ClaimState\022\r\n\005token\030\004 \001(" +
+      "\004\022\022\n\nsession_id\030\005 \001(\t\022\r\n\005owner\030\006 \001(\t\0220\n\010" +
+      "metadata\030\007 \003(\0132\036.tenure.v1.Claim.Metadat" +
+      "aEntry\022\020\n\010priority\030\010 \001(\005\022+\n\010min_hold\030\t \001" +
+      "(\0132\031.google.protobuf.Duration\022\035\n\004mode\030\n " +
+      "\001(\0162\017.tenure.v1.Mode\022\017\n\007permits\030\013 \001(\r\022\r\n" +
+      "\005limit\030\014 \001(\r\022,\n\010transfer\030\r \001(\0132\032.tenure." +
+      "v1.PendingTransfer\022\020\n\010deadlock\030\016 \003(\t\022.\n\n" +
+      "granted_at\030\017 \001(\0132\032.google.protobuf.Times" +
+      "tamp\032/\n\rMetadataEntry\022\013\n\003key\030\001 \001(\t\022\r\n\005va" +
+      "lue\030\002 \001(\t:\0028\001\"R\n\017PendingTransfer\022\025\n\rto_s" +
+      "ession_id\030\001 \001(\t\022(\n\005drain\030\002 \001(\0132\031.google." +
+      "protobuf.Duration\"\253\002\n\022OpenSessionRequest" +
+      "\022\021\n\tnamespace\030\001 \001(\t\022\022\n\nsession_id\030\002 \001(\t\022" +
+      "&\n\003ttl\030\003 \001(\0132\031.google.protobuf.Duration\022" +
+      "\r\n\005owner\030\004 \001(\t\022=\n\010metadata\030\005 \003(\0132+.tenur" +
+      "e.v1.OpenSessionRequest.MetadataEntry\0223\n" +
+      "\020disconnect_grace\030\006 \001(\0132\031.google.protobu" +
+      "f.Duration\022\022\n\nattachment\030\007 \001(\004\032/\n\rMetada" +
+      "taEntry\022\013\n\003key\030\001 \001(\t\022\r\n\005value\030\002 \001(\t:\0028\001\"" +
+      ":\n\023OpenSessionResponse\022#\n\007session\030\001 \001(\0132" +
+      "\022.tenure.v1.Session\"5\n\014RenewRequest\022\021\n\tn" +
+      "amespace\030\001 \001(\t\022\022\n\nsession_id\030\002 \001(\t\"7\n\rRe" +
+      "newResponse\022&\n\003ttl\030\001 \001(\0132\031.google.protob" +
+      "uf.Duration\":\n\020KeepAliveRequest\022\021\n\tnames" +
+      "pace\030\001 \001(\t\022\023\n\013session_ids\030\002 \003(\t\"=\n\021KeepA" +
+      "liveResponse\022(\n\010sessions\030\001 \003(\0132\026.tenure." +
+      "v1.KeptSession\"n\n\013KeptSession\022\022\n\nsession" +
+      "_id\030\001 \001(\t\022&\n\003ttl\030\002 \001(\0132\031.google.protobuf" +
+      ".Duration\022#\n\007refusal\030\003 \001(\0132\022.tenure.v1.R" +
+      "efusal\"<\n\023CloseSessionRequest\022\021\n\tnamespa" +
+      "ce\030\001 \001(\t\022\022\n\nsession_id\030\002 \001(\t\"\026\n\024CloseSes" +
+      "sionResponse\":\n\021GetSessionRequest\022\021\n\tnam" +
+      "espace\030\001 \001(\t\022\022\n\nsession_id\030\002 \001(\t\"K\n\022GetS" +
+      "essionResponse\022#\n\007session\030\001 \001(\0132\022.tenure" +
+      ".v1.Session\022\020\n\010revision\030\002 \001(\004\"O\n\023ListSes" +
+      "sionsRequest\022\021\n\tnamespace\030\001 \001(\t\022\021\n\tpage_" +
+      "size\030\002 \001(\005\022\022\n\npage_token\030\003 \001(\t\"g\n\024ListSe" +
+      "ssionsResponse\022$\n\010sessions\030\001 \003(\0132\022.tenur" +
+      "e.v1.Session\022\027\n\017next_page_token\030\002 \001(\t\022\020\n" +
+      "\010revision\030\003 \001(\004\"\235\001\n\007Refusal\022\014\n\004code\030\001 \001(" +
+      "\005\022\016\n\006reason\030\002 \001(\t\022\017\n\007message\030\003 \001(\t\0222\n\010me" +
+      "tadata\030\004 \003(\0132 .tenure.v1.Refusal.Metadat" +
+      "aEntry\032/\n\rMetadataEntry\022\013\n\003key\030\001 \001(\t\022\r\n\005" +
+      "value\030\002 \001(\t:\0028\001*S\n\004Mode\022\024\n\020MODE_UNSPECIF" +
+      "IED\020\000\022\022\n\016MODE_EXCLUSIVE\020\001\022\017\n\013MODE_SHARED" +
+      "\020\002\022\020\n\014MODE_PERMITS\020\003*s\n\nClaimState\022\033\n\027CL" +
+      "AIM_STATE_UNSPECIFIED\020\000\022\027\n\023CLAIM_STATE_W" +
+      "AITING\020\001\022\024\n\020CLAIM_STATE_HELD\020\002\022\031\n\025CLAIM_" +
+      "STATE_LINGERING\020\003*\300\001\n\tEndReason\022\032\n\026END_R" +
+      "EASON_UNSPECIFIED\020\000\022\027\n\023END_REASON_RELEAS" +
+      "ED\020\001\022\026\n\022END_REASON_EXPIRED\020\002\022\033\n\027END_REAS" +
+      "ON_DISCONNECTED\020\003\022\025\n\021END_REASON_CLOSED\020\004" +
+      "\022\026\n\022END_REASON_EVICTED\020\005\022\032\n\026END_REASON_T" +
+      "RANSFERRED\020\0062\323\003\n\016SessionService\022L\n\013OpenS" +
+      "ession\022\035.tenure.v1.OpenSessionRequest\032\036." +
+      "tenure.v1.OpenSessionResponse\022:\n\005Renew\022\027" +
+      ".tenure.v1.RenewRequest\032\030.tenure.v1.Rene" +
+      "wResponse\022J\n\tKeepAlive\022\033.tenure.v1.KeepA" +
+      "liveRequest\032\034.tenure.v1.KeepAliveRespons" +
+      "e(\0010\001\022O\n\014CloseSession\022\036.tenure.v1.CloseS" +
+      "essionRequest\032\037.tenure.v1.CloseSessionRe" +
+      "sponse\022I\n\nGetSession\022\034.tenure.v1.GetSess" +
+      "ionRequest\032\035.tenure.v1.GetSessionRespons" +
+      "e\022O\n\014ListSessions\022\036.tenure.v1.ListSessio" +
+      "nsRequest\032\037.tenure.v1.ListSessionsRespon" +
+      "seB\027\n\023io.tenure.client.v1P\001b\006proto3"
     };
     descriptor = com.google.protobuf.Descriptors.FileDescriptor
       .internalBuildGeneratedFileFrom(descriptorData,
         new com.google.protobuf.Descriptors.FileDescriptor[] {
           com.google.protobuf.DurationProto.getDescriptor(),
+          com.google.protobuf.TimestampProto.getDescriptor(),
         });
     internal_static_tenure_v1_Session_descriptor =
       getDescriptor().getMessageTypes().get(0);
@@ -230,7 +233,7 @@ public final class SessionOuterClass {
     internal_static_tenure_v1_Claim_fieldAccessorTable = new
       com.google.protobuf.GeneratedMessageV3.FieldAccessorTable(
         internal_static_tenure_v1_Claim_descriptor,
-        new java.lang.String[] { "Id", "Names", "State", "Token", "SessionId", "Owner", "Metadata", "Priority", "MinHold", "Mode", "Permits", "Limit", "Transfer", "Deadlock", });
+        new java.lang.String[] { "Id", "Names", "State", "Token", "SessionId", "Owner", "Metadata", "Priority", "MinHold", "Mode", "Permits", "Limit", "Transfer", "Deadlock", "GrantedAt", });
     internal_static_tenure_v1_Claim_MetadataEntry_descriptor =
       internal_static_tenure_v1_Claim_descriptor.getNestedTypes().get(0);
     internal_static_tenure_v1_Claim_MetadataEntry_fieldAccessorTable = new
@@ -340,6 +343,7 @@ public final class SessionOuterClass {
         internal_static_tenure_v1_Refusal_MetadataEntry_descriptor,
         new java.lang.String[] { "Key", "Value", });
     com.google.protobuf.DurationProto.getDescriptor();
+    com.google.protobuf.TimestampProto.getDescriptor();
   }
 
   // @@protoc_insertion_point(outer_class_scope)
