@@ -1732,8 +1732,8 @@ pub mod session_service_client {
                 .insert(GrpcMethod::new("tenure.v1.SessionService", "KeepAlive"));
             self.inner.streaming(req, path, codec).await
         }
-        /// Ends a session at once, and with it all that it holds and waits for. What was asked of a server before, and would open it
-        /// again, takes no effect any more: it is refused (ACQUIRE_CANCELLED).
+        /// Ends a session at once, and with it all that it holds and waits for. An Acquire that a server received before, and that would open
+        /// it again, takes no effect any more: it is refused (ACQUIRE_CANCELLED).
         pub async fn close_session(
             &mut self,
             request: impl tonic::IntoRequest<super::CloseSessionRequest>,
@@ -1848,8 +1848,8 @@ pub mod session_service_server {
             &self,
             request: tonic::Request<tonic::Streaming<super::KeepAliveRequest>>,
         ) -> std::result::Result<tonic::Response<Self::KeepAliveStream>, tonic::Status>;
-        /// Ends a session at once, and with it all that it holds and waits for. What was asked of a server before, and would open it
-        /// again, takes no effect any more: it is refused (ACQUIRE_CANCELLED).
+        /// Ends a session at once, and with it all that it holds and waits for. An Acquire that a server received before, and that would open
+        /// it again, takes no effect any more: it is refused (ACQUIRE_CANCELLED).
         async fn close_session(
             &self,
             request: tonic::Request<super::CloseSessionRequest>,
