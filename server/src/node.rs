@@ -279,11 +279,11 @@ impl Node {
         Ok(())
     }
 
-    /// The servers that are the home of something in some namespace, as far as is known here.
+    /// The servers that have something in some namespace which another one adopts if they die, as far as is known here.
     pub(crate) async fn homes(&self) -> Result<BTreeSet<ServerId>, Refusal> {
         let mut homes = BTreeSet::new();
         for namespace in self.open_namespaces() {
-            homes.extend(namespace.read(|table| table.homes().map(|(server, _)| server).collect::<Vec<_>>()).await?);
+            homes.extend(namespace.read(|table| table.servers().collect::<Vec<_>>()).await?);
         }
         Ok(homes)
     }

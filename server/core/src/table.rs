@@ -34,6 +34,9 @@ use locks::Locks;
 use memory::Memory;
 pub use totals::Totals;
 
+/// How many there are of something at each server that has any.
+type Counts = BTreeMap<ServerId, usize>;
+
 /// The state of one namespace: its open sessions, their claims, the locks that those are about, and its groups.
 #[derive(Debug, Default)]
 pub struct Table {
@@ -49,8 +52,10 @@ pub struct Table {
     groups: BTreeMap<Text, Arc<Group>>,
     memberships: Memberships,
     census: Census,
-    /// How many open sessions, lingering claims and awaited ones each server has.
-    homes: BTreeMap<ServerId, usize>,
+    /// How many open sessions and lingering claims each server is the home of.
+    homes: Counts,
+    /// How many claims are awaited by calls at each server.
+    awaited: Counts,
     /// What is counted of the [`Totals`].
     counted: Totals,
     memory: Memory,
@@ -72,6 +77,7 @@ impl PartialEq for Table {
             && self.memberships == other.memberships
             && self.census == other.census
             && self.homes == other.homes
+            && self.awaited == other.awaited
     }
 }
 
@@ -173,9 +179,14 @@ impl Table {
         self.locks.after(prefix, after)
     }
 
-    /// The servers that have something to look after, and how much: open sessions, minimum holds to be counted, and waits by calls.
+    /// The servers that are the home of something, and of how much: open sessions, and minimum holds to be counted.
     pub fn homes(&self) -> impl Iterator<Item = (ServerId, usize)> {
         self.homes.iter().map(|(server, count)| (*server, *count))
+    }
+
+    /// The servers that have something that another one has to adopt if they die: of which they are the home, or waits by calls.
+    pub fn servers(&self) -> impl Iterator<Item = ServerId> {
+        self.homes.keys().chain(self.awaited.keys()).copied()
     }
 
     /// The claim that a session has on a name.
@@ -208,26 +219,16 @@ impl Table {
 
     /// Counts something that moves from one home to another, or comes, or goes.
     fn move_home(&mut self, from: Option<ServerId>, to: Option<ServerId>) {
-        if let Some(to) = to {
-            *self.homes.entry(to).or_default() += 1;
-        }
-        if let Some(from) = from
-            && let Some(count) = self.homes.get_mut(&from)
-        {
-            *count -= 1;
-            if *count == 0 {
-                self.homes.remove(&from);
-            }
-        }
+        count(&mut self.homes, from, to);
     }
 
     /// Puts a claim where it belongs: into its session, and into its locks.
     fn enter(&mut self, mut claim: Claim) {
         self.count_in(&claim);
         self.locks.enter(&claim, |id| self.claims.get(&id));
-        self.move_home(None, looked_after_by(&claim));
-        if claim.lingers() {
-            // It is its session's no more.
+        count(&mut self.awaited, None, waits_at(&claim));
+        if let ClaimState::Lingering { home, .. } = claim.state {
+            self.move_home(None, Some(home));
         } else if let Some(session) = self.sessions.get_mut(&claim.spec.session) {
             session.claims.insert(claim.id);
             self.census.add_claim(session.spec.identity.as_ref(), &claim);
@@ -241,9 +242,9 @@ impl Table {
         let claim = self.claims.remove(&id)?;
         self.count_out(&claim);
         self.locks.leave(&claim);
-        self.move_home(looked_after_by(&claim), None);
-        if claim.lingers() {
-            // It was its session's no more.
+        count(&mut self.awaited, waits_at(&claim), None);
+        if let ClaimState::Lingering { home, .. } = claim.state {
+            self.move_home(Some(home), None);
         } else if let Some(session) = self.sessions.get_mut(&claim.spec.session) {
             session.claims.remove(&id);
             self.census.remove_claim(session.spec.identity.as_ref(), &claim);
@@ -263,12 +264,23 @@ fn share_texts(claim: &mut Arc<ClaimSpec>, session: &SessionSpec) {
     }
 }
 
-/// The server that has something to do for a claim, whatever the home of its session.
-fn looked_after_by(claim: &Claim) -> Option<ServerId> {
-    match claim.state {
-        ClaimState::Waiting => claim.spec.awaited_at,
-        ClaimState::Held { .. } => None,
-        ClaimState::Lingering { home, .. } => Some(home),
+/// The server at which a call waits for a claim.
+fn waits_at(claim: &Claim) -> Option<ServerId> {
+    claim.spec.awaited_at.filter(|_| claim.state == ClaimState::Waiting)
+}
+
+/// Counts something that moves from one server to another, or comes, or goes.
+fn count(counts: &mut Counts, from: Option<ServerId>, to: Option<ServerId>) {
+    if let Some(to) = to {
+        *counts.entry(to).or_default() += 1;
+    }
+    if let Some(from) = from
+        && let Some(count) = counts.get_mut(&from)
+    {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(&from);
+        }
     }
 }
 

@@ -108,7 +108,7 @@ impl Table {
                 Ok(Outcome::Done)
             }
             Command::Adopt { dead, by } => {
-                if dead != by && self.homes.contains_key(&dead) {
+                if dead != by && self.servers().any(|server| server == dead) {
                     self.emit(Event::ServerAdopted { dead, by }, decided);
                 }
                 Ok(Outcome::Done)
