@@ -181,13 +181,13 @@ async fn granted_at(office: &Office, name: &str) -> Option<prost_types::Timestam
     let [holder] = lock.holders.try_into().expect("one holder");
     let listed = locks.list_locks(ListLocksRequest::default()).await.expect("listed").into_inner().locks;
     let listed = listed.into_iter().find(|lock| lock.name == name).expect("among them");
-    assert_eq!(listed.holders, [holder.clone()]);
+    assert_eq!(listed.holders, std::slice::from_ref(&holder));
     let request = GetSessionRequest { session_id: holder.session_id.clone(), ..GetSessionRequest::default() };
     let session = sessions.get_session(request).await.expect("an answer").into_inner().session.expect("a session");
     assert_eq!(session.claims.iter().find(|claim| claim.id == holder.id), Some(&holder));
     let watch = WatchRequest { names: vec![name.to_owned()], ..WatchRequest::default() };
     let Message::Snapshot(snapshot) = Reader::start(office, watch).await.next().await else { panic!("a snapshot") };
-    assert_eq!(snapshot.locks[0].holders, [holder.clone()]);
+    assert_eq!(snapshot.locks[0].holders, std::slice::from_ref(&holder));
     assert!(lock.waiters.iter().all(|waiter| waiter.granted_at.is_none()), "they wait");
     holder.granted_at
 }

@@ -269,7 +269,14 @@ where
     let options = StoreOptions::new(url);
     migrate(&options).await.expect("the tables are made");
     let mut connection = DB::Connection::connect(url).await.expect("it answers");
-    for sql in ["DELETE FROM tenure_migrations", "DROP VIEW current_settings", "DROP TABLE tenure_birth"] {
+    for sql in [
+        "DELETE FROM tenure_migrations",
+        "DROP VIEW current_settings",
+        "DROP VIEW current_waiters",
+        "DROP VIEW current_locks",
+        "DROP VIEW current_claims",
+        "DROP TABLE tenure_birth",
+    ] {
         connection.execute(sql).await.expect("it is half done");
     }
     connection.close().await.expect("it is closed");
