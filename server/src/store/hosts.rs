@@ -61,12 +61,10 @@ impl<C> Hosts<C> {
         };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         match read {
-            None => {}
-            Some((file, Err(error))) => {
-                if !std::mem::replace(&mut known.unreadable, true) {
-                    tracing::warn!(file = %file.path.display(), %error, "cannot read store_url_file: the URL of before is used");
-                }
+            Some((file, Err(error))) if !std::mem::replace(&mut known.unreadable, true) => {
+                tracing::warn!(file = %file.path.display(), %error, "cannot read store_url_file: the URL of before is used");
             }
+            None | Some((_, Err(_))) => {}
             Some((file, Ok(text))) => {
                 known.unreadable = false;
                 let url = text.trim_end_matches(['\r', '\n']);

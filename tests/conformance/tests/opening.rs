@@ -351,7 +351,7 @@ async fn names_of_locks_are_short_and_distinct_whatever_the_database_is_called()
         let mut connection = sqlx::MySqlConnection::connect(&url).await.expect("it answers");
         for expression in &expressions {
             let sql = format!("SELECT {expression}");
-            let name: String = sqlx::query_scalar(&*sql).fetch_one(&mut connection).await.expect("it is a name");
+            let name: String = sqlx::query_scalar(&sql).fetch_one(&mut connection).await.expect("it is a name");
             assert!(name.chars().count() <= 64, "{name}");
             names.insert(name);
         }

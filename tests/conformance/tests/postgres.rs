@@ -101,7 +101,7 @@ async fn views_are_planned_without_compiling_them() {
         assert!(views.len() >= 10, "{views:?}");
         for view in views {
             let sql = format!("EXPLAIN SELECT * FROM {view}");
-            let plan: Vec<String> = sqlx::query_scalar(&*sql).fetch_all(&mut connection).await.expect("it is planned");
+            let plan: Vec<String> = sqlx::query_scalar(&sql).fetch_all(&mut connection).await.expect("it is planned");
             let cost = plan[0].split("..").nth(1).and_then(|rest| rest.split(' ').next()).expect("a cost");
             let cost: f64 = cost.parse().expect("a number");
             assert!(cost < bound, "{view}, analyzed: {analyzed}: {}", plan.join("\n"));

@@ -57,8 +57,8 @@ struct Session {
 
 impl Session {
     async fn open(task: &Task, id: String, ttl: Duration, mut rng: StdRng) -> Option<Self> {
-        let mut renewer = Caller { task: task.clone(), id: id.clone(), rng: StdRng::from_rng(&mut rng) };
-        let mut caller = Caller { task: task.clone(), id, rng };
+        let mut renewer = Caller { task: task.clone(), id: id.clone(), rng: StdRng::from_rng(&mut rng), last: None };
+        let mut caller = Caller { task: task.clone(), id, rng, last: None };
         let valid_until = Arc::new(Mutex::new(caller.open(ttl).await?));
         let renewed = valid_until.clone();
         let renewing = tokio::spawn(async move {
@@ -88,7 +88,8 @@ impl Session {
             Outcome::Acquired(token) => self.work(&name, token).await,
             Outcome::Busy => self.is_valid(),
             _ => {
-                let is_cancelled = self.caller.cancel(&name).await;
+                // What a server receives only after a cancel is no business of that.
+                let is_cancelled = self.caller.is_received().await && self.caller.cancel(&name).await;
                 // Time in which nothing may come of it any more.
                 sleep(Duration::from_millis(self.caller.rng.random_range(0..500))).await;
                 is_cancelled && self.is_valid()
@@ -127,6 +128,8 @@ struct Caller {
     task: Task,
     id: String,
     rng: StdRng,
+    /// By which the last Acquire was sent.
+    last: Option<Wire>,
 }
 
 impl Caller {
@@ -154,8 +157,12 @@ impl Caller {
     }
 
     async fn renew(&mut self) -> Option<Duration> {
-        let request = RenewRequest { session_id: self.id.clone(), ..RenewRequest::default() };
         let wire = self.wire().await?;
+        self.renew_by(wire).await
+    }
+
+    async fn renew_by(&self, wire: Wire) -> Option<Duration> {
+        let request = RenewRequest { session_id: self.id.clone(), ..RenewRequest::default() };
         let start = self.task.place.now();
         let answer = timeout(PATIENCE, SessionServiceClient::new(wire).renew(request)).await.ok()?.ok()?;
         Some(self.acknowledged(start, answer.into_inner().ttl?.try_into().ok()?))
@@ -169,7 +176,8 @@ impl Caller {
             wait: wait.try_into().ok(),
             ..AcquireRequest::default()
         };
-        let outcome = match self.wire().await {
+        self.last = self.wire().await;
+        let outcome = match self.last.clone() {
             None => Outcome::Unknown("no connection".to_owned()),
             Some(wire) => match timeout(patience, LockServiceClient::new(wire).acquire(request)).await {
                 Ok(Ok(answer)) => match answer.into_inner() {
@@ -182,6 +190,14 @@ impl Caller {
         };
         self.note(name, CallKind::PlainAcquire, start, outcome.clone());
         outcome
+    }
+
+    /// Whether the server has received the last Acquire: it answers what was sent after that on the same connection.
+    async fn is_received(&mut self) -> bool {
+        match self.last.take() {
+            Some(wire) => self.renew_by(wire).await.is_some(),
+            None => false,
+        }
     }
 
     /// Cancels an Acquire. Says whether that was acknowledged.
