@@ -223,7 +223,12 @@ class Sessions:
             self._attach_at(live, again)
             return
         live.attachment += 1
-        request = pb.AttachSession(namespace=self._engine.namespace, session_id=live.id, attachment=live.attachment)
+        request = pb.AttachSession(
+            namespace=self._engine.namespace,
+            session_id=live.id,
+            attachment=live.attachment,
+            client_id=self._engine.client_id,
+        )
 
         def answered(answer: pb.Answer, sent: int, now: int) -> None:
             if not self.is_open(live):
