@@ -77,6 +77,8 @@ class Live:
     #: The progress of the holds that are renewed only while there is some, by the keys of their claims. Kept apart from the
     #: claims, because it is looked at for each acquire.
     progress_of_holds: dict[int, Progress] = field(default_factory=dict)
+    #: The claims that are held, by their tokens.
+    holds: dict[int, Entry] = field(default_factory=dict)
     turns: Turns = field(default_factory=Turns)
 
     def is_attached(self) -> bool:
