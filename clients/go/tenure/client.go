@@ -53,7 +53,7 @@ func Connect(options *Options) (*Client, error) {
 		namespace = ""
 	}
 	return &Client{
-		link:    link.Start(endpoints, security, namespace, filled.ConnectTimeout, filled.Logger),
+		link:    link.Start(endpoints, security, namespace, freshID(), filled.ConnectTimeout, filled.Logger),
 		options: filled,
 	}, nil
 }

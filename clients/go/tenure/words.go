@@ -73,4 +73,6 @@ const (
 	ReasonUnauthenticated      Reason = "UNAUTHENTICATED"
 	ReasonPermissionDenied     Reason = "PERMISSION_DENIED"
 	ReasonSessionInUse         Reason = "SESSION_IN_USE"
+	ReasonAcquireCancelled     Reason = "ACQUIRE_CANCELLED"
+	ReasonSessionReopened      Reason = "SESSION_REOPENED"
 )

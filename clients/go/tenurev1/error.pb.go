@@ -124,10 +124,21 @@ const (
 	// (on which; a prefix ends with a *; empty: on any) and "namespace"; or session-owner, with "session_id": somebody else opened it.
 	// Example: {"rule": "policy", "verb": "acquire", "name": "billing/run", "namespace": "default"}.
 	ErrorReason_ERROR_REASON_PERMISSION_DENIED ErrorReason = 27
+	// Another program has opened the session, and it has not ended yet. FAILED_PRECONDITION: use another id, or ask again when that
+	// session has ended; if its program is gone, within its TTL or disconnect grace. Metadata: "session_id".
+	// Example: {"session_id": "pod-0"}.
+	ErrorReason_ERROR_REASON_SESSION_IN_USE ErrorReason = 28
+	// A CancelAcquire for these names, or a CloseSession, has overtaken the call, and nothing was changed. ABORTED: ask again if it is
+	// still wanted. Metadata: "session_id". Example: {"session_id": "worker-7"}.
+	ErrorReason_ERROR_REASON_ACQUIRE_CANCELLED ErrorReason = 29
+	// The session of the given opened_revision has ended, and another of the same id is open. FAILED_PRECONDITION.
+	// Metadata: "session_id", "opened_revision" (of the one that is open).
+	// Example: {"session_id": "worker-7", "opened_revision": "41"}.
+	ErrorReason_ERROR_REASON_SESSION_REOPENED ErrorReason = 30
 	// A deadline passed before the call was answered: its own (grpc-timeout), or the server's for the message of a call (10 s). What it
 	// asked for may have been done. DEADLINE_EXCEEDED: ask again with more time; repeating a request is safe if it names the session.
 	// Metadata: none.
-	ErrorReason_ERROR_REASON_DEADLINE_EXCEEDED ErrorReason = 28
+	ErrorReason_ERROR_REASON_DEADLINE_EXCEEDED ErrorReason = 31
 )
 
 // Enum value maps for ErrorReason.
@@ -161,7 +172,10 @@ var (
 		25: "ERROR_REASON_LATE_ATTACHMENT",
 		26: "ERROR_REASON_UNAUTHENTICATED",
 		27: "ERROR_REASON_PERMISSION_DENIED",
-		28: "ERROR_REASON_DEADLINE_EXCEEDED",
+		28: "ERROR_REASON_SESSION_IN_USE",
+		29: "ERROR_REASON_ACQUIRE_CANCELLED",
+		30: "ERROR_REASON_SESSION_REOPENED",
+		31: "ERROR_REASON_DEADLINE_EXCEEDED",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":            0,
@@ -192,7 +206,10 @@ var (
 		"ERROR_REASON_LATE_ATTACHMENT":        25,
 		"ERROR_REASON_UNAUTHENTICATED":        26,
 		"ERROR_REASON_PERMISSION_DENIED":      27,
-		"ERROR_REASON_DEADLINE_EXCEEDED":      28,
+		"ERROR_REASON_SESSION_IN_USE":         28,
+		"ERROR_REASON_ACQUIRE_CANCELLED":      29,
+		"ERROR_REASON_SESSION_REOPENED":       30,
+		"ERROR_REASON_DEADLINE_EXCEEDED":      31,
 	}
 )
 
@@ -227,7 +244,7 @@ var File_tenure_v1_error_proto protoreflect.FileDescriptor
 
 const file_tenure_v1_error_proto_rawDesc = "" +
 	"\n" +
-	"\x15tenure/v1/error.proto\x12\ttenure.v1*\xc0\a\n" +
+	"\x15tenure/v1/error.proto\x12\ttenure.v1*\xa8\b\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12\"\n" +
@@ -257,8 +274,11 @@ const file_tenure_v1_error_proto_rawDesc = "" +
 	"\x17ERROR_REASON_OVERLOADED\x10\x18\x12 \n" +
 	"\x1cERROR_REASON_LATE_ATTACHMENT\x10\x19\x12 \n" +
 	"\x1cERROR_REASON_UNAUTHENTICATED\x10\x1a\x12\"\n" +
-	"\x1eERROR_REASON_PERMISSION_DENIED\x10\x1b\x12\"\n" +
-	"\x1eERROR_REASON_DEADLINE_EXCEEDED\x10\x1cB\x93\x01\n" +
+	"\x1eERROR_REASON_PERMISSION_DENIED\x10\x1b\x12\x1f\n" +
+	"\x1bERROR_REASON_SESSION_IN_USE\x10\x1c\x12\"\n" +
+	"\x1eERROR_REASON_ACQUIRE_CANCELLED\x10\x1d\x12!\n" +
+	"\x1dERROR_REASON_SESSION_REOPENED\x10\x1e\x12\"\n" +
+	"\x1eERROR_REASON_DEADLINE_EXCEEDED\x10\x1fB\x93\x01\n" +
 	"\rcom.tenure.v1B\n" +
 	"ErrorProtoP\x01Z1github.com/tenure-lock/tenure/clients/go/tenurev1\xa2\x02\x03TXX\xaa\x02\tTenure.V1\xca\x02\tTenure\\V1\xe2\x02\x15Tenure\\V1\\GPBMetadata\xea\x02\n" +
 	"Tenure::V1b\x06proto3"

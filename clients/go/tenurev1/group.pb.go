@@ -321,9 +321,11 @@ type JoinGroupRequest struct {
 	// What to attach to the membership: at most 4096 bytes in all, keys and values together; keys are not
 	// empty, and there are no control characters, but line feed and tab in values. That of a
 	// membership that is there stays as it is. The members of one group attach at most 1048576 bytes together.
-	Metadata      map[string]string `protobuf:"bytes,6,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Metadata map[string]string `protobuf:"bytes,6,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// The opened_revision of the session that the caller means, as in AcquireRequest. Default (0): whichever session has the id.
+	OpenedRevision uint64 `protobuf:"varint,7,opt,name=opened_revision,json=openedRevision,proto3" json:"opened_revision,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *JoinGroupRequest) Reset() {
@@ -396,6 +398,13 @@ func (x *JoinGroupRequest) GetMetadata() map[string]string {
 		return x.Metadata
 	}
 	return nil
+}
+
+func (x *JoinGroupRequest) GetOpenedRevision() uint64 {
+	if x != nil {
+		return x.OpenedRevision
+	}
+	return 0
 }
 
 // Answers JoinGroup.
@@ -1167,7 +1176,7 @@ const file_tenure_v1_group_proto_rawDesc = "" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\r\n" +
-	"\v_assignment\"\xac\x02\n" +
+	"\v_assignment\"\xd5\x02\n" +
 	"\x10JoinGroupRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\tR\x05group\x12\x1d\n" +
@@ -1175,7 +1184,8 @@ const file_tenure_v1_group_proto_rawDesc = "" +
 	"session_id\x18\x03 \x01(\tR\tsessionId\x12+\n" +
 	"\x03ttl\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12\x14\n" +
 	"\x05owner\x18\x05 \x01(\tR\x05owner\x12E\n" +
-	"\bmetadata\x18\x06 \x03(\v2).tenure.v1.JoinGroupRequest.MetadataEntryR\bmetadata\x1a;\n" +
+	"\bmetadata\x18\x06 \x03(\v2).tenure.v1.JoinGroupRequest.MetadataEntryR\bmetadata\x12'\n" +
+	"\x0fopened_revision\x18\a \x01(\x04R\x0eopenedRevision\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xbb\x01\n" +

@@ -268,9 +268,13 @@ type AcquireRequest struct {
 	Permits uint32 `protobuf:"varint,12,opt,name=permits,proto3" json:"permits,omitempty"`
 	// How many permits of each lock may be out at once, with MODE_PERMITS: 0 to 1000000. Refused if the lock has another limit.
 	// Default (0): the lock's limit, whatever it is; refused if it has none.
-	Limit         uint32 `protobuf:"varint,13,opt,name=limit,proto3" json:"limit,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Limit uint32 `protobuf:"varint,13,opt,name=limit,proto3" json:"limit,omitempty"`
+	// The opened_revision of the session that the caller means: nothing is opened, and if that session has ended, the call is refused,
+	// also if another of the same id is open by now (SESSION_REOPENED). So a caller that holds something else in the session notices.
+	// At most 2^63 - 1. Default (0): whichever session has the id.
+	OpenedRevision uint64 `protobuf:"varint,14,opt,name=opened_revision,json=openedRevision,proto3" json:"opened_revision,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *AcquireRequest) Reset() {
@@ -394,6 +398,13 @@ func (x *AcquireRequest) GetLimit() uint32 {
 	return 0
 }
 
+func (x *AcquireRequest) GetOpenedRevision() uint64 {
+	if x != nil {
+		return x.OpenedRevision
+	}
+	return 0
+}
+
 // Answers Acquire.
 type AcquireResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -412,9 +423,11 @@ type AcquireResponse struct {
 	// If not acquired: who holds (or waits ahead for) the first of the names that was not free.
 	Holder *Claim `protobuf:"bytes,6,opt,name=holder,proto3" json:"holder,omitempty"`
 	// The namespace's revision when this was so.
-	Revision      uint64 `protobuf:"varint,7,opt,name=revision,proto3" json:"revision,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Revision uint64 `protobuf:"varint,7,opt,name=revision,proto3" json:"revision,omitempty"`
+	// The opened_revision of the session that asked. 0 if it is not open, and on a client's stream where session_id is empty.
+	OpenedRevision uint64 `protobuf:"varint,8,opt,name=opened_revision,json=openedRevision,proto3" json:"opened_revision,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *AcquireResponse) Reset() {
@@ -492,6 +505,13 @@ func (x *AcquireResponse) GetHolder() *Claim {
 func (x *AcquireResponse) GetRevision() uint64 {
 	if x != nil {
 		return x.Revision
+	}
+	return 0
+}
+
+func (x *AcquireResponse) GetOpenedRevision() uint64 {
+	if x != nil {
+		return x.OpenedRevision
 	}
 	return 0
 }
@@ -1781,7 +1801,7 @@ const file_tenure_v1_lock_proto_rawDesc = "" +
 	"\apreempt\x18\x02 \x01(\v2\x12.tenure.v1.PreemptR\apreempt\"q\n" +
 	"\aPreempt\x125\n" +
 	"\bsettling\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\bsettling\x12/\n" +
-	"\x05drain\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05drain\"\xc4\x04\n" +
+	"\x05drain\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05drain\"\xed\x04\n" +
 	"\x0eAcquireRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x14\n" +
 	"\x05names\x18\x02 \x03(\tR\x05names\x12\x1d\n" +
@@ -1797,10 +1817,11 @@ const file_tenure_v1_lock_proto_rawDesc = "" +
 	" \x01(\v2\x19.google.protobuf.DurationR\x0fdisconnectGrace\x12#\n" +
 	"\x04mode\x18\v \x01(\x0e2\x0f.tenure.v1.ModeR\x04mode\x12\x18\n" +
 	"\apermits\x18\f \x01(\rR\apermits\x12\x14\n" +
-	"\x05limit\x18\r \x01(\rR\x05limit\x1a;\n" +
+	"\x05limit\x18\r \x01(\rR\x05limit\x12'\n" +
+	"\x0fopened_revision\x18\x0e \x01(\x04R\x0eopenedRevision\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xfd\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa6\x02\n" +
 	"\x0fAcquireResponse\x12\x1a\n" +
 	"\bacquired\x18\x01 \x01(\bR\bacquired\x12\x14\n" +
 	"\x05token\x18\x02 \x01(\x04R\x05token\x12\x1d\n" +
@@ -1809,7 +1830,8 @@ const file_tenure_v1_lock_proto_rawDesc = "" +
 	"\x03ttl\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12&\n" +
 	"\x05claim\x18\x05 \x01(\v2\x10.tenure.v1.ClaimR\x05claim\x12(\n" +
 	"\x06holder\x18\x06 \x01(\v2\x10.tenure.v1.ClaimR\x06holder\x12\x1a\n" +
-	"\brevision\x18\a \x01(\x04R\brevision\"w\n" +
+	"\brevision\x18\a \x01(\x04R\brevision\x12'\n" +
+	"\x0fopened_revision\x18\b \x01(\x04R\x0eopenedRevision\"w\n" +
 	"\x0eReleaseRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1d\n" +

@@ -38,12 +38,16 @@ const (
 //
 // Locks: names that sessions hold or wait for. A lock needs no creation and leaves nothing but history when idle.
 type LockServiceClient interface {
-	// Asks for one or several locks, all or nothing. That somebody else holds them is an answer, not an error.
-	// Asking again with the same session and names returns the claim that is there, and renews the session.
+	// Asks for one or several locks, all or nothing. That another session holds them is an answer, not an error.
+	// Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
+	// also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
+	// last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
+	// granted meanwhile, unless the session has asked for it again or has acted on it by then.
 	Acquire(ctx context.Context, in *AcquireRequest, opts ...grpc.CallOption) (*AcquireResponse, error)
 	// Gives a hold back. Repeating a release that took effect is no error.
 	Release(ctx context.Context, in *ReleaseRequest, opts ...grpc.CallOption) (*ReleaseResponse, error)
-	// Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names.
+	// Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
+	// Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED).
 	CancelAcquire(ctx context.Context, in *CancelAcquireRequest, opts ...grpc.CallOption) (*CancelAcquireResponse, error)
 	// Reads one lock. A lock that nobody ever asked for is an idle lock, not an error.
 	GetLock(ctx context.Context, in *GetLockRequest, opts ...grpc.CallOption) (*GetLockResponse, error)
@@ -189,12 +193,16 @@ func (c *lockServiceClient) ListHistory(ctx context.Context, in *ListHistoryRequ
 //
 // Locks: names that sessions hold or wait for. A lock needs no creation and leaves nothing but history when idle.
 type LockServiceServer interface {
-	// Asks for one or several locks, all or nothing. That somebody else holds them is an answer, not an error.
-	// Asking again with the same session and names returns the claim that is there, and renews the session.
+	// Asks for one or several locks, all or nothing. That another session holds them is an answer, not an error.
+	// Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
+	// also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
+	// last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
+	// granted meanwhile, unless the session has asked for it again or has acted on it by then.
 	Acquire(context.Context, *AcquireRequest) (*AcquireResponse, error)
 	// Gives a hold back. Repeating a release that took effect is no error.
 	Release(context.Context, *ReleaseRequest) (*ReleaseResponse, error)
-	// Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names.
+	// Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
+	// Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED).
 	CancelAcquire(context.Context, *CancelAcquireRequest) (*CancelAcquireResponse, error)
 	// Reads one lock. A lock that nobody ever asked for is an idle lock, not an error.
 	GetLock(context.Context, *GetLockRequest) (*GetLockResponse, error)

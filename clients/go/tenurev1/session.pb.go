@@ -591,7 +591,11 @@ type OpenSessionRequest struct {
 	// The client's count of its attachments of this session: 1 for the first OpenSession, one more for each that follows and for
 	// each AttachSession. If the session is open and has been told of more, this is late and refused (LATE_ATTACHMENT).
 	// At most 2^63 - 1. Default: 0, it is not counted, and never late.
-	Attachment    uint64 `protobuf:"varint,7,opt,name=attachment,proto3" json:"attachment,omitempty"`
+	Attachment uint64 `protobuf:"varint,7,opt,name=attachment,proto3" json:"attachment,omitempty"`
+	// On a ClientService stream: the program that opens the session, as an id that it has drawn at its start. 0 to 128 bytes of UTF-8
+	// without control characters. A session that another program has opened is refused for as long as it is open (SESSION_IN_USE).
+	// Default: empty, not compared.
+	ClientId      string `protobuf:"bytes,8,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -673,6 +677,13 @@ func (x *OpenSessionRequest) GetAttachment() uint64 {
 		return x.Attachment
 	}
 	return 0
+}
+
+func (x *OpenSessionRequest) GetClientId() string {
+	if x != nil {
+		return x.ClientId
+	}
+	return ""
 }
 
 // Answers OpenSession.
@@ -994,7 +1005,10 @@ type CloseSessionRequest struct {
 	// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The session's id. Required; 1 to 128 bytes. A session that was closed already is closed: no error.
-	SessionId     string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// The program that closes it, as in OpenSessionRequest: a session of this id that another program has opened stays open.
+	// Default: empty, not compared.
+	ClientId      string `protobuf:"bytes,3,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1039,6 +1053,13 @@ func (x *CloseSessionRequest) GetNamespace() string {
 func (x *CloseSessionRequest) GetSessionId() string {
 	if x != nil {
 		return x.SessionId
+	}
+	return ""
+}
+
+func (x *CloseSessionRequest) GetClientId() string {
+	if x != nil {
+		return x.ClientId
 	}
 	return ""
 }
@@ -1436,7 +1457,7 @@ const file_tenure_v1_session_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"f\n" +
 	"\x0fPendingTransfer\x12\"\n" +
 	"\rto_session_id\x18\x01 \x01(\tR\vtoSessionId\x12/\n" +
-	"\x05drain\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05drain\"\x80\x03\n" +
+	"\x05drain\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05drain\"\x9d\x03\n" +
 	"\x12OpenSessionRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1d\n" +
 	"\n" +
@@ -1447,7 +1468,8 @@ const file_tenure_v1_session_proto_rawDesc = "" +
 	"\x10disconnect_grace\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x0fdisconnectGrace\x12\x1e\n" +
 	"\n" +
 	"attachment\x18\a \x01(\x04R\n" +
-	"attachment\x1a;\n" +
+	"attachment\x12\x1b\n" +
+	"\tclient_id\x18\b \x01(\tR\bclientId\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"C\n" +
@@ -1469,11 +1491,12 @@ const file_tenure_v1_session_proto_rawDesc = "" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12+\n" +
 	"\x03ttl\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12,\n" +
-	"\arefusal\x18\x03 \x01(\v2\x12.tenure.v1.RefusalR\arefusal\"R\n" +
+	"\arefusal\x18\x03 \x01(\v2\x12.tenure.v1.RefusalR\arefusal\"o\n" +
 	"\x13CloseSessionRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1d\n" +
 	"\n" +
-	"session_id\x18\x02 \x01(\tR\tsessionId\"\x16\n" +
+	"session_id\x18\x02 \x01(\tR\tsessionId\x12\x1b\n" +
+	"\tclient_id\x18\x03 \x01(\tR\bclientId\"\x16\n" +
 	"\x14CloseSessionResponse\"P\n" +
 	"\x11GetSessionRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1d\n" +

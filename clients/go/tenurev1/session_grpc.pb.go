@@ -37,11 +37,13 @@ const (
 type SessionServiceClient interface {
 	// Opens a session, or renews the open one of the same id.
 	OpenSession(ctx context.Context, in *OpenSessionRequest, opts ...grpc.CallOption) (*OpenSessionResponse, error)
-	// Renews one session once. Any server may be asked; it becomes the session's home if it was not.
+	// Renews one session once. Any server may be asked; it becomes the session's home if it was not, which costs a commit in the
+	// database. A renewal at the session's home costs nothing there: so prefer the server that was asked last.
 	Renew(ctx context.Context, in *RenewRequest, opts ...grpc.CallOption) (*RenewResponse, error)
 	// Renews many sessions over one stream: each request is answered by one response, in order.
 	KeepAlive(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[KeepAliveRequest, KeepAliveResponse], error)
-	// Ends a session at once, and with it all that it holds and waits for.
+	// Ends a session at once, and with it all that it holds and waits for. An Acquire that a server received before, and that would open
+	// it again, takes no effect any more: it is refused (ACQUIRE_CANCELLED).
 	CloseSession(ctx context.Context, in *CloseSessionRequest, opts ...grpc.CallOption) (*CloseSessionResponse, error)
 	// Reads one open session with what it holds and waits for.
 	GetSession(ctx context.Context, in *GetSessionRequest, opts ...grpc.CallOption) (*GetSessionResponse, error)
@@ -128,11 +130,13 @@ func (c *sessionServiceClient) ListSessions(ctx context.Context, in *ListSession
 type SessionServiceServer interface {
 	// Opens a session, or renews the open one of the same id.
 	OpenSession(context.Context, *OpenSessionRequest) (*OpenSessionResponse, error)
-	// Renews one session once. Any server may be asked; it becomes the session's home if it was not.
+	// Renews one session once. Any server may be asked; it becomes the session's home if it was not, which costs a commit in the
+	// database. A renewal at the session's home costs nothing there: so prefer the server that was asked last.
 	Renew(context.Context, *RenewRequest) (*RenewResponse, error)
 	// Renews many sessions over one stream: each request is answered by one response, in order.
 	KeepAlive(grpc.BidiStreamingServer[KeepAliveRequest, KeepAliveResponse]) error
-	// Ends a session at once, and with it all that it holds and waits for.
+	// Ends a session at once, and with it all that it holds and waits for. An Acquire that a server received before, and that would open
+	// it again, takes no effect any more: it is refused (ACQUIRE_CANCELLED).
 	CloseSession(context.Context, *CloseSessionRequest) (*CloseSessionResponse, error)
 	// Reads one open session with what it holds and waits for.
 	GetSession(context.Context, *GetSessionRequest) (*GetSessionResponse, error)

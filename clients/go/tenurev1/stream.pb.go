@@ -457,7 +457,9 @@ type AttachSession struct {
 	// The client's count of its attachments of this session, the one that opens it and this one included. One that is smaller than
 	// the session has been told is late, because its client has turned to another server since, and refused (LATE_ATTACHMENT).
 	// At most 2^63 - 1. Default: 0, it is not counted, and never late.
-	Attachment    uint64 `protobuf:"varint,3,opt,name=attachment,proto3" json:"attachment,omitempty"`
+	Attachment uint64 `protobuf:"varint,3,opt,name=attachment,proto3" json:"attachment,omitempty"`
+	// The program that attaches it, as in OpenSessionRequest. Default: empty, not compared.
+	ClientId      string `protobuf:"bytes,4,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -511,6 +513,13 @@ func (x *AttachSession) GetAttachment() uint64 {
 		return x.Attachment
 	}
 	return 0
+}
+
+func (x *AttachSession) GetClientId() string {
+	if x != nil {
+		return x.ClientId
+	}
+	return ""
 }
 
 // Ends a command that goes on.
@@ -1530,14 +1539,15 @@ const file_tenure_v1_stream_proto_rawDesc = "" +
 	"\x06assign\x18\x12 \x01(\v2\x1d.tenure.v1.AssignGroupRequestH\x00R\x06assign\x129\n" +
 	"\tget_group\x18\x13 \x01(\v2\x1a.tenure.v1.GetGroupRequestH\x00R\bgetGroup\x12 \n" +
 	"\vtraceparent\x18\x14 \x01(\tR\vtraceparentB\x06\n" +
-	"\x04kind\"l\n" +
+	"\x04kind\"\x89\x01\n" +
 	"\rAttachSession\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x02 \x01(\tR\tsessionId\x12\x1e\n" +
 	"\n" +
 	"attachment\x18\x03 \x01(\x04R\n" +
-	"attachment\".\n" +
+	"attachment\x12\x1b\n" +
+	"\tclient_id\x18\x04 \x01(\tR\bclientId\".\n" +
 	"\rCancelCommand\x12\x1d\n" +
 	"\n" +
 	"command_id\x18\x01 \x01(\x04R\tcommandId\"=\n" +

@@ -117,7 +117,7 @@ export abstract class Operations {
 
   /** Ends a session, by its id, and all that it holds and waits for. */
   async closeSession(sessionId: string, { signal }: Cancellable = {}): Promise<void> {
-    await this.ask(sessions.closeSession, { sessionId }, { isSafe: true, signal });
+    await this.ask(sessions.closeSession, { sessionId, clientId: '' }, { isSafe: true, signal });
   }
 
   /** Gives back what a session holds, by a name and the token of the hold. For holds that no guard keeps. */

@@ -26,7 +26,7 @@ type bench struct {
 
 // One that is connected.
 func newBench(t *testing.T) *bench {
-	b := &bench{t: t, engine: New("", slog.New(slog.DiscardHandler)), now: at(1_000_000)}
+	b := &bench{t: t, engine: New("", "program-1", slog.New(slog.DiscardHandler)), now: at(1_000_000)}
 	b.engine.Connected(b.now)
 	return b
 }

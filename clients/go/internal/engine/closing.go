@@ -74,7 +74,7 @@ func (e *Engine) sendClose(id string, now clock.Moment) {
 	if closing == nil || closing.command != 0 {
 		return
 	}
-	request := &tenurev1.CloseSessionRequest{Namespace: e.namespace, SessionId: id}
+	request := &tenurev1.CloseSessionRequest{Namespace: e.namespace, SessionId: id, ClientId: e.clientID}
 	command := &tenurev1.Command{Kind: &tenurev1.Command_CloseSession{CloseSession: request}}
 	closing.command = e.send(command, now, func(answer *tenurev1.Answer, _, now clock.Moment) {
 		switch kind := answer.Kind.(type) {

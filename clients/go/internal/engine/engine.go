@@ -63,8 +63,10 @@ type None struct{}
 // Engine is the state of a client. Not for several goroutines at once.
 type Engine struct {
 	namespace string
-	log       *slog.Logger
-	stream    *stream
+	// Tells the client's sessions apart from those of other programs that use the same ids.
+	clientID string
+	log      *slog.Logger
+	stream   *stream
 	// The last command of the streams before this one: their numbers are not used again.
 	lastCommand uint64
 	verdict     Verdict
@@ -83,10 +85,11 @@ type shutDown struct {
 	ended bool
 }
 
-// New is the state of a client that has asked for nothing yet.
-func New(namespace string, log *slog.Logger) *Engine {
+// New is the state of a client that has asked for nothing yet. The client's id is random.
+func New(namespace, clientID string, log *slog.Logger) *Engine {
 	return &Engine{
 		namespace: namespace,
+		clientID:  clientID,
 		log:       log,
 		problem:   "not connected yet",
 		openings:  map[string]*opening{},

@@ -92,7 +92,7 @@ func (e *Engine) sendOpen(id string, now clock.Moment) {
 	opening.attachment++
 	request := &tenurev1.OpenSessionRequest{
 		Namespace: e.namespace, SessionId: id, Ttl: durationpb.New(opening.spec.TTL), Owner: opening.spec.Owner,
-		Metadata: opening.spec.Metadata, Attachment: opening.attachment,
+		Metadata: opening.spec.Metadata, Attachment: opening.attachment, ClientId: e.clientID,
 	}
 	if opening.spec.DisconnectGrace > 0 {
 		request.DisconnectGrace = durationpb.New(opening.spec.DisconnectGrace)

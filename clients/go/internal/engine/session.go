@@ -100,7 +100,9 @@ func (e *Engine) sendAttach(id string, now clock.Moment) {
 	}
 	live.attachment++
 	live.stage = attachingStage
-	request := &tenurev1.AttachSession{Namespace: e.namespace, SessionId: id, Attachment: live.attachment}
+	request := &tenurev1.AttachSession{
+		Namespace: e.namespace, SessionId: id, Attachment: live.attachment, ClientId: e.clientID,
+	}
 	command := &tenurev1.Command{Kind: &tenurev1.Command_AttachSession{AttachSession: request}}
 	asked := e.send(command, now, func(answer *tenurev1.Answer, sent, now clock.Moment) {
 		switch kind := answer.Kind.(type) {

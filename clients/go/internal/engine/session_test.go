@@ -42,6 +42,22 @@ func TestAServerThatDoesNotAnswerARenewalIsLeftWhileThereIsTime(t *testing.T) {
 	saidOnce[*tenurev1.Command_KeepAlive](b)
 }
 
+func TestWhatOpensAttachesAndClosesASessionNamesTheClient(t *testing.T) {
+	b := newBench(t)
+	b.engine.Open("a", OpenSpec{TTL: ttl}, b.now.After(callTimeout), b.now)
+	command, opening := saidOnce[*tenurev1.Command_OpenSession](b)
+	equal(t, "opening", opening.OpenSession.ClientId, "program-1")
+	b.hear(&tenurev1.Answer{Kind: &tenurev1.Answer_OpenSession{
+		OpenSession: &tenurev1.OpenSessionResponse{Session: wireSession("a")},
+	}}, command)
+	b.reconnect()
+	_, attaching := saidOnce[*tenurev1.Command_AttachSession](b)
+	equal(t, "attaching", attaching.AttachSession.ClientId, "program-1")
+	b.engine.closeUnasked("a", b.now)
+	_, closing := saidOnce[*tenurev1.Command_CloseSession](b)
+	equal(t, "closing", closing.CloseSession.ClientId, "program-1")
+}
+
 func TestRenewalsKeepASessionAndSilenceEndsIt(t *testing.T) {
 	b := newBench(t)
 	presence := b.session("a")

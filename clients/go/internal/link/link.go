@@ -59,9 +59,9 @@ type Link struct {
 	backoff         backoff.Backoff
 }
 
-// Start connects in the background, until Close.
+// Start connects in the background, until Close. The client's id is random.
 func Start(
-	endpoints []Endpoint, security Security, namespace string, connectTimeout time.Duration, log *slog.Logger,
+	endpoints []Endpoint, security Security, namespace, clientID string, connectTimeout time.Duration, log *slog.Logger,
 ) *Link {
 	ctx, stop := context.WithCancel(context.Background())
 	notYet := &engine.Unavailable{Problem: "not connected yet"}
@@ -72,7 +72,7 @@ func Start(
 		wake:         make(chan struct{}, 1),
 		dialled:      make(chan outcome, 1),
 		stop:         stop,
-		engine:       engine.New(namespace, log),
+		engine:       engine.New(namespace, clientID, log),
 		line:         line{changed: make(chan struct{}), problem: notYet},
 		nextEndpoint: rand.N(len(endpoints)),
 		backoff:      backoff.New(firstPause, longestPause),

@@ -24,7 +24,7 @@ class Bench:
     """An engine that is connected. Its time begins now, because handles look at the real clock."""
 
     def __init__(self) -> None:
-        self.engine = Engine("default")
+        self.engine = Engine("default", "program-1")
         self.now = clock.now()
         self.engine.connected(self.now)
 

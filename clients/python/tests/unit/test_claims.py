@@ -215,6 +215,20 @@ def test_the_end_of_a_hold_may_be_told_before_its_beginning() -> None:
     bench.hold(live, 5)
 
 
+def test_the_ends_of_holds_are_told_each_to_its_own() -> None:
+    bench = Bench()
+    live = bench.session()
+    holds = [bench.hold(live, token, acquire_spec([f"job-{token}"])).hold for token in range(1, 5)]
+    told = [pb.HoldEnded(session_id="a", names=[f"job-{token}"], token=token) for token in (3, 1, 1)]
+    for end in told:
+        bench.hear(0, hold_ended=end)
+    assert [hold.is_valid() for hold in holds] == [False, True, False, True]
+    bench.hear(0, hold_ended=pb.HoldEnded(session_id="a", names=["job-2"], token=1))
+    assert holds[1].is_valid(), "that was another hold"
+    assert bench.said() == []
+    assert set(live.holds) == {2, 4}
+
+
 def test_the_end_of_an_earlier_hold_says_nothing_about_the_next() -> None:
     bench = Bench()
     _, reply = bench.acquire(bench.session())

@@ -44,6 +44,19 @@ def test_a_server_that_does_not_answer_a_renewal_is_left_while_there_is_time() -
     bench.said_once("keep_alive")
 
 
+def test_what_opens_attaches_and_closes_a_session_names_the_client() -> None:
+    bench = Bench()
+    reply = bench.opening()
+    command = bench.said_once("open_session")
+    assert command.open_session.client_id == "program-1"
+    bench.hear(command, open_session=session_pb2.OpenSessionResponse(session=told_session()))
+    bench.reconnect()
+    assert bench.said_once("attach_session").attach_session.client_id == "program-1"
+    assert reply.value is not None
+    bench.engine.sessions.close(reply.value, bench.now)
+    assert bench.said_once("close_session").close_session.client_id == "program-1"
+
+
 def test_renewals_keep_a_session_and_silence_ends_it() -> None:
     bench = Bench()
     live = bench.session()

@@ -186,6 +186,7 @@ export class ClaimEntry {
             mode: MODES[spec.mode],
             permits: spec.permits,
             limit: spec.limit,
+            openedRevision: 0n,
           },
         };
       }

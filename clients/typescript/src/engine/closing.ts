@@ -41,7 +41,10 @@ export class Closing {
       return;
     }
     this.command = this.engine.send(
-      { $case: 'closeSession', value: { namespace: this.engine.namespace, sessionId: this.id } },
+      {
+        $case: 'closeSession',
+        value: { namespace: this.engine.namespace, sessionId: this.id, clientId: this.engine.clientId },
+      },
       {
         closeSession: (_answer, _sent, now) => this.closed(now),
         refusal: (refusal, _sent, now) => this.refused(RefusedError.from(refusal), now),

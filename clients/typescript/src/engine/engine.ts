@@ -51,6 +51,8 @@ export class Engine {
 
   constructor(
     namespace: string,
+    /** Random: tells the client's sessions apart from those of other programs that use the same ids. */
+    readonly clientId: string,
     /** Why there is no stream. */
     private problem = 'not connected yet',
   ) {

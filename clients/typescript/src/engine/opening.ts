@@ -89,6 +89,7 @@ export class Opening {
           owner,
           metadata: new Map(Object.entries(metadata)),
           attachment,
+          clientId: this.engine.clientId,
         },
       },
       {

@@ -88,7 +88,12 @@ export class LiveSession {
     const command = this.engine.send(
       {
         $case: 'attachSession',
-        value: { namespace: this.engine.namespace, sessionId: this.id, attachment: this.attachment },
+        value: {
+          namespace: this.engine.namespace,
+          sessionId: this.id,
+          attachment: this.attachment,
+          clientId: this.engine.clientId,
+        },
       },
       {
         attachedSession: (answer, sent, now) => this.attached(answer, sent, now),

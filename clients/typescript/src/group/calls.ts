@@ -48,7 +48,7 @@ export abstract class GroupCalls extends Operations {
     signal: AbortSignal | undefined,
   ): Promise<{ number: bigint; group: Group }> {
     const labels = new Map(Object.entries(metadata));
-    const request = { group: name, sessionId, ttl: undefined, owner: '', metadata: labels };
+    const request = { group: name, sessionId, ttl: undefined, owner: '', metadata: labels, openedRevision: 0n };
     const { member, group } = await this.ask(groups.joinGroup, request, { isSafe: true, signal });
     return { number: member, group: groupOf(group as NonNullable<typeof group>) };
   }

@@ -1,5 +1,6 @@
 // The connection to the service: owns the stream, carries between it and the engine, and goes to the next server when it
 // fails.
+import { randomUUID } from 'node:crypto';
 import type { Moment } from '../clock.js';
 import { now } from '../clock.js';
 import type { AcquireSpec, ClaimEntry, Outcome } from '../engine/claim.js';
@@ -47,7 +48,7 @@ export class Link {
   private isTurnDue = false;
 
   constructor(private readonly options: CheckedOptions) {
-    this.engine = new Engine(options.namespace);
+    this.engine = new Engine(options.namespace, randomUUID());
     this.endpoints = options.endpoints.map((endpoint, number) => ({ ...endpoint, number }));
     this.nextEndpoint = Math.floor(Math.random() * this.endpoints.length);
     this.startDialling();

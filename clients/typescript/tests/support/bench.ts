@@ -44,7 +44,7 @@ export class Answer<T> implements Reply<T> {
 export type Said<C extends CommandKind['$case']> = Extract<CommandKind, { $case: C }>['value'];
 
 export class Bench {
-  readonly engine = new Engine('default');
+  readonly engine = new Engine('default', 'program-1');
   now = 1_000_000;
 
   constructor() {

@@ -24,6 +24,18 @@ describe('sessions', () => {
     expect(session.presence.check(bench.now).state).toBe('healthy');
   });
 
+  it('are opened, attached and closed in the name of their client', () => {
+    const bench = new Bench();
+    const answer = bench.open('a');
+    const [command, opening] = bench.saidOnce('openSession');
+    expect(opening.clientId).toBe('program-1');
+    bench.opened(command, 'a');
+    bench.reconnect();
+    expect(bench.saidOnce('attachSession')[1].clientId).toBe('program-1');
+    answer.value?.close(bench.now);
+    expect(bench.saidOnce('closeSession')[1].clientId).toBe('program-1');
+  });
+
   it('are kept by renewals and ended by silence', () => {
     const bench = new Bench();
     const session = bench.session('a');

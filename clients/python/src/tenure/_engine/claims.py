@@ -148,6 +148,7 @@ class Claims:
             return
         entry.hold.end(Lost(LostReason.RELEASED))
         entry.stage = Stage.RELEASING
+        entry.live.holds.pop(entry.hold.token, None)
         entry.live.progress_of_holds.pop(entry.key, None)
         entry.released = reply
         if reply is not None:
@@ -195,6 +196,7 @@ class Claims:
         claims = tuple(live.claims.values())
         live.claims.clear()
         live.progress_of_holds.clear()
+        live.holds.clear()
         for entry in claims:
             stage, entry.stage = entry.stage, Stage.OVER
             self._engine.timers.clear(entry.wait_timer)
@@ -208,6 +210,8 @@ class Claims:
 
     def end(self, entry: Entry, now: int) -> None:
         """The claim is over: the next ones have their turn."""
+        if entry.stage == Stage.HELD and entry.hold is not None:
+            entry.live.holds.pop(entry.hold.token, None)
         entry.stage = Stage.OVER
         self._engine.timers.clear(entry.wait_timer)
         self._engine.timers.clear(entry.answer_timer)

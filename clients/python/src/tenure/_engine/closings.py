@@ -93,10 +93,17 @@ class Closings:
                 reply.ok(None)
             self._engine.openings.send(session_id, now)
 
+    def request(self, session_id: str) -> session_pb2.CloseSessionRequest:
+        """Asks to close a session of this client, and no other that has its id by now."""
+        engine = self._engine
+        return session_pb2.CloseSessionRequest(
+            namespace=engine.namespace, session_id=session_id, client_id=engine.client_id
+        )
+
     def _send(self, closing: Closing, now: int) -> None:
         if closing.command is not None or self._all.get(closing.id) is not closing:
             return
-        request = session_pb2.CloseSessionRequest(namespace=self._engine.namespace, session_id=closing.id)
+        request = self.request(closing.id)
 
         def answered(answer: pb.Answer, _: int, now: int) -> None:
             if self._all.get(closing.id) is not closing:

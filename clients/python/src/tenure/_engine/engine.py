@@ -39,9 +39,11 @@ class Verdict(Enum):
 class Engine:
     """The state of a client."""
 
-    def __init__(self, namespace: str) -> None:
+    def __init__(self, namespace: str, client_id: str) -> None:
         #: As commands name it: empty for the default one.
         self.namespace = "" if namespace == DEFAULT_NAMESPACE else namespace
+        #: Random: tells the client's sessions apart from those of other programs that use the same ids.
+        self.client_id = client_id
         self.stream: Stream | None = None
         self.timers = Timers()
         self.openings = Openings(self)

@@ -102,15 +102,14 @@ class Grants:
         live = self._engine.sessions.get(told.session_id)
         if live is None:
             return
-        entries = tuple(live.claims.values())
-        held = (entry for entry in entries if entry.stage == Stage.HELD and entry.hold)
-        entry = next((entry for entry in held if entry.hold and entry.hold.token == told.token), None)
+        entry = live.holds.get(told.token)
         if entry is None:
             # Kept until it is known whether these locks were granted: answers and notices come by different ways through the
-            # server, and the one may overtake the other.
-            for asking in entries:
-                if asking.stage == Stage.ASKING and asking.spec.names == tuple(told.names):
-                    asking.early = notice
+            # server, and the one may overtake the other. Only the first in its lines asks.
+            first = live.turns.first_in_way(told.names)
+            asking = None if first is None else live.claims[first]
+            if asking is not None and asking.stage == Stage.ASKING and asking.spec.names == tuple(told.names):
+                asking.early = notice
         elif notice.HasField("hold_ended"):
             ended = notice.hold_ended
             reason = convert.end_reason(ended)
@@ -126,6 +125,7 @@ class Grants:
         progress = None if within is None else Progress(within, now)
         entry.hold = HoldPresence(entry.live.presence, entry.spec.names, token, progress)
         entry.stage = Stage.HELD
+        entry.live.holds[token] = entry
         if progress is not None:
             entry.live.progress_of_holds[entry.key] = progress
         early, entry.early = entry.early, None

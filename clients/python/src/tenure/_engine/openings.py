@@ -115,6 +115,7 @@ class Openings:
             metadata=spec.metadata,
             disconnect_grace=None if spec.disconnect_grace is None else convert.to_wire(spec.disconnect_grace),
             attachment=opening.attachment,
+            client_id=self._engine.client_id,
         )
 
         def answered(answer: pb.Answer, sent: int, now: int) -> None:

@@ -77,6 +77,8 @@ class Live:
     #: The progress of the holds that are renewed only while there is some, by the keys of their claims. Kept apart from the
     #: claims, because it is looked at for each acquire.
     progress_of_holds: dict[int, Progress] = field(default_factory=dict)
+    #: The claims that are held, by their tokens.
+    holds: dict[int, Entry] = field(default_factory=dict)
     turns: Turns = field(default_factory=Turns)
 
     def is_attached(self) -> bool:
@@ -223,7 +225,12 @@ class Sessions:
             self._attach_at(live, again)
             return
         live.attachment += 1
-        request = pb.AttachSession(namespace=self._engine.namespace, session_id=live.id, attachment=live.attachment)
+        request = pb.AttachSession(
+            namespace=self._engine.namespace,
+            session_id=live.id,
+            attachment=live.attachment,
+            client_id=self._engine.client_id,
+        )
 
         def answered(answer: pb.Answer, sent: int, now: int) -> None:
             if not self.is_open(live):

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import random
+import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
@@ -20,7 +21,6 @@ from tenure.clock import MILLISECOND, SECOND
 from tenure.endpoint import Endpoint
 from tenure.errors import ClosedError, Refusal, RefusedError, TenureError, UnavailableError
 from tenure.security import Security
-from tenure.v1 import session_pb2
 from tenure.v1 import stream_pb2 as pb
 from tenure.v1.session_pb2_grpc import SessionServiceStub
 
@@ -58,7 +58,7 @@ class Connection:
         connect_timeout: int,
         call_timeout: int,
     ) -> None:
-        self.engine = Engine(namespace)
+        self.engine = Engine(namespace, str(uuid.uuid4()))
         self.call_timeout = call_timeout
         self.loop = asyncio.get_running_loop()
         self.origin = Origin()
@@ -332,8 +332,7 @@ class Connection:
         service = cast("SessionServiceAsyncStub", SessionServiceStub(stream.channel))
 
         async def close(session_id: str) -> None:
-            request = session_pb2.CloseSessionRequest(namespace=self.engine.namespace, session_id=session_id)
-            await service.CloseSession(request, timeout=EXIT_LIMIT / SECOND)
+            await service.CloseSession(self.engine.closings.request(session_id), timeout=EXIT_LIMIT / SECOND)
 
         answers = await asyncio.gather(*map(close, sessions), return_exceptions=True)
         failed = sum(isinstance(answer, BaseException) for answer in answers)

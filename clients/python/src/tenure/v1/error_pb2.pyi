@@ -147,7 +147,21 @@ class _ErrorReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._En
     (on which; a prefix ends with a *; empty: on any) and "namespace"; or session-owner, with "session_id": somebody else opened it.
     Example: {"rule": "policy", "verb": "acquire", "name": "billing/run", "namespace": "default"}.
     """
-    ERROR_REASON_DEADLINE_EXCEEDED: _ErrorReason.ValueType  # 28
+    ERROR_REASON_SESSION_IN_USE: _ErrorReason.ValueType  # 28
+    """Another program has opened the session, and it has not ended yet. FAILED_PRECONDITION: use another id, or ask again when that
+    session has ended; if its program is gone, within its TTL or disconnect grace. Metadata: "session_id".
+    Example: {"session_id": "pod-0"}.
+    """
+    ERROR_REASON_ACQUIRE_CANCELLED: _ErrorReason.ValueType  # 29
+    """A CancelAcquire for these names, or a CloseSession, has overtaken the call, and nothing was changed. ABORTED: ask again if it is
+    still wanted. Metadata: "session_id". Example: {"session_id": "worker-7"}.
+    """
+    ERROR_REASON_SESSION_REOPENED: _ErrorReason.ValueType  # 30
+    """The session of the given opened_revision has ended, and another of the same id is open. FAILED_PRECONDITION.
+    Metadata: "session_id", "opened_revision" (of the one that is open).
+    Example: {"session_id": "worker-7", "opened_revision": "41"}.
+    """
+    ERROR_REASON_DEADLINE_EXCEEDED: _ErrorReason.ValueType  # 31
     """A deadline passed before the call was answered: its own (grpc-timeout), or the server's for the message of a call (10 s). What it
     asked for may have been done. DEADLINE_EXCEEDED: ask again with more time; repeating a request is safe if it names the session.
     Metadata: none.
@@ -283,7 +297,21 @@ ERROR_REASON_PERMISSION_DENIED: ErrorReason.ValueType  # 27
 (on which; a prefix ends with a *; empty: on any) and "namespace"; or session-owner, with "session_id": somebody else opened it.
 Example: {"rule": "policy", "verb": "acquire", "name": "billing/run", "namespace": "default"}.
 """
-ERROR_REASON_DEADLINE_EXCEEDED: ErrorReason.ValueType  # 28
+ERROR_REASON_SESSION_IN_USE: ErrorReason.ValueType  # 28
+"""Another program has opened the session, and it has not ended yet. FAILED_PRECONDITION: use another id, or ask again when that
+session has ended; if its program is gone, within its TTL or disconnect grace. Metadata: "session_id".
+Example: {"session_id": "pod-0"}.
+"""
+ERROR_REASON_ACQUIRE_CANCELLED: ErrorReason.ValueType  # 29
+"""A CancelAcquire for these names, or a CloseSession, has overtaken the call, and nothing was changed. ABORTED: ask again if it is
+still wanted. Metadata: "session_id". Example: {"session_id": "worker-7"}.
+"""
+ERROR_REASON_SESSION_REOPENED: ErrorReason.ValueType  # 30
+"""The session of the given opened_revision has ended, and another of the same id is open. FAILED_PRECONDITION.
+Metadata: "session_id", "opened_revision" (of the one that is open).
+Example: {"session_id": "worker-7", "opened_revision": "41"}.
+"""
+ERROR_REASON_DEADLINE_EXCEEDED: ErrorReason.ValueType  # 31
 """A deadline passed before the call was answered: its own (grpc-timeout), or the server's for the message of a call (10 s). What it
 asked for may have been done. DEADLINE_EXCEEDED: ask again with more time; repeating a request is safe if it names the session.
 Metadata: none.

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15tenure/v1/group.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\"\xbf\x02\n\x05Group\x12\x0c\n\x04name\x18\x01 \x01(\t\x12&\n\x06leader\x18\x02 \x01(\x0b\x32\x16.tenure.v1.GroupLeader\x12\'\n\x07members\x18\x03 \x03(\x0b\x32\x16.tenure.v1.GroupMember\x12\x1b\n\x13membership_revision\x18\x04 \x01(\x04\x12\x13\n\x06\x63onfig\x18\x05 \x01(\tH\x00\x88\x01\x01\x12\x17\n\x0f\x63onfig_revision\x18\x06 \x01(\x04\x12\x1b\n\x13\x61ssignments_current\x18\x07 \x01(\x08\x12\x1c\n\x14\x61ssignments_revision\x18\x08 \x01(\x04\x12$\n\x1c\x61ssigned_membership_revision\x18\t \x01(\x04\x12 \n\x18\x61ssigned_config_revision\x18\n \x01(\x04\x42\t\n\x07_config\"O\n\x0bGroupLeader\x12\x0e\n\x06member\x18\x01 \x01(\x04\x12\r\n\x05token\x18\x02 \x01(\x04\x12\x12\n\nsession_id\x18\x03 \x01(\t\x12\r\n\x05owner\x18\x04 \x01(\t\"\xd1\x01\n\x0bGroupMember\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\x12\n\nsession_id\x18\x02 \x01(\t\x12\r\n\x05owner\x18\x03 \x01(\t\x12\x36\n\x08metadata\x18\x04 \x03(\x0b\x32$.tenure.v1.GroupMember.MetadataEntry\x12\x17\n\nassignment\x18\x05 \x01(\tH\x00\x88\x01\x01\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\r\n\x0b_assignment\"\xed\x01\n\x10JoinGroupRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\r\n\x05group\x18\x02 \x01(\t\x12\x12\n\nsession_id\x18\x03 \x01(\t\x12&\n\x03ttl\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\r\n\x05owner\x18\x05 \x01(\t\x12;\n\x08metadata\x18\x06 \x03(\x0b\x32).tenure.v1.JoinGroupRequest.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x92\x01\n\x11JoinGroupResponse\x12\x0e\n\x06member\x18\x01 \x01(\x04\x12\x12\n\nsession_id\x18\x02 \x01(\t\x12&\n\x03ttl\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x1f\n\x05group\x18\x04 \x01(\x0b\x32\x10.tenure.v1.Group\x12\x10\n\x08revision\x18\x05 \x01(\x04\"Y\n\x11LeaveGroupRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\r\n\x05group\x18\x02 \x01(\t\x12\x12\n\nsession_id\x18\x03 \x01(\t\x12\x0e\n\x06member\x18\x04 \x01(\x04\"&\n\x12LeaveGroupResponse\x12\x10\n\x08revision\x18\x01 \x01(\x04\"\x8f\x01\n\x15\x43onfigureGroupRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\r\n\x05group\x18\x02 \x01(\t\x12\x13\n\x06\x63onfig\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x1e\n\x11\x65xpected_revision\x18\x04 \x01(\x04H\x01\x88\x01\x01\x42\t\n\x07_configB\x14\n\x12_expected_revision\"C\n\x16\x43onfigureGroupResponse\x12\x17\n\x0f\x63onfig_revision\x18\x01 \x01(\x04\x12\x10\n\x08revision\x18\x02 \x01(\x04\"\x88\x02\n\x12\x41ssignGroupRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\r\n\x05group\x18\x02 \x01(\t\x12\x12\n\nsession_id\x18\x03 \x01(\t\x12\r\n\x05token\x18\x04 \x01(\x04\x12\x1b\n\x13membership_revision\x18\x05 \x01(\x04\x12\x17\n\x0f\x63onfig_revision\x18\x06 \x01(\x04\x12\x43\n\x0b\x61ssignments\x18\x07 \x03(\x0b\x32..tenure.v1.AssignGroupRequest.AssignmentsEntry\x1a\x32\n\x10\x41ssignmentsEntry\x12\x0b\n\x03key\x18\x01 \x01(\x04\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"E\n\x13\x41ssignGroupResponse\x12\x1c\n\x14\x61ssignments_revision\x18\x01 \x01(\x04\x12\x10\n\x08revision\x18\x02 \x01(\x04\"3\n\x0fGetGroupRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\r\n\x05group\x18\x02 \x01(\t\"E\n\x10GetGroupResponse\x12\x1f\n\x05group\x18\x01 \x01(\x0b\x32\x10.tenure.v1.Group\x12\x10\n\x08revision\x18\x02 \x01(\x04\"]\n\x11ListGroupsRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0e\n\x06prefix\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"a\n\x12ListGroupsResponse\x12 \n\x06groups\x18\x01 \x03(\x0b\x32\x10.tenure.v1.Group\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x04\x32\xd6\x03\n\x0cGroupService\x12\x46\n\tJoinGroup\x12\x1b.tenure.v1.JoinGroupRequest\x1a\x1c.tenure.v1.JoinGroupResponse\x12I\n\nLeaveGroup\x12\x1c.tenure.v1.LeaveGroupRequest\x1a\x1d.tenure.v1.LeaveGroupResponse\x12U\n\x0e\x43onfigureGroup\x12 .tenure.v1.ConfigureGroupRequest\x1a!.tenure.v1.ConfigureGroupResponse\x12L\n\x0b\x41ssignGroup\x12\x1d.tenure.v1.AssignGroupRequest\x1a\x1e.tenure.v1.AssignGroupResponse\x12\x43\n\x08GetGroup\x12\x1a.tenure.v1.GetGroupRequest\x1a\x1b.tenure.v1.GetGroupResponse\x12I\n\nListGroups\x12\x1c.tenure.v1.ListGroupsRequest\x1a\x1d.tenure.v1.ListGroupsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15tenure/v1/group.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\"\xbf\x02\n\x05Group\x12\x0c\n\x04name\x18\x01 \x01(\t\x12&\n\x06leader\x18\x02 \x01(\x0b\x32\x16.tenure.v1.GroupLeader\x12\'\n\x07members\x18\x03 \x03(\x0b\x32\x16.tenure.v1.GroupMember\x12\x1b\n\x13membership_revision\x18\x04 \x01(\x04\x12\x13\n\x06\x63onfig\x18\x05 \x01(\tH\x00\x88\x01\x01\x12\x17\n\x0f\x63onfig_revision\x18\x06 \x01(\x04\x12\x1b\n\x13\x61ssignments_current\x18\x07 \x01(\x08\x12\x1c\n\x14\x61ssignments_revision\x18\x08 \x01(\x04\x12$\n\x1c\x61ssigned_membership_revision\x18\t \x01(\x04\x12 \n\x18\x61ssigned_config_revision\x18\n \x01(\x04\x42\t\n\x07_config\"O\n\x0bGroupLeader\x12\x0e\n\x06member\x18\x01 \x01(\x04\x12\r\n\x05token\x18\x02 \x01(\x04\x12\x12\n\nsession_id\x18\x03 \x01(\t\x12\r\n\x05owner\x18\x04 \x01(\t\"\xd1\x01\n\x0bGroupMember\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\x12\n\nsession_id\x18\x02 \x01(\t\x12\r\n\x05owner\x18\x03 \x01(\t\x12\x36\n\x08metadata\x18\x04 \x03(\x0b\x32$.tenure.v1.GroupMember.MetadataEntry\x12\x17\n\nassignment\x18\x05 \x01(\tH\x00\x88\x01\x01\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\r\n\x0b_assignment\"\x86\x02\n\x10JoinGroupRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\r\n\x05group\x18\x02 \x01(\t\x12\x12\n\nsession_id\x18\x03 \x01(\t\x12&\n\x03ttl\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\r\n\x05owner\x18\x05 \x01(\t\x12;\n\x08metadata\x18\x06 \x03(\x0b\x32).tenure.v1.JoinGroupRequest.MetadataEntry\x12\x17\n\x0fopened_revision\x18\x07 \x01(\x04\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x92\x01\n\x11JoinGroupResponse\x12\x0e\n\x06member\x18\x01 \x01(\x04\x12\x12\n\nsession_id\x18\x02 \x01(\t\x12&\n\x03ttl\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x1f\n\x05group\x18\x04 \x01(\x0b\x32\x10.tenure.v1.Group\x12\x10\n\x08revision\x18\x05 \x01(\x04\"Y\n\x11LeaveGroupRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\r\n\x05group\x18\x02 \x01(\t\x12\x12\n\nsession_id\x18\x03 \x01(\t\x12\x0e\n\x06member\x18\x04 \x01(\x04\"&\n\x12LeaveGroupResponse\x12\x10\n\x08revision\x18\x01 \x01(\x04\"\x8f\x01\n\x15\x43onfigureGroupRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\r\n\x05group\x18\x02 \x01(\t\x12\x13\n\x06\x63onfig\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x1e\n\x11\x65xpected_revision\x18\x04 \x01(\x04H\x01\x88\x01\x01\x42\t\n\x07_configB\x14\n\x12_expected_revision\"C\n\x16\x43onfigureGroupResponse\x12\x17\n\x0f\x63onfig_revision\x18\x01 \x01(\x04\x12\x10\n\x08revision\x18\x02 \x01(\x04\"\x88\x02\n\x12\x41ssignGroupRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\r\n\x05group\x18\x02 \x01(\t\x12\x12\n\nsession_id\x18\x03 \x01(\t\x12\r\n\x05token\x18\x04 \x01(\x04\x12\x1b\n\x13membership_revision\x18\x05 \x01(\x04\x12\x17\n\x0f\x63onfig_revision\x18\x06 \x01(\x04\x12\x43\n\x0b\x61ssignments\x18\x07 \x03(\x0b\x32..tenure.v1.AssignGroupRequest.AssignmentsEntry\x1a\x32\n\x10\x41ssignmentsEntry\x12\x0b\n\x03key\x18\x01 \x01(\x04\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"E\n\x13\x41ssignGroupResponse\x12\x1c\n\x14\x61ssignments_revision\x18\x01 \x01(\x04\x12\x10\n\x08revision\x18\x02 \x01(\x04\"3\n\x0fGetGroupRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\r\n\x05group\x18\x02 \x01(\t\"E\n\x10GetGroupResponse\x12\x1f\n\x05group\x18\x01 \x01(\x0b\x32\x10.tenure.v1.Group\x12\x10\n\x08revision\x18\x02 \x01(\x04\"]\n\x11ListGroupsRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0e\n\x06prefix\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"a\n\x12ListGroupsResponse\x12 \n\x06groups\x18\x01 \x03(\x0b\x32\x10.tenure.v1.Group\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x04\x32\xd6\x03\n\x0cGroupService\x12\x46\n\tJoinGroup\x12\x1b.tenure.v1.JoinGroupRequest\x1a\x1c.tenure.v1.JoinGroupResponse\x12I\n\nLeaveGroup\x12\x1c.tenure.v1.LeaveGroupRequest\x1a\x1d.tenure.v1.LeaveGroupResponse\x12U\n\x0e\x43onfigureGroup\x12 .tenure.v1.ConfigureGroupRequest\x1a!.tenure.v1.ConfigureGroupResponse\x12L\n\x0b\x41ssignGroup\x12\x1d.tenure.v1.AssignGroupRequest\x1a\x1e.tenure.v1.AssignGroupResponse\x12\x43\n\x08GetGroup\x12\x1a.tenure.v1.GetGroupRequest\x1a\x1b.tenure.v1.GetGroupResponse\x12I\n\nListGroups\x12\x1c.tenure.v1.ListGroupsRequest\x1a\x1d.tenure.v1.ListGroupsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -47,33 +47,33 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GROUPMEMBER_METADATAENTRY']._serialized_start=619
   _globals['_GROUPMEMBER_METADATAENTRY']._serialized_end=666
   _globals['_JOINGROUPREQUEST']._serialized_start=684
-  _globals['_JOINGROUPREQUEST']._serialized_end=921
+  _globals['_JOINGROUPREQUEST']._serialized_end=946
   _globals['_JOINGROUPREQUEST_METADATAENTRY']._serialized_start=619
   _globals['_JOINGROUPREQUEST_METADATAENTRY']._serialized_end=666
-  _globals['_JOINGROUPRESPONSE']._serialized_start=924
-  _globals['_JOINGROUPRESPONSE']._serialized_end=1070
-  _globals['_LEAVEGROUPREQUEST']._serialized_start=1072
-  _globals['_LEAVEGROUPREQUEST']._serialized_end=1161
-  _globals['_LEAVEGROUPRESPONSE']._serialized_start=1163
-  _globals['_LEAVEGROUPRESPONSE']._serialized_end=1201
-  _globals['_CONFIGUREGROUPREQUEST']._serialized_start=1204
-  _globals['_CONFIGUREGROUPREQUEST']._serialized_end=1347
-  _globals['_CONFIGUREGROUPRESPONSE']._serialized_start=1349
-  _globals['_CONFIGUREGROUPRESPONSE']._serialized_end=1416
-  _globals['_ASSIGNGROUPREQUEST']._serialized_start=1419
-  _globals['_ASSIGNGROUPREQUEST']._serialized_end=1683
-  _globals['_ASSIGNGROUPREQUEST_ASSIGNMENTSENTRY']._serialized_start=1633
-  _globals['_ASSIGNGROUPREQUEST_ASSIGNMENTSENTRY']._serialized_end=1683
-  _globals['_ASSIGNGROUPRESPONSE']._serialized_start=1685
-  _globals['_ASSIGNGROUPRESPONSE']._serialized_end=1754
-  _globals['_GETGROUPREQUEST']._serialized_start=1756
-  _globals['_GETGROUPREQUEST']._serialized_end=1807
-  _globals['_GETGROUPRESPONSE']._serialized_start=1809
-  _globals['_GETGROUPRESPONSE']._serialized_end=1878
-  _globals['_LISTGROUPSREQUEST']._serialized_start=1880
-  _globals['_LISTGROUPSREQUEST']._serialized_end=1973
-  _globals['_LISTGROUPSRESPONSE']._serialized_start=1975
-  _globals['_LISTGROUPSRESPONSE']._serialized_end=2072
-  _globals['_GROUPSERVICE']._serialized_start=2075
-  _globals['_GROUPSERVICE']._serialized_end=2545
+  _globals['_JOINGROUPRESPONSE']._serialized_start=949
+  _globals['_JOINGROUPRESPONSE']._serialized_end=1095
+  _globals['_LEAVEGROUPREQUEST']._serialized_start=1097
+  _globals['_LEAVEGROUPREQUEST']._serialized_end=1186
+  _globals['_LEAVEGROUPRESPONSE']._serialized_start=1188
+  _globals['_LEAVEGROUPRESPONSE']._serialized_end=1226
+  _globals['_CONFIGUREGROUPREQUEST']._serialized_start=1229
+  _globals['_CONFIGUREGROUPREQUEST']._serialized_end=1372
+  _globals['_CONFIGUREGROUPRESPONSE']._serialized_start=1374
+  _globals['_CONFIGUREGROUPRESPONSE']._serialized_end=1441
+  _globals['_ASSIGNGROUPREQUEST']._serialized_start=1444
+  _globals['_ASSIGNGROUPREQUEST']._serialized_end=1708
+  _globals['_ASSIGNGROUPREQUEST_ASSIGNMENTSENTRY']._serialized_start=1658
+  _globals['_ASSIGNGROUPREQUEST_ASSIGNMENTSENTRY']._serialized_end=1708
+  _globals['_ASSIGNGROUPRESPONSE']._serialized_start=1710
+  _globals['_ASSIGNGROUPRESPONSE']._serialized_end=1779
+  _globals['_GETGROUPREQUEST']._serialized_start=1781
+  _globals['_GETGROUPREQUEST']._serialized_end=1832
+  _globals['_GETGROUPRESPONSE']._serialized_start=1834
+  _globals['_GETGROUPRESPONSE']._serialized_end=1903
+  _globals['_LISTGROUPSREQUEST']._serialized_start=1905
+  _globals['_LISTGROUPSREQUEST']._serialized_end=1998
+  _globals['_LISTGROUPSRESPONSE']._serialized_start=2000
+  _globals['_LISTGROUPSRESPONSE']._serialized_end=2097
+  _globals['_GROUPSERVICE']._serialized_start=2100
+  _globals['_GROUPSERVICE']._serialized_end=2570
 # @@protoc_insertion_point(module_scope)

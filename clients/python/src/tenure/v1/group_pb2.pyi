@@ -185,6 +185,7 @@ class JoinGroupRequest(google.protobuf.message.Message):
     TTL_FIELD_NUMBER: builtins.int
     OWNER_FIELD_NUMBER: builtins.int
     METADATA_FIELD_NUMBER: builtins.int
+    OPENED_REVISION_FIELD_NUMBER: builtins.int
     namespace: builtins.str
     """The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default"."""
     group: builtins.str
@@ -193,6 +194,8 @@ class JoinGroupRequest(google.protobuf.message.Message):
     """The session that joins: 1 to 128 bytes of UTF-8 without control characters. Default: a fresh id, which needs a ttl."""
     owner: builtins.str
     """The owner label of the session if this opens it. 0 to 255 bytes without control characters."""
+    opened_revision: builtins.int
+    """The opened_revision of the session that the caller means, as in AcquireRequest. Default (0): whichever session has the id."""
     @property
     def ttl(self) -> google.protobuf.duration_pb2.Duration:
         """If set, the session is opened with this TTL if it is not open, and renewed (with this TTL from now on) if it is.
@@ -215,9 +218,10 @@ class JoinGroupRequest(google.protobuf.message.Message):
         ttl: google.protobuf.duration_pb2.Duration | None = ...,
         owner: builtins.str = ...,
         metadata: collections.abc.Mapping[builtins.str, builtins.str] | None = ...,
+        opened_revision: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["ttl", b"ttl"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["group", b"group", "metadata", b"metadata", "namespace", b"namespace", "owner", b"owner", "session_id", b"session_id", "ttl", b"ttl"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["group", b"group", "metadata", b"metadata", "namespace", b"namespace", "opened_revision", b"opened_revision", "owner", b"owner", "session_id", b"session_id", "ttl", b"ttl"]) -> None: ...
 
 global___JoinGroupRequest = JoinGroupRequest
 

@@ -156,6 +156,7 @@ class AcquireRequest(google.protobuf.message.Message):
     MODE_FIELD_NUMBER: builtins.int
     PERMITS_FIELD_NUMBER: builtins.int
     LIMIT_FIELD_NUMBER: builtins.int
+    OPENED_REVISION_FIELD_NUMBER: builtins.int
     namespace: builtins.str
     """The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default"."""
     session_id: builtins.str
@@ -171,6 +172,11 @@ class AcquireRequest(google.protobuf.message.Message):
     limit: builtins.int
     """How many permits of each lock may be out at once, with MODE_PERMITS: 0 to 1000000. Refused if the lock has another limit.
     Default (0): the lock's limit, whatever it is; refused if it has none.
+    """
+    opened_revision: builtins.int
+    """The opened_revision of the session that the caller means: nothing is opened, and if that session has ended, the call is refused,
+    also if another of the same id is open by now (SESSION_REOPENED). So a caller that holds something else in the session notices.
+    At most 2^63 - 1. Default (0): whichever session has the id.
     """
     @property
     def names(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
@@ -220,9 +226,10 @@ class AcquireRequest(google.protobuf.message.Message):
         mode: tenure.v1.session_pb2.Mode.ValueType = ...,
         permits: builtins.int = ...,
         limit: builtins.int = ...,
+        opened_revision: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["disconnect_grace", b"disconnect_grace", "min_hold", b"min_hold", "ttl", b"ttl", "wait", b"wait"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["disconnect_grace", b"disconnect_grace", "limit", b"limit", "metadata", b"metadata", "min_hold", b"min_hold", "mode", b"mode", "names", b"names", "namespace", b"namespace", "owner", b"owner", "permits", b"permits", "priority", b"priority", "session_id", b"session_id", "ttl", b"ttl", "wait", b"wait"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["disconnect_grace", b"disconnect_grace", "limit", b"limit", "metadata", b"metadata", "min_hold", b"min_hold", "mode", b"mode", "names", b"names", "namespace", b"namespace", "opened_revision", b"opened_revision", "owner", b"owner", "permits", b"permits", "priority", b"priority", "session_id", b"session_id", "ttl", b"ttl", "wait", b"wait"]) -> None: ...
 
 global___AcquireRequest = AcquireRequest
 
@@ -239,6 +246,7 @@ class AcquireResponse(google.protobuf.message.Message):
     CLAIM_FIELD_NUMBER: builtins.int
     HOLDER_FIELD_NUMBER: builtins.int
     REVISION_FIELD_NUMBER: builtins.int
+    OPENED_REVISION_FIELD_NUMBER: builtins.int
     acquired: builtins.bool
     """Whether the session holds the locks."""
     token: builtins.int
@@ -249,6 +257,8 @@ class AcquireResponse(google.protobuf.message.Message):
     """
     revision: builtins.int
     """The namespace's revision when this was so."""
+    opened_revision: builtins.int
+    """The opened_revision of the session that asked. 0 if it is not open, and on a client's stream where session_id is empty."""
     @property
     def ttl(self) -> google.protobuf.duration_pb2.Duration:
         """The session lives at least this long, counted from when the request was sent. Unset if there was a wait (renew to know),
@@ -273,9 +283,10 @@ class AcquireResponse(google.protobuf.message.Message):
         claim: tenure.v1.session_pb2.Claim | None = ...,
         holder: tenure.v1.session_pb2.Claim | None = ...,
         revision: builtins.int = ...,
+        opened_revision: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["claim", b"claim", "holder", b"holder", "ttl", b"ttl"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["acquired", b"acquired", "claim", b"claim", "holder", b"holder", "revision", b"revision", "session_id", b"session_id", "token", b"token", "ttl", b"ttl"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["acquired", b"acquired", "claim", b"claim", "holder", b"holder", "opened_revision", b"opened_revision", "revision", b"revision", "session_id", b"session_id", "token", b"token", "ttl", b"ttl"]) -> None: ...
 
 global___AcquireResponse = AcquireResponse
 

@@ -98,8 +98,11 @@ class LockServiceServicer(object):
     """
 
     def Acquire(self, request, context):
-        """Asks for one or several locks, all or nothing. That somebody else holds them is an answer, not an error.
-        Asking again with the same session and names returns the claim that is there, and renews the session.
+        """Asks for one or several locks, all or nothing. That another session holds them is an answer, not an error.
+        Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
+        also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
+        last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
+        granted meanwhile, unless the session has asked for it again or has acted on it by then.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -113,7 +116,8 @@ class LockServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def CancelAcquire(self, request, context):
-        """Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names.
+        """Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
+        Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -26,8 +26,11 @@ class LockServiceStub:
         tenure.v1.lock_pb2.AcquireRequest,
         tenure.v1.lock_pb2.AcquireResponse,
     ]
-    """Asks for one or several locks, all or nothing. That somebody else holds them is an answer, not an error.
-    Asking again with the same session and names returns the claim that is there, and renews the session.
+    """Asks for one or several locks, all or nothing. That another session holds them is an answer, not an error.
+    Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
+    also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
+    last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
+    granted meanwhile, unless the session has asked for it again or has acted on it by then.
     """
 
     Release: grpc.UnaryUnaryMultiCallable[
@@ -40,7 +43,9 @@ class LockServiceStub:
         tenure.v1.lock_pb2.CancelAcquireRequest,
         tenure.v1.lock_pb2.CancelAcquireResponse,
     ]
-    """Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names."""
+    """Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
+    Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED).
+    """
 
     GetLock: grpc.UnaryUnaryMultiCallable[
         tenure.v1.lock_pb2.GetLockRequest,
@@ -101,8 +106,11 @@ class LockServiceAsyncStub:
         tenure.v1.lock_pb2.AcquireRequest,
         tenure.v1.lock_pb2.AcquireResponse,
     ]
-    """Asks for one or several locks, all or nothing. That somebody else holds them is an answer, not an error.
-    Asking again with the same session and names returns the claim that is there, and renews the session.
+    """Asks for one or several locks, all or nothing. That another session holds them is an answer, not an error.
+    Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
+    also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
+    last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
+    granted meanwhile, unless the session has asked for it again or has acted on it by then.
     """
 
     Release: grpc.aio.UnaryUnaryMultiCallable[
@@ -115,7 +123,9 @@ class LockServiceAsyncStub:
         tenure.v1.lock_pb2.CancelAcquireRequest,
         tenure.v1.lock_pb2.CancelAcquireResponse,
     ]
-    """Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names."""
+    """Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
+    Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED).
+    """
 
     GetLock: grpc.aio.UnaryUnaryMultiCallable[
         tenure.v1.lock_pb2.GetLockRequest,
@@ -178,8 +188,11 @@ class LockServiceServicer(metaclass=abc.ABCMeta):
         request: tenure.v1.lock_pb2.AcquireRequest,
         context: _ServicerContext,
     ) -> typing.Union[tenure.v1.lock_pb2.AcquireResponse, collections.abc.Awaitable[tenure.v1.lock_pb2.AcquireResponse]]:
-        """Asks for one or several locks, all or nothing. That somebody else holds them is an answer, not an error.
-        Asking again with the same session and names returns the claim that is there, and renews the session.
+        """Asks for one or several locks, all or nothing. That another session holds them is an answer, not an error.
+        Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
+        also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
+        last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
+        granted meanwhile, unless the session has asked for it again or has acted on it by then.
         """
 
     @abc.abstractmethod
@@ -196,7 +209,9 @@ class LockServiceServicer(metaclass=abc.ABCMeta):
         request: tenure.v1.lock_pb2.CancelAcquireRequest,
         context: _ServicerContext,
     ) -> typing.Union[tenure.v1.lock_pb2.CancelAcquireResponse, collections.abc.Awaitable[tenure.v1.lock_pb2.CancelAcquireResponse]]:
-        """Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names."""
+        """Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
+        Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED).
+        """
 
     @abc.abstractmethod
     def GetLock(

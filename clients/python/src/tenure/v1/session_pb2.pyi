@@ -366,6 +366,7 @@ class OpenSessionRequest(google.protobuf.message.Message):
     METADATA_FIELD_NUMBER: builtins.int
     DISCONNECT_GRACE_FIELD_NUMBER: builtins.int
     ATTACHMENT_FIELD_NUMBER: builtins.int
+    CLIENT_ID_FIELD_NUMBER: builtins.int
     namespace: builtins.str
     """The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default"."""
     session_id: builtins.str
@@ -376,6 +377,11 @@ class OpenSessionRequest(google.protobuf.message.Message):
     """The client's count of its attachments of this session: 1 for the first OpenSession, one more for each that follows and for
     each AttachSession. If the session is open and has been told of more, this is late and refused (LATE_ATTACHMENT).
     At most 2^63 - 1. Default: 0, it is not counted, and never late.
+    """
+    client_id: builtins.str
+    """On a ClientService stream: the program that opens the session, as an id that it has drawn at its start. 0 to 128 bytes of UTF-8
+    without control characters. A session that another program has opened is refused for as long as it is open (SESSION_IN_USE).
+    Default: empty, not compared.
     """
     @property
     def ttl(self) -> google.protobuf.duration_pb2.Duration:
@@ -405,9 +411,10 @@ class OpenSessionRequest(google.protobuf.message.Message):
         metadata: collections.abc.Mapping[builtins.str, builtins.str] | None = ...,
         disconnect_grace: google.protobuf.duration_pb2.Duration | None = ...,
         attachment: builtins.int = ...,
+        client_id: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["disconnect_grace", b"disconnect_grace", "ttl", b"ttl"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["attachment", b"attachment", "disconnect_grace", b"disconnect_grace", "metadata", b"metadata", "namespace", b"namespace", "owner", b"owner", "session_id", b"session_id", "ttl", b"ttl"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["attachment", b"attachment", "client_id", b"client_id", "disconnect_grace", b"disconnect_grace", "metadata", b"metadata", "namespace", b"namespace", "owner", b"owner", "session_id", b"session_id", "ttl", b"ttl"]) -> None: ...
 
 global___OpenSessionRequest = OpenSessionRequest
 
@@ -560,17 +567,23 @@ class CloseSessionRequest(google.protobuf.message.Message):
 
     NAMESPACE_FIELD_NUMBER: builtins.int
     SESSION_ID_FIELD_NUMBER: builtins.int
+    CLIENT_ID_FIELD_NUMBER: builtins.int
     namespace: builtins.str
     """The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default"."""
     session_id: builtins.str
     """The session's id. Required; 1 to 128 bytes. A session that was closed already is closed: no error."""
+    client_id: builtins.str
+    """The program that closes it, as in OpenSessionRequest: a session of this id that another program has opened stays open.
+    Default: empty, not compared.
+    """
     def __init__(
         self,
         *,
         namespace: builtins.str = ...,
         session_id: builtins.str = ...,
+        client_id: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["namespace", b"namespace", "session_id", b"session_id"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["client_id", b"client_id", "namespace", b"namespace", "session_id", b"session_id"]) -> None: ...
 
 global___CloseSessionRequest = CloseSessionRequest
 

@@ -79,7 +79,8 @@ class SessionServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Renew(self, request, context):
-        """Renews one session once. Any server may be asked; it becomes the session's home if it was not.
+        """Renews one session once. Any server may be asked; it becomes the session's home if it was not, which costs a commit in the
+        database. A renewal at the session's home costs nothing there: so prefer the server that was asked last.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -93,7 +94,8 @@ class SessionServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def CloseSession(self, request, context):
-        """Ends a session at once, and with it all that it holds and waits for.
+        """Ends a session at once, and with it all that it holds and waits for. An Acquire that a server received before, and that would open
+        it again, takes no effect any more: it is refused (ACQUIRE_CANCELLED).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -31,7 +31,9 @@ class SessionServiceStub:
         tenure.v1.session_pb2.RenewRequest,
         tenure.v1.session_pb2.RenewResponse,
     ]
-    """Renews one session once. Any server may be asked; it becomes the session's home if it was not."""
+    """Renews one session once. Any server may be asked; it becomes the session's home if it was not, which costs a commit in the
+    database. A renewal at the session's home costs nothing there: so prefer the server that was asked last.
+    """
 
     KeepAlive: grpc.StreamStreamMultiCallable[
         tenure.v1.session_pb2.KeepAliveRequest,
@@ -43,7 +45,9 @@ class SessionServiceStub:
         tenure.v1.session_pb2.CloseSessionRequest,
         tenure.v1.session_pb2.CloseSessionResponse,
     ]
-    """Ends a session at once, and with it all that it holds and waits for."""
+    """Ends a session at once, and with it all that it holds and waits for. An Acquire that a server received before, and that would open
+    it again, takes no effect any more: it is refused (ACQUIRE_CANCELLED).
+    """
 
     GetSession: grpc.UnaryUnaryMultiCallable[
         tenure.v1.session_pb2.GetSessionRequest,
@@ -70,7 +74,9 @@ class SessionServiceAsyncStub:
         tenure.v1.session_pb2.RenewRequest,
         tenure.v1.session_pb2.RenewResponse,
     ]
-    """Renews one session once. Any server may be asked; it becomes the session's home if it was not."""
+    """Renews one session once. Any server may be asked; it becomes the session's home if it was not, which costs a commit in the
+    database. A renewal at the session's home costs nothing there: so prefer the server that was asked last.
+    """
 
     KeepAlive: grpc.aio.StreamStreamMultiCallable[
         tenure.v1.session_pb2.KeepAliveRequest,
@@ -82,7 +88,9 @@ class SessionServiceAsyncStub:
         tenure.v1.session_pb2.CloseSessionRequest,
         tenure.v1.session_pb2.CloseSessionResponse,
     ]
-    """Ends a session at once, and with it all that it holds and waits for."""
+    """Ends a session at once, and with it all that it holds and waits for. An Acquire that a server received before, and that would open
+    it again, takes no effect any more: it is refused (ACQUIRE_CANCELLED).
+    """
 
     GetSession: grpc.aio.UnaryUnaryMultiCallable[
         tenure.v1.session_pb2.GetSessionRequest,
@@ -113,7 +121,9 @@ class SessionServiceServicer(metaclass=abc.ABCMeta):
         request: tenure.v1.session_pb2.RenewRequest,
         context: _ServicerContext,
     ) -> typing.Union[tenure.v1.session_pb2.RenewResponse, collections.abc.Awaitable[tenure.v1.session_pb2.RenewResponse]]:
-        """Renews one session once. Any server may be asked; it becomes the session's home if it was not."""
+        """Renews one session once. Any server may be asked; it becomes the session's home if it was not, which costs a commit in the
+        database. A renewal at the session's home costs nothing there: so prefer the server that was asked last.
+        """
 
     @abc.abstractmethod
     def KeepAlive(
@@ -129,7 +139,9 @@ class SessionServiceServicer(metaclass=abc.ABCMeta):
         request: tenure.v1.session_pb2.CloseSessionRequest,
         context: _ServicerContext,
     ) -> typing.Union[tenure.v1.session_pb2.CloseSessionResponse, collections.abc.Awaitable[tenure.v1.session_pb2.CloseSessionResponse]]:
-        """Ends a session at once, and with it all that it holds and waits for."""
+        """Ends a session at once, and with it all that it holds and waits for. An Acquire that a server received before, and that would open
+        it again, takes no effect any more: it is refused (ACQUIRE_CANCELLED).
+        """
 
     @abc.abstractmethod
     def GetSession(

@@ -182,6 +182,7 @@ class AttachSession(google.protobuf.message.Message):
     NAMESPACE_FIELD_NUMBER: builtins.int
     SESSION_ID_FIELD_NUMBER: builtins.int
     ATTACHMENT_FIELD_NUMBER: builtins.int
+    CLIENT_ID_FIELD_NUMBER: builtins.int
     namespace: builtins.str
     """The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default"."""
     session_id: builtins.str
@@ -191,14 +192,17 @@ class AttachSession(google.protobuf.message.Message):
     the session has been told is late, because its client has turned to another server since, and refused (LATE_ATTACHMENT).
     At most 2^63 - 1. Default: 0, it is not counted, and never late.
     """
+    client_id: builtins.str
+    """The program that attaches it, as in OpenSessionRequest. Default: empty, not compared."""
     def __init__(
         self,
         *,
         namespace: builtins.str = ...,
         session_id: builtins.str = ...,
         attachment: builtins.int = ...,
+        client_id: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["attachment", b"attachment", "namespace", b"namespace", "session_id", b"session_id"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["attachment", b"attachment", "client_id", b"client_id", "namespace", b"namespace", "session_id", b"session_id"]) -> None: ...
 
 global___AttachSession = AttachSession
 

@@ -168,9 +168,26 @@ export enum ErrorReason {
    */
   PERMISSION_DENIED = 27,
   /**
+   * SESSION_IN_USE - Another program has opened the session, and it has not ended yet. FAILED_PRECONDITION: use another id, or ask again when that
+   * session has ended; if its program is gone, within its TTL or disconnect grace. Metadata: "session_id".
+   * Example: {"session_id": "pod-0"}.
+   */
+  SESSION_IN_USE = 28,
+  /**
+   * ACQUIRE_CANCELLED - A CancelAcquire for these names, or a CloseSession, has overtaken the call, and nothing was changed. ABORTED: ask again if it is
+   * still wanted. Metadata: "session_id". Example: {"session_id": "worker-7"}.
+   */
+  ACQUIRE_CANCELLED = 29,
+  /**
+   * SESSION_REOPENED - The session of the given opened_revision has ended, and another of the same id is open. FAILED_PRECONDITION.
+   * Metadata: "session_id", "opened_revision" (of the one that is open).
+   * Example: {"session_id": "worker-7", "opened_revision": "41"}.
+   */
+  SESSION_REOPENED = 30,
+  /**
    * DEADLINE_EXCEEDED - A deadline passed before the call was answered: its own (grpc-timeout), or the server's for the message of a call (10 s). What it
    * asked for may have been done. DEADLINE_EXCEEDED: ask again with more time; repeating a request is safe if it names the session.
    * Metadata: none.
    */
-  DEADLINE_EXCEEDED = 28,
+  DEADLINE_EXCEEDED = 31,
 }

@@ -95,6 +95,8 @@ export interface JoinGroupRequest {
    * membership that is there stays as it is. The members of one group attach at most 1048576 bytes together.
    */
   metadata: Map<string, string>;
+  /** The opened_revision of the session that the caller means, as in AcquireRequest. Default (0): whichever session has the id. */
+  openedRevision: bigint;
 }
 
 export interface JoinGroupRequest_MetadataEntry {
@@ -724,7 +726,15 @@ export const GroupMember_MetadataEntry: MessageFns<GroupMember_MetadataEntry> = 
 };
 
 function createBaseJoinGroupRequest(): JoinGroupRequest {
-  return { namespace: "", group: "", sessionId: "", ttl: undefined, owner: "", metadata: new Map() };
+  return {
+    namespace: "",
+    group: "",
+    sessionId: "",
+    ttl: undefined,
+    owner: "",
+    metadata: new Map(),
+    openedRevision: 0n,
+  };
 }
 
 export const JoinGroupRequest: MessageFns<JoinGroupRequest> = {
@@ -747,6 +757,12 @@ export const JoinGroupRequest: MessageFns<JoinGroupRequest> = {
     message.metadata.forEach((value, key) => {
       JoinGroupRequest_MetadataEntry.encode({ key: key as any, value }, writer.uint32(50).fork()).join();
     });
+    if (message.openedRevision !== 0n) {
+      if (BigInt.asUintN(64, message.openedRevision) !== message.openedRevision) {
+        throw new globalThis.Error("value provided for field message.openedRevision of type uint64 too large");
+      }
+      writer.uint32(56).uint64(message.openedRevision);
+    }
     return writer;
   },
 
@@ -814,6 +830,14 @@ export const JoinGroupRequest: MessageFns<JoinGroupRequest> = {
             }
             continue;
           }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.openedRevision = reader.uint64() as bigint;
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -845,6 +869,9 @@ export const JoinGroupRequest: MessageFns<JoinGroupRequest> = {
       });
       return m;
     })();
+    message.openedRevision = (object.openedRevision !== undefined && object.openedRevision !== null)
+      ? BigInt(object.openedRevision)
+      : 0n;
     return message;
   },
 };

@@ -113,6 +113,12 @@ export interface AcquireRequest {
    * Default (0): the lock's limit, whatever it is; refused if it has none.
    */
   limit: number;
+  /**
+   * The opened_revision of the session that the caller means: nothing is opened, and if that session has ended, the call is refused,
+   * also if another of the same id is open by now (SESSION_REOPENED). So a caller that holds something else in the session notices.
+   * At most 2^63 - 1. Default (0): whichever session has the id.
+   */
+  openedRevision: bigint;
 }
 
 export interface AcquireRequest_MetadataEntry {
@@ -148,6 +154,8 @@ export interface AcquireResponse {
     | undefined;
   /** The namespace's revision when this was so. */
   revision: bigint;
+  /** The opened_revision of the session that asked. 0 if it is not open, and on a client's stream where session_id is empty. */
+  openedRevision: bigint;
 }
 
 /** Gives a hold back. */
@@ -683,6 +691,7 @@ function createBaseAcquireRequest(): AcquireRequest {
     mode: 0,
     permits: 0,
     limit: 0,
+    openedRevision: 0n,
   };
 }
 
@@ -726,6 +735,12 @@ export const AcquireRequest: MessageFns<AcquireRequest> = {
     }
     if (message.limit !== 0) {
       writer.uint32(104).uint32(message.limit);
+    }
+    if (message.openedRevision !== 0n) {
+      if (BigInt.asUintN(64, message.openedRevision) !== message.openedRevision) {
+        throw new globalThis.Error("value provided for field message.openedRevision of type uint64 too large");
+      }
+      writer.uint32(112).uint64(message.openedRevision);
     }
     return writer;
   },
@@ -850,6 +865,14 @@ export const AcquireRequest: MessageFns<AcquireRequest> = {
             message.limit = reader.uint32();
             continue;
           }
+          case 14: {
+            if (tag !== 112) {
+              break;
+            }
+
+            message.openedRevision = reader.uint64() as bigint;
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -892,6 +915,9 @@ export const AcquireRequest: MessageFns<AcquireRequest> = {
     message.mode = object.mode ?? 0;
     message.permits = object.permits ?? 0;
     message.limit = object.limit ?? 0;
+    message.openedRevision = (object.openedRevision !== undefined && object.openedRevision !== null)
+      ? BigInt(object.openedRevision)
+      : 0n;
     return message;
   },
 };
@@ -972,6 +998,7 @@ function createBaseAcquireResponse(): AcquireResponse {
     claim: undefined,
     holder: undefined,
     revision: 0n,
+    openedRevision: 0n,
   };
 }
 
@@ -1003,6 +1030,12 @@ export const AcquireResponse: MessageFns<AcquireResponse> = {
         throw new globalThis.Error("value provided for field message.revision of type uint64 too large");
       }
       writer.uint32(56).uint64(message.revision);
+    }
+    if (message.openedRevision !== 0n) {
+      if (BigInt.asUintN(64, message.openedRevision) !== message.openedRevision) {
+        throw new globalThis.Error("value provided for field message.openedRevision of type uint64 too large");
+      }
+      writer.uint32(64).uint64(message.openedRevision);
     }
     return writer;
   },
@@ -1076,6 +1109,14 @@ export const AcquireResponse: MessageFns<AcquireResponse> = {
             message.revision = reader.uint64() as bigint;
             continue;
           }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.openedRevision = reader.uint64() as bigint;
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1102,6 +1143,9 @@ export const AcquireResponse: MessageFns<AcquireResponse> = {
       ? Claim.fromPartial(object.holder)
       : undefined;
     message.revision = (object.revision !== undefined && object.revision !== null) ? BigInt(object.revision) : 0n;
+    message.openedRevision = (object.openedRevision !== undefined && object.openedRevision !== null)
+      ? BigInt(object.openedRevision)
+      : 0n;
     return message;
   },
 };
@@ -2806,8 +2850,11 @@ export const BlockedClaim: MessageFns<BlockedClaim> = {
 export type LockServiceService = typeof LockServiceService;
 export const LockServiceService = {
   /**
-   * Asks for one or several locks, all or nothing. That somebody else holds them is an answer, not an error.
-   * Asking again with the same session and names returns the claim that is there, and renews the session.
+   * Asks for one or several locks, all or nothing. That another session holds them is an answer, not an error.
+   * Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
+   * also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
+   * last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
+   * granted meanwhile, unless the session has asked for it again or has acted on it by then.
    */
   acquire: {
     path: "/tenure.v1.LockService/Acquire" as const,
@@ -2828,7 +2875,10 @@ export const LockServiceService = {
     responseSerialize: (value: ReleaseResponse): Buffer => Buffer.from(ReleaseResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ReleaseResponse => ReleaseResponse.decode(value),
   },
-  /** Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names. */
+  /**
+   * Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
+   * Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED).
+   */
   cancelAcquire: {
     path: "/tenure.v1.LockService/CancelAcquire" as const,
     requestStream: false as const,
@@ -2930,13 +2980,19 @@ export const LockServiceService = {
 
 export interface LockServiceServer extends UntypedServiceImplementation {
   /**
-   * Asks for one or several locks, all or nothing. That somebody else holds them is an answer, not an error.
-   * Asking again with the same session and names returns the claim that is there, and renews the session.
+   * Asks for one or several locks, all or nothing. That another session holds them is an answer, not an error.
+   * Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
+   * also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
+   * last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
+   * granted meanwhile, unless the session has asked for it again or has acted on it by then.
    */
   acquire: handleUnaryCall<AcquireRequest, AcquireResponse>;
   /** Gives a hold back. Repeating a release that took effect is no error. */
   release: handleUnaryCall<ReleaseRequest, ReleaseResponse>;
-  /** Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names. */
+  /**
+   * Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
+   * Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED).
+   */
   cancelAcquire: handleUnaryCall<CancelAcquireRequest, CancelAcquireResponse>;
   /** Reads one lock. A lock that nobody ever asked for is an idle lock, not an error. */
   getLock: handleUnaryCall<GetLockRequest, GetLockResponse>;

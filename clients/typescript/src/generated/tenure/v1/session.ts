@@ -189,6 +189,12 @@ export interface OpenSessionRequest {
    * At most 2^63 - 1. Default: 0, it is not counted, and never late.
    */
   attachment: bigint;
+  /**
+   * On a ClientService stream: the program that opens the session, as an id that it has drawn at its start. 0 to 128 bytes of UTF-8
+   * without control characters. A session that another program has opened is refused for as long as it is open (SESSION_IN_USE).
+   * Default: empty, not compared.
+   */
+  clientId: string;
 }
 
 export interface OpenSessionRequest_MetadataEntry {
@@ -251,6 +257,11 @@ export interface CloseSessionRequest {
   namespace: string;
   /** The session's id. Required; 1 to 128 bytes. A session that was closed already is closed: no error. */
   sessionId: string;
+  /**
+   * The program that closes it, as in OpenSessionRequest: a session of this id that another program has opened stays open.
+   * Default: empty, not compared.
+   */
+  clientId: string;
 }
 
 /** Answers CloseSession. */
@@ -984,6 +995,7 @@ function createBaseOpenSessionRequest(): OpenSessionRequest {
     metadata: new Map(),
     disconnectGrace: undefined,
     attachment: 0n,
+    clientId: "",
   };
 }
 
@@ -1012,6 +1024,9 @@ export const OpenSessionRequest: MessageFns<OpenSessionRequest> = {
         throw new globalThis.Error("value provided for field message.attachment of type uint64 too large");
       }
       writer.uint32(56).uint64(message.attachment);
+    }
+    if (message.clientId !== "") {
+      writer.uint32(66).string(message.clientId);
     }
     return writer;
   },
@@ -1088,6 +1103,14 @@ export const OpenSessionRequest: MessageFns<OpenSessionRequest> = {
             message.attachment = reader.uint64() as bigint;
             continue;
           }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.clientId = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1124,6 +1147,7 @@ export const OpenSessionRequest: MessageFns<OpenSessionRequest> = {
     message.attachment = (object.attachment !== undefined && object.attachment !== null)
       ? BigInt(object.attachment)
       : 0n;
+    message.clientId = object.clientId ?? "";
     return message;
   },
 };
@@ -1578,7 +1602,7 @@ export const KeptSession: MessageFns<KeptSession> = {
 };
 
 function createBaseCloseSessionRequest(): CloseSessionRequest {
-  return { namespace: "", sessionId: "" };
+  return { namespace: "", sessionId: "", clientId: "" };
 }
 
 export const CloseSessionRequest: MessageFns<CloseSessionRequest> = {
@@ -1588,6 +1612,9 @@ export const CloseSessionRequest: MessageFns<CloseSessionRequest> = {
     }
     if (message.sessionId !== "") {
       writer.uint32(18).string(message.sessionId);
+    }
+    if (message.clientId !== "") {
+      writer.uint32(26).string(message.clientId);
     }
     return writer;
   },
@@ -1621,6 +1648,14 @@ export const CloseSessionRequest: MessageFns<CloseSessionRequest> = {
             message.sessionId = reader.string();
             continue;
           }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.clientId = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1640,6 +1675,7 @@ export const CloseSessionRequest: MessageFns<CloseSessionRequest> = {
     const message = createBaseCloseSessionRequest();
     message.namespace = object.namespace ?? "";
     message.sessionId = object.sessionId ?? "";
+    message.clientId = object.clientId ?? "";
     return message;
   },
 };
@@ -2169,7 +2205,10 @@ export const SessionServiceService = {
     responseSerialize: (value: OpenSessionResponse): Buffer => Buffer.from(OpenSessionResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): OpenSessionResponse => OpenSessionResponse.decode(value),
   },
-  /** Renews one session once. Any server may be asked; it becomes the session's home if it was not. */
+  /**
+   * Renews one session once. Any server may be asked; it becomes the session's home if it was not, which costs a commit in the
+   * database. A renewal at the session's home costs nothing there: so prefer the server that was asked last.
+   */
   renew: {
     path: "/tenure.v1.SessionService/Renew" as const,
     requestStream: false as const,
@@ -2189,7 +2228,10 @@ export const SessionServiceService = {
     responseSerialize: (value: KeepAliveResponse): Buffer => Buffer.from(KeepAliveResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): KeepAliveResponse => KeepAliveResponse.decode(value),
   },
-  /** Ends a session at once, and with it all that it holds and waits for. */
+  /**
+   * Ends a session at once, and with it all that it holds and waits for. An Acquire that a server received before, and that would open
+   * it again, takes no effect any more: it is refused (ACQUIRE_CANCELLED).
+   */
   closeSession: {
     path: "/tenure.v1.SessionService/CloseSession" as const,
     requestStream: false as const,
@@ -2226,11 +2268,17 @@ export const SessionServiceService = {
 export interface SessionServiceServer extends UntypedServiceImplementation {
   /** Opens a session, or renews the open one of the same id. */
   openSession: handleUnaryCall<OpenSessionRequest, OpenSessionResponse>;
-  /** Renews one session once. Any server may be asked; it becomes the session's home if it was not. */
+  /**
+   * Renews one session once. Any server may be asked; it becomes the session's home if it was not, which costs a commit in the
+   * database. A renewal at the session's home costs nothing there: so prefer the server that was asked last.
+   */
   renew: handleUnaryCall<RenewRequest, RenewResponse>;
   /** Renews many sessions over one stream: each request is answered by one response, in order. */
   keepAlive: handleBidiStreamingCall<KeepAliveRequest, KeepAliveResponse>;
-  /** Ends a session at once, and with it all that it holds and waits for. */
+  /**
+   * Ends a session at once, and with it all that it holds and waits for. An Acquire that a server received before, and that would open
+   * it again, takes no effect any more: it is refused (ACQUIRE_CANCELLED).
+   */
   closeSession: handleUnaryCall<CloseSessionRequest, CloseSessionResponse>;
   /** Reads one open session with what it holds and waits for. */
   getSession: handleUnaryCall<GetSessionRequest, GetSessionResponse>;

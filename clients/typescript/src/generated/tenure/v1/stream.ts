@@ -142,6 +142,8 @@ export interface AttachSession {
    * At most 2^63 - 1. Default: 0, it is not counted, and never late.
    */
   attachment: bigint;
+  /** The program that attaches it, as in OpenSessionRequest. Default: empty, not compared. */
+  clientId: string;
 }
 
 /** Ends a command that goes on. */
@@ -744,7 +746,7 @@ export const Command: MessageFns<Command> = {
 };
 
 function createBaseAttachSession(): AttachSession {
-  return { namespace: "", sessionId: "", attachment: 0n };
+  return { namespace: "", sessionId: "", attachment: 0n, clientId: "" };
 }
 
 export const AttachSession: MessageFns<AttachSession> = {
@@ -760,6 +762,9 @@ export const AttachSession: MessageFns<AttachSession> = {
         throw new globalThis.Error("value provided for field message.attachment of type uint64 too large");
       }
       writer.uint32(24).uint64(message.attachment);
+    }
+    if (message.clientId !== "") {
+      writer.uint32(34).string(message.clientId);
     }
     return writer;
   },
@@ -801,6 +806,14 @@ export const AttachSession: MessageFns<AttachSession> = {
             message.attachment = reader.uint64() as bigint;
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.clientId = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -823,6 +836,7 @@ export const AttachSession: MessageFns<AttachSession> = {
     message.attachment = (object.attachment !== undefined && object.attachment !== null)
       ? BigInt(object.attachment)
       : 0n;
+    message.clientId = object.clientId ?? "";
     return message;
   },
 };

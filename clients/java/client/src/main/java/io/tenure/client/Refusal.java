@@ -95,6 +95,10 @@ public record Refusal(String code, String message, Map<String, String> metadata)
         UNAUTHENTICATED,
         /** This client may not do it. Facts: {@code rule}, {@code verb}, {@code name}, {@code namespace}, {@code session_id}. */
         PERMISSION_DENIED,
+        /** A cancel has overtaken the call. Facts: {@code session_id}. */
+        ACQUIRE_CANCELLED,
+        /** The session that was meant has ended, and another of its id is open. Facts: {@code session_id}, {@code opened_revision}. */
+        SESSION_REOPENED,
         /** A reason that this version does not know, or a gRPC code that came without one. */
         OTHER;
 

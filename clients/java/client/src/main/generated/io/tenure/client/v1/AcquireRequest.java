@@ -588,6 +588,23 @@ java.lang.String defaultValue) {
     return limit_;
   }
 
+  public static final int OPENED_REVISION_FIELD_NUMBER = 14;
+  private long openedRevision_ = 0L;
+  /**
+   * <pre>
+   * The opened_revision of the session that the caller means: nothing is opened, and if that session has ended, the call is refused,
+   * also if another of the same id is open by now (SESSION_REOPENED). So a caller that holds something else in the session notices.
+   * At most 2^63 - 1. Default (0): whichever session has the id.
+   * </pre>
+   *
+   * <code>uint64 opened_revision = 14;</code>
+   * @return The openedRevision.
+   */
+  @java.lang.Override
+  public long getOpenedRevision() {
+    return openedRevision_;
+  }
+
   private byte memoizedIsInitialized = -1;
   @java.lang.Override
   public final boolean isInitialized() {
@@ -643,6 +660,9 @@ java.lang.String defaultValue) {
     }
     if (limit_ != 0) {
       output.writeUInt32(13, limit_);
+    }
+    if (openedRevision_ != 0L) {
+      output.writeUInt64(14, openedRevision_);
     }
     getUnknownFields().writeTo(output);
   }
@@ -712,6 +732,10 @@ java.lang.String defaultValue) {
       size += com.google.protobuf.CodedOutputStream
         .computeUInt32Size(13, limit_);
     }
+    if (openedRevision_ != 0L) {
+      size += com.google.protobuf.CodedOutputStream
+        .computeUInt64Size(14, openedRevision_);
+    }
     size += getUnknownFields().getSerializedSize();
     memoizedSize = size;
     return size;
@@ -764,6 +788,8 @@ java.lang.String defaultValue) {
         != other.getPermits()) return false;
     if (getLimit()
         != other.getLimit()) return false;
+    if (getOpenedRevision()
+        != other.getOpenedRevision()) return false;
     if (!getUnknownFields().equals(other.getUnknownFields())) return false;
     return true;
   }
@@ -813,6 +839,9 @@ java.lang.String defaultValue) {
     hash = (53 * hash) + getPermits();
     hash = (37 * hash) + LIMIT_FIELD_NUMBER;
     hash = (53 * hash) + getLimit();
+    hash = (37 * hash) + OPENED_REVISION_FIELD_NUMBER;
+    hash = (53 * hash) + com.google.protobuf.Internal.hashLong(
+        getOpenedRevision());
     hash = (29 * hash) + getUnknownFields().hashCode();
     memoizedHashCode = hash;
     return hash;
@@ -1009,6 +1038,7 @@ java.lang.String defaultValue) {
       mode_ = 0;
       permits_ = 0;
       limit_ = 0;
+      openedRevision_ = 0L;
       return this;
     }
 
@@ -1095,6 +1125,9 @@ java.lang.String defaultValue) {
       }
       if (((from_bitField0_ & 0x00001000) != 0)) {
         result.limit_ = limit_;
+      }
+      if (((from_bitField0_ & 0x00002000) != 0)) {
+        result.openedRevision_ = openedRevision_;
       }
       result.bitField0_ |= to_bitField0_;
     }
@@ -1194,6 +1227,9 @@ java.lang.String defaultValue) {
       }
       if (other.getLimit() != 0) {
         setLimit(other.getLimit());
+      }
+      if (other.getOpenedRevision() != 0L) {
+        setOpenedRevision(other.getOpenedRevision());
       }
       this.mergeUnknownFields(other.getUnknownFields());
       onChanged();
@@ -1299,6 +1335,11 @@ java.lang.String defaultValue) {
               bitField0_ |= 0x00001000;
               break;
             } // case 104
+            case 112: {
+              openedRevision_ = input.readUInt64();
+              bitField0_ |= 0x00002000;
+              break;
+            } // case 112
             default: {
               if (!super.parseUnknownField(input, extensionRegistry, tag)) {
                 done = true; // was an endgroup tag
@@ -2760,6 +2801,56 @@ java.lang.String defaultValue) {
     public Builder clearLimit() {
       bitField0_ = (bitField0_ & ~0x00001000);
       limit_ = 0;
+      onChanged();
+      return this;
+    }
+
+    private long openedRevision_ ;
+    /**
+     * <pre>
+     * The opened_revision of the session that the caller means: nothing is opened, and if that session has ended, the call is refused,
+     * also if another of the same id is open by now (SESSION_REOPENED). So a caller that holds something else in the session notices.
+     * At most 2^63 - 1. Default (0): whichever session has the id.
+     * </pre>
+     *
+     * <code>uint64 opened_revision = 14;</code>
+     * @return The openedRevision.
+     */
+    @java.lang.Override
+    public long getOpenedRevision() {
+      return openedRevision_;
+    }
+    /**
+     * <pre>
+     * The opened_revision of the session that the caller means: nothing is opened, and if that session has ended, the call is refused,
+     * also if another of the same id is open by now (SESSION_REOPENED). So a caller that holds something else in the session notices.
+     * At most 2^63 - 1. Default (0): whichever session has the id.
+     * </pre>
+     *
+     * <code>uint64 opened_revision = 14;</code>
+     * @param value The openedRevision to set.
+     * @return This builder for chaining.
+     */
+    public Builder setOpenedRevision(long value) {
+
+      openedRevision_ = value;
+      bitField0_ |= 0x00002000;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * The opened_revision of the session that the caller means: nothing is opened, and if that session has ended, the call is refused,
+     * also if another of the same id is open by now (SESSION_REOPENED). So a caller that holds something else in the session notices.
+     * At most 2^63 - 1. Default (0): whichever session has the id.
+     * </pre>
+     *
+     * <code>uint64 opened_revision = 14;</code>
+     * @return This builder for chaining.
+     */
+    public Builder clearOpenedRevision() {
+      bitField0_ = (bitField0_ & ~0x00002000);
+      openedRevision_ = 0L;
       onChanged();
       return this;
     }

@@ -334,4 +334,16 @@ java.lang.String defaultValue);
    * @return The limit.
    */
   int getLimit();
+
+  /**
+   * <pre>
+   * The opened_revision of the session that the caller means: nothing is opened, and if that session has ended, the call is refused,
+   * also if another of the same id is open by now (SESSION_REOPENED). So a caller that holds something else in the session notices.
+   * At most 2^63 - 1. Default (0): whichever session has the id.
+   * </pre>
+   *
+   * <code>uint64 opened_revision = 14;</code>
+   * @return The openedRevision.
+   */
+  long getOpenedRevision();
 }

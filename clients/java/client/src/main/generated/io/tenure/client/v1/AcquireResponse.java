@@ -256,6 +256,21 @@ private static final long serialVersionUID = 0L;
     return revision_;
   }
 
+  public static final int OPENED_REVISION_FIELD_NUMBER = 8;
+  private long openedRevision_ = 0L;
+  /**
+   * <pre>
+   * The opened_revision of the session that asked. 0 if it is not open, and on a client's stream where session_id is empty.
+   * </pre>
+   *
+   * <code>uint64 opened_revision = 8;</code>
+   * @return The openedRevision.
+   */
+  @java.lang.Override
+  public long getOpenedRevision() {
+    return openedRevision_;
+  }
+
   private byte memoizedIsInitialized = -1;
   @java.lang.Override
   public final boolean isInitialized() {
@@ -290,6 +305,9 @@ private static final long serialVersionUID = 0L;
     }
     if (revision_ != 0L) {
       output.writeUInt64(7, revision_);
+    }
+    if (openedRevision_ != 0L) {
+      output.writeUInt64(8, openedRevision_);
     }
     getUnknownFields().writeTo(output);
   }
@@ -326,6 +344,10 @@ private static final long serialVersionUID = 0L;
     if (revision_ != 0L) {
       size += com.google.protobuf.CodedOutputStream
         .computeUInt64Size(7, revision_);
+    }
+    if (openedRevision_ != 0L) {
+      size += com.google.protobuf.CodedOutputStream
+        .computeUInt64Size(8, openedRevision_);
     }
     size += getUnknownFields().getSerializedSize();
     memoizedSize = size;
@@ -365,6 +387,8 @@ private static final long serialVersionUID = 0L;
     }
     if (getRevision()
         != other.getRevision()) return false;
+    if (getOpenedRevision()
+        != other.getOpenedRevision()) return false;
     if (!getUnknownFields().equals(other.getUnknownFields())) return false;
     return true;
   }
@@ -399,6 +423,9 @@ private static final long serialVersionUID = 0L;
     hash = (37 * hash) + REVISION_FIELD_NUMBER;
     hash = (53 * hash) + com.google.protobuf.Internal.hashLong(
         getRevision());
+    hash = (37 * hash) + OPENED_REVISION_FIELD_NUMBER;
+    hash = (53 * hash) + com.google.protobuf.Internal.hashLong(
+        getOpenedRevision());
     hash = (29 * hash) + getUnknownFields().hashCode();
     memoizedHashCode = hash;
     return hash;
@@ -561,6 +588,7 @@ private static final long serialVersionUID = 0L;
         holderBuilder_ = null;
       }
       revision_ = 0L;
+      openedRevision_ = 0L;
       return this;
     }
 
@@ -624,6 +652,9 @@ private static final long serialVersionUID = 0L;
       }
       if (((from_bitField0_ & 0x00000040) != 0)) {
         result.revision_ = revision_;
+      }
+      if (((from_bitField0_ & 0x00000080) != 0)) {
+        result.openedRevision_ = openedRevision_;
       }
       result.bitField0_ |= to_bitField0_;
     }
@@ -695,6 +726,9 @@ private static final long serialVersionUID = 0L;
       if (other.getRevision() != 0L) {
         setRevision(other.getRevision());
       }
+      if (other.getOpenedRevision() != 0L) {
+        setOpenedRevision(other.getOpenedRevision());
+      }
       this.mergeUnknownFields(other.getUnknownFields());
       onChanged();
       return this;
@@ -762,6 +796,11 @@ private static final long serialVersionUID = 0L;
               bitField0_ |= 0x00000040;
               break;
             } // case 56
+            case 64: {
+              openedRevision_ = input.readUInt64();
+              bitField0_ |= 0x00000080;
+              break;
+            } // case 64
             default: {
               if (!super.parseUnknownField(input, extensionRegistry, tag)) {
                 done = true; // was an endgroup tag
@@ -1484,6 +1523,50 @@ private static final long serialVersionUID = 0L;
     public Builder clearRevision() {
       bitField0_ = (bitField0_ & ~0x00000040);
       revision_ = 0L;
+      onChanged();
+      return this;
+    }
+
+    private long openedRevision_ ;
+    /**
+     * <pre>
+     * The opened_revision of the session that asked. 0 if it is not open, and on a client's stream where session_id is empty.
+     * </pre>
+     *
+     * <code>uint64 opened_revision = 8;</code>
+     * @return The openedRevision.
+     */
+    @java.lang.Override
+    public long getOpenedRevision() {
+      return openedRevision_;
+    }
+    /**
+     * <pre>
+     * The opened_revision of the session that asked. 0 if it is not open, and on a client's stream where session_id is empty.
+     * </pre>
+     *
+     * <code>uint64 opened_revision = 8;</code>
+     * @param value The openedRevision to set.
+     * @return This builder for chaining.
+     */
+    public Builder setOpenedRevision(long value) {
+
+      openedRevision_ = value;
+      bitField0_ |= 0x00000080;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * The opened_revision of the session that asked. 0 if it is not open, and on a client's stream where session_id is empty.
+     * </pre>
+     *
+     * <code>uint64 opened_revision = 8;</code>
+     * @return This builder for chaining.
+     */
+    public Builder clearOpenedRevision() {
+      bitField0_ = (bitField0_ & ~0x00000080);
+      openedRevision_ = 0L;
       onChanged();
       return this;
     }

@@ -143,4 +143,14 @@ public interface AcquireResponseOrBuilder extends
    * @return The revision.
    */
   long getRevision();
+
+  /**
+   * <pre>
+   * The opened_revision of the session that asked. 0 if it is not open, and on a client's stream where session_id is empty.
+   * </pre>
+   *
+   * <code>uint64 opened_revision = 8;</code>
+   * @return The openedRevision.
+   */
+  long getOpenedRevision();
 }

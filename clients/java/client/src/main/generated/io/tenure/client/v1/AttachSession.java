@@ -23,6 +23,7 @@ private static final long serialVersionUID = 0L;
   private AttachSession() {
     namespace_ = "";
     sessionId_ = "";
+    clientId_ = "";
   }
 
   @java.lang.Override
@@ -156,6 +157,53 @@ private static final long serialVersionUID = 0L;
     return attachment_;
   }
 
+  public static final int CLIENT_ID_FIELD_NUMBER = 4;
+  @SuppressWarnings("serial")
+  private volatile java.lang.Object clientId_ = "";
+  /**
+   * <pre>
+   * The program that attaches it, as in OpenSessionRequest. Default: empty, not compared.
+   * </pre>
+   *
+   * <code>string client_id = 4;</code>
+   * @return The clientId.
+   */
+  @java.lang.Override
+  public java.lang.String getClientId() {
+    java.lang.Object ref = clientId_;
+    if (ref instanceof java.lang.String) {
+      return (java.lang.String) ref;
+    } else {
+      com.google.protobuf.ByteString bs = 
+          (com.google.protobuf.ByteString) ref;
+      java.lang.String s = bs.toStringUtf8();
+      clientId_ = s;
+      return s;
+    }
+  }
+  /**
+   * <pre>
+   * The program that attaches it, as in OpenSessionRequest. Default: empty, not compared.
+   * </pre>
+   *
+   * <code>string client_id = 4;</code>
+   * @return The bytes for clientId.
+   */
+  @java.lang.Override
+  public com.google.protobuf.ByteString
+      getClientIdBytes() {
+    java.lang.Object ref = clientId_;
+    if (ref instanceof java.lang.String) {
+      com.google.protobuf.ByteString b = 
+          com.google.protobuf.ByteString.copyFromUtf8(
+              (java.lang.String) ref);
+      clientId_ = b;
+      return b;
+    } else {
+      return (com.google.protobuf.ByteString) ref;
+    }
+  }
+
   private byte memoizedIsInitialized = -1;
   @java.lang.Override
   public final boolean isInitialized() {
@@ -179,6 +227,9 @@ private static final long serialVersionUID = 0L;
     if (attachment_ != 0L) {
       output.writeUInt64(3, attachment_);
     }
+    if (!com.google.protobuf.GeneratedMessageV3.isStringEmpty(clientId_)) {
+      com.google.protobuf.GeneratedMessageV3.writeString(output, 4, clientId_);
+    }
     getUnknownFields().writeTo(output);
   }
 
@@ -197,6 +248,9 @@ private static final long serialVersionUID = 0L;
     if (attachment_ != 0L) {
       size += com.google.protobuf.CodedOutputStream
         .computeUInt64Size(3, attachment_);
+    }
+    if (!com.google.protobuf.GeneratedMessageV3.isStringEmpty(clientId_)) {
+      size += com.google.protobuf.GeneratedMessageV3.computeStringSize(4, clientId_);
     }
     size += getUnknownFields().getSerializedSize();
     memoizedSize = size;
@@ -219,6 +273,8 @@ private static final long serialVersionUID = 0L;
         .equals(other.getSessionId())) return false;
     if (getAttachment()
         != other.getAttachment()) return false;
+    if (!getClientId()
+        .equals(other.getClientId())) return false;
     if (!getUnknownFields().equals(other.getUnknownFields())) return false;
     return true;
   }
@@ -237,6 +293,8 @@ private static final long serialVersionUID = 0L;
     hash = (37 * hash) + ATTACHMENT_FIELD_NUMBER;
     hash = (53 * hash) + com.google.protobuf.Internal.hashLong(
         getAttachment());
+    hash = (37 * hash) + CLIENT_ID_FIELD_NUMBER;
+    hash = (53 * hash) + getClientId().hashCode();
     hash = (29 * hash) + getUnknownFields().hashCode();
     memoizedHashCode = hash;
     return hash;
@@ -375,6 +433,7 @@ private static final long serialVersionUID = 0L;
       namespace_ = "";
       sessionId_ = "";
       attachment_ = 0L;
+      clientId_ = "";
       return this;
     }
 
@@ -416,6 +475,9 @@ private static final long serialVersionUID = 0L;
       }
       if (((from_bitField0_ & 0x00000004) != 0)) {
         result.attachment_ = attachment_;
+      }
+      if (((from_bitField0_ & 0x00000008) != 0)) {
+        result.clientId_ = clientId_;
       }
     }
 
@@ -476,6 +538,11 @@ private static final long serialVersionUID = 0L;
       if (other.getAttachment() != 0L) {
         setAttachment(other.getAttachment());
       }
+      if (!other.getClientId().isEmpty()) {
+        clientId_ = other.clientId_;
+        bitField0_ |= 0x00000008;
+        onChanged();
+      }
       this.mergeUnknownFields(other.getUnknownFields());
       onChanged();
       return this;
@@ -517,6 +584,11 @@ private static final long serialVersionUID = 0L;
               bitField0_ |= 0x00000004;
               break;
             } // case 24
+            case 34: {
+              clientId_ = input.readStringRequireUtf8();
+              bitField0_ |= 0x00000008;
+              break;
+            } // case 34
             default: {
               if (!super.parseUnknownField(input, extensionRegistry, tag)) {
                 done = true; // was an endgroup tag
@@ -764,6 +836,98 @@ private static final long serialVersionUID = 0L;
     public Builder clearAttachment() {
       bitField0_ = (bitField0_ & ~0x00000004);
       attachment_ = 0L;
+      onChanged();
+      return this;
+    }
+
+    private java.lang.Object clientId_ = "";
+    /**
+     * <pre>
+     * The program that attaches it, as in OpenSessionRequest. Default: empty, not compared.
+     * </pre>
+     *
+     * <code>string client_id = 4;</code>
+     * @return The clientId.
+     */
+    public java.lang.String getClientId() {
+      java.lang.Object ref = clientId_;
+      if (!(ref instanceof java.lang.String)) {
+        com.google.protobuf.ByteString bs =
+            (com.google.protobuf.ByteString) ref;
+        java.lang.String s = bs.toStringUtf8();
+        clientId_ = s;
+        return s;
+      } else {
+        return (java.lang.String) ref;
+      }
+    }
+    /**
+     * <pre>
+     * The program that attaches it, as in OpenSessionRequest. Default: empty, not compared.
+     * </pre>
+     *
+     * <code>string client_id = 4;</code>
+     * @return The bytes for clientId.
+     */
+    public com.google.protobuf.ByteString
+        getClientIdBytes() {
+      java.lang.Object ref = clientId_;
+      if (ref instanceof String) {
+        com.google.protobuf.ByteString b = 
+            com.google.protobuf.ByteString.copyFromUtf8(
+                (java.lang.String) ref);
+        clientId_ = b;
+        return b;
+      } else {
+        return (com.google.protobuf.ByteString) ref;
+      }
+    }
+    /**
+     * <pre>
+     * The program that attaches it, as in OpenSessionRequest. Default: empty, not compared.
+     * </pre>
+     *
+     * <code>string client_id = 4;</code>
+     * @param value The clientId to set.
+     * @return This builder for chaining.
+     */
+    public Builder setClientId(
+        java.lang.String value) {
+      if (value == null) { throw new NullPointerException(); }
+      clientId_ = value;
+      bitField0_ |= 0x00000008;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * The program that attaches it, as in OpenSessionRequest. Default: empty, not compared.
+     * </pre>
+     *
+     * <code>string client_id = 4;</code>
+     * @return This builder for chaining.
+     */
+    public Builder clearClientId() {
+      clientId_ = getDefaultInstance().getClientId();
+      bitField0_ = (bitField0_ & ~0x00000008);
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * The program that attaches it, as in OpenSessionRequest. Default: empty, not compared.
+     * </pre>
+     *
+     * <code>string client_id = 4;</code>
+     * @param value The bytes for clientId to set.
+     * @return This builder for chaining.
+     */
+    public Builder setClientIdBytes(
+        com.google.protobuf.ByteString value) {
+      if (value == null) { throw new NullPointerException(); }
+      checkByteStringIsUtf8(value);
+      clientId_ = value;
+      bitField0_ |= 0x00000008;
       onChanged();
       return this;
     }

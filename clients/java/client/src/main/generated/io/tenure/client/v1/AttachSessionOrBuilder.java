@@ -59,4 +59,24 @@ public interface AttachSessionOrBuilder extends
    * @return The attachment.
    */
   long getAttachment();
+
+  /**
+   * <pre>
+   * The program that attaches it, as in OpenSessionRequest. Default: empty, not compared.
+   * </pre>
+   *
+   * <code>string client_id = 4;</code>
+   * @return The clientId.
+   */
+  java.lang.String getClientId();
+  /**
+   * <pre>
+   * The program that attaches it, as in OpenSessionRequest. Default: empty, not compared.
+   * </pre>
+   *
+   * <code>string client_id = 4;</code>
+   * @return The bytes for clientId.
+   */
+  com.google.protobuf.ByteString
+      getClientIdBytes();
 }

@@ -47,4 +47,26 @@ public interface CloseSessionRequestOrBuilder extends
    */
   com.google.protobuf.ByteString
       getSessionIdBytes();
+
+  /**
+   * <pre>
+   * The program that closes it, as in OpenSessionRequest: a session of this id that another program has opened stays open.
+   * Default: empty, not compared.
+   * </pre>
+   *
+   * <code>string client_id = 3;</code>
+   * @return The clientId.
+   */
+  java.lang.String getClientId();
+  /**
+   * <pre>
+   * The program that closes it, as in OpenSessionRequest: a session of this id that another program has opened stays open.
+   * Default: empty, not compared.
+   * </pre>
+   *
+   * <code>string client_id = 3;</code>
+   * @return The bytes for clientId.
+   */
+  com.google.protobuf.ByteString
+      getClientIdBytes();
 }

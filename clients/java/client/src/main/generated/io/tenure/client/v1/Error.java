@@ -24,7 +24,7 @@ public final class Error {
       descriptor;
   static {
     java.lang.String[] descriptorData = {
-      "\n\025tenure/v1/error.proto\022\ttenure.v1*\300\007\n\013E" +
+      "\n\025tenure/v1/error.proto\022\ttenure.v1*\250\010\n\013E" +
       "rrorReason\022\034\n\030ERROR_REASON_UNSPECIFIED\020\000" +
       "\022\036\n\032ERROR_REASON_INVALID_FIELD\020\001\022\"\n\036ERRO" +
       "R_REASON_SESSION_NOT_FOUND\020\002\022\036\n\032ERROR_RE" +
@@ -48,8 +48,11 @@ public final class Error {
       "ASON_OVERLOADED\020\030\022 \n\034ERROR_REASON_LATE_A" +
       "TTACHMENT\020\031\022 \n\034ERROR_REASON_UNAUTHENTICA" +
       "TED\020\032\022\"\n\036ERROR_REASON_PERMISSION_DENIED\020" +
-      "\033\022\"\n\036ERROR_REASON_DEADLINE_EXCEEDED\020\034B\027\n" +
-      "\023io.tenure.client.v1P\001b\006proto3"
+      "\033\022\037\n\033ERROR_REASON_SESSION_IN_USE\020\034\022\"\n\036ER" +
+      "ROR_REASON_ACQUIRE_CANCELLED\020\035\022!\n\035ERROR_" +
+      "REASON_SESSION_REOPENED\020\036\022\"\n\036ERROR_REASO" +
+      "N_DEADLINE_EXCEEDED\020\037B\027\n\023io.tenure.clien" +
+      "t.v1P\001b\006proto3"
     };
     descriptor = com.google.protobuf.Descriptors.FileDescriptor
       .internalBuildGeneratedFileFrom(descriptorData,

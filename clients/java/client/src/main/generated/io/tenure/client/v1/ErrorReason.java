@@ -282,14 +282,43 @@ public enum ErrorReason
   ERROR_REASON_PERMISSION_DENIED(27),
   /**
    * <pre>
+   * Another program has opened the session, and it has not ended yet. FAILED_PRECONDITION: use another id, or ask again when that
+   * session has ended; if its program is gone, within its TTL or disconnect grace. Metadata: "session_id".
+   * Example: {"session_id": "pod-0"}.
+   * </pre>
+   *
+   * <code>ERROR_REASON_SESSION_IN_USE = 28;</code>
+   */
+  ERROR_REASON_SESSION_IN_USE(28),
+  /**
+   * <pre>
+   * A CancelAcquire for these names, or a CloseSession, has overtaken the call, and nothing was changed. ABORTED: ask again if it is
+   * still wanted. Metadata: "session_id". Example: {"session_id": "worker-7"}.
+   * </pre>
+   *
+   * <code>ERROR_REASON_ACQUIRE_CANCELLED = 29;</code>
+   */
+  ERROR_REASON_ACQUIRE_CANCELLED(29),
+  /**
+   * <pre>
+   * The session of the given opened_revision has ended, and another of the same id is open. FAILED_PRECONDITION.
+   * Metadata: "session_id", "opened_revision" (of the one that is open).
+   * Example: {"session_id": "worker-7", "opened_revision": "41"}.
+   * </pre>
+   *
+   * <code>ERROR_REASON_SESSION_REOPENED = 30;</code>
+   */
+  ERROR_REASON_SESSION_REOPENED(30),
+  /**
+   * <pre>
    * A deadline passed before the call was answered: its own (grpc-timeout), or the server's for the message of a call (10 s). What it
    * asked for may have been done. DEADLINE_EXCEEDED: ask again with more time; repeating a request is safe if it names the session.
    * Metadata: none.
    * </pre>
    *
-   * <code>ERROR_REASON_DEADLINE_EXCEEDED = 28;</code>
+   * <code>ERROR_REASON_DEADLINE_EXCEEDED = 31;</code>
    */
-  ERROR_REASON_DEADLINE_EXCEEDED(28),
+  ERROR_REASON_DEADLINE_EXCEEDED(31),
   UNRECOGNIZED(-1),
   ;
 
@@ -561,14 +590,43 @@ public enum ErrorReason
   public static final int ERROR_REASON_PERMISSION_DENIED_VALUE = 27;
   /**
    * <pre>
+   * Another program has opened the session, and it has not ended yet. FAILED_PRECONDITION: use another id, or ask again when that
+   * session has ended; if its program is gone, within its TTL or disconnect grace. Metadata: "session_id".
+   * Example: {"session_id": "pod-0"}.
+   * </pre>
+   *
+   * <code>ERROR_REASON_SESSION_IN_USE = 28;</code>
+   */
+  public static final int ERROR_REASON_SESSION_IN_USE_VALUE = 28;
+  /**
+   * <pre>
+   * A CancelAcquire for these names, or a CloseSession, has overtaken the call, and nothing was changed. ABORTED: ask again if it is
+   * still wanted. Metadata: "session_id". Example: {"session_id": "worker-7"}.
+   * </pre>
+   *
+   * <code>ERROR_REASON_ACQUIRE_CANCELLED = 29;</code>
+   */
+  public static final int ERROR_REASON_ACQUIRE_CANCELLED_VALUE = 29;
+  /**
+   * <pre>
+   * The session of the given opened_revision has ended, and another of the same id is open. FAILED_PRECONDITION.
+   * Metadata: "session_id", "opened_revision" (of the one that is open).
+   * Example: {"session_id": "worker-7", "opened_revision": "41"}.
+   * </pre>
+   *
+   * <code>ERROR_REASON_SESSION_REOPENED = 30;</code>
+   */
+  public static final int ERROR_REASON_SESSION_REOPENED_VALUE = 30;
+  /**
+   * <pre>
    * A deadline passed before the call was answered: its own (grpc-timeout), or the server's for the message of a call (10 s). What it
    * asked for may have been done. DEADLINE_EXCEEDED: ask again with more time; repeating a request is safe if it names the session.
    * Metadata: none.
    * </pre>
    *
-   * <code>ERROR_REASON_DEADLINE_EXCEEDED = 28;</code>
+   * <code>ERROR_REASON_DEADLINE_EXCEEDED = 31;</code>
    */
-  public static final int ERROR_REASON_DEADLINE_EXCEEDED_VALUE = 28;
+  public static final int ERROR_REASON_DEADLINE_EXCEEDED_VALUE = 31;
 
 
   public final int getNumber() {
@@ -623,7 +681,10 @@ public enum ErrorReason
       case 25: return ERROR_REASON_LATE_ATTACHMENT;
       case 26: return ERROR_REASON_UNAUTHENTICATED;
       case 27: return ERROR_REASON_PERMISSION_DENIED;
-      case 28: return ERROR_REASON_DEADLINE_EXCEEDED;
+      case 28: return ERROR_REASON_SESSION_IN_USE;
+      case 29: return ERROR_REASON_ACQUIRE_CANCELLED;
+      case 30: return ERROR_REASON_SESSION_REOPENED;
+      case 31: return ERROR_REASON_DEADLINE_EXCEEDED;
       default: return null;
     }
   }

@@ -131,54 +131,55 @@ public final class GroupOuterClass {
       "ure.v1.GroupMember.MetadataEntry\022\027\n\nassi" +
       "gnment\030\005 \001(\tH\000\210\001\001\032/\n\rMetadataEntry\022\013\n\003ke" +
       "y\030\001 \001(\t\022\r\n\005value\030\002 \001(\t:\0028\001B\r\n\013_assignmen" +
-      "t\"\355\001\n\020JoinGroupRequest\022\021\n\tnamespace\030\001 \001(" +
+      "t\"\206\002\n\020JoinGroupRequest\022\021\n\tnamespace\030\001 \001(" +
       "\t\022\r\n\005group\030\002 \001(\t\022\022\n\nsession_id\030\003 \001(\t\022&\n\003" +
       "ttl\030\004 \001(\0132\031.google.protobuf.Duration\022\r\n\005" +
       "owner\030\005 \001(\t\022;\n\010metadata\030\006 \003(\0132).tenure.v" +
-      "1.JoinGroupRequest.MetadataEntry\032/\n\rMeta" +
-      "dataEntry\022\013\n\003key\030\001 \001(\t\022\r\n\005value\030\002 \001(\t:\0028" +
-      "\001\"\222\001\n\021JoinGroupResponse\022\016\n\006member\030\001 \001(\004\022" +
-      "\022\n\nsession_id\030\002 \001(\t\022&\n\003ttl\030\003 \001(\0132\031.googl" +
-      "e.protobuf.Duration\022\037\n\005group\030\004 \001(\0132\020.ten" +
-      "ure.v1.Group\022\020\n\010revision\030\005 \001(\004\"Y\n\021LeaveG" +
-      "roupRequest\022\021\n\tnamespace\030\001 \001(\t\022\r\n\005group\030" +
-      "\002 \001(\t\022\022\n\nsession_id\030\003 \001(\t\022\016\n\006member\030\004 \001(" +
-      "\004\"&\n\022LeaveGroupResponse\022\020\n\010revision\030\001 \001(" +
-      "\004\"\217\001\n\025ConfigureGroupRequest\022\021\n\tnamespace" +
-      "\030\001 \001(\t\022\r\n\005group\030\002 \001(\t\022\023\n\006config\030\003 \001(\tH\000\210" +
-      "\001\001\022\036\n\021expected_revision\030\004 \001(\004H\001\210\001\001B\t\n\007_c" +
-      "onfigB\024\n\022_expected_revision\"C\n\026Configure" +
-      "GroupResponse\022\027\n\017config_revision\030\001 \001(\004\022\020" +
-      "\n\010revision\030\002 \001(\004\"\210\002\n\022AssignGroupRequest\022" +
-      "\021\n\tnamespace\030\001 \001(\t\022\r\n\005group\030\002 \001(\t\022\022\n\nses" +
-      "sion_id\030\003 \001(\t\022\r\n\005token\030\004 \001(\004\022\033\n\023membersh" +
-      "ip_revision\030\005 \001(\004\022\027\n\017config_revision\030\006 \001" +
-      "(\004\022C\n\013assignments\030\007 \003(\0132..tenure.v1.Assi" +
-      "gnGroupRequest.AssignmentsEntry\0322\n\020Assig" +
-      "nmentsEntry\022\013\n\003key\030\001 \001(\004\022\r\n\005value\030\002 \001(\t:" +
-      "\0028\001\"E\n\023AssignGroupResponse\022\034\n\024assignment" +
-      "s_revision\030\001 \001(\004\022\020\n\010revision\030\002 \001(\004\"3\n\017Ge" +
-      "tGroupRequest\022\021\n\tnamespace\030\001 \001(\t\022\r\n\005grou" +
-      "p\030\002 \001(\t\"E\n\020GetGroupResponse\022\037\n\005group\030\001 \001" +
-      "(\0132\020.tenure.v1.Group\022\020\n\010revision\030\002 \001(\004\"]" +
-      "\n\021ListGroupsRequest\022\021\n\tnamespace\030\001 \001(\t\022\016" +
-      "\n\006prefix\030\002 \001(\t\022\021\n\tpage_size\030\003 \001(\005\022\022\n\npag" +
-      "e_token\030\004 \001(\t\"a\n\022ListGroupsResponse\022 \n\006g" +
-      "roups\030\001 \003(\0132\020.tenure.v1.Group\022\027\n\017next_pa" +
-      "ge_token\030\002 \001(\t\022\020\n\010revision\030\003 \001(\0042\326\003\n\014Gro" +
-      "upService\022F\n\tJoinGroup\022\033.tenure.v1.JoinG" +
-      "roupRequest\032\034.tenure.v1.JoinGroupRespons" +
-      "e\022I\n\nLeaveGroup\022\034.tenure.v1.LeaveGroupRe" +
-      "quest\032\035.tenure.v1.LeaveGroupResponse\022U\n\016" +
-      "ConfigureGroup\022 .tenure.v1.ConfigureGrou" +
-      "pRequest\032!.tenure.v1.ConfigureGroupRespo" +
-      "nse\022L\n\013AssignGroup\022\035.tenure.v1.AssignGro" +
-      "upRequest\032\036.tenure.v1.AssignGroupRespons" +
-      "e\022C\n\010GetGroup\022\032.tenure.v1.GetGroupReques" +
-      "t\032\033.tenure.v1.GetGroupResponse\022I\n\nListGr" +
-      "oups\022\034.tenure.v1.ListGroupsRequest\032\035.ten" +
-      "ure.v1.ListGroupsResponseB\027\n\023io.tenure.c" +
-      "lient.v1P\001b\006proto3"
+      "1.JoinGroupRequest.MetadataEntry\022\027\n\017open" +
+      "ed_revision\030\007 \001(\004\032/\n\rMetadataEntry\022\013\n\003ke" +
+      "y\030\001 \001(\t\022\r\n\005value\030\002 \001(\t:\0028\001\"\222\001\n\021JoinGroup" +
+      "Response\022\016\n\006member\030\001 \001(\004\022\022\n\nsession_id\030\002" +
+      " \001(\t\022&\n\003ttl\030\003 \001(\0132\031.google.protobuf.Dura" +
+      "tion\022\037\n\005group\030\004 \001(\0132\020.tenure.v1.Group\022\020\n" +
+      "\010revision\030\005 \001(\004\"Y\n\021LeaveGroupRequest\022\021\n\t" +
+      "namespace\030\001 \001(\t\022\r\n\005group\030\002 \001(\t\022\022\n\nsessio" +
+      "n_id\030\003 \001(\t\022\016\n\006member\030\004 \001(\004\"&\n\022LeaveGroup" +
+      "Response\022\020\n\010revision\030\001 \001(\004\"\217\001\n\025Configure" +
+      "GroupRequest\022\021\n\tnamespace\030\001 \001(\t\022\r\n\005group" +
+      "\030\002 \001(\t\022\023\n\006config\030\003 \001(\tH\000\210\001\001\022\036\n\021expected_" +
+      "revision\030\004 \001(\004H\001\210\001\001B\t\n\007_configB\024\n\022_expec" +
+      "ted_revision\"C\n\026ConfigureGroupResponse\022\027" +
+      "\n\017config_revision\030\001 \001(\004\022\020\n\010revision\030\002 \001(" +
+      "\004\"\210\002\n\022AssignGroupRequest\022\021\n\tnamespace\030\001 " +
+      "\001(\t\022\r\n\005group\030\002 \001(\t\022\022\n\nsession_id\030\003 \001(\t\022\r" +
+      "\n\005token\030\004 \001(\004\022\033\n\023membership_revision\030\005 \001" +
+      "(\004\022\027\n\017config_revision\030\006 \001(\004\022C\n\013assignmen" +
+      "ts\030\007 \003(\0132..tenure.v1.AssignGroupRequest." +
+      "AssignmentsEntry\0322\n\020AssignmentsEntry\022\013\n\003" +
+      "key\030\001 \001(\004\022\r\n\005value\030\002 \001(\t:\0028\001\"E\n\023AssignGr" +
+      "oupResponse\022\034\n\024assignments_revision\030\001 \001(" +
+      "\004\022\020\n\010revision\030\002 \001(\004\"3\n\017GetGroupRequest\022\021" +
+      "\n\tnamespace\030\001 \001(\t\022\r\n\005group\030\002 \001(\t\"E\n\020GetG" +
+      "roupResponse\022\037\n\005group\030\001 \001(\0132\020.tenure.v1." +
+      "Group\022\020\n\010revision\030\002 \001(\004\"]\n\021ListGroupsReq" +
+      "uest\022\021\n\tnamespace\030\001 \001(\t\022\016\n\006prefix\030\002 \001(\t\022" +
+      "\021\n\tpage_size\030\003 \001(\005\022\022\n\npage_token\030\004 \001(\t\"a" +
+      "\n\022ListGroupsResponse\022 \n\006groups\030\001 \003(\0132\020.t" +
+      "enure.v1.Group\022\027\n\017next_page_token\030\002 \001(\t\022" +
+      "\020\n\010revision\030\003 \001(\0042\326\003\n\014GroupService\022F\n\tJo" +
+      "inGroup\022\033.tenure.v1.JoinGroupRequest\032\034.t" +
+      "enure.v1.JoinGroupResponse\022I\n\nLeaveGroup" +
+      "\022\034.tenure.v1.LeaveGroupRequest\032\035.tenure." +
+      "v1.LeaveGroupResponse\022U\n\016ConfigureGroup\022" +
+      " .tenure.v1.ConfigureGroupRequest\032!.tenu" +
+      "re.v1.ConfigureGroupResponse\022L\n\013AssignGr" +
+      "oup\022\035.tenure.v1.AssignGroupRequest\032\036.ten" +
+      "ure.v1.AssignGroupResponse\022C\n\010GetGroup\022\032" +
+      ".tenure.v1.GetGroupRequest\032\033.tenure.v1.G" +
+      "etGroupResponse\022I\n\nListGroups\022\034.tenure.v" +
+      "1.ListGroupsRequest\032\035.tenure.v1.ListGrou" +
+      "psResponseB\027\n\023io.tenure.client.v1P\001b\006pro" +
+      "to3"
     };
     descriptor = com.google.protobuf.Descriptors.FileDescriptor
       .internalBuildGeneratedFileFrom(descriptorData,
@@ -214,7 +215,7 @@ public final class GroupOuterClass {
     internal_static_tenure_v1_JoinGroupRequest_fieldAccessorTable = new
       com.google.protobuf.GeneratedMessageV3.FieldAccessorTable(
         internal_static_tenure_v1_JoinGroupRequest_descriptor,
-        new java.lang.String[] { "Namespace", "Group", "SessionId", "Ttl", "Owner", "Metadata", });
+        new java.lang.String[] { "Namespace", "Group", "SessionId", "Ttl", "Owner", "Metadata", "OpenedRevision", });
     internal_static_tenure_v1_JoinGroupRequest_MetadataEntry_descriptor =
       internal_static_tenure_v1_JoinGroupRequest_descriptor.getNestedTypes().get(0);
     internal_static_tenure_v1_JoinGroupRequest_MetadataEntry_fieldAccessorTable = new

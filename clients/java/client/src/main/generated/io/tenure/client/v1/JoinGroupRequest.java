@@ -392,6 +392,21 @@ java.lang.String defaultValue) {
     return map.get(key);
   }
 
+  public static final int OPENED_REVISION_FIELD_NUMBER = 7;
+  private long openedRevision_ = 0L;
+  /**
+   * <pre>
+   * The opened_revision of the session that the caller means, as in AcquireRequest. Default (0): whichever session has the id.
+   * </pre>
+   *
+   * <code>uint64 opened_revision = 7;</code>
+   * @return The openedRevision.
+   */
+  @java.lang.Override
+  public long getOpenedRevision() {
+    return openedRevision_;
+  }
+
   private byte memoizedIsInitialized = -1;
   @java.lang.Override
   public final boolean isInitialized() {
@@ -427,6 +442,9 @@ java.lang.String defaultValue) {
         internalGetMetadata(),
         MetadataDefaultEntryHolder.defaultEntry,
         6);
+    if (openedRevision_ != 0L) {
+      output.writeUInt64(7, openedRevision_);
+    }
     getUnknownFields().writeTo(output);
   }
 
@@ -462,6 +480,10 @@ java.lang.String defaultValue) {
       size += com.google.protobuf.CodedOutputStream
           .computeMessageSize(6, metadata__);
     }
+    if (openedRevision_ != 0L) {
+      size += com.google.protobuf.CodedOutputStream
+        .computeUInt64Size(7, openedRevision_);
+    }
     size += getUnknownFields().getSerializedSize();
     memoizedSize = size;
     return size;
@@ -492,6 +514,8 @@ java.lang.String defaultValue) {
         .equals(other.getOwner())) return false;
     if (!internalGetMetadata().equals(
         other.internalGetMetadata())) return false;
+    if (getOpenedRevision()
+        != other.getOpenedRevision()) return false;
     if (!getUnknownFields().equals(other.getUnknownFields())) return false;
     return true;
   }
@@ -519,6 +543,9 @@ java.lang.String defaultValue) {
       hash = (37 * hash) + METADATA_FIELD_NUMBER;
       hash = (53 * hash) + internalGetMetadata().hashCode();
     }
+    hash = (37 * hash) + OPENED_REVISION_FIELD_NUMBER;
+    hash = (53 * hash) + com.google.protobuf.Internal.hashLong(
+        getOpenedRevision());
     hash = (29 * hash) + getUnknownFields().hashCode();
     memoizedHashCode = hash;
     return hash;
@@ -692,6 +719,7 @@ java.lang.String defaultValue) {
       }
       owner_ = "";
       internalGetMutableMetadata().clear();
+      openedRevision_ = 0L;
       return this;
     }
 
@@ -747,6 +775,9 @@ java.lang.String defaultValue) {
       if (((from_bitField0_ & 0x00000020) != 0)) {
         result.metadata_ = internalGetMetadata();
         result.metadata_.makeImmutable();
+      }
+      if (((from_bitField0_ & 0x00000040) != 0)) {
+        result.openedRevision_ = openedRevision_;
       }
       result.bitField0_ |= to_bitField0_;
     }
@@ -821,6 +852,9 @@ java.lang.String defaultValue) {
       internalGetMutableMetadata().mergeFrom(
           other.internalGetMetadata());
       bitField0_ |= 0x00000020;
+      if (other.getOpenedRevision() != 0L) {
+        setOpenedRevision(other.getOpenedRevision());
+      }
       this.mergeUnknownFields(other.getUnknownFields());
       onChanged();
       return this;
@@ -883,6 +917,11 @@ java.lang.String defaultValue) {
               bitField0_ |= 0x00000020;
               break;
             } // case 50
+            case 56: {
+              openedRevision_ = input.readUInt64();
+              bitField0_ |= 0x00000040;
+              break;
+            } // case 56
             default: {
               if (!super.parseUnknownField(input, extensionRegistry, tag)) {
                 done = true; // was an endgroup tag
@@ -1600,6 +1639,50 @@ java.lang.String defaultValue) {
       internalGetMutableMetadata().getMutableMap()
           .putAll(values);
       bitField0_ |= 0x00000020;
+      return this;
+    }
+
+    private long openedRevision_ ;
+    /**
+     * <pre>
+     * The opened_revision of the session that the caller means, as in AcquireRequest. Default (0): whichever session has the id.
+     * </pre>
+     *
+     * <code>uint64 opened_revision = 7;</code>
+     * @return The openedRevision.
+     */
+    @java.lang.Override
+    public long getOpenedRevision() {
+      return openedRevision_;
+    }
+    /**
+     * <pre>
+     * The opened_revision of the session that the caller means, as in AcquireRequest. Default (0): whichever session has the id.
+     * </pre>
+     *
+     * <code>uint64 opened_revision = 7;</code>
+     * @param value The openedRevision to set.
+     * @return This builder for chaining.
+     */
+    public Builder setOpenedRevision(long value) {
+
+      openedRevision_ = value;
+      bitField0_ |= 0x00000040;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * The opened_revision of the session that the caller means, as in AcquireRequest. Default (0): whichever session has the id.
+     * </pre>
+     *
+     * <code>uint64 opened_revision = 7;</code>
+     * @return This builder for chaining.
+     */
+    public Builder clearOpenedRevision() {
+      bitField0_ = (bitField0_ & ~0x00000040);
+      openedRevision_ = 0L;
+      onChanged();
       return this;
     }
     @java.lang.Override

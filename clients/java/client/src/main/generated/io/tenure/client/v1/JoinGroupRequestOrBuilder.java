@@ -181,4 +181,14 @@ java.lang.String defaultValue);
    */
   java.lang.String getMetadataOrThrow(
       java.lang.String key);
+
+  /**
+   * <pre>
+   * The opened_revision of the session that the caller means, as in AcquireRequest. Default (0): whichever session has the id.
+   * </pre>
+   *
+   * <code>uint64 opened_revision = 7;</code>
+   * @return The openedRevision.
+   */
+  long getOpenedRevision();
 }

@@ -165,7 +165,7 @@ public final class LockOuterClass {
       "ttings\022\r\n\005limit\030\001 \001(\r\022#\n\007preempt\030\002 \001(\0132\022" +
       ".tenure.v1.Preempt\"`\n\007Preempt\022+\n\010settlin" +
       "g\030\001 \001(\0132\031.google.protobuf.Duration\022(\n\005dr" +
-      "ain\030\002 \001(\0132\031.google.protobuf.Duration\"\305\003\n" +
+      "ain\030\002 \001(\0132\031.google.protobuf.Duration\"\336\003\n" +
       "\016AcquireRequest\022\021\n\tnamespace\030\001 \001(\t\022\r\n\005na" +
       "mes\030\002 \003(\t\022\022\n\nsession_id\030\003 \001(\t\022&\n\003ttl\030\004 \001" +
       "(\0132\031.google.protobuf.Duration\022\'\n\004wait\030\005 " +
@@ -176,79 +176,80 @@ public final class LockOuterClass {
       "uration\0223\n\020disconnect_grace\030\n \001(\0132\031.goog" +
       "le.protobuf.Duration\022\035\n\004mode\030\013 \001(\0162\017.ten" +
       "ure.v1.Mode\022\017\n\007permits\030\014 \001(\r\022\r\n\005limit\030\r " +
-      "\001(\r\032/\n\rMetadataEntry\022\013\n\003key\030\001 \001(\t\022\r\n\005val" +
-      "ue\030\002 \001(\t:\0028\001\"\303\001\n\017AcquireResponse\022\020\n\010acqu" +
-      "ired\030\001 \001(\010\022\r\n\005token\030\002 \001(\004\022\022\n\nsession_id\030" +
-      "\003 \001(\t\022&\n\003ttl\030\004 \001(\0132\031.google.protobuf.Dur" +
-      "ation\022\037\n\005claim\030\005 \001(\0132\020.tenure.v1.Claim\022 " +
-      "\n\006holder\030\006 \001(\0132\020.tenure.v1.Claim\022\020\n\010revi" +
-      "sion\030\007 \001(\004\"T\n\016ReleaseRequest\022\021\n\tnamespac" +
-      "e\030\001 \001(\t\022\014\n\004name\030\002 \001(\t\022\022\n\nsession_id\030\003 \001(" +
-      "\t\022\r\n\005token\030\004 \001(\004\"#\n\017ReleaseResponse\022\020\n\010r" +
-      "evision\030\001 \001(\004\"L\n\024CancelAcquireRequest\022\021\n" +
-      "\tnamespace\030\001 \001(\t\022\r\n\005names\030\002 \003(\t\022\022\n\nsessi" +
-      "on_id\030\003 \001(\t\")\n\025CancelAcquireResponse\022\020\n\010" +
-      "revision\030\001 \001(\004\"1\n\016GetLockRequest\022\021\n\tname" +
-      "space\030\001 \001(\t\022\014\n\004name\030\002 \001(\t\"B\n\017GetLockResp" +
-      "onse\022\035\n\004lock\030\001 \001(\0132\017.tenure.v1.Lock\022\020\n\010r" +
-      "evision\030\002 \001(\004\"\\\n\020ListLocksRequest\022\021\n\tnam" +
-      "espace\030\001 \001(\t\022\016\n\006prefix\030\002 \001(\t\022\021\n\tpage_siz" +
-      "e\030\003 \001(\005\022\022\n\npage_token\030\004 \001(\t\"^\n\021ListLocks" +
-      "Response\022\036\n\005locks\030\001 \003(\0132\017.tenure.v1.Lock" +
-      "\022\027\n\017next_page_token\030\002 \001(\t\022\020\n\010revision\030\003 " +
-      "\001(\004\"^\n\014EvictRequest\022\021\n\tnamespace\030\001 \001(\t\022\014" +
-      "\n\004name\030\002 \001(\t\022\r\n\005token\030\003 \001(\004\022\020\n\010operator\030" +
-      "\004 \001(\t\022\014\n\004note\030\005 \001(\t\"D\n\rEvictResponse\022!\n\007" +
-      "evicted\030\001 \003(\0132\020.tenure.v1.Claim\022\020\n\010revis" +
-      "ion\030\002 \001(\004\"\266\001\n\017TransferRequest\022\021\n\tnamespa" +
-      "ce\030\001 \001(\t\022\014\n\004name\030\002 \001(\t\022\r\n\005token\030\003 \001(\004\022\025\n" +
-      "\rto_session_id\030\004 \001(\t\022(\n\005drain\030\005 \001(\0132\031.go" +
-      "ogle.protobuf.Duration\022\020\n\010operator\030\006 \001(\t" +
-      "\022\014\n\004note\030\007 \001(\t\022\022\n\nsession_id\030\010 \001(\t\"x\n\020Tr" +
-      "ansferResponse\022\r\n\005token\030\001 \001(\004\022\037\n\005claim\030\002" +
-      " \001(\0132\020.tenure.v1.Claim\022\"\n\010previous\030\003 \001(\013" +
-      "2\020.tenure.v1.Claim\022\020\n\010revision\030\004 \001(\004\"\310\001\n" +
-      "\022UpdateClaimRequest\022\021\n\tnamespace\030\001 \001(\t\022\014" +
-      "\n\004name\030\002 \001(\t\022\022\n\nsession_id\030\003 \001(\t\022\r\n\005toke" +
-      "n\030\004 \001(\004\022=\n\010metadata\030\005 \003(\0132+.tenure.v1.Up" +
-      "dateClaimRequest.MetadataEntry\032/\n\rMetada" +
-      "taEntry\022\013\n\003key\030\001 \001(\t\022\r\n\005value\030\002 \001(\t:\0028\001\"" +
-      "H\n\023UpdateClaimResponse\022\037\n\005claim\030\001 \001(\0132\020." +
-      "tenure.v1.Claim\022\020\n\010revision\030\002 \001(\004\"\202\001\n\024Co" +
-      "nfigureLockRequest\022\021\n\tnamespace\030\001 \001(\t\022\014\n" +
-      "\004name\030\002 \001(\t\022)\n\010settings\030\003 \001(\0132\027.tenure.v" +
-      "1.LockSettings\022\020\n\010operator\030\004 \001(\t\022\014\n\004note" +
-      "\030\005 \001(\t\"H\n\025ConfigureLockResponse\022\035\n\004lock\030" +
-      "\001 \001(\0132\017.tenure.v1.Lock\022\020\n\010revision\030\002 \001(\004" +
-      "\"g\n\022ListBlockedRequest\022\021\n\tnamespace\030\001 \001(" +
-      "\t\022\027\n\017deadlocked_only\030\002 \001(\010\022\021\n\tpage_size\030" +
-      "\003 \001(\005\022\022\n\npage_token\030\004 \001(\t\"j\n\023ListBlocked" +
-      "Response\022(\n\007blocked\030\001 \003(\0132\027.tenure.v1.Bl" +
-      "ockedClaim\022\027\n\017next_page_token\030\002 \001(\t\022\020\n\010r" +
-      "evision\030\003 \001(\004\"U\n\014BlockedClaim\022\037\n\005claim\030\001" +
-      " \001(\0132\020.tenure.v1.Claim\022$\n\nblocked_by\030\002 \003" +
-      "(\0132\020.tenure.v1.Claim2\256\006\n\013LockService\022@\n\007" +
-      "Acquire\022\031.tenure.v1.AcquireRequest\032\032.ten" +
-      "ure.v1.AcquireResponse\022@\n\007Release\022\031.tenu" +
-      "re.v1.ReleaseRequest\032\032.tenure.v1.Release" +
-      "Response\022R\n\rCancelAcquire\022\037.tenure.v1.Ca" +
-      "ncelAcquireRequest\032 .tenure.v1.CancelAcq" +
-      "uireResponse\022@\n\007GetLock\022\031.tenure.v1.GetL" +
-      "ockRequest\032\032.tenure.v1.GetLockResponse\022F" +
-      "\n\tListLocks\022\033.tenure.v1.ListLocksRequest" +
-      "\032\034.tenure.v1.ListLocksResponse\022:\n\005Evict\022" +
-      "\027.tenure.v1.EvictRequest\032\030.tenure.v1.Evi" +
-      "ctResponse\022C\n\010Transfer\022\032.tenure.v1.Trans" +
-      "ferRequest\032\033.tenure.v1.TransferResponse\022" +
-      "L\n\013UpdateClaim\022\035.tenure.v1.UpdateClaimRe" +
-      "quest\032\036.tenure.v1.UpdateClaimResponse\022R\n" +
-      "\rConfigureLock\022\037.tenure.v1.ConfigureLock" +
-      "Request\032 .tenure.v1.ConfigureLockRespons" +
-      "e\022L\n\013ListBlocked\022\035.tenure.v1.ListBlocked" +
-      "Request\032\036.tenure.v1.ListBlockedResponse\022" +
-      "L\n\013ListHistory\022\035.tenure.v1.ListHistoryRe" +
-      "quest\032\036.tenure.v1.ListHistoryResponseB\027\n" +
-      "\023io.tenure.client.v1P\001b\006proto3"
+      "\001(\r\022\027\n\017opened_revision\030\016 \001(\004\032/\n\rMetadata" +
+      "Entry\022\013\n\003key\030\001 \001(\t\022\r\n\005value\030\002 \001(\t:\0028\001\"\334\001" +
+      "\n\017AcquireResponse\022\020\n\010acquired\030\001 \001(\010\022\r\n\005t" +
+      "oken\030\002 \001(\004\022\022\n\nsession_id\030\003 \001(\t\022&\n\003ttl\030\004 " +
+      "\001(\0132\031.google.protobuf.Duration\022\037\n\005claim\030" +
+      "\005 \001(\0132\020.tenure.v1.Claim\022 \n\006holder\030\006 \001(\0132" +
+      "\020.tenure.v1.Claim\022\020\n\010revision\030\007 \001(\004\022\027\n\017o" +
+      "pened_revision\030\010 \001(\004\"T\n\016ReleaseRequest\022\021" +
+      "\n\tnamespace\030\001 \001(\t\022\014\n\004name\030\002 \001(\t\022\022\n\nsessi" +
+      "on_id\030\003 \001(\t\022\r\n\005token\030\004 \001(\004\"#\n\017ReleaseRes" +
+      "ponse\022\020\n\010revision\030\001 \001(\004\"L\n\024CancelAcquire" +
+      "Request\022\021\n\tnamespace\030\001 \001(\t\022\r\n\005names\030\002 \003(" +
+      "\t\022\022\n\nsession_id\030\003 \001(\t\")\n\025CancelAcquireRe" +
+      "sponse\022\020\n\010revision\030\001 \001(\004\"1\n\016GetLockReque" +
+      "st\022\021\n\tnamespace\030\001 \001(\t\022\014\n\004name\030\002 \001(\t\"B\n\017G" +
+      "etLockResponse\022\035\n\004lock\030\001 \001(\0132\017.tenure.v1" +
+      ".Lock\022\020\n\010revision\030\002 \001(\004\"\\\n\020ListLocksRequ" +
+      "est\022\021\n\tnamespace\030\001 \001(\t\022\016\n\006prefix\030\002 \001(\t\022\021" +
+      "\n\tpage_size\030\003 \001(\005\022\022\n\npage_token\030\004 \001(\t\"^\n" +
+      "\021ListLocksResponse\022\036\n\005locks\030\001 \003(\0132\017.tenu" +
+      "re.v1.Lock\022\027\n\017next_page_token\030\002 \001(\t\022\020\n\010r" +
+      "evision\030\003 \001(\004\"^\n\014EvictRequest\022\021\n\tnamespa" +
+      "ce\030\001 \001(\t\022\014\n\004name\030\002 \001(\t\022\r\n\005token\030\003 \001(\004\022\020\n" +
+      "\010operator\030\004 \001(\t\022\014\n\004note\030\005 \001(\t\"D\n\rEvictRe" +
+      "sponse\022!\n\007evicted\030\001 \003(\0132\020.tenure.v1.Clai" +
+      "m\022\020\n\010revision\030\002 \001(\004\"\266\001\n\017TransferRequest\022" +
+      "\021\n\tnamespace\030\001 \001(\t\022\014\n\004name\030\002 \001(\t\022\r\n\005toke" +
+      "n\030\003 \001(\004\022\025\n\rto_session_id\030\004 \001(\t\022(\n\005drain\030" +
+      "\005 \001(\0132\031.google.protobuf.Duration\022\020\n\010oper" +
+      "ator\030\006 \001(\t\022\014\n\004note\030\007 \001(\t\022\022\n\nsession_id\030\010" +
+      " \001(\t\"x\n\020TransferResponse\022\r\n\005token\030\001 \001(\004\022" +
+      "\037\n\005claim\030\002 \001(\0132\020.tenure.v1.Claim\022\"\n\010prev" +
+      "ious\030\003 \001(\0132\020.tenure.v1.Claim\022\020\n\010revision" +
+      "\030\004 \001(\004\"\310\001\n\022UpdateClaimRequest\022\021\n\tnamespa" +
+      "ce\030\001 \001(\t\022\014\n\004name\030\002 \001(\t\022\022\n\nsession_id\030\003 \001" +
+      "(\t\022\r\n\005token\030\004 \001(\004\022=\n\010metadata\030\005 \003(\0132+.te" +
+      "nure.v1.UpdateClaimRequest.MetadataEntry" +
+      "\032/\n\rMetadataEntry\022\013\n\003key\030\001 \001(\t\022\r\n\005value\030" +
+      "\002 \001(\t:\0028\001\"H\n\023UpdateClaimResponse\022\037\n\005clai" +
+      "m\030\001 \001(\0132\020.tenure.v1.Claim\022\020\n\010revision\030\002 " +
+      "\001(\004\"\202\001\n\024ConfigureLockRequest\022\021\n\tnamespac" +
+      "e\030\001 \001(\t\022\014\n\004name\030\002 \001(\t\022)\n\010settings\030\003 \001(\0132" +
+      "\027.tenure.v1.LockSettings\022\020\n\010operator\030\004 \001" +
+      "(\t\022\014\n\004note\030\005 \001(\t\"H\n\025ConfigureLockRespons" +
+      "e\022\035\n\004lock\030\001 \001(\0132\017.tenure.v1.Lock\022\020\n\010revi" +
+      "sion\030\002 \001(\004\"g\n\022ListBlockedRequest\022\021\n\tname" +
+      "space\030\001 \001(\t\022\027\n\017deadlocked_only\030\002 \001(\010\022\021\n\t" +
+      "page_size\030\003 \001(\005\022\022\n\npage_token\030\004 \001(\t\"j\n\023L" +
+      "istBlockedResponse\022(\n\007blocked\030\001 \003(\0132\027.te" +
+      "nure.v1.BlockedClaim\022\027\n\017next_page_token\030" +
+      "\002 \001(\t\022\020\n\010revision\030\003 \001(\004\"U\n\014BlockedClaim\022" +
+      "\037\n\005claim\030\001 \001(\0132\020.tenure.v1.Claim\022$\n\nbloc" +
+      "ked_by\030\002 \003(\0132\020.tenure.v1.Claim2\256\006\n\013LockS" +
+      "ervice\022@\n\007Acquire\022\031.tenure.v1.AcquireReq" +
+      "uest\032\032.tenure.v1.AcquireResponse\022@\n\007Rele" +
+      "ase\022\031.tenure.v1.ReleaseRequest\032\032.tenure." +
+      "v1.ReleaseResponse\022R\n\rCancelAcquire\022\037.te" +
+      "nure.v1.CancelAcquireRequest\032 .tenure.v1" +
+      ".CancelAcquireResponse\022@\n\007GetLock\022\031.tenu" +
+      "re.v1.GetLockRequest\032\032.tenure.v1.GetLock" +
+      "Response\022F\n\tListLocks\022\033.tenure.v1.ListLo" +
+      "cksRequest\032\034.tenure.v1.ListLocksResponse" +
+      "\022:\n\005Evict\022\027.tenure.v1.EvictRequest\032\030.ten" +
+      "ure.v1.EvictResponse\022C\n\010Transfer\022\032.tenur" +
+      "e.v1.TransferRequest\032\033.tenure.v1.Transfe" +
+      "rResponse\022L\n\013UpdateClaim\022\035.tenure.v1.Upd" +
+      "ateClaimRequest\032\036.tenure.v1.UpdateClaimR" +
+      "esponse\022R\n\rConfigureLock\022\037.tenure.v1.Con" +
+      "figureLockRequest\032 .tenure.v1.ConfigureL" +
+      "ockResponse\022L\n\013ListBlocked\022\035.tenure.v1.L" +
+      "istBlockedRequest\032\036.tenure.v1.ListBlocke" +
+      "dResponse\022L\n\013ListHistory\022\035.tenure.v1.Lis" +
+      "tHistoryRequest\032\036.tenure.v1.ListHistoryR" +
+      "esponseB\027\n\023io.tenure.client.v1P\001b\006proto3"
     };
     descriptor = com.google.protobuf.Descriptors.FileDescriptor
       .internalBuildGeneratedFileFrom(descriptorData,
@@ -280,7 +281,7 @@ public final class LockOuterClass {
     internal_static_tenure_v1_AcquireRequest_fieldAccessorTable = new
       com.google.protobuf.GeneratedMessageV3.FieldAccessorTable(
         internal_static_tenure_v1_AcquireRequest_descriptor,
-        new java.lang.String[] { "Namespace", "Names", "SessionId", "Ttl", "Wait", "Priority", "Owner", "Metadata", "MinHold", "DisconnectGrace", "Mode", "Permits", "Limit", });
+        new java.lang.String[] { "Namespace", "Names", "SessionId", "Ttl", "Wait", "Priority", "Owner", "Metadata", "MinHold", "DisconnectGrace", "Mode", "Permits", "Limit", "OpenedRevision", });
     internal_static_tenure_v1_AcquireRequest_MetadataEntry_descriptor =
       internal_static_tenure_v1_AcquireRequest_descriptor.getNestedTypes().get(0);
     internal_static_tenure_v1_AcquireRequest_MetadataEntry_fieldAccessorTable = new
@@ -292,7 +293,7 @@ public final class LockOuterClass {
     internal_static_tenure_v1_AcquireResponse_fieldAccessorTable = new
       com.google.protobuf.GeneratedMessageV3.FieldAccessorTable(
         internal_static_tenure_v1_AcquireResponse_descriptor,
-        new java.lang.String[] { "Acquired", "Token", "SessionId", "Ttl", "Claim", "Holder", "Revision", });
+        new java.lang.String[] { "Acquired", "Token", "SessionId", "Ttl", "Claim", "Holder", "Revision", "OpenedRevision", });
     internal_static_tenure_v1_ReleaseRequest_descriptor =
       getDescriptor().getMessageTypes().get(5);
     internal_static_tenure_v1_ReleaseRequest_fieldAccessorTable = new

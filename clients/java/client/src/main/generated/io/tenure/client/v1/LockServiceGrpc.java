@@ -424,8 +424,11 @@ public final class LockServiceGrpc {
 
     /**
      * <pre>
-     * Asks for one or several locks, all or nothing. That somebody else holds them is an answer, not an error.
-     * Asking again with the same session and names returns the claim that is there, and renews the session.
+     * Asks for one or several locks, all or nothing. That another session holds them is an answer, not an error.
+     * Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
+     * also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
+     * last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
+     * granted meanwhile, unless the session has asked for it again or has acted on it by then.
      * </pre>
      */
     default void acquire(io.tenure.client.v1.AcquireRequest request,
@@ -445,7 +448,8 @@ public final class LockServiceGrpc {
 
     /**
      * <pre>
-     * Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names.
+     * Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
+     * Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED).
      * </pre>
      */
     default void cancelAcquire(io.tenure.client.v1.CancelAcquireRequest request,
@@ -571,8 +575,11 @@ public final class LockServiceGrpc {
 
     /**
      * <pre>
-     * Asks for one or several locks, all or nothing. That somebody else holds them is an answer, not an error.
-     * Asking again with the same session and names returns the claim that is there, and renews the session.
+     * Asks for one or several locks, all or nothing. That another session holds them is an answer, not an error.
+     * Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
+     * also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
+     * last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
+     * granted meanwhile, unless the session has asked for it again or has acted on it by then.
      * </pre>
      */
     public void acquire(io.tenure.client.v1.AcquireRequest request,
@@ -594,7 +601,8 @@ public final class LockServiceGrpc {
 
     /**
      * <pre>
-     * Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names.
+     * Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
+     * Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED).
      * </pre>
      */
     public void cancelAcquire(io.tenure.client.v1.CancelAcquireRequest request,
@@ -715,8 +723,11 @@ public final class LockServiceGrpc {
 
     /**
      * <pre>
-     * Asks for one or several locks, all or nothing. That somebody else holds them is an answer, not an error.
-     * Asking again with the same session and names returns the claim that is there, and renews the session.
+     * Asks for one or several locks, all or nothing. That another session holds them is an answer, not an error.
+     * Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
+     * also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
+     * last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
+     * granted meanwhile, unless the session has asked for it again or has acted on it by then.
      * </pre>
      */
     public io.tenure.client.v1.AcquireResponse acquire(io.tenure.client.v1.AcquireRequest request) throws io.grpc.StatusException {
@@ -736,7 +747,8 @@ public final class LockServiceGrpc {
 
     /**
      * <pre>
-     * Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names.
+     * Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
+     * Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED).
      * </pre>
      */
     public io.tenure.client.v1.CancelAcquireResponse cancelAcquire(io.tenure.client.v1.CancelAcquireRequest request) throws io.grpc.StatusException {
@@ -848,8 +860,11 @@ public final class LockServiceGrpc {
 
     /**
      * <pre>
-     * Asks for one or several locks, all or nothing. That somebody else holds them is an answer, not an error.
-     * Asking again with the same session and names returns the claim that is there, and renews the session.
+     * Asks for one or several locks, all or nothing. That another session holds them is an answer, not an error.
+     * Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
+     * also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
+     * last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
+     * granted meanwhile, unless the session has asked for it again or has acted on it by then.
      * </pre>
      */
     public io.tenure.client.v1.AcquireResponse acquire(io.tenure.client.v1.AcquireRequest request) {
@@ -869,7 +884,8 @@ public final class LockServiceGrpc {
 
     /**
      * <pre>
-     * Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names.
+     * Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
+     * Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED).
      * </pre>
      */
     public io.tenure.client.v1.CancelAcquireResponse cancelAcquire(io.tenure.client.v1.CancelAcquireRequest request) {
@@ -981,8 +997,11 @@ public final class LockServiceGrpc {
 
     /**
      * <pre>
-     * Asks for one or several locks, all or nothing. That somebody else holds them is an answer, not an error.
-     * Asking again with the same session and names returns the claim that is there, and renews the session.
+     * Asks for one or several locks, all or nothing. That another session holds them is an answer, not an error.
+     * Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
+     * also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
+     * last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
+     * granted meanwhile, unless the session has asked for it again or has acted on it by then.
      * </pre>
      */
     public com.google.common.util.concurrent.ListenableFuture<io.tenure.client.v1.AcquireResponse> acquire(
@@ -1004,7 +1023,8 @@ public final class LockServiceGrpc {
 
     /**
      * <pre>
-     * Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names.
+     * Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
+     * Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED).
      * </pre>
      */
     public com.google.common.util.concurrent.ListenableFuture<io.tenure.client.v1.CancelAcquireResponse> cancelAcquire(

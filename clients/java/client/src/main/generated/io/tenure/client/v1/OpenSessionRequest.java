@@ -24,6 +24,7 @@ private static final long serialVersionUID = 0L;
     namespace_ = "";
     sessionId_ = "";
     owner_ = "";
+    clientId_ = "";
   }
 
   @java.lang.Override
@@ -401,6 +402,57 @@ java.lang.String defaultValue) {
     return attachment_;
   }
 
+  public static final int CLIENT_ID_FIELD_NUMBER = 8;
+  @SuppressWarnings("serial")
+  private volatile java.lang.Object clientId_ = "";
+  /**
+   * <pre>
+   * On a ClientService stream: the program that opens the session, as an id that it has drawn at its start. 0 to 128 bytes of UTF-8
+   * without control characters. A session that another program has opened is refused for as long as it is open (SESSION_IN_USE).
+   * Default: empty, not compared.
+   * </pre>
+   *
+   * <code>string client_id = 8;</code>
+   * @return The clientId.
+   */
+  @java.lang.Override
+  public java.lang.String getClientId() {
+    java.lang.Object ref = clientId_;
+    if (ref instanceof java.lang.String) {
+      return (java.lang.String) ref;
+    } else {
+      com.google.protobuf.ByteString bs = 
+          (com.google.protobuf.ByteString) ref;
+      java.lang.String s = bs.toStringUtf8();
+      clientId_ = s;
+      return s;
+    }
+  }
+  /**
+   * <pre>
+   * On a ClientService stream: the program that opens the session, as an id that it has drawn at its start. 0 to 128 bytes of UTF-8
+   * without control characters. A session that another program has opened is refused for as long as it is open (SESSION_IN_USE).
+   * Default: empty, not compared.
+   * </pre>
+   *
+   * <code>string client_id = 8;</code>
+   * @return The bytes for clientId.
+   */
+  @java.lang.Override
+  public com.google.protobuf.ByteString
+      getClientIdBytes() {
+    java.lang.Object ref = clientId_;
+    if (ref instanceof java.lang.String) {
+      com.google.protobuf.ByteString b = 
+          com.google.protobuf.ByteString.copyFromUtf8(
+              (java.lang.String) ref);
+      clientId_ = b;
+      return b;
+    } else {
+      return (com.google.protobuf.ByteString) ref;
+    }
+  }
+
   private byte memoizedIsInitialized = -1;
   @java.lang.Override
   public final boolean isInitialized() {
@@ -438,6 +490,9 @@ java.lang.String defaultValue) {
     }
     if (attachment_ != 0L) {
       output.writeUInt64(7, attachment_);
+    }
+    if (!com.google.protobuf.GeneratedMessageV3.isStringEmpty(clientId_)) {
+      com.google.protobuf.GeneratedMessageV3.writeString(output, 8, clientId_);
     }
     getUnknownFields().writeTo(output);
   }
@@ -479,6 +534,9 @@ java.lang.String defaultValue) {
       size += com.google.protobuf.CodedOutputStream
         .computeUInt64Size(7, attachment_);
     }
+    if (!com.google.protobuf.GeneratedMessageV3.isStringEmpty(clientId_)) {
+      size += com.google.protobuf.GeneratedMessageV3.computeStringSize(8, clientId_);
+    }
     size += getUnknownFields().getSerializedSize();
     memoizedSize = size;
     return size;
@@ -514,6 +572,8 @@ java.lang.String defaultValue) {
     }
     if (getAttachment()
         != other.getAttachment()) return false;
+    if (!getClientId()
+        .equals(other.getClientId())) return false;
     if (!getUnknownFields().equals(other.getUnknownFields())) return false;
     return true;
   }
@@ -546,6 +606,8 @@ java.lang.String defaultValue) {
     hash = (37 * hash) + ATTACHMENT_FIELD_NUMBER;
     hash = (53 * hash) + com.google.protobuf.Internal.hashLong(
         getAttachment());
+    hash = (37 * hash) + CLIENT_ID_FIELD_NUMBER;
+    hash = (53 * hash) + getClientId().hashCode();
     hash = (29 * hash) + getUnknownFields().hashCode();
     memoizedHashCode = hash;
     return hash;
@@ -725,6 +787,7 @@ java.lang.String defaultValue) {
         disconnectGraceBuilder_ = null;
       }
       attachment_ = 0L;
+      clientId_ = "";
       return this;
     }
 
@@ -786,6 +849,9 @@ java.lang.String defaultValue) {
       }
       if (((from_bitField0_ & 0x00000040) != 0)) {
         result.attachment_ = attachment_;
+      }
+      if (((from_bitField0_ & 0x00000080) != 0)) {
+        result.clientId_ = clientId_;
       }
       result.bitField0_ |= to_bitField0_;
     }
@@ -861,6 +927,11 @@ java.lang.String defaultValue) {
       if (other.getAttachment() != 0L) {
         setAttachment(other.getAttachment());
       }
+      if (!other.getClientId().isEmpty()) {
+        clientId_ = other.clientId_;
+        bitField0_ |= 0x00000080;
+        onChanged();
+      }
       this.mergeUnknownFields(other.getUnknownFields());
       onChanged();
       return this;
@@ -930,6 +1001,11 @@ java.lang.String defaultValue) {
               bitField0_ |= 0x00000040;
               break;
             } // case 56
+            case 66: {
+              clientId_ = input.readStringRequireUtf8();
+              bitField0_ |= 0x00000080;
+              break;
+            } // case 66
             default: {
               if (!super.parseUnknownField(input, extensionRegistry, tag)) {
                 done = true; // was an endgroup tag
@@ -1772,6 +1848,108 @@ java.lang.String defaultValue) {
     public Builder clearAttachment() {
       bitField0_ = (bitField0_ & ~0x00000040);
       attachment_ = 0L;
+      onChanged();
+      return this;
+    }
+
+    private java.lang.Object clientId_ = "";
+    /**
+     * <pre>
+     * On a ClientService stream: the program that opens the session, as an id that it has drawn at its start. 0 to 128 bytes of UTF-8
+     * without control characters. A session that another program has opened is refused for as long as it is open (SESSION_IN_USE).
+     * Default: empty, not compared.
+     * </pre>
+     *
+     * <code>string client_id = 8;</code>
+     * @return The clientId.
+     */
+    public java.lang.String getClientId() {
+      java.lang.Object ref = clientId_;
+      if (!(ref instanceof java.lang.String)) {
+        com.google.protobuf.ByteString bs =
+            (com.google.protobuf.ByteString) ref;
+        java.lang.String s = bs.toStringUtf8();
+        clientId_ = s;
+        return s;
+      } else {
+        return (java.lang.String) ref;
+      }
+    }
+    /**
+     * <pre>
+     * On a ClientService stream: the program that opens the session, as an id that it has drawn at its start. 0 to 128 bytes of UTF-8
+     * without control characters. A session that another program has opened is refused for as long as it is open (SESSION_IN_USE).
+     * Default: empty, not compared.
+     * </pre>
+     *
+     * <code>string client_id = 8;</code>
+     * @return The bytes for clientId.
+     */
+    public com.google.protobuf.ByteString
+        getClientIdBytes() {
+      java.lang.Object ref = clientId_;
+      if (ref instanceof String) {
+        com.google.protobuf.ByteString b = 
+            com.google.protobuf.ByteString.copyFromUtf8(
+                (java.lang.String) ref);
+        clientId_ = b;
+        return b;
+      } else {
+        return (com.google.protobuf.ByteString) ref;
+      }
+    }
+    /**
+     * <pre>
+     * On a ClientService stream: the program that opens the session, as an id that it has drawn at its start. 0 to 128 bytes of UTF-8
+     * without control characters. A session that another program has opened is refused for as long as it is open (SESSION_IN_USE).
+     * Default: empty, not compared.
+     * </pre>
+     *
+     * <code>string client_id = 8;</code>
+     * @param value The clientId to set.
+     * @return This builder for chaining.
+     */
+    public Builder setClientId(
+        java.lang.String value) {
+      if (value == null) { throw new NullPointerException(); }
+      clientId_ = value;
+      bitField0_ |= 0x00000080;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * On a ClientService stream: the program that opens the session, as an id that it has drawn at its start. 0 to 128 bytes of UTF-8
+     * without control characters. A session that another program has opened is refused for as long as it is open (SESSION_IN_USE).
+     * Default: empty, not compared.
+     * </pre>
+     *
+     * <code>string client_id = 8;</code>
+     * @return This builder for chaining.
+     */
+    public Builder clearClientId() {
+      clientId_ = getDefaultInstance().getClientId();
+      bitField0_ = (bitField0_ & ~0x00000080);
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * On a ClientService stream: the program that opens the session, as an id that it has drawn at its start. 0 to 128 bytes of UTF-8
+     * without control characters. A session that another program has opened is refused for as long as it is open (SESSION_IN_USE).
+     * Default: empty, not compared.
+     * </pre>
+     *
+     * <code>string client_id = 8;</code>
+     * @param value The bytes for clientId to set.
+     * @return This builder for chaining.
+     */
+    public Builder setClientIdBytes(
+        com.google.protobuf.ByteString value) {
+      if (value == null) { throw new NullPointerException(); }
+      checkByteStringIsUtf8(value);
+      clientId_ = value;
+      bitField0_ |= 0x00000080;
       onChanged();
       return this;
     }

@@ -201,4 +201,28 @@ java.lang.String defaultValue);
    * @return The attachment.
    */
   long getAttachment();
+
+  /**
+   * <pre>
+   * On a ClientService stream: the program that opens the session, as an id that it has drawn at its start. 0 to 128 bytes of UTF-8
+   * without control characters. A session that another program has opened is refused for as long as it is open (SESSION_IN_USE).
+   * Default: empty, not compared.
+   * </pre>
+   *
+   * <code>string client_id = 8;</code>
+   * @return The clientId.
+   */
+  java.lang.String getClientId();
+  /**
+   * <pre>
+   * On a ClientService stream: the program that opens the session, as an id that it has drawn at its start. 0 to 128 bytes of UTF-8
+   * without control characters. A session that another program has opened is refused for as long as it is open (SESSION_IN_USE).
+   * Default: empty, not compared.
+   * </pre>
+   *
+   * <code>string client_id = 8;</code>
+   * @return The bytes for clientId.
+   */
+  com.google.protobuf.ByteString
+      getClientIdBytes();
 }

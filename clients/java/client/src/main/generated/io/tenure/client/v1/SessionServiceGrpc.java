@@ -279,7 +279,8 @@ public final class SessionServiceGrpc {
 
     /**
      * <pre>
-     * Renews one session once. Any server may be asked; it becomes the session's home if it was not.
+     * Renews one session once. Any server may be asked; it becomes the session's home if it was not, which costs a commit in the
+     * database. A renewal at the session's home costs nothing there: so prefer the server that was asked last.
      * </pre>
      */
     default void renew(io.tenure.client.v1.RenewRequest request,
@@ -299,7 +300,8 @@ public final class SessionServiceGrpc {
 
     /**
      * <pre>
-     * Ends a session at once, and with it all that it holds and waits for.
+     * Ends a session at once, and with it all that it holds and waits for. An Acquire that a server received before, and that would open
+     * it again, takes no effect any more: it is refused (ACQUIRE_CANCELLED).
      * </pre>
      */
     default void closeSession(io.tenure.client.v1.CloseSessionRequest request,
@@ -374,7 +376,8 @@ public final class SessionServiceGrpc {
 
     /**
      * <pre>
-     * Renews one session once. Any server may be asked; it becomes the session's home if it was not.
+     * Renews one session once. Any server may be asked; it becomes the session's home if it was not, which costs a commit in the
+     * database. A renewal at the session's home costs nothing there: so prefer the server that was asked last.
      * </pre>
      */
     public void renew(io.tenure.client.v1.RenewRequest request,
@@ -396,7 +399,8 @@ public final class SessionServiceGrpc {
 
     /**
      * <pre>
-     * Ends a session at once, and with it all that it holds and waits for.
+     * Ends a session at once, and with it all that it holds and waits for. An Acquire that a server received before, and that would open
+     * it again, takes no effect any more: it is refused (ACQUIRE_CANCELLED).
      * </pre>
      */
     public void closeSession(io.tenure.client.v1.CloseSessionRequest request,
@@ -459,7 +463,8 @@ public final class SessionServiceGrpc {
 
     /**
      * <pre>
-     * Renews one session once. Any server may be asked; it becomes the session's home if it was not.
+     * Renews one session once. Any server may be asked; it becomes the session's home if it was not, which costs a commit in the
+     * database. A renewal at the session's home costs nothing there: so prefer the server that was asked last.
      * </pre>
      */
     public io.tenure.client.v1.RenewResponse renew(io.tenure.client.v1.RenewRequest request) throws io.grpc.StatusException {
@@ -481,7 +486,8 @@ public final class SessionServiceGrpc {
 
     /**
      * <pre>
-     * Ends a session at once, and with it all that it holds and waits for.
+     * Ends a session at once, and with it all that it holds and waits for. An Acquire that a server received before, and that would open
+     * it again, takes no effect any more: it is refused (ACQUIRE_CANCELLED).
      * </pre>
      */
     public io.tenure.client.v1.CloseSessionResponse closeSession(io.tenure.client.v1.CloseSessionRequest request) throws io.grpc.StatusException {
@@ -541,7 +547,8 @@ public final class SessionServiceGrpc {
 
     /**
      * <pre>
-     * Renews one session once. Any server may be asked; it becomes the session's home if it was not.
+     * Renews one session once. Any server may be asked; it becomes the session's home if it was not, which costs a commit in the
+     * database. A renewal at the session's home costs nothing there: so prefer the server that was asked last.
      * </pre>
      */
     public io.tenure.client.v1.RenewResponse renew(io.tenure.client.v1.RenewRequest request) {
@@ -551,7 +558,8 @@ public final class SessionServiceGrpc {
 
     /**
      * <pre>
-     * Ends a session at once, and with it all that it holds and waits for.
+     * Ends a session at once, and with it all that it holds and waits for. An Acquire that a server received before, and that would open
+     * it again, takes no effect any more: it is refused (ACQUIRE_CANCELLED).
      * </pre>
      */
     public io.tenure.client.v1.CloseSessionResponse closeSession(io.tenure.client.v1.CloseSessionRequest request) {
@@ -612,7 +620,8 @@ public final class SessionServiceGrpc {
 
     /**
      * <pre>
-     * Renews one session once. Any server may be asked; it becomes the session's home if it was not.
+     * Renews one session once. Any server may be asked; it becomes the session's home if it was not, which costs a commit in the
+     * database. A renewal at the session's home costs nothing there: so prefer the server that was asked last.
      * </pre>
      */
     public com.google.common.util.concurrent.ListenableFuture<io.tenure.client.v1.RenewResponse> renew(
@@ -623,7 +632,8 @@ public final class SessionServiceGrpc {
 
     /**
      * <pre>
-     * Ends a session at once, and with it all that it holds and waits for.
+     * Ends a session at once, and with it all that it holds and waits for. An Acquire that a server received before, and that would open
+     * it again, takes no effect any more: it is refused (ACQUIRE_CANCELLED).
      * </pre>
      */
     public com.google.common.util.concurrent.ListenableFuture<io.tenure.client.v1.CloseSessionResponse> closeSession(

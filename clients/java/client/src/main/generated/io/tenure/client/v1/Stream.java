@@ -118,59 +118,60 @@ public final class Stream {
       "igureGroupRequestH\000\022/\n\006assign\030\022 \001(\0132\035.te" +
       "nure.v1.AssignGroupRequestH\000\022/\n\tget_grou" +
       "p\030\023 \001(\0132\032.tenure.v1.GetGroupRequestH\000\022\023\n" +
-      "\013traceparent\030\024 \001(\tB\006\n\004kind\"J\n\rAttachSess" +
+      "\013traceparent\030\024 \001(\tB\006\n\004kind\"]\n\rAttachSess" +
       "ion\022\021\n\tnamespace\030\001 \001(\t\022\022\n\nsession_id\030\002 \001" +
-      "(\t\022\022\n\nattachment\030\003 \001(\004\"#\n\rCancelCommand\022" +
-      "\022\n\ncommand_id\030\001 \001(\004\"4\n\016StreamResponse\022\"\n" +
-      "\007answers\030\001 \003(\0132\021.tenure.v1.Answer\"\353\t\n\006An" +
-      "swer\022\n\n\002id\030\001 \001(\004\022%\n\007refusal\030\002 \001(\0132\022.tenu" +
-      "re.v1.RefusalH\000\0226\n\014open_session\030\003 \001(\0132\036." +
-      "tenure.v1.OpenSessionResponseH\000\0226\n\020attac" +
-      "hed_session\030\004 \001(\0132\032.tenure.v1.AttachedSe" +
-      "ssionH\000\0222\n\nkeep_alive\030\005 \001(\0132\034.tenure.v1." +
-      "KeepAliveResponseH\000\0228\n\rclose_session\030\006 \001" +
-      "(\0132\037.tenure.v1.CloseSessionResponseH\000\022-\n" +
-      "\007acquire\030\007 \001(\0132\032.tenure.v1.AcquireRespon" +
-      "seH\000\022-\n\007release\030\010 \001(\0132\032.tenure.v1.Releas" +
-      "eResponseH\000\022:\n\016cancel_acquire\030\t \001(\0132 .te" +
-      "nure.v1.CancelAcquireResponseH\000\022)\n\005watch" +
-      "\030\n \001(\0132\030.tenure.v1.WatchResponseH\000\0220\n\tca" +
-      "ncelled\030\013 \001(\0132\033.tenure.v1.CancelledComma" +
-      "ndH\000\022.\n\010get_lock\030\014 \001(\0132\032.tenure.v1.GetLo" +
-      "ckResponseH\000\0224\n\013get_session\030\r \001(\0132\035.tenu" +
-      "re.v1.GetSessionResponseH\000\0220\n\rsession_en" +
-      "ded\030\016 \001(\0132\027.tenure.v1.SessionEndedH\000\022*\n\n" +
-      "hold_ended\030\017 \001(\0132\024.tenure.v1.HoldEndedH\000" +
-      "\0220\n\rsession_moved\030\020 \001(\0132\027.tenure.v1.Sess" +
-      "ionMovedH\000\022*\n\ngoing_away\030\021 \001(\0132\024.tenure." +
-      "v1.GoingAwayH\000\022/\n\010transfer\030\022 \001(\0132\033.tenur" +
-      "e.v1.TransferResponseH\000\0226\n\014update_claim\030" +
-      "\023 \001(\0132\036.tenure.v1.UpdateClaimResponseH\000\022" +
-      ":\n\022transfer_requested\030\024 \001(\0132\034.tenure.v1." +
-      "TransferRequestedH\000\0222\n\njoin_group\030\025 \001(\0132" +
-      "\034.tenure.v1.JoinGroupResponseH\000\0224\n\013leave" +
-      "_group\030\026 \001(\0132\035.tenure.v1.LeaveGroupRespo" +
-      "nseH\000\022<\n\017configure_group\030\027 \001(\0132!.tenure." +
-      "v1.ConfigureGroupResponseH\000\0220\n\006assign\030\030 " +
-      "\001(\0132\036.tenure.v1.AssignGroupResponseH\000\0220\n" +
-      "\tget_group\030\031 \001(\0132\033.tenure.v1.GetGroupRes" +
-      "ponseH\000B\006\n\004kind\"H\n\017AttachedSession\022#\n\007se" +
-      "ssion\030\001 \001(\0132\022.tenure.v1.Session\022\020\n\010revis" +
-      "ion\030\002 \001(\004\"\022\n\020CancelledCommand\"H\n\014Session" +
-      "Ended\022\022\n\nsession_id\030\001 \001(\t\022$\n\006reason\030\002 \001(" +
-      "\0162\024.tenure.v1.EndReason\"\203\001\n\tHoldEnded\022\022\n" +
-      "\nsession_id\030\001 \001(\t\022\r\n\005names\030\002 \003(\t\022\r\n\005toke" +
-      "n\030\003 \001(\004\022$\n\006reason\030\004 \001(\0162\024.tenure.v1.EndR" +
-      "eason\022\020\n\010operator\030\005 \001(\t\022\014\n\004note\030\006 \001(\t\"\"\n" +
-      "\014SessionMoved\022\022\n\nsession_id\030\001 \001(\t\"5\n\tGoi" +
-      "ngAway\022(\n\005grace\030\001 \001(\0132\031.google.protobuf." +
-      "Duration\"\217\001\n\021TransferRequested\022\022\n\nsessio" +
-      "n_id\030\001 \001(\t\022\r\n\005names\030\002 \003(\t\022\r\n\005token\030\003 \001(\004" +
-      "\022(\n\005drain\030\004 \001(\0132\031.google.protobuf.Durati" +
-      "on\022\020\n\010operator\030\005 \001(\t\022\014\n\004note\030\006 \001(\t2R\n\rCl" +
-      "ientService\022A\n\006Stream\022\030.tenure.v1.Stream" +
-      "Request\032\031.tenure.v1.StreamResponse(\0010\001B\027" +
-      "\n\023io.tenure.client.v1P\001b\006proto3"
+      "(\t\022\022\n\nattachment\030\003 \001(\004\022\021\n\tclient_id\030\004 \001(" +
+      "\t\"#\n\rCancelCommand\022\022\n\ncommand_id\030\001 \001(\004\"4" +
+      "\n\016StreamResponse\022\"\n\007answers\030\001 \003(\0132\021.tenu" +
+      "re.v1.Answer\"\353\t\n\006Answer\022\n\n\002id\030\001 \001(\004\022%\n\007r" +
+      "efusal\030\002 \001(\0132\022.tenure.v1.RefusalH\000\0226\n\014op" +
+      "en_session\030\003 \001(\0132\036.tenure.v1.OpenSession" +
+      "ResponseH\000\0226\n\020attached_session\030\004 \001(\0132\032.t" +
+      "enure.v1.AttachedSessionH\000\0222\n\nkeep_alive" +
+      "\030\005 \001(\0132\034.tenure.v1.KeepAliveResponseH\000\0228" +
+      "\n\rclose_session\030\006 \001(\0132\037.tenure.v1.CloseS" +
+      "essionResponseH\000\022-\n\007acquire\030\007 \001(\0132\032.tenu" +
+      "re.v1.AcquireResponseH\000\022-\n\007release\030\010 \001(\013" +
+      "2\032.tenure.v1.ReleaseResponseH\000\022:\n\016cancel" +
+      "_acquire\030\t \001(\0132 .tenure.v1.CancelAcquire" +
+      "ResponseH\000\022)\n\005watch\030\n \001(\0132\030.tenure.v1.Wa" +
+      "tchResponseH\000\0220\n\tcancelled\030\013 \001(\0132\033.tenur" +
+      "e.v1.CancelledCommandH\000\022.\n\010get_lock\030\014 \001(" +
+      "\0132\032.tenure.v1.GetLockResponseH\000\0224\n\013get_s" +
+      "ession\030\r \001(\0132\035.tenure.v1.GetSessionRespo" +
+      "nseH\000\0220\n\rsession_ended\030\016 \001(\0132\027.tenure.v1" +
+      ".SessionEndedH\000\022*\n\nhold_ended\030\017 \001(\0132\024.te" +
+      "nure.v1.HoldEndedH\000\0220\n\rsession_moved\030\020 \001" +
+      "(\0132\027.tenure.v1.SessionMovedH\000\022*\n\ngoing_a" +
+      "way\030\021 \001(\0132\024.tenure.v1.GoingAwayH\000\022/\n\010tra" +
+      "nsfer\030\022 \001(\0132\033.tenure.v1.TransferResponse" +
+      "H\000\0226\n\014update_claim\030\023 \001(\0132\036.tenure.v1.Upd" +
+      "ateClaimResponseH\000\022:\n\022transfer_requested" +
+      "\030\024 \001(\0132\034.tenure.v1.TransferRequestedH\000\0222" +
+      "\n\njoin_group\030\025 \001(\0132\034.tenure.v1.JoinGroup" +
+      "ResponseH\000\0224\n\013leave_group\030\026 \001(\0132\035.tenure" +
+      ".v1.LeaveGroupResponseH\000\022<\n\017configure_gr" +
+      "oup\030\027 \001(\0132!.tenure.v1.ConfigureGroupResp" +
+      "onseH\000\0220\n\006assign\030\030 \001(\0132\036.tenure.v1.Assig" +
+      "nGroupResponseH\000\0220\n\tget_group\030\031 \001(\0132\033.te" +
+      "nure.v1.GetGroupResponseH\000B\006\n\004kind\"H\n\017At" +
+      "tachedSession\022#\n\007session\030\001 \001(\0132\022.tenure." +
+      "v1.Session\022\020\n\010revision\030\002 \001(\004\"\022\n\020Cancelle" +
+      "dCommand\"H\n\014SessionEnded\022\022\n\nsession_id\030\001" +
+      " \001(\t\022$\n\006reason\030\002 \001(\0162\024.tenure.v1.EndReas" +
+      "on\"\203\001\n\tHoldEnded\022\022\n\nsession_id\030\001 \001(\t\022\r\n\005" +
+      "names\030\002 \003(\t\022\r\n\005token\030\003 \001(\004\022$\n\006reason\030\004 \001" +
+      "(\0162\024.tenure.v1.EndReason\022\020\n\010operator\030\005 \001" +
+      "(\t\022\014\n\004note\030\006 \001(\t\"\"\n\014SessionMoved\022\022\n\nsess" +
+      "ion_id\030\001 \001(\t\"5\n\tGoingAway\022(\n\005grace\030\001 \001(\013" +
+      "2\031.google.protobuf.Duration\"\217\001\n\021Transfer" +
+      "Requested\022\022\n\nsession_id\030\001 \001(\t\022\r\n\005names\030\002" +
+      " \003(\t\022\r\n\005token\030\003 \001(\004\022(\n\005drain\030\004 \001(\0132\031.goo" +
+      "gle.protobuf.Duration\022\020\n\010operator\030\005 \001(\t\022" +
+      "\014\n\004note\030\006 \001(\t2R\n\rClientService\022A\n\006Stream" +
+      "\022\030.tenure.v1.StreamRequest\032\031.tenure.v1.S" +
+      "treamResponse(\0010\001B\027\n\023io.tenure.client.v1" +
+      "P\001b\006proto3"
     };
     descriptor = com.google.protobuf.Descriptors.FileDescriptor
       .internalBuildGeneratedFileFrom(descriptorData,
@@ -198,7 +199,7 @@ public final class Stream {
     internal_static_tenure_v1_AttachSession_fieldAccessorTable = new
       com.google.protobuf.GeneratedMessageV3.FieldAccessorTable(
         internal_static_tenure_v1_AttachSession_descriptor,
-        new java.lang.String[] { "Namespace", "SessionId", "Attachment", });
+        new java.lang.String[] { "Namespace", "SessionId", "Attachment", "ClientId", });
     internal_static_tenure_v1_CancelCommand_descriptor =
       getDescriptor().getMessageTypes().get(3);
     internal_static_tenure_v1_CancelCommand_fieldAccessorTable = new

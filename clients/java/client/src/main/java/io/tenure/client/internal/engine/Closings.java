@@ -106,6 +106,7 @@ final class Closings {
         CloseSessionRequest message = CloseSessionRequest.newBuilder()
                 .setNamespace(engine.namespace)
                 .setSessionId(closing.id)
+                .setClientId(engine.clientId)
                 .build();
         closing.command = engine.send(
                 Command.newBuilder().setCloseSession(message),

@@ -35,6 +35,9 @@ public final class Engine {
 
     final Clock clock;
     final String namespace;
+    /** Tells the client's sessions apart from those of other programs that use the same ids. */
+    final String clientId;
+
     final Timers timers = new Timers();
     final Sessions sessions = new Sessions(this);
     final Openings openings = new Openings(this);
@@ -55,8 +58,14 @@ public final class Engine {
     private boolean isShuttingDown;
     private @Nullable CompletableFuture<Void> shutDown;
 
-    public Engine(String namespace, Clock clock) {
+    /**
+     * The state of a client that has asked for nothing yet.
+     *
+     * @param clientId random
+     */
+    public Engine(String namespace, String clientId, Clock clock) {
         this.namespace = namespace;
+        this.clientId = clientId;
         this.clock = clock;
     }
 

@@ -87,7 +87,8 @@ final class Openings {
                 .setTtl(Convert.toWire(spec.ttl()))
                 .setOwner(spec.owner())
                 .putAllMetadata(spec.metadata())
-                .setAttachment(opening.attachment);
+                .setAttachment(opening.attachment)
+                .setClientId(engine.clientId);
         if (spec.grace() != Validity.NO_GRACE) {
             message.setDisconnectGrace(Convert.toWire(spec.grace()));
         }

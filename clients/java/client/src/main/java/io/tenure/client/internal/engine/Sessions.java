@@ -114,6 +114,7 @@ final class Sessions {
                 .setNamespace(engine.namespace)
                 .setSessionId(live.id)
                 .setAttachment(live.attachment)
+                .setClientId(engine.clientId)
                 .build();
         long command = engine.send(
                 Command.newBuilder().setAttachSession(message),

@@ -12,6 +12,7 @@ import java.lang.System.Logger.Level;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -90,7 +91,7 @@ public final class Link {
         this.connectTimeout = connectTimeout;
         this.callTimeout = callTimeout;
         this.clock = clock;
-        this.engine = new Engine(namespace, clock);
+        this.engine = new Engine(namespace, UUID.randomUUID().toString(), clock);
         this.calls = new PlainCalls(loop, clock);
         this.nextEndpoint = ThreadLocalRandom.current().nextInt(servers.size());
         loop.execute(this::startDialling);

@@ -63,6 +63,19 @@ class EngineTest {
     }
 
     @Test
+    void whatOpensAttachesAndClosesASessionNamesTheClient() {
+        script.engine.connected(script.now);
+        CompletableFuture<Opened> opened = script.askToOpen("s");
+        Command open = script.sentOne();
+        assertThat(open.getOpenSession().getClientId()).isEqualTo("program-1");
+        script.opened(open, "s");
+        script.engine.connected(script.now);
+        assertThat(script.sentOne().getAttachSession().getClientId()).isEqualTo("program-1");
+        script.engine.closeUnasked("s", opened.join().presence(), script.now);
+        assertThat(script.sentOne().getCloseSession().getClientId()).isEqualTo("program-1");
+    }
+
+    @Test
     void aServerThatDoesNotAnswerARenewalIsLeft() {
         script.open("s");
         script.pass(TTL / 3);

@@ -24,7 +24,7 @@ final class Script {
     static final long TTL = ms(1_200);
 
     long now;
-    final Engine engine = new Engine("default", () -> now);
+    final Engine engine = new Engine("default", "program-1", () -> now);
     private long keys;
 
     static long ms(long milliseconds) {
@@ -71,12 +71,15 @@ final class Script {
     Opened open(String id) {
         engine.connected(now);
         CompletableFuture<Opened> reply = askToOpen(id);
-        Command command = sentOne();
+        opened(sentOne(), id);
+        return reply.join();
+    }
+
+    void opened(Command command, String id) {
         answer(
                 command,
                 Answer.newBuilder()
                         .setOpenSession(OpenSessionResponse.newBuilder().setSession(session(id))));
-        return reply.join();
     }
 
     CompletableFuture<Opened> askToOpen(String id) {
