@@ -100,6 +100,27 @@ async fn wait_whose_call_dies_with_its_server_is_cancelled_and_one_that_is_asked
 }
 
 #[tokio::test(start_paused = true)]
+async fn hold_that_a_call_has_returned_is_kept_when_the_table_is_loaded_from_rows_that_show_it_waiting() {
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    let token = server.hold("ann", "a").await;
+    let waits = server.ask(server.call("bob", "a").await).await.expect("queued");
+    let mut attendance = waits.attendance.expect("waits");
+    // The rows are written.
+    pass_with(&server, &["ann", "bob"], Duration::from_secs(1)).await;
+    server.release("ann", "a", token).await.expect("held");
+    let Some(WaitEnd::Granted(claim)) = within(SOON, attendance.wait()).await else { panic!("granted") };
+    attendance.satisfied();
+    let granted = claim.token().expect("held");
+    // The database loses what came after that, and the server has to load its table anew.
+    server.hold("cid", "c").await;
+    database.restore_to("default", granted);
+    server.hold("dot", "d").await;
+    pass_with(&server, &["bob"], REATTACH * 2).await;
+    assert!(holds(&server, "bob", granted, "a").await);
+}
+
+#[tokio::test(start_paused = true)]
 async fn of_several_callers_for_one_grant_it_is_enough_that_one_hears_of_it() {
     for (first, second) in [(true, true), (true, false), (false, true), (false, false)] {
         let database = MemoryDatabase::new();

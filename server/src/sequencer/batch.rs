@@ -166,6 +166,7 @@ impl Sequencer {
                 Appended::Unknown => return Err(StoreError::Unavailable("stopping".to_owned())),
             }
         }
+        self.replica.desk.lock().caught_up(&self.replica.table);
         if self.replica.table.revision() != before {
             self.passing.not_alone();
         }

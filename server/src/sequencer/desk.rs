@@ -85,6 +85,8 @@ pub(crate) struct Desk {
     others: Arc<Others>,
     pub(super) callers: Callers,
     waits: Waits,
+    /// The table was loaded anew, and may not be at the log's head yet: what it shows as waiting may have been granted and answered.
+    is_behind: bool,
     /// The streams that there are; without a place for notices those that were closed here, but have not ended yet.
     streams: HashMap<StreamId, Option<Notices>>,
 }
@@ -98,7 +100,8 @@ impl SharedDesk {
         let home = Home::new(settings.me, settings.reattach);
         let (lease, others) = (settings.lease.clone(), settings.others.clone());
         let waits = Waits::new(settings.metrics.clone());
-        let desk = Desk { home, lease, others, callers: Callers::default(), waits, streams: HashMap::new() };
+        let desk =
+            Desk { home, lease, others, callers: Callers::default(), waits, is_behind: false, streams: HashMap::new() };
         Self(Arc::new(Mutex::new(desk)))
     }
 
@@ -195,7 +198,7 @@ impl Desk {
         }
         let adopts =
             |recorded: &Recorded| matches!(recorded.event, Event::ServerAdopted { by, .. } if by == self.home.me());
-        if events.iter().any(adopts) {
+        if !self.is_behind && events.iter().any(adopts) {
             self.leave_unattended(table);
         }
     }
@@ -225,7 +228,14 @@ impl Desk {
                 None => self.callers.ended(claim, EndReason::Disconnected),
             }
         }
-        self.leave_unattended(table);
+        self.is_behind = true;
+    }
+
+    /// The table is at the log's head.
+    pub(crate) fn caught_up(&mut self, table: &Table) {
+        if std::mem::take(&mut self.is_behind) {
+            self.leave_unattended(table);
+        }
     }
 
     fn notify(&mut self, recorded: &Recorded, table: &Table) {
