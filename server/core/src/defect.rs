@@ -58,13 +58,11 @@ pub enum Defect {
     CancelledAtHome,
     /// A wait by a plain call ends only at the session's home.
     WaitEndsAtHome,
-    /// A cancel does not refuse the calls that were received before it.
-    CancelOvertaken,
 }
 
 impl Defect {
     /// All of them.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 27] = [
         Self::GrantBesideHolder,
         Self::SharedBesideHolder,
         Self::OnePermitTooMany,
@@ -92,7 +90,6 @@ impl Defect {
         Self::ReleaseOfAnyHold,
         Self::CancelledAtHome,
         Self::WaitEndsAtHome,
-        Self::CancelOvertaken,
     ];
 
     /// Whether this program has it.

@@ -38,7 +38,7 @@ fn a_seed_is_always_the_same() {
 }
 
 /// Each deliberate defect, and a seed by which it was found: whatever else changes, one of the next ones will do.
-const DEFECTS: [(&str, u32); 33] = [
+const DEFECTS: [(&str, u32); 31] = [
     ("GrantBesideHolder", 3),
     ("SharedBesideHolder", 3),
     ("OnePermitTooMany", 1),
@@ -59,14 +59,12 @@ const DEFECTS: [(&str, u32); 33] = [
     ("WatchSkips", 13),
     ("ImpatientWithOthers", 272),
     ("GraceCutShort", 1633),
-    ("NoFreshTtlAfterLoss", 5638),
-    ("DueForEver", 21),
+    ("NoFreshTtlAfterLoss", 1230),
     ("LoadsOnce", 6048),
-    ("OldTokenAfterLoss", 581),
+    ("OldTokenAfterLoss", 600),
     ("ReleaseOfAnyHold", 1),
-    ("CancelledAtHome", 1),
-    ("WaitEndsAtHome", 16),
-    ("CancelOvertaken", 64),
+    ("CancelledAtHome", 207),
+    ("WaitEndsAtHome", 8),
     ("ValidFromReceipt", 834),
     ("ValidTooLong", 6),
     ("GraceForgotten", 63),
@@ -74,11 +72,16 @@ const DEFECTS: [(&str, u32); 33] = [
     ("ReleasedEarly", 2),
 ];
 
+/// Defects that the short form does not search for: too rare since the waits of plain calls do not follow the home any more. The tests of
+/// the core's home show what they would do.
+const RARE: [&str; 1] = ["DueForEver"];
+
 /// The simulation would notice.
 #[test]
 fn every_defect_is_found() {
     let known: Vec<String> = defect::Defect::all().map(|defect| defect.to_string()).collect();
-    assert!(known.iter().all(|name| DEFECTS.iter().any(|(defect, _)| defect == name)), "{known:?}");
+    let searched = |name: &String| DEFECTS.iter().any(|(defect, _)| defect == name) || RARE.contains(&name.as_str());
+    assert!(known.iter().all(searched), "{known:?}");
     for (defect, seed) in DEFECTS {
         let seed = seed.to_string();
         let output = sim(&["--defect", defect, "--first-only", "--seeds", SEARCHED, "--first-seed", &seed]);
