@@ -38,7 +38,7 @@ fn a_seed_is_always_the_same() {
 }
 
 /// Each deliberate defect, and a seed by which it was found: whatever else changes, one of the next ones will do.
-const DEFECTS: [(&str, u32); 31] = [
+const DEFECTS: [(&str, u32); 30] = [
     ("GrantBesideHolder", 3),
     ("SharedBesideHolder", 3),
     ("OnePermitTooMany", 1),
@@ -60,21 +60,21 @@ const DEFECTS: [(&str, u32); 31] = [
     ("ImpatientWithOthers", 272),
     ("GraceCutShort", 1633),
     ("NoFreshTtlAfterLoss", 1230),
-    ("LoadsOnce", 6048),
+    ("LoadsOnce", 6876),
     ("OldTokenAfterLoss", 600),
     ("ReleaseOfAnyHold", 1),
     ("CancelledAtHome", 207),
     ("WaitEndsAtHome", 8),
-    ("ValidFromReceipt", 834),
-    ("ValidTooLong", 6),
-    ("GraceForgotten", 63),
-    ("WatchResumesTooFar", 15),
+    ("ValidTooLong", 9),
+    ("GraceForgotten", 99),
+    ("WatchResumesTooFar", 16),
     ("ReleasedEarly", 2),
 ];
 
-/// Defects that the short form does not search for: too rare since the waits of plain calls do not follow the home any more. The tests of
-/// the core's home show what they would do.
-const RARE: [&str; 1] = ["DueForEver"];
+/// Defects that the short form does not search for, since they show in fewer than one of some thousand seeds: what is due shows only in
+/// the waits of streams, since those of plain calls do not follow the home any more. The tests of the core's home and of the library's
+/// validity show what they would do.
+const RARE: [&str; 2] = ["DueForEver", "ValidFromReceipt"];
 
 /// The simulation would notice.
 #[test]
