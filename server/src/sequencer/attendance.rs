@@ -1,6 +1,6 @@
 //! Attendances: who is there for a claim, while it waits and while its grant is being handed over.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use tenure_core::{Claim, EndReason, Revision};
 use tokio::sync::oneshot;
@@ -48,14 +48,6 @@ impl Attendance {
         let end = told.await.ok();
         self.stage = Stage::after(end.as_ref());
         end
-    }
-
-    /// The caller is still there. False: the claim is awaited at another server by now, and has to be asked for again.
-    pub(crate) fn confirm(&self) -> bool {
-        match self.stage {
-            Stage::Waiting { number, .. } => !self.desk.lock().confirm(self.claim, number),
-            Stage::Receiving | Stage::Over => true,
-        }
     }
 
     /// The caller is about to give up its wait. False: another has come for the claim since, and waits on.
@@ -117,8 +109,6 @@ pub(super) struct Callers {
     waiting: HashMap<Revision, Vec<Waiting>>,
     /// The grants that are being handed over, and by how many.
     receiving: HashMap<Revision, usize>,
-    /// The claims that are waited for here, but awaited at another server by now: by a call that came later, or was late.
-    elsewhere: HashSet<Revision>,
     count: u64,
 }
 
@@ -148,27 +138,6 @@ impl Callers {
         self.waiting.contains_key(&claim) || self.receiving.contains_key(&claim)
     }
 
-    pub(super) fn is_waiting(&self, claim: Revision, number: u64) -> bool {
-        self.waiting.get(&claim).is_some_and(|callers| callers.iter().any(|caller| caller.number == number))
-    }
-
-    /// A claim is awaited here, or elsewhere, from now on.
-    pub(super) fn awaited_at(&mut self, claim: Revision, is_here: bool) {
-        if is_here {
-            self.elsewhere.remove(&claim);
-        } else {
-            self.receiving.remove(&claim);
-            if self.waiting.contains_key(&claim) {
-                self.elsewhere.insert(claim);
-            }
-        }
-    }
-
-    /// Whether a claim that is waited for here is awaited at another server.
-    pub(super) fn is_elsewhere(&self, claim: Revision) -> bool {
-        self.elsewhere.contains(&claim)
-    }
-
     /// The claims that are waited for.
     pub(super) fn waited_for(&self) -> Vec<Revision> {
         self.waiting.keys().copied().collect()
@@ -177,7 +146,6 @@ impl Callers {
     /// Tells all who wait for a claim that it is granted. False: somebody waited, but nobody is there any more.
     pub(super) fn granted(&mut self, claim: &Claim) -> bool {
         let Some(callers) = self.waiting.remove(&claim.id) else { return true };
-        self.elsewhere.remove(&claim.id);
         let tell = |caller: Waiting| caller.tell.send(WaitEnd::Granted(claim.clone())).is_ok();
         let told = callers.into_iter().map(tell).filter(|told| *told).count();
         if told > 0 {
@@ -190,7 +158,6 @@ impl Callers {
     /// for they have not given up.
     pub(super) fn ended(&mut self, claim: Revision, reason: EndReason) {
         self.receiving.remove(&claim);
-        self.elsewhere.remove(&claim);
         let mut gave_up = false;
         for caller in self.waiting.remove(&claim).into_iter().flatten() {
             if !gave_up {
@@ -215,7 +182,6 @@ impl Callers {
         callers.retain(|caller| caller.number != number);
         if callers.is_empty() {
             self.waiting.remove(&claim);
-            self.elsewhere.remove(&claim);
         }
         !self.waiting.contains_key(&claim)
     }

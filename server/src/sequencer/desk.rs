@@ -275,7 +275,8 @@ impl Desk {
                 let by_stream = |claim: &&Claim| claim.id < recorded.revision && claim.spec.awaited_at.is_none();
                 claims.filter(by_stream).for_each(|claim| self.callers.received(claim.id));
             }
-            Event::ClaimAwaited { claim, at } => self.callers.awaited_at(*claim, *at == Some(self.home.me())),
+            // A later call, or whoever has just returned the grant, answers for it.
+            Event::ClaimAwaited { claim, at } if *at != Some(self.home.me()) => self.callers.received(*claim),
             Event::ClaimUpdated { claim, .. } => self.callers.received(*claim),
             Event::SessionEnded { session, reason, .. } => {
                 let stream = self.home.stream_of(session);
@@ -311,14 +312,6 @@ impl Desk {
         } else if self.callers.failed_to_receive(claim) {
             self.leave(claim);
         }
-    }
-
-    /// A caller is still there for a claim. Says whether it is awaited at another server by now, though.
-    pub(super) fn confirm(&mut self, claim: Revision, number: u64) -> bool {
-        if self.callers.is_waiting(claim, number) {
-            self.home.attend(claim);
-        }
-        self.callers.is_elsewhere(claim)
     }
 
     fn leave(&mut self, claim: Revision) {

@@ -19,8 +19,7 @@ use super::{Api, Via, convert, fresh_session_id, in_time};
 use crate::sequencer::{Attendance, Decided, Namespace, Refusal, WaitEnd};
 use crate::traces::Traced;
 
-/// A call that waits renews its session, and makes sure that the claim is still awaited at its server: this often in the TTL, and in the
-/// time for which the claim would be kept without the call.
+/// How often in its TTL a call that waits renews its session.
 const RENEWALS: u32 = 3;
 
 /// An Acquire that has passed its bounds.
@@ -326,26 +325,18 @@ impl Caller<'_> {
         deadline: Option<Instant>,
         cancel: &CancellationToken,
     ) -> End {
-        let (pause, look) = (ttl / RENEWALS, ttl.min(self.namespace.reattach()) / RENEWALS);
+        let pause = ttl / RENEWALS;
         let mut renew_at = Instant::now() + pause;
-        let mut look_at = Instant::now() + look;
         loop {
             tokio::select! {
                 biased;
                 told = attendance.wait() => return told.map_or(End::GivenUp, End::Told),
                 () = self.namespace.ended() => return End::NodeEnded,
                 () = cancel.cancelled() => return End::Over,
-                () = sleep_until(deadline.unwrap_or(look_at)), if deadline.is_some() => return End::Over,
-                () = sleep_until(look_at), if matches!(self.via, Via::Call) => {
-                    let now = Instant::now();
-                    look_at = now + look;
-                    if !attendance.confirm() {
-                        self.ask_again();
-                    }
-                    if now >= renew_at {
-                        self.stay();
-                        renew_at = now + pause;
-                    }
+                () = sleep_until(deadline.unwrap_or(renew_at)), if deadline.is_some() => return End::Over,
+                () = sleep_until(renew_at), if matches!(self.via, Via::Call) => {
+                    self.stay();
+                    renew_at = Instant::now() + pause;
                 }
             }
         }
@@ -356,21 +347,10 @@ impl Caller<'_> {
         if let Ok(None) = self.namespace.renew(&self.acquiring.session) {
             let session = self.acquiring.session.clone();
             let attach = Command::AttachSession { session, home: self.home, attachment: 0, client: None };
-            self.submit(self.acquiring.principal.command(attach));
+            let (namespace, command) = (self.namespace.clone(), self.acquiring.principal.command(attach));
+            // If that cannot be decided, what becomes of the claim shows why.
+            tokio::spawn(async move { namespace.decide(command).await.map(drop) });
         }
-    }
-
-    /// The claim is awaited at another server, by a call that may end without an answer: lets it be awaited here again.
-    fn ask_again(&self) {
-        if let Ok(command) = self.acquiring.command(self.home, None) {
-            self.submit(command);
-        }
-    }
-
-    /// Has a command decided. If that cannot be done, what becomes of the claim shows why.
-    fn submit(&self, command: Command) {
-        let namespace = self.namespace.clone();
-        tokio::spawn(async move { namespace.decide(command).await.map(drop) });
     }
 }
 

@@ -63,10 +63,15 @@ impl Session {
         let renewed = valid_until.clone();
         let renewing = tokio::spawn(async move {
             loop {
-                sleep(ttl.mul_f64(renewer.rng.random_range(0.05..0.4))).await;
-                if let Some(until) = renewer.renew().await {
-                    let mut renewed = renewed.lock().unwrap_or_else(PoisonError::into_inner);
-                    *renewed = renewed.max(until);
+                // One in eight is nearly too late, and then asks two servers.
+                let is_late = renewer.rng.random_range(0..8) == 0;
+                let (pause, times) = if is_late { (0.8..1.0, 2) } else { (0.05..0.4, 1) };
+                sleep(ttl.mul_f64(renewer.rng.random_range(pause))).await;
+                for _ in 0..times {
+                    if let Some(until) = renewer.renew().await {
+                        let mut renewed = renewed.lock().unwrap_or_else(PoisonError::into_inner);
+                        *renewed = renewed.max(until);
+                    }
                 }
             }
         });
@@ -80,21 +85,27 @@ impl Session {
     /// Tries to hold a lock for a while. Says whether the session is of any more use.
     async fn take_turn(&mut self) -> bool {
         let name = format!("spread/{}", self.caller.rng.random_range(0..LOCKS));
-        let wait = Duration::from_millis(self.caller.rng.random_range(0..2_500));
-        // One in four does not wait for the answer.
-        let leaves = self.caller.rng.random_range(0..4) == 0;
-        let patience = if leaves { wait.mul_f64(0.5) } else { wait + PATIENCE };
-        match self.caller.acquire(&name, wait, patience).await {
-            Outcome::Acquired(token) => self.work(&name, token).await,
-            Outcome::Busy => self.is_valid(),
-            _ => {
-                // What a server receives only after a cancel is no business of that.
-                let is_cancelled = self.caller.is_received().await && self.caller.cancel(&name).await;
-                // Time in which nothing may come of it any more.
-                sleep(Duration::from_millis(self.caller.rng.random_range(0..500))).await;
-                is_cancelled && self.is_valid()
+        loop {
+            let wait = Duration::from_millis(self.caller.rng.random_range(0..2_500));
+            // One in four does not wait for the answer.
+            let leaves = self.caller.rng.random_range(0..4) == 0;
+            let patience = if leaves { wait.mul_f64(0.5) } else { wait + PATIENCE };
+            match self.caller.acquire(&name, wait, patience).await {
+                Outcome::Acquired(token) => return self.work(&name, token).await,
+                Outcome::Busy => return self.is_valid(),
+                // What a server receives only later is the business of no later call.
+                _ if !self.caller.is_received().await => return false,
+                // Asks again, as a rule before the claim is cancelled for want of a call.
+                _ if self.is_valid() && self.caller.task.place.is_time() && self.caller.rng.random() => {
+                    sleep(Duration::from_millis(self.caller.rng.random_range(0..6_000))).await;
+                }
+                _ => break,
             }
         }
+        let is_cancelled = self.caller.cancel(&name).await;
+        // Time in which nothing may come of it any more.
+        sleep(Duration::from_millis(self.caller.rng.random_range(0..500))).await;
+        is_cancelled && self.is_valid()
     }
 
     /// Relies on the hold for as long as the session is known to live, at most for a while, and gives it back.
