@@ -58,11 +58,13 @@ pub enum Defect {
     CancelledAtHome,
     /// A wait by a plain call ends only at the session's home.
     WaitEndsAtHome,
+    /// A plain call that a server received before its cancel was committed, and that is decided after it, takes effect.
+    CancelOvertaken,
 }
 
 impl Defect {
     /// All of them.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::GrantBesideHolder,
         Self::SharedBesideHolder,
         Self::OnePermitTooMany,
@@ -90,6 +92,7 @@ impl Defect {
         Self::ReleaseOfAnyHold,
         Self::CancelledAtHome,
         Self::WaitEndsAtHome,
+        Self::CancelOvertaken,
     ];
 
     /// Whether this program has it.

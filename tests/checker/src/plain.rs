@@ -35,33 +35,37 @@ pub(crate) fn leave_nothing(history: &History, past: &Past, found: &mut Found) {
     for call in history.calls.iter().filter(|call| matches!(call.kind, CallKind::PlainAcquire | CallKind::Cancel)) {
         calls.entry(&call.session).or_default().push(call);
     }
-    let mut stakes: BTreeMap<&str, BTreeMap<u64, Stake<'_>>> = BTreeMap::new();
+    let mut stakes: BTreeMap<u64, Stake<'_>> = BTreeMap::new();
     for (moment, recorded) in past.committed() {
-        let (claim, spec) = match &recorded.event {
-            Event::ClaimQueued(spec) => (recorded.revision.0, spec),
-            Event::ClaimGranted { claim, spec } | Event::ClaimEnded { claim, spec, .. } => (claim.0, spec),
+        let (spec, begins, ends) = match &recorded.event {
+            Event::ClaimQueued(spec) => (spec, Some(recorded.revision), None),
+            Event::ClaimGranted { claim, spec } => (spec, Some(*claim), None),
+            Event::ClaimTransferred { from, claim, spec, .. } => (spec, Some(*claim), Some(*from)),
+            Event::ClaimEnded { claim, spec, .. } => (spec, None, Some(*claim)),
             _ => continue,
         };
         if past.loss_of(recorded.revision.0).is_some() {
             calls.remove(&*spec.session);
         }
-        if !calls.contains_key(&*spec.session) {
-            continue;
+        if let Some(ended) = ends.and_then(|claim| stakes.get_mut(&claim.0)) {
+            ended.ended = Some(moment);
         }
-        let stake = || Stake { spec, began: moment, ended: None };
-        let stake = stakes.entry(&spec.session).or_default().entry(claim).or_insert_with(stake);
-        if let Event::ClaimEnded { .. } = recorded.event {
-            stake.ended = Some(moment);
+        if let Some(claim) = begins {
+            stakes.entry(claim.0).or_insert_with(|| Stake { spec, began: moment, ended: None });
         }
     }
+    let mut of_sessions: BTreeMap<&str, Vec<&Stake<'_>>> = BTreeMap::new();
+    for stake in stakes.values() {
+        of_sessions.entry(&stake.spec.session).or_default().push(stake);
+    }
     for (session, calls) in calls {
-        let Some(stakes) = stakes.get(session) else { continue };
+        let Some(stakes) = of_sessions.get(session) else { continue };
         for (place, call) in calls.iter().enumerate() {
             if !matches!(call.outcome, Outcome::Busy | Outcome::Done) {
                 continue;
             }
             let next = calls[place + 1..].iter().find(|next| next.kind == CallKind::PlainAcquire);
-            if let Some(left) = stakes.values().find(|stake| stake.is_left_of(call, next.copied())) {
+            if let Some(left) = stakes.iter().find(|stake| stake.is_left_of(call, next.copied())) {
                 let Stake { spec, began, ended } = left;
                 let seen = format!("{call:?}: {spec:?}: {began:?}, {ended:?}");
                 found.add("a plain call of which nothing came leaves nothing", seen);

@@ -87,9 +87,12 @@ impl Session {
         let name = format!("spread/{}", self.caller.rng.random_range(0..LOCKS));
         loop {
             let wait = Duration::from_millis(self.caller.rng.random_range(0..2_500));
-            // One in four does not wait for the answer.
-            let leaves = self.caller.rng.random_range(0..4) == 0;
-            let patience = if leaves { wait.mul_f64(0.5) } else { wait + PATIENCE };
+            // Some do not wait for the answer, or hardly for the server.
+            let patience = match self.caller.rng.random_range(0..8) {
+                0 => wait.mul_f64(0.5),
+                1 => Duration::from_millis(self.caller.rng.random_range(1..50)),
+                _ => wait + PATIENCE,
+            };
             match self.caller.acquire(&name, wait, patience).await {
                 Outcome::Acquired(token) => return self.work(&name, token).await,
                 Outcome::Busy => return self.is_valid(),
@@ -211,8 +214,10 @@ impl Caller {
         }
     }
 
-    /// Cancels an Acquire. Says whether that was acknowledged.
+    /// Cancels an Acquire. Says whether that was acknowledged, and none that was sent before may arrive later, and cancel what is asked for
+    /// then.
     async fn cancel(&mut self, name: &str) -> bool {
+        let mut is_last = true;
         for _ in 0..CANCELS {
             let start = self.task.place.now();
             let request = CancelAcquireRequest {
@@ -223,8 +228,9 @@ impl Caller {
             let Some(wire) = self.wire().await else { continue };
             if let Ok(Ok(_)) = timeout(PATIENCE, LockServiceClient::new(wire).cancel_acquire(request)).await {
                 self.note(name, CallKind::Cancel, start, Outcome::Done);
-                return true;
+                return is_last;
             }
+            is_last = false;
         }
         false
     }

@@ -142,7 +142,7 @@ impl Table {
         let Origin::Call { received } = request.origin else { return false };
         let was_closed = opens && !self.sessions.contains_key(session) && self.memory.closed_after(session, received);
         let was_cancelled = self.memory.cancelled_after(session, &request.names, received);
-        was_closed || was_cancelled
+        (was_closed || was_cancelled) && !Defect::CancelOvertaken.is_here()
     }
 
     /// The claim that the session has already, if it is what it asks for.
