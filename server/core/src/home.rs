@@ -189,13 +189,15 @@ impl Home {
                 self.watch_over_waits(session, table, now);
             }
         }
-        // What was to be given up here is not if its session has gone: it may come back with its client.
+        // What was to be given up here is not if its session has gone: it may come back with its client. Of claims that the table does
+        // not have yet nothing is known.
         let kept = &self.kept;
-        let is_here = |claim: &Revision| {
-            table.claim(*claim).is_some_and(|found| match found.spec.awaited_at {
+        let is_here = |claim: &Revision| match table.claim(*claim) {
+            Some(Claim { spec, .. }) => match spec.awaited_at {
                 Some(at) => at == me,
-                None => kept.get(&found.spec.session).is_some_and(|kept| kept.opened == found.spec.opened),
-            })
+                None => kept.get(&spec.session).is_some_and(|kept| kept.opened == spec.opened),
+            },
+            None => *claim > table.revision(),
         };
         self.unattended.retain(|claim, _| is_here(claim));
         self.given_up.retain(is_here);

@@ -215,9 +215,24 @@ fn giving_up_can_be_repeated() {
     for session in ["bob", "ann"] {
         let cancel = Command::CancelAcquire { session: session.into(), attached: None, names: vec!["a".into()].into() };
         assert_eq!(lab.ask(cancel.clone()), Ok(Outcome::Done));
-        assert_eq!(lab.again(&cancel), Ok(Outcome::Done));
+        assert_eq!(lab.ask(cancel), Ok(Outcome::Done));
     }
     assert!(lab.here.lock("a").is_none());
+}
+
+#[test]
+fn cancel_that_is_repeated_rejects_what_was_received_after_the_first() {
+    let mut lab = Lab::default();
+    lab.acquire("ann", "a");
+    let cancel = Command::CancelAcquire { session: "ann".into(), attached: None, names: vec!["a".into()].into() };
+    assert_eq!(lab.ask(cancel.clone()), Ok(Outcome::Done));
+    let mut received = acquire("ann", "a", THERE);
+    if let Command::Acquire { origin, .. } = &mut received {
+        *origin = Origin::Call { received: lab.here.revision() };
+    }
+    assert_eq!(lab.ask(cancel), Ok(Outcome::Done));
+    let late = lab.again(&received);
+    assert!(matches!(late, Err(Rejection::AcquireCancelled { .. })), "{late:?}");
 }
 
 #[test]

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tenure_core::{
-    Claim, ClaimState, EndReason, Event, Eviction, Home, NotKept, Recorded, Revision, StreamId, Table, Text, Transfer,
+    Claim, ClaimState, EndReason, Event, Eviction, Home, NotKept, Recorded, Revision, ServerId, StreamId, Table, Text,
+    Transfer,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -194,7 +195,10 @@ impl Desk {
         for recorded in events {
             self.notify(recorded, table);
             self.waits.observe(recorded, &self.home);
-            self.home.observe(recorded, table, now);
+            // Where claims are awaited is compared at the log's head: on the way there it may be long over.
+            if !self.is_behind || !matches!(recorded.event, Event::ClaimAwaited { .. }) {
+                self.home.observe(recorded, table, now);
+            }
         }
         let adopts =
             |recorded: &Recorded| matches!(recorded.event, Event::ServerAdopted { by, .. } if by == self.home.me());
@@ -214,39 +218,64 @@ impl Desk {
         }
     }
 
-    /// The table was loaded anew: settles what is waited for according to it.
+    /// The table was loaded anew: settles what is waited for according to it. What it does not have yet is settled at the log's head.
     pub(crate) fn reconcile(&mut self, table: &Table) {
-        let now = self.lease.standing_tick();
         self.home.heed_lease(self.others.longest_lease());
-        self.home.rebuild(table, now);
+        self.rebuild_home(table);
         self.waits.reconcile(table);
-        self.callers.retain_grants(|claim| table.claim(claim).is_some());
         for claim in self.callers.waited_for() {
             match table.claim(claim) {
                 Some(found) if found.state == ClaimState::Waiting => self.home.attend(claim),
                 Some(found) => self.grant(found),
-                None => self.callers.ended(claim, EndReason::Disconnected),
+                None => {}
             }
         }
         self.is_behind = true;
     }
 
+    fn rebuild_home(&mut self, table: &Table) {
+        self.home.rebuild(table, self.lease.standing_tick());
+        // A grant that was to be cancelled here may have been acknowledged meanwhile.
+        for claim in table.claims().filter(|claim| claim.token().is_some() && claim.spec.awaited_at.is_none()) {
+            self.home.attend(claim.id);
+        }
+    }
+
     /// The table is at the log's head.
     pub(crate) fn caught_up(&mut self, table: &Table) {
-        if std::mem::take(&mut self.is_behind) {
-            self.leave_unattended(table);
+        if !std::mem::take(&mut self.is_behind) {
+            return;
+        }
+        self.rebuild_home(table);
+        for claim in self.callers.waited_for().into_iter().filter(|claim| table.claim(*claim).is_none()) {
+            self.callers.ended(claim, EndReason::Disconnected);
+        }
+        let me = self.home.me();
+        let is_here = |claim: &Claim| claim.spec.awaited_at.is_none_or(|at| at == me);
+        self.callers.retain_grants(|claim| table.claim(claim).is_some_and(is_here));
+        self.leave_unattended(table);
+    }
+
+    /// A claim is awaited here from now on. If no call is here, another server has decided that, and the call may have gone.
+    fn awaited_at(&mut self, claim: Revision, at: Option<ServerId>) {
+        let is_left = at == Some(self.home.me()) && !self.callers.attend_to(claim) && !self.home.is_unattended(claim);
+        if is_left && !self.is_behind {
+            self.leave(claim);
         }
     }
 
     fn notify(&mut self, recorded: &Recorded, table: &Table) {
         match &recorded.event {
+            Event::ClaimQueued(spec) => self.awaited_at(recorded.revision, spec.awaited_at),
             Event::ClaimGranted { claim, spec } => {
                 let state = ClaimState::Held { token: recorded.revision };
                 self.grant(&Claim::new(*claim, spec.clone(), state));
+                self.awaited_at(*claim, spec.awaited_at);
             }
             Event::ClaimTransferred { from, from_token, from_spec, claim, spec, .. } => {
                 let state = ClaimState::Held { token: recorded.revision };
                 self.grant(&Claim::new(*claim, spec.clone(), state));
+                self.awaited_at(*claim, spec.awaited_at);
                 let ended = Claim::new(*from, from_spec.clone(), ClaimState::Held { token: *from_token });
                 self.tell_hold_ended(ended, EndReason::Transferred, None);
             }
@@ -275,8 +304,9 @@ impl Desk {
                 let by_stream = |claim: &&Claim| claim.id < recorded.revision && claim.spec.awaited_at.is_none();
                 claims.filter(by_stream).for_each(|claim| self.callers.received(claim.id));
             }
-            // A later call, or whoever has just returned the grant, answers for it.
-            Event::ClaimAwaited { claim, at } if *at != Some(self.home.me()) => self.callers.received(*claim),
+            Event::ClaimAwaited { claim, at } if *at == Some(self.home.me()) => self.awaited_at(*claim, *at),
+            // A later call, or whoever has just returned the grant, answers for it. A table that is behind shows what may be over.
+            Event::ClaimAwaited { claim, .. } if !self.is_behind => self.callers.received(*claim),
             Event::ClaimUpdated { claim, .. } => self.callers.received(*claim),
             Event::SessionEnded { session, reason, .. } => {
                 let stream = self.home.stream_of(session);

@@ -380,7 +380,9 @@ impl Api {
             }
             Outcome::Busy { blocker, ttl, opened } => busy(&caller.acquiring.session, &blocker, ttl, opened, revision),
             Outcome::Waiting { blocker, ttl, .. } => {
-                busy(&caller.acquiring.session, &blocker, Some(ttl), Some(claim.spec.opened), revision)
+                // A later call waits on, unless it has gone before this one: the attendance ends without having been satisfied.
+                let session = &caller.acquiring.session;
+                return Ok(Some(busy(session, &blocker, Some(ttl), Some(claim.spec.opened), revision)));
             }
             _ => match in_time(async { Ok(attendance.wait().await) }).await? {
                 // By this, which was committed elsewhere and decided here once more.

@@ -221,9 +221,8 @@ impl Table {
         if let Some(claim) = self.claim_of(found, names).cloned() {
             self.give_back(&claim, decided);
         }
-        // What was received before is refused already, by the last event that there is.
-        let is_repeated = self.memory.last_cancel(session, names) == Some(self.revision);
-        if attached.is_none() && !is_repeated {
+        // Also if it repeats the last event: an Acquire may have been received in between.
+        if attached.is_none() {
             self.emit(Event::AcquireCancelled { session: session.clone(), names: names.clone() }, decided);
         }
         Ok(Outcome::Done)
