@@ -1,15 +1,14 @@
 //! Checking a model: all of it, or until something is found.
 
+use std::fmt::Debug;
+use std::hash::Hash;
 use std::time::{Duration, Instant};
 
 use stateright::{Checker, HasDiscoveries, Model};
 
-use crate::action::Action;
-use crate::limits::Limits;
-
 /// What a check came to.
 #[derive(Debug)]
-pub struct Report {
+pub struct Report<A> {
     /// How many states there are.
     pub states: usize,
     /// How many steps the longest behaviour has.
@@ -17,14 +16,19 @@ pub struct Report {
     /// How long the check took.
     pub took: Duration,
     /// The properties that do not hold, each with a behaviour in which it does not.
-    pub broken: Vec<(&'static str, Vec<Action>)>,
+    pub broken: Vec<(&'static str, Vec<A>)>,
 }
 
 /// Looks at every state of a model, or at as many as it takes to find a property that does not hold.
 #[must_use]
-pub fn check(limits: Limits, threads: usize) -> Report {
+pub fn check<M>(model: M, threads: usize) -> Report<M::Action>
+where
+    M: Model + Send + Sync + 'static,
+    M::State: Clone + Debug + Hash + PartialEq + Send + Sync + 'static,
+    M::Action: Clone + Debug + PartialEq + Send + Sync + 'static,
+{
     let began = Instant::now();
-    let checker = limits.checker().threads(threads).finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
+    let checker = model.checker().threads(threads).finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
     let broken = checker.discoveries().into_iter().map(|(name, path)| (name, path.into_actions())).collect();
     Report { states: checker.unique_state_count(), depth: checker.max_depth(), took: began.elapsed(), broken }
 }

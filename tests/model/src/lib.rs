@@ -3,8 +3,11 @@
 //!
 //! Time is whole ticks, and every span is kept as what is left of it, so that states that differ in nothing else are one. One
 //! namespace, one exclusive lock, one session a client. Each module names the code that it stands for.
+//!
+//! [`calls`] is a model of its own: waits, grants and cancels of plain calls that are spread over several servers.
 
 pub mod action;
+pub mod calls;
 pub mod check;
 pub mod client;
 mod clients;

@@ -1,15 +1,20 @@
-//! Checks a model of the protocol, as large as it is told.
+//! Checks a model of the protocol, as large as the arguments say.
 
+use std::fmt::Debug;
 use std::process::ExitCode;
 
-use clap::Parser;
-use tenure_model::check::check;
+use clap::{Args, Parser, Subcommand};
+use tenure_model::calls;
+use tenure_model::check::{Report, check};
 use tenure_model::flaw::{self, Flaw};
 use tenure_model::limits::{Budget, Limits};
 
 /// Looks at everything that can happen in a model of the protocol within these bounds.
 #[derive(Debug, Parser)]
+#[command(args_conflicts_with_subcommands = true)]
 struct Arguments {
+    #[command(subcommand)]
+    other: Option<Other>,
     /// How many servers
     #[arg(long, default_value_t = 2)]
     servers: u8,
@@ -112,10 +117,105 @@ impl Arguments {
     }
 }
 
+/// Another model.
+#[derive(Debug, Subcommand)]
+enum Other {
+    /// Plain calls that are spread over several servers
+    Calls(Calls),
+}
+
+/// The bounds of the model of plain calls.
+#[derive(Debug, Args)]
+struct Calls {
+    /// The number of servers
+    #[arg(long, default_value_t = 2)]
+    servers: u8,
+    /// The number of clients. The first one holds the lock at the beginning
+    #[arg(long, default_value_t = 2)]
+    clients: u8,
+    /// The number of Acquires of each other client
+    #[arg(long, default_value_t = 2)]
+    acquires: u8,
+    /// Let an Acquire also be one that does not wait
+    #[arg(long)]
+    tries: bool,
+    /// The number of Acquires of the first client
+    #[arg(long, default_value_t = 0)]
+    again: u8,
+    /// The number of releases
+    #[arg(long, default_value_t = 0)]
+    releases: u8,
+    /// The number of cancels
+    #[arg(long, default_value_t = 0)]
+    cancels: u8,
+    /// The number of renewals at a server that is not the home
+    #[arg(long, default_value_t = 0)]
+    renews: u8,
+    /// The number of calls that are left by their clients
+    #[arg(long, default_value_t = 0)]
+    leaves: u8,
+    /// The number of commands that a server passes to another one
+    #[arg(long, default_value_t = 0)]
+    passes: u8,
+    /// The number of answers that are lost
+    #[arg(long, default_value_t = 0)]
+    losses: u8,
+    /// The number of waits whose time is up
+    #[arg(long, default_value_t = 0)]
+    timeouts: u8,
+    /// The number of sessions that expire
+    #[arg(long, default_value_t = 0)]
+    expiries: u8,
+    /// The number of servers that crash
+    #[arg(long, default_value_t = 0)]
+    crashes: u8,
+    /// The number of times that a server loads its table anew
+    #[arg(long, default_value_t = 0)]
+    reloads: u8,
+    /// Add a flaw, which is to be found
+    #[arg(long, value_parser = calls::flaw::parse)]
+    flaw: Option<calls::flaw::Flaw>,
+    /// The number of threads; one for each core by default
+    #[arg(long)]
+    threads: Option<usize>,
+}
+
+impl Calls {
+    fn limits(&self) -> calls::limits::Limits {
+        calls::limits::Limits {
+            servers: self.servers,
+            clients: self.clients,
+            acquires: self.acquires,
+            tries: self.tries,
+            again: self.again,
+            budget: calls::limits::Budget {
+                releases: self.releases,
+                cancels: self.cancels,
+                renews: self.renews,
+                leaves: self.leaves,
+                passes: self.passes,
+                losses: self.losses,
+                timeouts: self.timeouts,
+                expiries: self.expiries,
+                crashes: self.crashes,
+                reloads: self.reloads,
+            },
+            flaw: self.flaw,
+        }
+    }
+}
+
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let threads = arguments.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let report = check(arguments.limits(), threads);
+    let threads =
+        |asked: Option<usize>| asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    match &arguments.other {
+        Some(Other::Calls(calls)) => show(&check(calls.limits(), threads(calls.threads))),
+        None => show(&check(arguments.limits(), threads(arguments.threads))),
+    }
+}
+
+fn show<A: Debug>(report: &Report<A>) -> ExitCode {
     let seconds = report.took.as_secs_f64();
     println!("{} states, at most {} steps deep, in {seconds:.1} s", report.states, report.depth);
     for (name, actions) in &report.broken {

@@ -1,0 +1,180 @@
+//! Deciding and committing, and what calls do with the outcomes: `server/src/sequencer/batch.rs`, `server/src/service/acquire.rs`.
+
+use super::action::Place;
+use super::flaw::Flaw;
+use super::limits::Limits;
+use super::table::{Claim, Command, Event, Id, Outcome, Reason, Server};
+use super::world::{Answer, Call, Notice, Stage, World};
+
+impl World {
+    /// A server decides a command at the log's head and commits what it causes, but does not show that yet.
+    fn commit(&mut self, server: Server, command: Command, limits: &Limits) -> (Outcome, Vec<Event>) {
+        self.commit_for(server, server, command, limits)
+    }
+
+    /// The same by another server.
+    fn commit_for(&mut self, server: Server, by: Server, command: Command, limits: &Limits) -> (Outcome, Vec<Event>) {
+        self.catch_up(by, limits);
+        let (events, outcome) = self.head.decide(command, server, limits.flaw);
+        for event in &events {
+            if let (Command::Abandon(_), Event::Ended(id, _)) = (command, event) {
+                let at = self.head.claim(*id).and_then(|claim| claim.at);
+                let waits = |call: &Call| call.stage == Stage::Waiting(*id) && !call.left && !call.cancelled;
+                self.place_lost |= self.calls.iter().any(|call| waits(call) && at == Some(call.server));
+            }
+            self.head.apply(*event, limits.flaw);
+        }
+        if !events.is_empty() {
+            self.tail.push(events.clone());
+        }
+        (outcome, events)
+    }
+
+    /// The same, and the server shows it.
+    pub(super) fn carry_out(&mut self, server: Server, command: Command, limits: &Limits) -> Outcome {
+        let (outcome, _) = self.commit(server, command, limits);
+        self.catch_up(server, limits);
+        outcome
+    }
+
+    fn answer(&mut self, place: Place, answer: Answer) {
+        self.calls[place].stage = Stage::Answered(answer);
+    }
+
+    /// A server decides an Acquire. `Api::decide_acquire`, `Sequencer::attend`.
+    pub(super) fn decide_acquire(&mut self, place: Place, limits: &Limits) {
+        let Call { client, server, seen, queue, cancelled, .. } = self.calls[place];
+        let made = self.head.made[usize::from(client)];
+        let (outcome, events) = self.commit(server, Command::Acquire { client, seen, queue }, limits);
+        self.cancel_overtaken |= cancelled && self.head.made[usize::from(client)] > made;
+        let mut call = self.calls.remove(place);
+        match outcome {
+            Outcome::Held(claim) => {
+                let is_new = call.passed == Some(false) && limits.has(Flaw::PassedGrantIsNew);
+                let just_now = is_new || events.contains(&Event::Granted(claim));
+                let attends = just_now || self.is_unattended(server, claim.id) || self.is_attended(server, claim.id);
+                self.attend(server, claim.id);
+                call.stage = Stage::Granted(claim, attends);
+            }
+            Outcome::Waiting(claim) => {
+                self.attend(server, claim.id);
+                call.stage = Stage::Waiting(claim.id);
+            }
+            Outcome::Busy | Outcome::Done => call.stage = Stage::Answered(Answer::Busy),
+            Outcome::Rejected => call.stage = Stage::Answered(Answer::Cancelled),
+        }
+        call.passed = None;
+        // The order of those that wait.
+        self.calls.push(call);
+        self.catch_up(server, limits);
+        if call.left
+            && let Some(call) = self.calls.pop()
+        {
+            self.dropped(call);
+        }
+    }
+
+    /// A server passes what it has to decide. It finds out what came of it when it decides that once more itself, which is what it does
+    /// if no verdict comes. `server/src/sequencer/passing`.
+    pub(super) fn pass(&mut self, place: Place, to: Server, limits: &Limits) {
+        self.budget.passes -= 1;
+        let Call { client, server, seen, queue, cancelled, stage, .. } = self.calls[place];
+        let command = match stage {
+            Stage::Received => Command::Acquire { client, seen, queue },
+            Stage::TimedOut { id, .. } => Command::EndWait(id),
+            _ => return,
+        };
+        let made = self.head.made[usize::from(client)];
+        let table = self.life(server).map(|life| self.table_at(life.at, limits));
+        let held = table.map(|table| table.of(client).is_some_and(|claim| table.holds(claim.id)));
+        self.commit_for(server, to, command, limits);
+        self.cancel_overtaken |= cancelled && self.head.made[usize::from(client)] > made;
+        self.calls[place].passed = held.filter(|_| stage == Stage::Received);
+        self.catch_up(to, limits);
+    }
+
+    /// The time of a wait is up. `Attendance::retire`.
+    pub(super) fn time_out(&mut self, place: Place) {
+        let Call { server, queue, stage: Stage::Waiting(id), .. } = self.calls[place] else { return };
+        self.budget.timeouts -= u8::from(queue);
+        let later = |call: &Call| call.server == server && call.stage == Stage::Waiting(id);
+        let ends = !self.calls[place + 1..].iter().any(later);
+        self.calls[place].stage = Stage::TimedOut { id, ends, notice: None };
+    }
+
+    /// A server ends a wait whose time is up, or reads how the claim is. `Api::end_wait`.
+    pub(super) fn end_wait(&mut self, place: Place, limits: &Limits) {
+        let Call { server, stage: Stage::TimedOut { id, ends, .. }, .. } = self.calls[place] else { return };
+        self.catch_up(server, limits);
+        let outcome = if ends {
+            self.carry_out(server, Command::EndWait(id), limits)
+        } else {
+            match self.head.claim(id) {
+                Some(claim) if self.head.holds(id) => Outcome::Held(claim),
+                Some(claim) => Outcome::Waiting(claim),
+                None => Outcome::Done,
+            }
+        };
+        let Stage::TimedOut { notice, .. } = self.calls[place].stage else { return };
+        match outcome {
+            Outcome::Held(claim) => {
+                let attends = matches!(notice, Some(Notice::Granted(true)));
+                self.calls[place].stage = Stage::Granted(claim, attends);
+                self.return_grant(place, limits);
+            }
+            Outcome::Waiting(_) => {
+                let call = self.calls[place];
+                self.answer(place, Answer::Busy);
+                if !limits.has(Flaw::WaitLeftBehind) {
+                    self.dropped(call);
+                }
+            }
+            Outcome::Busy | Outcome::Rejected => self.answer(place, Answer::Busy),
+            Outcome::Done => match notice {
+                Some(Notice::Ended(Reason::Released)) => self.answer(place, Answer::Busy),
+                Some(Notice::Again) => self.calls[place].stage = Stage::Received,
+                Some(Notice::Ended(_) | Notice::Granted(_)) | None => self.answer(place, Answer::Ended),
+            },
+        }
+    }
+
+    /// A call has a grant. `Api::ensure_held`.
+    pub(super) fn return_grant(&mut self, place: Place, limits: &Limits) {
+        let Call { server, stage: Stage::Granted(Claim { id, at }, attends), .. } = self.calls[place] else { return };
+        if at.is_none_or(|at| at == server) || limits.has(Flaw::NoAcknowledge) {
+            self.received(server, id);
+            self.answer(place, Answer::Held(id));
+        } else {
+            self.calls[place].stage = Stage::Acknowledging(id, attends);
+        }
+    }
+
+    pub(super) fn acknowledge(&mut self, place: Place, limits: &Limits) {
+        let Call { server, stage: Stage::Acknowledging(id, _), .. } = self.calls[place] else { return };
+        let is_held = matches!(self.carry_out(server, Command::Acknowledge(id), limits), Outcome::Held(_));
+        self.answer(place, if is_held { Answer::Held(id) } else { Answer::Ended });
+    }
+
+    /// A call whose claim is awaited elsewhere sends its Acquire again, and does not wait for the outcome. With a flaw only.
+    pub(super) fn ask_again(&mut self, place: Place) {
+        let call = self.calls[place];
+        self.calls.push(Call { left: true, stage: Stage::Received, ..call });
+    }
+
+    /// A server decides a command whose outcome no call needs.
+    pub(super) fn decide_command(&mut self, server: Server, command: Command, limits: &Limits) {
+        if let Some(life) = self.live(server) {
+            life.commands.retain(|other| *other != command);
+        }
+        self.carry_out(server, command, limits);
+    }
+
+    /// A server cancels a claim that no call attends to, unless one does by what it reads of the log first. `Home::stands`.
+    pub(super) fn abandon(&mut self, server: Server, id: Id, limits: &Limits) {
+        self.catch_up(server, limits);
+        if self.is_unattended(server, id) {
+            self.attend(server, id);
+            self.carry_out(server, Command::Abandon(id), limits);
+        }
+    }
+}

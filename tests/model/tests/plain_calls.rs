@@ -1,0 +1,102 @@
+//! Plain calls that are spread over several servers: all that can happen within bounds, and what is found if the protocol is wrong.
+
+use tenure_model::calls::flaw::Flaw;
+use tenure_model::calls::limits::{Budget, Limits};
+use tenure_model::calls::properties::{
+    CANCELLED, HELD, KEEPS_PLACE, NOT_FORGOTTEN, NOTHING_LEFT, NOTHING_STAYS, ONE_HOLDER,
+};
+use tenure_model::check::check;
+
+fn holds(limits: Limits) {
+    let report = check(limits, 2);
+    assert!(report.broken.is_empty(), "{report:#?}");
+    assert!(report.states > 1_000, "only {} states: nothing happens in it", report.states);
+}
+
+#[test]
+fn waits_that_end_in_every_way_while_the_home_moves() {
+    let budget = Budget { releases: 1, renews: 2, timeouts: 2, leaves: 2, ..Budget::default() };
+    holds(Limits { budget, ..Limits::default() });
+}
+
+#[test]
+fn three_calls_of_one_session_that_time_out_or_are_left() {
+    let budget = Budget { releases: 1, timeouts: 2, leaves: 2, ..Budget::default() };
+    holds(Limits { acquires: 3, budget, ..Limits::default() });
+}
+
+#[test]
+fn cancels_between_calls_that_wait_or_do_not() {
+    let budget = Budget { releases: 1, cancels: 2, timeouts: 1, leaves: 1, ..Budget::default() };
+    holds(Limits { tries: true, budget, ..Limits::default() });
+}
+
+#[test]
+fn calls_that_other_servers_decide() {
+    let budget = Budget { releases: 1, cancels: 1, timeouts: 1, leaves: 1, passes: 1, ..Budget::default() };
+    holds(Limits { budget, ..Limits::default() });
+}
+
+#[test]
+fn a_server_that_crashes_with_calls_answers_that_are_lost_and_sessions_that_expire() {
+    let budget = Budget { releases: 1, crashes: 1, losses: 1, leaves: 1, expiries: 1, ..Budget::default() };
+    holds(Limits { servers: 3, budget, ..Limits::default() });
+}
+
+#[test]
+fn two_clients_that_ask_again_and_release() {
+    let budget = Budget { releases: 2, timeouts: 1, leaves: 1, ..Budget::default() };
+    holds(Limits { again: 1, budget, ..Limits::default() });
+}
+
+#[test]
+fn three_clients_in_the_queue() {
+    let budget = Budget { releases: 2, timeouts: 1, leaves: 1, ..Budget::default() };
+    holds(Limits { clients: 3, acquires: 1, again: 1, budget, ..Limits::default() });
+}
+
+#[test]
+fn a_server_that_loads_its_table_anew_behind_the_log_or_ahead_of_what_it_has_seen() {
+    let budget = Budget { releases: 1, timeouts: 1, leaves: 1, crashes: 1, reloads: 1, ..Budget::default() };
+    holds(Limits { budget, ..Limits::default() });
+}
+
+/// In which model a flaw shows, and which promises it may break there.
+fn shows(flaw: Flaw) -> (Limits, &'static [&'static str]) {
+    let none = Budget::default();
+    let calls = |acquires, budget| Limits { acquires, budget, ..Limits::default() };
+    match flaw {
+        Flaw::CancelledAtHome => (calls(1, Budget { releases: 1, renews: 1, ..none }), &[HELD, KEEPS_PLACE]),
+        Flaw::WaitEndsAtHome => (calls(1, Budget { timeouts: 1, renews: 1, ..none }), &[NOTHING_LEFT, NOTHING_STAYS]),
+        Flaw::CancelForgotten => (calls(1, Budget { cancels: 1, ..none }), &[CANCELLED]),
+        Flaw::RepeatedCancelSkipped => (calls(1, Budget { cancels: 2, ..none }), &[CANCELLED]),
+        Flaw::PassedGrantIsNew => (calls(2, Budget { releases: 1, leaves: 1, passes: 1, ..none }), &[HELD, ONE_HOLDER]),
+        Flaw::NoAcknowledge => (calls(2, Budget { releases: 1, leaves: 1, ..none }), &[HELD, ONE_HOLDER]),
+        Flaw::AsksAgain => (calls(2, Budget { timeouts: 1, ..none }), &[NOTHING_LEFT]),
+        Flaw::WaitLeftBehind => (calls(2, Budget { timeouts: 1, leaves: 1, ..none }), &[NOTHING_STAYS]),
+        Flaw::WaitsNotAdopted => (calls(1, Budget { crashes: 1, ..none }), &[NOTHING_STAYS]),
+        Flaw::JudgedBehind => (calls(1, Budget { releases: 1, reloads: 1, ..none }), &[HELD]),
+        Flaw::EndedBehind => (calls(1, Budget { reloads: 1, ..none }), &[NOTHING_LEFT]),
+        Flaw::ForgottenBehind => (calls(1, Budget { releases: 1, leaves: 1, reloads: 1, ..none }), &[NOTHING_STAYS]),
+        Flaw::MovesSeenAgain => {
+            (calls(2, Budget { releases: 1, leaves: 1, crashes: 1, reloads: 1, ..none }), &[NOTHING_STAYS])
+        }
+        Flaw::AcknowledgedCancelled => (calls(2, Budget { releases: 1, leaves: 1, reloads: 1, ..none }), &[HELD]),
+        Flaw::GrantMissed => (calls(1, Budget { releases: 1, reloads: 1, ..none }), &[NOT_FORGOTTEN]),
+    }
+}
+
+#[test]
+fn every_flaw_is_found() {
+    for flaw in Flaw::ALL {
+        let (limits, expected) = shows(flaw);
+        // One thread: with more, which of several broken promises is found first is left to chance.
+        let report = check(Limits { flaw: Some(flaw), ..limits }, 1);
+        assert!(!report.broken.is_empty(), "{flaw} is not found in {} states", report.states);
+        for (name, behaviour) in &report.broken {
+            assert!(expected.contains(name), "{flaw} breaks \"{name}\", too: {behaviour:#?}");
+        }
+        let without = check(limits, 1);
+        assert!(without.broken.is_empty(), "without {flaw}: {without:#?}");
+    }
+}
