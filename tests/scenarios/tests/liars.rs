@@ -18,6 +18,7 @@ fn liar(rule: &str) -> ClientSpec {
         folder: root(),
         build: Vec::new(),
         run: words.iter().map(ToString::to_string).collect(),
+        partial: false,
     }
 }
 
