@@ -19,8 +19,8 @@ use uuid::Uuid;
 use crate::answer::Failure;
 use crate::servers::{PATIENCE, Servers, is_final};
 
-/// A session is renewed so many times in its TTL.
-const RENEWALS: u32 = 4;
+/// A session is renewed so many times in its TTL: more often than a call that waits for a lock renews it where it waits.
+const RENEWALS: u32 = 6;
 
 /// Longer than any wait.
 const FOR_EVER: Duration = Duration::from_secs(400 * 24 * 3600);
@@ -32,7 +32,7 @@ pub(crate) struct Session {
     pub(crate) ttl: Duration,
     /// Sent along with each Acquire: it is refused if the session has ended, also if another of that id is open.
     opened_revision: u64,
-    /// The server that takes the renewals.
+    /// The server that takes the renewals: not the one that opened the session, and none that is asked for a lock.
     renewed_at: Rc<Cell<usize>>,
     renewing: AbortHandle,
 }
@@ -52,10 +52,14 @@ impl Session {
     pub(crate) async fn open(servers: Rc<Servers>, request: OpenSessionRequest) -> Result<Self, Failure> {
         let drawn = if request.session_id.is_empty() { Uuid::now_v7().to_string() } else { request.session_id };
         let request = OpenSessionRequest { namespace: servers.namespace.clone(), session_id: drawn, ..request };
-        let call = async |_, channel| SessionServiceClient::new(channel).open_session(request.clone()).await;
+        let opened_at = Cell::new(None);
+        let call = async |server, channel| {
+            opened_at.set(Some(server));
+            SessionServiceClient::new(channel).open_session(request.clone()).await
+        };
         let opened = servers.ask(None, PATIENCE, call).await?.session.unwrap_or_default();
         let ttl = opened.ttl.and_then(|ttl| ttl.try_into().ok()).unwrap_or_default();
-        let renewed_at = Rc::new(Cell::new(servers.draw(None)));
+        let renewed_at = Rc::new(Cell::new(servers.draw(opened_at.get())));
         let renewing = spawn_local(renew(Rc::clone(&servers), opened.id.clone(), ttl, Rc::clone(&renewed_at)));
         let renewing = renewing.abort_handle();
         Ok(Self { servers, id: opened.id, ttl, opened_revision: opened.opened_revision, renewed_at, renewing })
@@ -141,7 +145,7 @@ async fn renew(servers: Rc<Servers>, session_id: String, ttl: Duration, at: Rc<C
         sleep(pause).await;
         let request = RenewRequest { namespace: servers.namespace.clone(), session_id: session_id.clone() };
         let call = async |_, channel| SessionServiceClient::new(channel).renew(request.clone()).await;
-        while let Err(status) = servers.ask_one(at.get(), pause.min(PATIENCE), &call).await {
+        while let Err(status) = servers.ask_one(at.get(), pause, &call).await {
             if is_final(&status) {
                 // The session has ended.
                 return;
