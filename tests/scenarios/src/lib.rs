@@ -9,6 +9,7 @@ mod matcher;
 mod observer;
 mod play;
 mod relay;
+mod repertoire;
 mod report;
 mod run;
 mod scenario;

@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 
 use crate::clients::ClientSpec;
 use crate::play::play;
+use crate::repertoire::Repertoire;
 use crate::scenario::Scenario;
 use crate::stage::{Setup, Stage};
 
@@ -76,10 +77,15 @@ pub async fn run(
     let shared = Arc::new(Shared(setups.iter().map(|setup| (*setup, OnceCell::new())).collect()));
     let jobs_at_once = Arc::new(Semaphore::new(options.jobs));
     let mut jobs = JoinSet::new();
+    let mut repertoires = Vec::new();
+    for client in clients {
+        // One that does not even start fails in every scenario.
+        repertoires.push(Repertoire::of(client).await.unwrap_or_default());
+    }
     for _ in 0..options.rounds {
         for (number, scenario) in scenarios.iter().enumerate() {
-            for (turn, client) in clients.iter().enumerate() {
-                if scenario.skip.contains_key(&client.name) {
+            for (turn, (client, repertoire)) in clients.iter().zip(&repertoires).enumerate() {
+                if scenario.skip.contains_key(&client.name) || !repertoire.covers(scenario) {
                     continue;
                 }
                 for setup in places((number, scenario), turn, setups, options.short) {
@@ -145,7 +151,7 @@ mod tests {
         let scenarios = Scenario::load_all(&folder).expect("they are well");
         let (mut short, mut all) = (HashSet::new(), HashSet::new());
         for (number, scenario) in scenarios.iter().enumerate() {
-            for client in 0..5 {
+            for client in 0..6 {
                 let of = |short| places((number, scenario), client, &SETUPS, short).copied();
                 short.extend(of(true).flat_map(|setup| [(Err(client), setup), (Ok(&scenario.name), setup)]));
                 all.extend(of(false).flat_map(|setup| [(Err(client), setup), (Ok(&scenario.name), setup)]));

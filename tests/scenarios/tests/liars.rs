@@ -18,6 +18,7 @@ fn liar(rule: &str) -> ClientSpec {
         folder: root(),
         build: Vec::new(),
         run: words.iter().map(ToString::to_string).collect(),
+        partial: false,
     }
 }
 
@@ -110,6 +111,18 @@ async fn a_driver_that_ends_is_no_success() {
     let run = ["sh", "-c", ends].map(ToOwned::to_owned).to_vec();
     let (failure, _) = play(scenario("lock-tokens-rise"), ClientSpec { run, ..liar("") }).await;
     assert!(failure.as_ref().is_some_and(|text| text.contains("ended without an answer")), "{failure:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn scenario_beyond_what_a_partial_client_knows_is_left_out() {
+    let knows = r#"read hello; echo '{"id": 1, "ok": {"fields": {"hello": [], "connect": ["client"]}}}'"#;
+    let run_it = ["sh", "-c", knows].map(ToOwned::to_owned).to_vec();
+    let options = RunOptions { jobs: 1, rounds: 1, verbose: false, short: false };
+    let scenarios = [scenario("lock-tokens-rise")];
+    let clients = [ClientSpec { run: run_it, partial: true, ..liar("") }];
+    let outcomes = run(&scenarios, &clients, &SETUPS[..1], options).await;
+    let report = report(&scenarios, &clients, &outcomes);
+    assert!(report.contains("lock-tokens-rise  -\n") && report.ends_with("0 passed, 0 failed\n"), "{report}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,0 +1,100 @@
+//! Spreads calls over servers: each call goes to one drawn at random, and to the next if it is not answered there.
+
+use std::time::Duration;
+
+use rand::seq::SliceRandom;
+use tokio::time::{sleep, timeout};
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Response, Status};
+
+use crate::answer::{Failure, reason};
+
+/// How long one server is waited for, beside the wait for a lock that the call asks for.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How often a connection is probed while it is waited for: a wait may be long, and its server gone without a word.
+const PROBE: Duration = Duration::from_millis(500);
+
+/// How often all servers are asked before the call fails ...
+const ROUNDS: usize = 50;
+
+/// ... and how long between two rounds.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// The servers, and the namespace that they are asked about.
+pub(crate) struct Servers {
+    channels: Vec<Channel>,
+    pub(crate) namespace: String,
+}
+
+impl Servers {
+    /// Connects to each when it is first asked. `http://` may be left out.
+    pub(crate) fn connect(endpoints: &[String], namespace: String) -> Result<Self, Failure> {
+        let channels: Result<Vec<Channel>, Failure> = endpoints
+            .iter()
+            .map(|endpoint| {
+                let address = endpoint.strip_prefix("http://").unwrap_or(endpoint);
+                let parsed = Endpoint::from_shared(format!("http://{address}")).ok();
+                let endpoint = parsed.filter(|_| !address.contains('/')).ok_or(Failure::Endpoints)?;
+                let endpoint = endpoint.connect_timeout(PATIENCE).keep_alive_timeout(PATIENCE);
+                Ok(endpoint.http2_keep_alive_interval(PROBE).connect_lazy())
+            })
+            .collect();
+        let channels = channels?;
+        if channels.is_empty() { Err(Failure::Endpoints) } else { Ok(Self { channels, namespace }) }
+    }
+
+    /// The number of a server drawn at random, of another one than `avoided` if there is one.
+    pub(crate) fn draw(&self, avoided: Option<usize>) -> usize {
+        self.shuffled(avoided).first().copied().unwrap_or_default()
+    }
+
+    /// All servers in an order drawn at random, but with `avoided` last.
+    fn shuffled(&self, avoided: Option<usize>) -> Vec<usize> {
+        let mut servers: Vec<usize> = (0..self.channels.len()).collect();
+        servers.shuffle(&mut rand::rng());
+        servers.sort_by_key(|server| avoided == Some(*server));
+        servers
+    }
+
+    /// Asks one server once.
+    pub(crate) async fn ask_one<T>(
+        &self,
+        server: usize,
+        patience: Duration,
+        call: impl AsyncFnOnce(usize, Channel) -> Result<Response<T>, Status>,
+    ) -> Result<T, Status> {
+        let channel = self.channels.get(server).cloned().ok_or_else(|| Status::unavailable("there is no server"))?;
+        let answer = timeout(patience, call(server, channel)).await;
+        answer.unwrap_or_else(|_| Err(Status::unavailable("no answer in time"))).map(Response::into_inner)
+    }
+
+    /// Asks one server after the other until one answers. What is asked must name its session, so that it can be repeated: a call
+    /// without an answer may have taken effect.
+    pub(crate) async fn ask<T>(
+        &self,
+        avoided: Option<usize>,
+        patience: Duration,
+        call: impl AsyncFn(usize, Channel) -> Result<Response<T>, Status>,
+    ) -> Result<T, Failure> {
+        let mut last = Status::unavailable("no server was asked");
+        for _ in 0..ROUNDS {
+            for server in self.shuffled(avoided) {
+                match self.ask_one(server, patience, &call).await {
+                    Ok(answer) => return Ok(answer),
+                    Err(status) if is_final(&status) => return Err(status.into()),
+                    Err(status) => last = status,
+                }
+            }
+            sleep(PAUSE).await;
+        }
+        Err(last.into())
+    }
+}
+
+/// Whether another server would answer the same. What has no reason does not come from a server of Tenure, but from the way there.
+pub(crate) fn is_final(status: &Status) -> bool {
+    let is_transient = matches!(status.code(), Code::Unavailable | Code::DeadlineExceeded | Code::ResourceExhausted);
+    // Right after a cancel, a server that has not heard of it yet may refuse a new Acquire.
+    reason(status).is_some_and(|reason| !is_transient && reason != "ACQUIRE_CANCELLED")
+}

@@ -1,0 +1,157 @@
+//! A session, and what it holds and waits for.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_proto::v1::session_service_client::SessionServiceClient;
+use tenure_proto::v1::{
+    AcquireRequest, AcquireResponse, CancelAcquireRequest, CloseSessionRequest, OpenSessionRequest, ReleaseRequest,
+    RenewRequest, UpdateClaimRequest,
+};
+use tokio::sync::oneshot;
+use tokio::task::{AbortHandle, spawn_local};
+use tokio::time::{Instant, sleep};
+use uuid::Uuid;
+
+use crate::answer::Failure;
+use crate::servers::{PATIENCE, Servers, is_final};
+
+/// A session is renewed so many times in its TTL: more often than a call that waits for a lock renews it where it waits.
+const RENEWALS: u32 = 6;
+
+/// Longer than any wait.
+const FOR_EVER: Duration = Duration::from_secs(400 * 24 * 3600);
+
+/// An open session, which is renewed until it is closed.
+pub(crate) struct Session {
+    servers: Rc<Servers>,
+    pub(crate) id: String,
+    pub(crate) ttl: Duration,
+    /// Sent along with each Acquire: it is refused if the session has ended, also if another of that id is open.
+    opened_revision: u64,
+    /// The server that takes the renewals: not the one that opened the session, and none that is asked for a lock.
+    renewed_at: Rc<Cell<usize>>,
+    renewing: AbortHandle,
+}
+
+/// What a session was granted.
+pub(crate) struct Guard {
+    pub(crate) session: Rc<Session>,
+    /// One of the names: a hold of several is given back whole.
+    pub(crate) name: String,
+    pub(crate) token: u64,
+    /// Whether the session ends with the hold.
+    pub(crate) owns_session: bool,
+}
+
+impl Session {
+    /// Opens one. Without an id it draws one, so that it opens no second session if it has to ask again.
+    pub(crate) async fn open(servers: Rc<Servers>, request: OpenSessionRequest) -> Result<Self, Failure> {
+        let drawn = if request.session_id.is_empty() { Uuid::now_v7().to_string() } else { request.session_id };
+        let request = OpenSessionRequest { namespace: servers.namespace.clone(), session_id: drawn, ..request };
+        let opened_at = Cell::new(None);
+        let call = async |server, channel| {
+            opened_at.set(Some(server));
+            SessionServiceClient::new(channel).open_session(request.clone()).await
+        };
+        let opened = servers.ask(None, PATIENCE, call).await?.session.unwrap_or_default();
+        let ttl = opened.ttl.and_then(|ttl| ttl.try_into().ok()).unwrap_or_default();
+        let renewed_at = Rc::new(Cell::new(servers.draw(opened_at.get())));
+        let renewing = spawn_local(renew(Rc::clone(&servers), opened.id.clone(), ttl, Rc::clone(&renewed_at)));
+        let renewing = renewing.abort_handle();
+        Ok(Self { servers, id: opened.id, ttl, opened_revision: opened.opened_revision, renewed_at, renewing })
+    }
+
+    /// Asks for locks, at any server but the one that renews the session, until they are granted, the wait is over, or it is
+    /// cancelled. A call that dies with its server is asked again elsewhere, and is then about the same claim.
+    pub(crate) async fn acquire(
+        &self,
+        request: AcquireRequest,
+        wait: Option<Duration>,
+        cancelled: oneshot::Receiver<()>,
+    ) -> Result<AcquireResponse, Failure> {
+        let until = wait.map(|wait| Instant::now() + wait);
+        let asked_at = Cell::new(None);
+        let call = async |server, channel| {
+            asked_at.set(Some(server));
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            let request = AcquireRequest {
+                namespace: self.servers.namespace.clone(),
+                session_id: self.id.clone(),
+                wait: left.and_then(|left| left.try_into().ok()),
+                opened_revision: self.opened_revision,
+                ..request.clone()
+            };
+            LockServiceClient::new(channel).acquire(request).await
+        };
+        let patience = wait.unwrap_or(FOR_EVER) + PATIENCE;
+        tokio::select! {
+            biased;
+            answer = self.servers.ask(Some(self.renewed_at.get()), patience, call) => answer,
+            Ok(()) = cancelled => {
+                self.cancel(&request.names, asked_at.get()).await?;
+                Err(Failure::Cancelled)
+            }
+        }
+    }
+
+    /// Cancels an Acquire, at any server but the one that was asked for it. Then nothing of it takes effect any more.
+    async fn cancel(&self, names: &[String], asked_at: Option<usize>) -> Result<(), Failure> {
+        let (namespace, session_id) = (self.servers.namespace.clone(), self.id.clone());
+        let request = CancelAcquireRequest { namespace, names: names.to_owned(), session_id };
+        let call = async |_, channel| LockServiceClient::new(channel).cancel_acquire(request.clone()).await;
+        self.servers.ask(asked_at, PATIENCE, call).await.map(drop)
+    }
+
+    /// Gives a hold back.
+    pub(crate) async fn release(&self, name: &str, token: u64) -> Result<(), Failure> {
+        let (namespace, session_id) = (self.servers.namespace.clone(), self.id.clone());
+        let request = ReleaseRequest { namespace, name: name.to_owned(), session_id, token };
+        let call = async |_, channel| LockServiceClient::new(channel).release(request.clone()).await;
+        self.servers.ask(None, PATIENCE, call).await.map(drop)
+    }
+
+    /// Replaces the metadata of a hold.
+    pub(crate) async fn update(
+        &self,
+        name: &str,
+        token: u64,
+        metadata: BTreeMap<String, String>,
+    ) -> Result<(), Failure> {
+        let (namespace, session_id) = (self.servers.namespace.clone(), self.id.clone());
+        let request = UpdateClaimRequest { namespace, name: name.to_owned(), session_id, token, metadata };
+        let call = async |_, channel| LockServiceClient::new(channel).update_claim(request.clone()).await;
+        self.servers.ask(None, PATIENCE, call).await.map(drop)
+    }
+
+    /// Ends it, with all that it holds and waits for.
+    pub(crate) async fn close(&self) -> Result<(), Failure> {
+        // Before that: another session of this id is not to be renewed.
+        self.renewing.abort();
+        let (namespace, session_id) = (self.servers.namespace.clone(), self.id.clone());
+        let request = CloseSessionRequest { namespace, session_id, ..CloseSessionRequest::default() };
+        let call = async |_, channel| SessionServiceClient::new(channel).close_session(request.clone()).await;
+        self.servers.ask(None, PATIENCE, call).await.map(drop)
+    }
+}
+
+/// Renews a session at one server for as long as that answers, then at another: each change costs a commit.
+async fn renew(servers: Rc<Servers>, session_id: String, ttl: Duration, at: Rc<Cell<usize>>) {
+    let pause = ttl / RENEWALS;
+    loop {
+        sleep(pause).await;
+        let request = RenewRequest { namespace: servers.namespace.clone(), session_id: session_id.clone() };
+        let call = async |_, channel| SessionServiceClient::new(channel).renew(request.clone()).await;
+        while let Err(status) = servers.ask_one(at.get(), pause, &call).await {
+            if is_final(&status) {
+                // The session has ended.
+                return;
+            }
+            at.set(servers.draw(Some(at.get())));
+            sleep(pause / RENEWALS).await;
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! A watch that goes on where its stream broke.
+
+use std::rc::Rc;
+
+use serde_json::{Value, json};
+use tenure_proto::v1::watch_response::Kind;
+use tenure_proto::v1::watch_service_client::WatchServiceClient;
+use tenure_proto::v1::{HistoryGoneCause, WatchRequest, WatchResponse};
+use tokio::sync::Mutex;
+use tokio::time::sleep;
+use tonic::Streaming;
+
+use crate::answer::{self, Answer};
+use crate::servers::{PATIENCE, Servers, is_final};
+
+/// A watch.
+pub(crate) struct Watch {
+    servers: Rc<Servers>,
+    progress: Mutex<Progress>,
+}
+
+/// How far a watch has come.
+struct Progress {
+    /// Resumes after what was received.
+    request: WatchRequest,
+    stream: Option<Streaming<WatchResponse>>,
+    /// The first parts of a snapshot.
+    locks: Vec<Value>,
+}
+
+impl Watch {
+    pub(crate) fn new(servers: Rc<Servers>, request: WatchRequest) -> Self {
+        Self { servers, progress: Mutex::new(Progress { request, stream: None, locks: Vec::new() }) }
+    }
+
+    /// The next item.
+    pub(crate) async fn next(&self) -> Answer {
+        let progress = &mut *self.progress.lock().await;
+        loop {
+            let request = &progress.request;
+            let call = async |_, channel| WatchServiceClient::new(channel).watch(request.clone()).await;
+            let stream = match &mut progress.stream {
+                Some(stream) => stream,
+                none => none.insert(self.servers.ask(None, PATIENCE, call).await?),
+            };
+            match stream.message().await {
+                Ok(Some(response)) => {
+                    if let Some(item) = progress.take(response) {
+                        return Ok(item);
+                    }
+                }
+                Err(status) if is_final(&status) => return Err(status.into()),
+                Ok(None) | Err(_) => {
+                    (progress.stream, progress.locks) = (None, Vec::new());
+                    sleep(PATIENCE / 10).await;
+                }
+            }
+        }
+    }
+}
+
+impl Progress {
+    /// What a response says; nothing yet if more of it follows.
+    fn take(&mut self, WatchResponse { revision, kind }: WatchResponse) -> Option<Value> {
+        let item = match kind? {
+            Kind::Snapshot(snapshot) => {
+                self.locks.extend(snapshot.locks.iter().map(answer::lock));
+                if snapshot.more {
+                    return None;
+                }
+                json!({"kind": "snapshot", "revision": revision, "locks": std::mem::take(&mut self.locks)})
+            }
+            Kind::Events(events) => {
+                let events: Vec<Value> = events.events.iter().map(answer::event).collect();
+                json!({"kind": "events", "revision": revision, "events": events})
+            }
+            Kind::Progress(_) => json!({"kind": "progress", "revision": revision}),
+            // A snapshot follows.
+            Kind::HistoryGone(gone) => {
+                let cause = answer::name(gone.cause().as_str_name(), HistoryGoneCause::Unspecified.as_str_name());
+                return Some(json!({"kind": "history_gone", "cause": cause}));
+            }
+        };
+        self.request.after_revision = revision;
+        Some(item)
+    }
+}

@@ -1,0 +1,86 @@
+//! What a client's driver can be asked, and so which scenarios it plays.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, anyhow};
+use serde::Deserialize;
+use serde_json::Map;
+use tokio::time::timeout;
+
+use crate::actor::START;
+use crate::clients::ClientSpec;
+use crate::driver::Driver;
+use crate::scenario::{Connect, Scenario};
+use crate::step::Act;
+
+/// What a driver can be asked.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(crate) struct Repertoire {
+    /// The fields of each request. None: everything can be asked.
+    fields: Option<BTreeMap<String, Vec<String>>>,
+}
+
+impl Repertoire {
+    /// Asks a driver that does not do everything.
+    ///
+    /// # Errors
+    /// If it does not answer.
+    pub(crate) async fn of(client: &ClientSpec) -> anyhow::Result<Self> {
+        if !client.partial {
+            return Ok(Self::default());
+        }
+        let mut driver = Driver::start(client.driver()?)?;
+        let (_, answer) = driver.talk.ask("hello", &Map::new()).await?;
+        let answered = timeout(START, answer).await.context("the driver did not start")?;
+        let answer = answered.context("the driver ended")?.answer.map_err(|error| anyhow!("hello: {error}"))?;
+        let fields = answer.get("fields").context("hello names no fields")?;
+        Ok(Self { fields: Some(serde_json::from_value(fields.clone())?) })
+    }
+
+    /// Whether a scenario asks for nothing else.
+    pub(crate) fn covers(&self, scenario: &Scenario) -> bool {
+        let Some(known) = &self.fields else { return true };
+        let is_known = |request: &str, field: &String| known.get(request).is_some_and(|fields| fields.contains(field));
+        let connects = match &scenario.connect {
+            Connect::With(fields) => fields.keys().all(|field| is_known("connect", field)),
+            Connect::Whether(_) => true,
+        };
+        connects
+            && scenario.steps.iter().all(|step| match &step.act {
+                Act::Ask(ask) => {
+                    known.contains_key(&ask.request) && ask.with.keys().all(|field| is_known(&ask.request, field))
+                }
+                Act::Told(_) => known.contains_key("next"),
+                _ => true,
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn covers(more: &str) -> bool {
+        let fields = json!({"connect": ["client"], "acquire": ["client", "names"], "cancel": ["request"]});
+        let known = Repertoire { fields: serde_json::from_value(fields).expect("fields") };
+        let text = format!("{{title: t, promise: p, clients: [a], {more}}}");
+        known.covers(&Scenario::parse("any", &text).expect("a scenario"))
+    }
+
+    #[test]
+    fn repertoire_covers_scenarios_that_ask_for_nothing_else() {
+        assert!(covers("steps: [{at: a, do: acquire, with: {client: c, names: [x]}, start: s}, {pending: [s]}]"));
+        assert!(!covers("steps: [{at: a, do: acquire, with: {client: c, names: [x], priority: 1}}]"));
+        assert!(!covers("steps: [{at: a, do: hold, with: {guard: g}}]"));
+        assert!(!covers("steps: [{at: a, told: w, events: []}]"));
+        assert!(!covers("connect: {token: t}, steps: [{at: a, do: cancel, with: {request: s}}]"));
+        assert!(
+            Repertoire::default().covers(
+                &Scenario::parse("any", "{title: t, promise: p, clients: [a], steps: [{at: a, do: hold}]}")
+                    .expect("a scenario")
+            )
+        );
+    }
+}
