@@ -14,6 +14,8 @@ mod file;
 mod limits;
 #[path = "access/names.rs"]
 mod names;
+#[path = "access/namespaces.rs"]
+mod namespaces;
 #[path = "access/office.rs"]
 mod office;
 #[path = "access/owners.rs"]
