@@ -10,6 +10,8 @@ mod audited;
 mod calls;
 #[path = "access/file.rs"]
 mod file;
+#[path = "access/floods.rs"]
+mod floods;
 #[path = "access/limits.rs"]
 mod limits;
 #[path = "access/names.rs"]
