@@ -1,5 +1,6 @@
 //! JSON Web Tokens (RFC 7519), signed by somebody whose public keys are known (RFC 7517).
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -11,6 +12,7 @@ use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
 use serde_json::{Map, Value};
 
 use super::{Identity, Unidentified};
+use crate::config::redacted;
 
 /// How far clocks may differ.
 const LEEWAY: Duration = Duration::from_secs(30);
@@ -37,12 +39,28 @@ pub struct JwtOptions {
 }
 
 /// Where keys are.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum KeySource {
     /// In a file.
     File(PathBuf),
     /// At a URL, https.
     Url(String),
+}
+
+/// Where they are, without the secrets that a URL may hold.
+impl fmt::Display for KeySource {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(file) => file.display().fmt(formatter),
+            Self::Url(url) => redacted(url).fmt(formatter),
+        }
+    }
+}
+
+impl fmt::Debug for KeySource {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "KeySource({self})")
+    }
 }
 
 /// What may sign a token here.
@@ -75,14 +93,12 @@ impl Jwt {
     /// # Errors
     /// If they cannot be had: then those from before stay in force.
     pub(super) async fn reload(&self) -> Result<bool, String> {
-        let (place, text) = match &self.options.keys {
-            KeySource::File(file) => {
-                (file.display().to_string(), std::fs::read(file).map_err(|error| error.to_string()))
-            }
-            KeySource::Url(url) => (url.clone(), fetch(url).await),
+        let text = match &self.options.keys {
+            KeySource::File(file) => std::fs::read(file).map_err(|error| error.to_string()),
+            KeySource::Url(url) => fetch(url).await,
         };
         let keys = text.and_then(|text| serde_json::from_slice::<JwkSet>(&text).map_err(|error| error.to_string()));
-        let keys = keys.map_err(|problem| format!("jwt_keys: {place}: {problem}"))?;
+        let keys = keys.map_err(|problem| format!("jwt_keys: {}: {problem}", self.options.keys))?;
         let has_changed = keys != **self.keys.load();
         if has_changed {
             self.keys.store(Arc::new(keys));
