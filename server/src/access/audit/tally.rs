@@ -164,10 +164,11 @@ mod tests {
     #[test]
     fn a_flood_of_refusals_hides_no_other_identity_and_no_other_address() {
         let (tally, now) = (Tally::default(), Instant::now());
-        for host in 0..100 {
-            (0..100).for_each(|_| drop(tally.admits_refusal(actor(None, host), now)));
-        }
-        (0..1_000).for_each(|_| drop(tally.admits_refusal(actor(Some("token:ann"), 1), now)));
+        let flood = |identity, host, refusals| {
+            (0..refusals).filter(|_| tally.admits_refusal(actor(identity, host), now)).count()
+        };
+        let written: usize = (0..100).map(|host| flood(None, host, 100)).sum();
+        assert_eq!((written as u64, flood(Some("token:ann"), 1, 1_000) as u64), (UNIDENTIFIED, REFUSALS));
         assert!(tally.admits_refusal(actor(Some("token:bob"), 1), now), "another identity");
         assert!(tally.admits_refusal(actor(Some("token:ann"), 2), now), "another address");
         assert!(!tally.admits_refusal(actor(None, 200), now), "unidentified callers together");
