@@ -210,6 +210,21 @@ async fn a_revocation_list_of_another_key_is_rejected_and_the_one_before_stays()
     }
 }
 
+#[tokio::test]
+async fn handshakes_that_fail_are_counted() {
+    let office = Office::open(&[], None).await;
+    // An alert where a hello belongs.
+    for _ in 0..3 {
+        let mut stranger = tokio::net::TcpStream::connect(office.server.grpc_address()).await.unwrap();
+        within(tokio::io::AsyncWriteExt::write_all(&mut stranger, &[21, 3, 3, 0, 2, 2, 40])).await.unwrap();
+        within(tokio::io::AsyncReadExt::read_to_end(&mut stranger, &mut Vec::new())).await.ok();
+    }
+    let is_counted = async || office.server.metrics().text().contains("tenure_tls_handshakes_failed_total 3");
+    until("each is counted", is_counted).await;
+    use_it(&office.certified(2, "ann").connect().unwrap()).await.unwrap();
+    assert!(is_counted().await, "and no other");
+}
+
 /// What a client is told that cannot reach this server.
 async fn problem(options: ClientOptions) -> String {
     let client = options.call_timeout(Duration::from_secs(2)).connect().unwrap();
