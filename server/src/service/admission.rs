@@ -10,7 +10,9 @@ use tenure_core::{Command, Limits, Rejection, Text};
 use super::bounds;
 use super::pieces::{Piece, pieces};
 use super::problem::Problem;
-use crate::access::{Act, Allowance, Caller, Changes, Identity, Rights, TooFast, Verb, Watching, Weight};
+use crate::access::{
+    Act, Allowance, Caller, Changes, HISTORY_BYTES, Identity, Rights, TooFast, Verb, Watching, Weight,
+};
 use crate::sequencer::{Namespace, Refusal};
 
 /// The rule that keeps sessions for those who opened them.
@@ -39,6 +41,9 @@ pub(crate) trait Asks {
     /// Whether it counts as one of the requests of which so many a second are allowed. What keeps something as it is, or gives it
     /// back, does not.
     const IS_METERED: bool;
+
+    /// About how many bytes it adds to history, if it is metered: its own size, if it changes anything.
+    fn history_bytes(&self) -> usize;
 
     /// Whether something may come of it in a namespace that is new, or it keeps one open. What only reads or gives back opens none.
     const MAY_FILL: bool;
@@ -182,7 +187,7 @@ impl Principal {
         let Some(allowance) = &self.allowance else { return Ok(Limits::NONE) };
         let namespace = bounds::namespace(request.namespace())?;
         if R::IS_METERED {
-            allowance.ask(namespace).map_err(|TooFast { bound, wait }| Problem::TooFast { bound, wait })?;
+            allowance.ask(namespace, request.history_bytes()).map_err(Problem::TooFast)?;
         }
         Ok(allowance.limits(namespace))
     }
@@ -243,7 +248,10 @@ impl Problem {
     fn note(&self, caller: &Caller, request: &impl Asks) {
         match self {
             Self::NotAllowed { .. } => caller.note_refused("policy", || request.act()),
-            Self::TooFast { .. } => caller.note_refused("requests-per-second", || request.act()),
+            Self::TooFast(TooFast { limit: HISTORY_BYTES, .. }) => {
+                caller.note_refused("history-bytes-per-second", || request.act());
+            }
+            Self::TooFast(_) => caller.note_refused("requests-per-second", || request.act()),
             _ => {}
         }
     }

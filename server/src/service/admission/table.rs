@@ -5,8 +5,10 @@ use tenure_proto::v1;
 use super::{Asks, Here, Missing};
 use crate::access::{Act, Verb, Weight};
 
-const METERED: bool = true;
-const UNMETERED: bool = false;
+/// Whether it is metered, and whether it adds to history then.
+const METERED: (bool, bool) = (true, false);
+const WRITES: (bool, bool) = (true, true);
+const UNMETERED: (bool, bool) = (false, false);
 
 const FILLS: bool = true;
 const OPENS_NONE: bool = false;
@@ -15,8 +17,12 @@ const OPENS_NONE: bool = false;
 macro_rules! asks {
     ($($request:ident $call:literal $metered:ident $fills:ident $weight:expr, $check:expr, $line:expr;)*) => {$(
         impl Asks for v1::$request {
-            const IS_METERED: bool = $metered;
+            const IS_METERED: bool = $metered.0;
             const MAY_FILL: bool = $fills;
+
+            fn history_bytes(&self) -> usize {
+                if $metered.1 { prost::Message::encoded_len(self) } else { 0 }
+            }
 
             fn namespace(&self) -> &str {
                 &self.namespace
@@ -54,7 +60,7 @@ fn hands_over_its_own(asked: &v1::TransferRequest) -> bool {
 }
 
 asks! {
-    AcquireRequest "LockService/Acquire" METERED FILLS |_| Weight::Usual,
+    AcquireRequest "LockService/Acquire" WRITES FILLS |_| Weight::Usual,
         |asked, rights| rights.names(Verb::Acquire, &asked.names),
         |asked, act| act.on(all(&asked.names)).by(&asked.session_id);
     CancelAcquireRequest "LockService/CancelAcquire" UNMETERED OPENS_NONE |_| Weight::Usual,
@@ -63,16 +69,16 @@ asks! {
     ReleaseRequest "LockService/Release" UNMETERED OPENS_NONE |_| Weight::Usual,
         |asked, rights| rights.name(Verb::Acquire, &asked.name),
         |asked, act| act.on(one(&asked.name)).by(&asked.session_id).with(asked.token);
-    UpdateClaimRequest "LockService/UpdateClaim" METERED OPENS_NONE |_| Weight::Usual,
+    UpdateClaimRequest "LockService/UpdateClaim" WRITES OPENS_NONE |_| Weight::Usual,
         |asked, rights| rights.name(Verb::Acquire, &asked.name),
         |asked, act| act.on(one(&asked.name)).by(&asked.session_id).with(asked.token);
     TransferRequest "LockService/Transfer" UNMETERED OPENS_NONE |asked| if hands_over_its_own(asked) { Weight::Usual } else { Weight::Operators },
         |asked, rights| rights.name(if hands_over_its_own(asked) { Verb::Acquire } else { Verb::Operate }, &asked.name),
         |asked, act| act.on(one(&asked.name)).by(&asked.session_id).with(asked.token).because(&asked.operator, &asked.note);
-    EvictRequest "LockService/Evict" METERED OPENS_NONE |_| Weight::Operators,
+    EvictRequest "LockService/Evict" WRITES OPENS_NONE |_| Weight::Operators,
         |asked, rights| rights.name(Verb::Operate, &asked.name),
         |asked, act| act.on(one(&asked.name)).with(asked.token).because(&asked.operator, &asked.note);
-    ConfigureLockRequest "LockService/ConfigureLock" METERED FILLS |_| Weight::Operators,
+    ConfigureLockRequest "LockService/ConfigureLock" WRITES FILLS |_| Weight::Operators,
         |asked, rights| rights.name(Verb::Operate, &asked.name),
         |asked, act| act.on(one(&asked.name)).because(&asked.operator, &asked.note);
     GetLockRequest "LockService/GetLock" METERED OPENS_NONE |_| Weight::Usual,
@@ -87,7 +93,7 @@ asks! {
     ListGroupsRequest "GroupService/ListGroups" METERED OPENS_NONE |_| Weight::Usual, |_, rights| rights.some(Verb::Read), |_, act| act;
     ListServersRequest "ServerService/ListServers" METERED OPENS_NONE |_| Weight::Usual, |_, rights| rights.some(Verb::Read), |_, act| act;
     // Sessions are for those who have something to acquire; whose they are is looked at where they are.
-    OpenSessionRequest "SessionService/OpenSession" METERED FILLS |_| Weight::Usual,
+    OpenSessionRequest "SessionService/OpenSession" WRITES FILLS |_| Weight::Usual,
         |_, rights| rights.some(Verb::Acquire),
         |asked, act| act.by(&asked.session_id);
     AttachSession "ClientService/Stream AttachSession" UNMETERED FILLS |_| Weight::Usual,
@@ -106,16 +112,16 @@ asks! {
     ListSessionsRequest "SessionService/ListSessions" METERED OPENS_NONE |_| Weight::Usual,
         |_, rights| rights.some(Verb::Acquire).or_else(|_| rights.some(Verb::Read)),
         |_, act| act;
-    JoinGroupRequest "GroupService/JoinGroup" METERED FILLS |_| Weight::Usual,
+    JoinGroupRequest "GroupService/JoinGroup" WRITES FILLS |_| Weight::Usual,
         |asked, rights| rights.name(Verb::Acquire, &asked.group),
         |asked, act| act.on(one(&asked.group)).by(&asked.session_id);
     LeaveGroupRequest "GroupService/LeaveGroup" UNMETERED OPENS_NONE |_| Weight::Usual,
         |asked, rights| rights.name(Verb::Acquire, &asked.group),
         |asked, act| act.on(one(&asked.group)).by(&asked.session_id);
-    AssignGroupRequest "GroupService/AssignGroup" METERED OPENS_NONE |_| Weight::Usual,
+    AssignGroupRequest "GroupService/AssignGroup" WRITES OPENS_NONE |_| Weight::Usual,
         |asked, rights| rights.name(Verb::Acquire, &asked.group),
         |asked, act| act.on(one(&asked.group)).by(&asked.session_id).with(asked.token);
-    ConfigureGroupRequest "GroupService/ConfigureGroup" METERED FILLS |_| Weight::Operators,
+    ConfigureGroupRequest "GroupService/ConfigureGroup" WRITES FILLS |_| Weight::Operators,
         |asked, rights| rights.name(Verb::Operate, &asked.group),
         |asked, act| act.on(one(&asked.group));
     GetGroupRequest "GroupService/GetGroup" METERED OPENS_NONE |_| Weight::Usual,
