@@ -192,6 +192,39 @@ async fn a_stream_ends_when_what_was_shown_counts_no_more() {
     until("its session has ended at the server, too", free).await;
 }
 
+#[tokio::test]
+async fn a_revocation_list_of_another_key_is_rejected_and_the_one_before_stays() {
+    let office = Office::open(&[31], None).await;
+    let is_counted =
+        || !office.server.metrics().text().contains("tenure_reloads_refused_total{what=\"certificates\"} 0");
+    assert!(!is_counted());
+    // Of the same name: only the signature shows it.
+    let stranger = Authority::new("the office").unwrap();
+    for authority in [stranger, Authority::new("a stranger").unwrap()] {
+        std::fs::copy(authority.revoke(&[]).unwrap(), office.authority.folder().join("revoked.crl")).unwrap();
+        office.server.reload();
+        until("it is counted", async || is_counted()).await;
+        use_it(&office.certified(32, "ann").connect().unwrap()).await.expect("she is not locked out");
+        let options = office.certified(31, "bob").call_timeout(Duration::from_millis(500));
+        use_it(&options.connect().unwrap()).await.expect_err("he is still revoked");
+    }
+}
+
+#[tokio::test]
+async fn handshakes_that_fail_are_counted() {
+    let office = Office::open(&[], None).await;
+    // An alert where a hello belongs.
+    for _ in 0..3 {
+        let mut stranger = tokio::net::TcpStream::connect(office.server.grpc_address()).await.unwrap();
+        within(tokio::io::AsyncWriteExt::write_all(&mut stranger, &[21, 3, 3, 0, 2, 2, 40])).await.unwrap();
+        within(tokio::io::AsyncReadExt::read_to_end(&mut stranger, &mut Vec::new())).await.ok();
+    }
+    let is_counted = async || office.server.metrics().text().contains("tenure_tls_handshakes_failed_total 3");
+    until("each is counted", is_counted).await;
+    use_it(&office.certified(2, "ann").connect().unwrap()).await.unwrap();
+    assert!(is_counted().await, "and no other");
+}
+
 /// What a client is told that cannot reach this server.
 async fn problem(options: ClientOptions) -> String {
     let client = options.call_timeout(Duration::from_secs(2)).connect().unwrap();

@@ -26,7 +26,7 @@ use crate::metrics::{CLASSIC_MEDIA_TYPE, MEDIA_TYPE, Metrics};
 pub enum Unready {
     /// It is not yet done with starting.
     Starting,
-    /// The store does not answer; with what it says.
+    /// The store does not answer; with what may be shown of that to anyone.
     Store(String),
     /// The server's lease has run out.
     LeaseLost,

@@ -34,6 +34,9 @@ const REGISTER: Duration = Duration::from_millis(500);
 /// That there is no store is told so often at the most.
 const TELL: Duration = Duration::from_secs(10);
 
+/// What is shown of a database that cannot be used.
+const AWAY: &str = "the database cannot be reached or takes no writes: see the server's log";
+
 /// How long a beat that is under way at the end is waited for.
 const LAST_BEAT: Duration = Duration::from_millis(500);
 
@@ -294,7 +297,18 @@ impl Life {
         if self.trouble.lock().unwrap_or_else(PoisonError::into_inner).fails(Instant::now()) {
             tracing::warn!(%error, "{what}");
         }
-        self.set_ready(Readiness::not(Unready::Store(error.to_string()))).await;
+        self.set_ready(Readiness::not(Unready::Store(AWAY.to_owned()))).await;
+    }
+
+    /// Why the store takes nothing, as anyone may see it who asks. The address of a database is for the log only.
+    fn shown(&self, node: &Node, reason: String) -> String {
+        if node.store().exclusive() {
+            return reason;
+        }
+        if self.trouble.lock().unwrap_or_else(PoisonError::into_inner).fails(Instant::now()) {
+            tracing::warn!(reason, "the store takes nothing");
+        }
+        AWAY.to_owned()
     }
 
     /// Keeps readiness and health true: the server is ready for as long as it may answer renewals, and its store takes what is written.
@@ -302,7 +316,7 @@ impl Life {
         loop {
             let readiness = match (node.lease().tick(), node.store().trouble()) {
                 (Some(_), None) => Readiness::READY,
-                (Some(_), Some(reason)) => Readiness::not(Unready::Store(reason)),
+                (Some(_), Some(reason)) => Readiness::not(Unready::Store(self.shown(node, reason))),
                 (None, _) => Readiness::not(Unready::LeaseLost),
             };
             self.set_ready(readiness).await;

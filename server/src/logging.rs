@@ -9,20 +9,46 @@ use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 
 use crate::config::{LogConfig, LogFormat};
 
-/// What h2 warns of, whoever connects can have it say as often as it likes. A level for `h2` in the settings comes later, and counts.
-const QUIET: &str = "h2=error";
+/// What these warn of, anyone who connects can have them log without end. A level for them in the settings comes later, and
+/// counts.
+const QUIET: &str = "h2=error,rustls=error";
 
 /// Starts logging for the whole process.
 ///
 /// # Errors
 /// If logging was started before.
 pub fn start(config: &LogConfig) -> Result<(), TryInitError> {
-    let registry = tracing_subscriber::registry().with(EnvFilter::new(format!("{QUIET},{}", config.level)));
+    let registry = tracing_subscriber::registry().with(filter(&config.level));
     match config.format {
         LogFormat::Text => {
             let layer = layer().with_writer(io::stderr).with_ansi(io::stderr().is_terminal());
             registry.with(layer).try_init()
         }
         LogFormat::Json => registry.with(layer().json().flatten_event(true).with_writer(io::stderr)).try_init(),
+    }
+}
+
+fn filter(level: &str) -> EnvFilter {
+    EnvFilter::new(format!("{QUIET},{level}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Which of these two it logs: a warning of rustls, and one of this program.
+    fn logged(level: &str) -> (bool, bool) {
+        let subscriber = tracing_subscriber::registry().with(filter(level));
+        tracing::subscriber::with_default(subscriber, || {
+            let rustls = tracing::enabled!(target: "rustls::conn", tracing::Level::WARN);
+            (rustls, tracing::enabled!(target: "tenure_server", tracing::Level::WARN))
+        })
+    }
+
+    #[test]
+    fn warnings_of_rustls_are_not_logged_unless_they_are_asked_for() {
+        assert_eq!(logged("info"), (false, true));
+        assert_eq!(logged("debug"), (false, true));
+        assert_eq!(logged("info,rustls=warn"), (true, true));
     }
 }

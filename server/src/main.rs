@@ -1,5 +1,8 @@
 //! `tenured`, the Tenure server.
 
+use std::fs::OpenOptions;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -78,6 +81,9 @@ enum Task {
     NewToken {
         /// Whose token it is: letters, digits, and -_./@:
         name: String,
+        /// Adds the line to this file, the one of tokens_file, and prints nothing but the token
+        #[arg(long, value_name = "FILE")]
+        add_to: Option<PathBuf>,
     },
     /// Succeeds if the server with these settings is running and ready.
     Healthcheck,
@@ -110,7 +116,7 @@ fn run() -> anyhow::Result<()> {
             print!("{config}");
             return Ok(());
         }
-        Task::NewToken { name } => return new_token(name),
+        Task::NewToken { name, add_to } => return new_token(name, add_to.as_deref()),
         _ => {}
     }
     logging::start(&config.log)?;
@@ -259,10 +265,25 @@ impl Notices {
     }
 }
 
-fn new_token(name: &str) -> anyhow::Result<()> {
+fn new_token(name: &str, add_to: Option<&Path>) -> anyhow::Result<()> {
     let (token, line) = access::new_token(name).map_err(anyhow::Error::msg)?;
-    println!("The token, which is shown only once:\n\n  {token}\n\nIts line for tokens_file:\n\n  {line}");
+    match add_to {
+        Some(file) => {
+            add_line(file, &line).with_context(|| format!("cannot add a line to {} (--add-to)", file.display()))?;
+            println!("{token}");
+        }
+        None => println!("The token, which is shown only once:\n\n  {token}\n\nIts line for tokens_file:\n\n  {line}"),
+    }
     Ok(())
+}
+
+/// Adds a line to a file, which is made if it is not there.
+fn add_line(file: &Path, line: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(file)?;
+    let mut before = Vec::new();
+    file.read_to_end(&mut before)?;
+    let end = if before.is_empty() || before.ends_with(b"\n") { "" } else { "\n" };
+    file.write_all(format!("{end}{line}\n").as_bytes())
 }
 
 async fn migrate(config: &Config, check: bool) -> anyhow::Result<()> {

@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
-use tenure_core::{Command, ServerId, StreamId, Text};
+use tenure_core::{Command, Revision, ServerId, StreamId, Text};
 use tokio::sync::OnceCell;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -19,6 +20,13 @@ use crate::others::{Contact, Others};
 use crate::sequencer::passing::Peers;
 use crate::sequencer::{self, Namespace, Refusal, Settings};
 use crate::store::{Presence, Store, StoreError};
+use crate::trouble::Trouble;
+
+/// The namespace that always exists.
+const DEFAULT: &str = "default";
+
+/// That there are too many namespaces is logged so often at the most.
+const TELL: Duration = Duration::from_secs(60);
 
 /// What a node is started with.
 #[derive(Clone, Debug)]
@@ -35,7 +43,7 @@ pub struct NodeOptions {
     pub reattach: Duration,
     /// How often the log is looked at for what other servers appended, where the database does not tell.
     pub poll_interval: Duration,
-    /// The most namespaces.
+    /// The most namespaces that requests may fill. What the database has already is always opened, and so is `default`.
     pub max_namespaces: usize,
     /// How long history is kept.
     pub history_retention: Duration,
@@ -45,7 +53,7 @@ pub struct NodeOptions {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
     /// There are too many of them.
-    #[error("there are {0} namespaces already, and no more are allowed")]
+    #[error("namespaces: at most {0}, and there are as many: use one that exists, or raise max_namespaces")]
     TooMany(usize),
     /// Its state cannot be loaded.
     #[error("{0}")]
@@ -61,29 +69,56 @@ pub struct Node {
     others: Arc<Others>,
     peers: Option<Arc<dyn Peers>>,
     metrics: Metrics,
-    namespaces: Mutex<HashMap<Text, Arc<OnceCell<Namespace>>>>,
+    namespaces: Mutex<Opened>,
+    full: Mutex<Trouble>,
+    starts: AtomicU64,
     streams: AtomicU64,
     drains: AtomicBool,
     cancel: CancellationToken,
     tasks: TaskTracker,
 }
 
-/// The place of a namespace that somebody wants to be open.
-struct Place<'a> {
-    node: &'a Node,
-    name: &'a str,
-    cell: Arc<OnceCell<Namespace>>,
+/// The namespaces that are open, or being opened.
+type Opened = HashMap<Text, Arc<Slot>>;
+
+/// Where a namespace is kept once it is open.
+#[derive(Default)]
+struct Slot {
+    namespace: OnceCell<Namespace>,
+    /// It was opened by a request that may fill it.
+    is_begun: AtomicBool,
 }
 
-impl Drop for Place<'_> {
-    /// What could not be opened is given up, unless others want it, too: it must not take one of the places that there are.
+impl Slot {
+    /// Whether it counts towards the most that there may be: what is only looked at does not.
+    fn counts(&self) -> bool {
+        self.is_begun.load(Ordering::Relaxed) || self.namespace.get().is_some_and(|open| open.revision() > Revision(0))
+    }
+
+    /// Whether nothing has ever happened in it, and no request, stream or watch uses it.
+    fn is_idle(self: &Arc<Self>) -> bool {
+        let is_idle = |open: &Namespace| open.revision() == Revision(0) && open.is_unused();
+        // With the lock on the slots, under which clones are made.
+        Arc::strong_count(self) == 1 && self.namespace.get().is_some_and(is_idle)
+    }
+}
+
+/// A namespace that is wanted open.
+struct Wanted<'a> {
+    node: &'a Node,
+    name: &'a str,
+    slot: Arc<Slot>,
+}
+
+impl Drop for Wanted<'_> {
+    /// What could not be opened is removed, unless others want it, too: it must not count.
     fn drop(&mut self) {
-        if self.cell.initialized() {
+        if self.slot.namespace.initialized() {
             return;
         }
-        let mut places = self.node.places();
-        if Arc::strong_count(&self.cell) == 2 {
-            places.remove(self.name);
+        let mut slots = self.node.slots();
+        if Arc::strong_count(&self.slot) == 2 {
+            slots.remove(self.name);
         }
     }
 }
@@ -110,6 +145,8 @@ impl Node {
             peers,
             metrics,
             namespaces: Mutex::default(),
+            full: Mutex::new(Trouble::told_every(TELL)),
+            starts: AtomicU64::new(0),
             streams: AtomicU64::new(0),
             drains: AtomicBool::new(false),
             cancel,
@@ -177,29 +214,74 @@ impl Node {
         StreamId(self.streams.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// A namespace, opened if it was not.
+    /// A namespace, opened if it was not. One in which nothing ever happened is closed again when it is no longer used.
     ///
     /// # Errors
-    /// If there are too many, or the store cannot be read.
-    pub async fn namespace(&self, name: &str) -> Result<Namespace, OpenError> {
-        let place = Place { node: self, name, cell: self.place(name)? };
+    /// If the store cannot be read.
+    pub async fn namespace(&self, name: &str) -> Result<Namespace, StoreError> {
+        self.open(name, self.slot(name)).await
+    }
+
+    /// A namespace for a request that may fill it.
+    ///
+    /// # Errors
+    /// If it is a new one, and there are as many as may be; or if the store cannot be read.
+    pub async fn namespace_to_fill(&self, name: &str) -> Result<Namespace, OpenError> {
+        if let Some(slot) = self.slot_to_fill(name) {
+            return Ok(self.open(name, slot).await?);
+        }
+        // Another server may have begun it, or this one has not opened it yet.
+        if self.store.heads().await?.iter().any(|(known, _)| **known == *name) {
+            return Ok(self.namespace(name).await?);
+        }
+        let bound = self.options.max_namespaces;
+        if self.full.lock().unwrap_or_else(PoisonError::into_inner).fails(Instant::now()) {
+            tracing::warn!(
+                max_namespaces = bound,
+                "no new namespace is opened: raise max_namespaces, or restrict who may"
+            );
+        }
+        Err(OpenError::TooMany(bound))
+    }
+
+    async fn open(&self, name: &str, slot: Arc<Slot>) -> Result<Namespace, StoreError> {
+        let wanted = Wanted { node: self, name, slot };
         // In a box, so that the futures of those who find it open, which are all but one, are small.
-        Ok(place.cell.get_or_try_init(|| Box::pin(self.start(name))).await?.clone())
+        Ok(wanted.slot.namespace.get_or_try_init(|| Box::pin(self.start(name))).await?.clone())
     }
 
     /// Where a namespace is kept once it is open. Loading one keeps nobody from the others.
-    fn place(&self, name: &str) -> Result<Arc<OnceCell<Namespace>>, OpenError> {
-        let mut namespaces = self.places();
-        if let Some(found) = namespaces.get(name) {
-            return Ok(found.clone());
+    fn slot(&self, name: &str) -> Arc<Slot> {
+        let mut slots = self.slots();
+        if let Some(found) = slots.get(name) {
+            return found.clone();
         }
-        if namespaces.len() >= self.options.max_namespaces {
-            return Err(OpenError::TooMany(namespaces.len()));
-        }
-        Ok(namespaces.entry(name.into()).or_default().clone())
+        close_idle(&mut slots);
+        slots.entry(name.into()).or_default().clone()
     }
 
-    fn places(&self) -> MutexGuard<'_, HashMap<Text, Arc<OnceCell<Namespace>>>> {
+    /// The same for a request that may fill it. `None`: it is new, and there are as many as may be.
+    fn slot_to_fill(&self, name: &str) -> Option<Arc<Slot>> {
+        let mut slots = self.slots();
+        if let Some(found) = slots.get(name).filter(|found| found.counts()) {
+            return Some(found.clone());
+        }
+        close_idle(&mut slots);
+        let is_full = || slots.values().filter(|slot| slot.counts()).count() >= self.options.max_namespaces;
+        if name != DEFAULT && is_full() {
+            return None;
+        }
+        let slot = slots.entry(name.into()).or_default().clone();
+        slot.is_begun.store(true, Ordering::Relaxed);
+        Some(slot)
+    }
+
+    /// Closes namespaces in which nothing ever happened and that are not used. To be called now and then.
+    pub(crate) fn close_idle(&self) {
+        close_idle(&mut self.slots());
+    }
+
+    fn slots(&self) -> MutexGuard<'_, Opened> {
         self.namespaces.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -212,6 +294,7 @@ impl Node {
             peers: self.peers.clone(),
             metrics: self.metrics.clone(),
             cancel: self.cancel.clone(),
+            first_number: self.starts.fetch_add(1, Ordering::Relaxed) << 32,
         };
         let (namespace, running) = sequencer::start(name.into(), self.store.clone(), settings).await?;
         let break_down = self.break_down();
@@ -236,7 +319,7 @@ impl Node {
     /// The namespaces that are open here.
     #[must_use]
     pub fn open_namespaces(&self) -> Vec<Namespace> {
-        self.places().values().filter_map(|place| place.get().cloned()).collect()
+        self.slots().values().filter_map(|slot| slot.namespace.get().cloned()).collect()
     }
 
     /// This server's presence with this beat.
@@ -268,13 +351,7 @@ impl Node {
     /// If the store cannot be read.
     pub async fn open_all(&self) -> Result<(), StoreError> {
         for (name, _) in self.store.heads().await? {
-            match self.namespace(&name).await {
-                Ok(_) => {}
-                Err(OpenError::Store(error)) => return Err(error),
-                Err(OpenError::TooMany(_)) => {
-                    tracing::error!(namespace = %name, "not opened, because max_namespaces is reached: its sessions will not expire");
-                }
-            }
+            self.namespace(&name).await?;
         }
         Ok(())
     }
@@ -319,4 +396,8 @@ impl Node {
             }
         });
     }
+}
+
+fn close_idle(slots: &mut Opened) {
+    slots.retain(|name, slot| **name == *DEFAULT || !slot.is_idle());
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tenure_core::{Revision, Text};
 
-use crate::node::{Node, OpenError};
+use crate::node::Node;
 use crate::store::StoreError;
 
 /// How often the log is looked at when no other server is known to live.
@@ -40,8 +40,7 @@ pub async fn follow(node: Arc<Node>) {
                 // What came here meanwhile is no news, and no loss.
                 Ok(namespace) if is_known(before.get(&name), revision, *namespace.hub().head().borrow()) => {}
                 Ok(namespace) => namespace.catch_up(revision),
-                Err(OpenError::Store(error)) => tracing::debug!(%error, namespace = %name, "cannot open"),
-                Err(OpenError::TooMany(_)) => {}
+                Err(error) => tracing::debug!(%error, namespace = %name, "cannot open"),
             }
         }
     }
@@ -56,6 +55,7 @@ fn is_known(before: Option<&Revision>, head: Revision, after: Revision) -> bool 
 pub async fn trim(node: Arc<Node>) {
     loop {
         tokio::time::sleep(TRIM).await;
+        node.close_idle();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let before = now.saturating_sub(node.options().history_retention);
         let before_ms = i64::try_from(before.as_millis()).unwrap_or(i64::MAX);

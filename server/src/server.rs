@@ -170,6 +170,7 @@ impl Server {
         let counting = CountingLayer::new(metrics.calls().clone())?;
         let served = Served {
             service: in_process(routes.clone(), counting.clone(), access.clone(), address),
+            access: access.clone(),
             is_open: access.is_open(),
             endpoint: endpoint(&advertised, address),
             has_tls: tls.is_some(),

@@ -10,10 +10,14 @@ mod audited;
 mod calls;
 #[path = "access/file.rs"]
 mod file;
+#[path = "access/floods.rs"]
+mod floods;
 #[path = "access/limits.rs"]
 mod limits;
 #[path = "access/names.rs"]
 mod names;
+#[path = "access/namespaces.rs"]
+mod namespaces;
 #[path = "access/office.rs"]
 mod office;
 #[path = "access/owners.rs"]

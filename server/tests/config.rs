@@ -172,7 +172,7 @@ fn what_is_out_of_bounds_is_refused_by_name() {
         ("--advertise=here", "advertise is \"here\": it must be host:port, or empty"),
         ("--advertise=http://here:1", "advertise is \"http://here:1\": it must be host:port, or empty"),
         ("--log-level=tenure=loud", "log_level is \"tenure=loud\": "),
-        ("--store-url=oracle://a:b@c", "store_url is \"oracle://a:***@c\": it must be sqlite:<file>, "),
+        ("--store-url=oracle://a:b@c", "store_url must be sqlite:<file>, "),
     ];
     for (flag, expected) in cases {
         let refusal = refusal(&[flag]);
@@ -236,9 +236,31 @@ fn no_secret_of_a_url_is_shown() {
             "postgres://db/t?sslmode=require&sslpassword=x&Password=y",
             "postgres://db/t?sslmode=require&sslpassword=***&Password=***",
         ),
+        ("ann:s3cret@tcp(db)/tenure", "***"),
+        ("postgres:/ann:s3cret@db/tenure", "***"),
+        ("https://s3cret@id.example/keys", "https://***@id.example/keys"),
+        ("https://ann:s3cret@id.example/k?token=s3cret&s3cret", "https://***@id.example/k?token=***&***"),
     ] {
         assert_eq!(redacted(url), shown);
     }
+}
+
+#[test]
+fn no_secret_is_shown_by_a_setting_that_is_rejected_or_printed() {
+    let folder = tempfile::tempdir().unwrap();
+    for text in ["store_url = \"postgres://ann:s3cret@db", "store_url = 's3cret' x", "jwt_keys = { a = 's3cret' }"] {
+        let file = file_in(folder.path(), &format!("min_ttl = '1s'\n{text}\n"));
+        let refusal = refusal(&["--config", &file]);
+        assert!(refusal.contains("line 2") && !refusal.contains("s3cret"), "{refusal}");
+    }
+    for flag in ["--store-url=ann:s3cret@tcp(db)/tenure", "--store-url=s3cret", "--jwt-keys=http://ann:s3cret@id/k"] {
+        let refusal = refusal(&[flag]);
+        assert!(!refusal.contains("s3cret"), "{refusal}");
+    }
+    let keys = "--jwt-keys=https://ann:s3cret@id.example/k?token=s3cret";
+    let config = from_flags(&[keys, "--jwt-issuer=i", "--jwt-audience=a"]).unwrap();
+    assert!(config.to_string().contains("jwt_keys = \"https://***@id.example/k?token=***\""), "{config}");
+    assert!(!format!("{config:?}").contains("s3cret"), "{config:?}");
 }
 
 #[test]
@@ -279,7 +301,7 @@ fn tokens_of_an_issuer_are_said_in_full() {
     assert_eq!(refusal(&["--jwt-keys=/k", "--jwt-issuer=i"]), "jwt_keys is set: set jwt_audience, too");
     let all = ["--jwt-issuer=i", "--jwt-audience=a"];
     let refused = refusal(&[&["--jwt-keys=http://id.example/keys"], &all[..]].concat());
-    assert!(refused.contains("it must be a file, or https://"), "{refused}");
+    assert!(refused.contains("must be a file, or https://"), "{refused}");
     for forgeable in ["HS256", "none", "RS256,"] {
         let refused = refusal(&[&["--jwt-keys=/k", "--jwt-algorithms", forgeable], &all[..]].concat());
         assert!(refused.contains("it may have RS256"), "{refused}");

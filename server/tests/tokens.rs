@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
-use jsonwebtoken::jwk::{Jwk, JwkSet};
+use jsonwebtoken::jwk::{Jwk, JwkSet, PublicKeyUse};
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde_json::{Value, json};
 use tenure_server::access::{Access, CredentialOptions, JwtOptions, KeySource, Unidentified};
@@ -162,6 +162,25 @@ async fn keys_may_be_replaced_and_those_that_cannot_be_read_change_nothing() {
     assert_eq!(identify(&access, &by_first), Err(Unidentified::TokenKey));
     let why = tokio::time::timeout(Duration::from_secs(30), caller.revoked()).await;
     assert_eq!(why, Ok(Unidentified::TokenKey), "nor does a stream go on that it has opened");
+}
+
+#[tokio::test]
+async fn keys_that_can_verify_no_token_are_rejected() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("keys.json");
+    let issuer = Issuer::new("one");
+    write_keys(&file, vec![issuer.public()]);
+    let access = access(&file).await;
+    let token = issuer.sign(&claims(60));
+    let symmetric = json!({"keys": [{"kty": "oct", "kid": "one", "k": "c2VjcmV0"}]});
+    let mut for_encryption = issuer.public();
+    for_encryption.common.public_key_use = Some(PublicKeyUse::Encryption);
+    for keys in [json!({"keys": []}), symmetric, json!({"keys": [for_encryption]})] {
+        std::fs::write(&file, keys.to_string()).unwrap();
+        let refused = access.reload_keys().await;
+        assert!(refused.as_ref().is_err_and(|why| why.contains("no key for any of jwt_algorithms")), "{refused:?}");
+        identify(&access, &token).expect("those from before stay");
+    }
 }
 
 #[tokio::test]

@@ -97,7 +97,7 @@ test('an operator evicts a holder, by its name typed and for a reason', async ()
   assert.deepEqual(await violations(page), []);
   assert.match(
     await dialog.getByRole('group', { name: 'Line for CLI' }).innerText(),
-    /--token-file token evict --token \d+ --operator kim --note 'hangs since noon' jobs\/import$/,
+    /--token-file token evict --token=\d+ --operator=kim --note='hangs since noon' -- jobs\/import$/,
   );
   assert.match(
     await dialog.getByRole('group', { name: 'Line for grpcurl' }).innerText(),

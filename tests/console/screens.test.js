@@ -130,7 +130,7 @@ test('a page that may only read has the lines for acts, and says why', async () 
   const line = await page.evaluate(() => navigator.clipboard.readText());
   assert.match(
     line,
-    /^tenure --endpoints http:\/\/127\.0\.0\.1:\d+ evict --token \d+ --operator kim --note 'it'\\''s stuck' billing\/nightly-report$/,
+    /^tenure --endpoints http:\/\/127\.0\.0\.1:\d+ evict --token=\d+ --operator=kim --note='it'\\''s stuck' -- billing\/nightly-report$/,
   );
   await dialog.getByRole('button', { name: 'Copy (grpcurl)' }).click();
   const other = await page.evaluate(() => navigator.clipboard.readText());

@@ -136,7 +136,7 @@ pub fn reason(status: &Status) -> Option<String> {
 }
 
 /// One of the facts that come with the service's error reason.
-fn fact(status: &Status, name: &str) -> Option<String> {
+pub fn fact(status: &Status, name: &str) -> Option<String> {
     let info = status.get_details_error_info()?;
     info.metadata.get(name).filter(|_| info.domain == "tenure").cloned()
 }

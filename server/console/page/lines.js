@@ -1,19 +1,29 @@
 // What the page does, as lines to copy: of the command line, and of grpcurl.
 
 /** For a shell: in quotes unless it is plain. @param {string} text */
-export const quoted = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
+export const quoted = (text) => (/^[\w@%+:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
 
 /** How the server is reached. @typedef {{ endpoint: string, tls: boolean, token: boolean, namespace: string }} Place */
 
-/** A name that could be taken for an option comes after all options. @param {Place} place @param {(string | false | undefined)[]} words */
-export function tenure(place, words) {
-  const given = /** @type {string[]} */ (words.filter((word) => word !== false && word !== undefined));
+/** An option with a value that is never taken for an option of its own. @param {string} name @param {string} value */
+const option = (name, value) => `--${name}=${quoted(value)}`;
+
+/**
+ * A command, its options by name, and after `--` what others have named: none of that is ever taken for an option.
+ * @param {Place} place @param {string[]} command @param {{ options?: Record<string, string | false | undefined>, names?: string[] }} [rest]
+ */
+export function tenure(place, command, { options = {}, names = [] } = {}) {
   const scheme = place.tls ? 'https' : 'http';
-  const options = [`--endpoints ${quoted(`${scheme}://${place.endpoint}`)}`];
-  if (place.tls) options.push('--ca-cert ca.crt');
-  if (place.token) options.push('--token-file token');
-  if (place.namespace !== 'default') options.push(`--namespace ${quoted(place.namespace)}`);
-  return `tenure ${options.join(' ')} ${given.map(quoted).join(' ')}`;
+  const words = [`--endpoints ${quoted(`${scheme}://${place.endpoint}`)}`];
+  if (place.tls) words.push('--ca-cert ca.crt');
+  if (place.token) words.push('--token-file token');
+  if (place.namespace !== 'default') words.push(option('namespace', place.namespace));
+  words.push(...command.map(quoted));
+  for (const [name, value] of Object.entries(options)) {
+    if (typeof value === 'string') words.push(option(name, value));
+  }
+  if (names.length > 0) words.push('--', ...names.map(quoted));
+  return `tenure ${words.join(' ')}`;
 }
 
 /** @param {Place} place @param {string} method @param {Record<string, unknown>} request */
@@ -22,5 +32,5 @@ export function grpcurl(place, method, request) {
   const options = place.tls ? ['-cacert ca.crt'] : ['-plaintext'];
   if (place.token) options.push('-H "authorization: Bearer $TOKEN"');
   if (Object.keys(asked).length > 0) options.push(`-d ${quoted(JSON.stringify(asked))}`);
-  return `grpcurl ${options.join(' ')} ${place.endpoint} tenure.v1.${method}`;
+  return `grpcurl ${options.join(' ')} ${quoted(place.endpoint)} tenure.v1.${method}`;
 }

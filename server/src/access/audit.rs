@@ -88,7 +88,7 @@ impl Audit {
 
     /// Somebody was not, by this rule.
     pub(crate) fn refused(&self, actor: Actor<'_>, act: &Act, rule: &str) {
-        if self.tally.admits_refusal(Instant::now()) {
+        if self.tally.admits_refusal(actor, Instant::now()) {
             self.put(Line::new(actor, act, Some(rule)));
         }
     }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures::future::{Either, Ready, ready};
-use http::{Request, Response};
+use http::{HeaderMap, Request, Response};
 use tonic::Status;
 use tonic::body::Body;
 use tower::{Layer, Service};
 
-use super::{Access, Act, Caller};
+use super::{Access, Act, Caller, Unidentified};
 use crate::listen::Peer;
 use crate::service::{forbidden_entirely, unidentified};
 
@@ -62,11 +62,23 @@ impl<S> Identify<S> {
                 caller.note_refused("policy", || Act::new("").called(request.uri().path()));
                 Err(forbidden_entirely(&caller))
             }
-            identified => identified.map_err(|why| {
-                self.access.note_unidentified(request.uri().path(), peer, why);
-                unidentified(why, self.access.refusals())
-            }),
+            identified => identified.map_err(|why| self.access.refuse(request.uri().path(), peer, why)),
         }
+    }
+}
+
+impl Access {
+    /// Whether it is known who calls this, before anything else is done for the call.
+    ///
+    /// # Errors
+    /// If not; that is written down and counted.
+    pub(crate) fn check_identified(&self, path: &str, headers: &HeaderMap, peer: &Peer) -> Result<(), Status> {
+        self.identify(headers, peer).map(drop).map_err(|why| self.refuse(path, peer, why))
+    }
+
+    fn refuse(&self, path: &str, peer: &Peer, why: Unidentified) -> Status {
+        self.note_unidentified(path, peer, why);
+        unidentified(why, self.refusals())
     }
 }
 

@@ -1,16 +1,18 @@
 //! JSON Web Tokens (RFC 7519), signed by somebody whose public keys are known (RFC 7517).
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use arc_swap::ArcSwap;
 use jsonwebtoken::errors::ErrorKind;
-use jsonwebtoken::jwk::{Jwk, JwkSet, PublicKeyUse};
+use jsonwebtoken::jwk::{AlgorithmParameters, Jwk, JwkSet, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
 use serde_json::{Map, Value};
 
 use super::{Identity, Unidentified};
+use crate::config::redacted;
 
 /// How far clocks may differ.
 const LEEWAY: Duration = Duration::from_secs(30);
@@ -37,12 +39,28 @@ pub struct JwtOptions {
 }
 
 /// Where keys are.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum KeySource {
     /// In a file.
     File(PathBuf),
     /// At a URL, https.
     Url(String),
+}
+
+/// Where they are, without the secrets that a URL may hold.
+impl fmt::Display for KeySource {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(file) => file.display().fmt(formatter),
+            Self::Url(url) => redacted(url).fmt(formatter),
+        }
+    }
+}
+
+impl fmt::Debug for KeySource {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "KeySource({self})")
+    }
 }
 
 /// What may sign a token here.
@@ -75,19 +93,28 @@ impl Jwt {
     /// # Errors
     /// If they cannot be had: then those from before stay in force.
     pub(super) async fn reload(&self) -> Result<bool, String> {
-        let (place, text) = match &self.options.keys {
-            KeySource::File(file) => {
-                (file.display().to_string(), std::fs::read(file).map_err(|error| error.to_string()))
-            }
-            KeySource::Url(url) => (url.clone(), fetch(url).await),
+        let text = match &self.options.keys {
+            KeySource::File(file) => std::fs::read(file).map_err(|error| error.to_string()),
+            KeySource::Url(url) => fetch(url).await,
         };
         let keys = text.and_then(|text| serde_json::from_slice::<JwkSet>(&text).map_err(|error| error.to_string()));
-        let keys = keys.map_err(|problem| format!("jwt_keys: {place}: {problem}"))?;
+        let keys = keys.and_then(|keys| self.checked(keys));
+        let keys = keys.map_err(|problem| format!("jwt_keys: {}: {problem}", self.options.keys))?;
         let has_changed = keys != **self.keys.load();
         if has_changed {
             self.keys.store(Arc::new(keys));
         }
         Ok(has_changed)
+    }
+
+    /// The same keys, if any token could be verified by one of them. Without any, all would be locked out.
+    fn checked(&self, keys: JwkSet) -> Result<JwkSet, String> {
+        let verifies = |key: &Jwk| {
+            let algorithms = &self.options.algorithms;
+            algorithms.iter().any(|algorithm| is_for(key, *algorithm) && is_kind(key, *algorithm))
+                && DecodingKey::from_jwk(key).is_ok()
+        };
+        if keys.keys.iter().any(verifies) { Ok(keys) } else { Err("no key for any of jwt_algorithms".to_owned()) }
     }
 
     /// Whether there are any keys.
@@ -135,6 +162,19 @@ impl Jwt {
 fn is_for(key: &Jwk, algorithm: Algorithm) -> bool {
     let signs = !matches!(key.common.public_key_use, Some(PublicKeyUse::Encryption));
     signs && key.common.key_algorithm.is_none_or(|named| named.to_string() == format!("{algorithm:?}"))
+}
+
+/// Whether a key is of the kind that an algorithm needs.
+fn is_kind(key: &Jwk, algorithm: Algorithm) -> bool {
+    match &key.algorithm {
+        AlgorithmParameters::RSA(_) => {
+            use Algorithm::{PS256, PS384, PS512, RS256, RS384, RS512};
+            matches!(algorithm, RS256 | RS384 | RS512 | PS256 | PS384 | PS512)
+        }
+        AlgorithmParameters::EllipticCurve(_) => matches!(algorithm, Algorithm::ES256 | Algorithm::ES384),
+        AlgorithmParameters::OctetKeyPair(_) => algorithm == Algorithm::EdDSA,
+        _ => false,
+    }
 }
 
 fn wrong(kind: &ErrorKind) -> Unidentified {

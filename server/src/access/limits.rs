@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::hash::Hash;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,6 +12,12 @@ use governor::state::keyed::HashMapStateStore;
 use governor::{Quota, RateLimiter};
 use serde::Deserialize;
 use tenure_core::{Limits, Text};
+
+/// The limit of requests, as it is called in refusals and metrics.
+pub(crate) const REQUESTS: &str = "requests per second of this identity at this server";
+
+/// The limit of what is added to history.
+pub(crate) const HISTORY_BYTES: &str = "history bytes per second of this identity in the namespace at this server";
 
 /// Who, and in which namespace.
 type Place = (Text, Text);
@@ -29,27 +36,62 @@ pub(super) struct Limit {
     memberships: Option<u32>,
     watches: Option<u32>,
     requests_per_second: Option<NonZeroU32>,
+    history_bytes_per_second: Option<NonZeroU32>,
     #[serde(skip)]
-    rate: Rate,
+    rate: Rate<Text>,
+    #[serde(skip)]
+    history: Rate<Place>,
 }
 
-/// How often each identity has asked lately, in each namespace. It says nothing of what a policy is.
-#[derive(Default)]
-struct Rate(Option<RateLimiter<Place, HashMapStateStore<Place>, DefaultClock>>);
+/// How much of something each of these has had lately. It says nothing of what a policy is.
+struct Rate<K: Clone + Hash + Eq>(Option<RateLimiter<K, HashMapStateStore<K>, DefaultClock>>);
 
-impl fmt::Debug for Rate {
+impl<K: Clone + Hash + Eq> Rate<K> {
+    fn per_second(bound: Option<NonZeroU32>) -> Self {
+        Self(bound.map(|bound| RateLimiter::hashmap(Quota::per_second(bound))))
+    }
+
+    /// Takes so much of the bound, or all of it if that is less.
+    ///
+    /// # Errors
+    /// If there is not as much left.
+    fn take(&self, key: &K, much: u32, bound: Option<NonZeroU32>, limit: &'static str) -> Result<(), TooFast> {
+        let (Some(rate), Some(bound), Some(much)) = (&self.0, bound, NonZeroU32::new(much)) else { return Ok(()) };
+        match rate.check_key_n(key, much.min(bound)) {
+            Ok(Err(not_yet)) => Err(TooFast { limit, bound, wait: not_yet.wait_time_from(rate.clock().now()) }),
+            // No more than the bound is ever taken at once.
+            Ok(Ok(())) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Forgets who has had nothing lately.
+    fn forget(&self) {
+        if let Some(rate) = &self.0 {
+            rate.retain_recent();
+            rate.shrink_to_fit();
+        }
+    }
+}
+
+impl<K: Clone + Hash + Eq> Default for Rate<K> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<K: Clone + Hash + Eq> fmt::Debug for Rate<K> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Rate")
     }
 }
 
-impl PartialEq for Rate {
+impl<K: Clone + Hash + Eq> PartialEq for Rate<K> {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Eq for Rate {}
+impl<K: Clone + Hash + Eq> Eq for Rate<K> {}
 
 impl Limit {
     /// The same, once it is known to be in order.
@@ -58,12 +100,14 @@ impl Limit {
     /// If it limits nothing.
     pub(super) fn checked(mut self) -> Result<Self, String> {
         let limits = [self.sessions, self.claims, self.waiters, self.memberships, self.watches];
-        if limits.iter().all(Option::is_none) && self.requests_per_second.is_none() {
-            return Err(
-                "at least one of sessions, claims, waiters, memberships, watches, requests_per_second".to_owned()
-            );
+        let rates = [self.requests_per_second, self.history_bytes_per_second];
+        if limits.iter().all(Option::is_none) && rates.iter().all(Option::is_none) {
+            return Err("at least one of sessions, claims, waiters, memberships, watches, requests_per_second, \
+                history_bytes_per_second"
+                .to_owned());
         }
-        self.rate = Rate(self.requests_per_second.map(|count| RateLimiter::hashmap(Quota::per_second(count))));
+        self.rate = Rate::per_second(self.requests_per_second);
+        self.history = Rate::per_second(self.history_bytes_per_second);
         Ok(self)
     }
 
@@ -73,10 +117,8 @@ impl Limit {
 
     /// Forgets who has not asked lately.
     pub(super) fn forget(&self) {
-        if let Rate(Some(rate)) = &self.rate {
-            rate.retain_recent();
-            rate.shrink_to_fit();
-        }
+        self.rate.forget();
+        self.history.forget();
     }
 }
 
@@ -118,9 +160,11 @@ pub(crate) struct Allowance {
 /// It asks for more than it may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooFast {
-    /// So many requests a second are allowed.
+    /// Of what.
+    pub(crate) limit: &'static str,
+    /// So much is allowed in a second.
     pub(crate) bound: NonZeroU32,
-    /// When the next one is.
+    /// When there is room again.
     pub(crate) wait: Duration,
 }
 
@@ -135,17 +179,16 @@ impl Allowance {
         }
     }
 
-    /// Counts a request of it at this server.
+    /// Counts a request of it at this server, which adds about so many bytes to history.
     ///
     /// # Errors
-    /// If it asks too often.
-    pub(crate) fn ask(&self, namespace: &str) -> Result<(), TooFast> {
+    /// If it asks too often, or has added too much lately.
+    pub(crate) fn ask(&self, namespace: &str, history_bytes: usize) -> Result<(), TooFast> {
+        let bytes = u32::try_from(history_bytes).unwrap_or(u32::MAX);
+        let place = (self.identity.clone(), namespace.into());
         for limit in self.here(namespace) {
-            if let (Rate(Some(rate)), Some(bound)) = (&limit.rate, limit.requests_per_second)
-                && let Err(not_yet) = rate.check_key(&(self.identity.clone(), namespace.into()))
-            {
-                return Err(TooFast { bound, wait: not_yet.wait_time_from(rate.clock().now()) });
-            }
+            limit.rate.take(&self.identity, 1, limit.requests_per_second, REQUESTS)?;
+            limit.history.take(&place, bytes, limit.history_bytes_per_second, HISTORY_BYTES)?;
         }
         Ok(())
     }
@@ -222,15 +265,28 @@ mod tests {
         let allowance = allowance(&["requests_per_second = 1"]);
         let mut refused = 0;
         for _ in 0..1_000 {
-            if let Err(TooFast { bound, wait }) = allowance.ask("blue") {
+            if let Err(TooFast { bound, wait, .. }) = allowance.ask("blue", 0) {
                 assert_eq!(bound.get(), 1);
                 assert!(wait <= Duration::from_secs(1), "{wait:?}");
                 refused += 1;
             }
         }
         assert!(refused > 900, "{refused}");
-        assert_eq!(allowance.ask("green"), Ok(()), "each namespace by itself");
+        let elsewhere: Vec<_> = (0..100).filter(|count| allowance.ask(&format!("green-{count}"), 0).is_ok()).collect();
+        assert!(elsewhere.len() < 10, "all namespaces together: {elsewhere:?}");
         let other = Allowance { identity: "token:bob".into(), ..allowance };
-        assert_eq!(other.ask("blue"), Ok(()), "each identity by itself");
+        assert_eq!(other.ask("blue", 0), Ok(()), "each identity by itself");
+    }
+    #[test]
+    fn bytes_of_history_count_by_identity_and_namespace() {
+        let allowance = allowance(&["history_bytes_per_second = 1000"]);
+        assert_eq!(allowance.ask("blue", 5_000), Ok(()), "one that is larger takes all that there is");
+        let refused = allowance.ask("blue", 500).expect_err("nothing is left");
+        assert_eq!((refused.limit, refused.bound.get()), (HISTORY_BYTES, 1_000));
+        assert!(refused.wait <= Duration::from_millis(500), "{:?}", refused.wait);
+        assert_eq!(allowance.ask("blue", 0), Ok(()), "what adds nothing");
+        assert_eq!(allowance.ask("green", 500), Ok(()), "another namespace");
+        let other = Allowance { identity: "token:bob".into(), ..allowance };
+        assert_eq!(other.ask("blue", 500), Ok(()), "another identity");
     }
 }

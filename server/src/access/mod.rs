@@ -29,7 +29,7 @@ pub use self::credentials::CredentialOptions;
 pub use self::identify::IdentifyLayer;
 pub use self::identity::Identity;
 pub use self::jwt::{ALGORITHMS, JwtOptions, KeySource};
-pub(crate) use self::limits::{Allowance, TooFast, Watching};
+pub(crate) use self::limits::{Allowance, HISTORY_BYTES, TooFast, Watching};
 pub use self::rights::{Rights, Verb};
 pub use self::tokens::new_token;
 pub use self::unidentified::Unidentified;

@@ -126,7 +126,7 @@ pub struct Layer {
     /// How long a server that was asked to stop may take [default: 10s]
     #[arg(long, env = "TENURE_DRAIN_TIMEOUT", value_name = "DURATION")]
     pub drain_timeout: Option<Span>,
-    /// The most namespaces that this server serves [default: 100]
+    /// The most namespaces that requests may fill; those that the database has are always opened [default: 100]
     #[arg(long, env = "TENURE_MAX_NAMESPACES", value_name = "NUMBER")]
     pub max_namespaces: Option<usize>,
     /// How many connections there may be [default: 20000]

@@ -90,8 +90,7 @@ pub fn load(given: Layer, surroundings: &Surroundings) -> Result<Config, ConfigE
 fn read_file(file: &Path) -> Result<Layer, ConfigError> {
     let text = fs::read_to_string(file)
         .map_err(|error| ConfigError(format!("config: cannot read {}: {error}", file.display())))?;
-    let mut layer: Layer =
-        toml::from_str(&text).map_err(|error| ConfigError(format!("config: {}: {error}", file.display())))?;
+    let mut layer: Layer = toml::from_str(&text).map_err(|error| ConfigError(problem(file, &text, &error)))?;
     // Paths in a file are meant from where the file is.
     let folder = file.parent().unwrap_or(Path::new(""));
     let from_here = |path: PathBuf| folder.join(path);
@@ -108,6 +107,17 @@ fn read_file(file: &Path) -> Result<Layer, ConfigError> {
         layer.jwt_keys = Some(from_here(keys.into()).display().to_string());
     }
     Ok(layer)
+}
+
+/// What is wrong with a file, in which line, and with which setting. Not the line itself, as the error shows it: it may hold a
+/// password.
+fn problem(file: &Path, text: &str, error: &toml::de::Error) -> String {
+    let start = error.span().map_or(0, |span| span.start);
+    let number = text.get(..start).map_or(0, |before| before.matches('\n').count());
+    let setting = text.lines().nth(number).and_then(|line| line.split_once('=')).map(|(setting, _)| setting.trim());
+    let is_name = |setting: &&str| setting.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    let setting = setting.filter(is_name).map(|setting| format!("{setting}: ")).unwrap_or_default();
+    format!("config: {}, line {}: {setting}{}", file.display(), number + 1, error.message())
 }
 
 /// A misspelt TENURE_STORE_URL must not quietly put everything into an embedded database.

@@ -66,7 +66,8 @@ fn jwt(layer: &Layer) -> Result<Option<JwtOptions>, ConfigError> {
     let keys = match keys.split_once("://") {
         None => KeySource::File(keys.into()),
         Some(("https", _)) => KeySource::Url(keys.clone()),
-        Some(_) => return Err(ConfigError(format!("jwt_keys is \"{keys}\": it must be a file, or https://..."))),
+        // Without the value, which may hold a password.
+        Some(_) => return Err(ConfigError("jwt_keys must be a file, or https://...".into())),
     };
     let required = |setting: &str, given: &Option<String>| {
         let given = given.clone().filter(|text| !text.is_empty());

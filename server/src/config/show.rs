@@ -6,7 +6,6 @@ use secrecy::ExposeSecret;
 
 use super::Config;
 use super::span::Span;
-use crate::access::KeySource;
 
 /// What stands for a secret.
 const HIDDEN: &str = "***";
@@ -42,12 +41,8 @@ impl fmt::Display for Config {
             text("audit_log", audit.file.display().to_string())?;
         }
         if let Some(jwt) = &self.credentials.jwt {
-            let keys = match &jwt.keys {
-                KeySource::File(file) => file.display().to_string(),
-                KeySource::Url(url) => url.clone(),
-            };
             let algorithms: Vec<String> = jwt.algorithms.iter().map(|algorithm| format!("{algorithm:?}")).collect();
-            text("jwt_keys", keys)?;
+            text("jwt_keys", jwt.keys.to_string())?;
             text("jwt_issuer", jwt.issuer.clone())?;
             text("jwt_audience", jwt.audience.clone())?;
             text("jwt_algorithms", algorithms.join(","))?;
@@ -78,16 +73,36 @@ impl fmt::Display for Config {
     }
 }
 
-/// A database's URL without its secrets. Rather hides too much than too little.
+/// Parameters of URLs that are shown with their values. All others may be secrets.
+const SHOWN: [&str; 12] = [
+    "sslmode",
+    "ssl-mode",
+    "sslrootcert",
+    "ssl-ca",
+    "sslcert",
+    "ssl-cert",
+    "sslkey",
+    "ssl-key",
+    "application_name",
+    "charset",
+    "collation",
+    "statement-cache-capacity",
+];
+
+/// A URL without its secrets: of a database, or of keys. Rather hides too much than too little: what is no URL is hidden entirely.
 #[must_use]
 pub fn redacted(url: &str) -> String {
-    let Some((kind, rest)) = url.split_once("://") else { return url.to_string() };
+    let Some((kind, rest)) = url.split_once("://") else {
+        return if url.starts_with("sqlite:") { url.to_owned() } else { HIDDEN.to_owned() };
+    };
     // The last @, because a password may hold one that was not escaped.
     let (user, place) = match rest.rsplit_once('@') {
         Some((user, place)) => (Some(user), place),
         None => (None, rest),
     };
     let user = user.map(|user| match user.split_once(':') {
+        // With HTTP, the user alone may be a token.
+        _ if kind.starts_with("http") => format!("{HIDDEN}@"),
         Some((name, _)) => format!("{name}:{HIDDEN}@"),
         None => format!("{user}@"),
     });
@@ -103,7 +118,8 @@ pub fn redacted(url: &str) -> String {
 
 fn redacted_parameter(parameter: &str) -> String {
     match parameter.split_once('=') {
-        Some((name, _)) if name.to_ascii_lowercase().contains("pass") => format!("{name}={HIDDEN}"),
-        _ => parameter.to_string(),
+        Some((name, _)) if SHOWN.iter().any(|shown| name.eq_ignore_ascii_case(shown)) => parameter.to_owned(),
+        Some((name, _)) => format!("{name}={HIDDEN}"),
+        None => HIDDEN.to_owned(),
     }
 }

@@ -9,11 +9,11 @@ use futures::stream;
 use http::header::CONTENT_TYPE;
 use http::{HeaderName, HeaderValue};
 use prost_reflect::MessageDescriptor;
-use tokio::sync::OwnedSemaphorePermit;
 use tonic::{Code, Status};
 
 use super::contract;
 use super::frames::Messages;
+use super::places::Place;
 use super::refusal::Refusal;
 
 /// By the server's wall clock, when it answered: in milliseconds since 1970. Pages reckon with it, not with their own clock.
@@ -35,14 +35,10 @@ pub(super) async fn whole(kind: MessageDescriptor, mut messages: Messages) -> Re
 
 /// The messages of a stream, as they come: lines of `{"result": ...}`, and at the end `{"error": ...}` unless it is a good one.
 /// Whoever reads them slowly is told as slowly.
-pub(super) async fn lines(
-    kind: MessageDescriptor,
-    mut messages: Messages,
-    permit: OwnedSemaphorePermit,
-) -> Result<Response, Refusal> {
+pub(super) async fn lines(kind: MessageDescriptor, mut messages: Messages, place: Place) -> Result<Response, Refusal> {
     // What is refused at once is so with a status.
     let Some(first) = messages.next().await? else { return Ok(respond(Body::empty())) };
-    let begun = Stream { kind, messages: Some((messages, permit)), first: Some(first) };
+    let begun = Stream { kind, messages: Some((messages, place)), first: Some(first) };
     Ok(respond(Body::from_stream(stream::unfold(begun, Stream::step))))
 }
 
@@ -53,7 +49,7 @@ fn respond(body: Body) -> Response {
 struct Stream {
     kind: MessageDescriptor,
     /// Until it has ended.
-    messages: Option<(Messages, OwnedSemaphorePermit)>,
+    messages: Option<(Messages, Place)>,
     first: Option<Bytes>,
 }
 

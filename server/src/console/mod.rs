@@ -10,6 +10,7 @@ mod contract;
 mod files;
 mod frames;
 mod gate;
+mod places;
 mod refusal;
 mod routes;
 
@@ -18,19 +19,14 @@ use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
 use http::{Request, Response};
-use tokio::sync::Semaphore;
 use tonic::body::Body;
 use tower::util::BoxCloneSyncService;
 
 pub use self::gate::READING;
 
 use self::contract::Contract;
-
-/// How many plain calls of the console may be under way.
-const CALLS: usize = 64;
-
-/// How many streams of the console there may be: one for each page that is open, as a rule.
-const STREAMS: usize = 64;
+use self::places::Places;
+use crate::access::Access;
 
 /// What carries out calls, as it does those that come over the network.
 pub type Service = BoxCloneSyncService<Request<Body>, Response<Body>, Infallible>;
@@ -40,6 +36,8 @@ pub type Service = BoxCloneSyncService<Request<Body>, Response<Body>, Infallible
 pub struct Served {
     /// What carries out calls.
     pub service: Service,
+    /// Who calls is looked at by this before a call takes anything.
+    pub access: Access,
     /// Whether nobody is asked who he is.
     pub is_open: bool,
     /// Where clients reach the server, as host and port.
@@ -59,8 +57,10 @@ struct Office {
     /// Where the admin port listens.
     admin: SocketAddr,
     served: OnceLock<Served>,
-    calls: Arc<Semaphore>,
-    streams: Arc<Semaphore>,
+    /// Of plain calls.
+    calls: Places,
+    /// Of streams: one for each page that is open, as a rule.
+    streams: Places,
 }
 
 impl Console {
@@ -69,7 +69,7 @@ impl Console {
     /// # Errors
     /// If the contract's description cannot be read.
     pub fn new(admin: SocketAddr) -> anyhow::Result<Self> {
-        let (calls, streams) = (Arc::new(Semaphore::new(CALLS)), Arc::new(Semaphore::new(STREAMS)));
+        let (calls, streams) = (Places::default(), Places::default());
         Ok(Self(Arc::new(Office { contract: Contract::read()?, admin, served: OnceLock::new(), calls, streams })))
     }
 

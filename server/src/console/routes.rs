@@ -17,6 +17,7 @@ use tonic::Code;
 use super::frames::Messages;
 use super::refusal::Refusal;
 use super::{Console, Served, about, answer, calls, contract, files, gate};
+use crate::listen::Peer;
 
 /// The most bytes of a request.
 const REQUEST: usize = 256 * 1024;
@@ -85,9 +86,18 @@ async fn call(
         let why = format!("{name} takes a stream of requests, which the console cannot send");
         return Err(Refusal::own(Code::Unimplemented, "STREAMING", why));
     }
-    let slots = if asked.is_server_streaming() { &console.0.streams } else { &console.0.calls };
-    let busy = || Refusal::own(Code::ResourceExhausted, "BUSY", "too many calls of the console are under way");
-    let permit = slots.clone().try_acquire_owned().map_err(|_| busy())?;
+    // Before anything is taken for it: callers that are not identified must not keep others out.
+    let peer = Peer { address: Some(address), ..Peer::default() };
+    served.access.check_identified(&format!("/{name}"), &headers, &peer)?;
+    let places = if asked.is_server_streaming() { &console.0.streams } else { &console.0.calls };
+    let busy = || {
+        Refusal::own(
+            Code::ResourceExhausted,
+            "BUSY",
+            "too many calls of the console are under way, in all or from this address: try again when one has ended",
+        )
+    };
+    let place = places.take(address.ip()).ok_or_else(busy)?;
     let json = read(body).await?;
     let invalid = |why| Refusal::own(Code::InvalidArgument, "INVALID_JSON", why);
     let message = contract::encode(asked.input(), &json).map_err(invalid)?;
@@ -95,7 +105,7 @@ async fn call(
     let answer = async {
         let messages = Messages::of(calls::call(service, &name, &message, &headers, address).await?);
         match asked.is_server_streaming() {
-            true => answer::lines(asked.output(), messages, permit).await,
+            true => answer::lines(asked.output(), messages, place).await,
             false => answer::whole(asked.output(), messages).await,
         }
     };

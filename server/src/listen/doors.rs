@@ -81,6 +81,11 @@ impl Place {
         }
     }
 
+    /// Counts that its handshake has failed.
+    pub(super) fn note_failed_handshake(&self) {
+        self.doors.0.counts.handshakes_failed.inc();
+    }
+
     /// Room for the handshakes of its address.
     pub(super) fn handshakes(&self) -> Arc<Semaphore> {
         self.handshakes.clone()

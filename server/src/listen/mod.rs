@@ -130,12 +130,16 @@ async fn shake_hands(mut incoming: TcpIncoming, configs: Configs, doors: Doors, 
             let turn = async { Some((of_address.acquire_owned().await.ok()?, room.acquire_owned().await.ok()?)) };
             let Ok(Some(turn)) = timeout(TURN, turn).await else {
                 tracing::debug!("too many TLS handshakes are under way");
+                place.note_failed_handshake();
                 return;
             };
             match handshake(&configs, stream, &place).await {
                 // If nobody takes it, the server has stopped.
                 Ok(stream) => drop(ready.send(Connection::encrypted(place, &limits, stream)).await),
-                Err(error) => tracing::debug!(%error, "a TLS handshake failed"),
+                Err(error) => {
+                    tracing::debug!(%error, "a TLS handshake failed");
+                    place.note_failed_handshake();
+                }
             }
             drop(turn);
         });

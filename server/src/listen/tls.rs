@@ -9,7 +9,7 @@ use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKey
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::{RootCertStore, ServerConfig};
-use x509_parser::prelude::{FromDer, X509Certificate};
+use x509_parser::prelude::{CertificateRevocationList, FromDer, X509Certificate, X509Error};
 
 /// What clients speak over TLS.
 const PROTOCOL: &[u8] = b"h2";
@@ -148,9 +148,17 @@ impl TlsFiles {
 
     fn revoked(&self, read: &Contents) -> Result<Vec<CertificateRevocationListDer<'static>>, TlsError> {
         let (Some(file), Some(pem)) = (&self.client_crl, &read.client_crl) else { return Ok(Vec::new()) };
+        let of_file = |error| problem("tls_client_crl", file, error);
         let lists: Result<Vec<_>, _> = CertificateRevocationListDer::pem_slice_iter(pem).collect();
         match lists {
-            Ok(lists) if !lists.is_empty() => Ok(lists),
+            Ok(lists) if !lists.is_empty() => {
+                let issuers = match (&self.client_ca, &read.client_ca) {
+                    (Some(file), Some(pem)) => certificates("tls_client_ca", file, pem)?,
+                    _ => Vec::new(),
+                };
+                lists.iter().try_for_each(|list| check_signature(list, &issuers)).map_err(of_file)?;
+                Ok(lists)
+            }
             Ok(_) => Err(problem("tls_client_crl", file, "no revocation list in PEM".into())),
             Err(error) => Err(problem("tls_client_crl", file, error.to_string())),
         }
@@ -168,6 +176,22 @@ fn certificates(setting: &'static str, file: &Path, pem: &[u8]) -> Result<Vec<Ce
         Ok(_) => Err(problem(setting, file, "no certificate in PEM".into())),
         Err(error) => Err(problem(setting, file, error.to_string())),
     }
+}
+
+/// Whether one of these has signed a revocation list. With any other list every client's certificate would be refused.
+fn check_signature(list: &[u8], issuers: &[CertificateDer<'_>]) -> Result<(), String> {
+    let (_, list) = CertificateRevocationList::from_der(list).map_err(|error| error.to_string())?;
+    let has_signed = |issuer: &CertificateDer<'_>| {
+        let Ok((_, issuer)) = X509Certificate::from_der(issuer) else { return false };
+        let is_issuer = issuer.subject().as_raw() == list.issuer().as_raw();
+        // By an algorithm that only rustls knows it may be signed as well.
+        let verified = || list.verify_signature(issuer.public_key());
+        is_issuer && matches!(verified(), Ok(()) | Err(X509Error::SignatureUnsupportedAlgorithm))
+    };
+    if issuers.iter().any(has_signed) {
+        return Ok(());
+    }
+    Err(format!("the list of \"{}\" is not signed by any certificate of tls_client_ca", list.issuer()))
 }
 
 /// When the first of these expires.

@@ -9,6 +9,7 @@ use prometheus_client::registry::Registry;
 pub struct Connections {
     pub(crate) open: Gauge,
     pub(crate) turned_away: Counter,
+    pub(crate) handshakes_failed: Counter,
 }
 
 impl Connections {
@@ -16,5 +17,7 @@ impl Connections {
         registry.register("connections", "Connections that are open", self.open.clone());
         let help = "Connections that were cut off at once: there were as many as may be, or from one address";
         registry.register("connections_turned_away", help, self.turned_away.clone());
+        let help = "Connections that ended before a TLS handshake was complete: refused, broken off, or too late";
+        registry.register("tls_handshakes_failed", help, self.handshakes_failed.clone());
     }
 }

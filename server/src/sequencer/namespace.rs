@@ -50,6 +50,11 @@ impl Namespace {
         self.cancel.cancelled().await;
     }
 
+    /// Whether this is the only handle to it.
+    pub(crate) fn is_unused(&self) -> bool {
+        self.requests.strong_count() == 1
+    }
+
     /// Its watch hub.
     #[must_use]
     pub fn hub(&self) -> &Arc<Hub> {

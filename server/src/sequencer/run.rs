@@ -55,6 +55,9 @@ pub struct Settings {
     pub metrics: Metrics,
     /// Ends the sequencers.
     pub cancel: CancellationToken,
+    /// The number before that of the first batch. A namespace that is closed and opened again must not use numbers again that a
+    /// batch of unknown outcome may still have.
+    pub first_number: u64,
 }
 
 pub(super) struct Sequencer {
@@ -97,6 +100,7 @@ pub async fn start(
     let cancel = settings.cancel.clone();
     let ended = cancel.clone();
     let (lease, metrics) = (settings.lease.clone(), settings.metrics.clone());
+    let number = settings.first_number;
     let mut sequencer = Sequencer {
         settings,
         replica,
@@ -104,7 +108,7 @@ pub async fn start(
         pressing,
         room: room.clone(),
         cancel,
-        number: 0,
+        number,
         passing: Passing::default(),
         awaited: None,
         saving: None,

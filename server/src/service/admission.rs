@@ -10,7 +10,9 @@ use tenure_core::{Command, Limits, Rejection, Text};
 use super::bounds;
 use super::pieces::{Piece, pieces};
 use super::problem::Problem;
-use crate::access::{Act, Allowance, Caller, Changes, Identity, Rights, TooFast, Verb, Watching, Weight};
+use crate::access::{
+    Act, Allowance, Caller, Changes, HISTORY_BYTES, Identity, Rights, TooFast, Verb, Watching, Weight,
+};
 use crate::sequencer::{Namespace, Refusal};
 
 /// The rule that keeps sessions for those who opened them.
@@ -24,6 +26,8 @@ pub(crate) struct Principal {
     allowance: Option<Allowance>,
     /// What it may have in the namespace that its request is about.
     limits: Limits,
+    /// Whether its request may fill a new namespace.
+    may_fill: bool,
 }
 
 /// A request that may be carried out.
@@ -37,6 +41,12 @@ pub(crate) trait Asks {
     /// Whether it counts as one of the requests of which so many a second are allowed. What keeps something as it is, or gives it
     /// back, does not.
     const IS_METERED: bool;
+
+    /// About how many bytes it adds to history, if it is metered: its own size, if it changes anything.
+    fn history_bytes(&self) -> usize;
+
+    /// Whether something may come of it in a namespace that is new, or it keeps one open. What only reads or gives back opens none.
+    const MAY_FILL: bool;
 
     /// Where.
     fn namespace(&self) -> &str;
@@ -123,10 +133,10 @@ impl Speaker {
     ///
     /// # Errors
     /// If the policy does not allow it.
-    pub(crate) fn check(&mut self, request: &impl Asks) -> Result<Principal, Problem> {
+    pub(crate) fn check<R: Asks>(&mut self, request: &R) -> Result<Principal, Problem> {
         let principal = self.principal();
         match principal.check(request) {
-            Ok(()) => Ok(principal.clone()),
+            Ok(()) => Ok(Principal { may_fill: R::MAY_FILL, ..principal.clone() }),
             Err(problem) => {
                 problem.note(&self.caller, request);
                 Err(problem)
@@ -142,7 +152,7 @@ impl Speaker {
 impl Principal {
     fn of(caller: &Caller) -> Self {
         let identity = caller.identity.as_ref().map(Identity::text);
-        Self { identity, rights: caller.rights(), allowance: caller.allowance(), limits: Limits::NONE }
+        Self { identity, rights: caller.rights(), allowance: caller.allowance(), limits: Limits::NONE, may_fill: false }
     }
 
     /// Admits a request, and writes that down.
@@ -155,7 +165,7 @@ impl Principal {
             }
         };
         caller.note_allowed(request.weight(), || request.act());
-        Ok(Admitted { principal: Self { limits, ..self.clone() }, request })
+        Ok(Admitted { principal: Self { limits, may_fill: R::MAY_FILL, ..self.clone() }, request })
     }
 
     /// Whether a request would be admitted.
@@ -177,9 +187,14 @@ impl Principal {
         let Some(allowance) = &self.allowance else { return Ok(Limits::NONE) };
         let namespace = bounds::namespace(request.namespace())?;
         if R::IS_METERED {
-            allowance.ask(namespace).map_err(|TooFast { bound, wait }| Problem::TooFast { bound, wait })?;
+            allowance.ask(namespace, request.history_bytes()).map_err(Problem::TooFast)?;
         }
         Ok(allowance.limits(namespace))
+    }
+
+    /// Whether its request may fill a new namespace.
+    pub(super) fn may_fill(&self) -> bool {
+        self.may_fill
     }
 
     /// Counts a watch, for as long as what it is given is kept.
@@ -233,7 +248,10 @@ impl Problem {
     fn note(&self, caller: &Caller, request: &impl Asks) {
         match self {
             Self::NotAllowed { .. } => caller.note_refused("policy", || request.act()),
-            Self::TooFast { .. } => caller.note_refused("requests-per-second", || request.act()),
+            Self::TooFast(TooFast { limit: HISTORY_BYTES, .. }) => {
+                caller.note_refused("history-bytes-per-second", || request.act());
+            }
+            Self::TooFast(_) => caller.note_refused("requests-per-second", || request.act()),
             _ => {}
         }
     }

@@ -37,9 +37,9 @@ impl Api {
                 if search.is_over() {
                     return ControlFlow::Break(());
                 }
-                let may_read = claim.spec.names.iter().any(|lock| principal.may_read(&name, lock));
-                let waits = claim.state == ClaimState::Waiting && may_read;
-                ControlFlow::Continue(waits.then(|| blocked(claim, view, only, &mut search)).flatten())
+                let is_seen = |claim: &Claim| claim.spec.names.iter().any(|lock| principal.may_read(&name, lock));
+                let waits = claim.state == ClaimState::Waiting && is_seen(claim);
+                ControlFlow::Continue(waits.then(|| blocked(claim, view, only, is_seen, &mut search)).flatten())
             });
             (blocked, last.map(|last| last.id), table.revision().0)
         });
@@ -49,14 +49,23 @@ impl Api {
     }
 }
 
-/// A claim that waits, and what is in its way; nothing, if only deadlocks are wanted and it is in none.
-fn blocked(claim: &Claim, view: &View<'_>, only: bool, search: &mut DeadlockSearch) -> Option<v1::BlockedClaim> {
+/// A claim that waits, and what is in its way as far as the reader may see it; nothing, if only deadlocks are wanted and it is in none.
+fn blocked(
+    claim: &Claim,
+    view: &View<'_>,
+    only: bool,
+    is_seen: impl Fn(&Claim) -> bool,
+    search: &mut DeadlockSearch,
+) -> Option<v1::BlockedClaim> {
     let table = view.table;
     let found = SeenClaim::of(claim, view, search);
     if only && !found.is_deadlocked() {
         return None;
     }
-    let in_the_way = table.waits_for(claim).into_iter().take(NAMED).filter_map(|id| table.claim(id));
-    let in_the_way = in_the_way.map(|claim| convert::claim_since(claim, view.granted_ms(claim)));
+    let in_the_way = table.waits_for(claim).into_iter().filter_map(|id| table.claim(id));
+    let in_the_way = in_the_way
+        .filter(|claim| is_seen(claim))
+        .take(NAMED)
+        .map(|claim| convert::claim_since(claim, view.granted_ms(claim)));
     Some(v1::BlockedClaim { claim: Some(found.into()), blocked_by: in_the_way.collect() })
 }

@@ -118,11 +118,14 @@ impl Api {
     }
 
     /// A namespace, for one whose request has been admitted.
-    async fn namespace(&self, _: &Principal, name: &str) -> Result<Namespace, Problem> {
+    async fn namespace(&self, principal: &Principal, name: &str) -> Result<Namespace, Problem> {
         let name = bounds::namespace(name)?;
         let node = self.node()?;
         let late = |_| Problem::Refused(Refusal::Unavailable("the namespace could not be read in time".to_owned()));
-        Ok(tokio::time::timeout(CALL, node.namespace(name)).await.map_err(late)??)
+        let opening = async {
+            if principal.may_fill() { node.namespace_to_fill(name).await } else { Ok(node.namespace(name).await?) }
+        };
+        Ok(tokio::time::timeout(CALL, opening).await.map_err(late)??)
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::num::NonZeroU32;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
 use super::admission::SESSION_OWNER;
-use crate::access::{Unidentified, Verb};
+use crate::access::{TooFast, Unidentified, Verb};
 use crate::metrics::Refusals;
 use crate::node::OpenError;
 use crate::sequencer::Refusal;
@@ -35,9 +34,6 @@ const LOG: Duration = Duration::from_secs(10);
 /// That, for all calls.
 static OUTAGE: Mutex<Trouble> = Mutex::new(Trouble::told_every(LOG));
 
-/// What there is too much of if somebody asks too often.
-const TOO_FAST: &str = "requests per second of this identity in the namespace at this server";
-
 /// Why a call is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Problem {
@@ -50,7 +46,7 @@ pub(crate) enum Problem {
     /// A limit is reached.
     LimitReached { limit: &'static str, bound: String },
     /// It asks more often than it may.
-    TooFast { bound: NonZeroU32, wait: Duration },
+    TooFast(TooFast),
     /// The claim ended while its Acquire was waiting.
     ClaimEnded { session: Text, reason: EndReason },
     /// A deadline has passed: the call's own, or that of its message.
@@ -99,7 +95,7 @@ impl Problem {
         match self {
             Self::LimitReached { limit, .. }
             | Self::Refused(Refusal::Rejected(Rejection::LimitReached { limit, .. })) => Some(limit),
-            Self::TooFast { .. } => Some(TOO_FAST),
+            Self::TooFast(TooFast { limit, .. }) => Some(limit),
             _ => None,
         }
     }
@@ -107,7 +103,7 @@ impl Problem {
     /// When callers are advised to try again, if that helps.
     fn retry_after(&self, code: Code, reason: ErrorReason) -> Option<Duration> {
         match (self, code, reason) {
-            (Self::TooFast { wait, .. }, ..) => Some(Duration::from_millis(in_ms(*wait))),
+            (Self::TooFast(TooFast { wait, .. }), ..) => Some(Duration::from_millis(in_ms(*wait))),
             (_, _, ErrorReason::LimitReached) => Some(RETRY_FULL),
             (_, Code::Unavailable, _) | (_, _, ErrorReason::Overloaded) => Some(RETRY),
             _ => None,
@@ -134,9 +130,7 @@ impl Problem {
             }
             Self::Refused(Refusal::OutcomeUnknown) => (Code::Unavailable, ErrorReason::OutcomeUnknown),
             Self::Refused(Refusal::LeaseLost) => (Code::Unavailable, ErrorReason::LeaseLost),
-            Self::Refused(Refusal::Overloaded) | Self::TooFast { .. } => {
-                (Code::ResourceExhausted, ErrorReason::Overloaded)
-            }
+            Self::Refused(Refusal::Overloaded) | Self::TooFast(_) => (Code::ResourceExhausted, ErrorReason::Overloaded),
             Self::Refused(Refusal::Draining) => (Code::Unavailable, ErrorReason::Draining),
             Self::LimitReached { .. } => (Code::ResourceExhausted, ErrorReason::LimitReached),
             Self::ClaimEnded { .. } => (Code::Aborted, ErrorReason::ClaimEnded),
@@ -155,7 +149,9 @@ impl Problem {
             Self::Refused(Refusal::Rejected(rejection)) => facts_of_rejection(rejection),
             Self::Refused(_) | Self::NotNow(_) | Self::Overdue(_) => Vec::new(),
             Self::LimitReached { limit, bound } => vec![("limit", (*limit).to_owned()), ("bound", bound.clone())],
-            Self::TooFast { bound, .. } => vec![("limit", TOO_FAST.to_owned()), ("bound", bound.to_string())],
+            Self::TooFast(TooFast { limit, bound, .. }) => {
+                vec![("limit", (*limit).to_owned()), ("bound", bound.to_string())]
+            }
             Self::ClaimEnded { session, reason } => {
                 vec![("session_id", session.to_string()), ("end_reason", reason.as_str().to_owned())]
             }
@@ -187,8 +183,8 @@ impl Problem {
             Self::Refused(refusal) => refusal.to_string(),
             Self::NotNow(why) => (*why).to_owned(),
             Self::LimitReached { limit, bound } => format!("{limit}: the limit of {bound} is reached"),
-            Self::TooFast { bound, wait } => {
-                format!("{TOO_FAST}: the limit of {bound} is reached; there is room again in {} ms", in_ms(*wait))
+            Self::TooFast(TooFast { limit, bound, wait }) => {
+                format!("{limit}: the limit of {bound} is reached; there is room again in {} ms", in_ms(*wait))
             }
             Self::ClaimEnded { session, reason } => {
                 format!("the claim of session \"{session}\" ended while it was waiting: {}", reason.as_str())

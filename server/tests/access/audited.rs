@@ -74,7 +74,7 @@ async fn it_is_written_down_what_operators_do_and_who_is_refused() {
             line(false, "credentials-required", "", "LockService/ListLocks", "", "", ""),
             line(false, "session-owner", "token:acquire", "LockService/Acquire", "team-a/x", "", "ann"),
             line(false, "session-owner", "token:acquire", "SessionService/CloseSession", "", "", "ann"),
-            line(false, "session-owner", "token:acquire", "ClientService/Stream", "", "", "ann"),
+            line(false, "session-owner", "token:acquire", "LockService/Release", "team-a/x", "", "ann"),
             line(false, "policy", "token:read", "SessionService/OpenSession", "", "", "r"),
         ]
     );

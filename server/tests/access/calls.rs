@@ -71,7 +71,7 @@ pub fn all() -> Vec<Call> {
                 session_id, ttl: second(), ..OpenSessionRequest::default()
             };
             renew "Renew" "acquire" |name, session_id| RenewRequest { session_id, ..RenewRequest::default() };
-            close_session "CloseSession" "" |name, session_id| CloseSessionRequest { session_id, ..CloseSessionRequest::default() };
+            close_session "CloseSession" "acquire" |name, session_id| CloseSessionRequest { session_id, ..CloseSessionRequest::default() };
             get_session "GetSession" "acquire or read" |name, session_id| GetSessionRequest { session_id, ..GetSessionRequest::default() };
             list_sessions "ListSessions" "acquire or read" |name, session| ListSessionsRequest::default();
         }
@@ -191,6 +191,6 @@ pub fn commands(name: &str, session: &str) -> Vec<(&'static str, Kind)> {
         ),
         ("read", Kind::GetGroup(GetGroupRequest { group, ..Default::default() })),
         ("watch", Kind::Watch(WatchRequest { names, ..Default::default() })),
-        ("", Kind::CloseSession(CloseSessionRequest { session_id, ..Default::default() })),
+        ("acquire", Kind::CloseSession(CloseSessionRequest { session_id, ..Default::default() })),
     ]
 }

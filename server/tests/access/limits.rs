@@ -198,3 +198,33 @@ async fn limits_are_for_a_namespace_and_can_be_changed() {
     within(opened).await;
     assert_limited(open(&ann, "second").await, "sessions of this identity", 1);
 }
+
+#[tokio::test]
+async fn metadata_is_not_updated_faster_than_history_may_grow() {
+    let office = Office::open(&["ann"], &limited("history_bytes_per_second = 10000")).await;
+    let ann = office.caller("ann").await;
+    let token = acquire(&ann, "a", "first").await.unwrap();
+    let mut locks = LockServiceClient::new(ann.channel.clone());
+    let large = UpdateClaimRequest {
+        name: "a".into(),
+        session_id: "first".into(),
+        token,
+        metadata: [("key".to_owned(), "x".repeat(3_000))].into(),
+        ..UpdateClaimRequest::default()
+    };
+    let refused = loop {
+        if let Err(refused) = within(locks.update_claim(ann.ask(large.clone()))).await {
+            break refused;
+        }
+    };
+    assert_eq!((refused.code(), fact(&refused, "bound")), (Code::ResourceExhausted, "10000".to_owned()));
+    assert!(fact(&refused, "limit").starts_with("history bytes per second"), "{refused:?}");
+    assert!(refused.get_details_retry_info().and_then(|advice| advice.retry_delay).is_some_and(|wait| !wait.is_zero()));
+    // What reads, keeps or gives back goes on.
+    let read = GetLockRequest { name: "a".into(), ..GetLockRequest::default() };
+    within(locks.get_lock(ann.ask(read))).await.unwrap();
+    let release = ReleaseRequest { name: "a".into(), session_id: "first".into(), token, ..ReleaseRequest::default() };
+    within(locks.release(ann.ask(release))).await.unwrap();
+    let series = "tenure_limits_reached_total{limit=\"history bytes per second of this identity in the namespace at this server\"}";
+    assert!(office.count(series) >= 1);
+}

@@ -2,7 +2,7 @@
 
 use crate::asking::{TEAMS, acquire, policy};
 use crate::calls::{Call, all, second};
-use crate::office::{Office, fact, is_forbidden};
+use crate::office::{Office, Who, fact, is_forbidden};
 use crate::serving::within;
 use tenure_proto::v1::group_service_client::GroupServiceClient;
 use tenure_proto::v1::lock_service_client::LockServiceClient;
@@ -70,4 +70,38 @@ async fn lists_leave_out_what_is_not_theirs() {
     let page =
         within(LockServiceClient::new(bob.channel.clone()).list_locks(bob.ask(page))).await.unwrap().into_inner();
     assert_eq!((page.locks[0].name.as_str(), page.next_page_token.as_str()), ("team-b/x", ""));
+}
+
+#[tokio::test]
+async fn list_blocked_leaves_out_holders_of_locks_that_the_reader_may_not_read() {
+    let reads_a = "[[roles.reads-a]]\nverbs = [\"read\"]\nnames = [\"team-a\"]\n\
+        [[grants]]\nidentity = \"token:mallory\"\nroles = [\"reads-a\"]\n";
+    let office = Office::open(&["ann", "mallory"], &(policy("") + reads_a)).await;
+    let (ann, mallory) = (office.caller("ann").await, office.caller("mallory").await);
+    acquire(&ann, "hidden/z", "holder").await.unwrap();
+    acquire(&ann, "team-a/w", "open").await.unwrap();
+    let waiting = tokio::spawn({
+        let ann = ann.clone();
+        let both = AcquireRequest {
+            names: vec!["team-a/w".into(), "hidden/z".into()],
+            session_id: "waiter".into(),
+            ttl: second(),
+            ..AcquireRequest::default()
+        };
+        async move { LockServiceClient::new(ann.channel.clone()).acquire(ann.ask(both)).await }
+    });
+    let blocked = async |who: &Who| {
+        let mut locks = LockServiceClient::new(who.channel.clone());
+        let listed = within(locks.list_blocked(who.ask(ListBlockedRequest::default()))).await.unwrap().into_inner();
+        let sessions = listed.blocked.into_iter().flat_map(|blocked| blocked.blocked_by);
+        sessions.map(|claim| claim.session_id).collect::<Vec<_>>()
+    };
+    let is_blocked = async {
+        while blocked(&ann).await.len() < 2 {
+            tokio::task::yield_now().await;
+        }
+    };
+    within(is_blocked).await;
+    assert_eq!(blocked(&mallory).await, ["open"]);
+    waiting.abort();
 }

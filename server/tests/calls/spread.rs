@@ -5,7 +5,8 @@ use std::time::Duration;
 use tenure_proto::v1::answer::Kind as Answered;
 use tenure_proto::v1::command::Kind;
 use tenure_proto::v1::{
-    AcquireRequest, AttachSession, CancelAcquireRequest, CancelAcquireResponse, OpenSessionRequest, Session,
+    AcquireRequest, AttachSession, CancelAcquireRequest, CancelAcquireResponse, GetLockRequest, OpenSessionRequest,
+    Session,
 };
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
@@ -197,4 +198,30 @@ async fn session_of_one_program_is_refused_to_another_for_as_long_as_it_is_open(
     moved.say([(1, attach("one"))]).await;
     assert!(matches!(moved.answers([1]).await[&1], Answered::AttachedSession(_)));
     assert!(matches!(first.next().await, (0, Answered::SessionMoved(_))), "the first notice that it gets");
+}
+
+#[tokio::test]
+async fn a_server_opens_every_namespace_of_the_database_past_its_own_bound() {
+    let cluster = Cluster::start(2).await;
+    let (here, there) = (cluster.caller(0).await, cluster.caller(1).await);
+    let look = async |caller: &Caller, namespace: &str| {
+        let request = GetLockRequest { namespace: namespace.to_owned(), name: "job".to_owned() };
+        within(caller.locks().get_lock(request)).await.map(|answer| answer.into_inner().lock.expect("a lock"))
+    };
+    // As many as may be filled are only looked at there, and filled here; and one more, which always exists.
+    for count in 0..30 {
+        look(&there, &format!("unused-{count}")).await.expect("read");
+    }
+    let filled: Vec<String> = (0..10).map(|count| format!("filled-{count}")).chain(["default".to_owned()]).collect();
+    for namespace in &filled {
+        let request = AcquireRequest { namespace: namespace.clone(), ..asking("ann", "job", Some(Duration::ZERO)) };
+        assert!(here.acquire(request).await.expect("answered").acquired);
+    }
+    for namespace in &filled {
+        assert_eq!(look(&there, namespace).await.expect("read").holders[0].session_id, "ann", "{namespace}");
+        let request = AcquireRequest { namespace: namespace.clone(), ..asking("bob", "other", Some(Duration::ZERO)) };
+        assert!(there.acquire(request).await.expect("answered").acquired, "{namespace}");
+    }
+    let request = AcquireRequest { namespace: "new".to_owned(), ..asking("bob", "job", Some(Duration::ZERO)) };
+    there.acquire(request).await.expect_err("as many as may be");
 }

@@ -1,8 +1,12 @@
 //! A server that asks who calls: the console's calls are let through, refused, counted and written down as all others.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tenure_server::access::{AuditOptions, CredentialOptions, new_token};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 use crate::desk::{Desk, answer};
 use crate::serving::within;
@@ -140,4 +144,25 @@ async fn behind_a_proxy_any_name_will_do_but_no_page_of_others() {
         200
     );
     assert_eq!(answer(call().header("sec-fetch-site", "cross-site")).await.0, 403);
+}
+
+#[tokio::test]
+async fn half_requests_of_unidentified_callers_keep_no_operator_out() {
+    let office = Office::open(None).await;
+    let half = "POST /console/api/tenure.v1.LockService/ListLocks HTTP/1.1\r\nhost: localhost\r\n\
+        content-type: application/json\r\ncontent-length: 100\r\n\r\n{";
+    let mut strangers = Vec::new();
+    for _ in 0..70 {
+        let mut stranger = within(TcpStream::connect(office.desk.address)).await.unwrap();
+        within(stranger.write_all(half.as_bytes())).await.unwrap();
+        // It is taken up: whoever is let wait for the rest gets no answer.
+        let mut answered = [0; 12];
+        let refused = tokio::time::timeout(Duration::from_millis(200), stranger.read_exact(&mut answered)).await;
+        assert!(refused.is_err() || answered == *b"HTTP/1.1 401", "{answered:?}");
+        strangers.push(stranger);
+        if strangers.len() >= 64 {
+            let (status, told) = office.ask(&office.ann, "LockService/ListLocks", json!({})).await;
+            assert_eq!(status, 200, "{told}");
+        }
+    }
 }

@@ -95,6 +95,8 @@ async fn a_server_without_its_database_is_up_and_says_why_it_is_not_ready() {
     assert_eq!(ear.hear().as_deref(), Some("READY=1"));
     let status = ear.hear_until("STATUS=not ready: store: ").pop().unwrap();
     assert_eq!(status.lines().count(), 1, "{status}");
+    let shown = format!("{status} {:?}", server.readiness().await);
+    assert!(!shown.contains("127.0.0.1") && shown.contains("see the server's log"), "no address for anyone: {shown}");
     // Waiting for the database is not hanging.
     for _ in 0..3 {
         ear.hear_until("WATCHDOG=1");

@@ -233,8 +233,8 @@ Examples:
   tenure --endpoints db1:7420,db2:7420,db3:7420 doctor
   tenure doctor -o json | jq .healthy
 
-Each endpoint is checked by itself, with a scratch lock that is taken, renewed and given back. It exits with 1 if a check \
-failed, and with 69 if no server could be reached.")]
+Each endpoint is checked by itself, with a scratch lock (tenure-doctor/...) that is taken, renewed and given back. What the \
+server's policy does not allow is not checked. It exits with 1 if a check failed, and with 69 if no server could be reached.")]
     Doctor,
     /// Print the SQL with which your database turns away stale tokens
     FenceSql(FenceSqlArgs),

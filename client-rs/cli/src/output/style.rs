@@ -96,6 +96,13 @@ pub fn bold(text: &str) -> String {
     Look::of_stdout().paint(text, Tint::Bold)
 }
 
+/// A line of this program to copy: the name comes after all options, quoted for a shell, whatever it is.
+pub fn line_to_copy(command: &str, name: &str) -> String {
+    let name = plain(name);
+    let quoted = shlex::try_quote(&name).unwrap_or_default();
+    format!("tenure {command} -- {quoted}")
+}
+
 /// Text of others, with control characters made visible: it must not move the cursor or break a line.
 pub fn plain(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());

@@ -11,7 +11,7 @@ use tenure_proto::v1::{
 use super::history::entries;
 use super::json::value;
 use super::locks::{describe_claim, metadata};
-use super::style::plain;
+use super::style::{line_to_copy, plain};
 use super::time::{rough, time};
 use crate::exit::Failure;
 
@@ -83,7 +83,9 @@ pub fn why(standing: &Standing) -> String {
         (false, _) => write!(text, "\n\nwhat happened last:\n\n{}", entries(listed.entries.iter())),
         (true, true) if listed.kept_since.is_none() => write!(text, "\n\nnobody ever held it"),
         (true, true) => write!(text, "\n\nnobody held it since {}, as far as history is kept", time(listed.kept_since)),
-        (true, false) => write!(text, "\n\nnobody held it lately; to look further back: tenure history {name}"),
+        (true, false) => {
+            write!(text, "\n\nnobody held it lately; to look further back: {}", line_to_copy("history", &name))
+        }
     };
     text
 }
@@ -296,13 +298,25 @@ mod tests {
     }
 
     #[test]
+    fn a_name_in_a_line_to_copy_is_never_an_option_and_never_a_command() {
+        let mut idle = standing(Vec::new(), Vec::new(), Vec::new());
+        idle.history.next_page_token = "more".into();
+        for name in ["--endpoints=http://evil:1", "$(exit 7)", "it's", "a b"] {
+            idle.lock.name = name.into();
+            let text = why(&idle);
+            let (_, line) = text.rsplit_once("further back: ").unwrap();
+            assert_eq!(shlex::split(line).unwrap(), ["tenure", "history", "--", name], "{line}");
+        }
+    }
+
+    #[test]
     fn what_is_not_known_is_not_made_up() {
         let mut idle = standing(Vec::new(), Vec::new(), Vec::new());
         assert!(why(&idle).ends_with("nobody ever held it"));
         idle.history.kept_since = Some(prost_types::Timestamp { seconds: 1_700_000_000, nanos: 0 });
         assert!(why(&idle).ends_with("nobody held it since 2023-11-14T22:13:20Z, as far as history is kept"));
         idle.history.next_page_token = "more".into();
-        assert!(why(&idle).ends_with("to look further back: tenure history job"));
+        assert!(why(&idle).ends_with("to look further back: tenure history -- job"));
         let bare = HoldRecord { token: 41, ..HoldRecord::default() };
         let text = why(&standing(vec![claim(40, "s1", 41, &["job"])], Vec::new(), vec![bare]));
         assert!(text.contains("since     before the history that is kept; it waited -"), "{text}");

@@ -18,13 +18,14 @@ const DRAIN = { default: 10_000, least: 100, most: 50_000 };
  * @param {{ name: string, token: string, to: string, drain: number, operator: string, note: string }} filled */
 function asked(act, { name, token, to, drain, operator, note }) {
   const by = { operator, ...(note && { note }) };
-  const words = [
-    ...(token && token !== '0' ? ['--token', token] : []),
-    ...(act === 'transfer' && to ? ['--to', to] : []),
-    ...(act === 'transfer' && drain !== DRAIN.default ? ['--drain', `${drain}ms`] : []),
-    ...['--operator', operator],
-    ...(note ? ['--note', note] : []),
-  ];
+  const options = {
+    token: token !== '0' && token,
+    to: act === 'transfer' && to,
+    drain: act === 'transfer' && drain !== DRAIN.default && `${drain}ms`,
+    operator,
+    note,
+  };
+  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value));
   const request =
     act === 'evict'
       ? { name, ...(token && { token }), ...by }
@@ -35,10 +36,7 @@ function asked(act, { name, token, to, drain, operator, note }) {
           ...(drain !== DRAIN.default && { drain: seconds(drain) }),
           ...by,
         };
-  return {
-    request,
-    words: [act, ...words, ...(name.startsWith('-') ? ['--'] : []), name],
-  };
+  return { request, options: given };
 }
 
 /**
@@ -68,7 +66,7 @@ export function Act({ act, lock, place, canAct, close }) {
     operator: operator || 'me',
     note,
   };
-  const { request, words } = asked(act, filled);
+  const { request, options } = asked(act, filled);
   const method = act === 'evict' ? 'LockService/Evict' : 'LockService/Transfer';
   const isReady = typed === lock.name && note.trim() !== '' && operator.trim() !== '' && !busy;
   const send = async (/** @type {Event} */ event) => {
@@ -171,7 +169,7 @@ export function Act({ act, lock, place, canAct, close }) {
           </label>`
         }
       </div>
-      <${Lines} cli=${tenure(place, words)} grpcurl=${grpcurl(place, method, request)} />
+      <${Lines} cli=${tenure(place, [act], { options, names: [lock.name] })} grpcurl=${grpcurl(place, method, request)} />
       ${problem && html`<p class="problem" role="alert">${problem}</p>`}
       <div class="buttons">
         <button type="button" onClick=${() => close()}>${t(canAct ? 'cancel' : 'close')}</button>

@@ -149,7 +149,7 @@ export function GroupScreen({ context }) {
       />
     </section>
     <${Foot}
-      cli=${tenure(place, ['group', 'get', name])}
+      cli=${tenure(place, ['group', 'get'], { names: [name] })}
       grpcurl=${grpcurl(place, 'GroupService/GetGroup', { group: name })}
     />
   `;

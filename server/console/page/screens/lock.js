@@ -99,9 +99,9 @@ export function LockScreen({ context, told }) {
     </div>
     ${history.error && !history.answer ? html`<${Problem} error=${history.error} />` : html`<${Past} entries=${entries} holds=${holds} namespace=${namespace} name=${name} more=${Boolean(history.answer?.nextPageToken)} since=${history.answer?.keptSince} />`}
     <${Foot}
-      cli=${tenure(place, ['why', name])}
+      cli=${tenure(place, ['why'], { names: [name] })}
       grpcurl=${grpcurl(place, 'LockService/GetLock', { name })}
-      more=${{ cli: tenure(place, ['history', name]), grpcurl: grpcurl(place, 'LockService/ListHistory', { name }) }}
+      more=${{ cli: tenure(place, ['history'], { names: [name] }), grpcurl: grpcurl(place, 'LockService/ListHistory', { name }) }}
     />
     ${act && html`<${Act} act=${act} lock=${{ ...lock, waiters }} place=${place} canAct=${canAct} close=${close} />`}
   `;

@@ -139,7 +139,7 @@ export function Locks({ context }) {
         }
       />
       <${Foot}
-        cli=${tenure(place, ['ls', ...(prefix ? [prefix] : [])])}
+        cli=${tenure(place, ['ls'], { names: prefix ? [prefix] : [] })}
         grpcurl=${grpcurl(place, 'LockService/ListLocks', prefix ? { prefix } : {})}
       />
     </div>

@@ -114,7 +114,7 @@ export function SessionScreen({ context }) {
   const servers = useAnswer((signal) => call('ServerService/ListServers', { namespace }, signal), 10_000, [namespace]);
   const lives = useRemaining(remaining, [name]);
   const foot = html`<${Foot}
-    cli=${tenure(place, ['sessions', name])}
+    cli=${tenure(place, ['sessions'], { names: [name] })}
     grpcurl=${grpcurl(place, 'SessionService/GetSession', { sessionId: name })}
   />`;
   const isOver = error && 'code' in error && error.code === 'NOT_FOUND';

@@ -5,14 +5,24 @@ use tenure_proto::v1;
 use super::{Asks, Here, Missing};
 use crate::access::{Act, Verb, Weight};
 
-const METERED: bool = true;
-const UNMETERED: bool = false;
+/// Whether it is metered, and whether it adds to history then.
+const METERED: (bool, bool) = (true, false);
+const WRITES: (bool, bool) = (true, true);
+const UNMETERED: (bool, bool) = (false, false);
 
-/// Whether it is metered, its weight, which verb on what, and its line.
+const FILLS: bool = true;
+const OPENS_NONE: bool = false;
+
+/// Whether it is metered, whether it may fill a new namespace, its weight, which verb on what, and its line.
 macro_rules! asks {
-    ($($request:ident $call:literal $metered:ident $weight:expr, $check:expr, $line:expr;)*) => {$(
+    ($($request:ident $call:literal $metered:ident $fills:ident $weight:expr, $check:expr, $line:expr;)*) => {$(
         impl Asks for v1::$request {
-            const IS_METERED: bool = $metered;
+            const IS_METERED: bool = $metered.0;
+            const MAY_FILL: bool = $fills;
+
+            fn history_bytes(&self) -> usize {
+                if $metered.1 { prost::Message::encoded_len(self) } else { 0 }
+            }
 
             fn namespace(&self) -> &str {
                 &self.namespace
@@ -50,73 +60,74 @@ fn hands_over_its_own(asked: &v1::TransferRequest) -> bool {
 }
 
 asks! {
-    AcquireRequest "LockService/Acquire" METERED |_| Weight::Usual,
+    AcquireRequest "LockService/Acquire" WRITES FILLS |_| Weight::Usual,
         |asked, rights| rights.names(Verb::Acquire, &asked.names),
         |asked, act| act.on(all(&asked.names)).by(&asked.session_id);
-    CancelAcquireRequest "LockService/CancelAcquire" UNMETERED |_| Weight::Usual,
+    CancelAcquireRequest "LockService/CancelAcquire" UNMETERED OPENS_NONE |_| Weight::Usual,
         |asked, rights| rights.names(Verb::Acquire, &asked.names),
         |asked, act| act.on(all(&asked.names)).by(&asked.session_id);
-    ReleaseRequest "LockService/Release" UNMETERED |_| Weight::Usual,
+    ReleaseRequest "LockService/Release" UNMETERED OPENS_NONE |_| Weight::Usual,
         |asked, rights| rights.name(Verb::Acquire, &asked.name),
         |asked, act| act.on(one(&asked.name)).by(&asked.session_id).with(asked.token);
-    UpdateClaimRequest "LockService/UpdateClaim" METERED |_| Weight::Usual,
+    UpdateClaimRequest "LockService/UpdateClaim" WRITES OPENS_NONE |_| Weight::Usual,
         |asked, rights| rights.name(Verb::Acquire, &asked.name),
         |asked, act| act.on(one(&asked.name)).by(&asked.session_id).with(asked.token);
-    TransferRequest "LockService/Transfer" UNMETERED |asked| if hands_over_its_own(asked) { Weight::Usual } else { Weight::Operators },
+    TransferRequest "LockService/Transfer" UNMETERED OPENS_NONE |asked| if hands_over_its_own(asked) { Weight::Usual } else { Weight::Operators },
         |asked, rights| rights.name(if hands_over_its_own(asked) { Verb::Acquire } else { Verb::Operate }, &asked.name),
         |asked, act| act.on(one(&asked.name)).by(&asked.session_id).with(asked.token).because(&asked.operator, &asked.note);
-    EvictRequest "LockService/Evict" METERED |_| Weight::Operators,
+    EvictRequest "LockService/Evict" WRITES OPENS_NONE |_| Weight::Operators,
         |asked, rights| rights.name(Verb::Operate, &asked.name),
         |asked, act| act.on(one(&asked.name)).with(asked.token).because(&asked.operator, &asked.note);
-    ConfigureLockRequest "LockService/ConfigureLock" METERED |_| Weight::Operators,
+    ConfigureLockRequest "LockService/ConfigureLock" WRITES FILLS |_| Weight::Operators,
         |asked, rights| rights.name(Verb::Operate, &asked.name),
         |asked, act| act.on(one(&asked.name)).because(&asked.operator, &asked.note);
-    GetLockRequest "LockService/GetLock" METERED |_| Weight::Usual,
+    GetLockRequest "LockService/GetLock" METERED OPENS_NONE |_| Weight::Usual,
         |asked, rights| rights.name(Verb::Read, &asked.name),
         |asked, act| act.on(one(&asked.name));
-    ListHistoryRequest "LockService/ListHistory" METERED |_| Weight::Usual,
+    ListHistoryRequest "LockService/ListHistory" METERED OPENS_NONE |_| Weight::Usual,
         |asked, rights| rights.name(Verb::Read, &asked.name),
         |asked, act| act.on(one(&asked.name));
     // Lists leave out what may not be looked at.
-    ListLocksRequest "LockService/ListLocks" METERED |_| Weight::Usual, |_, rights| rights.some(Verb::Read), |_, act| act;
-    ListBlockedRequest "LockService/ListBlocked" METERED |_| Weight::Usual, |_, rights| rights.some(Verb::Read), |_, act| act;
-    ListGroupsRequest "GroupService/ListGroups" METERED |_| Weight::Usual, |_, rights| rights.some(Verb::Read), |_, act| act;
-    ListServersRequest "ServerService/ListServers" METERED |_| Weight::Usual, |_, rights| rights.some(Verb::Read), |_, act| act;
+    ListLocksRequest "LockService/ListLocks" METERED OPENS_NONE |_| Weight::Usual, |_, rights| rights.some(Verb::Read), |_, act| act;
+    ListBlockedRequest "LockService/ListBlocked" METERED OPENS_NONE |_| Weight::Usual, |_, rights| rights.some(Verb::Read), |_, act| act;
+    ListGroupsRequest "GroupService/ListGroups" METERED OPENS_NONE |_| Weight::Usual, |_, rights| rights.some(Verb::Read), |_, act| act;
+    ListServersRequest "ServerService/ListServers" METERED OPENS_NONE |_| Weight::Usual, |_, rights| rights.some(Verb::Read), |_, act| act;
     // Sessions are for those who have something to acquire; whose they are is looked at where they are.
-    OpenSessionRequest "SessionService/OpenSession" METERED |_| Weight::Usual,
+    OpenSessionRequest "SessionService/OpenSession" WRITES FILLS |_| Weight::Usual,
         |_, rights| rights.some(Verb::Acquire),
         |asked, act| act.by(&asked.session_id);
-    AttachSession "ClientService/Stream AttachSession" UNMETERED |_| Weight::Usual,
+    AttachSession "ClientService/Stream AttachSession" UNMETERED FILLS |_| Weight::Usual,
         |_, rights| rights.some(Verb::Acquire),
         |asked, act| act.by(&asked.session_id);
-    RenewRequest "SessionService/Renew" UNMETERED |_| Weight::Renewal,
+    RenewRequest "SessionService/Renew" UNMETERED OPENS_NONE |_| Weight::Renewal,
         |_, rights| rights.some(Verb::Acquire),
         |asked, act| act.by(&asked.session_id);
-    KeepAliveRequest "SessionService/KeepAlive" UNMETERED |_| Weight::Renewal, |_, rights| rights.some(Verb::Acquire), |_, act| act;
-    // Its own, which it may close whatever it may do no more.
-    CloseSessionRequest "SessionService/CloseSession" UNMETERED |_| Weight::Usual, |_, _| Ok(()), |asked, act| act.by(&asked.session_id);
-    GetSessionRequest "SessionService/GetSession" METERED |_| Weight::Usual,
+    KeepAliveRequest "SessionService/KeepAlive" UNMETERED OPENS_NONE |_| Weight::Renewal, |_, rights| rights.some(Verb::Acquire), |_, act| act;
+    CloseSessionRequest "SessionService/CloseSession" UNMETERED OPENS_NONE |_| Weight::Usual,
+        |_, rights| rights.some(Verb::Acquire),
+        |asked, act| act.by(&asked.session_id);
+    GetSessionRequest "SessionService/GetSession" METERED OPENS_NONE |_| Weight::Usual,
         |_, rights| rights.some(Verb::Acquire).or_else(|_| rights.some(Verb::Read)),
         |asked, act| act.by(&asked.session_id);
-    ListSessionsRequest "SessionService/ListSessions" METERED |_| Weight::Usual,
+    ListSessionsRequest "SessionService/ListSessions" METERED OPENS_NONE |_| Weight::Usual,
         |_, rights| rights.some(Verb::Acquire).or_else(|_| rights.some(Verb::Read)),
         |_, act| act;
-    JoinGroupRequest "GroupService/JoinGroup" METERED |_| Weight::Usual,
+    JoinGroupRequest "GroupService/JoinGroup" WRITES FILLS |_| Weight::Usual,
         |asked, rights| rights.name(Verb::Acquire, &asked.group),
         |asked, act| act.on(one(&asked.group)).by(&asked.session_id);
-    LeaveGroupRequest "GroupService/LeaveGroup" UNMETERED |_| Weight::Usual,
+    LeaveGroupRequest "GroupService/LeaveGroup" UNMETERED OPENS_NONE |_| Weight::Usual,
         |asked, rights| rights.name(Verb::Acquire, &asked.group),
         |asked, act| act.on(one(&asked.group)).by(&asked.session_id);
-    AssignGroupRequest "GroupService/AssignGroup" METERED |_| Weight::Usual,
+    AssignGroupRequest "GroupService/AssignGroup" WRITES OPENS_NONE |_| Weight::Usual,
         |asked, rights| rights.name(Verb::Acquire, &asked.group),
         |asked, act| act.on(one(&asked.group)).by(&asked.session_id).with(asked.token);
-    ConfigureGroupRequest "GroupService/ConfigureGroup" METERED |_| Weight::Operators,
+    ConfigureGroupRequest "GroupService/ConfigureGroup" WRITES FILLS |_| Weight::Operators,
         |asked, rights| rights.name(Verb::Operate, &asked.group),
         |asked, act| act.on(one(&asked.group));
-    GetGroupRequest "GroupService/GetGroup" METERED |_| Weight::Usual,
+    GetGroupRequest "GroupService/GetGroup" METERED OPENS_NONE |_| Weight::Usual,
         |asked, rights| rights.name(Verb::Read, &asked.group),
         |asked, act| act.on(one(&asked.group));
-    WatchRequest "WatchService/Watch" METERED |_| Weight::Usual,
+    WatchRequest "WatchService/Watch" METERED FILLS |_| Weight::Usual,
         |asked, rights| {
             rights.names(Verb::Watch, &asked.names)?;
             rights.names(Verb::Watch, &asked.groups)?;

@@ -276,14 +276,16 @@ impl Connection {
                 Ok(asked) => self.add_acquire(round, id, asked, &call).await,
                 Err(problem) => Err(problem),
             },
-            Commanded::Release(request) => match self.speaker.admit(request) {
+            Commanded::Release(request) if self.listens(&request.namespace) => match self.speaker.admit(request) {
                 Ok(asked) => self.add_release(round, id, asked, &call).await,
                 Err(problem) => Err(problem),
             },
-            Commanded::CancelAcquire(request) => match self.speaker.admit(request) {
-                Ok(asked) => self.add_cancel(round, id, asked, &call).await,
-                Err(problem) => Err(problem),
-            },
+            Commanded::CancelAcquire(request) if self.listens(&request.namespace) => {
+                match self.speaker.admit(request) {
+                    Ok(asked) => self.add_cancel(round, id, asked, &call).await,
+                    Err(problem) => Err(problem),
+                }
+            }
             // From memory, so it is answered before anything that came later.
             Commanded::KeepAlive(request) => {
                 self.rest();
@@ -363,6 +365,12 @@ impl Connection {
             _ => return Ok(()),
         };
         self.listen(&asked?, bounds::namespace(namespace)?).await.map(drop)
+    }
+
+    /// Whether it takes notices in a namespace. Elsewhere it holds nothing, so what it gives back there needs no order, and must
+    /// not keep the namespace open.
+    fn listens(&self, name: &str) -> bool {
+        bounds::namespace(name).is_ok_and(|name| self.namespaces.contains_key(name))
     }
 
     /// Takes notices in a namespace.

@@ -140,10 +140,14 @@ impl Task {
             Commanded::GetGroup(request) => {
                 Answered::GetGroup(Box::new(caller.carry_out(request, |asked| api.get_group(asked)).await?))
             }
-            // Carried out by the connection itself.
-            Commanded::KeepAlive(_) | Commanded::Cancel(_) | Commanded::Release(_) | Commanded::CancelAcquire(_) => {
-                return Ok(None);
+            Commanded::Release(request) => {
+                Answered::Release(caller.carry_out(request, |asked| api.release(asked)).await?)
             }
+            Commanded::CancelAcquire(request) => {
+                Answered::CancelAcquire(caller.carry_out(request, |asked| api.cancel_acquire(asked)).await?)
+            }
+            // Carried out by the connection itself.
+            Commanded::KeepAlive(_) | Commanded::Cancel(_) => return Ok(None),
         }))
     }
 
