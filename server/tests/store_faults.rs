@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use lab::{Server, eventually, settle, within};
 use tenure_core::{Command, Event, Outcome, Revision};
-use tenure_server::node::OpenError;
 use tenure_server::sequencer::{Refusal, WaitEnd};
 use tenure_server::store::{Fault, MemoryDatabase, Store};
 
@@ -356,7 +355,7 @@ async fn what_could_not_be_opened_takes_no_place() {
     database.set_available(false);
     for number in 0..20 {
         let opened = within(SOON, server.node.namespace(&format!("n{number}"))).await;
-        assert!(matches!(opened, Err(OpenError::Store(_))), "{number}");
+        assert!(opened.is_err(), "{number}");
     }
     database.set_available(true);
     assert!(server.node.namespace("another").await.is_ok());

@@ -58,20 +58,6 @@ impl Flaw {
     ];
 }
 
-impl Flaw {
-    /// Those that the servers still have. All show only when calls of one session cross each other within a moment, or a server
-    /// has to load its table anew.
-    pub const OPEN: [Self; 7] = [
-        Self::RepeatedCancelSkipped,
-        Self::PassedGrantIsNew,
-        Self::WaitLeftBehind,
-        Self::EndedBehind,
-        Self::ForgottenBehind,
-        Self::MovesSeenAgain,
-        Self::AcknowledgedCancelled,
-    ];
-}
-
 impl fmt::Display for Flaw {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self, formatter)
