@@ -121,6 +121,25 @@ async fn hold_that_a_call_has_returned_is_kept_when_the_table_is_loaded_from_row
 }
 
 #[tokio::test(start_paused = true)]
+async fn call_waits_on_when_the_table_is_loaded_from_rows_that_do_not_have_its_claim_yet() {
+    let database = MemoryDatabase::new();
+    let server = Server::start(&database).await;
+    let token = server.hold("ann", "a").await;
+    // The rows are written.
+    pass_with(&server, &["ann"], Duration::from_secs(1)).await;
+    let waits = server.ask(server.call("bob", "a").await).await.expect("queued");
+    let mut attendance = waits.attendance.expect("waits");
+    // The database loses what came after that, and the server has to load its table anew.
+    server.hold("cid", "c").await;
+    database.restore_to("default", waits.revision);
+    server.hold("dot", "d").await;
+    server.release("ann", "a", token).await.expect("held");
+    let end = within(SOON, attendance.wait()).await;
+    assert!(matches!(end, Some(WaitEnd::Granted(_))), "{end:?}");
+    attendance.satisfied();
+}
+
+#[tokio::test(start_paused = true)]
 async fn of_several_callers_for_one_grant_it_is_enough_that_one_hears_of_it() {
     for (first, second) in [(true, true), (true, false), (false, true), (false, false)] {
         let database = MemoryDatabase::new();

@@ -7,7 +7,7 @@ use tenure_server::store::Fault;
 use tonic::Code;
 use tonic_types::StatusExt;
 
-use crate::cluster::{Cluster, REATTACH, asking, goes_on, within};
+use crate::cluster::{Cluster, REATTACH, asking, goes_on, until, within};
 use crate::leaving::{Asked, LEAVINGS, ask, ask_and_leave, same_hold};
 
 #[tokio::test]
@@ -77,6 +77,33 @@ async fn the_deadline_of_a_call_that_was_lost_does_not_end_the_wait_of_its_retry
         same_hold(&retry, &cluster.grants("bob"));
         assert_eq!(retry.claim.expect("a claim").id, claim, "its place in the queue");
     }
+}
+
+#[tokio::test]
+async fn claim_is_cancelled_whose_later_call_leaves_before_the_wait_of_an_earlier_one_has_ended() {
+    let cluster = Cluster::start(1).await;
+    let caller = cluster.caller(0).await;
+    caller.hold("ann", "a").await;
+    let first = ask(&caller, asking("bob", "a", Some(REATTACH / 4)));
+    caller.waiters("a", 1).await;
+    let later = ask(&caller, asking("bob", "a", None));
+    caller.is_heard().await;
+    // What is read from now on is read after this append.
+    let hold = cluster.database.hold_appends();
+    let other = ask(&caller, asking("cid", "c", None));
+    hold.reached().await;
+    // The time of the first call passes, and the later one goes, while the append hangs.
+    tokio::time::sleep(REATTACH / 2).await;
+    later.abort();
+    tokio::time::sleep(REATTACH / 4).await;
+    drop(hold);
+    within(other).await.expect("ran").expect("granted");
+    assert!(!within(first).await.expect("ran").expect("answered").acquired);
+    until("no claim is left", async || {
+        caller.renew("bob").await.expect("open");
+        caller.lock("a").await.waiter_count == 0
+    })
+    .await;
 }
 
 #[tokio::test]
