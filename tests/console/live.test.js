@@ -103,6 +103,22 @@ test('if the database has lost what the page had seen, the page says so and star
   }
 });
 
+test('an address that changes before the page listens is not missed', async () => {
+  const page = await browser.newPage();
+  await page.addInitScript(() => {
+    const listen = window.addEventListener.bind(window);
+    window.addEventListener = (/** @type {string} */ type, /** @type {any} */ heard) => {
+      if (type !== 'hashchange') return listen(type, heard);
+      location.hash = '#/default/locks';
+      // After the event.
+      setTimeout(() => listen(type, heard), 100);
+    };
+  });
+  await page.goto(`${server.url}/console/#/default/overview`);
+  await page.locator('main[data-at="locks/"]').waitFor();
+  await page.close();
+});
+
 test('what the service refuses is told as it tells it', async () => {
   const { page, close } = await open(browser, server, { live: false });
   await page.evaluate(() => void (location.hash = '#/Not_One/locks'));

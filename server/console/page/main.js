@@ -131,6 +131,8 @@ function Connected({ about, redraw, signOut }) {
   useEffect(() => {
     const moved = () => setRoute(read(location.hash));
     addEventListener('hashchange', moved);
+    // It may have changed before this runs, which is after the page was shown.
+    moved();
     return () => removeEventListener('hashchange', moved);
   }, []);
   useEffect(() => {
