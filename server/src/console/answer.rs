@@ -13,8 +13,8 @@ use tonic::{Code, Status};
 
 use super::contract;
 use super::frames::Messages;
-use super::places::Place;
 use super::refusal::Refusal;
+use crate::listen::Permit;
 
 /// By the server's wall clock, when it answered: in milliseconds since 1970. Pages reckon with it, not with their own clock.
 pub(super) const TIME: HeaderName = HeaderName::from_static("tenure-time");
@@ -35,10 +35,14 @@ pub(super) async fn whole(kind: MessageDescriptor, mut messages: Messages) -> Re
 
 /// The messages of a stream, as they come: lines of `{"result": ...}`, and at the end `{"error": ...}` unless it is a good one.
 /// Whoever reads them slowly is told as slowly.
-pub(super) async fn lines(kind: MessageDescriptor, mut messages: Messages, place: Place) -> Result<Response, Refusal> {
+pub(super) async fn lines(
+    kind: MessageDescriptor,
+    mut messages: Messages,
+    permit: Permit,
+) -> Result<Response, Refusal> {
     // What is refused at once is so with a status.
     let Some(first) = messages.next().await? else { return Ok(respond(Body::empty())) };
-    let begun = Stream { kind, messages: Some((messages, place)), first: Some(first) };
+    let begun = Stream { kind, messages: Some((messages, permit)), first: Some(first) };
     Ok(respond(Body::from_stream(stream::unfold(begun, Stream::step))))
 }
 
@@ -49,7 +53,7 @@ fn respond(body: Body) -> Response {
 struct Stream {
     kind: MessageDescriptor,
     /// Until it has ended.
-    messages: Option<(Messages, Place)>,
+    messages: Option<(Messages, Permit)>,
     first: Option<Bytes>,
 }
 

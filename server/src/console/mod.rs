@@ -10,7 +10,6 @@ mod contract;
 mod files;
 mod frames;
 mod gate;
-mod places;
 mod refusal;
 mod routes;
 
@@ -25,8 +24,14 @@ use tower::util::BoxCloneSyncService;
 pub use self::gate::READING;
 
 use self::contract::Contract;
-use self::places::Places;
 use crate::access::Access;
+use crate::listen::Limiter;
+
+/// How many calls of one kind may be under way, ...
+const CALLS: usize = 64;
+
+/// ... and how many of them from one address, so that it cannot keep all others out.
+const CALLS_OF_ONE_ADDRESS: usize = 32;
 
 /// What carries out calls, as it does those that come over the network.
 pub type Service = BoxCloneSyncService<Request<Body>, Response<Body>, Infallible>;
@@ -58,9 +63,9 @@ struct Office {
     admin: SocketAddr,
     served: OnceLock<Served>,
     /// Of plain calls.
-    calls: Places,
+    calls: Limiter,
     /// Of streams: one for each page that is open, as a rule.
-    streams: Places,
+    streams: Limiter,
 }
 
 impl Console {
@@ -69,7 +74,8 @@ impl Console {
     /// # Errors
     /// If the contract's description cannot be read.
     pub fn new(admin: SocketAddr) -> anyhow::Result<Self> {
-        let (calls, streams) = (Places::default(), Places::default());
+        let limiter = || Limiter::new(CALLS, CALLS_OF_ONE_ADDRESS);
+        let (calls, streams) = (limiter(), limiter());
         Ok(Self(Arc::new(Office { contract: Contract::read()?, admin, served: OnceLock::new(), calls, streams })))
     }
 

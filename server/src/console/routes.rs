@@ -89,7 +89,7 @@ async fn call(
     // Before anything is taken for it: callers that are not identified must not keep others out.
     let peer = Peer { address: Some(address), ..Peer::default() };
     served.access.check_identified(&format!("/{name}"), &headers, &peer)?;
-    let places = if asked.is_server_streaming() { &console.0.streams } else { &console.0.calls };
+    let limiter = if asked.is_server_streaming() { &console.0.streams } else { &console.0.calls };
     let busy = || {
         Refusal::own(
             Code::ResourceExhausted,
@@ -97,7 +97,7 @@ async fn call(
             "too many calls of the console are under way, in all or from this address: try again when one has ended",
         )
     };
-    let place = places.take(address.ip()).ok_or_else(busy)?;
+    let permit = limiter.acquire(Some(address.ip())).ok_or_else(busy)?;
     let json = read(body).await?;
     let invalid = |why| Refusal::own(Code::InvalidArgument, "INVALID_JSON", why);
     let message = contract::encode(asked.input(), &json).map_err(invalid)?;
@@ -105,7 +105,7 @@ async fn call(
     let answer = async {
         let messages = Messages::of(calls::call(service, &name, &message, &headers, address).await?);
         match asked.is_server_streaming() {
-            true => answer::lines(asked.output(), messages, place).await,
+            true => answer::lines(asked.output(), messages, permit).await,
             false => answer::whole(asked.output(), messages).await,
         }
     };

@@ -2,6 +2,7 @@
 
 mod doors;
 mod io;
+mod limiter;
 mod plaintext;
 mod tls;
 
@@ -23,6 +24,7 @@ use tonic::transport::server::TcpIncoming;
 
 pub use self::doors::ConnectionLimits;
 pub use self::io::{Connection, Peer};
+pub(crate) use self::limiter::{Limiter, Permit};
 pub use self::tls::{Tls, TlsError, TlsFiles};
 
 use self::doors::{Doors, Place};

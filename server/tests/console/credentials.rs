@@ -155,14 +155,14 @@ async fn half_requests_of_unidentified_callers_keep_no_operator_out() {
     for _ in 0..70 {
         let mut stranger = within(TcpStream::connect(office.desk.address)).await.unwrap();
         within(stranger.write_all(half.as_bytes())).await.unwrap();
-        // It is taken up: whoever is let wait for the rest gets no answer.
+        // The server has taken it up: if it waits for the rest, it sends no answer.
         let mut answered = [0; 12];
         let refused = tokio::time::timeout(Duration::from_millis(200), stranger.read_exact(&mut answered)).await;
         assert!(refused.is_err() || answered == *b"HTTP/1.1 401", "{answered:?}");
         strangers.push(stranger);
         if strangers.len() >= 64 {
-            let (status, told) = office.ask(&office.ann, "LockService/ListLocks", json!({})).await;
-            assert_eq!(status, 200, "{told}");
+            let (status, answer) = office.ask(&office.ann, "LockService/ListLocks", json!({})).await;
+            assert_eq!(status, 200, "{answer}");
         }
     }
 }
