@@ -25,6 +25,7 @@ pub mod poll;
 pub mod presence;
 pub mod pulse;
 mod punctual;
+pub mod redact;
 mod reload;
 pub mod sequencer;
 pub mod server;

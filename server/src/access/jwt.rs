@@ -12,7 +12,7 @@ use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
 use serde_json::{Map, Value};
 
 use super::{Identity, Unidentified};
-use crate::config::redacted;
+use crate::redact::redacted;
 
 /// How far clocks may differ.
 const LEEWAY: Duration = Duration::from_secs(30);

@@ -109,8 +109,8 @@ fn read_file(file: &Path) -> Result<Layer, ConfigError> {
     Ok(layer)
 }
 
-/// What is wrong with a file, in which line, and with which setting. Not the line itself, as the error shows it: it may hold a
-/// password.
+/// What is wrong with a file, in which line, and with which setting. Not the line itself, as the error shows it: it may
+/// hold a password.
 fn problem(file: &Path, text: &str, error: &toml::de::Error) -> String {
     let start = error.span().map_or(0, |span| span.start);
     let number = text.get(..start).map_or(0, |before| before.matches('\n').count());

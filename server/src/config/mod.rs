@@ -21,7 +21,6 @@ use crate::access::CredentialOptions;
 use crate::listen::{ConnectionLimits, TlsFiles};
 pub use layer::Layer;
 pub use load::{Surroundings, load};
-pub use show::redacted;
 
 /// A setting that cannot be used, with its name and what would do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

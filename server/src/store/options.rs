@@ -19,8 +19,9 @@ use super::postgres_hints::PostgresHints;
 use super::restore::notice_restore;
 use super::sql_store::{Hints, SqlStore};
 use super::sqlite::SqliteConnector;
-use crate::config::{Config, redacted};
+use crate::config::Config;
 use crate::metrics::StoreCounts;
+use crate::redact::redacted;
 
 /// Which database to open, and how.
 #[derive(Clone)]
