@@ -42,12 +42,14 @@ type LockServiceClient interface {
 	// Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
 	// also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
 	// last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
-	// granted meanwhile, unless the session has asked for it again or has acted on it by then.
+	// granted meanwhile, unless the session has asked for it again or has acted on it by then. A grant whose server has died with
+	// the call, or whose answer was lost on its way, stays until its session ends.
 	Acquire(ctx context.Context, in *AcquireRequest, opts ...grpc.CallOption) (*AcquireResponse, error)
 	// Gives a hold back. Repeating a release that took effect is no error.
 	Release(ctx context.Context, in *ReleaseRequest, opts ...grpc.CallOption) (*ReleaseResponse, error)
 	// Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
-	// Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED).
+	// Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED). A cancel without an
+	// answer may arrive later, and cancel what the session asks for next under these names.
 	CancelAcquire(ctx context.Context, in *CancelAcquireRequest, opts ...grpc.CallOption) (*CancelAcquireResponse, error)
 	// Reads one lock. A lock that nobody ever asked for is an idle lock, not an error.
 	GetLock(ctx context.Context, in *GetLockRequest, opts ...grpc.CallOption) (*GetLockResponse, error)
@@ -197,12 +199,14 @@ type LockServiceServer interface {
 	// Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
 	// also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
 	// last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
-	// granted meanwhile, unless the session has asked for it again or has acted on it by then.
+	// granted meanwhile, unless the session has asked for it again or has acted on it by then. A grant whose server has died with
+	// the call, or whose answer was lost on its way, stays until its session ends.
 	Acquire(context.Context, *AcquireRequest) (*AcquireResponse, error)
 	// Gives a hold back. Repeating a release that took effect is no error.
 	Release(context.Context, *ReleaseRequest) (*ReleaseResponse, error)
 	// Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
-	// Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED).
+	// Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED). A cancel without an
+	// answer may arrive later, and cancel what the session asks for next under these names.
 	CancelAcquire(context.Context, *CancelAcquireRequest) (*CancelAcquireResponse, error)
 	// Reads one lock. A lock that nobody ever asked for is an idle lock, not an error.
 	GetLock(context.Context, *GetLockRequest) (*GetLockResponse, error)

@@ -2900,7 +2900,8 @@ pub mod lock_service_client {
         /// Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
         /// also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
         /// last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
-        /// granted meanwhile, unless the session has asked for it again or has acted on it by then.
+        /// granted meanwhile, unless the session has asked for it again or has acted on it by then. A grant whose server has died with
+        /// the call, or whose answer was lost on its way, stays until its session ends.
         pub async fn acquire(
             &mut self,
             request: impl tonic::IntoRequest<super::AcquireRequest>,
@@ -2951,7 +2952,8 @@ pub mod lock_service_client {
             self.inner.unary(req, path, codec).await
         }
         /// Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
-        /// Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED).
+        /// Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED). A cancel without an
+        /// answer may arrive later, and cancel what the session asks for next under these names.
         pub async fn cancel_acquire(
             &mut self,
             request: impl tonic::IntoRequest<super::CancelAcquireRequest>,
@@ -3194,7 +3196,8 @@ pub mod lock_service_server {
         /// Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
         /// also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
         /// last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
-        /// granted meanwhile, unless the session has asked for it again or has acted on it by then.
+        /// granted meanwhile, unless the session has asked for it again or has acted on it by then. A grant whose server has died with
+        /// the call, or whose answer was lost on its way, stays until its session ends.
         async fn acquire(
             &self,
             request: tonic::Request<super::AcquireRequest>,
@@ -3205,7 +3208,8 @@ pub mod lock_service_server {
             request: tonic::Request<super::ReleaseRequest>,
         ) -> std::result::Result<tonic::Response<super::ReleaseResponse>, tonic::Status>;
         /// Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
-        /// Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED).
+        /// Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED). A cancel without an
+        /// answer may arrive later, and cancel what the session asks for next under these names.
         async fn cancel_acquire(
             &self,
             request: tonic::Request<super::CancelAcquireRequest>,

@@ -102,7 +102,8 @@ class LockServiceServicer(object):
         Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
         also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
         last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
-        granted meanwhile, unless the session has asked for it again or has acted on it by then.
+        granted meanwhile, unless the session has asked for it again or has acted on it by then. A grant whose server has died with
+        the call, or whose answer was lost on its way, stays until its session ends.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -117,7 +118,8 @@ class LockServiceServicer(object):
 
     def CancelAcquire(self, request, context):
         """Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
-        Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED).
+        Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED). A cancel without an
+        answer may arrive later, and cancel what the session asks for next under these names.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

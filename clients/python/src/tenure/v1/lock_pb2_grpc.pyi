@@ -30,7 +30,8 @@ class LockServiceStub:
     Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
     also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
     last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
-    granted meanwhile, unless the session has asked for it again or has acted on it by then.
+    granted meanwhile, unless the session has asked for it again or has acted on it by then. A grant whose server has died with
+    the call, or whose answer was lost on its way, stays until its session ends.
     """
 
     Release: grpc.UnaryUnaryMultiCallable[
@@ -44,7 +45,8 @@ class LockServiceStub:
         tenure.v1.lock_pb2.CancelAcquireResponse,
     ]
     """Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
-    Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED).
+    Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED). A cancel without an
+    answer may arrive later, and cancel what the session asks for next under these names.
     """
 
     GetLock: grpc.UnaryUnaryMultiCallable[
@@ -110,7 +112,8 @@ class LockServiceAsyncStub:
     Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
     also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
     last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
-    granted meanwhile, unless the session has asked for it again or has acted on it by then.
+    granted meanwhile, unless the session has asked for it again or has acted on it by then. A grant whose server has died with
+    the call, or whose answer was lost on its way, stays until its session ends.
     """
 
     Release: grpc.aio.UnaryUnaryMultiCallable[
@@ -124,7 +127,8 @@ class LockServiceAsyncStub:
         tenure.v1.lock_pb2.CancelAcquireResponse,
     ]
     """Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
-    Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED).
+    Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED). A cancel without an
+    answer may arrive later, and cancel what the session asks for next under these names.
     """
 
     GetLock: grpc.aio.UnaryUnaryMultiCallable[
@@ -192,7 +196,8 @@ class LockServiceServicer(metaclass=abc.ABCMeta):
         Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
         also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
         last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
-        granted meanwhile, unless the session has asked for it again or has acted on it by then.
+        granted meanwhile, unless the session has asked for it again or has acted on it by then. A grant whose server has died with
+        the call, or whose answer was lost on its way, stays until its session ends.
         """
 
     @abc.abstractmethod
@@ -210,7 +215,8 @@ class LockServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[tenure.v1.lock_pb2.CancelAcquireResponse, collections.abc.Awaitable[tenure.v1.lock_pb2.CancelAcquireResponse]]:
         """Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
-        Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED).
+        Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED). A cancel without an
+        answer may arrive later, and cancel what the session asks for next under these names.
         """
 
     @abc.abstractmethod

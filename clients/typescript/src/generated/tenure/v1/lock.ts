@@ -2854,7 +2854,8 @@ export const LockServiceService = {
    * Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
    * also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
    * last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
-   * granted meanwhile, unless the session has asked for it again or has acted on it by then.
+   * granted meanwhile, unless the session has asked for it again or has acted on it by then. A grant whose server has died with
+   * the call, or whose answer was lost on its way, stays until its session ends.
    */
   acquire: {
     path: "/tenure.v1.LockService/Acquire" as const,
@@ -2877,7 +2878,8 @@ export const LockServiceService = {
   },
   /**
    * Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
-   * Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED).
+   * Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED). A cancel without an
+   * answer may arrive later, and cancel what the session asks for next under these names.
    */
   cancelAcquire: {
     path: "/tenure.v1.LockService/CancelAcquire" as const,
@@ -2984,14 +2986,16 @@ export interface LockServiceServer extends UntypedServiceImplementation {
    * Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
    * also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
    * last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
-   * granted meanwhile, unless the session has asked for it again or has acted on it by then.
+   * granted meanwhile, unless the session has asked for it again or has acted on it by then. A grant whose server has died with
+   * the call, or whose answer was lost on its way, stays until its session ends.
    */
   acquire: handleUnaryCall<AcquireRequest, AcquireResponse>;
   /** Gives a hold back. Repeating a release that took effect is no error. */
   release: handleUnaryCall<ReleaseRequest, ReleaseResponse>;
   /**
    * Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
-   * Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED).
+   * Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED). A cancel without an
+   * answer may arrive later, and cancel what the session asks for next under these names.
    */
   cancelAcquire: handleUnaryCall<CancelAcquireRequest, CancelAcquireResponse>;
   /** Reads one lock. A lock that nobody ever asked for is an idle lock, not an error. */

@@ -428,7 +428,8 @@ public final class LockServiceGrpc {
      * Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
      * also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
      * last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
-     * granted meanwhile, unless the session has asked for it again or has acted on it by then.
+     * granted meanwhile, unless the session has asked for it again or has acted on it by then. A grant whose server has died with
+     * the call, or whose answer was lost on its way, stays until its session ends.
      * </pre>
      */
     default void acquire(io.tenure.client.v1.AcquireRequest request,
@@ -449,7 +450,8 @@ public final class LockServiceGrpc {
     /**
      * <pre>
      * Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
-     * Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED).
+     * Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED). A cancel without an
+     * answer may arrive later, and cancel what the session asks for next under these names.
      * </pre>
      */
     default void cancelAcquire(io.tenure.client.v1.CancelAcquireRequest request,
@@ -579,7 +581,8 @@ public final class LockServiceGrpc {
      * Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
      * also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
      * last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
-     * granted meanwhile, unless the session has asked for it again or has acted on it by then.
+     * granted meanwhile, unless the session has asked for it again or has acted on it by then. A grant whose server has died with
+     * the call, or whose answer was lost on its way, stays until its session ends.
      * </pre>
      */
     public void acquire(io.tenure.client.v1.AcquireRequest request,
@@ -602,7 +605,8 @@ public final class LockServiceGrpc {
     /**
      * <pre>
      * Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
-     * Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED).
+     * Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED). A cancel without an
+     * answer may arrive later, and cancel what the session asks for next under these names.
      * </pre>
      */
     public void cancelAcquire(io.tenure.client.v1.CancelAcquireRequest request,
@@ -727,7 +731,8 @@ public final class LockServiceGrpc {
      * Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
      * also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
      * last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
-     * granted meanwhile, unless the session has asked for it again or has acted on it by then.
+     * granted meanwhile, unless the session has asked for it again or has acted on it by then. A grant whose server has died with
+     * the call, or whose answer was lost on its way, stays until its session ends.
      * </pre>
      */
     public io.tenure.client.v1.AcquireResponse acquire(io.tenure.client.v1.AcquireRequest request) throws io.grpc.StatusException {
@@ -748,7 +753,8 @@ public final class LockServiceGrpc {
     /**
      * <pre>
      * Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
-     * Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED).
+     * Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED). A cancel without an
+     * answer may arrive later, and cancel what the session asks for next under these names.
      * </pre>
      */
     public io.tenure.client.v1.CancelAcquireResponse cancelAcquire(io.tenure.client.v1.CancelAcquireRequest request) throws io.grpc.StatusException {
@@ -864,7 +870,8 @@ public final class LockServiceGrpc {
      * Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
      * also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
      * last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
-     * granted meanwhile, unless the session has asked for it again or has acted on it by then.
+     * granted meanwhile, unless the session has asked for it again or has acted on it by then. A grant whose server has died with
+     * the call, or whose answer was lost on its way, stays until its session ends.
      * </pre>
      */
     public io.tenure.client.v1.AcquireResponse acquire(io.tenure.client.v1.AcquireRequest request) {
@@ -885,7 +892,8 @@ public final class LockServiceGrpc {
     /**
      * <pre>
      * Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
-     * Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED).
+     * Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED). A cancel without an
+     * answer may arrive later, and cancel what the session asks for next under these names.
      * </pre>
      */
     public io.tenure.client.v1.CancelAcquireResponse cancelAcquire(io.tenure.client.v1.CancelAcquireRequest request) {
@@ -1001,7 +1009,8 @@ public final class LockServiceGrpc {
      * Asking again with the same session and names returns the claim that is there, and renews the session. Any server may be asked,
      * also while another one is renewing the session or has an earlier call for the same claim: the wait belongs to the call that asked
      * last. If a call ends without an answer, its claim is cancelled after the server's reattach time (5 s by default), also if it was
-     * granted meanwhile, unless the session has asked for it again or has acted on it by then.
+     * granted meanwhile, unless the session has asked for it again or has acted on it by then. A grant whose server has died with
+     * the call, or whose answer was lost on its way, stays until its session ends.
      * </pre>
      */
     public com.google.common.util.concurrent.ListenableFuture<io.tenure.client.v1.AcquireResponse> acquire(
@@ -1024,7 +1033,8 @@ public final class LockServiceGrpc {
     /**
      * <pre>
      * Leaves the queue, or gives back what was granted meanwhile: afterwards the session has no claim to exactly these names, and no
-     * Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED).
+     * Acquire for them that a server received before takes effect any more: it is refused (ACQUIRE_CANCELLED). A cancel without an
+     * answer may arrive later, and cancel what the session asks for next under these names.
      * </pre>
      */
     public com.google.common.util.concurrent.ListenableFuture<io.tenure.client.v1.CancelAcquireResponse> cancelAcquire(
