@@ -189,8 +189,8 @@ impl Home {
                 self.watch_over_waits(session, table, now);
             }
         }
-        // What was to be given up here is not if its session has gone: it may come back with its client. Of claims that the table does
-        // not have yet nothing is known.
+        // What was to be given up here is not if its session has gone: it may come back with its client. Of claims that
+        // the table does not have yet nothing is known.
         let kept = &self.kept;
         let is_here = |claim: &Revision| match table.claim(*claim) {
             Some(Claim { spec, .. }) => match spec.awaited_at {
@@ -216,6 +216,22 @@ impl Home {
             }
         }
         self.rebuild_handoffs(table, now);
+    }
+
+    /// Takes note of a table that was loaded anew, which has skipped events: a claim is not cancelled here that is
+    /// awaited at another server by now, or whose grant was acknowledged. A grant for a stream is not cancelled either:
+    /// it looks the same.
+    pub fn compare(&mut self, table: &Table) {
+        let is_over = |claim: &Revision| {
+            table.claim(*claim).is_some_and(|found| match found.spec.awaited_at {
+                Some(at) => at != self.me,
+                None => found.token().is_some(),
+            })
+        };
+        let over: Vec<Revision> = self.unattended.keys().chain(&self.given_up).copied().filter(is_over).collect();
+        for claim in over {
+            self.stop_waiting_for(claim);
+        }
     }
 
     /// How long a claim is kept that nobody attends to.

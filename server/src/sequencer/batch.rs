@@ -347,8 +347,8 @@ impl Sequencer {
             }
             match &decision.outcome {
                 Ok(Outcome::Waiting { claim, .. }) => Some(desk.await_grant(&self.replica.desk, claim.id)),
-                // A hold from before is known to its holder, unless nobody was there when it was granted. Whether that is so of what
-                // another server has decided for a plain call, the desk knows.
+                // A hold from before is known to its holder, unless no call was there when it was granted. Whether that
+                // is so of what another server has decided for a plain call, the desk knows.
                 Ok(Outcome::Held { claim, .. }) => {
                     let passed_after = work.passed_after.filter(|_| claim.spec.awaited_at.is_none());
                     let before = passed_after.map_or(decision.before, |after| after.min(decision.before));

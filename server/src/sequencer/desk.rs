@@ -218,10 +218,12 @@ impl Desk {
         }
     }
 
-    /// The table was loaded anew: settles what is waited for according to it. What it does not have yet is settled at the log's head.
+    /// The table was loaded anew: settles what is waited for according to it. What it does not have yet is settled at
+    /// the log's head.
     pub(crate) fn reconcile(&mut self, table: &Table) {
         self.home.heed_lease(self.others.longest_lease());
-        self.rebuild_home(table);
+        self.home.rebuild(table, self.lease.standing_tick());
+        self.home.compare(table);
         self.waits.reconcile(table);
         for claim in self.callers.waited_for() {
             match table.claim(claim) {
@@ -233,20 +235,12 @@ impl Desk {
         self.is_behind = true;
     }
 
-    fn rebuild_home(&mut self, table: &Table) {
-        self.home.rebuild(table, self.lease.standing_tick());
-        // A grant that was to be cancelled here may have been acknowledged meanwhile.
-        for claim in table.claims().filter(|claim| claim.token().is_some() && claim.spec.awaited_at.is_none()) {
-            self.home.attend(claim.id);
-        }
-    }
-
     /// The table is at the log's head.
     pub(crate) fn caught_up(&mut self, table: &Table) {
         if !std::mem::take(&mut self.is_behind) {
             return;
         }
-        self.rebuild_home(table);
+        self.home.compare(table);
         for claim in self.callers.waited_for().into_iter().filter(|claim| table.claim(*claim).is_none()) {
             self.callers.ended(claim, EndReason::Disconnected);
         }
@@ -256,7 +250,8 @@ impl Desk {
         self.leave_unattended(table);
     }
 
-    /// A claim is awaited here from now on. If no call is here, another server has decided that, and the call may have gone.
+    /// A claim is awaited here from now on. If no call is here, another server has decided that, and the call may have
+    /// gone.
     fn awaited_at(&mut self, claim: Revision, at: Option<ServerId>) {
         let is_left = at == Some(self.home.me()) && !self.callers.attend_to(claim) && !self.home.is_unattended(claim);
         if is_left && !self.is_behind {
@@ -305,7 +300,8 @@ impl Desk {
                 claims.filter(by_stream).for_each(|claim| self.callers.received(claim.id));
             }
             Event::ClaimAwaited { claim, at } if *at == Some(self.home.me()) => self.awaited_at(*claim, *at),
-            // A later call, or whoever has just returned the grant, answers for it. A table that is behind shows what may be over.
+            // A later call answers for it, or one that has just returned the grant. On the way to the log's head that
+            // may be long over.
             Event::ClaimAwaited { claim, .. } if !self.is_behind => self.callers.received(*claim),
             Event::ClaimUpdated { claim, .. } => self.callers.received(*claim),
             Event::SessionEnded { session, reason, .. } => {

@@ -55,8 +55,8 @@ pub struct Settings {
     pub metrics: Metrics,
     /// Ends the sequencers.
     pub cancel: CancellationToken,
-    /// The number before that of the first batch. A namespace that is closed and opened again must not use numbers again that a
-    /// batch of unknown outcome may still have.
+    /// The number before that of the first batch. A namespace that is closed and opened again must not use numbers
+    /// again that a batch of unknown outcome may still have.
     pub first_number: u64,
 }
 

@@ -380,7 +380,7 @@ impl Api {
             }
             Outcome::Busy { blocker, ttl, opened } => busy(&caller.acquiring.session, &blocker, ttl, opened, revision),
             Outcome::Waiting { blocker, ttl, .. } => {
-                // A later call waits on, unless it has gone before this one: the attendance ends without having been satisfied.
+                // A later call waits on, unless it has gone before this one: so the attendance ends unsatisfied.
                 let session = &caller.acquiring.session;
                 return Ok(Some(busy(session, &blocker, Some(ttl), Some(claim.spec.opened), revision)));
             }

@@ -174,7 +174,7 @@ impl Memory {
     }
 
     /// When the session cancelled its claim to these names last, as far as that is remembered.
-    pub(super) fn last_cancel(&self, session: &str, names: &Names) -> Option<Revision> {
+    fn last_cancel(&self, session: &str, names: &Names) -> Option<Revision> {
         let past = self.sessions.get(session)?;
         past.cancelled.iter().find(|(cancelled, _)| cancelled == names).map(|(_, at)| *at)
     }
