@@ -19,6 +19,19 @@ pub struct Report<A> {
     pub broken: Vec<(&'static str, Vec<A>)>,
 }
 
+impl<A: Debug> Report<A> {
+    /// Asserts that a flaw was found, and that it breaks no other properties than these.
+    ///
+    /// # Panics
+    /// If that is not so.
+    pub fn assert_found(&self, flaw: impl Debug, expected: &[&str]) {
+        assert!(!self.broken.is_empty(), "{flaw:?} is not found in {} states", self.states);
+        for (name, behaviour) in &self.broken {
+            assert!(expected.contains(name), "{flaw:?} breaks \"{name}\", too: {behaviour:#?}");
+        }
+    }
+}
+
 /// Looks at every state of a model, or at as many as it takes to find a property that does not hold.
 #[must_use]
 pub fn check<M>(model: M, threads: usize) -> Report<M::Action>

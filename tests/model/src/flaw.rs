@@ -1,6 +1,6 @@
 //! Flaws that the model can be given: what the checker must notice.
 
-use std::fmt;
+use std::fmt::Debug;
 
 /// A way in which the protocol would be wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -85,17 +85,16 @@ impl Flaw {
     ];
 }
 
-impl fmt::Display for Flaw {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self, formatter)
-    }
-}
-
 /// The flaw of this name.
 ///
 /// # Errors
-/// The names that there are, if this is none.
+/// The names that exist, if this is none.
 pub fn parse(name: &str) -> Result<Flaw, String> {
-    let names = || Flaw::ALL.map(|flaw| flaw.to_string()).join(", ");
-    Flaw::ALL.into_iter().find(|flaw| flaw.to_string() == name).ok_or_else(|| format!("none of {}", names()))
+    named(&Flaw::ALL, name)
+}
+
+/// The one of these whose name this is.
+pub(crate) fn named<F: Copy + Debug>(all: &[F], name: &str) -> Result<F, String> {
+    let names = || all.iter().map(|flaw| format!("{flaw:?}")).collect::<Vec<_>>().join(", ");
+    all.iter().find(|flaw| format!("{flaw:?}") == name).copied().ok_or_else(|| format!("none of {}", names()))
 }

@@ -60,10 +60,6 @@ fn every_flaw_is_found() {
     for flaw in Flaw::ALL {
         let (limits, expected) = shows(flaw);
         // One thread: with more, which of several broken promises is found first is left to chance.
-        let report = check(Limits { flaw: Some(flaw), ..limits }, 1);
-        assert!(!report.broken.is_empty(), "{flaw} is not found in {} states", report.states);
-        for (name, behaviour) in &report.broken {
-            assert!(expected.contains(name), "{flaw} breaks \"{name}\", too: {behaviour:#?}");
-        }
+        check(Limits { flaw: Some(flaw), ..limits }, 1).assert_found(flaw, expected);
     }
 }

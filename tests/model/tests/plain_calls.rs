@@ -1,4 +1,5 @@
-//! Plain calls that are spread over several servers: all that can happen within bounds, and what is found if the protocol is wrong.
+//! Plain calls that are spread over several servers: all that can happen within bounds, and what is found if the
+//! protocol is wrong.
 
 use tenure_model::calls::flaw::Flaw;
 use tenure_model::calls::limits::{Budget, Limits};
@@ -91,12 +92,8 @@ fn every_flaw_is_found() {
     for flaw in Flaw::ALL {
         let (limits, expected) = shows(flaw);
         // One thread: with more, which of several broken promises is found first is left to chance.
-        let report = check(Limits { flaw: Some(flaw), ..limits }, 1);
-        assert!(!report.broken.is_empty(), "{flaw} is not found in {} states", report.states);
-        for (name, behaviour) in &report.broken {
-            assert!(expected.contains(name), "{flaw} breaks \"{name}\", too: {behaviour:#?}");
-        }
+        check(Limits { flaw: Some(flaw), ..limits }, 1).assert_found(flaw, expected);
         let without = check(limits, 1);
-        assert!(without.broken.is_empty(), "without {flaw}: {without:#?}");
+        assert!(without.broken.is_empty(), "without {flaw:?}: {without:#?}");
     }
 }

@@ -1,4 +1,5 @@
-//! Deciding and committing, and what calls do with the outcomes: `server/src/sequencer/batch.rs`, `server/src/service/acquire.rs`.
+//! Deciding and committing, and what calls do with the outcomes: `server/src/sequencer/batch.rs`,
+//! `server/src/service/acquire.rs`.
 
 use super::action::Place;
 use super::flaw::Flaw;
@@ -74,8 +75,8 @@ impl World {
         }
     }
 
-    /// A server passes what it has to decide. It finds out what came of it when it decides that once more itself, which is what it does
-    /// if no verdict comes. `server/src/sequencer/passing`.
+    /// A server passes what it has to decide. It finds out what came of it when it decides that once more itself, which
+    /// is what it does if no verdict comes. `server/src/sequencer/passing`.
     pub(super) fn pass(&mut self, place: Place, to: Server, limits: &Limits) {
         self.budget.passes -= 1;
         let Call { client, server, seen, queue, cancelled, stage, .. } = self.calls[place];
@@ -155,7 +156,8 @@ impl World {
         self.answer(place, if is_held { Answer::Held(id) } else { Answer::Ended });
     }
 
-    /// A call whose claim is awaited elsewhere sends its Acquire again, and does not wait for the outcome. With a flaw only.
+    /// A call whose claim is awaited elsewhere sends its Acquire again, and does not wait for the outcome. With a flaw
+    /// only.
     pub(super) fn ask_again(&mut self, place: Place) {
         let call = self.calls[place];
         self.calls.push(Call { left: true, stage: Stage::Received, ..call });
@@ -169,7 +171,8 @@ impl World {
         self.carry_out(server, command, limits);
     }
 
-    /// A server cancels a claim that no call attends to, unless one does by what it reads of the log first. `Home::stands`.
+    /// A server cancels a claim that no call attends to, unless one does by what it reads of the log first.
+    /// `Home::stands`.
     pub(super) fn abandon(&mut self, server: Server, id: Id, limits: &Limits) {
         self.catch_up(server, limits);
         if self.is_unattended(server, id) {

@@ -1,7 +1,5 @@
 //! Deliberate flaws of the protocol of plain calls, which the checker must find.
 
-use std::fmt;
-
 /// A way in which the protocol would be wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Flaw {
@@ -13,13 +11,16 @@ pub enum Flaw {
     CancelForgotten,
     /// A cancel that directly follows another one is not recorded, though an Acquire may have been received in between.
     RepeatedCancelSkipped,
-    /// A call that another server has decided takes a grant for new, though an earlier call may have returned it meanwhile.
+    /// A call that another server has decided takes a grant for new, though an earlier call may have returned it
+    /// meanwhile.
     PassedGrantIsNew,
     /// A grant that was made for a call at another server is returned without an acknowledgement.
     NoAcknowledge,
-    /// An earlier call, whose claim is awaited elsewhere, sends its Acquire again, which takes the claim back or makes a new one.
+    /// An earlier call, whose claim is awaited elsewhere, sends its Acquire again, which takes the claim back or makes
+    /// a new one.
     AsksAgain,
-    /// A call that returns while its claim waits on for another one does not count as gone, though the other one may have gone first.
+    /// A call that returns while its claim waits on for another one does not count as gone, though the other one may
+    /// have gone first.
     WaitLeftBehind,
     /// The waits of a dead server are not adopted.
     WaitsNotAdopted,
@@ -58,17 +59,10 @@ impl Flaw {
     ];
 }
 
-impl fmt::Display for Flaw {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self, formatter)
-    }
-}
-
 /// The flaw of this name.
 ///
 /// # Errors
 /// The names that exist, if this is none.
 pub fn parse(name: &str) -> Result<Flaw, String> {
-    let names = || Flaw::ALL.map(|flaw| flaw.to_string()).join(", ");
-    Flaw::ALL.into_iter().find(|flaw| flaw.to_string() == name).ok_or_else(|| format!("none of {}", names()))
+    crate::flaw::named(&Flaw::ALL, name)
 }

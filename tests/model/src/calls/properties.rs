@@ -54,8 +54,8 @@ fn without_calls(world: &World) -> impl Iterator<Item = (Client, &Program)> {
     (0..).zip(&world.clients).filter(move |(id, client)| client.hold.is_none() && !asks(*id))
 }
 
-/// Whether a server should have ended a claim that is left. A grant may stay that was returned and lost on the way, or that was made
-/// for a call at a server that crashed: no other server knows whether that one has returned it.
+/// Whether a server should have ended a claim that is left. A grant may stay that was returned and lost on the way, or
+/// that was made for a call at a server that crashed: no other server knows whether that one has returned it.
 fn is_left(world: &World, client: &Program, claim: Claim) -> bool {
     let is_unknown = claim.at.is_some_and(|at| world.life(at).is_none());
     world.head.waits(claim.id) || !(client.has_lost_grant || is_unknown && client.has_left)

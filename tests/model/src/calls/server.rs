@@ -1,4 +1,5 @@
-//! What a server has in memory of the calls at it, and how it changes with what is committed: `server/src/sequencer/desk.rs`,
+//! What a server has in memory of the calls at it, and how it changes with what is committed:
+//! `server/src/sequencer/desk.rs`,
 //! `server/src/sequencer/attendance.rs`, `server/core/src/home.rs`.
 
 use super::flaw::Flaw;
@@ -176,7 +177,8 @@ impl World {
         self.caught_up(server, limits);
     }
 
-    /// A server is at the log's head. If it has loaded its table anew, it judges now what it has in memory. `Desk::caught_up`.
+    /// A server is at the log's head. If it has loaded its table anew, it judges now what it has in memory.
+    /// `Desk::caught_up`.
     pub(super) fn caught_up(&mut self, server: Server, limits: &Limits) {
         let length = self.tail.len();
         let Some(life) = self.live(server).filter(|life| life.is_behind && life.at == length) else { return };

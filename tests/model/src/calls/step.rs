@@ -35,7 +35,8 @@ impl World {
         }
     }
 
-    /// A claim without a call is kept for the reattach time: longer than it takes to decide what its server has been asked about it.
+    /// A claim without a call is kept for the reattach time: longer than it takes to decide what its server has been
+    /// asked about it.
     fn may_abandon(life: &Life, id: Id) -> bool {
         let about = |command: &Command| matches!(command, Command::EndWait(of) | Command::Acknowledge(of) if *of == id);
         !life.commands.iter().any(about)

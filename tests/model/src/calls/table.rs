@@ -15,7 +15,8 @@ pub struct Id {
     pub number: u8,
 }
 
-/// A claim, and the server whose call awaits it. `None`: its grant was acknowledged, and only its session looks after it.
+/// A claim, and the server whose call awaits it. `None`: its grant was acknowledged, and only its session looks after
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub struct Claim {

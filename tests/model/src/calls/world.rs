@@ -57,7 +57,8 @@ pub struct Call {
     pub seen: u8,
     /// Whether it waits if need be.
     pub queue: bool,
-    /// Another server has decided it for this one, which has yet to find out what came of it: whether the claim was held before.
+    /// Another server has decided it for this one, which has yet to find out what came of it: whether the claim was
+    /// held before.
     pub passed: Option<bool>,
     /// Its client has left it.
     pub left: bool,
