@@ -1,5 +1,6 @@
 //! What a server is made of, whatever carries its calls: the services, and the life behind them.
 
+use std::fmt::Display;
 use std::pin::pin;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -294,10 +295,15 @@ impl Life {
     }
 
     async fn lack_store(&self, what: &str, error: &(dyn std::error::Error + Sync)) {
+        self.log_trouble(what, error);
+        self.set_ready(Readiness::not(Unready::Store(AWAY.to_owned()))).await;
+    }
+
+    /// Logs that the store cannot be used, now and then.
+    fn log_trouble(&self, what: &str, error: impl Display) {
         if self.trouble.lock().unwrap_or_else(PoisonError::into_inner).fails(Instant::now()) {
             tracing::warn!(%error, "{what}");
         }
-        self.set_ready(Readiness::not(Unready::Store(AWAY.to_owned()))).await;
     }
 
     /// Why the store takes nothing, as anyone may see it who asks. The address of a database is for the log only.
@@ -305,9 +311,7 @@ impl Life {
         if node.store().exclusive() {
             return reason;
         }
-        if self.trouble.lock().unwrap_or_else(PoisonError::into_inner).fails(Instant::now()) {
-            tracing::warn!(reason, "the store takes nothing");
-        }
+        self.log_trouble("the store takes no writes", reason);
         AWAY.to_owned()
     }
 

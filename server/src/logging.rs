@@ -9,8 +9,8 @@ use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 
 use crate::config::{LogConfig, LogFormat};
 
-/// What these warn of, anyone who connects can have them log without end. A level for them in the settings comes later, and
-/// counts.
+/// What these warn of, anyone who connects can have them log without end. A level for them in the settings comes later,
+/// and counts.
 const QUIET: &str = "h2=error,rustls=error";
 
 /// Starts logging for the whole process.

@@ -45,7 +45,8 @@ pub(crate) trait Asks {
     /// About how many bytes it adds to history, if it is metered: its own size, if it changes anything.
     fn history_bytes(&self) -> usize;
 
-    /// Whether something may come of it in a namespace that is new, or it keeps one open. What only reads or gives back opens none.
+    /// Whether something may come of it in a namespace that is new, or it keeps one open. What only reads or gives back
+    /// opens none.
     const MAY_FILL: bool;
 
     /// Where.

@@ -49,7 +49,8 @@ impl Api {
     }
 }
 
-/// A claim that waits, and what is in its way as far as the reader may see it; nothing, if only deadlocks are wanted and it is in none.
+/// A claim that waits, and what is in its way as far as the reader may see it; nothing, if only deadlocks are wanted
+/// and it is in none.
 fn blocked(
     claim: &Claim,
     view: &View<'_>,

@@ -1,4 +1,5 @@
-//! The page on security can be followed as it is written: certificates, a token, the policy, a server, and clients of it.
+//! The page on security can be followed as it is written: certificates, a token, the policy, a server, and clients of
+//! it.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
 

@@ -214,8 +214,8 @@ impl Caller {
         }
     }
 
-    /// Cancels an Acquire. Says whether that was acknowledged, and none that was sent before may arrive later, and cancel what is asked for
-    /// then.
+    /// Cancels an Acquire. Says whether that was acknowledged, and none that was sent before may arrive later, and
+    /// cancel what is asked for then.
     async fn cancel(&mut self, name: &str) -> bool {
         let mut is_last = true;
         for _ in 0..CANCELS {

@@ -57,7 +57,8 @@ pub(crate) fn reason(status: &Status) -> Option<String> {
     status.get_error_details().error_info().map(|info| info.reason.clone())
 }
 
-/// The name of an enum's value without the prefix that it shares with the unspecified one: `EVENT_TYPE_QUEUED` is `queued`.
+/// The name of an enum's value without the prefix that it shares with the unspecified one: `EVENT_TYPE_QUEUED` is
+/// `queued`.
 pub(crate) fn name(value: &str, unspecified: &str) -> String {
     let prefix = unspecified.trim_end_matches("UNSPECIFIED");
     value.trim_start_matches(prefix).to_lowercase()

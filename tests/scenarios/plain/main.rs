@@ -1,8 +1,9 @@
-//! Plays scenarios without a client library: plain calls with generated code, each to a server drawn at random, as behind a balancer.
+//! Plays scenarios without a client library: plain calls with generated code, each to a server drawn at random, as
+//! behind a balancer.
 //!
-//! A model of how to use Tenure from generated code: [`servers`] spreads calls and repeats those without an answer, [`session`] is what
-//! a program does with a session and its locks, [`watch`] goes on where a broken stream ended. This file and [`answer`] only translate
-//! between them and the requests that `tests/scenarios/README.md` describes.
+//! A model of how to use Tenure from generated code: [`servers`] spreads calls and repeats those without an answer,
+//! [`session`] is what a program does with a session and its locks, [`watch`] goes on where a broken stream ended. This
+//! file and [`answer`] only translate between them and the requests that `tests/scenarios/README.md` describes.
 
 mod answer;
 mod servers;

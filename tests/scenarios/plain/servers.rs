@@ -69,8 +69,8 @@ impl Servers {
         answer.unwrap_or_else(|_| Err(Status::unavailable("no answer in time"))).map(Response::into_inner)
     }
 
-    /// Asks one server after the other until one answers. What is asked must name its session, so that it can be repeated: a call
-    /// without an answer may have taken effect.
+    /// Asks one server after the other until one answers. What is asked must name its session, so that it can be
+    /// repeated: a call without an answer may have taken effect.
     pub(crate) async fn ask<T>(
         &self,
         avoided: Option<usize>,
@@ -92,7 +92,8 @@ impl Servers {
     }
 }
 
-/// Whether another server would answer the same. What has no reason does not come from a server of Tenure, but from the way there.
+/// Whether another server would answer the same. What has no reason does not come from a server of Tenure, but from the
+/// way there.
 pub(crate) fn is_final(status: &Status) -> bool {
     let is_transient = matches!(status.code(), Code::Unavailable | Code::DeadlineExceeded | Code::ResourceExhausted);
     // Right after a cancel, a server that has not heard of it yet may refuse a new Acquire.

@@ -19,7 +19,8 @@ use uuid::Uuid;
 use crate::answer::Failure;
 use crate::servers::{PATIENCE, Servers, is_final};
 
-/// A session is renewed so many times in its TTL: more often than a call that waits for a lock renews it where it waits.
+/// A session is renewed so many times in its TTL: more often than a call that waits for a lock renews it where it
+/// waits.
 const RENEWALS: u32 = 6;
 
 /// Longer than any wait.
@@ -65,8 +66,8 @@ impl Session {
         Ok(Self { servers, id: opened.id, ttl, opened_revision: opened.opened_revision, renewed_at, renewing })
     }
 
-    /// Asks for locks, at any server but the one that renews the session, until they are granted, the wait is over, or it is
-    /// cancelled. A call that dies with its server is asked again elsewhere, and is then about the same claim.
+    /// Asks for locks, at any server but the one that renews the session, until they are granted, the wait is over, or
+    /// it is cancelled. A call that dies with its server is asked again elsewhere, and is then about the same claim.
     pub(crate) async fn acquire(
         &self,
         request: AcquireRequest,

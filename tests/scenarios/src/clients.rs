@@ -19,8 +19,8 @@ pub struct ClientSpec {
     pub build: Vec<String>,
     /// Runs its driver.
     pub run: Vec<String>,
-    /// Whether it plays only the scenarios that ask for nothing but what its driver's `hello` names. All others play every scenario,
-    /// so that a library which lacks something fails.
+    /// Whether it plays only the scenarios that ask for nothing but what its driver's `hello` names. All others play
+    /// every scenario, so that a library which lacks something fails.
     #[serde(default)]
     pub partial: bool,
 }

@@ -12,8 +12,8 @@ use tenure_core::Text;
 use super::Actor;
 use crate::metrics::AuditLines;
 
-/// The most lines in a second about refusals of one identity at one address, which may try as often as it likes. Each has its own
-/// budget, so that no flood hides what another one tries.
+/// The most lines in a second about refusals of one identity at one address, which may try as often as it likes. Each
+/// has its own budget, so that no flood hides what another one tries.
 const REFUSALS: u64 = 50;
 
 /// The most lines in a second about refusals of unidentified callers: they may have any number of addresses.

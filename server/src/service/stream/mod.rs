@@ -367,8 +367,8 @@ impl Connection {
         self.listen(&asked?, bounds::namespace(namespace)?).await.map(drop)
     }
 
-    /// Whether it takes notices in a namespace. Elsewhere it holds nothing, so what it gives back there needs no order, and must
-    /// not keep the namespace open.
+    /// Whether it takes notices in a namespace. Elsewhere it holds nothing, so what it gives back there needs no order,
+    /// and must not keep the namespace open.
     fn listens(&self, name: &str) -> bool {
         bounds::namespace(name).is_ok_and(|name| self.namespaces.contains_key(name))
     }
