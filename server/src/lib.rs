@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod admin;
+mod budget;
 mod caretaker;
 pub mod clock;
 pub mod config;
@@ -14,6 +15,7 @@ pub mod history;
 pub mod hub;
 pub mod lease;
 pub mod life;
+mod limits;
 pub mod listen;
 pub mod logging;
 pub mod manual;

@@ -7,6 +7,7 @@
 mod appends;
 mod audit;
 mod beats;
+mod buffers;
 mod build;
 mod calls;
 mod classic;
@@ -29,6 +30,7 @@ use prometheus_client::registry::Registry;
 pub(crate) use self::appends::Appends;
 pub(crate) use self::audit::AuditLines;
 pub(crate) use self::beats::Beats;
+pub(crate) use self::buffers::{Buffer, Buffers};
 pub(crate) use self::calls::{Call, Calls, Kind, Received};
 pub use self::connections::Connections;
 pub(crate) use self::files::{Files, RELOADED};
@@ -59,6 +61,7 @@ struct Parts {
     appends: Appends,
     audit: AuditLines,
     beats: Beats,
+    buffers: Buffers,
     calls: Calls,
     connections: Connections,
     files: Files,
@@ -82,6 +85,7 @@ impl Default for Metrics {
         parts.appends.register(own);
         parts.audit.register(own);
         parts.beats.register(own);
+        parts.buffers.register(own);
         parts.connections.register(own);
         parts.files.register(own);
         parts.lives.register(own);
@@ -120,6 +124,10 @@ impl Metrics {
 
     pub(crate) fn beats(&self) -> &Beats {
         &self.0.parts.beats
+    }
+
+    pub(crate) fn buffers(&self) -> &Buffers {
+        &self.0.parts.buffers
     }
 
     pub(crate) fn calls(&self) -> &Calls {

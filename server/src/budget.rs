@@ -1,0 +1,109 @@
+//! Budgets: bounds on the bytes that one kind of buffer takes in this server, of all callers together.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::metrics::Buffer;
+
+/// A budget. Clones share it.
+#[derive(Clone, Debug)]
+pub(crate) struct Budget {
+    bytes: Arc<Semaphore>,
+    limit: usize,
+    counts: Buffer,
+}
+
+/// Bytes of a budget, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Share {
+    permit: OwnedSemaphorePermit,
+    counts: Buffer,
+}
+
+impl Budget {
+    /// A budget of so many bytes.
+    pub(crate) fn new(limit: usize, counts: Buffer) -> Self {
+        counts.limit.set(i64::try_from(limit).unwrap_or(i64::MAX));
+        Self { bytes: Arc::new(Semaphore::new(limit)), limit, counts }
+    }
+
+    /// Takes so many bytes, of one who asks for more than there are in all: all. Waits until there are so many, in order.
+    pub(crate) async fn take(&self, bytes: usize) -> Share {
+        let permit = self.bytes.clone().acquire_many_owned(self.permits(bytes)).await;
+        // It is never closed.
+        self.share(permit.unwrap_or_else(|_| unreachable!("the semaphore is never closed")))
+    }
+
+    /// The same without waiting. `None`: there are not so many left.
+    pub(crate) fn try_take(&self, bytes: usize) -> Option<Share> {
+        match self.bytes.clone().try_acquire_many_owned(self.permits(bytes)) {
+            Ok(permit) => Some(self.share(permit)),
+            Err(_) => {
+                self.counts.refused.inc();
+                None
+            }
+        }
+    }
+
+    fn permits(&self, bytes: usize) -> u32 {
+        u32::try_from(bytes.min(self.limit)).unwrap_or(u32::MAX)
+    }
+
+    fn share(&self, permit: OwnedSemaphorePermit) -> Share {
+        let share = Share { permit, counts: self.counts.clone() };
+        share.counts.bytes.inc_by(share.count());
+        share
+    }
+}
+
+impl Share {
+    fn count(&self) -> i64 {
+        self.permit.num_permits().try_into().unwrap_or(i64::MAX)
+    }
+
+    /// How many bytes it is.
+    pub(crate) fn bytes(&self) -> usize {
+        self.permit.num_permits()
+    }
+
+    /// Gives back all but so many bytes.
+    pub(crate) fn shrink_to(&mut self, bytes: usize) {
+        let spare = self.bytes().saturating_sub(bytes);
+        if let Some(permit) = self.permit.split(spare) {
+            self.counts.bytes.dec_by(spare.try_into().unwrap_or(i64::MAX));
+            drop(permit);
+        }
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.counts.bytes.dec_by(self.count());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::*;
+
+    #[test]
+    fn bytes_are_bounded_and_come_back() {
+        let (counts, asked) = (Buffer::default(), 60);
+        let budget = Budget::new(100, counts.clone());
+        let mut first = budget.try_take(asked).expect("there are so many");
+        assert!(budget.try_take(asked).is_none(), "40 are left");
+        assert_eq!((counts.bytes.get(), counts.refused.get(), counts.limit.get()), (60, 1, 100));
+        first.shrink_to(10);
+        assert_eq!((first.bytes(), counts.bytes.get()), (10, 10));
+        let second = budget.take(90).now_or_never().expect("there are so many");
+        let waiting = budget.take(1_000);
+        tokio::pin!(waiting);
+        assert!(waiting.as_mut().now_or_never().is_none());
+        drop((first, second));
+        assert_eq!(waiting.now_or_never().expect("all are left").bytes(), 100, "no more than there are in all");
+        assert_eq!(counts.bytes.get(), 0);
+    }
+}
