@@ -1,43 +1,110 @@
-//! The answer to clients that speak plaintext where TLS is expected: one that they understand, in place of an alert of TLS, which
-//! they take for a broken frame.
+//! The answer to clients that speak plaintext where TLS is expected: one that they understand, in place of an alert of TLS,
+//! which they take for a broken frame.
 
 use std::io::Result;
+use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, copy, sink};
+use tokio::time::timeout;
 
 /// What is said to them. Client libraries show it, and look for it.
 const WHY: &[u8] = b"this server expects TLS: use https://";
+
+/// With what a client of HTTP/2 begins (RFC 9113, section 3.4).
+const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// How long a client's first request is waited for.
+const REQUEST: Duration = Duration::from_secs(2);
+
+/// What is read of what such a client sends, in bytes.
+const MOST: u64 = 64 * 1024;
+
+const HEADERS: u8 = 1;
+const SETTINGS: u8 = 4;
+const GO_AWAY: u8 = 7;
+const INADEQUATE_SECURITY: u32 = 0xc;
 
 /// The head of a frame (RFC 9113, section 4.1): of what length and type, without flags, on the connection's own stream.
 fn head(length: u8, kind: u8) -> [u8; 9] {
     [0, 0, length, kind, 0, 0, 0, 0, 0]
 }
 
-/// Says by HTTP/2 that TLS is expected, and waits until the client has gone: what is closed before all is read may be lost.
+/// Says by HTTP/2 that TLS is expected, and waits until the client has gone: what is closed before all is read may be lost. It
+/// is said in answer to the first request: a connection that ends before that is only closed, as clients show it.
 ///
 /// # Errors
 /// If it goes before that.
-pub(super) async fn refuse(mut stream: TcpStream) -> Result<()> {
-    const SETTINGS: u8 = 4;
-    const GO_AWAY: u8 = 7;
-    const INADEQUATE_SECURITY: u32 = 0xc;
-    let mut greeting = [0; 3];
-    stream.read_exact(&mut greeting).await?;
-    if greeting != *b"PRI" {
+pub(super) async fn refuse(stream: impl AsyncRead + AsyncWrite + Unpin) -> Result<()> {
+    let (reading, mut writing) = tokio::io::split(stream);
+    let mut reading = reading.take(MOST);
+    let mut preface = [0; PREFACE.len()];
+    reading.read_exact(&mut preface).await?;
+    if preface != *PREFACE {
         return Ok(());
     }
+    // Some clients send no request before.
+    writing.write_all(&head(0, SETTINGS)).await?;
+    if let Ok(failed) = timeout(REQUEST, read_until_request(&mut reading)).await {
+        failed?;
+    }
     let length = 8 + u8::try_from(WHY.len()).unwrap_or_default();
-    let mut said = head(0, SETTINGS).to_vec();
-    said.extend(head(length, GO_AWAY));
+    let mut said = head(length, GO_AWAY).to_vec();
     // No stream of the client was looked at.
     said.extend(0_u32.to_be_bytes());
     said.extend(INADEQUATE_SECURITY.to_be_bytes());
     said.extend(WHY);
-    stream.write_all(&said).await?;
-    stream.shutdown().await?;
-    tokio::io::copy(&mut stream.take(MOST), &mut tokio::io::sink()).await.map(drop)
+    writing.write_all(&said).await?;
+    writing.shutdown().await?;
+    copy(&mut reading, &mut sink()).await.map(drop)
 }
 
-/// What is read of what such a client sends, in bytes.
-const MOST: u64 = 64 * 1024;
+async fn read_until_request(reading: &mut (impl AsyncRead + Unpin)) -> Result<()> {
+    loop {
+        let [high, middle, low, kind, ..] = {
+            let mut head = [0; 9];
+            reading.read_exact(&mut head).await?;
+            head
+        };
+        if kind == HEADERS {
+            return Ok(());
+        }
+        let length = u32::from_be_bytes([0, high, middle, low]).into();
+        copy(&mut (&mut *reading).take(length), &mut sink()).await?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn client_is_refused_when_it_has_sent_a_request() {
+        let (mut client, server) = tokio::io::duplex(1_024);
+        let refusing = tokio::spawn(refuse(server));
+        client.write_all(PREFACE).await.expect("taken");
+        client.write_all(&[&head(6, SETTINGS)[..], &[0; 6]].concat()).await.expect("taken");
+        let mut settings = [0; 9];
+        client.read_exact(&mut settings).await.expect("settings");
+        assert_eq!(settings, head(0, SETTINGS));
+        let mut said = Vec::new();
+        let early = timeout(REQUEST / 2, client.read_buf(&mut said)).await;
+        assert!(early.is_err(), "{said:?}");
+        client.write_all(&head(0, HEADERS)).await.expect("taken");
+        client.read_to_end(&mut said).await.expect("an end");
+        assert!(said[3] == GO_AWAY && said.ends_with(WHY), "{said:?}");
+        drop(client);
+        refusing.await.expect("ran").expect("it has gone");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn client_that_sends_no_request_is_refused_in_time() {
+        let (mut client, server) = tokio::io::duplex(1_024);
+        let refusing = tokio::spawn(refuse(server));
+        client.write_all(PREFACE).await.expect("taken");
+        let mut said = Vec::new();
+        client.read_to_end(&mut said).await.expect("an end");
+        assert!(said.ends_with(WHY), "{said:?}");
+        drop(client);
+        refusing.await.expect("ran").expect("it has gone");
+    }
+}
