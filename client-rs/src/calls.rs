@@ -124,13 +124,13 @@ impl Client {
         })
     }
 
-    /// Reads one open session.
+    /// Reads one open session, with as many of its claims as fit into 1 MiB.
     ///
     /// # Errors
     /// `Refused` with `SessionNotFound` or `SessionEnded`; `Unavailable`.
     pub async fn get_session(&self, session_id: &str) -> Result<SessionInfo> {
-        let message =
-            v1::GetSessionRequest { namespace: self.namespace().to_owned(), session_id: session_id.to_owned() };
+        let (namespace, session_id) = (self.namespace().to_owned(), session_id.to_owned());
+        let message = v1::GetSessionRequest { namespace, session_id, after_claim: 0 };
         let call = self.call(Retry::Safe, &message, async |wire, request| sessions(wire).get_session(request).await);
         Ok(call.await?.session.unwrap_or_default().into())
     }

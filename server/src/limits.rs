@@ -2,9 +2,45 @@
 //! whoever asks, and are no settings: all together they leave a server of default settings small. What each field of a request may
 //! be is in [`service::bounds`](crate::service), what each identity may have and do is in the policy.
 
+use std::time::Duration;
+
 const KIB: usize = 1024;
 const MIB: usize = 1024 * KIB;
 
-/// About how large a message is at most that the server sends of what may be any number of things: pages, snapshots, events.
-/// A quarter of what the libraries of gRPC take by default (4 MiB), so that one thing more never makes it too large.
-pub(crate) const SENT_MESSAGE: usize = MIB;
+/// About how large a message is at most that lists any number of things: pages, the claims of a session. A quarter of what the
+/// libraries of gRPC take by default (4 MiB), so that one entry more never makes it too large.
+pub(crate) const PAGE: usize = MIB;
+
+/// How much of the claims of one lock, or of one session in a list of sessions, is listed beside its count. The first hundred of
+/// nearly every lock are smaller; one lock more never makes a message too large.
+pub(crate) const LISTED_CLAIMS: usize = 64 * KIB;
+
+/// About how large a message of a watch is, one lock or group more aside. So much is encoded for a watch when its reader takes more, and
+/// not before, so a watch whose reader takes nothing holds no more than that. Small, since there may be thousands of those.
+pub(crate) const WATCH_MESSAGE: usize = 64 * KIB;
+
+/// How large the names may be, all together, of locks that have changed since a snapshot under way included them. Beyond that they are
+/// forgotten, and the snapshot goes back to the first of them.
+pub(crate) const WATCH_CHANGED: usize = 64 * KIB;
+
+/// How much of the log a watch reads at a time that is behind, or one batch if that is larger (a batch is bounded by what databases
+/// take in one statement).
+pub(crate) const WATCH_READ: usize = 256 * KIB;
+
+/// How large what happened in a commit may be to be encoded once for all watches of the same. Of more than that each watch encodes
+/// one message at a time for itself.
+pub(crate) const WATCH_SHARED: usize = 256 * KIB;
+
+/// What is kept of that for watches whose readers are behind: so much for each of them, and no more for all of the same. It is what
+/// some hundreds of small commits take: about a second of the busiest namespace. Who misses some of it reads the log.
+pub(crate) const WATCH_KEPT: (usize, usize) = (128 * KIB, 16 * MIB);
+
+/// What is kept of that in all. Without room, watches read the log.
+pub(crate) const WATCH_KEPT_IN_ALL: usize = 64 * MIB;
+
+/// How much of a namespace's log is kept in memory, for watches that are a little behind.
+pub(crate) const LOG: usize = 16 * MIB;
+
+/// For how long reads of the table hold up decisions at a time, one read aside (each is bounded by a page, or by a message of a
+/// watch). About what the commit of a batch takes, so that reads at most halve the rate of decisions.
+pub(crate) const READING: Duration = Duration::from_millis(2);

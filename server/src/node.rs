@@ -13,8 +13,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::budget::Budget;
 use crate::clock::Clock;
 use crate::lease::Lease;
+use crate::limits;
 use crate::metrics::Metrics;
 use crate::others::{Contact, Others};
 use crate::sequencer::passing::Peers;
@@ -69,6 +71,7 @@ pub struct Node {
     others: Arc<Others>,
     peers: Option<Arc<dyn Peers>>,
     metrics: Metrics,
+    watch_budget: Budget,
     namespaces: Mutex<Opened>,
     full: Mutex<Trouble>,
     starts: AtomicU64,
@@ -143,6 +146,7 @@ impl Node {
             lease: Arc::new(Lease::new(clock)),
             others: Arc::default(),
             peers,
+            watch_budget: Budget::new(limits::WATCH_KEPT_IN_ALL, metrics.buffers().of("watches")),
             metrics,
             namespaces: Mutex::default(),
             full: Mutex::new(Trouble::told_every(TELL)),
@@ -293,6 +297,7 @@ impl Node {
             others: self.others.clone(),
             peers: self.peers.clone(),
             metrics: self.metrics.clone(),
+            watch_budget: self.watch_budget.clone(),
             cancel: self.cancel.clone(),
             first_number: self.starts.fetch_add(1, Ordering::Relaxed) << 32,
         };

@@ -30,7 +30,7 @@ type ListHistoryRequest struct {
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The lock's name. Required; 1 to 255 bytes.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// The most entries in the answer, beside the holds that last: 0 to 1000. Default (0): 100.
+	// The most entries in the answer, beside the holds that last: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large.
 	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The next_page_token of the page before, of the history of the same lock. Default: the first page.
 	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`

@@ -27,9 +27,10 @@ type Lock struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The lock's name: 1 to 255 bytes of UTF-8 without control characters. Compared byte by byte.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it.
+	// Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it. At most the first 100, and of them as many
+	// as fit into 64 KiB: see `holder_count`.
 	Holders []*Claim `protobuf:"bytes,2,rep,name=holders,proto3" json:"holders,omitempty"`
-	// Who waits, in the order in which they will be served. At most the first 100.
+	// Who waits, in the order in which they will be served. At most the first 100, and of them as many as fit into 64 KiB.
 	Waiters []*Claim `protobuf:"bytes,3,rep,name=waiters,proto3" json:"waiters,omitempty"`
 	// How many wait in all.
 	WaiterCount uint64 `protobuf:"varint,4,opt,name=waiter_count,json=waiterCount,proto3" json:"waiter_count,omitempty"`
@@ -37,7 +38,7 @@ type Lock struct {
 	Limit uint32 `protobuf:"varint,5,opt,name=limit,proto3" json:"limit,omitempty"`
 	// What an operator has set. Unset: nothing.
 	Settings *LockSettings `protobuf:"bytes,6,opt,name=settings,proto3" json:"settings,omitempty"`
-	// How many hold it in all; `holders` shows at most the first 100.
+	// How many hold it in all.
 	HolderCount   uint64 `protobuf:"varint,7,opt,name=holder_count,json=holderCount,proto3" json:"holder_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -862,7 +863,7 @@ type ListLocksRequest struct {
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// Only names that start with this. 0 to 255 bytes. Default: all.
 	Prefix string `protobuf:"bytes,2,opt,name=prefix,proto3" json:"prefix,omitempty"`
-	// The most locks in the answer: 0 to 1000. Default (0): 100.
+	// The most locks in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large.
 	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The next_page_token of the page before, of a list with the same prefix. Default: the first page.
 	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
@@ -1077,10 +1078,12 @@ func (x *EvictRequest) GetNote() string {
 // Answers Evict.
 type EvictResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The holds that were ended, as they were.
+	// The holds that were ended, as they were: as many as fit into 1 MiB.
 	Evicted []*Claim `protobuf:"bytes,1,rep,name=evicted,proto3" json:"evicted,omitempty"`
 	// The namespace's revision when they had ended.
-	Revision      uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	Revision uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	// How many holds were ended in all.
+	EvictedCount  uint64 `protobuf:"varint,3,opt,name=evicted_count,json=evictedCount,proto3" json:"evicted_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1125,6 +1128,13 @@ func (x *EvictResponse) GetEvicted() []*Claim {
 func (x *EvictResponse) GetRevision() uint64 {
 	if x != nil {
 		return x.Revision
+	}
+	return 0
+}
+
+func (x *EvictResponse) GetEvictedCount() uint64 {
+	if x != nil {
+		return x.EvictedCount
 	}
 	return 0
 }
@@ -1597,7 +1607,7 @@ type ListBlockedRequest struct {
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// Only those in a deadlock. Default: all.
 	DeadlockedOnly bool `protobuf:"varint,2,opt,name=deadlocked_only,json=deadlockedOnly,proto3" json:"deadlocked_only,omitempty"`
-	// The most claims in the answer: 0 to 1000. Default (0): 100.
+	// The most claims in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large.
 	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The next_page_token of the page before. Default: the first page.
 	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
@@ -1733,7 +1743,7 @@ type BlockedClaim struct {
 	// The claim.
 	Claim *Claim `protobuf:"bytes,1,opt,name=claim,proto3" json:"claim,omitempty"`
 	// Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first. At most
-	// the first 100.
+	// the first 100, and of them as many as fit into 64 KiB.
 	BlockedBy     []*Claim `protobuf:"bytes,2,rep,name=blocked_by,json=blockedBy,proto3" json:"blocked_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1868,10 +1878,11 @@ const file_tenure_v1_lock_proto_rawDesc = "" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
 	"\x05token\x18\x03 \x01(\x04R\x05token\x12\x1a\n" +
 	"\boperator\x18\x04 \x01(\tR\boperator\x12\x12\n" +
-	"\x04note\x18\x05 \x01(\tR\x04note\"W\n" +
+	"\x04note\x18\x05 \x01(\tR\x04note\"|\n" +
 	"\rEvictResponse\x12*\n" +
 	"\aevicted\x18\x01 \x03(\v2\x10.tenure.v1.ClaimR\aevicted\x12\x1a\n" +
-	"\brevision\x18\x02 \x01(\x04R\brevision\"\xfd\x01\n" +
+	"\brevision\x18\x02 \x01(\x04R\brevision\x12#\n" +
+	"\revicted_count\x18\x03 \x01(\x04R\fevictedCount\"\xfd\x01\n" +
 	"\x0fTransferRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +

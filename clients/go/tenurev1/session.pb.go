@@ -223,7 +223,8 @@ type Session struct {
 	Metadata map[string]string `protobuf:"bytes,5,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// The server that takes this session's renewals, as a number that is drawn at each start of a server.
 	Home uint64 `protobuf:"varint,6,opt,name=home,proto3" json:"home,omitempty"`
-	// What the session holds and waits for, in the order in which it was asked for.
+	// What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession; of what
+	// GetSession and ListSessions list see there.
 	Claims []*Claim `protobuf:"bytes,7,rep,name=claims,proto3" json:"claims,omitempty"`
 	// How long the session lives on, at least, if its stream does. Unset unless the answering server is the session's home.
 	Remaining *durationpb.Duration `protobuf:"bytes,8,opt,name=remaining,proto3" json:"remaining,omitempty"`
@@ -231,7 +232,9 @@ type Session struct {
 	DisconnectGrace *durationpb.Duration `protobuf:"bytes,9,opt,name=disconnect_grace,json=disconnectGrace,proto3" json:"disconnect_grace,omitempty"`
 	// Who opened the session, as was proved: nobody else may use it. "cert:" and the name in a certificate, "token:" and the token's
 	// name, or "jwt:" and the subject. Empty: nobody had to prove anything.
-	Identity      string `protobuf:"bytes,10,opt,name=identity,proto3" json:"identity,omitempty"`
+	Identity string `protobuf:"bytes,10,opt,name=identity,proto3" json:"identity,omitempty"`
+	// How many claims the session has in all.
+	ClaimCount    uint64 `protobuf:"varint,11,opt,name=claim_count,json=claimCount,proto3" json:"claim_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -336,6 +339,13 @@ func (x *Session) GetIdentity() string {
 	return ""
 }
 
+func (x *Session) GetClaimCount() uint64 {
+	if x != nil {
+		return x.ClaimCount
+	}
+	return 0
+}
+
 // One session's stake in one or more locks at once.
 type Claim struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -365,7 +375,7 @@ type Claim struct {
 	Limit uint32 `protobuf:"varint,12,opt,name=limit,proto3" json:"limit,omitempty"`
 	// The handoff that its holder has been asked for and has not confirmed yet. Unset: none.
 	Transfer *PendingTransfer `protobuf:"bytes,13,opt,name=transfer,proto3" json:"transfer,omitempty"`
-	// The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
+	// The sessions that wait for each other in a circle, beginning with this one, at most the first 100: a deadlock, until one of them gives something
 	// back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
 	// ListSessions and ListBlocked and in snapshots, and only of waiting claims.
 	Deadlock []string `protobuf:"bytes,14,rep,name=deadlock,proto3" json:"deadlock,omitempty"`
@@ -1107,7 +1117,9 @@ type GetSessionRequest struct {
 	// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// The session's id. Required; 1 to 128 bytes.
-	SessionId     string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// List the session's claims after the one with this id. Default (0): from the first.
+	AfterClaim    uint64 `protobuf:"varint,3,opt,name=after_claim,json=afterClaim,proto3" json:"after_claim,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1156,10 +1168,17 @@ func (x *GetSessionRequest) GetSessionId() string {
 	return ""
 }
 
+func (x *GetSessionRequest) GetAfterClaim() uint64 {
+	if x != nil {
+		return x.AfterClaim
+	}
+	return 0
+}
+
 // Answers GetSession.
 type GetSessionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The session.
+	// The session, with as many of its claims as fit into 1 MiB. If more follow, ask again with the id of the last one as `after_claim`.
 	Session *Session `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
 	// The revision at which this was so.
 	Revision      uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
@@ -1217,7 +1236,7 @@ type ListSessionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// The most sessions in the answer: 0 to 1000. Default (0): 100.
+	// The most sessions in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The next_page_token of the page before. Default: the first page.
 	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
@@ -1279,7 +1298,7 @@ func (x *ListSessionsRequest) GetPageToken() string {
 // Answers ListSessions.
 type ListSessionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The sessions, oldest first.
+	// The sessions, oldest first, each with at most the first 100 of its claims, and of them as many as fit into 64 KiB.
 	Sessions []*Session `protobuf:"bytes,1,rep,name=sessions,proto3" json:"sessions,omitempty"`
 	// Asks for the next page. Empty: this was the last one.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
@@ -1417,7 +1436,7 @@ var File_tenure_v1_session_proto protoreflect.FileDescriptor
 
 const file_tenure_v1_session_proto_rawDesc = "" +
 	"\n" +
-	"\x17tenure/v1/session.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd9\x03\n" +
+	"\x17tenure/v1/session.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xfa\x03\n" +
 	"\aSession\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12'\n" +
 	"\x0fopened_revision\x18\x02 \x01(\x04R\x0eopenedRevision\x12+\n" +
@@ -1429,7 +1448,9 @@ const file_tenure_v1_session_proto_rawDesc = "" +
 	"\tremaining\x18\b \x01(\v2\x19.google.protobuf.DurationR\tremaining\x12D\n" +
 	"\x10disconnect_grace\x18\t \x01(\v2\x19.google.protobuf.DurationR\x0fdisconnectGrace\x12\x1a\n" +
 	"\bidentity\x18\n" +
-	" \x01(\tR\bidentity\x1a;\n" +
+	" \x01(\tR\bidentity\x12\x1f\n" +
+	"\vclaim_count\x18\v \x01(\x04R\n" +
+	"claimCount\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd4\x04\n" +
@@ -1497,11 +1518,13 @@ const file_tenure_v1_session_proto_rawDesc = "" +
 	"\n" +
 	"session_id\x18\x02 \x01(\tR\tsessionId\x12\x1b\n" +
 	"\tclient_id\x18\x03 \x01(\tR\bclientId\"\x16\n" +
-	"\x14CloseSessionResponse\"P\n" +
+	"\x14CloseSessionResponse\"q\n" +
 	"\x11GetSessionRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x1d\n" +
 	"\n" +
-	"session_id\x18\x02 \x01(\tR\tsessionId\"^\n" +
+	"session_id\x18\x02 \x01(\tR\tsessionId\x12\x1f\n" +
+	"\vafter_claim\x18\x03 \x01(\x04R\n" +
+	"afterClaim\"^\n" +
 	"\x12GetSessionResponse\x12,\n" +
 	"\asession\x18\x01 \x01(\v2\x12.tenure.v1.SessionR\asession\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\"o\n" +

@@ -305,7 +305,8 @@ func (x *WatchRequest) GetGroups() []string {
 // One message of a watch.
 type WatchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// All up to this revision has been told. Resume after it.
+	// All up to this revision has been told: resume after it. Not of a snapshot of which more follows: until it is complete, a watch can
+	// only begin anew.
 	Revision uint64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
 	// What is told.
 	//
@@ -410,7 +411,7 @@ type WatchResponse_Snapshot struct {
 }
 
 type WatchResponse_Events struct {
-	// What happened in one commit, and how groups are after it.
+	// What happened in one commit, or in a part of one that is large (more than 64 KiB), and how groups are after it.
 	Events *Events `protobuf:"bytes,3,opt,name=events,proto3,oneof"`
 }
 
@@ -432,10 +433,12 @@ func (*WatchResponse_Progress) isWatchResponse_Kind() {}
 
 func (*WatchResponse_HistoryGone) isWatchResponse_Kind() {}
 
-// Everything that is watched, as it is at one revision.
+// Everything that is watched: when it is complete, as it is at its last message's revision. It comes in as many messages of some 64 KiB
+// as it takes.
 type Snapshot struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The locks that are held or waited for, and every lock that is watched by name even if it is idle.
+	// The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that changes before the
+	// snapshot is complete comes again in a later message, and what comes last counts; it is idle then if it has no holders.
 	Locks []*Lock `protobuf:"bytes,1,rep,name=locks,proto3" json:"locks,omitempty"`
 	// Whether more of the same snapshot follows in the next message.
 	More bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
@@ -496,7 +499,7 @@ func (x *Snapshot) GetGroups() []*Group {
 	return nil
 }
 
-// The events of one commit.
+// The events of one commit, or of a part of it: then the rest follows, and this message's revision is that of its last event.
 type Events struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What happened to locks, in order of revision.

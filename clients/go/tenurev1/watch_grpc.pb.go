@@ -29,7 +29,7 @@ const (
 // Watching: who holds what, and how groups are, as it changes.
 type WatchServiceClient interface {
 	// Streams what happens to locks and groups: a snapshot (unless resumed), then each event once and in order of revision.
-	// Events of one commit arrive in one response. A slow reader is never dropped: it reads on from history.
+	// A slow reader is never dropped: it reads on from history, and the server keeps no more for it than a few messages.
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error)
 }
 
@@ -67,7 +67,7 @@ type WatchService_WatchClient = grpc.ServerStreamingClient[WatchResponse]
 // Watching: who holds what, and how groups are, as it changes.
 type WatchServiceServer interface {
 	// Streams what happens to locks and groups: a snapshot (unless resumed), then each event once and in order of revision.
-	// Events of one commit arrive in one response. A slow reader is never dropped: it reads on from history.
+	// A slow reader is never dropped: it reads on from history, and the server keeps no more for it than a few messages.
 	Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error
 	mustEmbedUnimplementedWatchServiceServer()
 }

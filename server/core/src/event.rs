@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::group::GroupChange;
-use crate::model::{ClaimSpec, LockSettings, Revision, ServerId, SessionSpec, Text};
+use crate::model::{ClaimSpec, LockSettings, Revision, ServerId, SessionSpec, Text, metadata_bytes};
 use crate::names::Names;
 
 /// Why a claim or a session ended.
@@ -233,34 +233,68 @@ pub enum Event {
 }
 
 impl Event {
-    /// Whether it happened to a claim to this name.
-    #[must_use]
-    pub fn is_about(&self, name: &str) -> bool {
-        match self {
+    /// The locks that it happened to: those of the claims that it is about. Of a handoff between claims to several locks one may come
+    /// twice.
+    pub fn locks(&self) -> impl Iterator<Item = &Text> {
+        let (names, others): (&[Text], &[Text]) = match self {
             Self::ClaimQueued(spec)
             | Self::ClaimGranted { spec, .. }
             | Self::ClaimLingering { spec, .. }
             | Self::ClaimEnded { spec, .. }
             | Self::ClaimUpdated { spec, .. }
             | Self::TransferStarted { spec, .. }
-            | Self::TransferCancelled { spec, .. } => claims(spec, name),
-            Self::ClaimTransferred { from_spec, spec, .. } => claims(from_spec, name) || claims(spec, name),
+            | Self::TransferCancelled { spec, .. } => (&spec.names, &[]),
+            Self::ClaimTransferred { from_spec, spec, .. } => (&from_spec.names, &spec.names),
+            Self::LockConfigured { name, .. } => (std::slice::from_ref(name), &[]),
             Self::ClaimAwaited { .. }
             | Self::AcquireCancelled { .. }
-            | Self::LockConfigured { .. }
             | Self::Group { .. }
             | Self::SessionOpened(_)
             | Self::SessionAttached { .. }
             | Self::SessionEnded { .. }
             | Self::ServerAdopted { .. }
             | Self::PassesVoided { .. }
-            | Self::HistoryLost { .. } => false,
-        }
+            | Self::HistoryLost { .. } => (&[], &[]),
+        };
+        names.iter().chain(others)
     }
-}
 
-fn claims(spec: &ClaimSpec, name: &str) -> bool {
-    spec.names.iter().any(|claimed| &**claimed == name)
+    /// Whether it happened to a claim to this name.
+    #[must_use]
+    pub fn is_about(&self, name: &str) -> bool {
+        !matches!(self, Self::LockConfigured { .. }) && self.locks().any(|lock| **lock == *name)
+    }
+
+    /// About how many bytes it takes in memory, what it shares with others included.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let texts = match self {
+            Self::ClaimQueued(spec)
+            | Self::ClaimGranted { spec, .. }
+            | Self::ClaimLingering { spec, .. }
+            | Self::ClaimEnded { spec, .. }
+            | Self::ClaimUpdated { spec, .. }
+            | Self::TransferStarted { spec, .. }
+            | Self::TransferCancelled { spec, .. } => spec.bytes(),
+            Self::ClaimTransferred { from_spec, spec, .. } => from_spec.bytes() + spec.bytes(),
+            Self::AcquireCancelled { names, .. } => names.iter().map(|name| name.len()).sum(),
+            Self::SessionOpened(spec) => metadata_bytes(&spec.metadata),
+            Self::Group { change, .. } => match change {
+                GroupChange::Joined { spec, .. } => metadata_bytes(&spec.metadata),
+                GroupChange::Configured { config } => config.as_ref().map_or(0, |config| config.len()),
+                GroupChange::Assigned { assignments, .. } => assignments.values().map(|text| text.len()).sum(),
+                GroupChange::Left { .. } => 0,
+            },
+            Self::SessionAttached { .. }
+            | Self::SessionEnded { .. }
+            | Self::ClaimAwaited { .. }
+            | Self::LockConfigured { .. }
+            | Self::ServerAdopted { .. }
+            | Self::PassesVoided { .. }
+            | Self::HistoryLost { .. } => 0,
+        };
+        size_of::<Recorded>() + texts
+    }
 }
 
 /// An event with the revision it made.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::command::{Attached, Opening};
 use crate::event::EndReason;
-use crate::model::{Metadata, Revision, ServerId, Text};
+use crate::model::{Metadata, Revision, ServerId, Text, metadata_bytes};
 
 /// The most members of one group. With what they attach and what is assigned to them, a group so fits into one message.
 pub const MEMBERS: usize = 1_000;
@@ -170,13 +170,8 @@ impl Group {
     /// How much its members attach, in bytes.
     #[must_use]
     pub(crate) fn attached_bytes(&self) -> usize {
-        self.members.values().map(|member| bytes_of(&member.spec.metadata)).sum()
+        self.members.values().map(|member| metadata_bytes(&member.spec.metadata)).sum()
     }
-}
-
-/// The size of labels, in bytes, keys and values together.
-pub(crate) fn bytes_of(metadata: &Metadata) -> usize {
-    metadata.iter().map(|(key, value)| key.len() + value.len()).sum()
 }
 
 /// What happened to a group.
@@ -290,7 +285,7 @@ impl GroupCommand {
     pub fn bytes(&self) -> usize {
         match self {
             Self::Join { opening, metadata, .. } => {
-                bytes_of(metadata) + opening.as_ref().map_or(0, |opening| bytes_of(&opening.metadata))
+                metadata_bytes(metadata) + opening.as_ref().map_or(0, |opening| metadata_bytes(&opening.metadata))
             }
             Self::Leave { .. } => 0,
             Self::Configure { config, .. } => config.as_ref().map_or(0, |config| config.len()),

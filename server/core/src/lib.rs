@@ -32,7 +32,7 @@ pub use home::{Home, NotKept, Renewals, StreamId, Tick};
 pub use lock::Lock;
 pub use model::{
     Claim, ClaimSpec, ClaimState, LockSettings, Metadata, Mode, Preempt, Rank, Revision, ServerId, Session,
-    SessionSpec, Text, Transfer, no_labels,
+    SessionSpec, Text, Transfer, metadata_bytes, no_labels,
 };
 pub use names::Names;
 pub use rejection::{Obstacle, Rejection};

@@ -22,6 +22,12 @@ pub fn no_labels() -> Metadata {
     NONE.clone()
 }
 
+/// How many bytes labels take, keys and values together.
+#[must_use]
+pub fn metadata_bytes(metadata: &Metadata) -> usize {
+    metadata.iter().map(|(key, value)| key.len() + value.len()).sum()
+}
+
 /// The counter of a namespace: each event has the next one. 0 is the namespace before its first event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Revision(pub u64);
@@ -120,6 +126,15 @@ pub struct ClaimSpec {
     /// The server that has the plain call that asked for it last. Only that server ends its wait, or cancels a grant that the call did
     /// not return. `None`: a client's stream asked for it, or the session has acknowledged the grant; then its home does.
     pub awaited_at: Option<ServerId>,
+}
+
+impl ClaimSpec {
+    /// About how many bytes its texts take.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let names: usize = self.names.iter().map(|name| name.len()).sum();
+        names + metadata_bytes(&self.metadata) + self.session.len() + self.owner.len()
+    }
 }
 
 /// With whom a claim can share its locks.

@@ -7,7 +7,11 @@ use std::time::Duration;
 use tenure_core::{Claim, ClaimSpec, EndReason, Event, Recorded, Revision, Text};
 
 use super::{Cursor, Entry, HoldEnd, HoldRecord, Loss};
+use crate::limits;
 use crate::store::Batch;
+
+/// About how many bytes a hold takes in a message beside its texts.
+const HOLD: usize = 128;
 
 /// A page that is being put together from batches, newest first.
 ///
@@ -27,6 +31,16 @@ struct Listed {
     entry: Entry,
     /// Where it stands in the log. None of a hold that lasts.
     place: Option<Place>,
+}
+
+impl Listed {
+    /// About how many bytes it takes in a message.
+    fn bytes(&self) -> usize {
+        match &self.entry {
+            Entry::Hold(hold) => HOLD + hold.spec.bytes(),
+            Entry::Lost(_) => HOLD,
+        }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -195,10 +209,17 @@ impl Assembly {
         self.listed.len() - self.lasting()
     }
 
-    /// The page: the holds that last and at most `size` entries more, and where the next one begins, if there is one: what
+    /// The page: the holds that last and at most `size` entries more, of about [`limits::PAGE`] bytes, and where the next one begins, if there is one: what
     /// ends at `further` or before has not been looked at.
     pub(super) fn finish(mut self, size: usize, further: Option<Revision>) -> (Vec<Entry>, Option<Cursor>) {
-        let kept = self.lasting() + size;
+        let lasting = self.lasting();
+        let mut bytes = 0;
+        let fits = self.listed.iter().skip(lasting).take(size).take_while(|listed| {
+            let fits = bytes < limits::PAGE;
+            bytes += listed.bytes();
+            fits
+        });
+        let kept = lasting + fits.count();
         let cut = self.listed.len() > kept;
         self.listed.truncate(kept);
         let last = self.listed.last().and_then(|last| last.place).filter(|_| cut);

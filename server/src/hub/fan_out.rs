@@ -1,4 +1,4 @@
-//! The fan-out: finds out whom what happened concerns, has it put into words once, and wakes the readers.
+//! The fan-out: finds out whom what happened concerns, has it encoded once, and wakes the readers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,14 +25,23 @@ const LOOK: Duration = Duration::from_secs(1);
 /// So many readers are woken before everybody else has a turn: what they do with it takes about a tenth of a millisecond.
 const WOKEN: usize = 64;
 
-/// The words for what happened.
-pub trait Wording: Send + Sync {
-    /// A batch, for those who watch this. `groups` are those whose last known change is in the batch, as they are after it.
-    /// `None` if it does not concern them.
-    fn events(&self, filter: &Filter, batch: &Batch, groups: &Groups) -> Option<Bytes>;
+/// Encodes what is sent to all who watch the same.
+pub trait Encoder: Send + Sync {
+    /// What happened in a batch. `groups` are those whose last known change is in the batch, as they are after it.
+    fn events(&self, filter: &Filter, batch: &Batch, groups: &Groups) -> Encoded;
 
-    /// That all up to a revision has been told.
+    /// That all up to a revision has been sent.
     fn progress(&self, revision: Revision) -> Bytes;
+}
+
+/// What happened in a batch, encoded.
+pub enum Encoded {
+    /// Nothing that is watched.
+    Nothing,
+    /// This.
+    Messages(Bytes),
+    /// More than is to be encoded at once.
+    TooLarge,
 }
 
 /// Groups by name, those that are gone included.
@@ -60,7 +69,7 @@ impl FanOut {
     /// Tells what happens, until nobody watches any more or nothing more can happen.
     pub async fn run(
         mut self,
-        wording: &dyn Wording,
+        encoder: &dyn Encoder,
         draining: impl Future<Output = ()> + Send,
         ended: impl Future<Output = ()> + Send,
     ) {
@@ -71,7 +80,7 @@ impl FanOut {
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             head.mark_unchanged();
-            let concerned = self.examine(wording);
+            let concerned = self.examine(encoder);
             self.wake(concerned).await;
             tokio::select! {
                 changed = head.changed() => if changed.is_err() { return },
@@ -86,7 +95,7 @@ impl FanOut {
                         end.0 = None;
                         return;
                     }
-                    let quiet = self.mark_progress(wording);
+                    let quiet = self.mark_progress(encoder);
                     self.wake(quiet).await;
                 }
             }
@@ -94,7 +103,7 @@ impl FanOut {
     }
 
     /// Looks at what has happened; returns the selections that have something new.
-    fn examine(&mut self, wording: &dyn Wording) -> Found {
+    fn examine(&mut self, encoder: &dyn Encoder) -> Found {
         let (since, position) = {
             let log = self.hub.log();
             (log.news(self.examined), log.position())
@@ -113,10 +122,13 @@ impl FanOut {
             };
             let groups = last.remove(&batch.revision()).unwrap_or_default();
             for (id, selection) in found {
-                if let Some(bytes) = wording.events(selection.filter(), &batch, &groups) {
-                    selection.push(Message { revision: batch.revision(), is_mark: false, bytes });
-                    concerned.insert(id, selection);
+                let revision = batch.revision();
+                match encoder.events(selection.filter(), &batch, &groups) {
+                    Encoded::Nothing => continue,
+                    Encoded::Messages(bytes) => selection.push(Message { revision, is_mark: false, bytes }),
+                    Encoded::TooLarge => selection.restart(revision),
                 }
+                concerned.insert(id, selection);
             }
         }
         concerned
@@ -134,12 +146,12 @@ impl FanOut {
         all
     }
 
-    fn mark_progress(&self, wording: &dyn Wording) -> Found {
+    fn mark_progress(&self, encoder: &dyn Encoder) -> Found {
         let revision = self.examined.revision;
         let mut quiet = all(&self.hub.index());
         quiet.retain(|_, selection| selection.is_quiet_for(PROGRESS));
         if !quiet.is_empty() {
-            let bytes = wording.progress(revision);
+            let bytes = encoder.progress(revision);
             for selection in quiet.values() {
                 selection.push(Message { revision, is_mark: true, bytes: bytes.clone() });
             }

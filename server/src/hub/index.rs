@@ -8,10 +8,11 @@ use tenure_core::{Event, Text};
 use super::filter::Filter;
 use super::log::Position;
 use super::selection::Selection;
+use crate::budget::Budget;
 use crate::store::Batch;
 
-#[derive(Default)]
 pub(super) struct Index {
+    budget: Budget,
     selections: HashMap<Filter, Arc<Selection>>,
     names: HashMap<String, Vec<Arc<Selection>>>,
     prefixes: HashMap<String, Vec<Arc<Selection>>>,
@@ -29,6 +30,21 @@ pub(super) struct Index {
 pub(super) type Found = BTreeMap<u64, Arc<Selection>>;
 
 impl Index {
+    /// An empty one, whose selections keep messages of this budget.
+    pub(super) fn new(budget: Budget) -> Self {
+        Self {
+            budget,
+            selections: HashMap::new(),
+            names: HashMap::new(),
+            prefixes: HashMap::new(),
+            prefix_lengths: BTreeMap::new(),
+            groups: HashMap::new(),
+            examined: Position::default(),
+            is_attended: false,
+            next: 0,
+        }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.selections.is_empty()
     }
@@ -48,7 +64,8 @@ impl Index {
         if let Some(found) = self.selections.get(&filter) {
             return found.clone();
         }
-        let selection = Arc::new(Selection::new(self.next_number(), filter.clone(), self.examined.revision));
+        let (id, start) = (self.next_number(), self.examined.revision);
+        let selection = Arc::new(Selection::new(id, filter.clone(), start, self.budget.clone()));
         for name in &filter.names {
             self.names.entry(name.clone()).or_default().push(selection.clone());
         }
@@ -93,29 +110,10 @@ impl Index {
         let mut found = Found::new();
         let mut seen: BTreeSet<&str> = BTreeSet::new();
         for recorded in &batch.events {
-            match &recorded.event {
-                Event::ClaimQueued(spec)
-                | Event::ClaimGranted { spec, .. }
-                | Event::ClaimLingering { spec, .. }
-                | Event::ClaimEnded { spec, .. }
-                | Event::ClaimUpdated { spec, .. }
-                | Event::TransferStarted { spec, .. }
-                | Event::TransferCancelled { spec, .. } => self.find(&spec.names, &mut seen, &mut found),
-                Event::ClaimTransferred { from_spec, spec, .. } => {
-                    self.find(&from_spec.names, &mut seen, &mut found);
-                    self.find(&spec.names, &mut seen, &mut found);
-                }
-                Event::LockConfigured { name, .. } => self.find([name], &mut seen, &mut found),
-                Event::Group { group, .. } => add(self.groups.get(&**group), &mut found),
-                Event::SessionOpened(_)
-                | Event::SessionAttached { .. }
-                | Event::SessionEnded { .. }
-                | Event::ServerAdopted { .. }
-                | Event::ClaimAwaited { .. }
-                | Event::AcquireCancelled { .. }
-                | Event::PassesVoided { .. }
-                | Event::HistoryLost { .. } => {}
+            if let Event::Group { group, .. } = &recorded.event {
+                add(self.groups.get(&**group), &mut found);
             }
+            self.find(recorded.event.locks(), &mut seen, &mut found);
         }
         found
     }

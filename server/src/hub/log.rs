@@ -5,14 +5,16 @@ use std::sync::Arc;
 
 use tenure_core::{Event, Group, Revision, Table, Text};
 
+use crate::limits;
 use crate::store::Batch;
 
 /// How many events are kept in memory. A watcher that is further behind reads from the store, so memory stays bounded.
 const EVENTS: usize = 16_384;
 
-/// How many while nobody watches: enough for those who come back. More would only push what is in use out of the processor's
-/// caches.
+/// How many while nobody watches, and how much of [`limits::LOG`]: enough for those who come back. More would only push what is in use
+/// out of the processor's caches.
 const UNWATCHED: usize = 4_096;
+const UNWATCHED_BYTES: usize = limits::LOG / 4;
 
 #[derive(Default)]
 pub(super) struct Log {
@@ -20,6 +22,7 @@ pub(super) struct Log {
     start: Revision,
     batches: VecDeque<Arc<Batch>>,
     events: usize,
+    bytes: usize,
     /// Every group, as it is after the last of the batches.
     groups: HashMap<Text, Arc<Group>>,
     /// How often it began anew.
@@ -50,7 +53,7 @@ impl Log {
 
     /// Adds a batch that follows the one before. `table` shows the state after it.
     pub(super) fn push(&mut self, batch: Arc<Batch>, table: &Table, is_watched: bool) {
-        let most = if is_watched { EVENTS } else { UNWATCHED };
+        let (most, most_bytes) = if is_watched { (EVENTS, limits::LOG) } else { (UNWATCHED, UNWATCHED_BYTES) };
         for recorded in &batch.events {
             if let Event::Group { group, .. } = &recorded.event {
                 match table.group(group) {
@@ -63,10 +66,12 @@ impl Log {
             self.groups = all_groups(table);
         }
         self.events += batch.events.len();
+        self.bytes += batch.bytes();
         self.batches.push_back(batch);
-        while self.events > most && self.batches.len() > 1 {
+        while (self.events > most || self.bytes > most_bytes) && self.batches.len() > 1 {
             if let Some(oldest) = self.batches.pop_front() {
                 self.events -= oldest.events.len();
+                self.bytes -= oldest.bytes();
                 self.start = oldest.revision();
             }
         }

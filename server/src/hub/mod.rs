@@ -19,8 +19,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tenure_core::{Revision, Table};
 use tokio::sync::watch;
 
+use crate::budget::Budget;
 use crate::store::Batch;
-pub use fan_out::{FanOut, Groups, Wording, last_changes};
+pub use fan_out::{Encoded, Encoder, FanOut, Groups, last_changes};
 pub use filter::Filter;
 use index::Index;
 use log::Log;
@@ -36,19 +37,18 @@ pub struct Hub {
     over: AtomicBool,
 }
 
-impl Default for Hub {
-    fn default() -> Self {
+impl Hub {
+    /// A hub without a log, which keeps messages of this budget for readers that are behind.
+    pub(crate) fn new(budget: Budget) -> Self {
         Self {
             log: Mutex::default(),
             head: watch::channel(Revision(0)).0,
-            index: Mutex::default(),
+            index: Mutex::new(Index::new(budget)),
             draining: AtomicBool::new(false),
             over: AtomicBool::new(false),
         }
     }
-}
 
-impl Hub {
     /// Adds a committed batch, which follows the one before. `table` shows the state after it.
     pub fn publish(&self, batch: Arc<Batch>, table: &Table) {
         let revision = batch.revision();

@@ -24,7 +24,7 @@ pub struct Reader {
 /// What a reader hears.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// A message, as the wording made it.
+    /// Messages, as they were encoded.
     Told {
         /// All up to this revision has been told.
         revision: Revision,

@@ -12,9 +12,8 @@ use tokio::time::Instant;
 use super::filter::Filter;
 use super::reader::Heard;
 use super::watchers::Bell;
-
-/// What is kept for readers that are behind, in bytes: so much for each of them, and no more than that in all.
-const KEPT: (usize, usize) = (16 * 1024, 16 * 1024 * 1024);
+use crate::budget::{Budget, Share};
+use crate::limits;
 
 /// Where a reader stands in the line to be woken: those of one connection stand together.
 pub(super) type Place = (u64, u64);
@@ -23,6 +22,8 @@ pub(super) struct Selection {
     id: u64,
     filter: Filter,
     shelf: Mutex<Shelf>,
+    /// Of which the bytes of the messages are.
+    budget: Budget,
     /// The number after that of the newest message, to be read without the lock.
     end: AtomicU64,
     readers: Mutex<BTreeMap<Place, Arc<Bell>>>,
@@ -32,7 +33,7 @@ pub(super) struct Selection {
 struct Shelf {
     /// What happened after this revision is here, as far as it was examined.
     start: Revision,
-    messages: VecDeque<Message>,
+    messages: VecDeque<(Message, Share)>,
     /// The number of the first of the messages.
     first: u64,
     bytes: usize,
@@ -52,7 +53,7 @@ pub(super) struct Message {
 }
 
 impl Selection {
-    pub(super) fn new(id: u64, filter: Filter, start: Revision) -> Self {
+    pub(super) fn new(id: u64, filter: Filter, start: Revision, budget: Budget) -> Self {
         let shelf = Shelf {
             start,
             messages: VecDeque::new(),
@@ -62,7 +63,7 @@ impl Selection {
             lagging: 0,
             quiet_since: Instant::now(),
         };
-        Self { id, filter, shelf: Mutex::new(shelf), end: AtomicU64::new(0), readers: Mutex::default() }
+        Self { id, filter, shelf: Mutex::new(shelf), budget, end: AtomicU64::new(0), readers: Mutex::default() }
     }
 
     pub(super) fn id(&self) -> u64 {
@@ -73,7 +74,7 @@ impl Selection {
         &self.filter
     }
 
-    /// Adds a message for all who are joined.
+    /// Adds a message for all who are joined. If there is no room for it, they find it in the log.
     pub(super) fn push(&self, message: Message) {
         let mut shelf = self.shelf();
         shelf.quiet_since = Instant::now();
@@ -81,19 +82,25 @@ impl Selection {
             shelf.start = message.revision;
             return;
         }
+        let Some(share) = self.budget.try_take(message.bytes.len()) else {
+            drop(shelf);
+            return self.restart(message.revision);
+        };
         shelf.bytes += message.bytes.len();
-        shelf.messages.push_back(message);
+        shelf.messages.push_back((message, share));
         shelf.lagging = shelf.joined;
-        let kept = KEPT.1.min(KEPT.0.saturating_mul(shelf.joined));
+        let (of_each, of_all) = limits::WATCH_KEPT;
+        let kept = of_all.min(of_each.saturating_mul(shelf.joined));
         while shelf.bytes > kept && shelf.messages.len() > 1 {
             shelf.drop_first();
         }
         self.end.store(shelf.end(), Ordering::Release);
     }
 
-    /// Nothing after a revision is here: who is joined must find out elsewhere what became of it.
+    /// Nothing up to a revision is here: who is joined must find out elsewhere what became of it.
     pub(super) fn restart(&self, start: Revision) {
         let mut shelf = self.shelf();
+        shelf.quiet_since = Instant::now();
         shelf.first = shelf.end() + 1;
         shelf.messages.clear();
         shelf.bytes = 0;
@@ -113,7 +120,7 @@ impl Selection {
         if after < shelf.start {
             return None;
         }
-        let next = shelf.first + shelf.messages.partition_point(|message| message.revision <= after) as u64;
+        let next = shelf.first + shelf.messages.partition_point(|(message, _)| message.revision <= after) as u64;
         shelf.joined += 1;
         shelf.lagging += usize::from(next < shelf.end());
         Some(next)
@@ -135,7 +142,7 @@ impl Selection {
                 shelf.leave(true);
                 return Some(Heard::Missed);
             };
-            let message = shelf.messages.get(usize::try_from(at).ok()?)?.clone();
+            let message = shelf.messages.get(usize::try_from(at).ok()?)?.0.clone();
             *next += 1;
             if *next == shelf.end() {
                 shelf.caught_up();
@@ -187,7 +194,7 @@ impl Shelf {
     }
 
     fn drop_first(&mut self) {
-        if let Some(oldest) = self.messages.pop_front() {
+        if let Some((oldest, _)) = self.messages.pop_front() {
             self.first += 1;
             self.bytes -= oldest.bytes.len();
             self.start = oldest.revision;

@@ -95,15 +95,17 @@ mod tests {
     use tenure_core::{Event, Recorded, Revision, ServerId, Table};
 
     use super::*;
-    use crate::hub::{Filter, Groups, Heard, Reader, Wording};
+    use crate::budget::Budget;
+    use crate::hub::{Encoded, Encoder, Filter, Groups, Heard, Reader};
+    use crate::metrics::Buffer;
     use crate::store::Batch;
 
-    /// Tells of everything.
-    struct Everything;
+    /// Encodes everything as nothing.
+    struct Empty;
 
-    impl Wording for Everything {
-        fn events(&self, _: &Filter, _: &Batch, _: &Groups) -> Option<Bytes> {
-            Some(Bytes::new())
+    impl Encoder for Empty {
+        fn events(&self, _: &Filter, _: &Batch, _: &Groups) -> Encoded {
+            Encoded::Messages(Bytes::new())
         }
 
         fn progress(&self, _: Revision) -> Bytes {
@@ -137,12 +139,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_watcher_lags_from_when_there_is_something_that_it_does_not_take() {
-        let hub = Arc::new(Hub::default());
+        let hub = Arc::new(Hub::new(Budget::new(1_000, Buffer::default())));
         assert_eq!(hub.watchers(), Watchers::default());
         let filter = Filter { names: ["job".to_owned()].into(), ..Filter::default() };
         let (mut reader, fan_out) = Reader::new(&hub, filter, 1);
         let fan_out = fan_out.expect("the first one");
-        tokio::spawn(fan_out.run(&Everything, std::future::pending(), std::future::pending()));
+        tokio::spawn(fan_out.run(&Empty, std::future::pending(), std::future::pending()));
         let second = Duration::from_secs(1);
         tokio::time::advance(second).await;
         assert_eq!(hub.watchers(), Watchers { count: 1, lag: second }, "it has not been told what there is");

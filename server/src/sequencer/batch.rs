@@ -11,7 +11,8 @@ use super::passing::{Taken, tell_pauses};
 use super::replica::Loss;
 use super::run::{Sequencer, next};
 use super::work::{Asker, Work};
-use super::{Attendance, Decided, Refusal};
+use super::{Attendance, Decided, Reader, Refusal};
+use crate::limits;
 use crate::store::{Batch, Store, StoreError};
 use crate::traces::{self, Traced};
 
@@ -372,9 +373,20 @@ impl Sequencer {
             tellings.tell(asker, told.map(|outcome| Decided { outcome, revision: decision.after, attendance }));
         }
         tellings.send(&self.replica.name);
-        for reader in readers {
+        self.read(readers);
+    }
+
+    /// Lets readers see the table, one at least, for as long as decisions may wait. The others have their turn after the next batch.
+    fn read(&mut self, readers: Vec<Reader>) {
+        let until = Instant::now() + limits::READING;
+        let mut readers = readers.into_iter();
+        for reader in readers.by_ref() {
             reader(Ok(&self.replica.table));
+            if Instant::now() >= until {
+                break;
+            }
         }
+        self.readers.extend(readers);
     }
 
     /// Tells those who follow this server what it has committed, and what came of what they passed.

@@ -16,7 +16,8 @@ use super::replica::Replica;
 use super::room::Room;
 use super::tally::Tally;
 use super::work::Work;
-use super::{Namespace, Refusal, Request};
+use super::{Namespace, Reader, Refusal, Request};
+use crate::budget::Budget;
 use crate::hub::Hub;
 use crate::lease::Lease;
 use crate::metrics::Metrics;
@@ -53,6 +54,8 @@ pub struct Settings {
     pub peers: Option<Arc<dyn Peers>>,
     /// What they count with.
     pub metrics: Metrics,
+    /// Of which messages are kept for watches whose readers are behind.
+    pub(crate) watch_budget: Budget,
     /// Ends the sequencers.
     pub cancel: CancellationToken,
     /// The number before that of the first batch. A namespace that is closed and opened again must not use numbers
@@ -67,6 +70,8 @@ pub(super) struct Sequencer {
     /// What comes before those.
     pub(super) pressing: mpsc::Receiver<Request>,
     pub(super) room: Room,
+    /// Those whose turn has yet to come.
+    pub(super) readers: Vec<Reader>,
     pub(super) cancel: CancellationToken,
     /// The number of the last batch of this server in this namespace.
     pub(super) number: u64,
@@ -89,7 +94,7 @@ pub async fn start(
     settings: Settings,
 ) -> Result<(Namespace, JoinHandle<()>), StoreError> {
     let desk = SharedDesk::new(&settings);
-    let hub = Arc::new(Hub::default());
+    let hub = Arc::new(Hub::new(settings.watch_budget.clone()));
     let (sender, requests) = mpsc::channel(QUEUE);
     let (pressing_sender, pressing) = mpsc::channel(QUEUE);
     let room = Room::default();
@@ -107,6 +112,7 @@ pub async fn start(
         requests,
         pressing,
         room: room.clone(),
+        readers: Vec::new(),
         cancel,
         number,
         passing: Passing::default(),
@@ -152,6 +158,7 @@ impl Sequencer {
     async fn gather(&mut self) -> Option<Work> {
         let until = Instant::now() + self.pause();
         let until = self.passing.until().map_or(until, |patience| patience.min(until));
+        let until = if self.readers.is_empty() { until } else { Instant::now() };
         let has_room = self.has_room();
         let first = tokio::select! {
             biased;
@@ -170,6 +177,7 @@ impl Sequencer {
         self.lose_patience();
         let has_room = self.has_room();
         let mut work = self.passing.owed().unwrap_or_default();
+        work.readers.append(&mut self.readers);
         for command in self.due() {
             work.push_due(command);
         }

@@ -1,6 +1,6 @@
 //! Work: what is carried out in one batch, and who is told what came of it.
 
-use tenure_core::{Command, Revision, Text};
+use tenure_core::{Command, Revision, Text, metadata_bytes};
 
 use super::passing::Taken;
 use super::{Decisions, Outcomes, Reader, Refusal, Reply, Request, Tag, Told, turned_away};
@@ -9,7 +9,7 @@ use crate::traces::{self, Traced};
 /// The most commands in one batch, but for the last request that is taken into it.
 const COMMANDS: usize = 4_096;
 
-/// The most that the commands of one batch attach, in bytes: well below what databases take in one statement.
+/// The most that the texts of the commands of one batch take, in bytes: well below what databases take in one statement.
 const BYTES: usize = 2 * 1024 * 1024;
 
 /// Who asked for a command.
@@ -128,7 +128,7 @@ impl Work {
     }
 
     fn add(&mut self, command: Command, asker: Asker) {
-        self.bytes += attached_bytes(&command);
+        self.bytes += text_bytes(&command);
         self.commands.push((command, asker));
     }
 
@@ -165,14 +165,17 @@ impl Request {
     }
 }
 
-fn attached_bytes(command: &Command) -> usize {
-    let (metadata, opening) = match command.asked() {
+/// How many bytes the texts of a command take: what it attaches, and its names.
+fn text_bytes(command: &Command) -> usize {
+    let (names, metadata, opening) = match command.asked() {
         Command::Group(command) => return command.bytes(),
-        Command::Acquire { metadata, opening, .. } => (Some(metadata), opening.as_ref()),
-        Command::UpdateClaim { metadata, .. } => (Some(metadata), None),
-        Command::OpenSession { opening, .. } => (None, Some(opening)),
-        _ => (None, None),
+        Command::Acquire { names, metadata, opening, .. } => (Some(names), Some(metadata), opening.as_ref()),
+        Command::CancelAcquire { names, .. } => (Some(names), None, None),
+        Command::UpdateClaim { metadata, .. } => (None, Some(metadata), None),
+        Command::OpenSession { opening, .. } => (None, None, Some(opening)),
+        _ => (None, None, None),
     };
-    let both = metadata.into_iter().chain(opening.map(|opening| &opening.metadata));
-    both.flat_map(|labels| labels.iter()).map(|(key, value)| key.len() + value.len()).sum()
+    let names: usize = names.into_iter().flat_map(|names| names.iter()).map(|name| name.len()).sum();
+    let attached = metadata.into_iter().chain(opening.map(|opening| &opening.metadata));
+    names + attached.map(metadata_bytes).sum::<usize>()
 }

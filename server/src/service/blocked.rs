@@ -9,6 +9,7 @@ use super::admission::Admitted;
 use super::problem::Problem;
 use super::seen::SeenClaim;
 use super::{Api, bounds, convert, in_time, page};
+use crate::limits;
 use crate::sequencer::View;
 
 /// The most claims that are named as in the way of one.
@@ -32,7 +33,7 @@ impl Api {
         let read = namespace.view(move |view| {
             let table = view.table;
             let mut search = DeadlockSearch::default();
-            let (blocked, last) = page::fill(table.claims_after(after), size, |claim| {
+            let (blocked, last) = page::fill(table.claims_after(after), size, prost::Message::encoded_len, |claim| {
                 // What is not searched comes in the next page.
                 if search.is_over() {
                     return ControlFlow::Break(());
@@ -64,9 +65,14 @@ fn blocked(
         return None;
     }
     let in_the_way = table.waits_for(claim).into_iter().filter_map(|id| table.claim(id));
+    let mut bytes = 0;
     let in_the_way = in_the_way
         .filter(|claim| is_seen(claim))
         .take(NAMED)
+        .take_while(|claim| {
+            bytes += claim.spec.bytes();
+            bytes <= limits::LISTED_CLAIMS
+        })
         .map(|claim| convert::claim_since(claim, view.granted_ms(claim)));
     Some(v1::BlockedClaim { claim: Some(found.into()), blocked_by: in_the_way.collect() })
 }

@@ -2,11 +2,8 @@
 
 use std::time::Duration;
 
-use tenure_core::{Claim, ClaimState, DeadlockSearch, EndReason, Group, LockSettings, Member, Mode, Session};
+use tenure_core::{Claim, ClaimState, EndReason, Group, LockSettings, Member, Mode, Revision, SessionSpec};
 use tenure_proto::v1;
-
-use super::seen::SeenClaim;
-use crate::sequencer::View;
 
 pub(crate) fn duration(value: Duration) -> prost_types::Duration {
     prost_types::Duration {
@@ -75,23 +72,17 @@ pub(crate) fn settings(settings: &LockSettings) -> v1::LockSettings {
     }
 }
 
-/// A session as a reader sees it.
-pub(crate) fn session(found: &Session, view: &View<'_>, search: &mut DeadlockSearch) -> v1::Session {
-    let claims = found.claims.iter().filter_map(|id| view.table.claim(*id));
-    session_with(found, claims.map(|claim| SeenClaim::of(claim, view, search).into()))
-}
-
-/// A session and its claims.
-pub(crate) fn session_with(session: &Session, claims: impl Iterator<Item = v1::Claim>) -> v1::Session {
-    let spec = &session.spec;
+/// A session and all of its claims.
+pub(crate) fn session(spec: &SessionSpec, opened: Revision, claims: Vec<v1::Claim>) -> v1::Session {
     v1::Session {
         id: spec.id.to_string(),
-        opened_revision: session.opened.0,
+        opened_revision: opened.0,
         ttl: Some(duration(spec.ttl)),
         owner: spec.owner.to_string(),
         metadata: (*spec.metadata).clone(),
         home: spec.home.0,
-        claims: claims.collect(),
+        claim_count: claims.len() as u64,
+        claims,
         remaining: None,
         disconnect_grace: spec.disconnect_grace.map(duration),
         identity: spec.identity.as_ref().map(ToString::to_string).unwrap_or_default(),

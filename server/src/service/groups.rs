@@ -9,10 +9,8 @@ use super::pieces::Piece;
 use super::problem::Problem;
 use super::sessions::renew_if_here;
 use super::{Api, Via, bounds, convert, fresh_session_id, in_time, page};
+use crate::limits;
 use crate::sequencer::{Namespace, Refusal};
-
-/// A page gets no more groups when they take this many bytes: what any client takes in one message.
-const PAGE_BYTES: usize = 1024 * 1024;
 
 impl Api {
     pub(super) async fn join_group(
@@ -148,7 +146,7 @@ impl Api {
         let (found, revision) = in_time(async { Ok(read.await?) }).await?;
         let (mut groups, mut bytes) = (Vec::new(), 0);
         for group in &found {
-            if groups.len() == size || bytes >= PAGE_BYTES {
+            if groups.len() == size || bytes >= limits::PAGE {
                 break;
             }
             let group = convert::group(&group.name, Some(group));

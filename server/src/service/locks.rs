@@ -1,5 +1,7 @@
 //! Locks: release, cancel, evict, read.
 
+use std::ops::ControlFlow;
+
 use tenure_core::{Command, DeadlockSearch, Eviction, Outcome};
 use tenure_proto::v1;
 
@@ -8,6 +10,7 @@ use super::pieces::Piece;
 use super::problem::Problem;
 use super::seen::SeenLock;
 use super::{Api, bounds, convert, in_time, page};
+use crate::limits;
 
 impl Api {
     pub(super) async fn release(&self, asked: Admitted<v1::ReleaseRequest>) -> Result<v1::ReleaseResponse, Problem> {
@@ -44,10 +47,19 @@ impl Api {
         let command = Command::Evict { name, token, eviction: Eviction { operator, note } };
         let decided = in_time(async { Ok(namespace.decide(principal.command(command)).await?) }).await?;
         let evicted = match decided.outcome {
-            Outcome::Evicted(claims) => claims.iter().map(convert::claim).collect(),
+            Outcome::Evicted(claims) => claims,
             _ => Vec::new(),
         };
-        Ok(v1::EvictResponse { evicted, revision: decided.revision.0 })
+        let mut bytes = 0;
+        let listed = evicted.iter().take_while(|claim| {
+            bytes += claim.spec.bytes();
+            bytes <= limits::PAGE
+        });
+        Ok(v1::EvictResponse {
+            evicted: listed.map(convert::claim).collect(),
+            evicted_count: evicted.len() as u64,
+            revision: decided.revision.0,
+        })
     }
 
     pub(super) async fn get_lock(&self, asked: Admitted<v1::GetLockRequest>) -> Result<v1::GetLockResponse, Problem> {
@@ -77,15 +89,14 @@ impl Api {
                 table.locks_after(Piece::start(piece), after.as_deref()).take_while(|(name, _)| piece.has(name))
             };
             let mut search = DeadlockSearch::default();
-            let see = |(name, lock)| SeenLock::of(name, Some(lock), view, &mut search);
-            let locks: Vec<_> = pieces.iter().flat_map(of).take(size + 1).map(see).collect();
-            (locks, table.revision().0)
+            let locks = pieces.iter().flat_map(of);
+            let (locks, last) = page::fill(locks, size, SeenLock::bytes, |(name, lock)| {
+                ControlFlow::Continue(Some(SeenLock::of(name, Some(lock), view, &mut search)))
+            });
+            (locks, last.map(|(name, _)| name.clone()), table.revision().0)
         });
-        let (mut locks, revision) = in_time(async { Ok(read.await?) }).await?;
-        let more = locks.len() > size;
-        locks.truncate(size);
-        let last = locks.last().filter(|_| more);
-        let next_page_token = last.map_or_else(String::new, |last| page::token(&scope, last.name()));
+        let (locks, last, revision) = in_time(async { Ok(read.await?) }).await?;
+        let next_page_token = last.map_or_else(String::new, |last| page::token(&scope, &last));
         let locks = locks.into_iter().map(v1::Lock::from).collect();
         Ok(v1::ListLocksResponse { locks, next_page_token, revision })
     }

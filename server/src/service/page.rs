@@ -6,6 +6,7 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 
 use super::problem::Problem;
+use crate::limits;
 
 /// Separates what the list is about from where its next page begins; neither contains it.
 const SEPARATOR: char = '\u{1f}';
@@ -14,20 +15,24 @@ const SEPARATOR: char = '\u{1f}';
 /// pages, and never holds up what others ask for.
 const LOOKED_AT: usize = 10_000;
 
-/// What is made of the wanted ones of these, for a page of this size; and the last that was looked at, if there may be more after it.
-/// `Break` ends the page before an entry.
+/// What is made of the wanted ones of these, for a page of this size and of about [`limits::PAGE`] bytes, of which each takes so many;
+/// and the last that was looked at, if there may be more after it. `Break` ends the page before an entry.
 pub(crate) fn fill<T: Copy, R>(
     entries: impl Iterator<Item = T>,
     size: usize,
+    bytes_of: impl Fn(&R) -> usize,
     mut look: impl FnMut(T) -> ControlFlow<(), Option<R>>,
 ) -> (Vec<R>, Option<T>) {
-    let (mut page, mut last) = (Vec::new(), None);
+    let (mut page, mut bytes, mut last) = (Vec::new(), 0, None);
     for (looked_at, entry) in entries.enumerate() {
-        if page.len() == size || looked_at == LOOKED_AT {
+        if page.len() == size || looked_at == LOOKED_AT || bytes >= limits::PAGE {
             return (page, last);
         }
         match look(entry) {
-            ControlFlow::Continue(wanted) => page.extend(wanted),
+            ControlFlow::Continue(wanted) => {
+                bytes += wanted.as_ref().map_or(0, &bytes_of);
+                page.extend(wanted);
+            }
             ControlFlow::Break(()) => return (page, last),
         }
         last = Some(entry);
@@ -65,14 +70,16 @@ mod tests {
     #[test]
     fn a_page_ends_when_it_is_full_or_enough_was_looked_at() {
         let even = |number: usize| Continue((number.is_multiple_of(2)).then_some(number));
-        assert_eq!(fill(0..10, 3, even), (vec![0, 2, 4], Some(4)));
-        assert_eq!(fill(0..5, 3, even), (vec![0, 2, 4], None), "nothing is left");
-        assert_eq!(fill(0..6, 3, even), (vec![0, 2, 4], Some(4)), "something is left, wanted or not");
+        assert_eq!(fill(0..10, 3, |_| 0, even), (vec![0, 2, 4], Some(4)));
+        assert_eq!(fill(0..5, 3, |_| 0, even), (vec![0, 2, 4], None), "nothing is left");
+        assert_eq!(fill(0..6, 3, |_| 0, even), (vec![0, 2, 4], Some(4)), "something is left, wanted or not");
         let none = |_| Continue(None::<usize>);
-        assert_eq!(fill(0..LOOKED_AT, 3, none), (vec![], None));
-        assert_eq!(fill(0..LOOKED_AT + 1, 3, none), (vec![], Some(LOOKED_AT - 1)));
+        assert_eq!(fill(0..LOOKED_AT, 3, |_| 0, none), (vec![], None));
+        assert_eq!(fill(0..LOOKED_AT + 1, 3, |_| 0, none), (vec![], Some(LOOKED_AT - 1)));
         let up_to_3 = |number| if number > 3 { Break(()) } else { even(number) };
-        assert_eq!(fill(0..10, 3, up_to_3), (vec![0, 2], Some(3)), "the next page goes on there");
-        assert_eq!(fill(0..0, 3, even), (vec![], None));
+        assert_eq!(fill(0..10, 3, |_| 0, up_to_3), (vec![0, 2], Some(3)), "the next page goes on there");
+        let most = (vec![0, 2], Some(2));
+        assert_eq!(fill(0..10, 3, |_| limits::PAGE / 2, even), most, "in bytes");
+        assert_eq!(fill(0..0, 3, |_| 0, even), (vec![], None));
     }
 }

@@ -1,14 +1,21 @@
 //! What a read takes from the table. Nothing is decided meanwhile, so it takes what is there as it is, and leaves it to the reader
 //! to put it into the contract's words.
 
-use tenure_core::{Claim, DeadlockSearch, Lock, LockSettings, Text};
+use tenure_core::{Claim, DeadlockSearch, Lock, LockSettings, Revision, Session, SessionSpec, Text, metadata_bytes};
 use tenure_proto::v1;
 
 use super::convert;
+use crate::limits;
 use crate::sequencer::View;
 
-/// The most waiters, and the most holders, that are listed of one lock.
+/// The most waiters, and the most holders, that are listed of one lock, and claims of one session in a list.
 const LISTED: usize = 100;
+
+/// The most sessions of a deadlock that are listed.
+const CIRCLE: usize = 100;
+
+/// About how many bytes a claim takes in a message beside its texts.
+const CLAIM: usize = 64;
 
 /// A lock as it was.
 pub(crate) struct SeenLock {
@@ -41,24 +48,75 @@ impl SeenLock {
     /// The lock of this name as the table has it, if it has it.
     pub(crate) fn of(name: &Text, lock: Option<&Lock>, view: &View<'_>, search: &mut DeadlockSearch) -> Self {
         let table = view.table;
-        let mut see = |id| table.claim(id).map(|claim| SeenClaim::of(claim, view, search));
-        let holders = lock.into_iter().flat_map(|lock| lock.holders().iter());
-        let waiters = lock.into_iter().flat_map(|lock| lock.waiters());
+        let holders = lock.into_iter().flat_map(|lock| lock.holders().iter().copied());
+        let waiters = lock.into_iter().flat_map(|lock| lock.waiters().iter().map(|rank| rank.1));
         Self {
             name: name.clone(),
-            holders: holders.take(LISTED).filter_map(|id| see(*id)).collect(),
+            holders: listed(holders.take(LISTED), limits::LISTED_CLAIMS, view, search),
             holder_count: lock.map_or(0, |lock| lock.holders().len()),
-            waiters: waiters.take(LISTED).filter_map(|rank| see(rank.1)).collect(),
+            waiters: listed(waiters.take(LISTED), limits::LISTED_CLAIMS, view, search),
             waiter_count: lock.map_or(0, |lock| lock.waiters().len()),
             limit: table.limit(name),
             settings: table.settings(name).cloned(),
         }
     }
 
-    /// Its name.
-    pub(crate) fn name(&self) -> &Text {
-        &self.name
+    /// About how many bytes it takes in a message.
+    pub(crate) fn bytes(&self) -> usize {
+        let claims = self.holders.iter().chain(&self.waiters).map(SeenClaim::bytes);
+        CLAIM + self.name.len() + claims.sum::<usize>()
     }
+}
+
+/// A session as it was.
+pub(crate) struct SeenSession {
+    spec: SessionSpec,
+    opened: Revision,
+    claims: Vec<SeenClaim>,
+    claim_count: usize,
+}
+
+impl SeenSession {
+    /// A session in a list: with the first of its claims.
+    pub(crate) fn of(session: &Session, view: &View<'_>, search: &mut DeadlockSearch) -> Self {
+        let claims = session.claims.iter().copied().take(LISTED);
+        Self::with(session, listed(claims, limits::LISTED_CLAIMS, view, search))
+    }
+
+    /// A session alone: with as many of its claims after that one as fit into a message.
+    pub(crate) fn after(after: Revision, session: &Session, view: &View<'_>) -> Self {
+        let claims = session.claims.iter().copied().filter(|claim| *claim > after);
+        Self::with(session, listed(claims, limits::PAGE, view, &mut DeadlockSearch::default()))
+    }
+
+    fn with(session: &Session, claims: Vec<SeenClaim>) -> Self {
+        let (spec, opened, claim_count) = (session.spec.clone(), session.opened, session.claims.len());
+        Self { spec, opened, claims, claim_count }
+    }
+
+    /// About how many bytes it takes in a message.
+    pub(crate) fn bytes(&self) -> usize {
+        let spec = &self.spec;
+        let texts = spec.id.len() + spec.owner.len() + metadata_bytes(&spec.metadata);
+        CLAIM + texts + self.claims.iter().map(SeenClaim::bytes).sum::<usize>()
+    }
+}
+
+/// These claims, until they take so many bytes.
+fn listed(
+    claims: impl Iterator<Item = Revision>,
+    most: usize,
+    view: &View<'_>,
+    search: &mut DeadlockSearch,
+) -> Vec<SeenClaim> {
+    let mut bytes = 0;
+    let seen = claims.filter_map(|id| view.table.claim(id)).map(|claim| SeenClaim::of(claim, view, search));
+    seen.take_while(|claim| {
+        let fits = bytes == 0 || bytes + claim.bytes() <= most;
+        bytes += claim.bytes();
+        fits
+    })
+    .collect()
 }
 
 impl SeenClaim {
@@ -72,8 +130,13 @@ impl SeenClaim {
             claim: claim.clone(),
             granted_ms: view.granted_ms(claim),
             to: to.and_then(session_of),
-            deadlock: deadlock.into_iter().filter_map(session_of).collect(),
+            deadlock: deadlock.into_iter().take(CIRCLE).filter_map(session_of).collect(),
         }
+    }
+
+    /// About how many bytes it takes in a message.
+    pub(crate) fn bytes(&self) -> usize {
+        CLAIM + self.claim.spec.bytes() + self.deadlock.iter().map(|session| session.len()).sum::<usize>()
     }
 
     /// Whether it is in a deadlock.
@@ -93,6 +156,13 @@ impl From<SeenLock> for v1::Lock {
             settings: seen.settings.as_ref().map(convert::settings),
             holder_count: seen.holder_count as u64,
         }
+    }
+}
+
+impl From<SeenSession> for v1::Session {
+    fn from(seen: SeenSession) -> Self {
+        let claims = seen.claims.into_iter().map(v1::Claim::from).collect();
+        Self { claim_count: seen.claim_count as u64, ..convert::session(&seen.spec, seen.opened, claims) }
     }
 }
 

@@ -10,6 +10,7 @@ use tenure_proto::v1;
 
 use super::admission::{Admitted, Principal, of_another};
 use super::problem::Problem;
+use super::seen::SeenSession;
 use super::{Api, Via, bounds, convert, fresh_session_id, in_time, page};
 use crate::sequencer::{Namespace, Refusal};
 
@@ -165,8 +166,9 @@ impl Api {
     ) -> Result<v1::GetSessionResponse, Problem> {
         let (request, principal) = asked.into_parts();
         let session = bounds::session_id("session_id", &request.session_id)?;
+        let after = bounds::revision("after_claim", request.after_claim, 0)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
-        let (session, revision) = read_session(&namespace, session, principal).await?;
+        let (session, revision) = read_session(&namespace, session, after, principal).await?;
         Ok(v1::GetSessionResponse { session: Some(session), revision })
     }
 
@@ -186,13 +188,14 @@ impl Api {
         let read = namespace.view(move |view| {
             let table = view.table;
             let mut search = DeadlockSearch::default();
-            let (sessions, last) = page::fill(table.sessions_after(after), size, |found| {
+            let (sessions, last) = page::fill(table.sessions_after(after), size, SeenSession::bytes, |found| {
                 let is_seen = principal.may_see(&name, &found.spec);
-                ControlFlow::Continue(is_seen.then(|| convert::session(found, view, &mut search)))
+                ControlFlow::Continue(is_seen.then(|| SeenSession::of(found, view, &mut search)))
             });
             (sessions, last.map(|last| last.opened), table.revision().0)
         });
-        let (mut sessions, next, revision) = in_time(async { Ok(read.await?) }).await?;
+        let (sessions, next, revision) = in_time(async { Ok(read.await?) }).await?;
+        let mut sessions: Vec<_> = sessions.into_iter().map(v1::Session::from).collect();
         for session in &mut sessions {
             session.remaining = namespace.remaining(&session.id).map(convert::duration);
         }
@@ -226,7 +229,8 @@ async fn decide_open(
     for claim in unsure {
         in_time(acknowledge(namespace, claim)).await?;
     }
-    let mut session = convert::session_with(&session, claims.iter().map(convert::claim));
+    let claims = claims.iter().map(convert::claim).collect();
+    let mut session = convert::session(&session.spec, session.opened, claims);
     session.remaining = namespace.remaining(id).map(convert::duration);
     Ok((session, decided.revision.0))
 }
@@ -274,7 +278,12 @@ pub(super) fn not_kept(session: &str, why: NotKept) -> Problem {
     }
 }
 
-async fn read_session(namespace: &Namespace, id: Text, principal: Principal) -> Result<(v1::Session, u64), Problem> {
+async fn read_session(
+    namespace: &Namespace,
+    id: Text,
+    after: Revision,
+    principal: Principal,
+) -> Result<(v1::Session, u64), Problem> {
     let (session, name) = (id.clone(), namespace.name().clone());
     let read = namespace.view(move |view| {
         let table = view.table;
@@ -282,9 +291,10 @@ async fn read_session(namespace: &Namespace, id: Text, principal: Principal) -> 
         if !principal.may_see(&name, &found.spec) {
             return Err(of_another(&session));
         }
-        Ok((convert::session(found, view, &mut DeadlockSearch::default()), table.revision().0))
+        Ok((SeenSession::after(after, found, view), table.revision().0))
     });
-    let (mut session, revision) = in_time(async { read.await? }).await?;
+    let (session, revision) = in_time(async { read.await? }).await?;
+    let mut session = v1::Session::from(session);
     session.remaining = namespace.remaining(&id).map(convert::duration);
     Ok((session, revision))
 }

@@ -94,6 +94,12 @@ impl Batch {
         self.events.last().map_or(self.previous, |last| last.revision)
     }
 
+    /// About how many bytes it takes in memory.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.events.iter().map(|recorded| recorded.event.bytes()).sum()
+    }
+
     /// Whether this is the batch of one `HistoryLost` that makes the database it is appended to the head's.
     #[must_use]
     pub fn declares_loss(&self) -> bool {

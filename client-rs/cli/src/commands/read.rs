@@ -4,8 +4,8 @@ use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::server_service_client::ServerServiceClient;
 use tenure_proto::v1::session_service_client::SessionServiceClient;
 use tenure_proto::v1::{
-    GetLockRequest, GetSessionRequest, ListLocksRequest, ListLocksResponse, ListServersRequest, ListServersResponse,
-    ListSessionsRequest, ListSessionsResponse,
+    GetLockRequest, GetSessionRequest, GetSessionResponse, ListLocksRequest, ListLocksResponse, ListServersRequest,
+    ListServersResponse, ListSessionsRequest, ListSessionsResponse,
 };
 
 use crate::Context;
@@ -73,15 +73,29 @@ pub async fn sessions(context: &Context, args: SessionsArgs) -> Result<u8, Failu
 }
 
 async fn one_session(context: &Context, session_id: String) -> Result<u8, Failure> {
-    let request = GetSessionRequest { namespace: context.global.namespace.clone(), session_id };
-    let response = context
-        .rpc
-        .call(Repeat::Safe, |channel| {
-            let request = request.clone();
-            async move { SessionServiceClient::new(channel).get_session(request).await }
-        })
-        .await?;
-    context.output.message(&response, output::session)?;
+    let mut request =
+        GetSessionRequest { namespace: context.global.namespace.clone(), session_id, ..GetSessionRequest::default() };
+    let mut all = GetSessionResponse::default();
+    loop {
+        let mut response = context
+            .rpc
+            .call(Repeat::Safe, |channel| {
+                let request = request.clone();
+                async move { SessionServiceClient::new(channel).get_session(request).await }
+            })
+            .await?;
+        let claims = all.session.take().map(|session| session.claims).unwrap_or_default();
+        let last = response.session.as_mut().and_then(|session| {
+            session.claims.splice(..0, claims);
+            session.claims.last().map(|claim| claim.id).filter(|_| session.claim_count > session.claims.len() as u64)
+        });
+        all = response;
+        match last {
+            Some(last) if last > request.after_claim => request.after_claim = last,
+            _ => break,
+        }
+    }
+    context.output.message(&all, output::session)?;
     Ok(exit::OK)
 }
 

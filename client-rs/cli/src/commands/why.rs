@@ -51,7 +51,8 @@ async fn get_lock(context: &Context, name: &str) -> Result<(Lock, u64), Failure>
 /// The holder's session as its home sees it, and the way there: only that server knows of the renewals. If it is not among
 /// the endpoints, as any of them sees the session. If that has just ended, there is none.
 async fn at_home(context: &Context, session_id: &str) -> (Rpc, Option<Session>) {
-    let request = GetSessionRequest { namespace: context.global.namespace.clone(), session_id: session_id.to_owned() };
+    let (namespace, session_id) = (context.global.namespace.clone(), session_id.to_owned());
+    let request = GetSessionRequest { namespace, session_id, ..GetSessionRequest::default() };
     let mut asked = JoinSet::new();
     for endpoint in context.rpc.endpoints() {
         let rpc = Rpc::new(vec![endpoint.clone()], context.rpc.security().clone(), context.rpc.timeout());

@@ -87,6 +87,9 @@ fn names(session: &Session, states: &[ClaimState]) -> String {
         let note = if notes.is_empty() { String::new() } else { format!("({})", notes.join(", ")) };
         names.extend(claim.names.iter().map(|name| format!("{}{note}", plain(name))));
     }
+    if session.claim_count > session.claims.len() as u64 {
+        names.push(format!("... ({} of {} claims listed)", session.claims.len(), session.claim_count));
+    }
     if names.is_empty() { "-".to_owned() } else { names.join(" ") }
 }
 

@@ -1185,7 +1185,8 @@ pub struct Session {
     /// The server that takes this session's renewals, as a number that is drawn at each start of a server.
     #[prost(uint64, tag = "6")]
     pub home: u64,
-    /// What the session holds and waits for, in the order in which it was asked for.
+    /// What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession; of what
+    /// GetSession and ListSessions list see there.
     #[prost(message, repeated, tag = "7")]
     pub claims: ::prost::alloc::vec::Vec<Claim>,
     /// How long the session lives on, at least, if its stream does. Unset unless the answering server is the session's home.
@@ -1198,6 +1199,9 @@ pub struct Session {
     /// name, or "jwt:" and the subject. Empty: nobody had to prove anything.
     #[prost(string, tag = "10")]
     pub identity: ::prost::alloc::string::String,
+    /// How many claims the session has in all.
+    #[prost(uint64, tag = "11")]
+    pub claim_count: u64,
 }
 /// One session's stake in one or more locks at once.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1244,7 +1248,7 @@ pub struct Claim {
     /// The handoff that its holder has been asked for and has not confirmed yet. Unset: none.
     #[prost(message, optional, tag = "13")]
     pub transfer: ::core::option::Option<PendingTransfer>,
-    /// The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
+    /// The sessions that wait for each other in a circle, beginning with this one, at most the first 100: a deadlock, until one of them gives something
     /// back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
     /// ListSessions and ListBlocked and in snapshots, and only of waiting claims.
     #[prost(string, repeated, tag = "14")]
@@ -1387,11 +1391,14 @@ pub struct GetSessionRequest {
     /// The session's id. Required; 1 to 128 bytes.
     #[prost(string, tag = "2")]
     pub session_id: ::prost::alloc::string::String,
+    /// List the session's claims after the one with this id. Default (0): from the first.
+    #[prost(uint64, tag = "3")]
+    pub after_claim: u64,
 }
 /// Answers GetSession.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct GetSessionResponse {
-    /// The session.
+    /// The session, with as many of its claims as fit into 1 MiB. If more follow, ask again with the id of the last one as `after_claim`.
     #[prost(message, optional, tag = "1")]
     pub session: ::core::option::Option<Session>,
     /// The revision at which this was so.
@@ -1405,7 +1412,7 @@ pub struct ListSessionsRequest {
     /// The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default".
     #[prost(string, tag = "1")]
     pub namespace: ::prost::alloc::string::String,
-    /// The most sessions in the answer: 0 to 1000. Default (0): 100.
+    /// The most sessions in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large.
     #[prost(int32, tag = "2")]
     pub page_size: i32,
     /// The next_page_token of the page before. Default: the first page.
@@ -1415,7 +1422,7 @@ pub struct ListSessionsRequest {
 /// Answers ListSessions.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ListSessionsResponse {
-    /// The sessions, oldest first.
+    /// The sessions, oldest first, each with at most the first 100 of its claims, and of them as many as fit into 64 KiB.
     #[prost(message, repeated, tag = "1")]
     pub sessions: ::prost::alloc::vec::Vec<Session>,
     /// Asks for the next page. Empty: this was the last one.
@@ -2272,7 +2279,7 @@ pub struct ListHistoryRequest {
     /// The lock's name. Required; 1 to 255 bytes.
     #[prost(string, tag = "2")]
     pub name: ::prost::alloc::string::String,
-    /// The most entries in the answer, beside the holds that last: 0 to 1000. Default (0): 100.
+    /// The most entries in the answer, beside the holds that last: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large.
     #[prost(int32, tag = "3")]
     pub page_size: i32,
     /// The next_page_token of the page before, of the history of the same lock. Default: the first page.
@@ -2405,10 +2412,11 @@ pub struct Lock {
     /// The lock's name: 1 to 255 bytes of UTF-8 without control characters. Compared byte by byte.
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
-    /// Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it.
+    /// Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it. At most the first 100, and of them as many
+    /// as fit into 64 KiB: see `holder_count`.
     #[prost(message, repeated, tag = "2")]
     pub holders: ::prost::alloc::vec::Vec<Claim>,
-    /// Who waits, in the order in which they will be served. At most the first 100.
+    /// Who waits, in the order in which they will be served. At most the first 100, and of them as many as fit into 64 KiB.
     #[prost(message, repeated, tag = "3")]
     pub waiters: ::prost::alloc::vec::Vec<Claim>,
     /// How many wait in all.
@@ -2420,7 +2428,7 @@ pub struct Lock {
     /// What an operator has set. Unset: nothing.
     #[prost(message, optional, tag = "6")]
     pub settings: ::core::option::Option<LockSettings>,
-    /// How many hold it in all; `holders` shows at most the first 100.
+    /// How many hold it in all.
     #[prost(uint64, tag = "7")]
     pub holder_count: u64,
 }
@@ -2605,7 +2613,7 @@ pub struct ListLocksRequest {
     /// Only names that start with this. 0 to 255 bytes. Default: all.
     #[prost(string, tag = "2")]
     pub prefix: ::prost::alloc::string::String,
-    /// The most locks in the answer: 0 to 1000. Default (0): 100.
+    /// The most locks in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large.
     #[prost(int32, tag = "3")]
     pub page_size: i32,
     /// The next_page_token of the page before, of a list with the same prefix. Default: the first page.
@@ -2647,12 +2655,15 @@ pub struct EvictRequest {
 /// Answers Evict.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct EvictResponse {
-    /// The holds that were ended, as they were.
+    /// The holds that were ended, as they were: as many as fit into 1 MiB.
     #[prost(message, repeated, tag = "1")]
     pub evicted: ::prost::alloc::vec::Vec<Claim>,
     /// The namespace's revision when they had ended.
     #[prost(uint64, tag = "2")]
     pub revision: u64,
+    /// How many holds were ended in all.
+    #[prost(uint64, tag = "3")]
+    pub evicted_count: u64,
 }
 /// Hands a hold to a waiter.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -2773,7 +2784,7 @@ pub struct ListBlockedRequest {
     /// Only those in a deadlock. Default: all.
     #[prost(bool, tag = "2")]
     pub deadlocked_only: bool,
-    /// The most claims in the answer: 0 to 1000. Default (0): 100.
+    /// The most claims in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large.
     #[prost(int32, tag = "3")]
     pub page_size: i32,
     /// The next_page_token of the page before. Default: the first page.
@@ -2800,7 +2811,7 @@ pub struct BlockedClaim {
     #[prost(message, optional, tag = "1")]
     pub claim: ::core::option::Option<Claim>,
     /// Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first. At most
-    /// the first 100.
+    /// the first 100, and of them as many as fit into 64 KiB.
     #[prost(message, repeated, tag = "2")]
     pub blocked_by: ::prost::alloc::vec::Vec<Claim>,
 }
@@ -4276,7 +4287,8 @@ pub struct WatchRequest {
 /// One message of a watch.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct WatchResponse {
-    /// All up to this revision has been told. Resume after it.
+    /// All up to this revision has been told: resume after it. Not of a snapshot of which more follows: until it is complete, a watch can
+    /// only begin anew.
     #[prost(uint64, tag = "1")]
     pub revision: u64,
     /// What is told.
@@ -4291,7 +4303,7 @@ pub mod watch_response {
         /// Everything that is watched, as it is at this revision. Comes first unless the watch was resumed.
         #[prost(message, tag = "2")]
         Snapshot(super::Snapshot),
-        /// What happened in one commit, and how groups are after it.
+        /// What happened in one commit, or in a part of one that is large (more than 64 KiB), and how groups are after it.
         #[prost(message, tag = "3")]
         Events(super::Events),
         /// Nothing happened to what is watched, up to this revision. Sent about every 10 seconds on an idle stream.
@@ -4302,10 +4314,12 @@ pub mod watch_response {
         HistoryGone(super::HistoryGone),
     }
 }
-/// Everything that is watched, as it is at one revision.
+/// Everything that is watched: when it is complete, as it is at its last message's revision. It comes in as many messages of some 64 KiB
+/// as it takes.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Snapshot {
-    /// The locks that are held or waited for, and every lock that is watched by name even if it is idle.
+    /// The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that changes before the
+    /// snapshot is complete comes again in a later message, and what comes last counts; it is idle then if it has no holders.
     #[prost(message, repeated, tag = "1")]
     pub locks: ::prost::alloc::vec::Vec<Lock>,
     /// Whether more of the same snapshot follows in the next message.
@@ -4315,7 +4329,7 @@ pub struct Snapshot {
     #[prost(message, repeated, tag = "3")]
     pub groups: ::prost::alloc::vec::Vec<Group>,
 }
-/// The events of one commit.
+/// The events of one commit, or of a part of it: then the rest follows, and this message's revision is that of its last event.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Events {
     /// What happened to locks, in order of revision.
@@ -4648,7 +4662,7 @@ pub mod watch_service_client {
             self
         }
         /// Streams what happens to locks and groups: a snapshot (unless resumed), then each event once and in order of revision.
-        /// Events of one commit arrive in one response. A slow reader is never dropped: it reads on from history.
+        /// A slow reader is never dropped: it reads on from history, and the server keeps no more for it than a few messages.
         pub async fn watch(
             &mut self,
             request: impl tonic::IntoRequest<super::WatchRequest>,
@@ -4695,7 +4709,7 @@ pub mod watch_service_server {
             + std::marker::Send
             + 'static;
         /// Streams what happens to locks and groups: a snapshot (unless resumed), then each event once and in order of revision.
-        /// Events of one commit arrive in one response. A slow reader is never dropped: it reads on from history.
+        /// A slow reader is never dropped: it reads on from history, and the server keeps no more for it than a few messages.
         async fn watch(
             &self,
             request: tonic::Request<super::WatchRequest>,

@@ -8,24 +8,30 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::model::{Claim, ClaimState, Revision, Text};
+use crate::map::Map;
+use crate::model::{Claim, ClaimState, Revision, Session, Text};
 use crate::table::Table;
 
 /// How many claims are looked at in search of one circle.
 const REACHED: usize = 10_000;
 
-/// How many waits are looked at for all that is asked at once: some tens of milliseconds, in which nothing is decided.
-const SEARCHED: usize = 50_000;
+/// How many waits are looked at for all that is asked at once: some milliseconds, in which nothing is decided.
+const SEARCHED: usize = 20_000;
+
+/// So many claims of a session are looked at in the time that one wait takes.
+const CLAIMS_PER_WAIT: usize = 16;
 
 /// The search for deadlocks among many claims. It has an end, however much waits for each other: what is left then is not searched.
 #[derive(Debug)]
 pub struct DeadlockSearch {
     left: usize,
+    /// Whether a session holds anything, by the revision that opened it: looked up once, not for each of its claims.
+    holds: Map<Revision, bool>,
 }
 
 impl Default for DeadlockSearch {
     fn default() -> Self {
-        Self { left: SEARCHED }
+        Self { left: SEARCHED, holds: Map::default() }
     }
 }
 
@@ -35,11 +41,22 @@ impl DeadlockSearch {
     pub fn is_over(&self) -> bool {
         self.left == 0
     }
+
+    fn holds_anything(&mut self, session: &Session, table: &Table) -> bool {
+        if let Some(holds) = self.holds.get(&session.opened) {
+            return *holds;
+        }
+        let first_held = session.claims.iter().position(|id| table.is_held(*id));
+        let looked_at = first_held.map_or(session.claims.len(), |at| at + 1);
+        self.left = self.left.saturating_sub(looked_at / CLAIMS_PER_WAIT);
+        self.holds.insert(session.opened, first_held.is_some());
+        first_held.is_some()
+    }
 }
 
 impl Table {
     /// The claims that a waiting claim waits for directly: of each of its locks, the waiter just before it, or the holders
-    /// that are in its way if it is first.
+    /// that are in its way if it is first (some thousand of them at the most).
     #[must_use]
     pub fn waits_for(&self, claim: &Claim) -> BTreeSet<Revision> {
         if claim.state != ClaimState::Waiting {
@@ -51,7 +68,9 @@ impl Table {
             let Some(lock) = self.locks.get(name) else { continue };
             match lock.waiters().range(..rank).next_back() {
                 Some(before) => drop(found.insert(before.1)),
-                None if self.obstacle(name, claim.spec.mode, None).is_some() => found.extend(lock.holders().iter()),
+                None if self.obstacle(name, claim.spec.mode, None).is_some() => {
+                    found.extend(lock.holders().iter().take(REACHED))
+                }
                 None => {}
             }
         }
@@ -65,7 +84,10 @@ impl Table {
     pub fn deadlock(&self, claim: Revision, search: &mut DeadlockSearch) -> Option<Vec<Revision>> {
         let found = self.claims.get(&claim).filter(|found| found.state == ClaimState::Waiting)?;
         // Nobody can wait for a session that holds nothing; so most claims need no search.
-        self.sessions.get(&found.spec.session)?.claims.iter().find(|other| self.is_held(**other))?;
+        let session = self.sessions.get(&found.spec.session)?;
+        if !search.holds_anything(session, self) {
+            return None;
+        }
         // Breadth first, so the circle is a shortest one.
         let mut came_from: BTreeMap<Revision, Revision> = BTreeMap::new();
         let mut reached = VecDeque::from([claim]);
@@ -110,7 +132,7 @@ impl Table {
                 // Whoever is in its way itself, too: a circle through these is shorter, and each in it can break it.
                 let holders = |name: &Text| {
                     self.obstacle(name, claim.spec.mode, None)?;
-                    self.locks.get(name).map(|lock| lock.holders().iter())
+                    self.locks.get(name).map(|lock| lock.holders().iter().take(REACHED))
                 };
                 let mut successors = self.waits_for(claim);
                 successors.extend(claim.spec.names.iter().filter_map(holders).flatten());

@@ -8,10 +8,10 @@ use crate::command::{Opening, Outcome};
 use crate::event::{EndReason, Event};
 use crate::group::{
     ATTACHED_BYTES, Assignments, Basis, GROUPS, Group, GroupChange, GroupCommand, GroupOutcome, Lead, MEMBERS,
-    MEMBERSHIPS, MemberSpec, bytes_of,
+    MEMBERSHIPS, MemberSpec,
 };
 use crate::map::Map;
-use crate::model::{Metadata, Revision, ServerId, Text};
+use crate::model::{Metadata, Revision, ServerId, Text, metadata_bytes};
 use crate::rejection::Rejection;
 use crate::table::Table;
 use crate::table::census::Counted;
@@ -105,7 +105,7 @@ impl Table {
         match self.groups.get(name) {
             None => self.check_groups()?,
             Some(group) if group.members.len() >= MEMBERS => return full("members of one group", MEMBERS),
-            Some(group) if group.attached_bytes() + bytes_of(metadata) > ATTACHED_BYTES => {
+            Some(group) if group.attached_bytes() + metadata_bytes(metadata) > ATTACHED_BYTES => {
                 return full("bytes of metadata in one group", ATTACHED_BYTES);
             }
             Some(_) => {}

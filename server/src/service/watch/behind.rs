@@ -1,20 +1,22 @@
-//! A watch that does not share what the others are told: it has just begun, or its reader is slow.
+//! A watch that does not share what others are sent: it has just begun, or its reader is slow. It encodes one message at a time, when
+//! its reader takes more.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
+use prost::Message;
 use tenure_core::{Event, Revision};
 use tenure_proto::v1;
 use tenure_proto::v1::watch_response::Kind;
 
-use super::groups;
-use super::snapshot::Turns;
-use super::wording::{encode, events_after, told};
+use super::encode::{PendingGroups, events_after, message, put, take_groups};
+use super::snapshot::{Snapshot, Step, Turns};
 use crate::hub::{Filter, Groups, Since, last_changes};
+use crate::limits;
 use crate::sequencer::{Namespace, Refusal};
-use crate::service::convert;
-use crate::store::StoreError;
+use crate::store::{Batch, StoreError};
 
 /// How many events are taken from history at a time.
 const HISTORY: usize = 1_000;
@@ -24,117 +26,237 @@ const RETRY: Duration = Duration::from_millis(200);
 
 /// How far one watch has come by itself.
 pub(super) struct Behind {
-    pub(super) namespace: Namespace,
-    pub(super) filter: Filter,
-    /// All up to here has been told.
+    namespace: Namespace,
+    filter: Arc<Filter>,
+    turns: Turns,
+    /// All up to here has been sent.
     pub(super) cursor: Revision,
-    pub(super) snapshot_first: bool,
-    pub(super) turns: Turns,
-    /// Groups that have changed since the reader was told how they are.
-    pub(super) owed: BTreeSet<String>,
-    /// Whether there was nothing left to tell.
-    pub(super) is_level: bool,
+    /// The snapshot that is being sent.
+    snapshot: Option<Snapshot>,
+    /// What was read of the log and has yet to be sent.
+    read: Read,
+    /// Groups as they are at the cursor, which have yet to be sent: with the snapshot, if there is one.
+    pending: PendingGroups,
+    /// Groups that have changed since the reader was sent how they are.
+    owed: BTreeSet<String>,
+    /// Whether there was nothing left to send.
+    is_level: bool,
+}
+
+/// A piece of the log.
+#[derive(Default)]
+struct Read {
+    batches: VecDeque<Arc<Batch>>,
+    /// The groups whose last known change is in a batch, as they are after it.
+    changes: BTreeMap<Revision, Groups>,
+    /// Groups as they are after the last of the batches, if that is known.
+    groups: Groups,
+}
+
+impl From<Since> for Read {
+    /// As much of it as may be held.
+    fn from(Since { mut batches, mut groups }: Since) -> Self {
+        let mut bytes = 0;
+        let fits = batches.iter().take_while(|batch| {
+            let fits = bytes < limits::WATCH_READ;
+            bytes += batch.bytes();
+            fits
+        });
+        let fits = fits.count();
+        if fits < batches.len() {
+            batches.truncate(fits);
+            groups.clear();
+        }
+        let changes = last_changes(&batches, &groups);
+        Self { batches: batches.into(), changes, groups }
+    }
 }
 
 /// Nothing more happens here.
 pub(super) struct Over;
 
 impl Behind {
+    /// A watch that has just begun: with a snapshot, or after the revision at which its reader resumes.
+    pub(super) fn new(namespace: Namespace, filter: Arc<Filter>, turns: Turns, cursor: Revision) -> Self {
+        let snapshot = (cursor == Revision(0)).then(|| Snapshot::new(&filter));
+        // A reader that resumes knows what happened up to there, but not necessarily how the groups were.
+        let owed = filter.groups.clone();
+        let (read, pending) = (Read::default(), PendingGroups::new());
+        Self { namespace, filter, turns, cursor, snapshot, read, pending, owed, is_level: false }
+    }
+
+    /// The same watch, whose reader has missed what was shared since this revision.
+    pub(super) fn since(self, cursor: Revision) -> Self {
+        Self { cursor, is_level: false, ..self }
+    }
+
+    /// Whether nothing is left that was read already, or is owed.
+    pub(super) fn has_sent_all(&self) -> bool {
+        self.snapshot.is_none() && self.read.batches.is_empty() && self.pending.is_empty() && self.owed.is_empty()
+    }
+
     /// Goes on to the next messages. There may be none: then it waits until there is a reason to look again.
-    pub(super) async fn go_on(mut self) -> (Self, Result<Vec<Bytes>, Over>) {
+    pub(super) async fn go_on(mut self: Box<Self>) -> (Self, Result<Option<Bytes>, Over>) {
         let namespace = self.namespace.clone();
-        let told = tokio::select! {
-            told = self.tell() => told,
+        let next = tokio::select! {
+            next = self.next() => next,
             () = namespace.ended() => Err(Over),
         };
-        (self, told)
+        (*self, next)
     }
 
-    async fn tell(&mut self) -> Result<Vec<Bytes>, Over> {
-        if self.snapshot_first {
-            self.snapshot_first = false;
-            return self.tell_snapshot().await;
+    async fn next(&mut self) -> Result<Option<Bytes>, Over> {
+        if !self.pending.is_empty() {
+            return Ok(Some(self.next_groups()));
         }
-        let mut head = self.namespace.hub().head();
-        head.mark_unchanged();
-        let told_up_to = self.cursor;
-        let told = self.tell_events().await?;
-        let was_level = std::mem::replace(&mut self.is_level, told.is_empty() && self.cursor == told_up_to);
-        if self.is_level && was_level {
-            // The fan-out may be as little as a moment behind.
-            let _ = tokio::time::timeout(RETRY, head.changed()).await;
+        if let Some(snapshot) = self.snapshot.take() {
+            return self.next_part(snapshot).await;
         }
-        Ok(told)
-    }
-
-    /// Tells what is there after the cursor, from memory or else from history.
-    async fn tell_events(&mut self) -> Result<Vec<Bytes>, Over> {
-        let since = match self.namespace.hub().after(self.cursor, &self.filter.groups, HISTORY) {
-            Some(since) => since,
-            None => match self.namespace.store().read(self.namespace.name(), self.cursor, HISTORY).await {
-                // How the groups were after these is not known here: that is told when the reader has caught up.
-                Ok(tail) => Since { batches: tail.batches, ..Since::default() },
-                Err(StoreError::Compacted(_)) => return self.tell_gone(v1::HistoryGoneCause::Compacted).await,
+        if self.read.batches.is_empty() {
+            let mut head = self.namespace.hub().head();
+            head.mark_unchanged();
+            match self.read_after(self.cursor).await {
+                Ok(read) => self.read = read,
+                Err(StoreError::Compacted(_)) => return Ok(Some(self.begin_anew(v1::HistoryGoneCause::Compacted))),
                 Err(error) => {
                     tracing::debug!(%error, "a watch cannot read history");
                     tokio::time::sleep(RETRY).await;
-                    return Ok(Vec::new());
+                    return Ok(None);
                 }
-            },
-        };
-        let mut messages = Vec::new();
-        let mut last = last_changes(&since.batches, &since.groups);
-        for batch in since.batches {
-            if batch.events.iter().any(|recorded| matches!(recorded.event, Event::HistoryLost { .. })) {
-                messages.extend(self.tell_gone(v1::HistoryGoneCause::Lost).await?);
-                return Ok(messages);
             }
-            let group_events = groups::events(&batch, self.cursor, &self.filter.groups);
-            self.owed.extend(group_events.into_iter().map(|event| event.group));
-            let known = last.remove(&batch.revision()).unwrap_or_default();
-            let states = self.take_owed(&known);
-            messages.extend(events_after(self.cursor, &self.filter, &batch, states));
-            self.cursor = batch.revision();
+            let was_level = std::mem::replace(&mut self.is_level, self.read.batches.is_empty());
+            if self.is_level && was_level {
+                // The fan-out may be as little as a moment behind.
+                let _ = tokio::time::timeout(RETRY, head.changed()).await;
+            }
         }
-        let groups = self.take_owed(&since.groups);
-        if !groups.is_empty() {
-            messages.push(told(self.cursor, v1::Events { groups, ..v1::Events::default() }));
-        }
-        Ok(messages)
+        Ok(self.next_events())
     }
 
-    /// Those of the groups that the reader has yet to be told of, if it is known how they are.
-    fn take_owed(&mut self, known: &Groups) -> Vec<v1::Group> {
-        let mut groups = Vec::new();
+    /// Reads what comes after a revision, from memory or else from history.
+    async fn read_after(&self, revision: Revision) -> Result<Read, StoreError> {
+        let since = match self.namespace.hub().after(revision, &self.filter.groups, HISTORY) {
+            Some(since) => since,
+            // How the groups were after these is not known here: that is sent when the reader has caught up.
+            None => {
+                let tail = self.namespace.store().read(self.namespace.name(), revision, HISTORY).await?;
+                Since { batches: tail.batches, ..Since::default() }
+            }
+        };
+        Ok(since.into())
+    }
+
+    /// Messages of what was read, and what is owed if that is all.
+    fn next_events(&mut self) -> Option<Bytes> {
+        let mut wire = BytesMut::new();
+        while wire.len() < limits::WATCH_MESSAGE
+            && self.pending.is_empty()
+            && let Some(batch) = self.read.batches.front().cloned()
+        {
+            if batch.events.iter().any(|recorded| matches!(recorded.event, Event::HistoryLost { .. })) {
+                if wire.is_empty() {
+                    return Some(self.begin_anew(v1::HistoryGoneCause::Lost));
+                }
+                break;
+            }
+            let (mut message, reached) = events_after(self.cursor, &batch, &self.filter);
+            self.cursor = reached;
+            self.owed.extend(message.group_events.iter().map(|event| event.group.clone()));
+            if reached == batch.revision() {
+                self.read.batches.pop_front();
+                let known = self.read.changes.remove(&reached).unwrap_or_default();
+                self.take_owed(&known);
+                message.groups = take_groups(&mut self.pending, message.encoded_len());
+            }
+            if message != v1::Events::default() {
+                put(&mut wire, reached, Kind::Events(message));
+            }
+        }
+        if self.read.batches.is_empty() && self.pending.is_empty() {
+            let known = std::mem::take(&mut self.read.groups);
+            self.take_owed(&known);
+            if !self.pending.is_empty() && wire.len() < limits::WATCH_MESSAGE {
+                wire.extend_from_slice(&self.next_groups());
+            }
+        }
+        (!wire.is_empty()).then(|| wire.freeze())
+    }
+
+    /// Makes those of the groups pending that the reader is owed, if it is known how they are.
+    fn take_owed(&mut self, known: &Groups) {
         self.owed.retain(|name| match known.get(name) {
             Some(group) => {
-                groups.push(convert::group(name, group.as_deref()));
+                self.pending.push_back((name.clone(), group.clone()));
                 false
             }
             None => true,
         });
-        groups
     }
 
-    async fn tell_gone(&mut self, cause: v1::HistoryGoneCause) -> Result<Vec<Bytes>, Over> {
-        let gone = encode(self.cursor, Kind::HistoryGone(v1::HistoryGone { cause: cause.into() }));
-        let mut messages = vec![gone];
-        messages.extend(self.tell_snapshot().await?);
-        Ok(messages)
-    }
-
-    async fn tell_snapshot(&mut self) -> Result<Vec<Bytes>, Over> {
-        loop {
-            match self.turns.make(self.namespace.clone(), self.filter.clone()).await {
-                Ok(Ok((revision, messages))) => {
-                    self.cursor = revision;
-                    self.owed.clear();
-                    return Ok(messages);
-                }
-                Ok(Err(Refusal::Draining)) | Err(_) => return Err(Over),
-                Ok(Err(error)) => tracing::debug!(%error, "a watch cannot read a snapshot"),
-            }
-            tokio::time::sleep(RETRY).await;
+    /// The next message of groups.
+    fn next_groups(&mut self) -> Bytes {
+        let groups = take_groups(&mut self.pending, 0);
+        if self.snapshot.is_none() {
+            return message(self.cursor, Kind::Events(v1::Events { groups, ..v1::Events::default() }));
         }
+        let more = !self.pending.is_empty();
+        if !more {
+            self.snapshot = None;
+        }
+        message(self.cursor, Kind::Snapshot(v1::Snapshot { groups, more, ..v1::Snapshot::default() }))
+    }
+
+    /// Tells the reader that history is gone, and begins anew with a snapshot.
+    fn begin_anew(&mut self, cause: v1::HistoryGoneCause) -> Bytes {
+        self.snapshot = Some(Snapshot::new(&self.filter));
+        self.read = Read::default();
+        message(self.cursor, Kind::HistoryGone(v1::HistoryGone { cause: cause.into() }))
+    }
+
+    /// The next part of a snapshot; none yet if it has to be found out first what has changed since the last one.
+    async fn next_part(&mut self, snapshot: Snapshot) -> Result<Option<Bytes>, Over> {
+        match self.turns.make(self.namespace.clone(), self.filter.clone(), snapshot).await {
+            Ok(Ok(Step::Part { snapshot, revision, groups, bytes })) => {
+                match groups {
+                    // The groups are as they are at the last part.
+                    Some(groups) => {
+                        self.cursor = revision;
+                        self.owed.clear();
+                        self.snapshot = (!groups.is_empty()).then_some(snapshot);
+                        self.pending = groups;
+                    }
+                    None => self.snapshot = Some(snapshot),
+                }
+                return Ok(Some(bytes));
+            }
+            Ok(Ok(Step::Behind(snapshot))) => self.catch_up(snapshot).await,
+            Ok(Err(Refusal::Draining)) | Err(_) => return Err(Over),
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "a watch cannot read a snapshot");
+                self.restart().await;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Notes in the snapshot what has changed.
+    async fn catch_up(&mut self, mut snapshot: Snapshot) {
+        match self.read_after(snapshot.revision.unwrap_or_default()).await {
+            Ok(read) if !read.batches.is_empty() => {
+                read.batches.iter().for_each(|batch| snapshot.note(batch, &self.filter));
+                self.snapshot = Some(snapshot);
+            }
+            Ok(_) => self.restart().await,
+            Err(error) => {
+                tracing::debug!(%error, "a watch cannot read what has changed since its snapshot began");
+                self.restart().await;
+            }
+        }
+    }
+
+    /// Begins the snapshot anew, after a pause: what is sent again counts.
+    async fn restart(&mut self) {
+        tokio::time::sleep(RETRY).await;
+        self.snapshot = Some(Snapshot::new(&self.filter));
     }
 }

@@ -12,11 +12,9 @@ use crate::hub::Filter;
 use crate::service::convert;
 use crate::store::Batch;
 
-/// The events of a batch, after a revision, of these locks.
-pub(super) fn events(batch: &Batch, after: Revision, filter: &Filter) -> Vec<v1::Event> {
-    let telling = Telling { batch, filter };
-    let later = |recorded: &&Recorded| recorded.revision > after;
-    batch.events.iter().filter(later).flat_map(|recorded| telling.lock_events(recorded)).collect()
+/// What an event of a batch means for each of these locks.
+pub(super) fn events(recorded: &Recorded, batch: &Batch, filter: &Filter) -> Vec<v1::Event> {
+    Telling { batch, filter }.lock_events(recorded)
 }
 
 struct Telling<'a> {

@@ -1,31 +1,25 @@
 //! What a watch tells of groups.
 
-use std::collections::BTreeSet;
-
-use prost::Message;
 use tenure_core::{Event, GroupChange, Lead, Recorded, Revision};
 use tenure_proto::v1;
 
+use crate::hub::Filter;
 use crate::service::convert;
 use crate::store::Batch;
 
-/// A message gets no more groups when they take this many bytes: what any client takes in one message.
-const PART_BYTES: usize = 1024 * 1024;
-
-/// The events of a batch, after a revision, of these groups.
-pub(super) fn events(batch: &Batch, after: Revision, groups: &BTreeSet<String>) -> Vec<v1::GroupEvent> {
-    let watched = |recorded: &Recorded| match &recorded.event {
-        Event::Group { group, change, .. } if recorded.revision > after && groups.contains(&**group) => {
-            let event = event(recorded.revision, change);
+/// What an event of a batch means for these groups.
+pub(super) fn event(recorded: &Recorded, batch: &Batch, filter: &Filter) -> Option<v1::GroupEvent> {
+    match &recorded.event {
+        Event::Group { group, change, .. } if filter.groups.contains(&**group) => {
+            let event = change_event(recorded.revision, change);
             Some(v1::GroupEvent { group: group.to_string(), time: Some(convert::timestamp(batch.at_ms)), ..event })
         }
         _ => None,
-    };
-    batch.events.iter().filter_map(watched).collect()
+    }
 }
 
 /// What happened to a group, without saying to which and when.
-fn event(revision: Revision, change: &GroupChange) -> v1::GroupEvent {
+fn change_event(revision: Revision, change: &GroupChange) -> v1::GroupEvent {
     let event = match change {
         GroupChange::Joined { spec, lead } => v1::GroupEvent {
             r#type: v1::GroupEventType::Joined.into(),
@@ -67,24 +61,4 @@ fn event(revision: Revision, change: &GroupChange) -> v1::GroupEvent {
 fn of_lead(lead: Option<Lead>) -> v1::GroupEvent {
     let (leader, token) = lead.map_or((0, 0), |lead| (lead.member.0, lead.token.0));
     v1::GroupEvent { leader, token, ..v1::GroupEvent::default() }
-}
-
-/// Groups in parts that fit into one message each.
-pub(super) fn parts(groups: Vec<v1::Group>) -> Vec<Vec<v1::Group>> {
-    let mut parts: Vec<Vec<v1::Group>> = Vec::new();
-    let mut bytes = 0;
-    for group in groups {
-        let len = group.encoded_len();
-        match parts.last_mut() {
-            Some(part) if bytes + len <= PART_BYTES => {
-                bytes += len;
-                part.push(group);
-            }
-            _ => {
-                bytes = len;
-                parts.push(vec![group]);
-            }
-        }
-    }
-    parts
 }

@@ -2,13 +2,14 @@
 
 mod behind;
 mod call;
+mod encode;
 mod events;
 mod groups;
 mod snapshot;
-mod wording;
 
-use std::collections::VecDeque;
+use std::collections::BTreeSet;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -30,23 +31,23 @@ pub(super) use snapshot::Turns;
 /// One watch: a stream of encoded messages, see [`wire`](super::wire). It ends when nothing more can happen here.
 pub(super) struct Watch {
     reader: Reader,
-    /// All up to here has been told, with what is in `told`.
+    /// All up to here has been sent.
     cursor: Revision,
-    /// What the reader has yet to take of what was not shared with others.
-    told: VecDeque<Bytes>,
     state: State,
     /// While it is there, the watch is counted.
     _counted: Option<Watching>,
 }
 
-/// A look at what happened, under way.
-type Reading = Pin<Box<dyn Future<Output = (Behind, Result<Vec<Bytes>, Over>)> + Send>>;
+/// Encoding the next messages, under way.
+type Encoding = Pin<Box<dyn Future<Output = (Behind, Result<Option<Bytes>, Over>)> + Send>>;
 
 enum State {
-    /// It takes what is told to all who watch the same.
+    /// It takes what is encoded for all who watch the same.
     Level(Box<Behind>),
-    /// It looks for itself what happened.
-    Behind(Reading),
+    /// It has yet to go on by itself.
+    Idle(Box<Behind>),
+    /// It goes on by itself.
+    Behind(Encoding),
     Over,
 }
 
@@ -64,22 +65,17 @@ impl Api {
         }
         let skipped = u64::from(Defect::WatchSkips.is_here() && request.after_revision > 0);
         let cursor = Revision(request.after_revision + skipped).min(head);
-        let filter = filter(request);
-        let (reader, fan_out) = Reader::new(namespace.hub(), filter.clone(), connection);
+        let filter = Arc::new(filter(request));
+        let (reader, fan_out) = Reader::new(namespace.hub(), (*filter).clone(), connection);
         if let Some(fan_out) = fan_out {
             tokio::spawn(self.clone().fan_out(fan_out, namespace.clone()));
         }
-        // Who resumes knows what happened up to there, but not necessarily how the groups were.
-        let owed = filter.groups.clone();
-        let snapshot_first = cursor == Revision(0);
-        let turns = self.snapshot_turns().clone();
-        let behind = Behind { namespace, filter, cursor, snapshot_first, turns, owed, is_level: false };
-        let state = State::Behind(Box::pin(behind.go_on()));
-        Ok(Watch { reader, cursor, told: VecDeque::new(), state, _counted: counted })
+        let behind = Behind::new(namespace, filter, self.snapshot_turns().clone(), cursor);
+        Ok(Watch { reader, cursor, state: State::Idle(Box::new(behind)), _counted: counted })
     }
 
     async fn fan_out(self, fan_out: FanOut, namespace: Namespace) {
-        fan_out.run(&wording::Wording, self.draining().cancelled(), namespace.ended()).await;
+        fan_out.run(&encode::Encoder, self.draining().cancelled(), namespace.ended()).await;
     }
 }
 
@@ -88,11 +84,17 @@ fn filter(request: v1::WatchRequest) -> Filter {
     if names.is_empty() && prefixes.is_empty() && groups.is_empty() {
         prefixes.push(String::new());
     }
-    Filter {
-        names: names.into_iter().collect(),
-        prefixes: prefixes.into_iter().collect(),
-        groups: groups.into_iter().collect(),
+    // Those that select nothing which another prefix does not are left out.
+    let mut disjoint: BTreeSet<String> = BTreeSet::new();
+    // In byte order each comes after those that it begins with, and what is in between begins with them, too.
+    for prefix in prefixes.into_iter().collect::<BTreeSet<_>>() {
+        if disjoint.last().is_none_or(|last| !prefix.starts_with(last.as_str())) {
+            disjoint.insert(prefix);
+        }
     }
+    let is_new = |name: &String| !disjoint.iter().any(|prefix| name.starts_with(prefix.as_str()));
+    let names = names.into_iter().filter(is_new).collect();
+    Filter { names, prefixes: disjoint, groups: groups.into_iter().collect() }
 }
 
 impl Stream for Watch {
@@ -101,9 +103,6 @@ impl Stream for Watch {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let watch = &mut *self;
         loop {
-            if let Some(message) = watch.told.pop_front() {
-                return Poll::Ready(Some(message));
-            }
             match &mut watch.state {
                 State::Level(_) => match ready!(watch.reader.poll_heard(watch.cursor, context)) {
                     Heard::Told { revision, bytes } => {
@@ -113,8 +112,13 @@ impl Stream for Watch {
                     Heard::Missed => watch.fall_behind(),
                     Heard::Over => watch.state = State::Over,
                 },
-                State::Behind(going_on) => match going_on.as_mut().poll(context) {
-                    Poll::Ready((behind, told)) => watch.take_over(behind, told),
+                State::Idle(_) => watch.go_on(),
+                State::Behind(encoding) => match encoding.as_mut().poll(context) {
+                    Poll::Ready((behind, next)) => {
+                        if let Some(messages) = watch.take_over(behind, next) {
+                            return Poll::Ready(Some(messages));
+                        }
+                    }
                     Poll::Pending => {
                         watch.reader.register(context);
                         return Poll::Pending;
@@ -132,22 +136,49 @@ impl Watch {
         self.reader.is_draining()
     }
 
-    fn fall_behind(&mut self) {
-        if let State::Level(behind) = std::mem::replace(&mut self.state, State::Over) {
-            let behind = Behind { cursor: self.cursor, is_level: false, ..*behind };
+    /// Begins to encode the next messages.
+    fn go_on(&mut self) {
+        if let State::Idle(behind) = std::mem::replace(&mut self.state, State::Over) {
             self.state = State::Behind(Box::pin(behind.go_on()));
         }
     }
 
-    fn take_over(&mut self, behind: Behind, told: Result<Vec<Bytes>, Over>) {
+    fn fall_behind(&mut self) {
+        if let State::Level(behind) = std::mem::replace(&mut self.state, State::Over) {
+            self.state = State::Idle(Box::new(behind.since(self.cursor)));
+        }
+    }
+
+    /// The next messages. Only when the reader has taken them, more are encoded.
+    fn take_over(&mut self, behind: Behind, next: Result<Option<Bytes>, Over>) -> Option<Bytes> {
         self.state = State::Over;
-        let Ok(told) = told else { return };
-        self.told = told.into();
+        let next = next.ok()?;
         self.cursor = behind.cursor;
-        self.state = if behind.owed.is_empty() && self.reader.join(self.cursor) {
-            State::Level(Box::new(behind))
+        let behind = Box::new(behind);
+        self.state = if behind.has_sent_all() && self.reader.join(self.cursor) {
+            State::Level(behind)
         } else {
-            State::Behind(Box::pin(behind.go_on()))
+            State::Idle(behind)
         };
+        next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_selected_twice() {
+        let texts = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let selected = |names: &[&str], prefixes: &[&str]| {
+            let request = v1::WatchRequest { names: texts(names), prefixes: texts(prefixes), ..Default::default() };
+            let Filter { names, prefixes, .. } = filter(request);
+            (Vec::from_iter(names), Vec::from_iter(prefixes))
+        };
+        let names = ["a/1", "b", "c"];
+        let expected = (texts(&["b", "c"]), texts(&["a", "b/"]));
+        assert_eq!(selected(&names, &["a", "a/", "aa/b", "b/", "b/c"]), expected);
+        assert_eq!(selected(&names, &["", "a"]), (vec![], texts(&[""])));
     }
 }

@@ -1,27 +1,32 @@
-//! What a watch is told first: all that there is.
+//! Snapshots: everything that a watch selects, in parts of bounded size.
+//!
+//! A part is read and encoded when the reader of the watch takes it, so nothing is held of a snapshot whose reader is slow, and other
+//! work has its turn between the parts. In between locks change: those that were sent already are sent again, until a part is the last
+//! one and the sum of what was sent is how everything is at its revision.
 
+use std::collections::BTreeSet;
 use std::num::NonZero;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use tenure_core::{DeadlockSearch, Group, Revision};
+use tenure_core::{DeadlockSearch, Event, Revision, Text};
 use tenure_proto::v1;
 use tenure_proto::v1::watch_response::Kind;
 use tokio::sync::Semaphore;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::groups;
-use super::wording::encode;
-use crate::hub::Filter;
+use super::encode::{PendingGroups, message};
+use crate::hub::{Filter, Hub};
+use crate::limits;
 use crate::sequencer::{Namespace, Refusal, View};
-use crate::service::convert;
 use crate::service::seen::SeenLock;
+use crate::store::Batch;
 
-/// How many locks go into one message.
-const PART: usize = 500;
+/// How many events are looked at while the table is read. A snapshot that has missed more reads the log first.
+const EVENTS: usize = 1_000;
 
-/// The turns in which snapshots are made: as many at a time as half of the processors. Each is much to do at once, and nobody needs
-/// it as urgently as others do an answer.
+/// The turns in which parts are made: as many at a time as half of the processors. Nobody needs a snapshot as urgently as others do an
+/// answer.
 #[derive(Clone)]
 pub(in crate::service) struct Turns(Arc<Semaphore>);
 
@@ -32,94 +37,153 @@ impl Default for Turns {
     }
 }
 
-/// What comes of a turn: the messages that tell what there is, as of this revision.
-pub(super) type Made = Result<(Revision, Vec<Bytes>), Refusal>;
-
 impl Turns {
-    /// Makes a snapshot when its turn has come. In a task of its own: a reader may stop reading at any time, and a turn must end all
-    /// the same. It ends without one if nobody waits for it any more.
-    pub(super) fn make(&self, namespace: Namespace, filter: Filter) -> AbortOnDropHandle<Made> {
+    /// Makes the next part of a snapshot when its turn has come. In a task of its own: a reader may stop reading at any time, and a
+    /// turn must end all the same.
+    pub(super) fn make(
+        &self,
+        namespace: Namespace,
+        filter: Arc<Filter>,
+        snapshot: Snapshot,
+    ) -> AbortOnDropHandle<Result<Step, Refusal>> {
         let turns = self.0.clone();
         AbortOnDropHandle::new(tokio::spawn(async move {
             // They are never closed.
             let _turn = turns.acquire().await;
-            let snapshot = namespace.view(move |view| Snapshot::of(&filter, view)).await?;
-            Ok((snapshot.revision, snapshot.messages().await))
+            let hub = namespace.hub().clone();
+            let read = namespace.view(move |view| snapshot.read_part(&filter, view, &hub)).await?;
+            Ok(match read {
+                Ok((snapshot, part)) => part.encoded(snapshot),
+                Err(snapshot) => Step::Behind(snapshot),
+            })
         }))
     }
 }
 
-/// What there is of what a filter chooses.
-struct Snapshot {
+/// What comes of a turn.
+pub(super) enum Step {
+    /// A part, as of a revision. After the last one come the groups.
+    Part { snapshot: Snapshot, revision: Revision, groups: Option<PendingGroups>, bytes: Bytes },
+    /// The log goes on further than what the snapshot knows of: that has to be [noted](Snapshot::note) first.
+    Behind(Snapshot),
+}
+
+/// A snapshot on its way.
+pub(super) struct Snapshot {
+    sent: Sent,
+    /// Locks that have changed since they were sent, and the selected names that have yet to be sent.
+    changed: BTreeSet<Text>,
+    /// Up to where in the log it is known what has changed. None before the first part.
+    pub(super) revision: Option<Revision>,
+}
+
+/// How far in byte order the locks have been sent that prefixes select.
+enum Sent {
+    None,
+    UpTo(Text),
+    All,
+}
+
+impl Sent {
+    fn includes(&self, name: &str) -> bool {
+        match self {
+            Self::None => false,
+            Self::UpTo(last) => name <= &**last,
+            Self::All => true,
+        }
+    }
+}
+
+/// What was read for a part.
+struct Part {
     revision: Revision,
     locks: Vec<SeenLock>,
-    groups: Vec<(String, Option<Arc<Group>>)>,
+    /// If it is the last one of locks.
+    groups: Option<PendingGroups>,
 }
 
 impl Snapshot {
-    fn of(filter: &Filter, view: &View<'_>) -> Self {
-        let table = view.table;
-        let mut search = DeadlockSearch::default();
-        let (names, prefixes) = without_repetition(filter);
-        // Those that are chosen by name also if they are idle.
-        let mut locks: Vec<SeenLock> =
-            names.into_iter().map(|name| SeenLock::named(&name.into(), view, &mut search)).collect();
-        for (name, lock) in prefixes.into_iter().flat_map(|prefix| table.locks_after(prefix, None)) {
-            locks.push(SeenLock::of(name, Some(lock), view, &mut search));
-        }
-        let groups = filter.groups.iter().map(|name| (name.clone(), table.group(name).cloned())).collect();
-        Self { revision: table.revision(), locks, groups }
+    /// One of which nothing has been sent.
+    pub(super) fn new(filter: &Filter) -> Self {
+        let changed = filter.names.iter().map(|name| name.as_str().into()).collect();
+        Self { sent: Sent::None, changed, revision: None }
     }
 
-    /// The messages that tell it. Others have their turn in between: there may be many.
-    async fn messages(self) -> Vec<Bytes> {
-        let mut locks = self.locks.into_iter();
-        let of_locks = std::iter::from_fn(|| {
-            let part: Vec<_> = locks.by_ref().take(PART).map(v1::Lock::from).collect();
-            (!part.is_empty()).then(|| v1::Snapshot { locks: part, ..v1::Snapshot::default() })
-        });
-        let all_groups = self.groups.iter().map(|(name, group)| convert::group(name, group.as_deref())).collect();
-        let of_groups = groups::parts(all_groups).into_iter();
-        let of_groups = of_groups.map(|groups| v1::Snapshot { groups, ..v1::Snapshot::default() });
-        let mut parts = of_locks.chain(of_groups).peekable();
-        let mut messages = Vec::new();
-        loop {
-            let part = parts.next().unwrap_or_default();
-            let more = parts.peek().is_some();
-            messages.push(encode(self.revision, Kind::Snapshot(v1::Snapshot { more, ..part })));
-            if !more {
-                return messages;
+    /// Notes what changed in the next batch of the log. If history was lost, everything did.
+    pub(super) fn note(&mut self, batch: &Batch, filter: &Filter) {
+        for recorded in &batch.events {
+            if matches!(recorded.event, Event::HistoryLost { .. }) {
+                *self = Self::new(filter);
             }
-            tokio::task::yield_now().await;
+            let is_sent =
+                |name: &&Text| filter.names.contains(&***name) || self.sent.includes(name) && filter.matches(name);
+            self.changed.extend(recorded.event.locks().filter(is_sent).cloned());
         }
+        self.revision = Some(batch.revision());
+        let bytes: usize = self.changed.iter().map(|name| name.len()).sum();
+        if bytes > limits::WATCH_CHANGED {
+            self.go_back(filter);
+        }
+    }
+
+    /// Forgets what has changed, and goes back to before the first of that.
+    fn go_back(&mut self, filter: &Filter) {
+        let by_name = |name: &Text| filter.names.contains(&**name);
+        let Some(first) = self.changed.iter().find(|name| !by_name(name)) else { return };
+        let before = first.char_indices().next_back().map_or("", |(last, _)| &first[..last]);
+        self.sent = if before.is_empty() { Sent::None } else { Sent::UpTo(before.into()) };
+        self.changed.retain(by_name);
+    }
+
+    /// Reads the next part. `Err` if it is not known what has changed since the last one.
+    fn read_part(mut self, filter: &Filter, view: &View<'_>, hub: &Hub) -> Result<(Self, Part), Self> {
+        let revision = view.table.revision();
+        if let Some(known) = self.revision {
+            let Some(since) = hub.after(known, &BTreeSet::new(), EVENTS) else { return Err(self) };
+            since.batches.iter().for_each(|batch| self.note(batch, filter));
+        }
+        if self.revision.is_some_and(|known| known != revision) {
+            return Err(self);
+        }
+        self.revision = Some(revision);
+        let mut search = DeadlockSearch::default();
+        let (mut locks, mut bytes) = (Vec::new(), 0);
+        let mut add = |lock: SeenLock| {
+            bytes += lock.bytes();
+            locks.push(lock);
+            bytes < limits::WATCH_MESSAGE
+        };
+        let mut has_room = true;
+        if !matches!(self.sent, Sent::All) {
+            let after = match &self.sent {
+                Sent::UpTo(last) => Some(last.clone()),
+                Sent::None | Sent::All => None,
+            };
+            let mut selected =
+                filter.prefixes.iter().flat_map(|prefix| view.table.locks_after(prefix, after.as_deref()));
+            self.sent = loop {
+                let Some((name, lock)) = selected.next() else { break Sent::All };
+                has_room = add(SeenLock::of(name, Some(lock), view, &mut search));
+                if !has_room {
+                    break Sent::UpTo(name.clone());
+                }
+            };
+        }
+        while has_room && let Some(name) = self.changed.pop_first() {
+            has_room = add(SeenLock::named(&name, view, &mut search));
+        }
+        let is_last = matches!(self.sent, Sent::All) && self.changed.is_empty();
+        let all = || filter.groups.iter().map(|name| (name.clone(), view.table.group(name).cloned())).collect();
+        let groups = is_last.then(all);
+        Ok((self, Part { revision, locks, groups }))
     }
 }
 
-/// The names and prefixes of a filter, without those that choose nothing which another prefix does not.
-fn without_repetition(filter: &Filter) -> (Vec<&str>, Vec<&str>) {
-    let mut prefixes: Vec<&str> = Vec::new();
-    // In byte order each comes after those that it begins with, and what is in between begins with them, too.
-    for prefix in &filter.prefixes {
-        if prefixes.last().is_none_or(|last| !prefix.starts_with(last)) {
-            prefixes.push(prefix);
-        }
-    }
-    let names = filter.names.iter().map(String::as_str);
-    let names = names.filter(|name| !prefixes.iter().any(|prefix| name.starts_with(prefix))).collect();
-    (names, prefixes)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nothing_is_chosen_twice() {
-        let texts = |texts: &[&str]| texts.iter().map(ToString::to_string).collect();
-        let (names, prefixes) = (texts(&["a/1", "b", "c"]), texts(&["a", "a/", "aa/b", "b/", "b/c"]));
-        let filter = Filter { names, prefixes, ..Filter::default() };
-        assert_eq!(without_repetition(&filter), (vec!["b", "c"], vec!["a", "b/"]));
-        let all = Filter { prefixes: texts(&["", "a"]), ..filter };
-        assert_eq!(without_repetition(&all), (vec![], vec![""]));
+impl Part {
+    fn encoded(self, snapshot: Snapshot) -> Step {
+        let locks = self.locks.into_iter().map(v1::Lock::from).collect();
+        let more = self.groups.as_ref().is_none_or(|groups| !groups.is_empty());
+        let bytes = message(self.revision, Kind::Snapshot(v1::Snapshot { locks, more, groups: Vec::new() }));
+        Step::Part { snapshot, revision: self.revision, groups: self.groups, bytes }
     }
 }

@@ -89,7 +89,7 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first. At most
-   * the first 100.
+   * the first 100, and of them as many as fit into 64 KiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim blocked_by = 2;</code>
@@ -101,7 +101,7 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first. At most
-   * the first 100.
+   * the first 100, and of them as many as fit into 64 KiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim blocked_by = 2;</code>
@@ -114,7 +114,7 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first. At most
-   * the first 100.
+   * the first 100, and of them as many as fit into 64 KiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim blocked_by = 2;</code>
@@ -126,7 +126,7 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first. At most
-   * the first 100.
+   * the first 100, and of them as many as fit into 64 KiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim blocked_by = 2;</code>
@@ -138,7 +138,7 @@ private static final long serialVersionUID = 0L;
   /**
    * <pre>
    * Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first. At most
-   * the first 100.
+   * the first 100, and of them as many as fit into 64 KiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim blocked_by = 2;</code>
@@ -745,7 +745,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first. At most
-     * the first 100.
+     * the first 100, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim blocked_by = 2;</code>
@@ -760,7 +760,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first. At most
-     * the first 100.
+     * the first 100, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim blocked_by = 2;</code>
@@ -775,7 +775,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first. At most
-     * the first 100.
+     * the first 100, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim blocked_by = 2;</code>
@@ -790,7 +790,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first. At most
-     * the first 100.
+     * the first 100, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim blocked_by = 2;</code>
@@ -812,7 +812,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first. At most
-     * the first 100.
+     * the first 100, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim blocked_by = 2;</code>
@@ -831,7 +831,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first. At most
-     * the first 100.
+     * the first 100, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim blocked_by = 2;</code>
@@ -852,7 +852,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first. At most
-     * the first 100.
+     * the first 100, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim blocked_by = 2;</code>
@@ -874,7 +874,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first. At most
-     * the first 100.
+     * the first 100, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim blocked_by = 2;</code>
@@ -893,7 +893,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first. At most
-     * the first 100.
+     * the first 100, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim blocked_by = 2;</code>
@@ -912,7 +912,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first. At most
-     * the first 100.
+     * the first 100, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim blocked_by = 2;</code>
@@ -932,7 +932,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first. At most
-     * the first 100.
+     * the first 100, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim blocked_by = 2;</code>
@@ -950,7 +950,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first. At most
-     * the first 100.
+     * the first 100, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim blocked_by = 2;</code>
@@ -968,7 +968,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first. At most
-     * the first 100.
+     * the first 100, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim blocked_by = 2;</code>
@@ -980,7 +980,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first. At most
-     * the first 100.
+     * the first 100, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim blocked_by = 2;</code>
@@ -995,7 +995,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first. At most
-     * the first 100.
+     * the first 100, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim blocked_by = 2;</code>
@@ -1011,7 +1011,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first. At most
-     * the first 100.
+     * the first 100, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim blocked_by = 2;</code>
@@ -1023,7 +1023,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first. At most
-     * the first 100.
+     * the first 100, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim blocked_by = 2;</code>
@@ -1036,7 +1036,7 @@ private static final long serialVersionUID = 0L;
     /**
      * <pre>
      * Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first. At most
-     * the first 100.
+     * the first 100, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim blocked_by = 2;</code>

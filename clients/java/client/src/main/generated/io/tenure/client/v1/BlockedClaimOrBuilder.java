@@ -38,7 +38,7 @@ public interface BlockedClaimOrBuilder extends
   /**
    * <pre>
    * Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first. At most
-   * the first 100.
+   * the first 100, and of them as many as fit into 64 KiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim blocked_by = 2;</code>
@@ -48,7 +48,7 @@ public interface BlockedClaimOrBuilder extends
   /**
    * <pre>
    * Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first. At most
-   * the first 100.
+   * the first 100, and of them as many as fit into 64 KiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim blocked_by = 2;</code>
@@ -57,7 +57,7 @@ public interface BlockedClaimOrBuilder extends
   /**
    * <pre>
    * Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first. At most
-   * the first 100.
+   * the first 100, and of them as many as fit into 64 KiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim blocked_by = 2;</code>
@@ -66,7 +66,7 @@ public interface BlockedClaimOrBuilder extends
   /**
    * <pre>
    * Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first. At most
-   * the first 100.
+   * the first 100, and of them as many as fit into 64 KiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim blocked_by = 2;</code>
@@ -76,7 +76,7 @@ public interface BlockedClaimOrBuilder extends
   /**
    * <pre>
    * Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first. At most
-   * the first 100.
+   * the first 100, and of them as many as fit into 64 KiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim blocked_by = 2;</code>

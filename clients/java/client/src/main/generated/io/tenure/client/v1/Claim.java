@@ -515,7 +515,7 @@ java.lang.String defaultValue) {
       com.google.protobuf.LazyStringArrayList.emptyList();
   /**
    * <pre>
-   * The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
+   * The sessions that wait for each other in a circle, beginning with this one, at most the first 100: a deadlock, until one of them gives something
    * back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
    * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
    * </pre>
@@ -529,7 +529,7 @@ java.lang.String defaultValue) {
   }
   /**
    * <pre>
-   * The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
+   * The sessions that wait for each other in a circle, beginning with this one, at most the first 100: a deadlock, until one of them gives something
    * back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
    * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
    * </pre>
@@ -542,7 +542,7 @@ java.lang.String defaultValue) {
   }
   /**
    * <pre>
-   * The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
+   * The sessions that wait for each other in a circle, beginning with this one, at most the first 100: a deadlock, until one of them gives something
    * back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
    * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
    * </pre>
@@ -556,7 +556,7 @@ java.lang.String defaultValue) {
   }
   /**
    * <pre>
-   * The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
+   * The sessions that wait for each other in a circle, beginning with this one, at most the first 100: a deadlock, until one of them gives something
    * back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
    * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
    * </pre>
@@ -2568,7 +2568,7 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
+     * The sessions that wait for each other in a circle, beginning with this one, at most the first 100: a deadlock, until one of them gives something
      * back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
      * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
      * </pre>
@@ -2583,7 +2583,7 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
+     * The sessions that wait for each other in a circle, beginning with this one, at most the first 100: a deadlock, until one of them gives something
      * back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
      * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
      * </pre>
@@ -2596,7 +2596,7 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
+     * The sessions that wait for each other in a circle, beginning with this one, at most the first 100: a deadlock, until one of them gives something
      * back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
      * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
      * </pre>
@@ -2610,7 +2610,7 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
+     * The sessions that wait for each other in a circle, beginning with this one, at most the first 100: a deadlock, until one of them gives something
      * back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
      * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
      * </pre>
@@ -2625,7 +2625,7 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
+     * The sessions that wait for each other in a circle, beginning with this one, at most the first 100: a deadlock, until one of them gives something
      * back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
      * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
      * </pre>
@@ -2646,7 +2646,7 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
+     * The sessions that wait for each other in a circle, beginning with this one, at most the first 100: a deadlock, until one of them gives something
      * back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
      * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
      * </pre>
@@ -2666,7 +2666,7 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
+     * The sessions that wait for each other in a circle, beginning with this one, at most the first 100: a deadlock, until one of them gives something
      * back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
      * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
      * </pre>
@@ -2686,7 +2686,7 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
+     * The sessions that wait for each other in a circle, beginning with this one, at most the first 100: a deadlock, until one of them gives something
      * back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
      * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
      * </pre>
@@ -2703,7 +2703,7 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
+     * The sessions that wait for each other in a circle, beginning with this one, at most the first 100: a deadlock, until one of them gives something
      * back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
      * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
      * </pre>

@@ -287,7 +287,7 @@ java.lang.String defaultValue);
 
   /**
    * <pre>
-   * The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
+   * The sessions that wait for each other in a circle, beginning with this one, at most the first 100: a deadlock, until one of them gives something
    * back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
    * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
    * </pre>
@@ -299,7 +299,7 @@ java.lang.String defaultValue);
       getDeadlockList();
   /**
    * <pre>
-   * The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
+   * The sessions that wait for each other in a circle, beginning with this one, at most the first 100: a deadlock, until one of them gives something
    * back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
    * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
    * </pre>
@@ -310,7 +310,7 @@ java.lang.String defaultValue);
   int getDeadlockCount();
   /**
    * <pre>
-   * The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
+   * The sessions that wait for each other in a circle, beginning with this one, at most the first 100: a deadlock, until one of them gives something
    * back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
    * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
    * </pre>
@@ -322,7 +322,7 @@ java.lang.String defaultValue);
   java.lang.String getDeadlock(int index);
   /**
    * <pre>
-   * The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
+   * The sessions that wait for each other in a circle, beginning with this one, at most the first 100: a deadlock, until one of them gives something
    * back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
    * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
    * </pre>

@@ -6,7 +6,7 @@ package io.tenure.client.v1;
 
 /**
  * <pre>
- * The events of one commit.
+ * The events of one commit, or of a part of it: then the rest follows, and this message's revision is that of its last event.
  * </pre>
  *
  * Protobuf type {@code tenure.v1.Events}
@@ -431,7 +431,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The events of one commit.
+   * The events of one commit, or of a part of it: then the rest follows, and this message's revision is that of its last event.
    * </pre>
    *
    * Protobuf type {@code tenure.v1.Events}

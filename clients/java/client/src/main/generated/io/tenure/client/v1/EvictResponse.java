@@ -21,7 +21,7 @@ private static final long serialVersionUID = 0L;
     super(builder);
   }
   private EvictResponse() {
-    evicted_ = java.util.Collections.emptyList();
+    evicted1_ = java.util.Collections.emptyList();
   }
 
   @java.lang.Override
@@ -46,63 +46,65 @@ private static final long serialVersionUID = 0L;
 
   public static final int EVICTED_FIELD_NUMBER = 1;
   @SuppressWarnings("serial")
-  private java.util.List<io.tenure.client.v1.Claim> evicted_;
+  private java.util.List<io.tenure.client.v1.Claim> evicted1_;
+  // An alternative name is used for field "evicted" because:
+  //     both repeated field "evicted" and singular field "evicted_count" generate the method "getEvictedCount()"
   /**
    * <pre>
-   * The holds that were ended, as they were.
+   * The holds that were ended, as they were: as many as fit into 1 MiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim evicted = 1;</code>
    */
   @java.lang.Override
-  public java.util.List<io.tenure.client.v1.Claim> getEvictedList() {
-    return evicted_;
+  public java.util.List<io.tenure.client.v1.Claim> getEvicted1List() {
+    return evicted1_;
   }
   /**
    * <pre>
-   * The holds that were ended, as they were.
+   * The holds that were ended, as they were: as many as fit into 1 MiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim evicted = 1;</code>
    */
   @java.lang.Override
   public java.util.List<? extends io.tenure.client.v1.ClaimOrBuilder> 
-      getEvictedOrBuilderList() {
-    return evicted_;
+      getEvicted1OrBuilderList() {
+    return evicted1_;
   }
   /**
    * <pre>
-   * The holds that were ended, as they were.
+   * The holds that were ended, as they were: as many as fit into 1 MiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim evicted = 1;</code>
    */
   @java.lang.Override
-  public int getEvictedCount() {
-    return evicted_.size();
+  public int getEvicted1Count() {
+    return evicted1_.size();
   }
   /**
    * <pre>
-   * The holds that were ended, as they were.
+   * The holds that were ended, as they were: as many as fit into 1 MiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim evicted = 1;</code>
    */
   @java.lang.Override
-  public io.tenure.client.v1.Claim getEvicted(int index) {
-    return evicted_.get(index);
+  public io.tenure.client.v1.Claim getEvicted1(int index) {
+    return evicted1_.get(index);
   }
   /**
    * <pre>
-   * The holds that were ended, as they were.
+   * The holds that were ended, as they were: as many as fit into 1 MiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim evicted = 1;</code>
    */
   @java.lang.Override
-  public io.tenure.client.v1.ClaimOrBuilder getEvictedOrBuilder(
+  public io.tenure.client.v1.ClaimOrBuilder getEvicted1OrBuilder(
       int index) {
-    return evicted_.get(index);
+    return evicted1_.get(index);
   }
 
   public static final int REVISION_FIELD_NUMBER = 2;
@@ -120,6 +122,23 @@ private static final long serialVersionUID = 0L;
     return revision_;
   }
 
+  public static final int EVICTED_COUNT_FIELD_NUMBER = 3;
+  private long evictedCount3_ = 0L;
+  // An alternative name is used for field "evicted_count" because:
+  //     both repeated field "evicted" and singular field "evicted_count" generate the method "getEvictedCount()"
+  /**
+   * <pre>
+   * How many holds were ended in all.
+   * </pre>
+   *
+   * <code>uint64 evicted_count = 3;</code>
+   * @return The evictedCount.
+   */
+  @java.lang.Override
+  public long getEvictedCount3() {
+    return evictedCount3_;
+  }
+
   private byte memoizedIsInitialized = -1;
   @java.lang.Override
   public final boolean isInitialized() {
@@ -134,11 +153,14 @@ private static final long serialVersionUID = 0L;
   @java.lang.Override
   public void writeTo(com.google.protobuf.CodedOutputStream output)
                       throws java.io.IOException {
-    for (int i = 0; i < evicted_.size(); i++) {
-      output.writeMessage(1, evicted_.get(i));
+    for (int i = 0; i < evicted1_.size(); i++) {
+      output.writeMessage(1, evicted1_.get(i));
     }
     if (revision_ != 0L) {
       output.writeUInt64(2, revision_);
+    }
+    if (evictedCount3_ != 0L) {
+      output.writeUInt64(3, evictedCount3_);
     }
     getUnknownFields().writeTo(output);
   }
@@ -149,13 +171,17 @@ private static final long serialVersionUID = 0L;
     if (size != -1) return size;
 
     size = 0;
-    for (int i = 0; i < evicted_.size(); i++) {
+    for (int i = 0; i < evicted1_.size(); i++) {
       size += com.google.protobuf.CodedOutputStream
-        .computeMessageSize(1, evicted_.get(i));
+        .computeMessageSize(1, evicted1_.get(i));
     }
     if (revision_ != 0L) {
       size += com.google.protobuf.CodedOutputStream
         .computeUInt64Size(2, revision_);
+    }
+    if (evictedCount3_ != 0L) {
+      size += com.google.protobuf.CodedOutputStream
+        .computeUInt64Size(3, evictedCount3_);
     }
     size += getUnknownFields().getSerializedSize();
     memoizedSize = size;
@@ -172,10 +198,12 @@ private static final long serialVersionUID = 0L;
     }
     io.tenure.client.v1.EvictResponse other = (io.tenure.client.v1.EvictResponse) obj;
 
-    if (!getEvictedList()
-        .equals(other.getEvictedList())) return false;
+    if (!getEvicted1List()
+        .equals(other.getEvicted1List())) return false;
     if (getRevision()
         != other.getRevision()) return false;
+    if (getEvictedCount3()
+        != other.getEvictedCount3()) return false;
     if (!getUnknownFields().equals(other.getUnknownFields())) return false;
     return true;
   }
@@ -187,13 +215,16 @@ private static final long serialVersionUID = 0L;
     }
     int hash = 41;
     hash = (19 * hash) + getDescriptor().hashCode();
-    if (getEvictedCount() > 0) {
+    if (getEvicted1Count() > 0) {
       hash = (37 * hash) + EVICTED_FIELD_NUMBER;
-      hash = (53 * hash) + getEvictedList().hashCode();
+      hash = (53 * hash) + getEvicted1List().hashCode();
     }
     hash = (37 * hash) + REVISION_FIELD_NUMBER;
     hash = (53 * hash) + com.google.protobuf.Internal.hashLong(
         getRevision());
+    hash = (37 * hash) + EVICTED_COUNT_FIELD_NUMBER;
+    hash = (53 * hash) + com.google.protobuf.Internal.hashLong(
+        getEvictedCount3());
     hash = (29 * hash) + getUnknownFields().hashCode();
     memoizedHashCode = hash;
     return hash;
@@ -329,14 +360,15 @@ private static final long serialVersionUID = 0L;
     public Builder clear() {
       super.clear();
       bitField0_ = 0;
-      if (evictedBuilder_ == null) {
-        evicted_ = java.util.Collections.emptyList();
+      if (evicted1Builder_ == null) {
+        evicted1_ = java.util.Collections.emptyList();
       } else {
-        evicted_ = null;
-        evictedBuilder_.clear();
+        evicted1_ = null;
+        evicted1Builder_.clear();
       }
       bitField0_ = (bitField0_ & ~0x00000001);
       revision_ = 0L;
+      evictedCount3_ = 0L;
       return this;
     }
 
@@ -370,14 +402,14 @@ private static final long serialVersionUID = 0L;
     }
 
     private void buildPartialRepeatedFields(io.tenure.client.v1.EvictResponse result) {
-      if (evictedBuilder_ == null) {
+      if (evicted1Builder_ == null) {
         if (((bitField0_ & 0x00000001) != 0)) {
-          evicted_ = java.util.Collections.unmodifiableList(evicted_);
+          evicted1_ = java.util.Collections.unmodifiableList(evicted1_);
           bitField0_ = (bitField0_ & ~0x00000001);
         }
-        result.evicted_ = evicted_;
+        result.evicted1_ = evicted1_;
       } else {
-        result.evicted_ = evictedBuilder_.build();
+        result.evicted1_ = evicted1Builder_.build();
       }
     }
 
@@ -385,6 +417,9 @@ private static final long serialVersionUID = 0L;
       int from_bitField0_ = bitField0_;
       if (((from_bitField0_ & 0x00000002) != 0)) {
         result.revision_ = revision_;
+      }
+      if (((from_bitField0_ & 0x00000004) != 0)) {
+        result.evictedCount3_ = evictedCount3_;
       }
     }
 
@@ -432,34 +467,37 @@ private static final long serialVersionUID = 0L;
 
     public Builder mergeFrom(io.tenure.client.v1.EvictResponse other) {
       if (other == io.tenure.client.v1.EvictResponse.getDefaultInstance()) return this;
-      if (evictedBuilder_ == null) {
-        if (!other.evicted_.isEmpty()) {
-          if (evicted_.isEmpty()) {
-            evicted_ = other.evicted_;
+      if (evicted1Builder_ == null) {
+        if (!other.evicted1_.isEmpty()) {
+          if (evicted1_.isEmpty()) {
+            evicted1_ = other.evicted1_;
             bitField0_ = (bitField0_ & ~0x00000001);
           } else {
-            ensureEvictedIsMutable();
-            evicted_.addAll(other.evicted_);
+            ensureEvicted1IsMutable();
+            evicted1_.addAll(other.evicted1_);
           }
           onChanged();
         }
       } else {
-        if (!other.evicted_.isEmpty()) {
-          if (evictedBuilder_.isEmpty()) {
-            evictedBuilder_.dispose();
-            evictedBuilder_ = null;
-            evicted_ = other.evicted_;
+        if (!other.evicted1_.isEmpty()) {
+          if (evicted1Builder_.isEmpty()) {
+            evicted1Builder_.dispose();
+            evicted1Builder_ = null;
+            evicted1_ = other.evicted1_;
             bitField0_ = (bitField0_ & ~0x00000001);
-            evictedBuilder_ = 
+            evicted1Builder_ = 
               com.google.protobuf.GeneratedMessageV3.alwaysUseFieldBuilders ?
-                 getEvictedFieldBuilder() : null;
+                 getEvicted1FieldBuilder() : null;
           } else {
-            evictedBuilder_.addAllMessages(other.evicted_);
+            evicted1Builder_.addAllMessages(other.evicted1_);
           }
         }
       }
       if (other.getRevision() != 0L) {
         setRevision(other.getRevision());
+      }
+      if (other.getEvictedCount3() != 0L) {
+        setEvictedCount3(other.getEvictedCount3());
       }
       this.mergeUnknownFields(other.getUnknownFields());
       onChanged();
@@ -492,11 +530,11 @@ private static final long serialVersionUID = 0L;
                   input.readMessage(
                       io.tenure.client.v1.Claim.parser(),
                       extensionRegistry);
-              if (evictedBuilder_ == null) {
-                ensureEvictedIsMutable();
-                evicted_.add(m);
+              if (evicted1Builder_ == null) {
+                ensureEvicted1IsMutable();
+                evicted1_.add(m);
               } else {
-                evictedBuilder_.addMessage(m);
+                evicted1Builder_.addMessage(m);
               }
               break;
             } // case 10
@@ -505,6 +543,11 @@ private static final long serialVersionUID = 0L;
               bitField0_ |= 0x00000002;
               break;
             } // case 16
+            case 24: {
+              evictedCount3_ = input.readUInt64();
+              bitField0_ |= 0x00000004;
+              break;
+            } // case 24
             default: {
               if (!super.parseUnknownField(input, extensionRegistry, tag)) {
                 done = true; // was an endgroup tag
@@ -522,316 +565,316 @@ private static final long serialVersionUID = 0L;
     }
     private int bitField0_;
 
-    private java.util.List<io.tenure.client.v1.Claim> evicted_ =
+    private java.util.List<io.tenure.client.v1.Claim> evicted1_ =
       java.util.Collections.emptyList();
-    private void ensureEvictedIsMutable() {
+    private void ensureEvicted1IsMutable() {
       if (!((bitField0_ & 0x00000001) != 0)) {
-        evicted_ = new java.util.ArrayList<io.tenure.client.v1.Claim>(evicted_);
+        evicted1_ = new java.util.ArrayList<io.tenure.client.v1.Claim>(evicted1_);
         bitField0_ |= 0x00000001;
        }
     }
 
     private com.google.protobuf.RepeatedFieldBuilderV3<
-        io.tenure.client.v1.Claim, io.tenure.client.v1.Claim.Builder, io.tenure.client.v1.ClaimOrBuilder> evictedBuilder_;
+        io.tenure.client.v1.Claim, io.tenure.client.v1.Claim.Builder, io.tenure.client.v1.ClaimOrBuilder> evicted1Builder_;
 
     /**
      * <pre>
-     * The holds that were ended, as they were.
+     * The holds that were ended, as they were: as many as fit into 1 MiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim evicted = 1;</code>
      */
-    public java.util.List<io.tenure.client.v1.Claim> getEvictedList() {
-      if (evictedBuilder_ == null) {
-        return java.util.Collections.unmodifiableList(evicted_);
+    public java.util.List<io.tenure.client.v1.Claim> getEvicted1List() {
+      if (evicted1Builder_ == null) {
+        return java.util.Collections.unmodifiableList(evicted1_);
       } else {
-        return evictedBuilder_.getMessageList();
+        return evicted1Builder_.getMessageList();
       }
     }
     /**
      * <pre>
-     * The holds that were ended, as they were.
+     * The holds that were ended, as they were: as many as fit into 1 MiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim evicted = 1;</code>
      */
-    public int getEvictedCount() {
-      if (evictedBuilder_ == null) {
-        return evicted_.size();
+    public int getEvicted1Count() {
+      if (evicted1Builder_ == null) {
+        return evicted1_.size();
       } else {
-        return evictedBuilder_.getCount();
+        return evicted1Builder_.getCount();
       }
     }
     /**
      * <pre>
-     * The holds that were ended, as they were.
+     * The holds that were ended, as they were: as many as fit into 1 MiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim evicted = 1;</code>
      */
-    public io.tenure.client.v1.Claim getEvicted(int index) {
-      if (evictedBuilder_ == null) {
-        return evicted_.get(index);
+    public io.tenure.client.v1.Claim getEvicted1(int index) {
+      if (evicted1Builder_ == null) {
+        return evicted1_.get(index);
       } else {
-        return evictedBuilder_.getMessage(index);
+        return evicted1Builder_.getMessage(index);
       }
     }
     /**
      * <pre>
-     * The holds that were ended, as they were.
+     * The holds that were ended, as they were: as many as fit into 1 MiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim evicted = 1;</code>
      */
-    public Builder setEvicted(
+    public Builder setEvicted1(
         int index, io.tenure.client.v1.Claim value) {
-      if (evictedBuilder_ == null) {
+      if (evicted1Builder_ == null) {
         if (value == null) {
           throw new NullPointerException();
         }
-        ensureEvictedIsMutable();
-        evicted_.set(index, value);
+        ensureEvicted1IsMutable();
+        evicted1_.set(index, value);
         onChanged();
       } else {
-        evictedBuilder_.setMessage(index, value);
+        evicted1Builder_.setMessage(index, value);
       }
       return this;
     }
     /**
      * <pre>
-     * The holds that were ended, as they were.
+     * The holds that were ended, as they were: as many as fit into 1 MiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim evicted = 1;</code>
      */
-    public Builder setEvicted(
+    public Builder setEvicted1(
         int index, io.tenure.client.v1.Claim.Builder builderForValue) {
-      if (evictedBuilder_ == null) {
-        ensureEvictedIsMutable();
-        evicted_.set(index, builderForValue.build());
+      if (evicted1Builder_ == null) {
+        ensureEvicted1IsMutable();
+        evicted1_.set(index, builderForValue.build());
         onChanged();
       } else {
-        evictedBuilder_.setMessage(index, builderForValue.build());
+        evicted1Builder_.setMessage(index, builderForValue.build());
       }
       return this;
     }
     /**
      * <pre>
-     * The holds that were ended, as they were.
+     * The holds that were ended, as they were: as many as fit into 1 MiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim evicted = 1;</code>
      */
-    public Builder addEvicted(io.tenure.client.v1.Claim value) {
-      if (evictedBuilder_ == null) {
+    public Builder addEvicted1(io.tenure.client.v1.Claim value) {
+      if (evicted1Builder_ == null) {
         if (value == null) {
           throw new NullPointerException();
         }
-        ensureEvictedIsMutable();
-        evicted_.add(value);
+        ensureEvicted1IsMutable();
+        evicted1_.add(value);
         onChanged();
       } else {
-        evictedBuilder_.addMessage(value);
+        evicted1Builder_.addMessage(value);
       }
       return this;
     }
     /**
      * <pre>
-     * The holds that were ended, as they were.
+     * The holds that were ended, as they were: as many as fit into 1 MiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim evicted = 1;</code>
      */
-    public Builder addEvicted(
+    public Builder addEvicted1(
         int index, io.tenure.client.v1.Claim value) {
-      if (evictedBuilder_ == null) {
+      if (evicted1Builder_ == null) {
         if (value == null) {
           throw new NullPointerException();
         }
-        ensureEvictedIsMutable();
-        evicted_.add(index, value);
+        ensureEvicted1IsMutable();
+        evicted1_.add(index, value);
         onChanged();
       } else {
-        evictedBuilder_.addMessage(index, value);
+        evicted1Builder_.addMessage(index, value);
       }
       return this;
     }
     /**
      * <pre>
-     * The holds that were ended, as they were.
+     * The holds that were ended, as they were: as many as fit into 1 MiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim evicted = 1;</code>
      */
-    public Builder addEvicted(
+    public Builder addEvicted1(
         io.tenure.client.v1.Claim.Builder builderForValue) {
-      if (evictedBuilder_ == null) {
-        ensureEvictedIsMutable();
-        evicted_.add(builderForValue.build());
+      if (evicted1Builder_ == null) {
+        ensureEvicted1IsMutable();
+        evicted1_.add(builderForValue.build());
         onChanged();
       } else {
-        evictedBuilder_.addMessage(builderForValue.build());
+        evicted1Builder_.addMessage(builderForValue.build());
       }
       return this;
     }
     /**
      * <pre>
-     * The holds that were ended, as they were.
+     * The holds that were ended, as they were: as many as fit into 1 MiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim evicted = 1;</code>
      */
-    public Builder addEvicted(
+    public Builder addEvicted1(
         int index, io.tenure.client.v1.Claim.Builder builderForValue) {
-      if (evictedBuilder_ == null) {
-        ensureEvictedIsMutable();
-        evicted_.add(index, builderForValue.build());
+      if (evicted1Builder_ == null) {
+        ensureEvicted1IsMutable();
+        evicted1_.add(index, builderForValue.build());
         onChanged();
       } else {
-        evictedBuilder_.addMessage(index, builderForValue.build());
+        evicted1Builder_.addMessage(index, builderForValue.build());
       }
       return this;
     }
     /**
      * <pre>
-     * The holds that were ended, as they were.
+     * The holds that were ended, as they were: as many as fit into 1 MiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim evicted = 1;</code>
      */
-    public Builder addAllEvicted(
+    public Builder addAllEvicted1(
         java.lang.Iterable<? extends io.tenure.client.v1.Claim> values) {
-      if (evictedBuilder_ == null) {
-        ensureEvictedIsMutable();
+      if (evicted1Builder_ == null) {
+        ensureEvicted1IsMutable();
         com.google.protobuf.AbstractMessageLite.Builder.addAll(
-            values, evicted_);
+            values, evicted1_);
         onChanged();
       } else {
-        evictedBuilder_.addAllMessages(values);
+        evicted1Builder_.addAllMessages(values);
       }
       return this;
     }
     /**
      * <pre>
-     * The holds that were ended, as they were.
+     * The holds that were ended, as they were: as many as fit into 1 MiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim evicted = 1;</code>
      */
-    public Builder clearEvicted() {
-      if (evictedBuilder_ == null) {
-        evicted_ = java.util.Collections.emptyList();
+    public Builder clearEvicted1() {
+      if (evicted1Builder_ == null) {
+        evicted1_ = java.util.Collections.emptyList();
         bitField0_ = (bitField0_ & ~0x00000001);
         onChanged();
       } else {
-        evictedBuilder_.clear();
+        evicted1Builder_.clear();
       }
       return this;
     }
     /**
      * <pre>
-     * The holds that were ended, as they were.
+     * The holds that were ended, as they were: as many as fit into 1 MiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim evicted = 1;</code>
      */
-    public Builder removeEvicted(int index) {
-      if (evictedBuilder_ == null) {
-        ensureEvictedIsMutable();
-        evicted_.remove(index);
+    public Builder removeEvicted1(int index) {
+      if (evicted1Builder_ == null) {
+        ensureEvicted1IsMutable();
+        evicted1_.remove(index);
         onChanged();
       } else {
-        evictedBuilder_.remove(index);
+        evicted1Builder_.remove(index);
       }
       return this;
     }
     /**
      * <pre>
-     * The holds that were ended, as they were.
+     * The holds that were ended, as they were: as many as fit into 1 MiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim evicted = 1;</code>
      */
-    public io.tenure.client.v1.Claim.Builder getEvictedBuilder(
+    public io.tenure.client.v1.Claim.Builder getEvicted1Builder(
         int index) {
-      return getEvictedFieldBuilder().getBuilder(index);
+      return getEvicted1FieldBuilder().getBuilder(index);
     }
     /**
      * <pre>
-     * The holds that were ended, as they were.
+     * The holds that were ended, as they were: as many as fit into 1 MiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim evicted = 1;</code>
      */
-    public io.tenure.client.v1.ClaimOrBuilder getEvictedOrBuilder(
+    public io.tenure.client.v1.ClaimOrBuilder getEvicted1OrBuilder(
         int index) {
-      if (evictedBuilder_ == null) {
-        return evicted_.get(index);  } else {
-        return evictedBuilder_.getMessageOrBuilder(index);
+      if (evicted1Builder_ == null) {
+        return evicted1_.get(index);  } else {
+        return evicted1Builder_.getMessageOrBuilder(index);
       }
     }
     /**
      * <pre>
-     * The holds that were ended, as they were.
+     * The holds that were ended, as they were: as many as fit into 1 MiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim evicted = 1;</code>
      */
     public java.util.List<? extends io.tenure.client.v1.ClaimOrBuilder> 
-         getEvictedOrBuilderList() {
-      if (evictedBuilder_ != null) {
-        return evictedBuilder_.getMessageOrBuilderList();
+         getEvicted1OrBuilderList() {
+      if (evicted1Builder_ != null) {
+        return evicted1Builder_.getMessageOrBuilderList();
       } else {
-        return java.util.Collections.unmodifiableList(evicted_);
+        return java.util.Collections.unmodifiableList(evicted1_);
       }
     }
     /**
      * <pre>
-     * The holds that were ended, as they were.
+     * The holds that were ended, as they were: as many as fit into 1 MiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim evicted = 1;</code>
      */
-    public io.tenure.client.v1.Claim.Builder addEvictedBuilder() {
-      return getEvictedFieldBuilder().addBuilder(
+    public io.tenure.client.v1.Claim.Builder addEvicted1Builder() {
+      return getEvicted1FieldBuilder().addBuilder(
           io.tenure.client.v1.Claim.getDefaultInstance());
     }
     /**
      * <pre>
-     * The holds that were ended, as they were.
+     * The holds that were ended, as they were: as many as fit into 1 MiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim evicted = 1;</code>
      */
-    public io.tenure.client.v1.Claim.Builder addEvictedBuilder(
+    public io.tenure.client.v1.Claim.Builder addEvicted1Builder(
         int index) {
-      return getEvictedFieldBuilder().addBuilder(
+      return getEvicted1FieldBuilder().addBuilder(
           index, io.tenure.client.v1.Claim.getDefaultInstance());
     }
     /**
      * <pre>
-     * The holds that were ended, as they were.
+     * The holds that were ended, as they were: as many as fit into 1 MiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim evicted = 1;</code>
      */
     public java.util.List<io.tenure.client.v1.Claim.Builder> 
-         getEvictedBuilderList() {
-      return getEvictedFieldBuilder().getBuilderList();
+         getEvicted1BuilderList() {
+      return getEvicted1FieldBuilder().getBuilderList();
     }
     private com.google.protobuf.RepeatedFieldBuilderV3<
         io.tenure.client.v1.Claim, io.tenure.client.v1.Claim.Builder, io.tenure.client.v1.ClaimOrBuilder> 
-        getEvictedFieldBuilder() {
-      if (evictedBuilder_ == null) {
-        evictedBuilder_ = new com.google.protobuf.RepeatedFieldBuilderV3<
+        getEvicted1FieldBuilder() {
+      if (evicted1Builder_ == null) {
+        evicted1Builder_ = new com.google.protobuf.RepeatedFieldBuilderV3<
             io.tenure.client.v1.Claim, io.tenure.client.v1.Claim.Builder, io.tenure.client.v1.ClaimOrBuilder>(
-                evicted_,
+                evicted1_,
                 ((bitField0_ & 0x00000001) != 0),
                 getParentForChildren(),
                 isClean());
-        evicted_ = null;
+        evicted1_ = null;
       }
-      return evictedBuilder_;
+      return evicted1Builder_;
     }
 
     private long revision_ ;
@@ -874,6 +917,50 @@ private static final long serialVersionUID = 0L;
     public Builder clearRevision() {
       bitField0_ = (bitField0_ & ~0x00000002);
       revision_ = 0L;
+      onChanged();
+      return this;
+    }
+
+    private long evictedCount3_ ;
+    /**
+     * <pre>
+     * How many holds were ended in all.
+     * </pre>
+     *
+     * <code>uint64 evicted_count = 3;</code>
+     * @return The evictedCount.
+     */
+    @java.lang.Override
+    public long getEvictedCount3() {
+      return evictedCount3_;
+    }
+    /**
+     * <pre>
+     * How many holds were ended in all.
+     * </pre>
+     *
+     * <code>uint64 evicted_count = 3;</code>
+     * @param value The evictedCount to set.
+     * @return This builder for chaining.
+     */
+    public Builder setEvictedCount3(long value) {
+
+      evictedCount3_ = value;
+      bitField0_ |= 0x00000004;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * How many holds were ended in all.
+     * </pre>
+     *
+     * <code>uint64 evicted_count = 3;</code>
+     * @return This builder for chaining.
+     */
+    public Builder clearEvictedCount3() {
+      bitField0_ = (bitField0_ & ~0x00000004);
+      evictedCount3_ = 0L;
       onChanged();
       return this;
     }

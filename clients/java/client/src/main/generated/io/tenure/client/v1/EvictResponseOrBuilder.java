@@ -10,46 +10,46 @@ public interface EvictResponseOrBuilder extends
 
   /**
    * <pre>
-   * The holds that were ended, as they were.
+   * The holds that were ended, as they were: as many as fit into 1 MiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim evicted = 1;</code>
    */
   java.util.List<io.tenure.client.v1.Claim> 
-      getEvictedList();
+      getEvicted1List();
   /**
    * <pre>
-   * The holds that were ended, as they were.
+   * The holds that were ended, as they were: as many as fit into 1 MiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim evicted = 1;</code>
    */
-  io.tenure.client.v1.Claim getEvicted(int index);
+  io.tenure.client.v1.Claim getEvicted1(int index);
   /**
    * <pre>
-   * The holds that were ended, as they were.
+   * The holds that were ended, as they were: as many as fit into 1 MiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim evicted = 1;</code>
    */
-  int getEvictedCount();
+  int getEvicted1Count();
   /**
    * <pre>
-   * The holds that were ended, as they were.
+   * The holds that were ended, as they were: as many as fit into 1 MiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim evicted = 1;</code>
    */
   java.util.List<? extends io.tenure.client.v1.ClaimOrBuilder> 
-      getEvictedOrBuilderList();
+      getEvicted1OrBuilderList();
   /**
    * <pre>
-   * The holds that were ended, as they were.
+   * The holds that were ended, as they were: as many as fit into 1 MiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim evicted = 1;</code>
    */
-  io.tenure.client.v1.ClaimOrBuilder getEvictedOrBuilder(
+  io.tenure.client.v1.ClaimOrBuilder getEvicted1OrBuilder(
       int index);
 
   /**
@@ -61,4 +61,14 @@ public interface EvictResponseOrBuilder extends
    * @return The revision.
    */
   long getRevision();
+
+  /**
+   * <pre>
+   * How many holds were ended in all.
+   * </pre>
+   *
+   * <code>uint64 evicted_count = 3;</code>
+   * @return The evictedCount.
+   */
+  long getEvictedCount3();
 }

@@ -139,6 +139,21 @@ private static final long serialVersionUID = 0L;
     }
   }
 
+  public static final int AFTER_CLAIM_FIELD_NUMBER = 3;
+  private long afterClaim_ = 0L;
+  /**
+   * <pre>
+   * List the session's claims after the one with this id. Default (0): from the first.
+   * </pre>
+   *
+   * <code>uint64 after_claim = 3;</code>
+   * @return The afterClaim.
+   */
+  @java.lang.Override
+  public long getAfterClaim() {
+    return afterClaim_;
+  }
+
   private byte memoizedIsInitialized = -1;
   @java.lang.Override
   public final boolean isInitialized() {
@@ -159,6 +174,9 @@ private static final long serialVersionUID = 0L;
     if (!com.google.protobuf.GeneratedMessageV3.isStringEmpty(sessionId_)) {
       com.google.protobuf.GeneratedMessageV3.writeString(output, 2, sessionId_);
     }
+    if (afterClaim_ != 0L) {
+      output.writeUInt64(3, afterClaim_);
+    }
     getUnknownFields().writeTo(output);
   }
 
@@ -173,6 +191,10 @@ private static final long serialVersionUID = 0L;
     }
     if (!com.google.protobuf.GeneratedMessageV3.isStringEmpty(sessionId_)) {
       size += com.google.protobuf.GeneratedMessageV3.computeStringSize(2, sessionId_);
+    }
+    if (afterClaim_ != 0L) {
+      size += com.google.protobuf.CodedOutputStream
+        .computeUInt64Size(3, afterClaim_);
     }
     size += getUnknownFields().getSerializedSize();
     memoizedSize = size;
@@ -193,6 +215,8 @@ private static final long serialVersionUID = 0L;
         .equals(other.getNamespace())) return false;
     if (!getSessionId()
         .equals(other.getSessionId())) return false;
+    if (getAfterClaim()
+        != other.getAfterClaim()) return false;
     if (!getUnknownFields().equals(other.getUnknownFields())) return false;
     return true;
   }
@@ -208,6 +232,9 @@ private static final long serialVersionUID = 0L;
     hash = (53 * hash) + getNamespace().hashCode();
     hash = (37 * hash) + SESSION_ID_FIELD_NUMBER;
     hash = (53 * hash) + getSessionId().hashCode();
+    hash = (37 * hash) + AFTER_CLAIM_FIELD_NUMBER;
+    hash = (53 * hash) + com.google.protobuf.Internal.hashLong(
+        getAfterClaim());
     hash = (29 * hash) + getUnknownFields().hashCode();
     memoizedHashCode = hash;
     return hash;
@@ -345,6 +372,7 @@ private static final long serialVersionUID = 0L;
       bitField0_ = 0;
       namespace_ = "";
       sessionId_ = "";
+      afterClaim_ = 0L;
       return this;
     }
 
@@ -383,6 +411,9 @@ private static final long serialVersionUID = 0L;
       }
       if (((from_bitField0_ & 0x00000002) != 0)) {
         result.sessionId_ = sessionId_;
+      }
+      if (((from_bitField0_ & 0x00000004) != 0)) {
+        result.afterClaim_ = afterClaim_;
       }
     }
 
@@ -440,6 +471,9 @@ private static final long serialVersionUID = 0L;
         bitField0_ |= 0x00000002;
         onChanged();
       }
+      if (other.getAfterClaim() != 0L) {
+        setAfterClaim(other.getAfterClaim());
+      }
       this.mergeUnknownFields(other.getUnknownFields());
       onChanged();
       return this;
@@ -476,6 +510,11 @@ private static final long serialVersionUID = 0L;
               bitField0_ |= 0x00000002;
               break;
             } // case 18
+            case 24: {
+              afterClaim_ = input.readUInt64();
+              bitField0_ |= 0x00000004;
+              break;
+            } // case 24
             default: {
               if (!super.parseUnknownField(input, extensionRegistry, tag)) {
                 done = true; // was an endgroup tag
@@ -673,6 +712,50 @@ private static final long serialVersionUID = 0L;
       checkByteStringIsUtf8(value);
       sessionId_ = value;
       bitField0_ |= 0x00000002;
+      onChanged();
+      return this;
+    }
+
+    private long afterClaim_ ;
+    /**
+     * <pre>
+     * List the session's claims after the one with this id. Default (0): from the first.
+     * </pre>
+     *
+     * <code>uint64 after_claim = 3;</code>
+     * @return The afterClaim.
+     */
+    @java.lang.Override
+    public long getAfterClaim() {
+      return afterClaim_;
+    }
+    /**
+     * <pre>
+     * List the session's claims after the one with this id. Default (0): from the first.
+     * </pre>
+     *
+     * <code>uint64 after_claim = 3;</code>
+     * @param value The afterClaim to set.
+     * @return This builder for chaining.
+     */
+    public Builder setAfterClaim(long value) {
+
+      afterClaim_ = value;
+      bitField0_ |= 0x00000004;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * List the session's claims after the one with this id. Default (0): from the first.
+     * </pre>
+     *
+     * <code>uint64 after_claim = 3;</code>
+     * @return This builder for chaining.
+     */
+    public Builder clearAfterClaim() {
+      bitField0_ = (bitField0_ & ~0x00000004);
+      afterClaim_ = 0L;
       onChanged();
       return this;
     }

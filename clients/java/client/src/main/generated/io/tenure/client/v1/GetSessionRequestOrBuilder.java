@@ -47,4 +47,14 @@ public interface GetSessionRequestOrBuilder extends
    */
   com.google.protobuf.ByteString
       getSessionIdBytes();
+
+  /**
+   * <pre>
+   * List the session's claims after the one with this id. Default (0): from the first.
+   * </pre>
+   *
+   * <code>uint64 after_claim = 3;</code>
+   * @return The afterClaim.
+   */
+  long getAfterClaim();
 }

@@ -48,7 +48,7 @@ private static final long serialVersionUID = 0L;
   private io.tenure.client.v1.Session session_;
   /**
    * <pre>
-   * The session.
+   * The session, with as many of its claims as fit into 1 MiB. If more follow, ask again with the id of the last one as `after_claim`.
    * </pre>
    *
    * <code>.tenure.v1.Session session = 1;</code>
@@ -60,7 +60,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The session.
+   * The session, with as many of its claims as fit into 1 MiB. If more follow, ask again with the id of the last one as `after_claim`.
    * </pre>
    *
    * <code>.tenure.v1.Session session = 1;</code>
@@ -72,7 +72,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The session.
+   * The session, with as many of its claims as fit into 1 MiB. If more follow, ask again with the id of the last one as `after_claim`.
    * </pre>
    *
    * <code>.tenure.v1.Session session = 1;</code>
@@ -477,7 +477,7 @@ private static final long serialVersionUID = 0L;
         io.tenure.client.v1.Session, io.tenure.client.v1.Session.Builder, io.tenure.client.v1.SessionOrBuilder> sessionBuilder_;
     /**
      * <pre>
-     * The session.
+     * The session, with as many of its claims as fit into 1 MiB. If more follow, ask again with the id of the last one as `after_claim`.
      * </pre>
      *
      * <code>.tenure.v1.Session session = 1;</code>
@@ -488,7 +488,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The session.
+     * The session, with as many of its claims as fit into 1 MiB. If more follow, ask again with the id of the last one as `after_claim`.
      * </pre>
      *
      * <code>.tenure.v1.Session session = 1;</code>
@@ -503,7 +503,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The session.
+     * The session, with as many of its claims as fit into 1 MiB. If more follow, ask again with the id of the last one as `after_claim`.
      * </pre>
      *
      * <code>.tenure.v1.Session session = 1;</code>
@@ -523,7 +523,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The session.
+     * The session, with as many of its claims as fit into 1 MiB. If more follow, ask again with the id of the last one as `after_claim`.
      * </pre>
      *
      * <code>.tenure.v1.Session session = 1;</code>
@@ -541,7 +541,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The session.
+     * The session, with as many of its claims as fit into 1 MiB. If more follow, ask again with the id of the last one as `after_claim`.
      * </pre>
      *
      * <code>.tenure.v1.Session session = 1;</code>
@@ -566,7 +566,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The session.
+     * The session, with as many of its claims as fit into 1 MiB. If more follow, ask again with the id of the last one as `after_claim`.
      * </pre>
      *
      * <code>.tenure.v1.Session session = 1;</code>
@@ -583,7 +583,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The session.
+     * The session, with as many of its claims as fit into 1 MiB. If more follow, ask again with the id of the last one as `after_claim`.
      * </pre>
      *
      * <code>.tenure.v1.Session session = 1;</code>
@@ -595,7 +595,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The session.
+     * The session, with as many of its claims as fit into 1 MiB. If more follow, ask again with the id of the last one as `after_claim`.
      * </pre>
      *
      * <code>.tenure.v1.Session session = 1;</code>
@@ -610,7 +610,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The session.
+     * The session, with as many of its claims as fit into 1 MiB. If more follow, ask again with the id of the last one as `after_claim`.
      * </pre>
      *
      * <code>.tenure.v1.Session session = 1;</code>

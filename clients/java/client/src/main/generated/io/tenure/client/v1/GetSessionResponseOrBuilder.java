@@ -10,7 +10,7 @@ public interface GetSessionResponseOrBuilder extends
 
   /**
    * <pre>
-   * The session.
+   * The session, with as many of its claims as fit into 1 MiB. If more follow, ask again with the id of the last one as `after_claim`.
    * </pre>
    *
    * <code>.tenure.v1.Session session = 1;</code>
@@ -19,7 +19,7 @@ public interface GetSessionResponseOrBuilder extends
   boolean hasSession();
   /**
    * <pre>
-   * The session.
+   * The session, with as many of its claims as fit into 1 MiB. If more follow, ask again with the id of the last one as `after_claim`.
    * </pre>
    *
    * <code>.tenure.v1.Session session = 1;</code>
@@ -28,7 +28,7 @@ public interface GetSessionResponseOrBuilder extends
   io.tenure.client.v1.Session getSession();
   /**
    * <pre>
-   * The session.
+   * The session, with as many of its claims as fit into 1 MiB. If more follow, ask again with the id of the last one as `after_claim`.
    * </pre>
    *
    * <code>.tenure.v1.Session session = 1;</code>

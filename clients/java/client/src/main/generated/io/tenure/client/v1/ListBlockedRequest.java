@@ -112,7 +112,7 @@ private static final long serialVersionUID = 0L;
   private int pageSize_ = 0;
   /**
    * <pre>
-   * The most claims in the answer: 0 to 1000. Default (0): 100.
+   * The most claims in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large.
    * </pre>
    *
    * <code>int32 page_size = 3;</code>
@@ -711,7 +711,7 @@ private static final long serialVersionUID = 0L;
     private int pageSize_ ;
     /**
      * <pre>
-     * The most claims in the answer: 0 to 1000. Default (0): 100.
+     * The most claims in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large.
      * </pre>
      *
      * <code>int32 page_size = 3;</code>
@@ -723,7 +723,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The most claims in the answer: 0 to 1000. Default (0): 100.
+     * The most claims in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large.
      * </pre>
      *
      * <code>int32 page_size = 3;</code>
@@ -739,7 +739,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The most claims in the answer: 0 to 1000. Default (0): 100.
+     * The most claims in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large.
      * </pre>
      *
      * <code>int32 page_size = 3;</code>

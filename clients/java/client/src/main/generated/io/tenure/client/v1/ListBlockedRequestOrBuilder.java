@@ -40,7 +40,7 @@ public interface ListBlockedRequestOrBuilder extends
 
   /**
    * <pre>
-   * The most claims in the answer: 0 to 1000. Default (0): 100.
+   * The most claims in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large.
    * </pre>
    *
    * <code>int32 page_size = 3;</code>

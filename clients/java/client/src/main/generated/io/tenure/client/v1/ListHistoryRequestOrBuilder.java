@@ -50,7 +50,7 @@ public interface ListHistoryRequestOrBuilder extends
 
   /**
    * <pre>
-   * The most entries in the answer, beside the holds that last: 0 to 1000. Default (0): 100.
+   * The most entries in the answer, beside the holds that last: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large.
    * </pre>
    *
    * <code>int32 page_size = 3;</code>

@@ -144,7 +144,7 @@ private static final long serialVersionUID = 0L;
   private int pageSize_ = 0;
   /**
    * <pre>
-   * The most locks in the answer: 0 to 1000. Default (0): 100.
+   * The most locks in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large.
    * </pre>
    *
    * <code>int32 page_size = 3;</code>
@@ -790,7 +790,7 @@ private static final long serialVersionUID = 0L;
     private int pageSize_ ;
     /**
      * <pre>
-     * The most locks in the answer: 0 to 1000. Default (0): 100.
+     * The most locks in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large.
      * </pre>
      *
      * <code>int32 page_size = 3;</code>
@@ -802,7 +802,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The most locks in the answer: 0 to 1000. Default (0): 100.
+     * The most locks in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large.
      * </pre>
      *
      * <code>int32 page_size = 3;</code>
@@ -818,7 +818,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The most locks in the answer: 0 to 1000. Default (0): 100.
+     * The most locks in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large.
      * </pre>
      *
      * <code>int32 page_size = 3;</code>

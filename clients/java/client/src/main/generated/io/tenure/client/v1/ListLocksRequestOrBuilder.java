@@ -50,7 +50,7 @@ public interface ListLocksRequestOrBuilder extends
 
   /**
    * <pre>
-   * The most locks in the answer: 0 to 1000. Default (0): 100.
+   * The most locks in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large.
    * </pre>
    *
    * <code>int32 page_size = 3;</code>

@@ -97,7 +97,7 @@ private static final long serialVersionUID = 0L;
   private int pageSize_ = 0;
   /**
    * <pre>
-   * The most sessions in the answer: 0 to 1000. Default (0): 100.
+   * The most sessions in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large.
    * </pre>
    *
    * <code>int32 page_size = 2;</code>
@@ -628,7 +628,7 @@ private static final long serialVersionUID = 0L;
     private int pageSize_ ;
     /**
      * <pre>
-     * The most sessions in the answer: 0 to 1000. Default (0): 100.
+     * The most sessions in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large.
      * </pre>
      *
      * <code>int32 page_size = 2;</code>
@@ -640,7 +640,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The most sessions in the answer: 0 to 1000. Default (0): 100.
+     * The most sessions in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large.
      * </pre>
      *
      * <code>int32 page_size = 2;</code>
@@ -656,7 +656,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The most sessions in the answer: 0 to 1000. Default (0): 100.
+     * The most sessions in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large.
      * </pre>
      *
      * <code>int32 page_size = 2;</code>

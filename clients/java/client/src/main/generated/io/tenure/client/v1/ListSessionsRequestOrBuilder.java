@@ -30,7 +30,7 @@ public interface ListSessionsRequestOrBuilder extends
 
   /**
    * <pre>
-   * The most sessions in the answer: 0 to 1000. Default (0): 100.
+   * The most sessions in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large.
    * </pre>
    *
    * <code>int32 page_size = 2;</code>

@@ -50,7 +50,7 @@ private static final long serialVersionUID = 0L;
   private java.util.List<io.tenure.client.v1.Session> sessions_;
   /**
    * <pre>
-   * The sessions, oldest first.
+   * The sessions, oldest first, each with at most the first 100 of its claims, and of them as many as fit into 64 KiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Session sessions = 1;</code>
@@ -61,7 +61,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The sessions, oldest first.
+   * The sessions, oldest first, each with at most the first 100 of its claims, and of them as many as fit into 64 KiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Session sessions = 1;</code>
@@ -73,7 +73,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The sessions, oldest first.
+   * The sessions, oldest first, each with at most the first 100 of its claims, and of them as many as fit into 64 KiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Session sessions = 1;</code>
@@ -84,7 +84,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The sessions, oldest first.
+   * The sessions, oldest first, each with at most the first 100 of its claims, and of them as many as fit into 64 KiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Session sessions = 1;</code>
@@ -95,7 +95,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The sessions, oldest first.
+   * The sessions, oldest first, each with at most the first 100 of its claims, and of them as many as fit into 64 KiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Session sessions = 1;</code>
@@ -608,7 +608,7 @@ private static final long serialVersionUID = 0L;
 
     /**
      * <pre>
-     * The sessions, oldest first.
+     * The sessions, oldest first, each with at most the first 100 of its claims, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Session sessions = 1;</code>
@@ -622,7 +622,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The sessions, oldest first.
+     * The sessions, oldest first, each with at most the first 100 of its claims, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Session sessions = 1;</code>
@@ -636,7 +636,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The sessions, oldest first.
+     * The sessions, oldest first, each with at most the first 100 of its claims, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Session sessions = 1;</code>
@@ -650,7 +650,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The sessions, oldest first.
+     * The sessions, oldest first, each with at most the first 100 of its claims, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Session sessions = 1;</code>
@@ -671,7 +671,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The sessions, oldest first.
+     * The sessions, oldest first, each with at most the first 100 of its claims, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Session sessions = 1;</code>
@@ -689,7 +689,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The sessions, oldest first.
+     * The sessions, oldest first, each with at most the first 100 of its claims, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Session sessions = 1;</code>
@@ -709,7 +709,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The sessions, oldest first.
+     * The sessions, oldest first, each with at most the first 100 of its claims, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Session sessions = 1;</code>
@@ -730,7 +730,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The sessions, oldest first.
+     * The sessions, oldest first, each with at most the first 100 of its claims, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Session sessions = 1;</code>
@@ -748,7 +748,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The sessions, oldest first.
+     * The sessions, oldest first, each with at most the first 100 of its claims, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Session sessions = 1;</code>
@@ -766,7 +766,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The sessions, oldest first.
+     * The sessions, oldest first, each with at most the first 100 of its claims, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Session sessions = 1;</code>
@@ -785,7 +785,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The sessions, oldest first.
+     * The sessions, oldest first, each with at most the first 100 of its claims, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Session sessions = 1;</code>
@@ -802,7 +802,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The sessions, oldest first.
+     * The sessions, oldest first, each with at most the first 100 of its claims, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Session sessions = 1;</code>
@@ -819,7 +819,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The sessions, oldest first.
+     * The sessions, oldest first, each with at most the first 100 of its claims, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Session sessions = 1;</code>
@@ -830,7 +830,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The sessions, oldest first.
+     * The sessions, oldest first, each with at most the first 100 of its claims, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Session sessions = 1;</code>
@@ -844,7 +844,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The sessions, oldest first.
+     * The sessions, oldest first, each with at most the first 100 of its claims, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Session sessions = 1;</code>
@@ -859,7 +859,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The sessions, oldest first.
+     * The sessions, oldest first, each with at most the first 100 of its claims, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Session sessions = 1;</code>
@@ -870,7 +870,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The sessions, oldest first.
+     * The sessions, oldest first, each with at most the first 100 of its claims, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Session sessions = 1;</code>
@@ -882,7 +882,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The sessions, oldest first.
+     * The sessions, oldest first, each with at most the first 100 of its claims, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Session sessions = 1;</code>

@@ -10,7 +10,7 @@ public interface ListSessionsResponseOrBuilder extends
 
   /**
    * <pre>
-   * The sessions, oldest first.
+   * The sessions, oldest first, each with at most the first 100 of its claims, and of them as many as fit into 64 KiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Session sessions = 1;</code>
@@ -19,7 +19,7 @@ public interface ListSessionsResponseOrBuilder extends
       getSessionsList();
   /**
    * <pre>
-   * The sessions, oldest first.
+   * The sessions, oldest first, each with at most the first 100 of its claims, and of them as many as fit into 64 KiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Session sessions = 1;</code>
@@ -27,7 +27,7 @@ public interface ListSessionsResponseOrBuilder extends
   io.tenure.client.v1.Session getSessions(int index);
   /**
    * <pre>
-   * The sessions, oldest first.
+   * The sessions, oldest first, each with at most the first 100 of its claims, and of them as many as fit into 64 KiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Session sessions = 1;</code>
@@ -35,7 +35,7 @@ public interface ListSessionsResponseOrBuilder extends
   int getSessionsCount();
   /**
    * <pre>
-   * The sessions, oldest first.
+   * The sessions, oldest first, each with at most the first 100 of its claims, and of them as many as fit into 64 KiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Session sessions = 1;</code>
@@ -44,7 +44,7 @@ public interface ListSessionsResponseOrBuilder extends
       getSessionsOrBuilderList();
   /**
    * <pre>
-   * The sessions, oldest first.
+   * The sessions, oldest first, each with at most the first 100 of its claims, and of them as many as fit into 64 KiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Session sessions = 1;</code>

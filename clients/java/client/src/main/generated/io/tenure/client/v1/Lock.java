@@ -99,7 +99,8 @@ private static final long serialVersionUID = 0L;
   private java.util.List<io.tenure.client.v1.Claim> holders_;
   /**
    * <pre>
-   * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it.
+   * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it. At most the first 100, and of them as many
+   * as fit into 64 KiB: see `holder_count`.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim holders = 2;</code>
@@ -110,7 +111,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it.
+   * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it. At most the first 100, and of them as many
+   * as fit into 64 KiB: see `holder_count`.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim holders = 2;</code>
@@ -122,7 +124,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it.
+   * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it. At most the first 100, and of them as many
+   * as fit into 64 KiB: see `holder_count`.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim holders = 2;</code>
@@ -133,7 +136,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it.
+   * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it. At most the first 100, and of them as many
+   * as fit into 64 KiB: see `holder_count`.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim holders = 2;</code>
@@ -144,7 +148,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it.
+   * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it. At most the first 100, and of them as many
+   * as fit into 64 KiB: see `holder_count`.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim holders = 2;</code>
@@ -160,7 +165,7 @@ private static final long serialVersionUID = 0L;
   private java.util.List<io.tenure.client.v1.Claim> waiters_;
   /**
    * <pre>
-   * Who waits, in the order in which they will be served. At most the first 100.
+   * Who waits, in the order in which they will be served. At most the first 100, and of them as many as fit into 64 KiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim waiters = 3;</code>
@@ -171,7 +176,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Who waits, in the order in which they will be served. At most the first 100.
+   * Who waits, in the order in which they will be served. At most the first 100, and of them as many as fit into 64 KiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim waiters = 3;</code>
@@ -183,7 +188,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Who waits, in the order in which they will be served. At most the first 100.
+   * Who waits, in the order in which they will be served. At most the first 100, and of them as many as fit into 64 KiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim waiters = 3;</code>
@@ -194,7 +199,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Who waits, in the order in which they will be served. At most the first 100.
+   * Who waits, in the order in which they will be served. At most the first 100, and of them as many as fit into 64 KiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim waiters = 3;</code>
@@ -205,7 +210,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Who waits, in the order in which they will be served. At most the first 100.
+   * Who waits, in the order in which they will be served. At most the first 100, and of them as many as fit into 64 KiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim waiters = 3;</code>
@@ -288,7 +293,7 @@ private static final long serialVersionUID = 0L;
   private long holderCount_ = 0L;
   /**
    * <pre>
-   * How many hold it in all; `holders` shows at most the first 100.
+   * How many hold it in all.
    * </pre>
    *
    * <code>uint64 holder_count = 7;</code>
@@ -993,7 +998,8 @@ private static final long serialVersionUID = 0L;
 
     /**
      * <pre>
-     * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it.
+     * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it. At most the first 100, and of them as many
+     * as fit into 64 KiB: see `holder_count`.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim holders = 2;</code>
@@ -1007,7 +1013,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it.
+     * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it. At most the first 100, and of them as many
+     * as fit into 64 KiB: see `holder_count`.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim holders = 2;</code>
@@ -1021,7 +1028,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it.
+     * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it. At most the first 100, and of them as many
+     * as fit into 64 KiB: see `holder_count`.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim holders = 2;</code>
@@ -1035,7 +1043,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it.
+     * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it. At most the first 100, and of them as many
+     * as fit into 64 KiB: see `holder_count`.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim holders = 2;</code>
@@ -1056,7 +1065,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it.
+     * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it. At most the first 100, and of them as many
+     * as fit into 64 KiB: see `holder_count`.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim holders = 2;</code>
@@ -1074,7 +1084,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it.
+     * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it. At most the first 100, and of them as many
+     * as fit into 64 KiB: see `holder_count`.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim holders = 2;</code>
@@ -1094,7 +1105,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it.
+     * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it. At most the first 100, and of them as many
+     * as fit into 64 KiB: see `holder_count`.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim holders = 2;</code>
@@ -1115,7 +1127,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it.
+     * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it. At most the first 100, and of them as many
+     * as fit into 64 KiB: see `holder_count`.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim holders = 2;</code>
@@ -1133,7 +1146,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it.
+     * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it. At most the first 100, and of them as many
+     * as fit into 64 KiB: see `holder_count`.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim holders = 2;</code>
@@ -1151,7 +1165,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it.
+     * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it. At most the first 100, and of them as many
+     * as fit into 64 KiB: see `holder_count`.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim holders = 2;</code>
@@ -1170,7 +1185,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it.
+     * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it. At most the first 100, and of them as many
+     * as fit into 64 KiB: see `holder_count`.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim holders = 2;</code>
@@ -1187,7 +1203,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it.
+     * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it. At most the first 100, and of them as many
+     * as fit into 64 KiB: see `holder_count`.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim holders = 2;</code>
@@ -1204,7 +1221,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it.
+     * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it. At most the first 100, and of them as many
+     * as fit into 64 KiB: see `holder_count`.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim holders = 2;</code>
@@ -1215,7 +1233,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it.
+     * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it. At most the first 100, and of them as many
+     * as fit into 64 KiB: see `holder_count`.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim holders = 2;</code>
@@ -1229,7 +1248,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it.
+     * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it. At most the first 100, and of them as many
+     * as fit into 64 KiB: see `holder_count`.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim holders = 2;</code>
@@ -1244,7 +1264,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it.
+     * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it. At most the first 100, and of them as many
+     * as fit into 64 KiB: see `holder_count`.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim holders = 2;</code>
@@ -1255,7 +1276,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it.
+     * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it. At most the first 100, and of them as many
+     * as fit into 64 KiB: see `holder_count`.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim holders = 2;</code>
@@ -1267,7 +1289,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it.
+     * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it. At most the first 100, and of them as many
+     * as fit into 64 KiB: see `holder_count`.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim holders = 2;</code>
@@ -1305,7 +1328,7 @@ private static final long serialVersionUID = 0L;
 
     /**
      * <pre>
-     * Who waits, in the order in which they will be served. At most the first 100.
+     * Who waits, in the order in which they will be served. At most the first 100, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim waiters = 3;</code>
@@ -1319,7 +1342,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Who waits, in the order in which they will be served. At most the first 100.
+     * Who waits, in the order in which they will be served. At most the first 100, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim waiters = 3;</code>
@@ -1333,7 +1356,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Who waits, in the order in which they will be served. At most the first 100.
+     * Who waits, in the order in which they will be served. At most the first 100, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim waiters = 3;</code>
@@ -1347,7 +1370,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Who waits, in the order in which they will be served. At most the first 100.
+     * Who waits, in the order in which they will be served. At most the first 100, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim waiters = 3;</code>
@@ -1368,7 +1391,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Who waits, in the order in which they will be served. At most the first 100.
+     * Who waits, in the order in which they will be served. At most the first 100, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim waiters = 3;</code>
@@ -1386,7 +1409,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Who waits, in the order in which they will be served. At most the first 100.
+     * Who waits, in the order in which they will be served. At most the first 100, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim waiters = 3;</code>
@@ -1406,7 +1429,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Who waits, in the order in which they will be served. At most the first 100.
+     * Who waits, in the order in which they will be served. At most the first 100, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim waiters = 3;</code>
@@ -1427,7 +1450,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Who waits, in the order in which they will be served. At most the first 100.
+     * Who waits, in the order in which they will be served. At most the first 100, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim waiters = 3;</code>
@@ -1445,7 +1468,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Who waits, in the order in which they will be served. At most the first 100.
+     * Who waits, in the order in which they will be served. At most the first 100, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim waiters = 3;</code>
@@ -1463,7 +1486,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Who waits, in the order in which they will be served. At most the first 100.
+     * Who waits, in the order in which they will be served. At most the first 100, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim waiters = 3;</code>
@@ -1482,7 +1505,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Who waits, in the order in which they will be served. At most the first 100.
+     * Who waits, in the order in which they will be served. At most the first 100, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim waiters = 3;</code>
@@ -1499,7 +1522,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Who waits, in the order in which they will be served. At most the first 100.
+     * Who waits, in the order in which they will be served. At most the first 100, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim waiters = 3;</code>
@@ -1516,7 +1539,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Who waits, in the order in which they will be served. At most the first 100.
+     * Who waits, in the order in which they will be served. At most the first 100, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim waiters = 3;</code>
@@ -1527,7 +1550,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Who waits, in the order in which they will be served. At most the first 100.
+     * Who waits, in the order in which they will be served. At most the first 100, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim waiters = 3;</code>
@@ -1541,7 +1564,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Who waits, in the order in which they will be served. At most the first 100.
+     * Who waits, in the order in which they will be served. At most the first 100, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim waiters = 3;</code>
@@ -1556,7 +1579,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Who waits, in the order in which they will be served. At most the first 100.
+     * Who waits, in the order in which they will be served. At most the first 100, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim waiters = 3;</code>
@@ -1567,7 +1590,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Who waits, in the order in which they will be served. At most the first 100.
+     * Who waits, in the order in which they will be served. At most the first 100, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim waiters = 3;</code>
@@ -1579,7 +1602,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * Who waits, in the order in which they will be served. At most the first 100.
+     * Who waits, in the order in which they will be served. At most the first 100, and of them as many as fit into 64 KiB.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim waiters = 3;</code>
@@ -1851,7 +1874,7 @@ private static final long serialVersionUID = 0L;
     private long holderCount_ ;
     /**
      * <pre>
-     * How many hold it in all; `holders` shows at most the first 100.
+     * How many hold it in all.
      * </pre>
      *
      * <code>uint64 holder_count = 7;</code>
@@ -1863,7 +1886,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How many hold it in all; `holders` shows at most the first 100.
+     * How many hold it in all.
      * </pre>
      *
      * <code>uint64 holder_count = 7;</code>
@@ -1879,7 +1902,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * How many hold it in all; `holders` shows at most the first 100.
+     * How many hold it in all.
      * </pre>
      *
      * <code>uint64 holder_count = 7;</code>

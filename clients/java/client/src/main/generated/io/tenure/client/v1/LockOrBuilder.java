@@ -30,7 +30,8 @@ public interface LockOrBuilder extends
 
   /**
    * <pre>
-   * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it.
+   * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it. At most the first 100, and of them as many
+   * as fit into 64 KiB: see `holder_count`.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim holders = 2;</code>
@@ -39,7 +40,8 @@ public interface LockOrBuilder extends
       getHoldersList();
   /**
    * <pre>
-   * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it.
+   * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it. At most the first 100, and of them as many
+   * as fit into 64 KiB: see `holder_count`.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim holders = 2;</code>
@@ -47,7 +49,8 @@ public interface LockOrBuilder extends
   io.tenure.client.v1.Claim getHolders(int index);
   /**
    * <pre>
-   * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it.
+   * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it. At most the first 100, and of them as many
+   * as fit into 64 KiB: see `holder_count`.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim holders = 2;</code>
@@ -55,7 +58,8 @@ public interface LockOrBuilder extends
   int getHoldersCount();
   /**
    * <pre>
-   * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it.
+   * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it. At most the first 100, and of them as many
+   * as fit into 64 KiB: see `holder_count`.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim holders = 2;</code>
@@ -64,7 +68,8 @@ public interface LockOrBuilder extends
       getHoldersOrBuilderList();
   /**
    * <pre>
-   * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it.
+   * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it. At most the first 100, and of them as many
+   * as fit into 64 KiB: see `holder_count`.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim holders = 2;</code>
@@ -74,7 +79,7 @@ public interface LockOrBuilder extends
 
   /**
    * <pre>
-   * Who waits, in the order in which they will be served. At most the first 100.
+   * Who waits, in the order in which they will be served. At most the first 100, and of them as many as fit into 64 KiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim waiters = 3;</code>
@@ -83,7 +88,7 @@ public interface LockOrBuilder extends
       getWaitersList();
   /**
    * <pre>
-   * Who waits, in the order in which they will be served. At most the first 100.
+   * Who waits, in the order in which they will be served. At most the first 100, and of them as many as fit into 64 KiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim waiters = 3;</code>
@@ -91,7 +96,7 @@ public interface LockOrBuilder extends
   io.tenure.client.v1.Claim getWaiters(int index);
   /**
    * <pre>
-   * Who waits, in the order in which they will be served. At most the first 100.
+   * Who waits, in the order in which they will be served. At most the first 100, and of them as many as fit into 64 KiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim waiters = 3;</code>
@@ -99,7 +104,7 @@ public interface LockOrBuilder extends
   int getWaitersCount();
   /**
    * <pre>
-   * Who waits, in the order in which they will be served. At most the first 100.
+   * Who waits, in the order in which they will be served. At most the first 100, and of them as many as fit into 64 KiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim waiters = 3;</code>
@@ -108,7 +113,7 @@ public interface LockOrBuilder extends
       getWaitersOrBuilderList();
   /**
    * <pre>
-   * Who waits, in the order in which they will be served. At most the first 100.
+   * Who waits, in the order in which they will be served. At most the first 100, and of them as many as fit into 64 KiB.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim waiters = 3;</code>
@@ -165,7 +170,7 @@ public interface LockOrBuilder extends
 
   /**
    * <pre>
-   * How many hold it in all; `holders` shows at most the first 100.
+   * How many hold it in all.
    * </pre>
    *
    * <code>uint64 holder_count = 7;</code>

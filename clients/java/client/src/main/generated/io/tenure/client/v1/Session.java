@@ -322,7 +322,8 @@ java.lang.String defaultValue) {
   private java.util.List<io.tenure.client.v1.Claim> claims_;
   /**
    * <pre>
-   * What the session holds and waits for, in the order in which it was asked for.
+   * What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession; of what
+   * GetSession and ListSessions list see there.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim claims = 7;</code>
@@ -333,7 +334,8 @@ java.lang.String defaultValue) {
   }
   /**
    * <pre>
-   * What the session holds and waits for, in the order in which it was asked for.
+   * What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession; of what
+   * GetSession and ListSessions list see there.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim claims = 7;</code>
@@ -345,7 +347,8 @@ java.lang.String defaultValue) {
   }
   /**
    * <pre>
-   * What the session holds and waits for, in the order in which it was asked for.
+   * What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession; of what
+   * GetSession and ListSessions list see there.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim claims = 7;</code>
@@ -356,7 +359,8 @@ java.lang.String defaultValue) {
   }
   /**
    * <pre>
-   * What the session holds and waits for, in the order in which it was asked for.
+   * What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession; of what
+   * GetSession and ListSessions list see there.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim claims = 7;</code>
@@ -367,7 +371,8 @@ java.lang.String defaultValue) {
   }
   /**
    * <pre>
-   * What the session holds and waits for, in the order in which it was asked for.
+   * What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession; of what
+   * GetSession and ListSessions list see there.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim claims = 7;</code>
@@ -503,6 +508,21 @@ java.lang.String defaultValue) {
     }
   }
 
+  public static final int CLAIM_COUNT_FIELD_NUMBER = 11;
+  private long claimCount_ = 0L;
+  /**
+   * <pre>
+   * How many claims the session has in all.
+   * </pre>
+   *
+   * <code>uint64 claim_count = 11;</code>
+   * @return The claimCount.
+   */
+  @java.lang.Override
+  public long getClaimCount() {
+    return claimCount_;
+  }
+
   private byte memoizedIsInitialized = -1;
   @java.lang.Override
   public final boolean isInitialized() {
@@ -549,6 +569,9 @@ java.lang.String defaultValue) {
     }
     if (!com.google.protobuf.GeneratedMessageV3.isStringEmpty(identity_)) {
       com.google.protobuf.GeneratedMessageV3.writeString(output, 10, identity_);
+    }
+    if (claimCount_ != 0L) {
+      output.writeUInt64(11, claimCount_);
     }
     getUnknownFields().writeTo(output);
   }
@@ -602,6 +625,10 @@ java.lang.String defaultValue) {
     if (!com.google.protobuf.GeneratedMessageV3.isStringEmpty(identity_)) {
       size += com.google.protobuf.GeneratedMessageV3.computeStringSize(10, identity_);
     }
+    if (claimCount_ != 0L) {
+      size += com.google.protobuf.CodedOutputStream
+        .computeUInt64Size(11, claimCount_);
+    }
     size += getUnknownFields().getSerializedSize();
     memoizedSize = size;
     return size;
@@ -646,6 +673,8 @@ java.lang.String defaultValue) {
     }
     if (!getIdentity()
         .equals(other.getIdentity())) return false;
+    if (getClaimCount()
+        != other.getClaimCount()) return false;
     if (!getUnknownFields().equals(other.getUnknownFields())) return false;
     return true;
   }
@@ -689,6 +718,9 @@ java.lang.String defaultValue) {
     }
     hash = (37 * hash) + IDENTITY_FIELD_NUMBER;
     hash = (53 * hash) + getIdentity().hashCode();
+    hash = (37 * hash) + CLAIM_COUNT_FIELD_NUMBER;
+    hash = (53 * hash) + com.google.protobuf.Internal.hashLong(
+        getClaimCount());
     hash = (29 * hash) + getUnknownFields().hashCode();
     memoizedHashCode = hash;
     return hash;
@@ -883,6 +915,7 @@ java.lang.String defaultValue) {
         disconnectGraceBuilder_ = null;
       }
       identity_ = "";
+      claimCount_ = 0L;
       return this;
     }
 
@@ -966,6 +999,9 @@ java.lang.String defaultValue) {
       }
       if (((from_bitField0_ & 0x00000200) != 0)) {
         result.identity_ = identity_;
+      }
+      if (((from_bitField0_ & 0x00000400) != 0)) {
+        result.claimCount_ = claimCount_;
       }
       result.bitField0_ |= to_bitField0_;
     }
@@ -1073,6 +1109,9 @@ java.lang.String defaultValue) {
         bitField0_ |= 0x00000200;
         onChanged();
       }
+      if (other.getClaimCount() != 0L) {
+        setClaimCount(other.getClaimCount());
+      }
       this.mergeUnknownFields(other.getUnknownFields());
       onChanged();
       return this;
@@ -1167,6 +1206,11 @@ java.lang.String defaultValue) {
               bitField0_ |= 0x00000200;
               break;
             } // case 82
+            case 88: {
+              claimCount_ = input.readUInt64();
+              bitField0_ |= 0x00000400;
+              break;
+            } // case 88
             default: {
               if (!super.parseUnknownField(input, extensionRegistry, tag)) {
                 done = true; // was an endgroup tag
@@ -1782,7 +1826,8 @@ java.lang.String defaultValue) {
 
     /**
      * <pre>
-     * What the session holds and waits for, in the order in which it was asked for.
+     * What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession; of what
+     * GetSession and ListSessions list see there.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim claims = 7;</code>
@@ -1796,7 +1841,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * What the session holds and waits for, in the order in which it was asked for.
+     * What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession; of what
+     * GetSession and ListSessions list see there.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim claims = 7;</code>
@@ -1810,7 +1856,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * What the session holds and waits for, in the order in which it was asked for.
+     * What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession; of what
+     * GetSession and ListSessions list see there.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim claims = 7;</code>
@@ -1824,7 +1871,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * What the session holds and waits for, in the order in which it was asked for.
+     * What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession; of what
+     * GetSession and ListSessions list see there.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim claims = 7;</code>
@@ -1845,7 +1893,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * What the session holds and waits for, in the order in which it was asked for.
+     * What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession; of what
+     * GetSession and ListSessions list see there.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim claims = 7;</code>
@@ -1863,7 +1912,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * What the session holds and waits for, in the order in which it was asked for.
+     * What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession; of what
+     * GetSession and ListSessions list see there.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim claims = 7;</code>
@@ -1883,7 +1933,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * What the session holds and waits for, in the order in which it was asked for.
+     * What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession; of what
+     * GetSession and ListSessions list see there.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim claims = 7;</code>
@@ -1904,7 +1955,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * What the session holds and waits for, in the order in which it was asked for.
+     * What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession; of what
+     * GetSession and ListSessions list see there.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim claims = 7;</code>
@@ -1922,7 +1974,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * What the session holds and waits for, in the order in which it was asked for.
+     * What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession; of what
+     * GetSession and ListSessions list see there.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim claims = 7;</code>
@@ -1940,7 +1993,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * What the session holds and waits for, in the order in which it was asked for.
+     * What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession; of what
+     * GetSession and ListSessions list see there.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim claims = 7;</code>
@@ -1959,7 +2013,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * What the session holds and waits for, in the order in which it was asked for.
+     * What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession; of what
+     * GetSession and ListSessions list see there.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim claims = 7;</code>
@@ -1976,7 +2031,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * What the session holds and waits for, in the order in which it was asked for.
+     * What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession; of what
+     * GetSession and ListSessions list see there.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim claims = 7;</code>
@@ -1993,7 +2049,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * What the session holds and waits for, in the order in which it was asked for.
+     * What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession; of what
+     * GetSession and ListSessions list see there.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim claims = 7;</code>
@@ -2004,7 +2061,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * What the session holds and waits for, in the order in which it was asked for.
+     * What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession; of what
+     * GetSession and ListSessions list see there.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim claims = 7;</code>
@@ -2018,7 +2076,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * What the session holds and waits for, in the order in which it was asked for.
+     * What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession; of what
+     * GetSession and ListSessions list see there.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim claims = 7;</code>
@@ -2033,7 +2092,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * What the session holds and waits for, in the order in which it was asked for.
+     * What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession; of what
+     * GetSession and ListSessions list see there.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim claims = 7;</code>
@@ -2044,7 +2104,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * What the session holds and waits for, in the order in which it was asked for.
+     * What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession; of what
+     * GetSession and ListSessions list see there.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim claims = 7;</code>
@@ -2056,7 +2117,8 @@ java.lang.String defaultValue) {
     }
     /**
      * <pre>
-     * What the session holds and waits for, in the order in which it was asked for.
+     * What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession; of what
+     * GetSession and ListSessions list see there.
      * </pre>
      *
      * <code>repeated .tenure.v1.Claim claims = 7;</code>
@@ -2487,6 +2549,50 @@ java.lang.String defaultValue) {
       checkByteStringIsUtf8(value);
       identity_ = value;
       bitField0_ |= 0x00000200;
+      onChanged();
+      return this;
+    }
+
+    private long claimCount_ ;
+    /**
+     * <pre>
+     * How many claims the session has in all.
+     * </pre>
+     *
+     * <code>uint64 claim_count = 11;</code>
+     * @return The claimCount.
+     */
+    @java.lang.Override
+    public long getClaimCount() {
+      return claimCount_;
+    }
+    /**
+     * <pre>
+     * How many claims the session has in all.
+     * </pre>
+     *
+     * <code>uint64 claim_count = 11;</code>
+     * @param value The claimCount to set.
+     * @return This builder for chaining.
+     */
+    public Builder setClaimCount(long value) {
+
+      claimCount_ = value;
+      bitField0_ |= 0x00000400;
+      onChanged();
+      return this;
+    }
+    /**
+     * <pre>
+     * How many claims the session has in all.
+     * </pre>
+     *
+     * <code>uint64 claim_count = 11;</code>
+     * @return This builder for chaining.
+     */
+    public Builder clearClaimCount() {
+      bitField0_ = (bitField0_ & ~0x00000400);
+      claimCount_ = 0L;
       onChanged();
       return this;
     }

@@ -151,7 +151,8 @@ java.lang.String defaultValue);
 
   /**
    * <pre>
-   * What the session holds and waits for, in the order in which it was asked for.
+   * What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession; of what
+   * GetSession and ListSessions list see there.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim claims = 7;</code>
@@ -160,7 +161,8 @@ java.lang.String defaultValue);
       getClaimsList();
   /**
    * <pre>
-   * What the session holds and waits for, in the order in which it was asked for.
+   * What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession; of what
+   * GetSession and ListSessions list see there.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim claims = 7;</code>
@@ -168,7 +170,8 @@ java.lang.String defaultValue);
   io.tenure.client.v1.Claim getClaims(int index);
   /**
    * <pre>
-   * What the session holds and waits for, in the order in which it was asked for.
+   * What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession; of what
+   * GetSession and ListSessions list see there.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim claims = 7;</code>
@@ -176,7 +179,8 @@ java.lang.String defaultValue);
   int getClaimsCount();
   /**
    * <pre>
-   * What the session holds and waits for, in the order in which it was asked for.
+   * What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession; of what
+   * GetSession and ListSessions list see there.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim claims = 7;</code>
@@ -185,7 +189,8 @@ java.lang.String defaultValue);
       getClaimsOrBuilderList();
   /**
    * <pre>
-   * What the session holds and waits for, in the order in which it was asked for.
+   * What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession; of what
+   * GetSession and ListSessions list see there.
    * </pre>
    *
    * <code>repeated .tenure.v1.Claim claims = 7;</code>
@@ -268,4 +273,14 @@ java.lang.String defaultValue);
    */
   com.google.protobuf.ByteString
       getIdentityBytes();
+
+  /**
+   * <pre>
+   * How many claims the session has in all.
+   * </pre>
+   *
+   * <code>uint64 claim_count = 11;</code>
+   * @return The claimCount.
+   */
+  long getClaimCount();
 }

@@ -131,7 +131,7 @@ public final class SessionOuterClass {
     java.lang.String[] descriptorData = {
       "\n\027tenure/v1/session.proto\022\ttenure.v1\032\036go" +
       "ogle/protobuf/duration.proto\032\037google/pro" +
-      "tobuf/timestamp.proto\"\357\002\n\007Session\022\n\n\002id\030" +
+      "tobuf/timestamp.proto\"\204\003\n\007Session\022\n\n\002id\030" +
       "\001 \001(\t\022\027\n\017opened_revision\030\002 \001(\004\022&\n\003ttl\030\003 " +
       "\001(\0132\031.google.protobuf.Duration\022\r\n\005owner\030" +
       "\004 \001(\t\0222\n\010metadata\030\005 \003(\0132 .tenure.v1.Sess" +
@@ -139,77 +139,78 @@ public final class SessionOuterClass {
       "s\030\007 \003(\0132\020.tenure.v1.Claim\022,\n\tremaining\030\010" +
       " \001(\0132\031.google.protobuf.Duration\0223\n\020disco" +
       "nnect_grace\030\t \001(\0132\031.google.protobuf.Dura" +
-      "tion\022\020\n\010identity\030\n \001(\t\032/\n\rMetadataEntry\022" +
-      "\013\n\003key\030\001 \001(\t\022\r\n\005value\030\002 \001(\t:\0028\001\"\313\003\n\005Clai" +
-      "m\022\n\n\002id\030\001 \001(\004\022\r\n\005names\030\002 \003(\t\022$\n\005state\030\003 " +
-      "\001(\0162\025.tenure.v1.ClaimState\022\r\n\005token\030\004 \001(" +
-      "\004\022\022\n\nsession_id\030\005 \001(\t\022\r\n\005owner\030\006 \001(\t\0220\n\010" +
-      "metadata\030\007 \003(\0132\036.tenure.v1.Claim.Metadat" +
-      "aEntry\022\020\n\010priority\030\010 \001(\005\022+\n\010min_hold\030\t \001" +
-      "(\0132\031.google.protobuf.Duration\022\035\n\004mode\030\n " +
-      "\001(\0162\017.tenure.v1.Mode\022\017\n\007permits\030\013 \001(\r\022\r\n" +
-      "\005limit\030\014 \001(\r\022,\n\010transfer\030\r \001(\0132\032.tenure." +
-      "v1.PendingTransfer\022\020\n\010deadlock\030\016 \003(\t\022.\n\n" +
-      "granted_at\030\017 \001(\0132\032.google.protobuf.Times" +
-      "tamp\032/\n\rMetadataEntry\022\013\n\003key\030\001 \001(\t\022\r\n\005va" +
-      "lue\030\002 \001(\t:\0028\001\"R\n\017PendingTransfer\022\025\n\rto_s" +
-      "ession_id\030\001 \001(\t\022(\n\005drain\030\002 \001(\0132\031.google." +
-      "protobuf.Duration\"\276\002\n\022OpenSessionRequest" +
-      "\022\021\n\tnamespace\030\001 \001(\t\022\022\n\nsession_id\030\002 \001(\t\022" +
-      "&\n\003ttl\030\003 \001(\0132\031.google.protobuf.Duration\022" +
-      "\r\n\005owner\030\004 \001(\t\022=\n\010metadata\030\005 \003(\0132+.tenur" +
-      "e.v1.OpenSessionRequest.MetadataEntry\0223\n" +
-      "\020disconnect_grace\030\006 \001(\0132\031.google.protobu" +
-      "f.Duration\022\022\n\nattachment\030\007 \001(\004\022\021\n\tclient" +
-      "_id\030\010 \001(\t\032/\n\rMetadataEntry\022\013\n\003key\030\001 \001(\t\022" +
-      "\r\n\005value\030\002 \001(\t:\0028\001\":\n\023OpenSessionRespons" +
-      "e\022#\n\007session\030\001 \001(\0132\022.tenure.v1.Session\"5" +
-      "\n\014RenewRequest\022\021\n\tnamespace\030\001 \001(\t\022\022\n\nses" +
-      "sion_id\030\002 \001(\t\"7\n\rRenewResponse\022&\n\003ttl\030\001 " +
-      "\001(\0132\031.google.protobuf.Duration\":\n\020KeepAl" +
-      "iveRequest\022\021\n\tnamespace\030\001 \001(\t\022\023\n\013session" +
-      "_ids\030\002 \003(\t\"=\n\021KeepAliveResponse\022(\n\010sessi" +
-      "ons\030\001 \003(\0132\026.tenure.v1.KeptSession\"n\n\013Kep" +
-      "tSession\022\022\n\nsession_id\030\001 \001(\t\022&\n\003ttl\030\002 \001(" +
-      "\0132\031.google.protobuf.Duration\022#\n\007refusal\030" +
-      "\003 \001(\0132\022.tenure.v1.Refusal\"O\n\023CloseSessio" +
-      "nRequest\022\021\n\tnamespace\030\001 \001(\t\022\022\n\nsession_i" +
-      "d\030\002 \001(\t\022\021\n\tclient_id\030\003 \001(\t\"\026\n\024CloseSessi" +
-      "onResponse\":\n\021GetSessionRequest\022\021\n\tnames" +
-      "pace\030\001 \001(\t\022\022\n\nsession_id\030\002 \001(\t\"K\n\022GetSes" +
-      "sionResponse\022#\n\007session\030\001 \001(\0132\022.tenure.v" +
-      "1.Session\022\020\n\010revision\030\002 \001(\004\"O\n\023ListSessi" +
-      "onsRequest\022\021\n\tnamespace\030\001 \001(\t\022\021\n\tpage_si" +
-      "ze\030\002 \001(\005\022\022\n\npage_token\030\003 \001(\t\"g\n\024ListSess" +
-      "ionsResponse\022$\n\010sessions\030\001 \003(\0132\022.tenure." +
-      "v1.Session\022\027\n\017next_page_token\030\002 \001(\t\022\020\n\010r" +
-      "evision\030\003 \001(\004\"\235\001\n\007Refusal\022\014\n\004code\030\001 \001(\005\022" +
-      "\016\n\006reason\030\002 \001(\t\022\017\n\007message\030\003 \001(\t\0222\n\010meta" +
-      "data\030\004 \003(\0132 .tenure.v1.Refusal.MetadataE" +
-      "ntry\032/\n\rMetadataEntry\022\013\n\003key\030\001 \001(\t\022\r\n\005va" +
-      "lue\030\002 \001(\t:\0028\001*S\n\004Mode\022\024\n\020MODE_UNSPECIFIE" +
-      "D\020\000\022\022\n\016MODE_EXCLUSIVE\020\001\022\017\n\013MODE_SHARED\020\002" +
-      "\022\020\n\014MODE_PERMITS\020\003*s\n\nClaimState\022\033\n\027CLAI" +
-      "M_STATE_UNSPECIFIED\020\000\022\027\n\023CLAIM_STATE_WAI" +
-      "TING\020\001\022\024\n\020CLAIM_STATE_HELD\020\002\022\031\n\025CLAIM_ST" +
-      "ATE_LINGERING\020\003*\300\001\n\tEndReason\022\032\n\026END_REA" +
-      "SON_UNSPECIFIED\020\000\022\027\n\023END_REASON_RELEASED" +
-      "\020\001\022\026\n\022END_REASON_EXPIRED\020\002\022\033\n\027END_REASON" +
-      "_DISCONNECTED\020\003\022\025\n\021END_REASON_CLOSED\020\004\022\026" +
-      "\n\022END_REASON_EVICTED\020\005\022\032\n\026END_REASON_TRA" +
-      "NSFERRED\020\0062\323\003\n\016SessionService\022L\n\013OpenSes" +
-      "sion\022\035.tenure.v1.OpenSessionRequest\032\036.te" +
-      "nure.v1.OpenSessionResponse\022:\n\005Renew\022\027.t" +
-      "enure.v1.RenewRequest\032\030.tenure.v1.RenewR" +
-      "esponse\022J\n\tKeepAlive\022\033.tenure.v1.KeepAli" +
-      "veRequest\032\034.tenure.v1.KeepAliveResponse(" +
-      "\0010\001\022O\n\014CloseSession\022\036.tenure.v1.CloseSes" +
-      "sionRequest\032\037.tenure.v1.CloseSessionResp" +
-      "onse\022I\n\nGetSession\022\034.tenure.v1.GetSessio" +
-      "nRequest\032\035.tenure.v1.GetSessionResponse\022" +
-      "O\n\014ListSessions\022\036.tenure.v1.ListSessions" +
-      "Request\032\037.tenure.v1.ListSessionsResponse" +
-      "B\027\n\023io.tenure.client.v1P\001b\006proto3"
+      "tion\022\020\n\010identity\030\n \001(\t\022\023\n\013claim_count\030\013 " +
+      "\001(\004\032/\n\rMetadataEntry\022\013\n\003key\030\001 \001(\t\022\r\n\005val" +
+      "ue\030\002 \001(\t:\0028\001\"\313\003\n\005Claim\022\n\n\002id\030\001 \001(\004\022\r\n\005na" +
+      "mes\030\002 \003(\t\022$\n\005state\030\003 \001(\0162\025.tenure.v1.Cla" +
+      "imState\022\r\n\005token\030\004 \001(\004\022\022\n\nsession_id\030\005 \001" +
+      "(\t\022\r\n\005owner\030\006 \001(\t\0220\n\010metadata\030\007 \003(\0132\036.te" +
+      "nure.v1.Claim.MetadataEntry\022\020\n\010priority\030" +
+      "\010 \001(\005\022+\n\010min_hold\030\t \001(\0132\031.google.protobu" +
+      "f.Duration\022\035\n\004mode\030\n \001(\0162\017.tenure.v1.Mod" +
+      "e\022\017\n\007permits\030\013 \001(\r\022\r\n\005limit\030\014 \001(\r\022,\n\010tra" +
+      "nsfer\030\r \001(\0132\032.tenure.v1.PendingTransfer\022" +
+      "\020\n\010deadlock\030\016 \003(\t\022.\n\ngranted_at\030\017 \001(\0132\032." +
+      "google.protobuf.Timestamp\032/\n\rMetadataEnt" +
+      "ry\022\013\n\003key\030\001 \001(\t\022\r\n\005value\030\002 \001(\t:\0028\001\"R\n\017Pe" +
+      "ndingTransfer\022\025\n\rto_session_id\030\001 \001(\t\022(\n\005" +
+      "drain\030\002 \001(\0132\031.google.protobuf.Duration\"\276" +
+      "\002\n\022OpenSessionRequest\022\021\n\tnamespace\030\001 \001(\t" +
+      "\022\022\n\nsession_id\030\002 \001(\t\022&\n\003ttl\030\003 \001(\0132\031.goog" +
+      "le.protobuf.Duration\022\r\n\005owner\030\004 \001(\t\022=\n\010m" +
+      "etadata\030\005 \003(\0132+.tenure.v1.OpenSessionReq" +
+      "uest.MetadataEntry\0223\n\020disconnect_grace\030\006" +
+      " \001(\0132\031.google.protobuf.Duration\022\022\n\nattac" +
+      "hment\030\007 \001(\004\022\021\n\tclient_id\030\010 \001(\t\032/\n\rMetada" +
+      "taEntry\022\013\n\003key\030\001 \001(\t\022\r\n\005value\030\002 \001(\t:\0028\001\"" +
+      ":\n\023OpenSessionResponse\022#\n\007session\030\001 \001(\0132" +
+      "\022.tenure.v1.Session\"5\n\014RenewRequest\022\021\n\tn" +
+      "amespace\030\001 \001(\t\022\022\n\nsession_id\030\002 \001(\t\"7\n\rRe" +
+      "newResponse\022&\n\003ttl\030\001 \001(\0132\031.google.protob" +
+      "uf.Duration\":\n\020KeepAliveRequest\022\021\n\tnames" +
+      "pace\030\001 \001(\t\022\023\n\013session_ids\030\002 \003(\t\"=\n\021KeepA" +
+      "liveResponse\022(\n\010sessions\030\001 \003(\0132\026.tenure." +
+      "v1.KeptSession\"n\n\013KeptSession\022\022\n\nsession" +
+      "_id\030\001 \001(\t\022&\n\003ttl\030\002 \001(\0132\031.google.protobuf" +
+      ".Duration\022#\n\007refusal\030\003 \001(\0132\022.tenure.v1.R" +
+      "efusal\"O\n\023CloseSessionRequest\022\021\n\tnamespa" +
+      "ce\030\001 \001(\t\022\022\n\nsession_id\030\002 \001(\t\022\021\n\tclient_i" +
+      "d\030\003 \001(\t\"\026\n\024CloseSessionResponse\"O\n\021GetSe" +
+      "ssionRequest\022\021\n\tnamespace\030\001 \001(\t\022\022\n\nsessi" +
+      "on_id\030\002 \001(\t\022\023\n\013after_claim\030\003 \001(\004\"K\n\022GetS" +
+      "essionResponse\022#\n\007session\030\001 \001(\0132\022.tenure" +
+      ".v1.Session\022\020\n\010revision\030\002 \001(\004\"O\n\023ListSes" +
+      "sionsRequest\022\021\n\tnamespace\030\001 \001(\t\022\021\n\tpage_" +
+      "size\030\002 \001(\005\022\022\n\npage_token\030\003 \001(\t\"g\n\024ListSe" +
+      "ssionsResponse\022$\n\010sessions\030\001 \003(\0132\022.tenur" +
+      "e.v1.Session\022\027\n\017next_page_token\030\002 \001(\t\022\020\n" +
+      "\010revision\030\003 \001(\004\"\235\001\n\007Refusal\022\014\n\004code\030\001 \001(" +
+      "\005\022\016\n\006reason\030\002 \001(\t\022\017\n\007message\030\003 \001(\t\0222\n\010me" +
+      "tadata\030\004 \003(\0132 .tenure.v1.Refusal.Metadat" +
+      "aEntry\032/\n\rMetadataEntry\022\013\n\003key\030\001 \001(\t\022\r\n\005" +
+      "value\030\002 \001(\t:\0028\001*S\n\004Mode\022\024\n\020MODE_UNSPECIF" +
+      "IED\020\000\022\022\n\016MODE_EXCLUSIVE\020\001\022\017\n\013MODE_SHARED" +
+      "\020\002\022\020\n\014MODE_PERMITS\020\003*s\n\nClaimState\022\033\n\027CL" +
+      "AIM_STATE_UNSPECIFIED\020\000\022\027\n\023CLAIM_STATE_W" +
+      "AITING\020\001\022\024\n\020CLAIM_STATE_HELD\020\002\022\031\n\025CLAIM_" +
+      "STATE_LINGERING\020\003*\300\001\n\tEndReason\022\032\n\026END_R" +
+      "EASON_UNSPECIFIED\020\000\022\027\n\023END_REASON_RELEAS" +
+      "ED\020\001\022\026\n\022END_REASON_EXPIRED\020\002\022\033\n\027END_REAS" +
+      "ON_DISCONNECTED\020\003\022\025\n\021END_REASON_CLOSED\020\004" +
+      "\022\026\n\022END_REASON_EVICTED\020\005\022\032\n\026END_REASON_T" +
+      "RANSFERRED\020\0062\323\003\n\016SessionService\022L\n\013OpenS" +
+      "ession\022\035.tenure.v1.OpenSessionRequest\032\036." +
+      "tenure.v1.OpenSessionResponse\022:\n\005Renew\022\027" +
+      ".tenure.v1.RenewRequest\032\030.tenure.v1.Rene" +
+      "wResponse\022J\n\tKeepAlive\022\033.tenure.v1.KeepA" +
+      "liveRequest\032\034.tenure.v1.KeepAliveRespons" +
+      "e(\0010\001\022O\n\014CloseSession\022\036.tenure.v1.CloseS" +
+      "essionRequest\032\037.tenure.v1.CloseSessionRe" +
+      "sponse\022I\n\nGetSession\022\034.tenure.v1.GetSess" +
+      "ionRequest\032\035.tenure.v1.GetSessionRespons" +
+      "e\022O\n\014ListSessions\022\036.tenure.v1.ListSessio" +
+      "nsRequest\032\037.tenure.v1.ListSessionsRespon" +
+      "seB\027\n\023io.tenure.client.v1P\001b\006proto3"
     };
     descriptor = com.google.protobuf.Descriptors.FileDescriptor
       .internalBuildGeneratedFileFrom(descriptorData,
@@ -222,7 +223,7 @@ public final class SessionOuterClass {
     internal_static_tenure_v1_Session_fieldAccessorTable = new
       com.google.protobuf.GeneratedMessageV3.FieldAccessorTable(
         internal_static_tenure_v1_Session_descriptor,
-        new java.lang.String[] { "Id", "OpenedRevision", "Ttl", "Owner", "Metadata", "Home", "Claims", "Remaining", "DisconnectGrace", "Identity", });
+        new java.lang.String[] { "Id", "OpenedRevision", "Ttl", "Owner", "Metadata", "Home", "Claims", "Remaining", "DisconnectGrace", "Identity", "ClaimCount", });
     internal_static_tenure_v1_Session_MetadataEntry_descriptor =
       internal_static_tenure_v1_Session_descriptor.getNestedTypes().get(0);
     internal_static_tenure_v1_Session_MetadataEntry_fieldAccessorTable = new
@@ -312,7 +313,7 @@ public final class SessionOuterClass {
     internal_static_tenure_v1_GetSessionRequest_fieldAccessorTable = new
       com.google.protobuf.GeneratedMessageV3.FieldAccessorTable(
         internal_static_tenure_v1_GetSessionRequest_descriptor,
-        new java.lang.String[] { "Namespace", "SessionId", });
+        new java.lang.String[] { "Namespace", "SessionId", "AfterClaim", });
     internal_static_tenure_v1_GetSessionResponse_descriptor =
       getDescriptor().getMessageTypes().get(13);
     internal_static_tenure_v1_GetSessionResponse_fieldAccessorTable = new

@@ -6,7 +6,8 @@ package io.tenure.client.v1;
 
 /**
  * <pre>
- * Everything that is watched, as it is at one revision.
+ * Everything that is watched: when it is complete, as it is at its last message's revision. It comes in as many messages of some 64 KiB
+ * as it takes.
  * </pre>
  *
  * Protobuf type {@code tenure.v1.Snapshot}
@@ -50,7 +51,8 @@ private static final long serialVersionUID = 0L;
   private java.util.List<io.tenure.client.v1.Lock> locks_;
   /**
    * <pre>
-   * The locks that are held or waited for, and every lock that is watched by name even if it is idle.
+   * The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that changes before the
+   * snapshot is complete comes again in a later message, and what comes last counts; it is idle then if it has no holders.
    * </pre>
    *
    * <code>repeated .tenure.v1.Lock locks = 1;</code>
@@ -61,7 +63,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The locks that are held or waited for, and every lock that is watched by name even if it is idle.
+   * The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that changes before the
+   * snapshot is complete comes again in a later message, and what comes last counts; it is idle then if it has no holders.
    * </pre>
    *
    * <code>repeated .tenure.v1.Lock locks = 1;</code>
@@ -73,7 +76,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The locks that are held or waited for, and every lock that is watched by name even if it is idle.
+   * The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that changes before the
+   * snapshot is complete comes again in a later message, and what comes last counts; it is idle then if it has no holders.
    * </pre>
    *
    * <code>repeated .tenure.v1.Lock locks = 1;</code>
@@ -84,7 +88,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The locks that are held or waited for, and every lock that is watched by name even if it is idle.
+   * The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that changes before the
+   * snapshot is complete comes again in a later message, and what comes last counts; it is idle then if it has no holders.
    * </pre>
    *
    * <code>repeated .tenure.v1.Lock locks = 1;</code>
@@ -95,7 +100,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The locks that are held or waited for, and every lock that is watched by name even if it is idle.
+   * The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that changes before the
+   * snapshot is complete comes again in a later message, and what comes last counts; it is idle then if it has no holders.
    * </pre>
    *
    * <code>repeated .tenure.v1.Lock locks = 1;</code>
@@ -368,7 +374,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * Everything that is watched, as it is at one revision.
+   * Everything that is watched: when it is complete, as it is at its last message's revision. It comes in as many messages of some 64 KiB
+   * as it takes.
    * </pre>
    *
    * Protobuf type {@code tenure.v1.Snapshot}
@@ -666,7 +673,8 @@ private static final long serialVersionUID = 0L;
 
     /**
      * <pre>
-     * The locks that are held or waited for, and every lock that is watched by name even if it is idle.
+     * The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that changes before the
+     * snapshot is complete comes again in a later message, and what comes last counts; it is idle then if it has no holders.
      * </pre>
      *
      * <code>repeated .tenure.v1.Lock locks = 1;</code>
@@ -680,7 +688,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The locks that are held or waited for, and every lock that is watched by name even if it is idle.
+     * The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that changes before the
+     * snapshot is complete comes again in a later message, and what comes last counts; it is idle then if it has no holders.
      * </pre>
      *
      * <code>repeated .tenure.v1.Lock locks = 1;</code>
@@ -694,7 +703,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The locks that are held or waited for, and every lock that is watched by name even if it is idle.
+     * The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that changes before the
+     * snapshot is complete comes again in a later message, and what comes last counts; it is idle then if it has no holders.
      * </pre>
      *
      * <code>repeated .tenure.v1.Lock locks = 1;</code>
@@ -708,7 +718,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The locks that are held or waited for, and every lock that is watched by name even if it is idle.
+     * The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that changes before the
+     * snapshot is complete comes again in a later message, and what comes last counts; it is idle then if it has no holders.
      * </pre>
      *
      * <code>repeated .tenure.v1.Lock locks = 1;</code>
@@ -729,7 +740,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The locks that are held or waited for, and every lock that is watched by name even if it is idle.
+     * The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that changes before the
+     * snapshot is complete comes again in a later message, and what comes last counts; it is idle then if it has no holders.
      * </pre>
      *
      * <code>repeated .tenure.v1.Lock locks = 1;</code>
@@ -747,7 +759,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The locks that are held or waited for, and every lock that is watched by name even if it is idle.
+     * The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that changes before the
+     * snapshot is complete comes again in a later message, and what comes last counts; it is idle then if it has no holders.
      * </pre>
      *
      * <code>repeated .tenure.v1.Lock locks = 1;</code>
@@ -767,7 +780,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The locks that are held or waited for, and every lock that is watched by name even if it is idle.
+     * The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that changes before the
+     * snapshot is complete comes again in a later message, and what comes last counts; it is idle then if it has no holders.
      * </pre>
      *
      * <code>repeated .tenure.v1.Lock locks = 1;</code>
@@ -788,7 +802,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The locks that are held or waited for, and every lock that is watched by name even if it is idle.
+     * The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that changes before the
+     * snapshot is complete comes again in a later message, and what comes last counts; it is idle then if it has no holders.
      * </pre>
      *
      * <code>repeated .tenure.v1.Lock locks = 1;</code>
@@ -806,7 +821,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The locks that are held or waited for, and every lock that is watched by name even if it is idle.
+     * The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that changes before the
+     * snapshot is complete comes again in a later message, and what comes last counts; it is idle then if it has no holders.
      * </pre>
      *
      * <code>repeated .tenure.v1.Lock locks = 1;</code>
@@ -824,7 +840,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The locks that are held or waited for, and every lock that is watched by name even if it is idle.
+     * The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that changes before the
+     * snapshot is complete comes again in a later message, and what comes last counts; it is idle then if it has no holders.
      * </pre>
      *
      * <code>repeated .tenure.v1.Lock locks = 1;</code>
@@ -843,7 +860,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The locks that are held or waited for, and every lock that is watched by name even if it is idle.
+     * The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that changes before the
+     * snapshot is complete comes again in a later message, and what comes last counts; it is idle then if it has no holders.
      * </pre>
      *
      * <code>repeated .tenure.v1.Lock locks = 1;</code>
@@ -860,7 +878,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The locks that are held or waited for, and every lock that is watched by name even if it is idle.
+     * The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that changes before the
+     * snapshot is complete comes again in a later message, and what comes last counts; it is idle then if it has no holders.
      * </pre>
      *
      * <code>repeated .tenure.v1.Lock locks = 1;</code>
@@ -877,7 +896,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The locks that are held or waited for, and every lock that is watched by name even if it is idle.
+     * The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that changes before the
+     * snapshot is complete comes again in a later message, and what comes last counts; it is idle then if it has no holders.
      * </pre>
      *
      * <code>repeated .tenure.v1.Lock locks = 1;</code>
@@ -888,7 +908,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The locks that are held or waited for, and every lock that is watched by name even if it is idle.
+     * The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that changes before the
+     * snapshot is complete comes again in a later message, and what comes last counts; it is idle then if it has no holders.
      * </pre>
      *
      * <code>repeated .tenure.v1.Lock locks = 1;</code>
@@ -902,7 +923,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The locks that are held or waited for, and every lock that is watched by name even if it is idle.
+     * The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that changes before the
+     * snapshot is complete comes again in a later message, and what comes last counts; it is idle then if it has no holders.
      * </pre>
      *
      * <code>repeated .tenure.v1.Lock locks = 1;</code>
@@ -917,7 +939,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The locks that are held or waited for, and every lock that is watched by name even if it is idle.
+     * The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that changes before the
+     * snapshot is complete comes again in a later message, and what comes last counts; it is idle then if it has no holders.
      * </pre>
      *
      * <code>repeated .tenure.v1.Lock locks = 1;</code>
@@ -928,7 +951,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The locks that are held or waited for, and every lock that is watched by name even if it is idle.
+     * The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that changes before the
+     * snapshot is complete comes again in a later message, and what comes last counts; it is idle then if it has no holders.
      * </pre>
      *
      * <code>repeated .tenure.v1.Lock locks = 1;</code>
@@ -940,7 +964,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The locks that are held or waited for, and every lock that is watched by name even if it is idle.
+     * The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that changes before the
+     * snapshot is complete comes again in a later message, and what comes last counts; it is idle then if it has no holders.
      * </pre>
      *
      * <code>repeated .tenure.v1.Lock locks = 1;</code>

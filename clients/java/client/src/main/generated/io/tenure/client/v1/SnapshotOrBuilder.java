@@ -10,7 +10,8 @@ public interface SnapshotOrBuilder extends
 
   /**
    * <pre>
-   * The locks that are held or waited for, and every lock that is watched by name even if it is idle.
+   * The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that changes before the
+   * snapshot is complete comes again in a later message, and what comes last counts; it is idle then if it has no holders.
    * </pre>
    *
    * <code>repeated .tenure.v1.Lock locks = 1;</code>
@@ -19,7 +20,8 @@ public interface SnapshotOrBuilder extends
       getLocksList();
   /**
    * <pre>
-   * The locks that are held or waited for, and every lock that is watched by name even if it is idle.
+   * The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that changes before the
+   * snapshot is complete comes again in a later message, and what comes last counts; it is idle then if it has no holders.
    * </pre>
    *
    * <code>repeated .tenure.v1.Lock locks = 1;</code>
@@ -27,7 +29,8 @@ public interface SnapshotOrBuilder extends
   io.tenure.client.v1.Lock getLocks(int index);
   /**
    * <pre>
-   * The locks that are held or waited for, and every lock that is watched by name even if it is idle.
+   * The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that changes before the
+   * snapshot is complete comes again in a later message, and what comes last counts; it is idle then if it has no holders.
    * </pre>
    *
    * <code>repeated .tenure.v1.Lock locks = 1;</code>
@@ -35,7 +38,8 @@ public interface SnapshotOrBuilder extends
   int getLocksCount();
   /**
    * <pre>
-   * The locks that are held or waited for, and every lock that is watched by name even if it is idle.
+   * The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that changes before the
+   * snapshot is complete comes again in a later message, and what comes last counts; it is idle then if it has no holders.
    * </pre>
    *
    * <code>repeated .tenure.v1.Lock locks = 1;</code>
@@ -44,7 +48,8 @@ public interface SnapshotOrBuilder extends
       getLocksOrBuilderList();
   /**
    * <pre>
-   * The locks that are held or waited for, and every lock that is watched by name even if it is idle.
+   * The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that changes before the
+   * snapshot is complete comes again in a later message, and what comes last counts; it is idle then if it has no holders.
    * </pre>
    *
    * <code>repeated .tenure.v1.Lock locks = 1;</code>

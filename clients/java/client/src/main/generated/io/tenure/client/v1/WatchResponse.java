@@ -93,7 +93,8 @@ private static final long serialVersionUID = 0L;
   private long revision_ = 0L;
   /**
    * <pre>
-   * All up to this revision has been told. Resume after it.
+   * All up to this revision has been told: resume after it. Not of a snapshot of which more follows: until it is complete, a watch can
+   * only begin anew.
    * </pre>
    *
    * <code>uint64 revision = 1;</code>
@@ -150,7 +151,7 @@ private static final long serialVersionUID = 0L;
   public static final int EVENTS_FIELD_NUMBER = 3;
   /**
    * <pre>
-   * What happened in one commit, and how groups are after it.
+   * What happened in one commit, or in a part of one that is large (more than 64 KiB), and how groups are after it.
    * </pre>
    *
    * <code>.tenure.v1.Events events = 3;</code>
@@ -162,7 +163,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What happened in one commit, and how groups are after it.
+   * What happened in one commit, or in a part of one that is large (more than 64 KiB), and how groups are after it.
    * </pre>
    *
    * <code>.tenure.v1.Events events = 3;</code>
@@ -177,7 +178,7 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * What happened in one commit, and how groups are after it.
+   * What happened in one commit, or in a part of one that is large (more than 64 KiB), and how groups are after it.
    * </pre>
    *
    * <code>.tenure.v1.Events events = 3;</code>
@@ -778,7 +779,8 @@ private static final long serialVersionUID = 0L;
     private long revision_ ;
     /**
      * <pre>
-     * All up to this revision has been told. Resume after it.
+     * All up to this revision has been told: resume after it. Not of a snapshot of which more follows: until it is complete, a watch can
+     * only begin anew.
      * </pre>
      *
      * <code>uint64 revision = 1;</code>
@@ -790,7 +792,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * All up to this revision has been told. Resume after it.
+     * All up to this revision has been told: resume after it. Not of a snapshot of which more follows: until it is complete, a watch can
+     * only begin anew.
      * </pre>
      *
      * <code>uint64 revision = 1;</code>
@@ -806,7 +809,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * All up to this revision has been told. Resume after it.
+     * All up to this revision has been told: resume after it. Not of a snapshot of which more follows: until it is complete, a watch can
+     * only begin anew.
      * </pre>
      *
      * <code>uint64 revision = 1;</code>
@@ -1001,7 +1005,7 @@ private static final long serialVersionUID = 0L;
         io.tenure.client.v1.Events, io.tenure.client.v1.Events.Builder, io.tenure.client.v1.EventsOrBuilder> eventsBuilder_;
     /**
      * <pre>
-     * What happened in one commit, and how groups are after it.
+     * What happened in one commit, or in a part of one that is large (more than 64 KiB), and how groups are after it.
      * </pre>
      *
      * <code>.tenure.v1.Events events = 3;</code>
@@ -1013,7 +1017,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What happened in one commit, and how groups are after it.
+     * What happened in one commit, or in a part of one that is large (more than 64 KiB), and how groups are after it.
      * </pre>
      *
      * <code>.tenure.v1.Events events = 3;</code>
@@ -1035,7 +1039,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What happened in one commit, and how groups are after it.
+     * What happened in one commit, or in a part of one that is large (more than 64 KiB), and how groups are after it.
      * </pre>
      *
      * <code>.tenure.v1.Events events = 3;</code>
@@ -1055,7 +1059,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What happened in one commit, and how groups are after it.
+     * What happened in one commit, or in a part of one that is large (more than 64 KiB), and how groups are after it.
      * </pre>
      *
      * <code>.tenure.v1.Events events = 3;</code>
@@ -1073,7 +1077,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What happened in one commit, and how groups are after it.
+     * What happened in one commit, or in a part of one that is large (more than 64 KiB), and how groups are after it.
      * </pre>
      *
      * <code>.tenure.v1.Events events = 3;</code>
@@ -1100,7 +1104,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What happened in one commit, and how groups are after it.
+     * What happened in one commit, or in a part of one that is large (more than 64 KiB), and how groups are after it.
      * </pre>
      *
      * <code>.tenure.v1.Events events = 3;</code>
@@ -1123,7 +1127,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What happened in one commit, and how groups are after it.
+     * What happened in one commit, or in a part of one that is large (more than 64 KiB), and how groups are after it.
      * </pre>
      *
      * <code>.tenure.v1.Events events = 3;</code>
@@ -1133,7 +1137,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What happened in one commit, and how groups are after it.
+     * What happened in one commit, or in a part of one that is large (more than 64 KiB), and how groups are after it.
      * </pre>
      *
      * <code>.tenure.v1.Events events = 3;</code>
@@ -1151,7 +1155,7 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * What happened in one commit, and how groups are after it.
+     * What happened in one commit, or in a part of one that is large (more than 64 KiB), and how groups are after it.
      * </pre>
      *
      * <code>.tenure.v1.Events events = 3;</code>

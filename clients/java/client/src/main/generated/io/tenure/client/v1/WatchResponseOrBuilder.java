@@ -10,7 +10,8 @@ public interface WatchResponseOrBuilder extends
 
   /**
    * <pre>
-   * All up to this revision has been told. Resume after it.
+   * All up to this revision has been told: resume after it. Not of a snapshot of which more follows: until it is complete, a watch can
+   * only begin anew.
    * </pre>
    *
    * <code>uint64 revision = 1;</code>
@@ -47,7 +48,7 @@ public interface WatchResponseOrBuilder extends
 
   /**
    * <pre>
-   * What happened in one commit, and how groups are after it.
+   * What happened in one commit, or in a part of one that is large (more than 64 KiB), and how groups are after it.
    * </pre>
    *
    * <code>.tenure.v1.Events events = 3;</code>
@@ -56,7 +57,7 @@ public interface WatchResponseOrBuilder extends
   boolean hasEvents();
   /**
    * <pre>
-   * What happened in one commit, and how groups are after it.
+   * What happened in one commit, or in a part of one that is large (more than 64 KiB), and how groups are after it.
    * </pre>
    *
    * <code>.tenure.v1.Events events = 3;</code>
@@ -65,7 +66,7 @@ public interface WatchResponseOrBuilder extends
   io.tenure.client.v1.Events getEvents();
   /**
    * <pre>
-   * What happened in one commit, and how groups are after it.
+   * What happened in one commit, or in a part of one that is large (more than 64 KiB), and how groups are after it.
    * </pre>
    *
    * <code>.tenure.v1.Events events = 3;</code>

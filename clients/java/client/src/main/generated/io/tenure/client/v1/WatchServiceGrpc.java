@@ -115,7 +115,7 @@ public final class WatchServiceGrpc {
     /**
      * <pre>
      * Streams what happens to locks and groups: a snapshot (unless resumed), then each event once and in order of revision.
-     * Events of one commit arrive in one response. A slow reader is never dropped: it reads on from history.
+     * A slow reader is never dropped: it reads on from history, and the server keeps no more for it than a few messages.
      * </pre>
      */
     default void watch(io.tenure.client.v1.WatchRequest request,
@@ -160,7 +160,7 @@ public final class WatchServiceGrpc {
     /**
      * <pre>
      * Streams what happens to locks and groups: a snapshot (unless resumed), then each event once and in order of revision.
-     * Events of one commit arrive in one response. A slow reader is never dropped: it reads on from history.
+     * A slow reader is never dropped: it reads on from history, and the server keeps no more for it than a few messages.
      * </pre>
      */
     public void watch(io.tenure.client.v1.WatchRequest request,
@@ -192,7 +192,7 @@ public final class WatchServiceGrpc {
     /**
      * <pre>
      * Streams what happens to locks and groups: a snapshot (unless resumed), then each event once and in order of revision.
-     * Events of one commit arrive in one response. A slow reader is never dropped: it reads on from history.
+     * A slow reader is never dropped: it reads on from history, and the server keeps no more for it than a few messages.
      * </pre>
      */
     @io.grpc.ExperimentalApi("https://github.com/grpc/grpc-java/issues/10918")
@@ -225,7 +225,7 @@ public final class WatchServiceGrpc {
     /**
      * <pre>
      * Streams what happens to locks and groups: a snapshot (unless resumed), then each event once and in order of revision.
-     * Events of one commit arrive in one response. A slow reader is never dropped: it reads on from history.
+     * A slow reader is never dropped: it reads on from history, and the server keeps no more for it than a few messages.
      * </pre>
      */
     public java.util.Iterator<io.tenure.client.v1.WatchResponse> watch(
