@@ -1,5 +1,7 @@
 //! Watching, over gRPC, on a database in memory.
 
+#[path = "watch/large.rs"]
+mod large;
 #[path = "watch/office.rs"]
 mod office;
 

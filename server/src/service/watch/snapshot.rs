@@ -9,13 +9,14 @@ use std::num::NonZero;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use prost::Message;
 use tenure_core::{DeadlockSearch, Event, Revision, Text};
 use tenure_proto::v1;
 use tenure_proto::v1::watch_response::Kind;
 use tokio::sync::Semaphore;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::encode::{PendingGroups, message};
+use super::encode::{PendingGroups, message, take_groups};
 use crate::hub::{Filter, Hub};
 use crate::limits;
 use crate::sequencer::{Namespace, Refusal, View};
@@ -62,7 +63,7 @@ impl Turns {
 
 /// What comes of a turn.
 pub(super) enum Step {
-    /// A part, as of a revision. After the last one come the groups.
+    /// A part, as of a revision. After the last one come the groups that had no room in it.
     Part { snapshot: Snapshot, revision: Revision, groups: Option<PendingGroups>, bytes: Bytes },
     /// The log goes on further than what the snapshot knows of: that has to be [noted](Snapshot::note) first.
     Behind(Snapshot),
@@ -98,7 +99,7 @@ impl Sent {
 struct Part {
     revision: Revision,
     locks: Vec<SeenLock>,
-    /// If it is the last one of locks.
+    /// If it is the last one of locks: all of them.
     groups: Option<PendingGroups>,
 }
 
@@ -181,9 +182,12 @@ impl Snapshot {
 
 impl Part {
     fn encoded(self, snapshot: Snapshot) -> Step {
-        let locks = self.locks.into_iter().map(v1::Lock::from).collect();
-        let more = self.groups.as_ref().is_none_or(|groups| !groups.is_empty());
-        let bytes = message(self.revision, Kind::Snapshot(v1::Snapshot { locks, more, groups: Vec::new() }));
-        Step::Part { snapshot, revision: self.revision, groups: self.groups, bytes }
+        let Self { revision, locks, mut groups } = self;
+        let locks: Vec<v1::Lock> = locks.into_iter().map(v1::Lock::from).collect();
+        let bytes = locks.iter().map(Message::encoded_len).sum();
+        let fitting = groups.as_mut().map(|groups| take_groups(groups, bytes)).unwrap_or_default();
+        let more = groups.as_ref().is_none_or(|groups| !groups.is_empty());
+        let bytes = message(revision, Kind::Snapshot(v1::Snapshot { locks, more, groups: fitting }));
+        Step::Part { snapshot, revision, groups, bytes }
     }
 }

@@ -17,3 +17,4 @@ mod reach;
 mod resets;
 mod slow;
 mod snapshots;
+mod unread;

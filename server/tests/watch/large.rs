@@ -1,0 +1,215 @@
+//! Watches of much: what they send comes in messages of bounded size, and is right all the same.
+
+use std::collections::{BTreeMap, HashMap};
+
+use prost::Message;
+use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_proto::v1::session_service_client::SessionServiceClient;
+use tenure_proto::v1::watch_response::Kind;
+use tenure_proto::v1::{
+    AcquireRequest, EventType, EvictRequest, GetSessionRequest, ListHistoryRequest, ListLocksRequest,
+    ListSessionsRequest, Mode, WatchRequest,
+};
+
+use crate::office::{Office, Reader};
+
+/// A message may be larger than this by one lock, or one event.
+const MESSAGE: usize = 64 * 1024;
+
+/// About how large a page is.
+const PAGE: usize = 1024 * 1024;
+
+fn labels(bytes: usize) -> HashMap<String, String> {
+    [("label".to_owned(), "x".repeat(bytes))].into()
+}
+
+/// Has a session acquire locks with labels of so many bytes: waits for none.
+async fn acquire(office: &Office, session: &str, names: &[String], mode: Mode, bytes: usize) {
+    let request = AcquireRequest {
+        names: names.to_vec(),
+        session_id: session.to_owned(),
+        ttl: Some(prost_types::Duration { seconds: 600, nanos: 0 }),
+        wait: Some(prost_types::Duration::default()),
+        metadata: labels(bytes).into_iter().collect(),
+        mode: mode.into(),
+        ..AcquireRequest::default()
+    };
+    let answer = LockServiceClient::new(office.channel.clone()).acquire(request).await.expect("an answer").into_inner();
+    assert!(answer.acquired, "{answer:?}");
+}
+
+/// So many holders of one lock, each with labels of 4,000 bytes.
+async fn crowd(office: &Office, count: usize) {
+    for number in 0..count {
+        acquire(office, &format!("s{number:03}"), &["shared".to_owned()], Mode::Shared, 4_000).await;
+    }
+}
+
+/// Who holds which lock, by what is listed.
+async fn holders(office: &Office) -> (BTreeMap<String, String>, u64) {
+    let mut request = ListLocksRequest { page_size: 1_000, ..ListLocksRequest::default() };
+    let mut all = BTreeMap::new();
+    loop {
+        let page = LockServiceClient::new(office.channel.clone()).list_locks(request.clone()).await;
+        let page = page.expect("listed").into_inner();
+        all.extend(page.locks.into_iter().map(|lock| (lock.name, lock.holders[0].session_id.clone())));
+        if page.next_page_token.is_empty() {
+            return (all, page.revision);
+        }
+        request.page_token = page.next_page_token;
+    }
+}
+
+#[tokio::test]
+async fn snapshot_is_right_although_locks_change_while_it_is_sent() {
+    let office = Office::open().await;
+    let name = |number: usize| format!("lock/{number:04}");
+    for number in 0..1_500 {
+        acquire(&office, &format!("s{number}"), &[name(number)], Mode::Exclusive, 1_000).await;
+    }
+    let mut reader = Reader::start(&office, WatchRequest::default()).await;
+    let (mut seen, mut parts) = (BTreeMap::new(), 0);
+    loop {
+        let Kind::Snapshot(part) = reader.next().await else { panic!("a snapshot comes first") };
+        assert!(part.encoded_len() < 2 * MESSAGE, "{}", part.encoded_len());
+        for lock in part.locks {
+            match lock.holders.first() {
+                Some(holder) => seen.insert(lock.name, holder.session_id.clone()),
+                None => seen.remove(&lock.name),
+            };
+        }
+        parts += 1;
+        if !part.more {
+            break;
+        }
+        // What was sent, what was not, and what comes before, between and after all of that.
+        let changed = parts * 7;
+        office.evict(&name(changed)).await;
+        office.evict(&name(1_499 - changed)).await;
+        acquire(&office, &format!("again{parts}"), &[name(changed)], Mode::Exclusive, 1_000).await;
+        for new in ["a", "lock/0700/", "z"] {
+            acquire(&office, &format!("new{parts}"), &[format!("{new}{parts}")], Mode::Exclusive, 10).await;
+        }
+    }
+    assert!(parts > 20, "{parts}");
+    // What the snapshot does not have, follows.
+    let (expected, revision) = holders(&office).await;
+    while reader.revision < revision {
+        let Kind::Events(events) = reader.next().await else { continue };
+        for event in events.events {
+            match (event.r#type(), event.claim) {
+                (EventType::Granted, Some(claim)) => seen.insert(event.name, claim.session_id),
+                _ => seen.remove(&event.name),
+            };
+        }
+    }
+    assert_eq!(seen, expected);
+}
+
+#[tokio::test]
+async fn large_commit_comes_in_several_messages_and_resumes_after_each() {
+    let office = Office::open().await;
+    crowd(&office, 150).await;
+    let (before, mut shared) = (office.revision().await, Reader::start(&office, WatchRequest::default()).await);
+    let Kind::Snapshot(snapshot) = shared.next().await else { panic!("a snapshot comes first") };
+    let [lock] = snapshot.locks.as_slice() else { panic!("one lock: {snapshot:?}") };
+    assert!(lock.holders.len() < 20 && lock.holder_count == 150, "{} are listed", lock.holders.len());
+    let evict = EvictRequest { name: "shared".to_owned(), operator: "root".to_owned(), ..EvictRequest::default() };
+    let evicted = LockServiceClient::new(office.channel.clone()).evict(evict).await.expect("allowed").into_inner();
+    assert_eq!((evicted.evicted.len(), evicted.evicted_count), (150, 150));
+    let resumed = Reader::start(&office, WatchRequest { after_revision: before, ..WatchRequest::default() }).await;
+    for mut reader in [shared, resumed] {
+        let mut seen: Vec<u64> = Vec::new();
+        while reader.revision < evicted.revision {
+            let Kind::Events(events) = reader.next().await else { continue };
+            assert!(events.encoded_len() < 2 * MESSAGE, "{}", events.encoded_len());
+            seen.extend(events.events.iter().map(|event| event.revision));
+            assert_eq!(seen.last(), Some(&reader.revision));
+            if seen.len() < 150 {
+                let request = WatchRequest { after_revision: reader.revision, ..WatchRequest::default() };
+                let Kind::Events(next) = Reader::start(&office, request).await.next().await else { continue };
+                assert_eq!(next.events[0].revision, reader.revision + 1);
+            }
+        }
+        assert_eq!(seen, (before + 1..=before + 150).collect::<Vec<_>>());
+    }
+}
+
+#[tokio::test]
+async fn pages_are_cut_where_they_become_large() {
+    let office = Office::open().await;
+    let names = |number: usize| (0..3).map(|name| format!("{number:03}/{name}")).collect::<Vec<_>>();
+    for number in 0..400 {
+        let session = format!("s{number:03}");
+        acquire(&office, &session, &names(number), Mode::Exclusive, 4_000).await;
+    }
+    let mut locks = LockServiceClient::new(office.channel.clone());
+    let mut request = ListLocksRequest { page_size: 1_000, ..ListLocksRequest::default() };
+    let (mut seen, mut pages) = (0, 0);
+    loop {
+        let page = locks.list_locks(request.clone()).await.expect("listed").into_inner();
+        assert!(page.encoded_len() < PAGE + MESSAGE, "{}", page.encoded_len());
+        (seen, pages) = (seen + page.locks.len(), pages + 1);
+        if page.next_page_token.is_empty() {
+            break;
+        }
+        request.page_token = page.next_page_token;
+    }
+    assert!(seen == 1_200 && pages > 4, "{seen} in {pages}");
+
+    let mut sessions = SessionServiceClient::new(office.channel.clone());
+    let mut request = ListSessionsRequest { page_size: 1_000, ..ListSessionsRequest::default() };
+    let mut seen = 0;
+    loop {
+        let page = sessions.list_sessions(request.clone()).await.expect("listed").into_inner();
+        assert!(page.encoded_len() < PAGE + MESSAGE, "{}", page.encoded_len());
+        seen += page.sessions.len();
+        if page.next_page_token.is_empty() {
+            break;
+        }
+        request.page_token = page.next_page_token;
+    }
+    assert_eq!(seen, 400);
+}
+
+#[tokio::test]
+async fn claims_of_a_session_are_listed_piece_by_piece() {
+    let office = Office::open().await;
+    for number in 0..300 {
+        acquire(&office, "ann", &[format!("lock/{number}")], Mode::Exclusive, 4_000).await;
+    }
+    let mut sessions = SessionServiceClient::new(office.channel.clone());
+    let list = sessions.list_sessions(ListSessionsRequest::default()).await.expect("listed").into_inner();
+    assert!(list.sessions[0].claims.len() < 20 && list.sessions[0].claim_count == 300);
+    let mut request = GetSessionRequest { session_id: "ann".to_owned(), ..GetSessionRequest::default() };
+    let mut seen: Vec<u64> = Vec::new();
+    while seen.len() < 300 {
+        let session = sessions.get_session(request.clone()).await.expect("open").into_inner().session.expect("open");
+        assert!(session.encoded_len() < PAGE + MESSAGE, "{}", session.encoded_len());
+        assert_eq!(session.claim_count, 300);
+        seen.extend(session.claims.iter().map(|claim| claim.id));
+        request.after_claim = *seen.last().expect("some");
+    }
+    assert!(seen.len() == 300 && seen.is_sorted_by(|one, other| one < other));
+}
+
+#[tokio::test]
+async fn pages_of_history_are_cut_where_they_become_large() {
+    let office = Office::open().await;
+    crowd(&office, 400).await;
+    let evict = EvictRequest { name: "shared".to_owned(), operator: "root".to_owned(), ..EvictRequest::default() };
+    LockServiceClient::new(office.channel.clone()).evict(evict).await.expect("allowed");
+    let mut request =
+        ListHistoryRequest { name: "shared".to_owned(), page_size: 1_000, ..ListHistoryRequest::default() };
+    let (mut seen, mut pages) = (0, 0);
+    loop {
+        let page = office.history(request.clone()).await.expect("listed");
+        assert!(page.encoded_len() < PAGE + MESSAGE, "{}", page.encoded_len());
+        (seen, pages) = (seen + page.entries.len(), pages + 1);
+        if page.next_page_token.is_empty() {
+            break;
+        }
+        request.page_token = page.next_page_token;
+    }
+    assert!(seen == 400 && pages > 1, "{seen} in {pages}");
+}

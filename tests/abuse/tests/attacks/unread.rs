@@ -1,0 +1,123 @@
+//! Reads of much: watches that nobody takes, and sessions that wait for very much.
+
+use futures::channel::mpsc;
+use futures::{SinkExt, StreamExt};
+use prost::Message;
+use tenure_abuse::frame::{data, headers, setting};
+use tenure_abuse::{Attack, GrpcCaller, HEALTHY_NAMESPACE, Judge, Speaker, Verdict, block, many, message};
+use tenure_proto::v1::client_service_client::ClientServiceClient;
+use tenure_proto::v1::command::Kind;
+use tenure_proto::v1::{
+    AcquireRequest, Command, GetLockRequest, GetSessionRequest, OpenSessionRequest, StreamRequest, WatchRequest,
+};
+
+/// How many names one Acquire may have.
+const NAMES: usize = 16;
+
+/// How many commands one message of a stream may have.
+const COMMANDS: usize = 1_000;
+
+/// What a session says about 4 KiB of labels, times the names of its claims.
+#[tokio::test]
+async fn watches_of_large_claims_that_nobody_reads_take_little() {
+    let judge = Judge::open().await.unwrap();
+    let caller = GrpcCaller::connect(judge.address()).await.unwrap();
+    for at in 0..many(100, 1_000) {
+        let acquire = AcquireRequest {
+            namespace: HEALTHY_NAMESPACE.to_owned(),
+            names: (0..NAMES).map(|name| format!("large/{at}/{name}")).collect(),
+            session_id: format!("large-{at}"),
+            ttl: Some(prost_types::Duration { seconds: 600, nanos: 0 }),
+            metadata: [("label".to_owned(), "x".repeat(4_000))].into(),
+            ..AcquireRequest::default()
+        };
+        let acquired = caller.call("/tenure.v1.LockService/Acquire", &[], &message(&acquire.encode_to_vec())).await;
+        assert_eq!(acquired.unwrap().grpc, Some(0));
+    }
+    let watches = u32::try_from(many(100, 200)).unwrap();
+    let attack = async {
+        let mut speaker = Speaker::greet_with(judge.address(), &[(setting::INITIAL_WINDOW_SIZE, 0)]).await.unwrap();
+        for at in 0..watches {
+            // Every other one is told history, the others a snapshot.
+            let watch = WatchRequest {
+                namespace: HEALTHY_NAMESPACE.to_owned(),
+                prefixes: vec!["large/".to_owned()],
+                after_revision: u64::from(at % 2),
+                ..WatchRequest::default()
+            };
+            let call = headers(at * 2 + 1, false, &block::call("/tenure.v1.WatchService/Watch"));
+            speaker.say(&[call, data(at * 2 + 1, true, &message(&watch.encode_to_vec()))].concat()).await;
+        }
+        let verdict = speaker.verdict().await;
+        // Others go on meanwhile.
+        for _ in 0..500 {
+            let look = GetLockRequest { name: "job".to_owned(), ..GetLockRequest::default() };
+            caller.call("/tenure.v1.LockService/GetLock", &[], &message(&look.encode_to_vec())).await.unwrap();
+        }
+        verdict
+    };
+    let found = judge.under(Attack::named("unread watches").may_change(), attack).await;
+    assert_eq!(found, Verdict::Served);
+}
+
+#[tokio::test]
+async fn session_that_waits_for_thousands_of_locks_is_read_at_once() {
+    let judge = Judge::open().await.unwrap();
+    let mut client = ClientServiceClient::connect(format!("http://{}", judge.address())).await.unwrap();
+    let (mut sender, requests) = mpsc::channel(1);
+    let mut answers = client.stream(requests).await.unwrap().into_inner();
+    let mut id = 0;
+    let mut command = |kind| {
+        id += 1;
+        Command { id, kind: Some(kind), ..Command::default() }
+    };
+    let namespace = || HEALTHY_NAMESPACE.to_owned();
+    let open = ["holder", "waiter"].map(|session| {
+        command(Kind::OpenSession(OpenSessionRequest {
+            namespace: namespace(),
+            session_id: session.to_owned(),
+            ttl: Some(prost_types::Duration { seconds: 600, nanos: 0 }),
+            ..OpenSessionRequest::default()
+        }))
+    });
+    sender.send(StreamRequest { commands: open.into() }).await.unwrap();
+    let waits = many(6_000, 9_000);
+    for session in ["holder", "waiter"] {
+        let acquires: Vec<Command> = (0..waits)
+            .map(|at| {
+                command(Kind::Acquire(AcquireRequest {
+                    namespace: namespace(),
+                    names: vec![format!("wanted/{at}")],
+                    session_id: session.to_owned(),
+                    ..AcquireRequest::default()
+                }))
+            })
+            .collect();
+        for commands in acquires.chunks(COMMANDS) {
+            sender.send(StreamRequest { commands: commands.to_vec() }).await.unwrap();
+        }
+        if session == "holder" {
+            let mut granted = 0;
+            while granted < waits {
+                granted += answers.next().await.unwrap().unwrap().answers.len();
+            }
+        }
+    }
+    // Both are renewed by nobody, for longer than this takes.
+    let caller = GrpcCaller::connect(judge.address()).await.unwrap();
+    let get = GetSessionRequest { namespace: namespace(), session_id: "waiter".to_owned(), after_claim: 0 };
+    let get = message(&get.encode_to_vec());
+    tenure_harness::wait_until(std::time::Duration::from_secs(60), "all waits", async || {
+        let answer = caller.call("/tenure.v1.SessionService/GetSession", &[], &get).await.unwrap();
+        let session = tenure_proto::v1::GetSessionResponse::decode(&answer.body[5..]).unwrap().session.unwrap();
+        session.claim_count == waits as u64
+    })
+    .await;
+    let attack = async || {
+        let reads = (0..20).map(|_| caller.call("/tenure.v1.SessionService/GetSession", &[], &get));
+        futures::future::join_all(reads).await
+    };
+    let found = judge.sustained(Attack::named("reads of a session").may_change(), attack).await;
+    assert!(found.into_iter().flatten().all(|answer| answer.unwrap().grpc == Some(0)));
+    drop((sender, answers));
+}
