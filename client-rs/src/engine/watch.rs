@@ -1,5 +1,6 @@
 //! Watches: resumed after the last revision that their reader was told, on whatever stream there is.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -30,8 +31,8 @@ pub(super) struct Watched {
     command: Option<u64>,
     /// All up to this revision has been told.
     after: u64,
-    /// The parts of a snapshot that have come so far.
-    snapshot: (Vec<Lock>, Vec<Group>),
+    /// The parts of a snapshot that have come so far: of a lock that changed meanwhile, what came last.
+    snapshot: (BTreeMap<String, Lock>, Vec<Group>),
     backoff: Backoff,
 }
 
@@ -108,12 +109,13 @@ impl Engine {
         watched.backoff.reset();
         let (item, after) = match answer.kind {
             Some(Told::Snapshot(part)) => {
-                watched.snapshot.0.extend(part.locks.into_iter().map(Lock::from));
+                watched.snapshot.0.extend(part.locks.into_iter().map(|lock| (lock.name.clone(), Lock::from(lock))));
                 watched.snapshot.1.extend(part.groups.into_iter().map(Group::from));
                 if part.more {
                     return;
                 }
                 let (locks, groups) = std::mem::take(&mut watched.snapshot);
+                let locks = locks.into_values().collect();
                 (WatchEvent::Snapshot { locks, groups, revision }, revision)
             }
             Some(Told::Events(told)) => {

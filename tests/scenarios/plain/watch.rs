@@ -1,5 +1,6 @@
 //! A watch that goes on where its stream broke.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use serde_json::{Value, json};
@@ -24,13 +25,13 @@ struct Progress {
     /// Resumes after what was received.
     request: WatchRequest,
     stream: Option<Streaming<WatchResponse>>,
-    /// The first parts of a snapshot.
-    locks: Vec<Value>,
+    /// The first parts of a snapshot: of a lock that changed meanwhile, what came last.
+    locks: BTreeMap<String, Value>,
 }
 
 impl Watch {
     pub(crate) fn new(servers: Rc<Servers>, request: WatchRequest) -> Self {
-        Self { servers, progress: Mutex::new(Progress { request, stream: None, locks: Vec::new() }) }
+        Self { servers, progress: Mutex::new(Progress { request, stream: None, locks: BTreeMap::new() }) }
     }
 
     /// The next item.
@@ -51,7 +52,7 @@ impl Watch {
                 }
                 Err(status) if is_final(&status) => return Err(status.into()),
                 Ok(None) | Err(_) => {
-                    (progress.stream, progress.locks) = (None, Vec::new());
+                    (progress.stream, progress.locks) = (None, BTreeMap::new());
                     sleep(PATIENCE / 10).await;
                 }
             }
@@ -64,11 +65,12 @@ impl Progress {
     fn take(&mut self, WatchResponse { revision, kind }: WatchResponse) -> Option<Value> {
         let item = match kind? {
             Kind::Snapshot(snapshot) => {
-                self.locks.extend(snapshot.locks.iter().map(answer::lock));
+                self.locks.extend(snapshot.locks.iter().map(|lock| (lock.name.clone(), answer::lock(lock))));
                 if snapshot.more {
                     return None;
                 }
-                json!({"kind": "snapshot", "revision": revision, "locks": std::mem::take(&mut self.locks)})
+                let locks: Vec<Value> = std::mem::take(&mut self.locks).into_values().collect();
+                json!({"kind": "snapshot", "revision": revision, "locks": locks})
             }
             Kind::Events(events) => {
                 let events: Vec<Value> = events.events.iter().map(answer::event).collect();

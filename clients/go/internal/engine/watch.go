@@ -31,14 +31,15 @@ type watched struct {
 	paused bool
 	// Why it has ended.
 	ended error
-	// The parts of a snapshot that have come so far.
+	// The parts of a snapshot that have come so far, and where in it each lock is.
 	snapshot *tenurev1.Snapshot
+	places   map[string]int
 	backoff  backoff.Backoff
 }
 
 func (w *watched) detach() {
 	w.command = 0
-	w.snapshot = nil
+	w.snapshot, w.places = nil, nil
 }
 
 func (w *watched) tell() {
@@ -133,19 +134,28 @@ func (e *Engine) watchTold(watched *watched, told *tenurev1.WatchResponse) {
 	case *tenurev1.WatchResponse_Snapshot:
 		if watched.snapshot == nil {
 			watched.snapshot = &tenurev1.Snapshot{}
+			watched.places = make(map[string]int)
 		}
 		whole := watched.snapshot
-		whole.Locks = append(whole.Locks, kind.Snapshot.Locks...)
+		for _, lock := range kind.Snapshot.Locks {
+			if place, ok := watched.places[lock.Name]; ok {
+				// It changed meanwhile: what came last counts.
+				whole.Locks[place] = lock
+				continue
+			}
+			watched.places[lock.Name] = len(whole.Locks)
+			whole.Locks = append(whole.Locks, lock)
+		}
 		whole.Groups = append(whole.Groups, kind.Snapshot.Groups...)
 		if kind.Snapshot.More {
 			return
 		}
-		watched.snapshot = nil
+		watched.snapshot, watched.places = nil, nil
 		told = &tenurev1.WatchResponse{
 			Revision: told.Revision, Kind: &tenurev1.WatchResponse_Snapshot{Snapshot: whole},
 		}
 	case *tenurev1.WatchResponse_HistoryGone:
-		watched.snapshot = nil
+		watched.snapshot, watched.places = nil, nil
 		after = 0
 	}
 	if len(watched.items) >= watchItemsInQueue {

@@ -49,8 +49,8 @@ export class Watched {
   private command: number | undefined;
   /** All up to this revision has been told. */
   private after: bigint;
-  /** The parts of a snapshot that have come so far. */
-  private snapshot: { locks: Lock[]; groups: Group[] } = { locks: [], groups: [] };
+  /** The parts of a snapshot that have come so far: of a lock that changed meanwhile, what came last. */
+  private snapshot: { locks: Map<string, Lock>; groups: Group[] } = { locks: new Map(), groups: [] };
   private readonly backoff = commandBackoff();
   private wake: (() => void) | undefined;
 
@@ -83,7 +83,7 @@ export class Watched {
 
   detach(): void {
     this.command = undefined;
-    this.snapshot = { locks: [], groups: [] };
+    this.snapshot = { locks: new Map(), groups: [] };
   }
 
   send(now: Moment): void {
@@ -116,11 +116,13 @@ export class Watched {
     switch (kind?.$case) {
       case 'snapshot': {
         const { locks, groups } = this.snapshot;
-        locks.push(...kind.value.locks.map(lockOf));
+        for (const lock of kind.value.locks) {
+          locks.set(lock.name, lockOf(lock));
+        }
         groups.push(...kind.value.groups.map(groupOf));
         if (!kind.value.more) {
-          this.snapshot = { locks: [], groups: [] };
-          this.hand({ kind: 'snapshot', revision, locks, groups }, revision);
+          this.snapshot = { locks: new Map(), groups: [] };
+          this.hand({ kind: 'snapshot', revision, locks: [...locks.values()], groups }, revision);
         }
         return;
       }
@@ -132,7 +134,7 @@ export class Watched {
         return;
       }
       case 'historyGone':
-        this.snapshot = { locks: [], groups: [] };
+        this.snapshot = { locks: new Map(), groups: [] };
         this.hand({ kind: 'history_gone', cause: CAUSES[kind.value.cause] ?? 'unknown' }, 0n);
         return;
       case 'progress':

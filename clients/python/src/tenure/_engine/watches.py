@@ -41,8 +41,8 @@ class Watched:
     is_paused: bool = False
     command: int | None = None
     backoff: Backoff = field(default_factory=backoff)
-    #: The parts of a snapshot that have come so far.
-    locks: list[Lock] = field(default_factory=list)
+    #: The parts of a snapshot that have come so far: of a lock that changed meanwhile, what came last.
+    locks: dict[str, Lock] = field(default_factory=dict)
     told_groups: list[Group] = field(default_factory=list)
 
     def detach(self) -> None:
@@ -151,11 +151,11 @@ def item_of(watched: Watched, answer: watch_pb2.WatchResponse) -> WatchItem | No
     """What is told. None while more of the same snapshot follows."""
     if answer.HasField("snapshot"):
         part = answer.snapshot
-        watched.locks += map(convert.lock, part.locks)
+        watched.locks |= {lock.name: convert.lock(lock) for lock in part.locks}
         watched.told_groups += map(convert.group, part.groups)
         if part.more:
             return None
-        item = Snapshot(tuple(watched.locks), tuple(watched.told_groups), answer.revision)
+        item = Snapshot(tuple(watched.locks.values()), tuple(watched.told_groups), answer.revision)
         watched.locks.clear()
         watched.told_groups.clear()
         return item

@@ -25,7 +25,9 @@ final class Watches {
     private static final class Watched {
         final WatchSink sink;
         final WatchRequest options;
-        final List<LockInfo> locks = new ArrayList<>();
+        /** Of the parts of a snapshot that have come so far: of a lock that changed meanwhile, what came last. */
+        final Map<String, LockInfo> locks = new LinkedHashMap<>();
+
         final List<Group> groups = new ArrayList<>();
         final Backoff backoff = Backoff.ofCalls();
         long command;
@@ -130,10 +132,11 @@ final class Watches {
         switch (told.getKindCase()) {
             case SNAPSHOT -> {
                 Snapshot part = told.getSnapshot();
-                part.getLocksList().forEach(lock -> watched.locks.add(Convert.lock(lock)));
+                part.getLocksList().forEach(lock -> watched.locks.put(lock.getName(), Convert.lock(lock)));
                 part.getGroupsList().forEach(group -> watched.groups.add(Convert.group(group)));
                 if (!part.getMore()) {
-                    WatchEvent snapshot = new WatchEvent.Snapshot(watched.locks, watched.groups, revision);
+                    WatchEvent snapshot = new WatchEvent.Snapshot(
+                            List.copyOf(watched.locks.values()), watched.groups, revision);
                     watched.locks.clear();
                     watched.groups.clear();
                     tell(watched, snapshot, revision, now);
