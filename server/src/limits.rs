@@ -41,6 +41,10 @@ pub(crate) const WATCH_KEPT_IN_ALL: usize = 64 * MIB;
 /// How much of a namespace's log is kept in memory, for watches that are a little behind.
 pub(crate) const LOG: usize = 16 * MIB;
 
+/// How much the commands of a namespace may carry that wait to be decided. Beyond that new ones are refused, as beyond their number:
+/// so much is decided within a second.
+pub(crate) const COMMANDS_WAITING: usize = 32 * MIB;
+
 /// For how long reads of the table hold up decisions at a time, one read aside (each is bounded by a page, or by a message of a
 /// watch). About what the commit of a batch takes, so that reads at most halve the rate of decisions.
 pub(crate) const READING: Duration = Duration::from_millis(2);

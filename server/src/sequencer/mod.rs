@@ -29,6 +29,7 @@ pub use desk::{Notice, Notices, StreamEnd};
 pub use granted::View;
 pub use namespace::Namespace;
 use passing::{News, Pass};
+use room::Load;
 pub use run::{Settings, start};
 
 /// Why a namespace does not do what it was asked.
@@ -109,12 +110,12 @@ enum Request {
 }
 
 impl Request {
-    /// How many commands wait in it.
-    fn commands(&self) -> usize {
+    /// What waits in it.
+    fn load(&self) -> Load {
         match self {
-            Self::Decide { .. } => 1,
-            Self::DecideAll { commands, .. } => commands.len(),
-            Self::Read(_) | Self::Take { .. } | Self::Follow { .. } | Self::CatchUp(_) => 0,
+            Self::Decide { command, .. } => Load::of([command]),
+            Self::DecideAll { commands, .. } => Load::of(commands.iter().map(|(_, command, _)| command)),
+            Self::Read(_) | Self::Take { .. } | Self::Follow { .. } | Self::CatchUp(_) => Load::default(),
         }
     }
 

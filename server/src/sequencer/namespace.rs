@@ -116,7 +116,7 @@ impl Namespace {
     async fn enqueue(&self, request: Request) -> Result<(), Refusal> {
         let queue = if request.is_pressing() { &self.pressing } else { &self.requests };
         let place = queue.reserve().await.map_err(|_| Refusal::Draining)?;
-        self.room.take(request.commands());
+        self.room.take(request.load());
         place.send(request);
         Ok(())
     }
@@ -345,7 +345,7 @@ impl Namespace {
 
     /// How many commands wait to be decided.
     pub(crate) fn waiting_commands(&self) -> usize {
-        self.room.taken()
+        self.room.commands()
     }
 
     /// How many sessions have their home here.

@@ -148,7 +148,7 @@ impl Sequencer {
         self.pressing.close();
         self.requests.close();
         while let Some(request) = next(&mut self.pressing, &mut self.requests).await {
-            self.room.give_back(request.commands());
+            self.room.give_back(request.load());
             request.refuse(&self.replica.name, &Refusal::Draining);
         }
     }
@@ -194,7 +194,7 @@ impl Sequencer {
     }
 
     fn add(&mut self, request: Request, work: &mut Work) {
-        self.room.give_back(request.commands());
+        self.room.give_back(request.load());
         match request {
             Request::Follow { server, reply } => {
                 // Who has gone does not follow.

@@ -1,8 +1,9 @@
 //! Work: what is carried out in one batch, and who is told what came of it.
 
-use tenure_core::{Command, Revision, Text, metadata_bytes};
+use tenure_core::{Command, Revision, Text};
 
 use super::passing::Taken;
+use super::room::text_bytes;
 use super::{Decisions, Outcomes, Reader, Refusal, Reply, Request, Tag, Told, turned_away};
 use crate::traces::{self, Traced};
 
@@ -163,19 +164,4 @@ impl Request {
             Self::Take { .. } | Self::Follow { .. } | Self::CatchUp(_) => {}
         }
     }
-}
-
-/// How many bytes the texts of a command take: what it attaches, and its names.
-fn text_bytes(command: &Command) -> usize {
-    let (names, metadata, opening) = match command.asked() {
-        Command::Group(command) => return command.bytes(),
-        Command::Acquire { names, metadata, opening, .. } => (Some(names), Some(metadata), opening.as_ref()),
-        Command::CancelAcquire { names, .. } => (Some(names), None, None),
-        Command::UpdateClaim { metadata, .. } => (None, Some(metadata), None),
-        Command::OpenSession { opening, .. } => (None, None, Some(opening)),
-        _ => (None, None, None),
-    };
-    let names: usize = names.into_iter().flat_map(|names| names.iter()).map(|name| name.len()).sum();
-    let attached = metadata.into_iter().chain(opening.map(|opening| &opening.metadata));
-    names + attached.map(metadata_bytes).sum::<usize>()
 }

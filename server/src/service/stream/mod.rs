@@ -43,6 +43,10 @@ use crate::traces::{self, Traced};
 /// How many replies of tasks wait for the reader before the tasks are held back.
 const REPLIES: usize = 256;
 
+/// How many messages of watches wait for the reader before the watches are held back: each may be as large as
+/// [`WATCH_MESSAGE`](crate::limits::WATCH_MESSAGE).
+const WATCHED: usize = 16;
+
 /// How many notices wait for the reader before the stream is closed.
 const NOTICES: usize = 1_024;
 
@@ -329,7 +333,7 @@ impl Connection {
 
     fn spawn(&mut self, id: u64, cancel: CancellationToken, job: Job, call: Traced) {
         let (replies, _) = match job {
-            Job::Command(Commanded::Watch(_)) => self.watched.get_or_insert_with(|| mpsc::channel(REPLIES)),
+            Job::Command(Commanded::Watch(_)) => self.watched.get_or_insert_with(|| mpsc::channel(WATCHED)),
             _ => &mut self.replies,
         };
         let replies = replies.clone();
