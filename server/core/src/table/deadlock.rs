@@ -25,13 +25,20 @@ const CLAIMS_PER_WAIT: usize = 16;
 #[derive(Debug)]
 pub struct DeadlockSearch {
     left: usize,
-    /// Whether a session holds anything, by the revision that opened it: looked up once, not for each of its claims.
-    holds: Map<Revision, bool>,
+    /// What the sessions have that were met, by the revisions that opened them: looked up once, not for each of their claims.
+    sessions: Map<Revision, Stakes>,
+}
+
+/// What a session has.
+#[derive(Debug, Default)]
+struct Stakes {
+    holds_anything: bool,
+    waiting: Vec<Revision>,
 }
 
 impl Default for DeadlockSearch {
     fn default() -> Self {
-        Self { left: SEARCHED, holds: Map::default() }
+        Self { left: SEARCHED, sessions: Map::default() }
     }
 }
 
@@ -42,15 +49,20 @@ impl DeadlockSearch {
         self.left == 0
     }
 
-    fn holds_anything(&mut self, session: &Session, table: &Table) -> bool {
-        if let Some(holds) = self.holds.get(&session.opened) {
-            return *holds;
-        }
-        let first_held = session.claims.iter().position(|id| table.is_held(*id));
-        let looked_at = first_held.map_or(session.claims.len(), |at| at + 1);
-        self.left = self.left.saturating_sub(looked_at / CLAIMS_PER_WAIT);
-        self.holds.insert(session.opened, first_held.is_some());
-        first_held.is_some()
+    fn stakes(&mut self, session: &Session, table: &Table) -> &Stakes {
+        let left = &mut self.left;
+        self.sessions.entry(session.opened).or_insert_with(|| {
+            *left = left.saturating_sub(session.claims.len() / CLAIMS_PER_WAIT);
+            let mut stakes = Stakes::default();
+            for claim in session.claims.iter().filter_map(|id| table.claims.get(id)) {
+                match claim.state {
+                    ClaimState::Waiting => stakes.waiting.push(claim.id),
+                    ClaimState::Held { .. } => stakes.holds_anything = true,
+                    ClaimState::Lingering { .. } => {}
+                }
+            }
+            stakes
+        })
     }
 }
 
@@ -85,7 +97,7 @@ impl Table {
         let found = self.claims.get(&claim).filter(|found| found.state == ClaimState::Waiting)?;
         // Nobody can wait for a session that holds nothing; so most claims need no search.
         let session = self.sessions.get(&found.spec.session)?;
-        if !search.holds_anything(session, self) {
+        if !search.stakes(session, self).holds_anything {
             return None;
         }
         // Breadth first, so the circle is a shortest one.
@@ -96,7 +108,7 @@ impl Table {
             && came_from.len() < REACHED
             && !search.is_over()
         {
-            let successors = self.successors(at, &mut sessions);
+            let successors = self.successors(at, &mut sessions, search);
             search.left = search.left.saturating_sub(1 + successors.len());
             for next in successors {
                 if next == claim {
@@ -111,10 +123,6 @@ impl Table {
         None
     }
 
-    fn is_held(&self, id: Revision) -> bool {
-        self.claims.get(&id).is_some_and(|claim| matches!(claim.state, ClaimState::Held { .. }))
-    }
-
     fn circle(&self, claim: Revision, last: Revision, came_from: &BTreeMap<Revision, Revision>) -> Vec<Revision> {
         let waits = |id: &Revision| self.claims.get(id).is_some_and(|claim| claim.state == ClaimState::Waiting);
         let back = std::iter::successors(Some(last), |at| came_from.get(at).copied().filter(|_| *at != claim));
@@ -125,7 +133,12 @@ impl Table {
 
     /// The claims that this one waits for. Those of a session are given once, however many of its holds are reached: `sessions`
     /// are the ones that are done, by the revisions that opened them.
-    fn successors(&self, at: Revision, sessions: &mut BTreeSet<Revision>) -> BTreeSet<Revision> {
+    fn successors(
+        &self,
+        at: Revision,
+        sessions: &mut BTreeSet<Revision>,
+        search: &mut DeadlockSearch,
+    ) -> BTreeSet<Revision> {
         let Some(claim) = self.claims.get(&at) else { return BTreeSet::new() };
         match claim.state {
             ClaimState::Waiting => {
@@ -138,14 +151,13 @@ impl Table {
                 successors.extend(claim.spec.names.iter().filter_map(holders).flatten());
                 successors
             }
-            ClaimState::Held { .. } if sessions.insert(claim.spec.opened) => self.waits_of(&claim.spec.session),
+            ClaimState::Held { .. } if sessions.insert(claim.spec.opened) => {
+                let session = self.sessions.get(&claim.spec.session);
+                session
+                    .map(|session| search.stakes(session, self).waiting.iter().copied().collect())
+                    .unwrap_or_default()
+            }
             ClaimState::Held { .. } | ClaimState::Lingering { .. } => BTreeSet::new(),
         }
-    }
-
-    fn waits_of(&self, session: &Text) -> BTreeSet<Revision> {
-        let claims = self.sessions.get(session).into_iter().flat_map(|session| session.claims.iter());
-        let waits = |id: &&Revision| self.claims.get(id).is_some_and(|claim| claim.state == ClaimState::Waiting);
-        claims.filter(waits).copied().collect()
     }
 }
