@@ -17,6 +17,7 @@ pub mod lease;
 pub mod life;
 mod limits;
 pub mod listen;
+mod log_reader;
 pub mod logging;
 pub mod manual;
 pub mod metrics;

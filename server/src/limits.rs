@@ -41,6 +41,12 @@ pub(crate) const WATCH_KEPT_IN_ALL: usize = 64 * MIB;
 /// How much of a namespace's log is kept in memory, for watches that are a little behind.
 pub(crate) const LOG: usize = 16 * MIB;
 
+/// How much of what was read of the log is kept for others who read the same, of all namespaces together.
+pub(crate) const LOG_READ: usize = 16 * MIB;
+
+/// How long a read of the log waits for its turn. Each turn takes some ms, so that hundreds wait then, and more would only wait longer.
+pub(crate) const LOG_READ_TURN: Duration = Duration::from_secs(5);
+
 /// How much the commands of a namespace may carry that wait to be decided. Beyond that new ones are refused, as beyond their number:
 /// so much is decided within a second.
 pub(crate) const COMMANDS_WAITING: usize = 32 * MIB;

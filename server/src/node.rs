@@ -17,6 +17,7 @@ use crate::budget::Budget;
 use crate::clock::Clock;
 use crate::lease::Lease;
 use crate::limits;
+use crate::log_reader::LogReader;
 use crate::metrics::Metrics;
 use crate::others::{Contact, Others};
 use crate::sequencer::passing::Peers;
@@ -71,6 +72,7 @@ pub struct Node {
     others: Arc<Others>,
     peers: Option<Arc<dyn Peers>>,
     metrics: Metrics,
+    log_reader: LogReader,
     watch_budget: Budget,
     namespaces: Mutex<Opened>,
     full: Mutex<Trouble>,
@@ -142,6 +144,7 @@ impl Node {
         let node = Arc::new(Self {
             id,
             options,
+            log_reader: LogReader::new(store.clone(), metrics.buffers().of("history")),
             store,
             lease: Arc::new(Lease::new(clock)),
             others: Arc::default(),
@@ -297,6 +300,7 @@ impl Node {
             others: self.others.clone(),
             peers: self.peers.clone(),
             metrics: self.metrics.clone(),
+            log_reader: self.log_reader.clone(),
             watch_budget: self.watch_budget.clone(),
             cancel: self.cancel.clone(),
             first_number: self.starts.fetch_add(1, Ordering::Relaxed) << 32,

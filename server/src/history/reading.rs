@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::assembly::Assembly;
 use super::{Cursor, Entry};
 use crate::sequencer::{Namespace, Refusal, View};
-use crate::store::{Older, Store, StoreError};
+use crate::store::{Older, StoreError};
 
 /// How many events a statement looks at: the first, which finds what a busy lock needs, and the longest, which takes some ms.
 const STEPS: (usize, usize) = (500, 5_000);
@@ -47,12 +47,11 @@ pub async fn read(namespace: &Namespace, name: &Text, size: usize, cursor: Optio
     let mut until = from.until;
     let mut page = Assembly::new(name.clone(), from);
     lasting.iter().for_each(|(claim, granted_ms)| page.lasts(claim, *granted_ms));
-    let store = &**namespace.store();
     let mut since_ms = None;
     let mut step = STEPS.0;
     let started = Instant::now();
     let further = loop {
-        let found = store.search(namespace.name(), name, until, step).await.map_err(unavailable)?;
+        let found = namespace.search_log(name, until, step).await.map_err(unavailable)?;
         found.batches.iter().for_each(|batch| page.look_back(batch));
         let enough = page.ended_count() >= size || started.elapsed() >= LOOK_BACK;
         match found.older {
@@ -65,7 +64,7 @@ pub async fn read(namespace: &Namespace, name: &Text, size: usize, cursor: Optio
         }
         step = (step * 4).min(STEPS.1);
     };
-    let complete = look_up(store, namespace.name(), &mut page, size).await?;
+    let complete = look_up(namespace, &mut page, size).await?;
     let (entries, next) = page.finish(complete, further);
     let since_ms = since_ms.filter(|_| next.is_none());
     Ok(Page { entries, next, since_ms, revision })
@@ -73,15 +72,15 @@ pub async fn read(namespace: &Namespace, name: &Text, size: usize, cursor: Optio
 
 /// Looks up how the holds of the page began, one batch after the other. Returns how many entries the page can have: those
 /// that are not complete in time are left for the next one.
-async fn look_up(store: &dyn Store, namespace: &str, page: &mut Assembly, size: usize) -> Result<usize, Refusal> {
+async fn look_up(namespace: &Namespace, page: &mut Assembly, size: usize) -> Result<usize, Refusal> {
     let started = Instant::now();
     while let Some(wanted) = page.wanted(size) {
         if started.elapsed() >= LOOK_UP {
             return Ok(page.complete_count().clamp(1, size));
         }
-        match store.read(namespace, Revision(wanted.0.saturating_sub(1)), 1).await {
-            Ok(tail) => {
-                tail.batches.iter().for_each(|batch| page.learn(batch));
+        match namespace.read_log(Revision(wanted.0.saturating_sub(1)), 1).await {
+            Ok(batches) => {
+                batches.iter().for_each(|batch| page.learn(batch));
                 // If it is not there, it never will be.
                 page.gone(wanted, wanted);
             }

@@ -25,7 +25,7 @@ pub(super) struct Log {
     bytes: usize,
     /// Every group, as it is after the last of the batches.
     groups: HashMap<Text, Arc<Group>>,
-    /// How often it began anew.
+    /// How often it began anew, or history was lost.
     beginnings: u64,
 }
 
@@ -63,6 +63,8 @@ impl Log {
             }
         }
         if batch.declares_loss() {
+            // What was read before may be void.
+            self.beginnings += 1;
             self.groups = all_groups(table);
         }
         self.events += batch.events.len();
@@ -81,6 +83,11 @@ impl Log {
     pub(super) fn position(&self) -> Position {
         let revision = self.batches.back().map_or(self.start, |last| last.revision());
         Position { revision, beginnings: self.beginnings }
+    }
+
+    /// How often it began anew: what was read of the store before may be void.
+    pub(super) fn beginnings(&self) -> u64 {
+        self.beginnings
     }
 
     /// What has happened after a revision: about so many events, and these groups if that is all. `None` if some of it is

@@ -70,6 +70,11 @@ impl Hub {
         self.log().after(revision, groups, events)
     }
 
+    /// How often the log began anew here: what was read of the store before may be void.
+    pub(crate) fn beginnings(&self) -> u64 {
+        self.log().beginnings()
+    }
+
     /// The namespace's revision as this server knows it, and its changes.
     #[must_use]
     pub fn head(&self) -> watch::Receiver<Revision> {

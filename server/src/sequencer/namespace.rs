@@ -16,8 +16,9 @@ use super::tally::SharedTotals;
 use super::{Attendance, Decided, Decisions, Notices, Outcomes, Reader, Refusal, Request, StreamEnd, Tag, turned_away};
 use crate::hub::Hub;
 use crate::lease::Lease;
+use crate::log_reader::{LogReader, Place};
 use crate::metrics::Metrics;
-use crate::store::Store;
+use crate::store::{Batch, Found, StoreError};
 use crate::traces::{self, Traced};
 
 /// A namespace of this server.
@@ -34,7 +35,7 @@ pub struct Namespace {
     pub(super) granted: SharedGrantTimes,
     pub(super) lease: Arc<Lease>,
     pub(super) hub: Arc<Hub>,
-    pub(super) store: Arc<dyn Store>,
+    pub(super) log_reader: LogReader,
     pub(super) cancel: CancellationToken,
 }
 
@@ -61,10 +62,22 @@ impl Namespace {
         &self.hub
     }
 
-    /// Its store, for history that the hub no longer has.
-    #[must_use]
-    pub fn store(&self) -> &Arc<dyn Store> {
-        &self.store
+    /// Reads about so many events of the log after a revision, when others who do have had their turns. For history that the hub no
+    /// longer has.
+    ///
+    /// # Errors
+    /// As [`Store::read`](crate::store::Store::read), or if it takes too long.
+    pub(crate) async fn read_log(&self, after: Revision, limit: usize) -> Result<Vec<Arc<Batch>>, StoreError> {
+        let beginnings = self.hub.beginnings();
+        self.log_reader.read(Place { namespace: self.name.clone(), beginnings, after, limit }).await
+    }
+
+    /// Looks back in the log for a lock, as [`Store::search`](crate::store::Store::search) does, when others have had their turns.
+    ///
+    /// # Errors
+    /// If the store cannot be asked, or it takes too long.
+    pub(crate) async fn search_log(&self, name: &str, until: Revision, limit: usize) -> Result<Found, StoreError> {
+        self.log_reader.search(&self.name, name, until, limit).await
     }
 
     /// Whether as many commands wait as may: nobody who wants something new is let in.

@@ -20,6 +20,7 @@ use super::{Namespace, Reader, Refusal, Request};
 use crate::budget::Budget;
 use crate::hub::Hub;
 use crate::lease::Lease;
+use crate::log_reader::LogReader;
 use crate::metrics::Metrics;
 use crate::others::Others;
 use crate::store::{Store, StoreError};
@@ -54,6 +55,8 @@ pub struct Settings {
     pub peers: Option<Arc<dyn Peers>>,
     /// What they count with.
     pub metrics: Metrics,
+    /// Reads history.
+    pub(crate) log_reader: LogReader,
     /// Of which messages are kept for watches whose readers are behind.
     pub(crate) watch_budget: Budget,
     /// Ends the sequencers.
@@ -101,10 +104,10 @@ pub async fn start(
     let tally = Tally::new(settings.me, settings.metrics.clone());
     let totals = tally.totals();
     let granted = SharedGrantTimes::default();
-    let replica = Replica::new(name.clone(), store.clone(), desk.clone(), hub.clone(), tally, granted.clone());
+    let replica = Replica::new(name.clone(), store, desk.clone(), hub.clone(), tally, granted.clone());
     let cancel = settings.cancel.clone();
     let ended = cancel.clone();
-    let (lease, metrics) = (settings.lease.clone(), settings.metrics.clone());
+    let (lease, metrics, log_reader) = (settings.lease.clone(), settings.metrics.clone(), settings.log_reader.clone());
     let number = settings.first_number;
     let mut sequencer = Sequencer {
         settings,
@@ -124,8 +127,20 @@ pub async fn start(
     sequencer.catch_up().await?;
     let running = tokio::spawn(sequencer.run());
     let (requests, pressing) = (sender, pressing_sender);
-    let namespace =
-        Namespace { name, requests, pressing, room, totals, metrics, desk, granted, lease, hub, store, cancel: ended };
+    let namespace = Namespace {
+        name,
+        requests,
+        pressing,
+        room,
+        totals,
+        metrics,
+        desk,
+        granted,
+        lease,
+        hub,
+        log_reader,
+        cancel: ended,
+    };
     Ok((namespace, running))
 }
 

@@ -138,10 +138,7 @@ impl Behind {
         let since = match self.namespace.hub().after(revision, &self.filter.groups, HISTORY) {
             Some(since) => since,
             // How the groups were after these is not known here: that is sent when the reader has caught up.
-            None => {
-                let tail = self.namespace.store().read(self.namespace.name(), revision, HISTORY).await?;
-                Since { batches: tail.batches, ..Since::default() }
-            }
+            None => Since { batches: self.namespace.read_log(revision, HISTORY).await?, ..Since::default() },
         };
         Ok(since.into())
     }

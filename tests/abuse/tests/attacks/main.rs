@@ -9,6 +9,7 @@ mod crowds;
 mod floods;
 mod frames;
 mod headers;
+mod history;
 mod identity;
 mod limits;
 mod messages;
