@@ -20,10 +20,8 @@ use super::stream::StreamCalls;
 use super::watch::WatchCalls;
 use super::{Api, Via};
 use crate::access::Caller;
+use crate::limits::MESSAGE;
 use crate::sequencer::Refusal;
-
-/// The largest message that is taken, in bytes.
-pub const MAX_MESSAGE: usize = 4 * 1024 * 1024;
 
 /// How many answers wait for a stream's reader before the stream waits for it.
 const ANSWERS: usize = 16;
@@ -36,10 +34,10 @@ impl Api {
     pub fn routes(&self) -> tonic::service::Routes {
         let mut routes = tonic::service::RoutesBuilder::default();
         routes
-            .add_service(LockServiceServer::new(self.clone()).max_decoding_message_size(MAX_MESSAGE))
-            .add_service(SessionServiceServer::new(self.clone()).max_decoding_message_size(MAX_MESSAGE))
-            .add_service(GroupServiceServer::new(self.clone()).max_decoding_message_size(MAX_MESSAGE))
-            .add_service(ServerServiceServer::new(self.clone()).max_decoding_message_size(MAX_MESSAGE))
+            .add_service(LockServiceServer::new(self.clone()).max_decoding_message_size(MESSAGE))
+            .add_service(SessionServiceServer::new(self.clone()).max_decoding_message_size(MESSAGE))
+            .add_service(GroupServiceServer::new(self.clone()).max_decoding_message_size(MESSAGE))
+            .add_service(ServerServiceServer::new(self.clone()).max_decoding_message_size(MESSAGE))
             .add_service(WatchCalls::new(self.clone()))
             .add_service(StreamCalls::new(self.clone()));
         routes.routes()

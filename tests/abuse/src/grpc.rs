@@ -84,10 +84,10 @@ impl GrpcCaller {
     ///
     /// # Errors
     /// If there is no answer.
-    pub async fn call_unfinished(&self, path: &str, body: &[u8]) -> anyhow::Result<Answered> {
+    pub async fn call_unfinished(&self, path: &str, body: Bytes) -> anyhow::Result<Answered> {
         let mut send = self.send.clone().ready().await?;
         let (response, mut stream) = send.send_request(Self::request(path, &[]).body(())?, false)?;
-        stream.send_data(Bytes::copy_from_slice(body), false)?;
+        stream.send_data(body, false)?;
         timeout(PATIENCE, read(response)).await.context("no answer")?
     }
 
