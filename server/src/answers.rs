@@ -19,7 +19,7 @@ use crate::service::VERSION_HEADER;
 /// The version of this server.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Watches bound by themselves what they have encoded and is not sent: however slowly they are read, none is cut off for that.
+/// They wait while much is not sent: however slowly they are read, no connection is closed for that.
 const WATCH: &str = "/tenure.v1.WatchService/Watch";
 
 /// Counts answers.
@@ -52,8 +52,8 @@ where
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let account = request.extensions().get::<Arc<Peer>>().and_then(|peer| peer.account.clone());
-        let counts_body = request.uri().path() != WATCH;
-        Answering { inner: self.0.call(request), account, counts_body }
+        let is_watch = request.uri().path() == WATCH;
+        Answering { inner: self.0.call(request), account, is_watch }
     }
 }
 
@@ -63,7 +63,7 @@ pin_project! {
         #[pin]
         inner: F,
         account: Option<Account>,
-        counts_body: bool,
+        is_watch: bool,
     }
 }
 
@@ -83,8 +83,8 @@ where
         Poll::Ready(answer.map(|mut response| {
             response.headers_mut().insert(VERSION_HEADER, version(this.account.as_ref()));
             match this.account.take() {
-                Some(account) if *this.counts_body => response.map(|body| Body::new(Counted { body, account })),
-                _ => response,
+                Some(account) => response.map(|body| Body::new(Counted { body, account, is_watch: *this.is_watch })),
+                None => response,
             }
         }))
     }
@@ -121,6 +121,7 @@ impl AsRef<[u8]> for Part {
 struct Counted {
     body: Body,
     account: Account,
+    is_watch: bool,
 }
 
 impl http_body::Body for Counted {
@@ -128,6 +129,9 @@ impl http_body::Body for Counted {
     type Error = Status;
 
     fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        if self.is_watch {
+            ready!(self.account.poll_room(context));
+        }
         let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
         Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(|bytes| unsent(&self.account, bytes)))))
     }

@@ -84,4 +84,9 @@ pub(crate) const ANSWER: usize = 8 * KIB;
 pub(crate) const UNSENT_OF_CONNECTION: usize = 16 * MIB;
 
 /// The same of all connections. Beyond it the connection is closed that has most.
-pub(crate) const UNSENT: usize = 48 * MIB;
+pub(crate) const UNSENT: usize = 32 * MIB;
+
+/// Beyond this the watches of a connection wait, so that it is not closed for them, however slowly they are read. The second one
+/// holds where half of what all connections may have is taken.
+pub(crate) const WATCHES_UNSENT: usize = 4 * MIB;
+pub(crate) const WATCHES_UNSENT_WHEN_MUCH_IS: usize = 256 * KIB;

@@ -4,13 +4,15 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::task::Context;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use futures::task::AtomicWaker;
 
 use crate::budget::{Budget, Share};
-use crate::limits::{INCOMPLETE, INCOMPLETE_OF_CONNECTION, UNSENT, UNSENT_OF_CONNECTION};
+use crate::limits::{
+    INCOMPLETE, INCOMPLETE_OF_CONNECTION, UNSENT, UNSENT_OF_CONNECTION, WATCHES_UNSENT, WATCHES_UNSENT_WHEN_MUCH_IS,
+};
 use crate::metrics::{Buffer, Buffers};
 use crate::trouble::Trouble;
 
@@ -40,10 +42,19 @@ struct Held {
     number: u64,
     host: Option<IpAddr>,
     incomplete: AtomicUsize,
-    /// `None`: the connection is closed, and what it held goes with it.
-    unsent: Mutex<Option<usize>>,
+    unsent: Mutex<Sending>,
     /// Serves the connection.
     task: AtomicWaker,
+}
+
+/// What of a connection's answers is not sent.
+#[derive(Default)]
+struct Sending {
+    bytes: usize,
+    /// Then what it held goes with it.
+    is_closed: bool,
+    /// Watches that wait until there is less.
+    waiting: Vec<Waker>,
 }
 
 /// What has come of a message that is not there as a whole.
@@ -89,7 +100,7 @@ impl Accounts {
             number,
             host,
             incomplete: AtomicUsize::new(0),
-            unsent: Mutex::new(Some(0)),
+            unsent: Mutex::default(),
             task: AtomicWaker::new(),
         });
         self.0.open().insert(number, Arc::downgrade(&held));
@@ -106,7 +117,7 @@ impl Shared {
     fn close_worst(&self) {
         // Not dropped under the lock, which the last of an account takes.
         let all: Vec<_> = self.open().values().filter_map(Weak::upgrade).collect();
-        let worst = all.iter().max_by_key(|held| held.unsent().unwrap_or_default());
+        let worst = all.iter().max_by_key(|held| held.sending().bytes);
         if let Some(worst) = worst {
             worst.close();
         }
@@ -128,12 +139,18 @@ fn signed(bytes: usize) -> i64 {
 }
 
 impl Held {
-    fn unsent(&self) -> MutexGuard<'_, Option<usize>> {
+    fn sending(&self) -> MutexGuard<'_, Sending> {
         self.unsent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn close(&self) {
-        let Some(unsent) = self.unsent().take() else { return };
+        let unsent = {
+            let mut sending = self.sending();
+            if std::mem::replace(&mut sending.is_closed, true) {
+                return;
+            }
+            std::mem::take(&mut sending.bytes)
+        };
         self.shared.subtract_unsent(unsent);
         self.shared.unsent_counts.refused.inc();
         self.task.wake();
@@ -159,26 +176,37 @@ impl Account {
     /// Counts an answer. What is too much is closed.
     pub(crate) fn unsent(&self, bytes: usize) -> Unsent {
         let of_this = {
-            let mut unsent = self.0.unsent();
-            if let Some(unsent) = &mut *unsent {
-                *unsent += bytes;
+            let mut sending = self.0.sending();
+            if sending.is_closed {
+                return Unsent { held: self.0.clone(), bytes: 0 };
             }
-            *unsent
+            sending.bytes += bytes;
+            sending.bytes
         };
-        if let Some(of_this) = of_this {
-            let all = self.0.shared.add_unsent(bytes);
-            if of_this > UNSENT_OF_CONNECTION {
-                self.0.close();
-            } else if all > UNSENT {
-                self.0.shared.close_worst();
-            }
+        let all = self.0.shared.add_unsent(bytes);
+        if of_this > UNSENT_OF_CONNECTION {
+            self.0.close();
+        } else if all > UNSENT {
+            self.0.shared.close_worst();
         }
         Unsent { held: self.0.clone(), bytes }
     }
 
     /// Whether the connection is closed because its client does not take its answers.
     pub(crate) fn is_closed(&self) -> bool {
-        self.0.unsent().is_none()
+        self.0.sending().is_closed
+    }
+
+    /// Waits until so little is unsent that a watch may say more.
+    pub(crate) fn poll_room(&self, context: &Context<'_>) -> Poll<()> {
+        let all = self.0.shared.unsent.load(Ordering::Relaxed);
+        let bound = if all < UNSENT / 2 { WATCHES_UNSENT } else { WATCHES_UNSENT_WHEN_MUCH_IS };
+        let mut sending = self.0.sending();
+        if sending.bytes < bound {
+            return Poll::Ready(());
+        }
+        sending.waiting.push(context.waker().clone());
+        Poll::Pending
     }
 
     /// The same, and wakes this task when it is.
@@ -196,10 +224,17 @@ impl std::fmt::Debug for Account {
 
 impl Drop for Unsent {
     fn drop(&mut self) {
-        if let Some(unsent) = &mut *self.held.unsent() {
-            *unsent -= self.bytes;
-            self.held.shared.subtract_unsent(self.bytes);
-        }
+        let waiting = {
+            let mut sending = self.held.sending();
+            if sending.is_closed {
+                return;
+            }
+            sending.bytes -= self.bytes;
+            // Not all at once for each little bit.
+            if sending.bytes <= WATCHES_UNSENT / 2 { std::mem::take(&mut sending.waiting) } else { Vec::new() }
+        };
+        self.held.shared.subtract_unsent(self.bytes);
+        waiting.into_iter().for_each(Waker::wake);
     }
 }
 
@@ -302,5 +337,35 @@ mod tests {
         assert!(large.is_closed() && !small.is_closed());
         assert!(!others.iter().any(Account::is_closed));
         drop((small, large, others));
+    }
+
+    #[test]
+    fn watches_wait_until_their_client_has_taken_what_there_is() {
+        let accounts = Accounts::new(&Buffers::default());
+        let (connection, woken) = (accounts.open(None), Arc::<Woken>::default());
+        let waker = Waker::from(woken.clone());
+        let context = Context::from_waker(&waker);
+        let (half, rest) = (connection.unsent(WATCHES_UNSENT / 2), connection.unsent(WATCHES_UNSENT / 2));
+        assert!(connection.poll_room(&context).is_pending());
+        assert_eq!(woken.0.load(Ordering::Relaxed), 0);
+        drop(half);
+        assert_eq!(woken.0.load(Ordering::Relaxed), 1);
+        assert!(connection.poll_room(&context).is_ready());
+        let others: Vec<_> = (0..UNSENT / MIB / 2).map(|_| accounts.open(None)).collect();
+        let _others: Vec<_> = others.iter().map(|other| other.unsent(MIB)).collect();
+        assert!(connection.poll_room(&context).is_pending(), "much is unsent");
+        assert!(accounts.open(None).poll_room(&context).is_ready(), "but not here");
+        drop(rest);
+        assert_eq!(woken.0.load(Ordering::Relaxed), 2);
+        drop(others);
+    }
+
+    #[derive(Default)]
+    struct Woken(AtomicUsize);
+
+    impl std::task::Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }

@@ -12,6 +12,7 @@ mod groups;
 mod grpc;
 mod handoff;
 mod history;
+mod keep_alive;
 mod locks;
 mod methods;
 mod page;

@@ -7,11 +7,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
+use prost::Message;
 use tenure_abuse::frame::{data, headers, setting};
 use tenure_abuse::{Answered, Attack, GrpcCaller, Judge, Speaker, assert_discreet, block, many, message};
 use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::session_service_client::SessionServiceClient;
-use tenure_proto::v1::{AcquireRequest, OpenSessionRequest, RenewRequest};
+use tenure_proto::v1::{AcquireRequest, KeepAliveRequest, OpenSessionRequest, RenewRequest};
 use tonic::transport::Channel;
 
 const ACQUIRE: &str = "/tenure.v1.LockService/Acquire";
@@ -127,6 +128,24 @@ async fn messages_of_keep_alive_that_are_never_complete_are_bounded() {
     assert_refused(&under(&judge, "incomplete messages of KeepAlive", incomplete(&judge, KEEP_ALIVE, 128 << 10)).await);
 }
 
+/// Each has said a large message, which is answered, and says no more.
+#[tokio::test]
+async fn quiet_streams_keep_nothing_of_their_messages() {
+    let judge = Judge::open().await.unwrap();
+    let caller = GrpcCaller::connect(judge.address()).await.unwrap();
+    let session_ids = (0..1_000).map(|at| format!("{at:0>128}")).collect();
+    let request = KeepAliveRequest { session_ids, ..KeepAliveRequest::default() };
+    let request = Bytes::from(message(&request.encode_to_vec()));
+    let attack = async {
+        let mut calls = Vec::new();
+        for _ in 0..many(600, 990) {
+            calls.push(caller.call_on(KEEP_ALIVE, request.clone()).await.unwrap());
+        }
+        calls.len()
+    };
+    under(&judge, "quiet streams", attack).await;
+}
+
 /// A stream may be quiet for ever between two messages, but not within one.
 #[tokio::test]
 async fn message_of_a_stream_must_be_complete_in_time() {
@@ -188,7 +207,7 @@ async fn connection_whose_client_takes_no_answers_is_closed() {
             metadata: [("note".to_owned(), "x".repeat(700))].into(),
             ..AcquireRequest::default()
         };
-        let body = message(&prost::Message::encode_to_vec(&acquire));
+        let body = message(&acquire.encode_to_vec());
         assert_eq!(caller.call(ACQUIRE, &[], &body).await.unwrap().grpc, Some(0));
     }
     let attack = async {
