@@ -9,12 +9,13 @@ use bytes::Bytes;
 use http::Request;
 use http_body::{Body as _, Frame, SizeHint};
 use tokio::time::{Instant, Sleep, sleep_until};
+use tokio_util::task::AbortOnDropHandle;
 use tonic::Status;
 use tonic::body::Body;
 
 use crate::frames::Frames;
 use crate::limits::MESSAGE_TIME;
-use crate::listen::{Incomplete, Peer};
+use crate::listen::{Account, Incomplete, Peer};
 use crate::service::{self, Method};
 
 /// Bounds what the caller sends.
@@ -23,22 +24,27 @@ pub(crate) fn bounded(request: Request<Body>) -> Request<Body> {
         return request;
     }
     let method = service::method(request.uri().path());
-    let account = request.extensions().get::<Arc<Peer>>().and_then(|peer| peer.account.as_ref());
-    let incomplete = account.map(|account| account.incomplete());
+    let account = request.extensions().get::<Arc<Peer>>().and_then(|peer| peer.account.clone());
+    let incomplete = account.as_ref().map(Account::incomplete);
     let until = (!method.is_stream).then(|| Instant::now() + MESSAGE_TIME);
-    request
-        .map(|body| Body::new(RequestBody { body, method, frames: Frames::default(), incomplete, until, late: None }))
+    request.map(|body| {
+        let frames = Frames::default();
+        Body::new(RequestBody { body, method, frames, account, incomplete, until, late: None, end: None })
+    })
 }
 
 struct RequestBody {
     body: Body,
     method: Method,
     frames: Frames,
+    account: Option<Account>,
     incomplete: Option<Incomplete>,
     /// `None`: a stream, between two messages.
     until: Option<Instant>,
     /// Made when something is waited for: as a rule all is there at once.
     late: Option<Pin<Box<Sleep>>>,
+    /// Closes the connection.
+    end: Option<AbortOnDropHandle<()>>,
 }
 
 impl RequestBody {
@@ -58,7 +64,7 @@ impl RequestBody {
         }
         if self.method.is_stream {
             if held == 0 {
-                (self.until, self.late) = (None, None);
+                (self.until, self.late, self.end) = (None, None, None);
             } else {
                 self.until.get_or_insert_with(|| Instant::now() + MESSAGE_TIME);
             }
@@ -73,6 +79,17 @@ impl RequestBody {
 
     fn poll_late(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let Some(until) = self.until else { return Poll::Pending };
+        // A stream is not read, and so not found to be late, while its client takes no answers.
+        if self.method.is_stream
+            && self.end.is_none()
+            && let Some(account) = self.account.clone()
+        {
+            let close = async move {
+                sleep_until(until + MESSAGE_TIME).await;
+                account.close();
+            };
+            self.end = Some(AbortOnDropHandle::new(tokio::spawn(close)));
+        }
         self.late.get_or_insert_with(|| Box::pin(sleep_until(until))).as_mut().poll(context)
     }
 }

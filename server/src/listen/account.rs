@@ -192,6 +192,11 @@ impl Account {
         Unsent { held: self.0.clone(), bytes }
     }
 
+    /// Closes the connection.
+    pub(crate) fn close(&self) {
+        self.0.close();
+    }
+
     /// Whether the connection is closed because its client does not take its answers.
     pub(crate) fn is_closed(&self) -> bool {
         self.0.sending().is_closed

@@ -59,7 +59,6 @@ const METHODS: &[(&str, Method)] = &[
     ("/tenure.v1.WatchService/Watch", once(FIELDS + 3 * WATCHED * (NAME_BYTES + HEAD))),
     ("/tenure.internal.v1.PeerService/Pass", stream(limits::MESSAGE)),
     ("/grpc.health.v1.Health/Check", once(FIELDS)),
-    ("/grpc.health.v1.Health/List", once(FIELDS)),
     ("/grpc.health.v1.Health/Watch", once(FIELDS)),
     ("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", stream(FIELDS)),
     ("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", stream(FIELDS)),

@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use prost::Message;
-use tenure_abuse::frame::{data, headers, setting};
+use tenure_abuse::frame::{data, flag, frame, headers, kind, setting};
 use tenure_abuse::{Answered, Attack, GrpcCaller, Judge, Speaker, assert_discreet, block, many, message};
 use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::session_service_client::SessionServiceClient;
-use tenure_proto::v1::{AcquireRequest, KeepAliveRequest, OpenSessionRequest, RenewRequest};
+use tenure_proto::v1::{
+    AcquireRequest, Command, GetLockRequest, KeepAliveRequest, OpenSessionRequest, RenewRequest, StreamRequest, command,
+};
 use tonic::transport::Channel;
 
 const ACQUIRE: &str = "/tenure.v1.LockService/Acquire";
@@ -138,7 +140,7 @@ async fn quiet_streams_keep_nothing_of_their_messages() {
     let request = Bytes::from(message(&request.encode_to_vec()));
     let attack = async {
         let mut calls = Vec::new();
-        for _ in 0..many(600, 990) {
+        for _ in 0..many(150, 990) {
             calls.push(caller.call_on(KEEP_ALIVE, request.clone()).await.unwrap());
         }
         calls.len()
@@ -159,6 +161,36 @@ async fn message_of_a_stream_must_be_complete_in_time() {
     for answer in [stream.unwrap(), keep_alive.unwrap()] {
         assert_eq!(answer.grpc, Some(4), "{answer:?}");
     }
+}
+
+/// Who takes no answers is not heard out, and must be complete all the same.
+#[tokio::test]
+async fn message_of_a_stream_must_be_complete_in_time_also_if_no_answers_are_taken() {
+    let judge = Judge::open().await.unwrap();
+    // More is answered than waits for a reader, and no more is asked than the window of HTTP/2 has to begin with.
+    let commands = (1..=1_000).map(|id| {
+        let asked = GetLockRequest { name: format!("{id:0>40}"), ..GetLockRequest::default() };
+        Command { id, kind: Some(command::Kind::GetLock(asked)), ..Command::default() }
+    });
+    let commands = message(&StreamRequest { commands: commands.collect() }.encode_to_vec());
+    let said = [commands, vec![0, 0, 0, 1, 0, 1]].concat();
+    let attack = async {
+        let mut speaker = Speaker::greet_with(judge.address(), &[(setting::INITIAL_WINDOW_SIZE, 0)]).await.unwrap();
+        let begun = Instant::now();
+        speaker.say(&headers(1, false, &block::call(STREAM))).await;
+        for piece in said.chunks(16 << 10) {
+            speaker.say(&data(1, false, piece)).await;
+        }
+        while begun.elapsed() < Duration::from_secs(30) {
+            let Some(heard) = speaker.hear_within(Duration::from_secs(30)).await else { break };
+            if heard.kind == kind::PING && heard.flags == 0 {
+                speaker.say(&frame(kind::PING, flag::ACK, 0, &heard.payload)).await;
+            }
+        }
+        speaker.ends_within(Duration::from_millis(10)).await
+    };
+    let end = judge.under(Attack::named("half a message and no answers").quiet(), attack).await;
+    assert!(end.is_some(), "it is closed");
 }
 
 /// A connection with window 0 and as many calls as may be, none of whose answers is taken.
