@@ -49,11 +49,14 @@ pub(crate) const COMMANDS_WAITING: usize = 32 * MIB;
 /// watch). About what the commit of a batch takes, so that reads at most halve the rate of decisions.
 pub(crate) const READING: Duration = Duration::from_millis(2);
 
-/// How much a client may have on its way in one call, and in all calls of its connection, before this server has read it (the
-/// windows of HTTP/2). It is all that a connection can make HTTP/2 hold of what nobody reads; and 4 MiB still take no more than 3 s
-/// where an answer takes 100 ms.
+/// How much a client may have on its way in one call before this server has read it (the window of HTTP/2): 4 MiB still take no more
+/// than 4 s where an answer takes 100 ms.
 pub(crate) const STREAM_WINDOW: u32 = 128 * 1024;
-pub(crate) const CONNECTION_WINDOW: u32 = 256 * 1024;
+
+/// The same in all calls of a connection. Of frames of less than 256 bytes the library takes no more unread than there would be in half of
+/// it at 256 bytes each, and ends the connection otherwise: so it has to be enough for one in each call.
+pub(crate) const CONNECTION_WINDOW: u32 = 1024 * 1024;
+const _: () = assert!(CONNECTION_WINDOW / 2 / 256 > STREAMS);
 
 /// The most calls under way on one connection. Each takes some KiB, whatever it does. Clients let more of them wait for their turn.
 pub(crate) const STREAMS: u32 = 1_000;

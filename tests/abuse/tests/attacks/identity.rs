@@ -208,7 +208,7 @@ async fn headers_that_claim_an_identity_are_nobodys() {
         for both in [[&root, &other], [&other, &root], [&root, &root]] {
             let both = both.map(|value| ("authorization", value.as_str()));
             let answer = caller.call(LIST, &both, &message(&[])).await.unwrap();
-            assert_eq!((answer.grpc, &answer.text[..]), (Some(3), "authorization: at most once"), "{answer:?}");
+            assert!(answer.grpc == Some(3) && answer.text.starts_with("authorization:"), "{answer:?}");
         }
     };
     office.judge.under(Attack::named("claimed identities"), attack).await;
