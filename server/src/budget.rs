@@ -67,6 +67,12 @@ impl Share {
         self.permit.num_permits()
     }
 
+    /// Takes so many bytes more, of the same budget. Whether there are so many left.
+    pub(crate) fn try_grow(&mut self, budget: &Budget, bytes: usize) -> bool {
+        let more = budget.try_take(bytes).and_then(|mut more| more.permit.split(more.bytes()));
+        more.map(|more| self.permit.merge(more)).is_some()
+    }
+
     /// Gives back all but so many bytes.
     pub(crate) fn shrink_to(&mut self, bytes: usize) {
         let spare = self.bytes().saturating_sub(bytes);
@@ -96,6 +102,8 @@ mod tests {
         let mut first = budget.try_take(asked).expect("there are so many");
         assert!(budget.try_take(asked).is_none(), "40 are left");
         assert_eq!((counts.bytes.get(), counts.refused.get(), counts.limit.get()), (60, 1, 100));
+        assert!(first.try_grow(&budget, 40) && !first.try_grow(&budget, 1), "40 are left");
+        assert_eq!((first.bytes(), counts.bytes.get(), counts.refused.get()), (100, 100, 2));
         first.shrink_to(10);
         assert_eq!((first.bytes(), counts.bytes.get()), (10, 10));
         let second = budget.take(90).now_or_never().expect("there are so many");

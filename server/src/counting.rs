@@ -13,10 +13,8 @@ use tonic::body::Body;
 use tonic::{Code, Status};
 use tower::{Layer, Service};
 
+use crate::frames::Frames;
 use crate::metrics::{Call, Calls, Kind, Received};
-
-/// What precedes each message: whether it is compressed, and its length.
-const PREFIX: usize = 5;
 
 /// Counts what goes through it.
 #[derive(Clone)]
@@ -149,44 +147,6 @@ fn code(headers: &HeaderMap) -> Option<Code> {
     headers.get(Status::GRPC_STATUS).map(|code| Code::from_bytes(code.as_bytes()))
 }
 
-/// Finds where messages begin in what goes by.
-#[derive(Default)]
-struct Frames {
-    /// What has come of what precedes a message.
-    prefix: [u8; PREFIX],
-    have: usize,
-    /// What is yet to come of the message.
-    left: usize,
-}
-
-impl Frames {
-    /// How many messages have been completed by this.
-    fn count(&mut self, mut data: &[u8]) -> u64 {
-        let mut messages = 0;
-        while !data.is_empty() {
-            if self.have < PREFIX {
-                let (prefix, rest) = data.split_at(data.len().min(PREFIX - self.have));
-                self.prefix[self.have..self.have + prefix.len()].copy_from_slice(prefix);
-                self.have += prefix.len();
-                data = rest;
-                if self.have < PREFIX {
-                    break;
-                }
-                let [_, len @ ..] = self.prefix;
-                self.left = usize::try_from(u32::from_be_bytes(len)).unwrap_or(usize::MAX);
-            }
-            let taken = self.left.min(data.len());
-            self.left -= taken;
-            data = &data[taken..];
-            if self.left == 0 {
-                self.have = 0;
-                messages += 1;
-            }
-        }
-        messages
-    }
-}
-
 /// What a client sends.
 struct Told {
     body: Body,
@@ -268,22 +228,6 @@ impl http_body::Body for Telling {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn messages_are_counted_in_whatever_pieces_they_come() {
-        let mut wire = Vec::new();
-        let lengths = [0_u8, 1, 7, 0, 200];
-        for length in lengths {
-            wire.extend([0, 0, 0, 0, length]);
-            wire.extend(std::iter::repeat_n(1, length.into()));
-        }
-        for piece in 1..=wire.len() {
-            let mut frames = Frames::default();
-            let counted: u64 = wire.chunks(piece).map(|data| frames.count(data)).sum();
-            assert_eq!(counted, lengths.len() as u64, "in pieces of {piece}");
-            assert_eq!(frames.count(&[0, 0, 0, 0, 9, 1, 2]), 0, "not all of it has come");
-        }
-    }
 
     #[test]
     fn every_method_is_known_once() {

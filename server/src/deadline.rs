@@ -1,13 +1,16 @@
 //! Ends calls whose deadline (`grpc-timeout`) has passed with the status that the contract has for that. The transport would end
-//! them, too, but as cancelled and without a reason; so its deadline is begun after this one, and comes after it.
+//! them, too, but as cancelled and without a reason; so its deadline is begun after this one, and comes after it. A deadline that
+//! cannot be read is refused: whoever wanted one would else wait for ever.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http::{Request, Response};
+use futures::future::{Either, Ready, ready};
+use http::{HeaderMap, Request, Response};
 use pin_project_lite::pin_project;
 use tokio::time::{Instant, Sleep, sleep_until};
+use tonic::Status;
 use tonic::body::Body;
 use tower::{Layer, Service};
 
@@ -51,23 +54,37 @@ where
 {
     type Response = Response<Body>;
     type Error = S::Error;
-    type Future = Answering<S::Future>;
+    type Future = Either<Answering<S::Future>, Ready<Result<Response<Body>, S::Error>>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
         self.inner.poll_ready(context)
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let header = request.headers().get(HEADER).and_then(|header| header.to_str().ok());
-        let deadline = header.and_then(parse).and_then(|timeout| {
+        let timeout = match read(request.headers()) {
+            Ok(timeout) => timeout,
+            Err(status) => return Either::Right(ready(Ok(status.into_http()))),
+        };
+        let deadline = timeout.and_then(|timeout| {
             let until = Instant::now().checked_add(timeout)?;
             Some(Deadline { until, sleep: Box::pin(sleep_until(until)), refusals: self.refusals.clone() })
         });
-        Answering { inner: self.inner.call(request), deadline }
+        Either::Left(Answering { inner: self.inner.call(request), deadline })
     }
 }
 
-/// How long a call may take, as its header says it. `None`: it says nothing that can be used, which is ignored.
+/// How long a call may take, if its headers say it.
+///
+/// # Errors
+/// If that cannot be read, or is there twice.
+fn read(headers: &HeaderMap) -> Result<Option<Duration>, Status> {
+    let mut values = headers.get_all(HEADER).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    let timeout = value.to_str().ok().and_then(parse).filter(|_| values.next().is_none());
+    let bound = format!("once, and 1 to {DIGITS} digits with a unit: H, M, S, m, u or n");
+    timeout.map(Some).ok_or_else(|| service::invalid_header(HEADER, &bound))
+}
+
 fn parse(header: &str) -> Option<Duration> {
     let (amount, unit) = header.split_at_checked(header.len().checked_sub(1)?)?;
     if amount.is_empty() || amount.len() > DIGITS || !amount.bytes().all(|digit| digit.is_ascii_digit()) {
@@ -136,9 +153,18 @@ mod tests {
     }
 
     #[test]
-    fn deadlines_that_cannot_be_read_are_ignored() {
+    fn deadlines_that_cannot_be_read_are_refused() {
+        let headers = |values: &[&str]| {
+            let name = http::HeaderName::from_static(HEADER);
+            values.iter().map(|value| (name.clone(), value.parse().expect("a header"))).collect::<HeaderMap>()
+        };
+        assert_eq!(read(&headers(&[])).expect("no deadline"), None);
+        assert_eq!(read(&headers(&["3S"])).expect("a deadline"), Some(Duration::from_secs(3)));
         for header in ["", "S", "1", "1s", "-1S", "+1S", "1.5S", "123456789m", "yesterday", "1\u{b5}"] {
-            assert_eq!(parse(header), None, "{header}");
+            let refused = read(&headers(&[header])).expect_err("no deadline");
+            assert_eq!(refused.code(), tonic::Code::InvalidArgument, "{header}");
+            assert!(refused.message().starts_with("grpc-timeout: "), "{refused:?}");
         }
+        assert!(read(&headers(&["3S", "3S"])).is_err(), "which of them counts?");
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod admin;
+mod answers;
 mod budget;
 mod caretaker;
 pub mod clock;
@@ -9,6 +10,7 @@ pub mod config;
 pub mod console;
 mod counting;
 mod deadline;
+mod frames;
 mod grpc_only;
 pub mod healthcheck;
 pub mod history;
@@ -27,9 +29,9 @@ pub mod peers;
 pub mod poll;
 pub mod presence;
 pub mod pulse;
-mod punctual;
 pub mod redact;
 mod reload;
+mod request_body;
 pub mod sequencer;
 pub mod server;
 pub mod service;

@@ -54,3 +54,48 @@ pub(crate) const COMMANDS_WAITING: usize = 32 * MIB;
 /// For how long reads of the table hold up decisions at a time, one read aside (each is bounded by a page, or by a message of a
 /// watch). About what the commit of a batch takes, so that reads at most halve the rate of decisions.
 pub(crate) const READING: Duration = Duration::from_millis(2);
+
+/// How much a client may have on its way in one call before this server has read it (the window of HTTP/2): 4 MiB still take no more
+/// than 4 s where an answer takes 100 ms.
+pub(crate) const STREAM_WINDOW: u32 = 128 * 1024;
+
+/// The same in all calls of a connection. Of frames of less than 256 bytes the library takes no more unread than there would be in half of
+/// it at 256 bytes each, and ends the connection otherwise: so it has to be enough for one in each call.
+pub(crate) const CONNECTION_WINDOW: u32 = 1024 * 1024;
+const _: () = assert!(CONNECTION_WINDOW / 2 / 256 > STREAMS);
+
+/// The most calls under way on one connection. Each takes some KiB, whatever it does. Clients let more of them wait for their turn.
+pub(crate) const STREAMS: u32 = 1_000;
+
+/// How many streams of a connection may be reset because its client does what HTTP/2 forbids; then the connection ends. Without a
+/// number there is no bound, and a client could have any number of calls begun and reset (CVE-2025-8671).
+pub(crate) const RESETS: usize = 1_024;
+
+/// The largest message that is taken: what the libraries of gRPC send by default. Most methods take less.
+pub(crate) const MESSAGE: usize = 4 * MIB;
+
+/// What the calls of one connection may have sent of messages that are not there as a whole: one of the largest, and some others. A
+/// message that comes in one piece, as small ones do, is never incomplete.
+pub(crate) const INCOMPLETE_OF_CONNECTION: usize = MESSAGE + MIB;
+
+/// The same of all connections. Who sends no more takes at most ten connections to fill it, but for no longer than a message may take.
+pub(crate) const INCOMPLETE: usize = 40 * MIB;
+
+/// How long a message may take from its first byte to its last one; in calls that send only one, from the beginning of the call to the end
+/// of all that is sent.
+pub(crate) const MESSAGE_TIME: Duration = Duration::from_secs(10);
+
+/// What an answer that is not sent is counted for beside its bytes: its headers, and the call that waits to send it.
+pub(crate) const ANSWER: usize = 8 * KIB;
+
+/// What one connection may have of answers that its client does not take; then it is closed. More than a client has that asks for some
+/// large pages at once.
+pub(crate) const UNSENT_OF_CONNECTION: usize = 16 * MIB;
+
+/// The same of all connections. Beyond it the connection is closed that has most.
+pub(crate) const UNSENT: usize = 32 * MIB;
+
+/// Beyond this the watches of a connection wait, so that it is not closed for them, however slowly they are read. The second one
+/// holds where half of what all connections may have is taken.
+pub(crate) const WATCHES_UNSENT: usize = 4 * MIB;
+pub(crate) const WATCHES_UNSENT_WHEN_MUCH_IS: usize = 256 * KIB;

@@ -13,6 +13,7 @@ use tower::Layer;
 
 use crate::access::{Access, CredentialOptions, IdentifyLayer};
 use crate::admin::Readiness;
+use crate::answers::AnswersLayer;
 use crate::clock::BootClock;
 use crate::config::Config;
 use crate::console::{self, Served};
@@ -20,14 +21,15 @@ use crate::counting::CountingLayer;
 use crate::deadline::DeadlineLayer;
 use crate::grpc_only::GrpcOnlyLayer;
 use crate::life::{Ends, Ground, Opening, Parts, Source};
-use crate::listen::{self, ConnectionLimits, Tls, TlsFiles};
+use crate::limits::{CONNECTION_WINDOW, RESETS, STREAM_WINDOW, STREAMS};
+use crate::listen::{self, Accounts, ConnectionLimits, Tls, TlsFiles};
 use crate::metrics::Metrics;
 use crate::node::NodeOptions;
 use crate::peers::{self, Connector, Proof};
 use crate::pulse::{self, Pulse};
-use crate::punctual;
 use crate::reload;
-use crate::service::{TtlBounds, VERSION_HEADER};
+use crate::request_body;
+use crate::service::TtlBounds;
 use crate::store::{OpenError, Store, StoreOptions};
 use crate::traces::TraceLayer;
 use crate::yielding::Yielding;
@@ -37,13 +39,6 @@ const PING: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs
 
 /// How long a claim is kept that nobody attends to: enough for a client to come back by way of another server.
 const REATTACH: Duration = Duration::from_secs(5);
-
-/// The most streams on one connection.
-const STREAMS: u32 = 10_000;
-
-/// How many streams of a connection may be reset because its client does what HTTP/2 forbids; then the connection ends. Without a
-/// number there is no bound, and a client could have any number of calls begun and reset (CVE-2025-8671).
-const RESETS: usize = 1_024;
 
 /// What a server is started with.
 #[derive(Clone, Debug)]
@@ -177,20 +172,23 @@ impl Server {
             label,
         };
         let cut = ends.stop.clone();
-        let connections = listen::connections(listener, tls, options.connections, metrics.connections().clone())
+        let (counts, accounts) = (metrics.connections().clone(), Accounts::new(metrics.buffers()));
+        let connections = listen::connections(listener, tls, options.connections, counts, accounts)
             .map(|stream| stream.map(Yielding::new));
         let serving = tonic::transport::Server::builder()
             .http2_keepalive_interval(Some(PING.0))
             .http2_keepalive_timeout(Some(PING.1))
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
             .max_concurrent_streams(STREAMS)
             .http2_max_local_error_reset_streams(Some(RESETS))
-            .layer(tower::util::MapResponseLayer::new(tell_version))
+            .layer(AnswersLayer)
             .layer(counting)
             .layer(DeadlineLayer::new(metrics.refusals().clone()))
             .layer(GrpcOnlyLayer)
             .layer(IdentifyLayer::new(access.clone()))
             .layer(TraceLayer::new(address))
-            .layer(tower::util::MapRequestLayer::new(punctual::in_time))
+            .layer(tower::util::MapRequestLayer::new(request_body::bounded))
             .add_routes(routes)
             .serve_with_incoming_shutdown(connections, async move { cut.cancelled().await });
         let serving = tokio::spawn(serving);
@@ -276,11 +274,4 @@ fn in_process(routes: Routes, counting: CountingLayer, access: Access, address: 
 /// Where clients reach the server, for people who ask how.
 fn endpoint(advertised: &str, address: SocketAddr) -> String {
     if advertised.is_empty() { address.to_string() } else { advertised.to_owned() }
-}
-
-/// Every answer tells which version of the server gave it.
-fn tell_version<B>(mut response: http::Response<B>) -> http::Response<B> {
-    let version = http::HeaderValue::from_static(env!("CARGO_PKG_VERSION"));
-    response.headers_mut().insert(VERSION_HEADER, version);
-    response
 }

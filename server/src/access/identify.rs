@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures::future::{Either, Ready, ready};
+use http::header::AUTHORIZATION;
 use http::{HeaderMap, Request, Response};
 use tonic::Status;
 use tonic::body::Body;
@@ -11,7 +12,7 @@ use tower::{Layer, Service};
 
 use super::{Access, Act, Caller, Unidentified};
 use crate::listen::Peer;
-use crate::service::{forbidden_entirely, unidentified};
+use crate::service::{forbidden_entirely, invalid_header, unidentified};
 
 /// Open to everybody: whoever looks whether a server lives has no credentials.
 const OPEN: &str = "/grpc.health.v1.Health/";
@@ -51,6 +52,7 @@ pub struct Identify<S> {
 
 impl<S> Identify<S> {
     fn caller(&self, request: &Request<Body>) -> Result<Caller, Status> {
+        check_once(request.headers())?;
         let nobody = Peer::default();
         let peer = request.extensions().get::<Arc<Peer>>().map_or(&nobody, |peer| &**peer);
         if peer.server.is_some() && request.uri().path().starts_with(PEERS) {
@@ -67,12 +69,24 @@ impl<S> Identify<S> {
     }
 }
 
+/// Whether there is no more than one token: others on the way may take another one for the caller's than is taken here.
+///
+/// # Errors
+/// If there are more.
+fn check_once(headers: &HeaderMap) -> Result<(), Status> {
+    if headers.get_all(AUTHORIZATION).iter().nth(1).is_some() {
+        return Err(invalid_header(AUTHORIZATION.as_str(), "at most once"));
+    }
+    Ok(())
+}
+
 impl Access {
     /// Whether it is known who calls this, before anything else is done for the call.
     ///
     /// # Errors
     /// If not; that is written down and counted.
     pub(crate) fn check_identified(&self, path: &str, headers: &HeaderMap, peer: &Peer) -> Result<(), Status> {
+        check_once(headers)?;
         self.identify(headers, peer).map(drop).map_err(|why| self.refuse(path, peer, why))
     }
 

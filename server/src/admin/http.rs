@@ -17,8 +17,8 @@ use tokio_util::task::TaskTracker;
 use tonic::transport::server::Connected;
 use tower::Service;
 
-use crate::listen::{self, ConnectionLimits};
-use crate::metrics::Connections;
+use crate::listen::{self, Accounts, ConnectionLimits};
+use crate::metrics::{Buffers, Connections};
 
 /// How long the head of a request may take, and how long a connection may be without one.
 const ASKING: Duration = Duration::from_secs(10);
@@ -43,7 +43,8 @@ pub(super) async fn serve(listener: TcpListener, router: Router, stop: Cancellat
     let under_way = TaskTracker::new();
     {
         // It is not one of the clients' connections that are counted.
-        let mut connections = pin!(listen::connections(listener, None, LIMITS, Connections::default()));
+        let (counts, accounts) = (Connections::default(), Accounts::new(&Buffers::default()));
+        let mut connections = pin!(listen::connections(listener, None, LIMITS, counts, accounts));
         while let Some(Some(connection)) = stop.run_until_cancelled(connections.next()).await {
             let connection = match connection {
                 Ok(connection) => connection,

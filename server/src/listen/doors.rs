@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
 
+use super::account::{Account, Accounts};
 use super::limiter::{Limiter, Permit, host};
 use crate::metrics::Connections;
 use crate::trouble::Trouble;
@@ -44,6 +45,7 @@ struct Shared {
     /// With clients that speak TLS where there is none, or none where there is.
     mismatches: Mutex<Trouble>,
     counts: Connections,
+    accounts: Accounts,
 }
 
 /// Room for the handshakes of one address.
@@ -66,6 +68,7 @@ struct TurnedAway {
 pub struct Place {
     doors: Doors,
     permit: Permit<Handshakes>,
+    account: Account,
 }
 
 impl Place {
@@ -75,6 +78,11 @@ impl Place {
         if mismatches.fails(tokio::time::Instant::now()) {
             tracing::warn!(from = ?self.permit.host(), "{what}");
         }
+    }
+
+    /// What the connection makes this server hold.
+    pub(super) fn account(&self) -> &Account {
+        &self.account
     }
 
     /// Counts that its handshake has failed.
@@ -89,10 +97,10 @@ impl Place {
 }
 
 impl Doors {
-    pub(super) fn new(limits: ConnectionLimits, counts: Connections) -> Self {
+    pub(super) fn new(limits: ConnectionLimits, counts: Connections, accounts: Accounts) -> Self {
         let inside = Limiter::new(limits.connections, limits.of_one_address);
         let mismatches = Mutex::new(Trouble::told_every(TELL));
-        Self(Arc::new(Shared { limits, inside, turned_away: Mutex::default(), mismatches, counts }))
+        Self(Arc::new(Shared { limits, inside, turned_away: Mutex::default(), mismatches, counts, accounts }))
     }
 
     pub(super) fn limits(&self) -> ConnectionLimits {
@@ -118,7 +126,8 @@ impl Doors {
             return None;
         };
         self.0.counts.open.inc();
-        Some(Place { doors: self.clone(), permit })
+        let account = self.0.accounts.open(permit.host());
+        Some(Place { doors: self.clone(), permit, account })
     }
 }
 
@@ -131,10 +140,11 @@ impl Drop for Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metrics::Buffers;
 
     #[test]
     fn each_address_has_handshakes_of_its_own() {
-        let doors = Doors::new(ConnectionLimits::default(), Connections::default());
+        let doors = Doors::new(ConnectionLimits::default(), Connections::default(), Accounts::new(&Buffers::default()));
         let room = |host: u8| doors.enter(Some(([10, 0, 0, host], 4_711).into())).expect("there is room");
         let [first, second, other] = [1, 1, 2].map(room);
         let taken = first.handshakes().try_acquire_many_owned(64).expect("all of its address");

@@ -13,6 +13,7 @@ use tokio::time::{Sleep, sleep};
 use tokio_rustls::server::TlsStream;
 use tonic::transport::server::Connected;
 
+use super::account::Account;
 use super::doors::{ConnectionLimits, Place};
 use crate::access::Identity;
 use crate::peers;
@@ -28,6 +29,8 @@ pub struct Peer {
     pub certified: Option<Identity>,
     /// The hash of the certificate of another server, if it speaks as one. Its key was verified in the handshake, and nothing else.
     pub server: Option<String>,
+    /// What its connection makes this server hold. `None`: the request comes from this process.
+    pub(crate) account: Option<Account>,
 }
 
 /// A connection.
@@ -86,8 +89,20 @@ impl Connection {
         Self::new(place, limits, Transport::Plain(stream), peer)
     }
 
-    fn new(place: Place, limits: &ConnectionLimits, stream: Transport, peer: Peer) -> Self {
+    fn new(place: Place, limits: &ConnectionLimits, stream: Transport, mut peer: Peer) -> Self {
+        peer.account = Some(place.account().clone());
         Self { stream, peer: Arc::new(peer), greeting: Some(Greeting::begin(limits)), place }
+    }
+
+    /// Wakes this task when the connection is to be closed.
+    ///
+    /// # Errors
+    /// If it is.
+    fn check_open(&self, context: &Context<'_>) -> io::Result<()> {
+        if self.place.account().poll_closed(context) {
+            return Err(io::Error::new(io::ErrorKind::ConnectionAborted, "the client does not take its answers"));
+        }
+        Ok(())
     }
 
     /// One over TLS.
@@ -102,7 +117,7 @@ impl Connection {
         }
         let certificates = shown.map(|chain| chain.iter().map(|one| one.clone().into_owned()).collect());
         let certified = shown.and_then(<[_]>::first).and_then(Identity::of_certificate);
-        let peer = Peer { address: tcp.peer_addr().ok(), certificates, certified, server: None };
+        let peer = Peer { address: tcp.peer_addr().ok(), certificates, certified, ..Peer::default() };
         Self::new(place, limits, Transport::Encrypted(Box::new(stream)), peer)
     }
 }
@@ -121,6 +136,7 @@ impl AsyncRead for Connection {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        self.check_open(context)?;
         let before = buffer.filled().len();
         let read = match &mut self.stream {
             Transport::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
@@ -148,6 +164,7 @@ impl AsyncRead for Connection {
 // Without vectored writes, see `Yielding`.
 impl AsyncWrite for Connection {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.check_open(context)?;
         match &mut self.stream {
             Transport::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
             Transport::Encrypted(stream) => Pin::new(stream).poll_write(context, bytes),
@@ -155,6 +172,7 @@ impl AsyncWrite for Connection {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.check_open(context)?;
         match &mut self.stream {
             Transport::Plain(stream) => Pin::new(stream).poll_flush(context),
             Transport::Encrypted(stream) => Pin::new(stream).poll_flush(context),

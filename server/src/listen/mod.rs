@@ -1,5 +1,6 @@
 //! Connections from clients: over TCP, or over TLS whose files are read again when they change.
 
+mod account;
 mod doors;
 mod io;
 mod limiter;
@@ -22,6 +23,7 @@ use tokio_rustls::server::TlsStream;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::server::TcpIncoming;
 
+pub(crate) use self::account::{Account, Accounts, Incomplete, Unsent};
 pub use self::doors::ConnectionLimits;
 pub use self::io::{Connection, Peer};
 pub(crate) use self::limiter::{Limiter, Permit};
@@ -65,14 +67,15 @@ pub fn on(address: SocketAddr) -> Result<TcpListener> {
 
 /// What comes in, ready to be served. Over TLS other servers are told from clients by what they want to speak. Who does not
 /// speak TLS where it must is cut off, and so is who says nothing, or comes when there is no room; nobody waits for them.
-pub fn connections(
+pub(crate) fn connections(
     listener: TcpListener,
     tls: Option<(Arc<Tls>, Arc<Proof>)>,
     limits: ConnectionLimits,
     counts: Connections,
+    accounts: Accounts,
 ) -> impl Stream<Item = Result<Connection>> + Send + 'static {
     let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
-    let doors = Doors::new(limits, counts);
+    let doors = Doors::new(limits, counts, accounts);
     match tls {
         None => {
             let admit = move |stream: Result<TcpStream>| {

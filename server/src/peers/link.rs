@@ -16,9 +16,9 @@ use tonic::Streaming;
 
 use super::connector::{Connector, Wire};
 use super::wire;
+use crate::limits::MESSAGE;
 use crate::others::Contact;
 use crate::sequencer::passing::{Giver, Heard, Linking, Pass, Peers, Word};
-use crate::service::MAX_MESSAGE;
 
 /// How long it may take to reach another server, and to be admitted there.
 pub(super) const REACHING: Duration = Duration::from_secs(2);
@@ -92,7 +92,7 @@ impl Giver for Sending {
 /// Runs a link to its end.
 async fn run(linking: Linking, wire: Result<Wire, String>, to_send: mpsc::Receiver<PassRequest>) -> Result<(), String> {
     let Linking { to, namespace, link, heard, .. } = linking;
-    let mut client = PeerServiceClient::new(wire?).max_decoding_message_size(MAX_MESSAGE);
+    let mut client = PeerServiceClient::new(wire?).max_decoding_message_size(MESSAGE);
     let admitted = async {
         let mut told = client.pass(ReceiverStream::new(to_send)).await?.into_inner();
         told.message().await.map(|first| (first.is_some(), told))

@@ -14,10 +14,11 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::wire;
+use crate::limits::MESSAGE;
 use crate::listen::Peer;
 use crate::node::Node;
 use crate::sequencer::Namespace;
-use crate::service::{Api, MAX_MESSAGE};
+use crate::service::Api;
 
 /// How long the first message may take.
 const BEGIN: Duration = Duration::from_secs(2);
@@ -27,7 +28,7 @@ pub(crate) struct PeerCalls(Api);
 
 impl PeerCalls {
     pub(crate) fn server(api: Api) -> PeerServiceServer<Self> {
-        PeerServiceServer::new(Self(api)).max_decoding_message_size(MAX_MESSAGE)
+        PeerServiceServer::new(Self(api)).max_decoding_message_size(MESSAGE)
     }
 }
 

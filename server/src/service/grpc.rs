@@ -1,34 +1,22 @@
 //! The plain calls, as tonic wants them.
 
-use std::pin::Pin;
-use std::sync::Arc;
-
 use tenure_proto::v1;
 use tenure_proto::v1::group_service_server::{GroupService, GroupServiceServer};
 use tenure_proto::v1::lock_service_server::{LockService, LockServiceServer};
 use tenure_proto::v1::server_service_server::{ServerService, ServerServiceServer};
 use tenure_proto::v1::session_service_server::{SessionService, SessionServiceServer};
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
-use tokio_stream::{Stream, StreamExt};
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::admission::{Admitted, Asks, Speaker};
+use super::admission::{Admitted, Asks};
+use super::keep_alive::KeepAliveCalls;
 use super::problem::Problem;
 use super::stream::StreamCalls;
 use super::watch::WatchCalls;
 use super::{Api, Via};
 use crate::access::Caller;
+use crate::limits::MESSAGE;
 use crate::sequencer::Refusal;
-
-/// The largest message that is taken, in bytes.
-pub const MAX_MESSAGE: usize = 4 * 1024 * 1024;
-
-/// How many answers wait for a stream's reader before the stream waits for it.
-const ANSWERS: usize = 16;
-
-type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 impl Api {
     /// All services of the contract.
@@ -36,10 +24,13 @@ impl Api {
     pub fn routes(&self) -> tonic::service::Routes {
         let mut routes = tonic::service::RoutesBuilder::default();
         routes
-            .add_service(LockServiceServer::new(self.clone()).max_decoding_message_size(MAX_MESSAGE))
-            .add_service(SessionServiceServer::new(self.clone()).max_decoding_message_size(MAX_MESSAGE))
-            .add_service(GroupServiceServer::new(self.clone()).max_decoding_message_size(MAX_MESSAGE))
-            .add_service(ServerServiceServer::new(self.clone()).max_decoding_message_size(MAX_MESSAGE))
+            .add_service(LockServiceServer::new(self.clone()).max_decoding_message_size(MESSAGE))
+            .add_service(KeepAliveCalls::new(
+                self.clone(),
+                SessionServiceServer::new(self.clone()).max_decoding_message_size(MESSAGE),
+            ))
+            .add_service(GroupServiceServer::new(self.clone()).max_decoding_message_size(MESSAGE))
+            .add_service(ServerServiceServer::new(self.clone()).max_decoding_message_size(MESSAGE))
             .add_service(WatchCalls::new(self.clone()))
             .add_service(StreamCalls::new(self.clone()));
         routes.routes()
@@ -136,7 +127,7 @@ impl ServerService for Api {
 
 #[tonic::async_trait]
 impl SessionService for Api {
-    type KeepAliveStream = Answers<v1::KeepAliveResponse>;
+    type KeepAliveStream = tokio_stream::Empty<Result<v1::KeepAliveResponse, Status>>;
 
     async fn open_session(
         &self,
@@ -151,36 +142,9 @@ impl SessionService for Api {
 
     async fn keep_alive(
         &self,
-        request: Request<Streaming<v1::KeepAliveRequest>>,
+        _: Request<Streaming<v1::KeepAliveRequest>>,
     ) -> Result<Response<Self::KeepAliveStream>, Status> {
-        let caller = caller(&request);
-        let mut speaker = Speaker::new(Arc::new(caller.clone()));
-        let mut requests = request.into_inner();
-        let (sender, answers) = mpsc::channel(ANSWERS);
-        let api = self.clone();
-        tokio::spawn(async move {
-            let answer_all = async {
-                while let Some(request) = requests.next().await {
-                    let answer = match request {
-                        Ok(request) => match speaker.admit(request) {
-                            Ok(asked) => Self::keep_alive(&api, asked).await,
-                            Err(problem) => Err(problem),
-                        }
-                        .map_err(|problem| {
-                            problem.count(speaker.caller().refusals());
-                            Status::from(problem)
-                        }),
-                        Err(status) => Err(status),
-                    };
-                    let refused = answer.is_err();
-                    if sender.send(answer).await.is_err() || refused {
-                        return;
-                    }
-                }
-            };
-            until_draining(api.draining(), caller, &sender, answer_all).await;
-        });
-        Ok(Response::new(Box::pin(ReceiverStream::new(answers))))
+        Err(Status::unimplemented("served by KeepAliveCalls"))
     }
 
     async fn close_session(
@@ -261,23 +225,4 @@ where
 {
     let caller = caller(&request);
     Ok(Response::new(caller.carry_out(request.into_inner(), work).await?))
-}
-
-/// Runs a stream's work; when the server drains, ends the stream with the advice to resume elsewhere.
-async fn until_draining<T>(
-    draining: &CancellationToken,
-    caller: Caller,
-    sender: &mpsc::Sender<Result<T, Status>>,
-    work: impl Future<Output = ()>,
-) {
-    tokio::select! {
-        () = work => {}
-        () = draining.cancelled() => {
-            // A reader that has gone needs no advice; one that does not read gets none.
-            let _ = sender.try_send(Err(Problem::Refused(Refusal::Draining).into()));
-        }
-        why = caller.clone().revoked(), if caller.is_identified() => {
-            let _ = sender.try_send(Err(Problem::Unidentified(why).into()));
-        }
-    }
 }

@@ -12,7 +12,9 @@ mod groups;
 mod grpc;
 mod handoff;
 mod history;
+mod keep_alive;
 mod locks;
+mod methods;
 mod page;
 mod pieces;
 mod problem;
@@ -36,7 +38,7 @@ use crate::node::Node;
 use crate::sequencer::{Namespace, Refusal};
 use admission::Principal;
 pub use bounds::TtlBounds;
-pub use grpc::MAX_MESSAGE;
+pub(crate) use methods::{Method, method};
 use problem::Problem;
 
 /// The header of every answer in which the server says its version.
@@ -150,6 +152,21 @@ pub(crate) fn overdue(refusals: &Refusals) -> tonic::Status {
     let problem = Problem::Overdue(what.to_owned());
     problem.count(refusals);
     problem.into()
+}
+
+/// The refusal of a call of which this header is not as it should be.
+pub(crate) fn invalid_header(header: &str, bound: &str) -> tonic::Status {
+    Problem::field(header, bound).into()
+}
+
+/// The refusal of a message that is too large.
+pub(crate) fn large_message(bytes: usize, largest: usize) -> tonic::Status {
+    Problem::field("message", format!("at most {largest} bytes, not {bytes}")).into()
+}
+
+/// The refusal of a message for which there is no room.
+pub(crate) fn no_room(limit: &'static str, bound: usize) -> tonic::Status {
+    Problem::LimitReached { limit, bound: bound.to_string() }.into()
 }
 
 /// The end of a call whose message takes too long.

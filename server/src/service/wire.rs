@@ -10,14 +10,22 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, Request, Response, header};
 use http_body::{Body as _, Frame};
 use prost::Message;
+use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
 use tenure_proto::codec;
 use tonic::Status;
 use tonic::body::Body;
 
-use super::grpc::MAX_MESSAGE;
+use super::problem::Problem;
+use crate::limits::MESSAGE;
 
 /// What precedes each message: whether it is compressed, and its length.
 const PREFIX: usize = 5;
+
+/// Messages above this are looked through before they are decoded: two bytes may stand for hundreds.
+const LARGE: usize = 64 * 1024;
+
+/// The most fields in the requests of a large message, all commands together. A valid request has no more labels than one in 8 bytes.
+const FIELDS: usize = MESSAGE / 8;
 
 /// Writes a message, with what precedes it.
 pub(super) fn put(wire: &mut BytesMut, message: &impl Message) {
@@ -79,14 +87,22 @@ pub(super) struct Requests<M> {
     body: Body,
     /// What came last and is not read yet: as a rule whole messages, which are read where they are.
     rest: Bytes,
-    /// What came in several pieces, before `rest`. However small they are, each is copied a few times at the most.
+    /// What came of a message that was not there as a whole, before `rest`. It is copied: what is left where it came keeps all in memory
+    /// that came together with it.
     joined: BytesMut,
+    /// How many commands a message may have.
+    commands: usize,
     message: PhantomData<fn() -> M>,
 }
 
 impl<M: Message + Default> Requests<M> {
     pub(super) fn new(body: Body) -> Self {
-        Self { body, rest: Bytes::new(), joined: BytesMut::new(), message: PhantomData }
+        Self { body, rest: Bytes::new(), joined: BytesMut::new(), commands: usize::MAX, message: PhantomData }
+    }
+
+    /// The same, where messages have commands: so many at the most.
+    pub(super) fn of_commands(body: Body, commands: usize) -> Self {
+        Self { commands, ..Self::new(body) }
     }
 
     /// The next one; none if the caller sends no more. May be dropped and called again.
@@ -115,14 +131,12 @@ impl<M: Message + Default> Requests<M> {
         }
     }
 
-    /// Adds what has come.
+    /// Adds what has come, when there is no whole message.
     fn add(&mut self, data: Bytes) {
-        let before = std::mem::replace(&mut self.rest, data);
-        if !before.is_empty() {
-            self.joined.extend_from_slice(&before);
-        }
-        if !self.joined.is_empty() {
-            self.joined.extend_from_slice(&std::mem::take(&mut self.rest));
+        if self.joined.is_empty() {
+            self.rest = data;
+        } else {
+            self.joined.extend_from_slice(&data);
         }
     }
 
@@ -130,28 +144,77 @@ impl<M: Message + Default> Requests<M> {
         self.rest.is_empty() && self.joined.is_empty()
     }
 
+    /// Keeps what has come of a message that is so long, as far as is known.
+    fn keep(&mut self, len: usize) {
+        let rest = std::mem::take(&mut self.rest);
+        self.joined.reserve(len.saturating_sub(self.joined.len()).max(rest.len()));
+        self.joined.extend_from_slice(&rest);
+    }
+
     /// Reads a message, if one is there as a whole.
     fn read(&mut self) -> Result<Option<M>, Status> {
         let is_joined = !self.joined.is_empty();
         let come = if is_joined { &self.joined[..] } else { &self.rest[..] };
-        let Some([compressed, len @ ..]) = come.first_chunk::<PREFIX>() else { return Ok(None) };
+        let Some([compressed, len @ ..]) = come.first_chunk::<PREFIX>() else {
+            self.keep(0);
+            return Ok(None);
+        };
         if *compressed != 0 {
             return Err(Status::internal("a message is compressed, but the call says that none is"));
         }
         let len = usize::try_from(u32::from_be_bytes(*len)).unwrap_or(usize::MAX);
-        if len > MAX_MESSAGE {
-            return Err(Status::out_of_range(format!("a message of {len} bytes; at most {MAX_MESSAGE} are taken")));
+        if len > MESSAGE {
+            return Err(Status::out_of_range(format!("a message of {len} bytes; at most {MESSAGE} are taken")));
         }
         if come.len() < PREFIX + len {
+            self.keep(PREFIX + len);
             return Ok(None);
         }
-        let mut message =
-            if is_joined { self.joined.split_to(PREFIX + len).freeze() } else { self.rest.split_to(PREFIX + len) };
-        if is_joined && self.joined.is_empty() {
-            self.joined = BytesMut::new();
-        }
+        let mut message = if is_joined {
+            let mut joined = std::mem::take(&mut self.joined);
+            let message = joined.split_to(PREFIX + len).freeze();
+            // In memory of its own, so that a byte of the next message does not keep all of this one.
+            self.rest = Bytes::copy_from_slice(&joined);
+            message
+        } else {
+            self.rest.split_to(PREFIX + len)
+        };
         message.advance(PREFIX);
+        if message.len() > LARGE {
+            self.check(&message)?;
+        }
         codec::decode(message).map(Some)
+    }
+
+    /// Refuses a message that takes very much more when it is decoded.
+    fn check(&self, message: &[u8]) -> Result<(), Status> {
+        let (mut commands, mut fields) = (0, 0);
+        each_field(message, |command| {
+            commands += 1;
+            each_field(command, |request| each_field(request, |_| fields += 1));
+        });
+        if commands > self.commands {
+            return Err(Problem::field("commands", format!("1 to {} commands, not {commands}", self.commands)).into());
+        }
+        if fields > FIELDS {
+            return Err(Problem::field("commands", format!("at most {FIELDS} fields in all, not {fields}")).into());
+        }
+        Ok(())
+    }
+}
+
+/// Calls this for each field of a message, as far as it can be read, with what it has if that is not a number.
+fn each_field<'a>(mut message: &'a [u8], mut found: impl FnMut(&'a [u8])) {
+    while let Ok((tag, kind)) = decode_key(&mut message) {
+        let mut value: &[u8] = &[];
+        if kind == WireType::LengthDelimited {
+            let len = decode_varint(&mut message).ok().and_then(|len| usize::try_from(len).ok());
+            let Some((bytes, rest)) = len.and_then(|len| message.split_at_checked(len)) else { return };
+            (value, message) = (bytes, rest);
+        } else if skip_field(kind, tag, &mut message, DecodeContext::default()).is_err() {
+            return;
+        }
+        found(value);
     }
 }
 
@@ -159,7 +222,7 @@ impl<M: Message + Default> Requests<M> {
 mod tests {
     use std::collections::VecDeque;
 
-    use tenure_proto::v1::{CancelCommand, Command, StreamRequest, command};
+    use tenure_proto::v1::{self, CancelCommand, Command, StreamRequest, command};
     use tonic::Code;
 
     use super::*;
@@ -205,8 +268,28 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn message_that_takes_far_more_when_decoded_is_refused() {
+        let commands = |count: usize| v1::StreamRequest { commands: vec![Command::default(); count] };
+        let names = |count: usize| {
+            let cancel = v1::CancelAcquireRequest { names: vec![String::new(); count], ..Default::default() };
+            let kind = Some(command::Kind::CancelAcquire(cancel));
+            v1::StreamRequest { commands: vec![Command { id: 1, kind, ..Command::default() }] }
+        };
+        let cases =
+            [(commands(LARGE), false), (names(FIELDS + 1), false), (names(LARGE), true), (commands(1_001), true)];
+        for (message, is_taken) in cases {
+            let mut wire = BytesMut::new();
+            put(&mut wire, &message);
+            let body = Body::new(Pieces([wire.freeze()].into()));
+            let read = Requests::<StreamRequest>::of_commands(body, 1_000).next().await.expect("not the end");
+            let code = read.err().map(|status| status.code());
+            assert_eq!(code, (!is_taken).then_some(Code::InvalidArgument));
+        }
+    }
+
+    #[tokio::test]
     async fn what_cannot_be_read_is_refused() {
-        let too_large = u32::try_from(MAX_MESSAGE + 1).expect("small").to_be_bytes();
+        let too_large = u32::try_from(MESSAGE + 1).expect("small").to_be_bytes();
         let cases: [(&[u8], Code); 4] = [
             (&[0, 0, 0, 0, 9, 1], Code::Internal),
             (&[1, 0, 0, 0, 0], Code::Internal),

@@ -84,11 +84,33 @@ impl GrpcCaller {
     ///
     /// # Errors
     /// If there is no answer.
-    pub async fn call_unfinished(&self, path: &str, body: &[u8]) -> anyhow::Result<Answered> {
+    pub async fn call_unfinished(&self, path: &str, body: Bytes) -> anyhow::Result<Answered> {
         let mut send = self.send.clone().ready().await?;
         let (response, mut stream) = send.send_request(Self::request(path, &[]).body(())?, false)?;
-        stream.send_data(Bytes::copy_from_slice(body), false)?;
+        stream.send_data(body, false)?;
         timeout(PATIENCE, read(response)).await.context("no answer")?
+    }
+
+    /// Calls a method with this body, and waits for its first message. The call is not over until what is returned is dropped.
+    ///
+    /// # Errors
+    /// If there is no such message.
+    pub async fn call_on(&self, path: &str, body: Bytes) -> anyhow::Result<impl Sized + use<>> {
+        let mut send = self.send.clone().ready().await?;
+        let (response, mut stream) = send.send_request(Self::request(path, &[]).body(())?, false)?;
+        stream.send_data(body, false)?;
+        let mut answer = response.await?.into_body();
+        let mut heard = Vec::new();
+        loop {
+            if let Some([_, length @ ..]) = heard.first_chunk::<5>()
+                && heard.len() >= 5 + u32::from_be_bytes(*length) as usize
+            {
+                return Ok((stream, answer));
+            }
+            let data = timeout(PATIENCE, answer.data()).await.context("no answer")?.context("no message")??;
+            answer.flow_control().release_capacity(data.len())?;
+            heard.extend(data);
+        }
     }
 
     /// Makes a call with this body.

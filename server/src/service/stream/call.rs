@@ -16,8 +16,8 @@ use tonic::Status;
 use tonic::body::Body;
 use tonic::server::NamedService;
 
-use super::Connection;
 use super::outbox::Outbox;
+use super::{COMMANDS, Connection};
 use crate::access::Caller;
 use crate::service::Api;
 use crate::service::wire::{self, Requests};
@@ -58,7 +58,7 @@ fn begin(api: &Api, request: Request<Body>) -> Result<Conversation, Status> {
     let caller = Arc::new(request.extensions().get::<Caller>().cloned().unwrap_or_default());
     api.check_stays().inspect_err(|problem| problem.count(caller.refusals()))?;
     let connection = Connection::new(api.clone(), &*api.node()?, outbox.clone(), caller);
-    let run = connection.run(Requests::new(request.into_body()));
+    let run = connection.run(Requests::of_commands(request.into_body(), COMMANDS));
     Ok(Conversation { state: State::Running(Box::pin(run)), outbox })
 }
 

@@ -203,6 +203,13 @@ async fn headers_that_claim_an_identity_are_nobodys() {
                 assert_unknown(name, &caller.call(path, &[(name, value)], &message(&[])).await.unwrap());
             }
         }
+        // Which of them counts, somebody else on the way may see otherwise.
+        let other = format!("{scheme} {token}x");
+        for both in [[&root, &other], [&other, &root], [&root, &root]] {
+            let both = both.map(|value| ("authorization", value.as_str()));
+            let answer = caller.call(LIST, &both, &message(&[])).await.unwrap();
+            assert!(answer.grpc == Some(3) && answer.text.starts_with("authorization:"), "{answer:?}");
+        }
     };
     office.judge.under(Attack::named("claimed identities"), attack).await;
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
 
 mod admin;
+mod buffers;
 mod certificates;
 mod contract;
 mod crowds;

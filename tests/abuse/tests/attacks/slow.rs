@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use tenure_abuse::frame::{HEAD, PREFACE, data, frame, headers, kind, settings};
 use tenure_abuse::{Attack, GrpcCaller, Judge, Speaker, Verdict, assert_discreet, block, many};
 use tenure_harness::{Authority, TenuredOptions};
@@ -107,9 +108,9 @@ async fn whoever_is_slow_is_cut_off_and_nobody_else_is() {
         // 10 s, and DEADLINE_EXCEEDED.
         let told = async {
             let caller = GrpcCaller::connect(judge.address()).await.unwrap();
-            let half = [0, 0, 0, 1, 0, 1];
+            let half = Bytes::from_static(&[0, 0, 0, 1, 0, 1]);
             let (plain, watch) =
-                tokio::join!(caller.call_unfinished(plain, &half), caller.call_unfinished(watch, &half));
+                tokio::join!(caller.call_unfinished(plain, half.clone()), caller.call_unfinished(watch, half));
             [plain.unwrap(), watch.unwrap()]
         };
         tokio::join!(lingering.join_all(), messages, told)

@@ -1,0 +1,146 @@
+//! What is common to all answers: each tells the version of this server, and counts for its connection until it is sent.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response};
+use http_body::{Frame, SizeHint};
+use pin_project_lite::pin_project;
+use tonic::Status;
+use tonic::body::Body;
+use tower::{Layer, Service};
+
+use crate::limits;
+use crate::listen::{Account, Peer, Unsent};
+use crate::service::VERSION_HEADER;
+
+/// The version of this server.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// They wait while much is not sent: however slowly they are read, no connection is closed for that.
+const WATCH: &str = "/tenure.v1.WatchService/Watch";
+
+/// Counts answers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AnswersLayer;
+
+impl<S> Layer<S> for AnswersLayer {
+    type Service = Answers<S>;
+
+    fn layer(&self, inner: S) -> Answers<S> {
+        Answers(inner)
+    }
+}
+
+/// A service behind it.
+#[derive(Clone)]
+pub(crate) struct Answers<S>(S);
+
+impl<S> Service<Request<Body>> for Answers<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>>,
+{
+    type Response = Response<Body>;
+    type Error = S::Error;
+    type Future = Answering<S::Future>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.0.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let account = request.extensions().get::<Arc<Peer>>().and_then(|peer| peer.account.clone());
+        let is_watch = request.uri().path() == WATCH;
+        Answering { inner: self.0.call(request), account, is_watch }
+    }
+}
+
+pin_project! {
+    /// A call until its answer begins.
+    pub(crate) struct Answering<F> {
+        #[pin]
+        inner: F,
+        account: Option<Account>,
+        is_watch: bool,
+    }
+}
+
+impl<F, E> Future for Answering<F>
+where
+    F: Future<Output = Result<Response<Body>, E>>,
+{
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        if this.account.as_ref().is_some_and(Account::is_closed) {
+            // It ends with its connection. Until then it makes no more answers that nobody takes.
+            return Poll::Pending;
+        }
+        let answer = ready!(this.inner.poll(context));
+        Poll::Ready(answer.map(|mut response| {
+            response.headers_mut().insert(VERSION_HEADER, version(this.account.as_ref()));
+            match this.account.take() {
+                Some(account) => response.map(|body| Body::new(Counted { body, account, is_watch: *this.is_watch })),
+                None => response,
+            }
+        }))
+    }
+}
+
+/// The header with the version. It is dropped when the headers are sent, and by that tells when they are.
+fn version(account: Option<&Account>) -> HeaderValue {
+    let Some(account) = account else { return HeaderValue::from_static(VERSION) };
+    let bytes = unsent(account, Bytes::from_static(VERSION.as_bytes()));
+    let mut value = HeaderValue::from_maybe_shared(bytes).unwrap_or(HeaderValue::from_static(VERSION));
+    // It is no secret, but must not stay in the connection's table of headers.
+    value.set_sensitive(true);
+    value
+}
+
+/// The same bytes, which count until they are dropped.
+fn unsent(account: &Account, bytes: Bytes) -> Bytes {
+    let unsent = account.unsent(bytes.len() + limits::ANSWER);
+    Bytes::from_owner(Part { bytes, _unsent: unsent })
+}
+
+/// A part of an answer.
+struct Part {
+    bytes: Bytes,
+    _unsent: Unsent,
+}
+
+impl AsRef<[u8]> for Part {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+struct Counted {
+    body: Body,
+    account: Account,
+    is_watch: bool,
+}
+
+impl http_body::Body for Counted {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        if self.is_watch {
+            ready!(self.account.poll_room(context));
+        }
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(|bytes| unsent(&self.account, bytes)))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

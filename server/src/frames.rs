@@ -1,0 +1,82 @@
+//! Where messages of gRPC begin and end in what goes by.
+
+/// What precedes each message: whether it is compressed, and its length.
+const PREFIX: usize = 5;
+
+/// Finds it.
+#[derive(Default)]
+pub(crate) struct Frames {
+    /// What has come of what precedes a message.
+    prefix: [u8; PREFIX],
+    have: usize,
+    /// How long the message is.
+    len: usize,
+    /// What is yet to come of it.
+    left: usize,
+    longest: usize,
+}
+
+impl Frames {
+    /// How many messages have been completed by this.
+    pub(crate) fn count(&mut self, mut data: &[u8]) -> u64 {
+        let mut messages = 0;
+        while !data.is_empty() {
+            if self.have < PREFIX {
+                let (prefix, rest) = data.split_at(data.len().min(PREFIX - self.have));
+                self.prefix[self.have..self.have + prefix.len()].copy_from_slice(prefix);
+                self.have += prefix.len();
+                data = rest;
+                if self.have < PREFIX {
+                    break;
+                }
+                let [_, len @ ..] = self.prefix;
+                self.len = usize::try_from(u32::from_be_bytes(len)).unwrap_or(usize::MAX);
+                self.left = self.len;
+                self.longest = self.longest.max(self.len);
+            }
+            let taken = self.left.min(data.len());
+            self.left -= taken;
+            data = &data[taken..];
+            if self.left == 0 {
+                self.have = 0;
+                messages += 1;
+            }
+        }
+        messages
+    }
+
+    /// How many bytes have come of a message that is not complete.
+    pub(crate) fn incomplete(&self) -> usize {
+        if self.have < PREFIX { self.have } else { PREFIX + self.len - self.left }
+    }
+
+    /// How long the longest message is that has begun.
+    pub(crate) fn longest(&self) -> usize {
+        self.longest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_counted_in_whatever_pieces_they_come() {
+        let mut wire = Vec::new();
+        let lengths = [0_u8, 1, 7, 0, 200];
+        for length in lengths {
+            wire.extend([0, 0, 0, 0, length]);
+            wire.extend(std::iter::repeat_n(1, length.into()));
+        }
+        for piece in 1..=wire.len() {
+            let mut frames = Frames::default();
+            let counted: u64 = wire.chunks(piece).map(|data| frames.count(data)).sum();
+            assert_eq!(counted, lengths.len() as u64, "in pieces of {piece}");
+            assert_eq!((frames.incomplete(), frames.longest()), (0, 200));
+            assert_eq!(frames.count(&[0, 0, 0, 0]), 0);
+            assert_eq!(frames.incomplete(), 4);
+            assert_eq!(frames.count(&[9, 1, 2]), 0, "not all of it has come");
+            assert_eq!((frames.incomplete(), frames.longest()), (7, 200));
+        }
+    }
+}

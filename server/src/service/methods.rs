@@ -1,0 +1,148 @@
+//! What the messages of each method may be: how large, and how many.
+
+use super::bounds::{ASSIGNMENTS_BYTES, CONFIG_BYTES, KEPT_AT_ONCE, NAME_BYTES, SESSION_ID_BYTES, WATCHED};
+use crate::limits;
+
+/// A method, as far as its callers' messages go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Method {
+    /// The largest message that it takes, in bytes.
+    pub(crate) largest: usize,
+    /// Whether its callers send messages for as long as they like.
+    pub(crate) is_stream: bool,
+}
+
+const fn once(largest: usize) -> Method {
+    Method { largest, is_stream: false }
+}
+
+const fn stream(largest: usize) -> Method {
+    Method { largest, is_stream: true }
+}
+
+/// What the fields take that are bounded by some 255 bytes each, with up to 16 names and 4 KiB of metadata in any number of pieces.
+const FIELDS: usize = 64 * 1024;
+
+/// What precedes a text in a message, and in a map its key.
+const HEAD: usize = 16;
+
+/// The most members of a group, each of which has an assignment.
+const MEMBERS: usize = tenure_core::MEMBERS;
+
+/// All methods: what is described to clients, and what servers call at each other.
+const METHODS: &[(&str, Method)] = &[
+    ("/tenure.v1.ClientService/Stream", stream(limits::MESSAGE)),
+    ("/tenure.v1.SessionService/KeepAlive", stream(FIELDS + KEPT_AT_ONCE * (SESSION_ID_BYTES + HEAD))),
+    ("/tenure.v1.SessionService/Renew", once(FIELDS)),
+    ("/tenure.v1.SessionService/OpenSession", once(FIELDS)),
+    ("/tenure.v1.SessionService/CloseSession", once(FIELDS)),
+    ("/tenure.v1.SessionService/GetSession", once(FIELDS)),
+    ("/tenure.v1.SessionService/ListSessions", once(FIELDS)),
+    ("/tenure.v1.LockService/Acquire", once(FIELDS)),
+    ("/tenure.v1.LockService/Release", once(FIELDS)),
+    ("/tenure.v1.LockService/CancelAcquire", once(FIELDS)),
+    ("/tenure.v1.LockService/GetLock", once(FIELDS)),
+    ("/tenure.v1.LockService/ListLocks", once(FIELDS)),
+    ("/tenure.v1.LockService/Evict", once(FIELDS)),
+    ("/tenure.v1.LockService/Transfer", once(FIELDS)),
+    ("/tenure.v1.LockService/UpdateClaim", once(FIELDS)),
+    ("/tenure.v1.LockService/ConfigureLock", once(FIELDS)),
+    ("/tenure.v1.LockService/ListBlocked", once(FIELDS)),
+    ("/tenure.v1.LockService/ListHistory", once(FIELDS)),
+    ("/tenure.v1.GroupService/JoinGroup", once(FIELDS)),
+    ("/tenure.v1.GroupService/LeaveGroup", once(FIELDS)),
+    ("/tenure.v1.GroupService/ConfigureGroup", once(FIELDS + CONFIG_BYTES)),
+    ("/tenure.v1.GroupService/AssignGroup", once(FIELDS + ASSIGNMENTS_BYTES + MEMBERS * HEAD)),
+    ("/tenure.v1.GroupService/GetGroup", once(FIELDS)),
+    ("/tenure.v1.GroupService/ListGroups", once(FIELDS)),
+    ("/tenure.v1.ServerService/ListServers", once(FIELDS)),
+    ("/tenure.v1.WatchService/Watch", once(FIELDS + 3 * WATCHED * (NAME_BYTES + HEAD))),
+    ("/tenure.internal.v1.PeerService/Pass", stream(limits::MESSAGE)),
+    ("/grpc.health.v1.Health/Check", once(FIELDS)),
+    ("/grpc.health.v1.Health/Watch", once(FIELDS)),
+    ("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", stream(FIELDS)),
+    ("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", stream(FIELDS)),
+];
+
+/// The method of this path. What there is not takes no more than others.
+pub(crate) fn method(path: &str) -> Method {
+    METHODS.iter().find(|(known, _)| *known == path).map_or(once(FIELDS), |(_, method)| *method)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use prost::Message;
+    use prost_types::FileDescriptorSet;
+    use tenure_proto::v1;
+
+    use super::super::bounds::{ASSIGNMENT_BYTES, METADATA_BYTES, NAMES};
+    use super::*;
+
+    /// So that whoever adds a method thinks of what it takes, and of a stream of requests sees to it that it is not cut off.
+    #[test]
+    fn every_method_has_a_bound_and_is_a_stream_if_its_requests_are() {
+        let sets = [
+            tenure_proto::FILE_DESCRIPTOR_SET,
+            tonic_health::pb::FILE_DESCRIPTOR_SET,
+            tonic_reflection::pb::v1::FILE_DESCRIPTOR_SET,
+            tonic_reflection::pb::v1alpha::FILE_DESCRIPTOR_SET,
+        ];
+        // What servers tell each other is not described to clients.
+        let mut described = BTreeMap::from([("/tenure.internal.v1.PeerService/Pass".to_owned(), true)]);
+        for file in sets.iter().flat_map(|set| FileDescriptorSet::decode(*set).expect("readable").file) {
+            for service in &file.service {
+                let path = |method: &str| format!("/{}.{}/{method}", file.package(), service.name());
+                described.extend(service.method.iter().map(|method| (path(method.name()), method.client_streaming())));
+            }
+        }
+        let known = METHODS.iter().map(|(path, method)| ((*path).to_owned(), method.is_stream));
+        assert_eq!(known.collect::<BTreeMap<_, _>>(), described);
+    }
+
+    fn text(len: usize) -> String {
+        "x".repeat(len)
+    }
+
+    /// As many labels as there is room for, each as small as can be: which takes most.
+    fn metadata() -> BTreeMap<String, String> {
+        (0..METADATA_BYTES / 3).map(|at| (format!("{at:03x}"), String::new())).collect()
+    }
+
+    #[test]
+    fn largest_requests_within_the_bounds_of_their_fields_are_taken() {
+        let (names, id) = (vec![text(NAME_BYTES); NAMES], text(SESSION_ID_BYTES));
+        let acquire = v1::AcquireRequest {
+            names,
+            session_id: id.clone(),
+            owner: text(255),
+            metadata: metadata(),
+            ..v1::AcquireRequest::default()
+        };
+        let watched = vec![text(NAME_BYTES); WATCHED];
+        let (names, prefixes, groups) = (watched.clone(), watched.clone(), watched);
+        let watch = v1::WatchRequest { names, prefixes, groups, ..v1::WatchRequest::default() };
+        let keep = v1::KeepAliveRequest { session_ids: vec![id.clone(); KEPT_AT_ONCE], ..Default::default() };
+        let configure = v1::ConfigureGroupRequest {
+            group: text(NAME_BYTES),
+            config: Some(text(CONFIG_BYTES)),
+            ..v1::ConfigureGroupRequest::default()
+        };
+        let assigned = text(ASSIGNMENTS_BYTES / MEMBERS);
+        assert!(assigned.len() <= ASSIGNMENT_BYTES);
+        let assignments = (0..MEMBERS as u64).map(|at| (u64::MAX / 2 - at, assigned.clone())).collect();
+        let assign =
+            v1::AssignGroupRequest { group: text(NAME_BYTES), session_id: id, assignments, ..Default::default() };
+        for (path, len) in [
+            ("/tenure.v1.LockService/Acquire", acquire.encoded_len()),
+            ("/tenure.v1.WatchService/Watch", watch.encoded_len()),
+            ("/tenure.v1.SessionService/KeepAlive", keep.encoded_len()),
+            ("/tenure.v1.GroupService/ConfigureGroup", configure.encoded_len()),
+            ("/tenure.v1.GroupService/AssignGroup", assign.encoded_len()),
+        ] {
+            assert!(len <= method(path).largest, "{path}: {len}");
+            assert!(2 * len > method(path).largest || method(path) == once(FIELDS), "{path}: {len}");
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! What a client makes the server hold without end: messages that are never complete, and answers that it never takes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use prost::Message;
+use tenure_abuse::frame::{data, flag, frame, headers, kind, setting};
+use tenure_abuse::{Answered, Attack, GrpcCaller, Judge, Speaker, assert_discreet, block, many, message};
+use tenure_proto::v1::lock_service_client::LockServiceClient;
+use tenure_proto::v1::session_service_client::SessionServiceClient;
+use tenure_proto::v1::{
+    AcquireRequest, Command, GetLockRequest, KeepAliveRequest, OpenSessionRequest, RenewRequest, StreamRequest, command,
+};
+use tonic::transport::Channel;
+
+const ACQUIRE: &str = "/tenure.v1.LockService/Acquire";
+const ASSIGN: &str = "/tenure.v1.GroupService/AssignGroup";
+const LIST: &str = "/tenure.v1.LockService/ListLocks";
+const STREAM: &str = "/tenure.v1.ClientService/Stream";
+const KEEP_ALIVE: &str = "/tenure.v1.SessionService/KeepAlive";
+
+/// What libraries of gRPC take at the most.
+const LARGEST: usize = 4 << 20;
+
+const TTL: prost_types::Duration = prost_types::Duration { seconds: 3, nanos: 0 };
+
+/// A client that holds a lock with a TTL of 3 s, on a thread of its own.
+struct Holder {
+    is_over: Arc<AtomicBool>,
+    thread: std::thread::JoinHandle<Result<(), tonic::Status>>,
+}
+
+impl Holder {
+    async fn start(judge: &Judge, name: &str) -> Self {
+        let channel = Channel::from_shared(format!("http://{}", judge.address())).unwrap().connect_lazy();
+        let (namespace, session_id) = ("holder".to_owned(), name.to_owned());
+        let open = OpenSessionRequest {
+            namespace: namespace.clone(),
+            session_id: session_id.clone(),
+            ttl: Some(TTL),
+            ..OpenSessionRequest::default()
+        };
+        SessionServiceClient::new(channel.clone()).open_session(open).await.unwrap();
+        let names = vec![name.to_owned()];
+        let acquire = AcquireRequest { namespace, names, session_id, ..AcquireRequest::default() };
+        assert!(LockServiceClient::new(channel).acquire(acquire).await.unwrap().into_inner().acquired);
+        let is_over = Arc::<AtomicBool>::default();
+        let (address, name, ends) = (judge.address(), name.to_owned(), is_over.clone());
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let channel = Channel::from_shared(format!("http://{address}")).unwrap().connect_lazy();
+                let mut sessions = SessionServiceClient::new(channel);
+                let mut pace = tokio::time::interval(Duration::from_millis(500));
+                while !ends.load(Ordering::Relaxed) {
+                    pace.tick().await;
+                    let renew = RenewRequest { namespace: "holder".to_owned(), session_id: name.clone() };
+                    sessions.renew(renew).await?;
+                }
+                Ok(())
+            })
+        });
+        Self { is_over, thread }
+    }
+
+    /// It was never without its session, and so not without its lock.
+    fn assert_kept(self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap().unwrap();
+    }
+}
+
+/// Has it happen beside somebody who holds a lock.
+async fn under<T>(judge: &Judge, name: &'static str, attack: impl Future<Output = T>) -> T {
+    let holder = Holder::start(judge, name).await;
+    let done = judge.under(Attack::named(name).may_change(), attack).await;
+    holder.assert_kept();
+    done
+}
+
+/// Says all but the last byte of a large message on each of many streams at once, as far as the server takes it. Those calls that were
+/// answered, because they were refused.
+async fn incomplete(judge: &Judge, path: &str, length: usize) -> Vec<Answered> {
+    let caller = GrpcCaller::connect(judge.address()).await.unwrap();
+    let mut whole = message(&vec![0; length]);
+    whole.pop();
+    let whole = Bytes::from(whole);
+    let calls = (0..many(300, 1_000)).map(|_| caller.call_unfinished(path, whole.clone()));
+    let mut calls = calls.collect::<FuturesUnordered<_>>();
+    let mut answers = Vec::new();
+    // What is taken is so after that, and what is not is refused.
+    let ends = tokio::time::sleep(Duration::from_secs(4));
+    let mut ends = std::pin::pin!(ends);
+    loop {
+        tokio::select! {
+            Some(answer) = calls.next() => answers.extend(answer),
+            () = &mut ends => return answers,
+        }
+    }
+}
+
+/// Each is refused by a bound.
+fn assert_refused(answers: &[Answered]) {
+    assert!(!answers.is_empty());
+    assert!(answers.iter().all(|answer| matches!(answer.grpc, Some(3 | 8))), "{answers:?}");
+    answers.iter().for_each(|answer| assert_discreet(&answer.text));
+}
+
+#[tokio::test]
+async fn messages_of_plain_calls_that_are_never_complete_are_bounded() {
+    let judge = Judge::open().await.unwrap();
+    assert_refused(&under(&judge, "large messages", incomplete(&judge, ACQUIRE, LARGEST)).await);
+    assert_refused(&under(&judge, "incomplete messages", incomplete(&judge, ASSIGN, 1 << 20)).await);
+}
+
+#[tokio::test]
+async fn messages_of_streams_that_are_never_complete_are_bounded() {
+    let judge = Judge::open().await.unwrap();
+    assert_refused(&under(&judge, "incomplete messages of Stream", incomplete(&judge, STREAM, LARGEST)).await);
+}
+
+#[tokio::test]
+async fn messages_of_keep_alive_that_are_never_complete_are_bounded() {
+    let judge = Judge::open().await.unwrap();
+    assert_refused(&under(&judge, "large messages of KeepAlive", incomplete(&judge, KEEP_ALIVE, LARGEST)).await);
+    assert_refused(&under(&judge, "incomplete messages of KeepAlive", incomplete(&judge, KEEP_ALIVE, 128 << 10)).await);
+}
+
+/// Each has said a large message, which is answered, and says no more.
+#[tokio::test]
+async fn quiet_streams_keep_nothing_of_their_messages() {
+    let judge = Judge::open().await.unwrap();
+    let caller = GrpcCaller::connect(judge.address()).await.unwrap();
+    let session_ids = (0..1_000).map(|at| format!("{at:0>128}")).collect();
+    let request = KeepAliveRequest { session_ids, ..KeepAliveRequest::default() };
+    let request = Bytes::from(message(&request.encode_to_vec()));
+    let attack = async {
+        let mut calls = Vec::new();
+        for _ in 0..many(150, 990) {
+            calls.push(caller.call_on(KEEP_ALIVE, request.clone()).await.unwrap());
+        }
+        calls.len()
+    };
+    under(&judge, "quiet streams", attack).await;
+}
+
+/// A stream may be quiet for ever between two messages, but not within one.
+#[tokio::test]
+async fn message_of_a_stream_must_be_complete_in_time() {
+    let judge = Judge::open().await.unwrap();
+    let caller = GrpcCaller::connect(judge.address()).await.unwrap();
+    let half = Bytes::from_static(&[0, 0, 0, 1, 0, 1]);
+    let attack = async {
+        tokio::join!(caller.call_unfinished(STREAM, half.clone()), caller.call_unfinished(KEEP_ALIVE, half.clone()))
+    };
+    let (stream, keep_alive) = judge.under(Attack::named("half messages of streams").quiet(), attack).await;
+    for answer in [stream.unwrap(), keep_alive.unwrap()] {
+        assert_eq!(answer.grpc, Some(4), "{answer:?}");
+    }
+}
+
+/// Who takes no answers is not heard out, and must be complete all the same.
+#[tokio::test]
+async fn message_of_a_stream_must_be_complete_in_time_also_if_no_answers_are_taken() {
+    let judge = Judge::open().await.unwrap();
+    // More is answered than waits for a reader, and no more is asked than the window of HTTP/2 has to begin with.
+    let commands = (1..=1_000).map(|id| {
+        let asked = GetLockRequest { name: format!("{id:0>40}"), ..GetLockRequest::default() };
+        Command { id, kind: Some(command::Kind::GetLock(asked)), ..Command::default() }
+    });
+    let commands = message(&StreamRequest { commands: commands.collect() }.encode_to_vec());
+    let said = [commands, vec![0, 0, 0, 1, 0, 1]].concat();
+    let attack = async {
+        let mut speaker = Speaker::greet_with(judge.address(), &[(setting::INITIAL_WINDOW_SIZE, 0)]).await.unwrap();
+        let begun = Instant::now();
+        speaker.say(&headers(1, false, &block::call(STREAM))).await;
+        for piece in said.chunks(16 << 10) {
+            speaker.say(&data(1, false, piece)).await;
+        }
+        while begun.elapsed() < Duration::from_secs(30) {
+            let Some(heard) = speaker.hear_within(Duration::from_secs(30)).await else { break };
+            if heard.kind == kind::PING && heard.flags == 0 {
+                speaker.say(&frame(kind::PING, flag::ACK, 0, &heard.payload)).await;
+            }
+        }
+        speaker.ends_within(Duration::from_millis(10)).await
+    };
+    let end = judge.under(Attack::named("half a message and no answers").quiet(), attack).await;
+    assert!(end.is_some(), "it is closed");
+}
+
+/// A connection with window 0 and so many calls, none of whose answers is taken.
+async fn untaken(judge: &Judge, path: &str, request: &[u8], calls: u32) -> Speaker {
+    let ours = [(setting::INITIAL_WINDOW_SIZE, 0)];
+    let mut speaker = Speaker::greet_with(judge.address(), &ours).await.unwrap();
+    for at in 0..calls {
+        let id = at * 2 + 1;
+        let call = headers(id, false, &block::call(path));
+        if !speaker.say(&[call, data(id, true, &message(request))].concat()).await {
+            break;
+        }
+    }
+    speaker.verdict().await;
+    speaker
+}
+
+#[tokio::test]
+async fn answers_that_are_not_taken_are_bounded() {
+    let judge = Judge::open().await.unwrap();
+    // Whoever asks after a server's health needs no credentials.
+    for (name, path) in [("untaken answers", LIST), ("untaken answers to strangers", "/grpc.health.v1.Health/Check")] {
+        let attack = async {
+            let mut speakers = Vec::new();
+            for _ in 0..many(9, 100) {
+                speakers.push(untaken(&judge, path, &[], 990).await);
+            }
+            futures::future::join_all(speakers.iter_mut().map(|speaker| speaker.ends_within(Duration::ZERO))).await
+        };
+        let ends = under(&judge, name, attack).await;
+        assert!(ends.iter().any(Option::is_some), "some are closed");
+        assert!(ends.iter().any(Option::is_none), "and others are not");
+    }
+}
+
+/// Each of them is large.
+#[tokio::test]
+async fn connection_whose_client_takes_no_answers_is_closed() {
+    let judge = Judge::open().await.unwrap();
+    let caller = GrpcCaller::connect(judge.address()).await.unwrap();
+    for at in 0..1_000_u32 {
+        let acquire = AcquireRequest {
+            names: vec![format!("{at:0>250}")],
+            session_id: "large".to_owned(),
+            ttl: Some(prost_types::Duration { seconds: 600, nanos: 0 }),
+            metadata: [("note".to_owned(), "x".repeat(700))].into(),
+            ..AcquireRequest::default()
+        };
+        let body = message(&acquire.encode_to_vec());
+        assert_eq!(caller.call(ACQUIRE, &[], &body).await.unwrap().grpc, Some(0));
+    }
+    let attack = async {
+        // page_size: 1000
+        let mut speaker = untaken(&judge, LIST, &[0x18, 0xe8, 0x07], 100).await;
+        speaker.ends_within(Duration::from_secs(20)).await
+    };
+    assert!(under(&judge, "untaken pages", attack).await.is_some(), "it is closed");
+}
+
+/// Bytes that stand for a hundred times as many once they are decoded.
+#[tokio::test]
+async fn message_of_nothing_but_empty_commands_is_refused_before_it_is_decoded() {
+    let judge = Judge::open().await.unwrap();
+    let commands = [0x0a, 0].repeat((LARGEST - 5) / 2);
+    let attack = async {
+        let caller = GrpcCaller::connect(judge.address()).await.unwrap();
+        caller.call(STREAM, &[], &message(&commands)).await.unwrap()
+    };
+    let answer = under(&judge, "empty commands", attack).await;
+    assert_eq!(answer.grpc, Some(3), "{answer:?}");
+}
