@@ -8,6 +8,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Request, Response};
 use http_body::{Frame, SizeHint};
 use pin_project_lite::pin_project;
+use tokio::time::{Sleep, sleep};
 use tonic::Status;
 use tonic::body::Body;
 use tower::{Layer, Service};
@@ -19,7 +20,7 @@ use crate::service::VERSION_HEADER;
 /// The version of this server.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// They wait while much is not sent: however slowly they are read, no connection is closed for that.
+/// They wait while much is not sent: a connection is closed only if its client takes nothing for long.
 const WATCH: &str = "/tenure.v1.WatchService/Watch";
 
 /// Counts answers.
@@ -83,7 +84,9 @@ where
         Poll::Ready(answer.map(|mut response| {
             response.headers_mut().insert(VERSION_HEADER, version(this.account.as_ref()));
             match this.account.take() {
-                Some(account) => response.map(|body| Body::new(Counted { body, account, is_watch: *this.is_watch })),
+                Some(account) => {
+                    response.map(|body| Body::new(Counted { body, account, is_watch: *this.is_watch, late: None }))
+                }
                 None => response,
             }
         }))
@@ -122,6 +125,23 @@ struct Counted {
     body: Body,
     account: Account,
     is_watch: bool,
+    /// Fires when it has waited for too long.
+    late: Option<Pin<Box<Sleep>>>,
+}
+
+impl Counted {
+    /// Waits until a watch may send more; not for longer than its client may take nothing.
+    fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if self.account.poll_room(context).is_ready() {
+            self.late = None;
+            return Poll::Ready(());
+        }
+        let late = self.late.get_or_insert_with(|| Box::pin(sleep(limits::WATCHES_WAIT)));
+        if late.as_mut().poll(context).is_ready() {
+            self.account.close();
+        }
+        Poll::Pending
+    }
 }
 
 impl http_body::Body for Counted {
@@ -130,7 +150,7 @@ impl http_body::Body for Counted {
 
     fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         if self.is_watch {
-            ready!(self.account.poll_room(context));
+            ready!(self.poll_room(context));
         }
         let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
         Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(|bytes| unsent(&self.account, bytes)))))
@@ -142,5 +162,31 @@ impl http_body::Body for Counted {
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use futures::future::poll_fn;
+    use http_body::Body as _;
+
+    use super::*;
+    use crate::listen::Accounts;
+    use crate::metrics::Buffers;
+
+    #[tokio::test(start_paused = true)]
+    async fn connection_whose_client_takes_nothing_for_long_is_closed() {
+        let account = Accounts::new(&Buffers::default()).open(None);
+        let body = Body::new(http_body_util::Full::new(Bytes::from_static(b"message")));
+        let mut watch = Counted { body, account: account.clone(), is_watch: true, late: None };
+        let unsent = account.unsent(limits::WATCHES_UNSENT);
+        let mut next = poll_fn(|context| Pin::new(&mut watch).poll_frame(context));
+        let waited = tokio::time::timeout(limits::WATCHES_WAIT - Duration::from_secs(1), &mut next).await;
+        assert!(waited.is_err() && !account.is_closed());
+        let waited = tokio::time::timeout(Duration::from_secs(2), &mut next).await;
+        assert!(waited.is_err() && account.is_closed());
+        drop(unsent);
     }
 }

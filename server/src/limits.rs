@@ -95,7 +95,9 @@ pub(crate) const UNSENT_OF_CONNECTION: usize = 16 * MIB;
 /// The same of all connections. Beyond it the connection is closed that has most.
 pub(crate) const UNSENT: usize = 32 * MIB;
 
-/// Beyond this the watches of a connection wait, so that it is not closed for them, however slowly they are read. The second one
-/// holds where half of what all connections may have is taken.
-pub(crate) const WATCHES_UNSENT: usize = 4 * MIB;
-pub(crate) const WATCHES_UNSENT_WHEN_MUCH_IS: usize = 256 * KIB;
+/// Beyond this the watches of a connection wait, so that it is not closed for an event that many of them send at once.
+pub(crate) const WATCHES_UNSENT: usize = 8 * MIB;
+
+/// How long they wait at most: then the connection is closed, and its client resumes on another one. Somebody who reads so little takes
+/// nothing at all.
+pub(crate) const WATCHES_WAIT: Duration = Duration::from_secs(30);
