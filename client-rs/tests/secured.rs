@@ -46,6 +46,7 @@ impl Office {
                 poll_interval: Duration::from_millis(20),
                 max_namespaces: 10,
                 history_retention: Duration::from_secs(3_600),
+                history_max_bytes: 1 << 30,
             },
         };
         let server = Server::start_with(options, MemoryDatabase::new().server()).await.unwrap();

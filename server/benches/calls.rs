@@ -51,6 +51,7 @@ impl Lab {
                     poll_interval: Duration::from_millis(20),
                     max_namespaces: 1,
                     history_retention: Duration::from_secs(3_600),
+                    history_max_bytes: 1 << 30,
                 },
             };
             let server = Server::start_with(options, MemoryDatabase::default().server()).await.expect("started");

@@ -10,7 +10,6 @@ use crate::metrics::Buffer;
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
     bytes: Arc<Semaphore>,
-    limit: usize,
     counts: Buffer,
 }
 
@@ -25,29 +24,19 @@ impl Budget {
     /// A budget of so many bytes.
     pub(crate) fn new(limit: usize, counts: Buffer) -> Self {
         counts.limit.set(i64::try_from(limit).unwrap_or(i64::MAX));
-        Self { bytes: Arc::new(Semaphore::new(limit)), limit, counts }
+        Self { bytes: Arc::new(Semaphore::new(limit)), counts }
     }
 
-    /// Takes so many bytes, of one who asks for more than there are in all: all. Waits until there are so many, in order.
-    pub(crate) async fn take(&self, bytes: usize) -> Share {
-        let permit = self.bytes.clone().acquire_many_owned(self.permits(bytes)).await;
-        // It is never closed.
-        self.share(permit.unwrap_or_else(|_| unreachable!("the semaphore is never closed")))
-    }
-
-    /// The same without waiting. `None`: there are not so many left.
+    /// Takes so many bytes. `None`: there are not so many left.
     pub(crate) fn try_take(&self, bytes: usize) -> Option<Share> {
-        match self.bytes.clone().try_acquire_many_owned(self.permits(bytes)) {
+        let permits = u32::try_from(bytes).unwrap_or(u32::MAX);
+        match self.bytes.clone().try_acquire_many_owned(permits) {
             Ok(permit) => Some(self.share(permit)),
             Err(_) => {
                 self.counts.refused.inc();
                 None
             }
         }
-    }
-
-    fn permits(&self, bytes: usize) -> u32 {
-        u32::try_from(bytes.min(self.limit)).unwrap_or(u32::MAX)
     }
 
     fn share(&self, permit: OwnedSemaphorePermit) -> Share {
@@ -91,8 +80,6 @@ impl Drop for Share {
 
 #[cfg(test)]
 mod tests {
-    use futures::FutureExt;
-
     use super::*;
 
     #[test]
@@ -106,12 +93,8 @@ mod tests {
         assert_eq!((first.bytes(), counts.bytes.get(), counts.refused.get()), (100, 100, 2));
         first.shrink_to(10);
         assert_eq!((first.bytes(), counts.bytes.get()), (10, 10));
-        let second = budget.take(90).now_or_never().expect("there are so many");
-        let waiting = budget.take(1_000);
-        tokio::pin!(waiting);
-        assert!(waiting.as_mut().now_or_never().is_none());
+        let second = budget.try_take(90).expect("there are so many");
         drop((first, second));
-        assert_eq!(waiting.now_or_never().expect("all are left").bytes(), 100, "no more than there are in all");
         assert_eq!(counts.bytes.get(), 0);
     }
 }

@@ -32,6 +32,7 @@ pub mod pulse;
 pub mod redact;
 mod reload;
 mod request_body;
+mod retention;
 pub mod sequencer;
 pub mod server;
 pub mod service;

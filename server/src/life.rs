@@ -24,6 +24,7 @@ use crate::node::{Node, NodeOptions};
 use crate::peers::{self, Connector, Links, PeerCalls};
 use crate::poll;
 use crate::presence::{Beats, BeatsEnd, Outlook};
+use crate::retention;
 use crate::sequencer::passing::Peers;
 use crate::service::{Api, TtlBounds};
 use crate::store::{self, OpenError, Store, StoreError, StoreOptions};
@@ -198,7 +199,7 @@ impl Life {
         };
         let Some(beats) = registered else { return node.stop().await };
         node.spawn(poll::follow(node.clone()));
-        node.spawn(poll::trim(node.clone()));
+        node.spawn(retention::retain(node.clone()));
         if let Some(links) = links {
             node.spawn(peers::keep_looking(node.clone(), links));
         }

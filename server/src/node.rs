@@ -50,6 +50,8 @@ pub struct NodeOptions {
     pub max_namespaces: usize,
     /// How long history is kept.
     pub history_retention: Duration,
+    /// How much history of each namespace is kept, in bytes of the events as they are stored.
+    pub history_max_bytes: u64,
 }
 
 /// Why a namespace cannot be used.

@@ -1,19 +1,15 @@
-//! Following what other servers append, and dropping history that is old enough.
+//! Following what other servers append.
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use tenure_core::{Revision, Text};
 
 use crate::node::Node;
-use crate::store::StoreError;
 
 /// How often the log is looked at when no other server is known to live.
 const ALONE: Duration = Duration::from_secs(1);
-
-/// How often history is trimmed.
-const TRIM: Duration = Duration::from_secs(60);
 
 /// Looks for what other servers append: when the database tells, and from time to time.
 pub async fn follow(node: Arc<Node>) {
@@ -49,32 +45,4 @@ pub async fn follow(node: Arc<Node>) {
 /// Whether a namespace was shown at this revision here while its head was being asked for.
 fn is_known(before: Option<&Revision>, head: Revision, after: Revision) -> bool {
     head == after || head <= after && before.is_some_and(|before| head >= *before)
-}
-
-/// Drops history that is older than it is to be kept.
-pub async fn trim(node: Arc<Node>) {
-    loop {
-        tokio::time::sleep(TRIM).await;
-        node.close_idle();
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let before = now.saturating_sub(node.options().history_retention);
-        let before_ms = i64::try_from(before.as_millis()).unwrap_or(i64::MAX);
-        for namespace in node.open_namespaces() {
-            if let Err(error) = trim_until(&node, namespace.name(), before_ms).await {
-                tracing::warn!(%error, namespace = %namespace.name(), "cannot trim history");
-            }
-        }
-    }
-}
-
-/// Drops all that is old enough: the store drops only so much at a time.
-async fn trim_until(node: &Node, namespace: &str, before_ms: i64) -> Result<(), StoreError> {
-    let mut gone = node.store().trim(namespace, before_ms).await?;
-    loop {
-        let more = node.store().trim(namespace, before_ms).await?;
-        if more <= gone {
-            return Ok(());
-        }
-        gone = more;
-    }
 }

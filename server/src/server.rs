@@ -77,6 +77,7 @@ impl From<&Config> for ServerOptions {
                 poll_interval: config.store.poll_interval,
                 max_namespaces: config.max_namespaces,
                 history_retention: config.history_retention,
+                history_max_bytes: config.history_max_bytes,
             },
         }
     }

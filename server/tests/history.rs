@@ -159,7 +159,7 @@ async fn what_was_dropped_is_not_listed_and_it_says_since_when() {
     office.release("ann", "a", token).await;
     office.rows_are_written().await;
     // Only the newest commit is left: the last release.
-    office.store.trim("default", i64::MAX).await.expect("trimmed");
+    office.store.trim("default", Revision(0), i64::MAX).await.expect("trimmed");
 
     let page = office.history(of("a")).await.expect("listed");
     assert!(is_now(page.kept_since));
@@ -203,7 +203,7 @@ async fn a_claim_keeps_the_time_of_its_grant_whatever_is_dropped() {
     let of_other = office.acquire("ann", "other").await;
     office.rows_are_written().await;
     // Only the newest commit is left.
-    office.store.trim("default", i64::MAX).await.expect("trimmed");
+    office.store.trim("default", Revision(0), i64::MAX).await.expect("trimmed");
     let loading = Office::beside(&office).await;
     for server in [&office, &follower, &loading] {
         assert_eq!(granted_at(server, "long").await, granted);
@@ -217,7 +217,7 @@ async fn a_claim_keeps_the_time_of_its_grant_whatever_is_dropped() {
     assert!(is_now(next) && next != granted, "{next:?}");
     loading.release("ann", "other", of_other).await;
     loading.rows_are_written().await;
-    office.store.trim("default", i64::MAX).await.expect("trimmed");
+    office.store.trim("default", Revision(0), i64::MAX).await.expect("trimmed");
     for server in [&office, &follower, &loading, &Office::beside(&office).await] {
         assert_eq!(granted_at(server, "long").await, next);
     }

@@ -123,6 +123,7 @@ async fn start(database: &MemoryDatabase, folder: &Path) -> Server {
             poll_interval: Duration::from_millis(20),
             max_namespaces: 10,
             history_retention: Duration::from_secs(3_600),
+            history_max_bytes: 1 << 30,
         },
     };
     let server = within(Server::start_with(options, database.server())).await.unwrap();

@@ -65,7 +65,7 @@ async fn a_commit_of_unknown_outcome_whose_place_in_the_log_is_gone_stays_unknow
     let bob = two.hold("bob", "b").await;
     let next = two.hold("cid", "c").await;
     rows_at(&database, next).await;
-    let trimmed = database.server().trim("default", i64::MAX).await.expect("there is a database");
+    let trimmed = database.server().trim("default", Revision(0), i64::MAX).await.expect("there is a database");
     assert!(trimmed >= bob, "{trimmed}");
     one.store.set_connected(true);
     let refused = within(Duration::from_secs(30), asked).await.expect("ran");

@@ -67,6 +67,7 @@ impl Cluster {
                     poll_interval: Duration::from_millis(20),
                     max_namespaces: 10,
                     history_retention: Duration::from_secs(3_600),
+                    history_max_bytes: 1 << 30,
                 },
             };
             let store = database.server();

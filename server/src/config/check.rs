@@ -83,6 +83,7 @@ pub(super) fn check(layer: Layer, surroundings: &Surroundings) -> Result<Config,
         max_ttl,
         server_lease: span("server_lease", layer.server_lease, 10 * SECOND, 2 * SECOND, MINUTE)?,
         history_retention: span("history_retention", layer.history_retention, DAY, Duration::ZERO, 3650 * DAY)?,
+        history_max_bytes: number("history_max_bytes", layer.history_max_bytes, 1 << 30, 1 << 24, 1 << 50)?,
         drain_timeout: span("drain_timeout", layer.drain_timeout, 10 * SECOND, Duration::ZERO, 10 * MINUTE)?,
         connections: ConnectionLimits {
             connections: max_connections,

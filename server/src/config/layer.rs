@@ -123,6 +123,9 @@ pub struct Layer {
     /// How long history is kept: who held what, and what watches resume from [default: 24h]
     #[arg(long, env = "TENURE_HISTORY_RETENTION", value_name = "DURATION")]
     pub history_retention: Option<Span>,
+    /// How many bytes of history are kept of each namespace, even if it is younger than that [default: 1073741824]
+    #[arg(long, env = "TENURE_HISTORY_MAX_BYTES", value_name = "BYTES")]
+    pub history_max_bytes: Option<u64>,
     /// How long a server that was asked to stop may take [default: 10s]
     #[arg(long, env = "TENURE_DRAIN_TIMEOUT", value_name = "DURATION")]
     pub drain_timeout: Option<Span>,
@@ -199,6 +202,7 @@ impl Layer {
             max_ttl: self.max_ttl.or(below.max_ttl),
             server_lease: self.server_lease.or(below.server_lease),
             history_retention: self.history_retention.or(below.history_retention),
+            history_max_bytes: self.history_max_bytes.or(below.history_max_bytes),
             drain_timeout: self.drain_timeout.or(below.drain_timeout),
             max_namespaces: self.max_namespaces.or(below.max_namespaces),
             max_connections: self.max_connections.or(below.max_connections),

@@ -59,6 +59,8 @@ pub struct Config {
     pub server_lease: Duration,
     /// How long history is kept: who held what, and what watches resume from. 0 to 3650 days.
     pub history_retention: Duration,
+    /// How many bytes of history are kept of each namespace, even if it is younger than that. 16 MiB to 1 PiB.
+    pub history_max_bytes: u64,
     /// How long a server that was asked to stop may take. 0 to 10 minutes.
     pub drain_timeout: Duration,
     /// How many namespaces this server serves at the most. 1 to 100000.

@@ -60,6 +60,7 @@ impl fmt::Display for Config {
         }
         writeln!(formatter, "console = {}", self.console)?;
         writeln!(formatter, "allow_insecure = {}", self.allow_insecure)?;
+        writeln!(formatter, "history_max_bytes = {}", self.history_max_bytes)?;
         writeln!(formatter, "max_namespaces = {}", self.max_namespaces)?;
         writeln!(formatter, "max_connections = {}", self.connections.connections)?;
         writeln!(formatter, "max_connections_per_address = {}", self.connections.of_one_address)?;

@@ -13,6 +13,7 @@ mod calls;
 mod classic;
 mod connections;
 mod files;
+mod history;
 mod latencies;
 mod lives;
 mod locks;
@@ -34,6 +35,7 @@ pub(crate) use self::buffers::{Buffer, Buffers};
 pub(crate) use self::calls::{Call, Calls, Kind, Received};
 pub use self::connections::Connections;
 pub(crate) use self::files::{Files, RELOADED};
+pub(crate) use self::history::History;
 pub(crate) use self::lives::Lives;
 pub(crate) use self::locks::{Locks, Way};
 pub(crate) use self::refusals::Refusals;
@@ -65,6 +67,7 @@ struct Parts {
     calls: Calls,
     connections: Connections,
     files: Files,
+    history: History,
     lives: Lives,
     locks: Locks,
     refusals: Refusals,
@@ -88,6 +91,7 @@ impl Default for Metrics {
         parts.buffers.register(own);
         parts.connections.register(own);
         parts.files.register(own);
+        parts.history.register(own);
         parts.lives.register(own);
         parts.locks.register(own);
         parts.refusals.register(own);
@@ -140,6 +144,10 @@ impl Metrics {
 
     pub(crate) fn files(&self) -> &Files {
         &self.0.parts.files
+    }
+
+    pub(crate) fn history(&self) -> &History {
+        &self.0.parts.history
     }
 
     pub(crate) fn lives(&self) -> &Lives {

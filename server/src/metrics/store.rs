@@ -24,11 +24,12 @@ pub(crate) enum Operation {
     Beat,
     MarkDead,
     Forget,
+    Measure,
     Trim,
 }
 
 impl Operation {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Append,
         Self::Read,
         Self::Search,
@@ -38,6 +39,7 @@ impl Operation {
         Self::Beat,
         Self::MarkDead,
         Self::Forget,
+        Self::Measure,
         Self::Trim,
     ];
 
@@ -52,6 +54,7 @@ impl Operation {
             Self::Beat => "beat",
             Self::MarkDead => "mark_dead",
             Self::Forget => "forget",
+            Self::Measure => "measure",
             Self::Trim => "trim",
         }
     }

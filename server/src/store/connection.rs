@@ -195,6 +195,8 @@ pub(super) struct Statements {
     pub(super) outlive: &'static str,
     /// (ids as JSON): those that are dead
     pub(super) forget: &'static str,
+    /// (namespace, after, most) → revision of the last of the oldest batches after that, or null, and the bytes of their events
+    pub(super) measure: &'static str,
     /// (namespace, most) → revision, previous, at_ms, the rows' revision
     pub(super) oldest_batches: &'static str,
     /// (namespace, last revision)

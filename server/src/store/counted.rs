@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use tenure_core::{Revision, ServerId, Text};
 use tokio::time::Instant;
 
-use super::{Batch, Found, Presence, RowChanges, Rows, Store, StoreError, Tail};
+use super::{Batch, Found, Measured, Presence, RowChanges, Rows, Store, StoreError, Tail};
 use crate::metrics::{Operation, StoreCounts};
 
 /// A store, and what counts its answers.
@@ -86,8 +86,12 @@ impl Store for Counted {
         self.count(Operation::Forget, self.store.forget(servers)).await
     }
 
-    async fn trim(&self, namespace: &str, before_ms: i64) -> Result<Revision, StoreError> {
-        self.count(Operation::Trim, self.store.trim(namespace, before_ms)).await
+    async fn measure(&self, namespace: &str, after: Revision, limit: usize) -> Result<Option<Measured>, StoreError> {
+        self.count(Operation::Measure, self.store.measure(namespace, after, limit)).await
+    }
+
+    async fn trim(&self, namespace: &str, until: Revision, before_ms: i64) -> Result<Revision, StoreError> {
+        self.count(Operation::Trim, self.store.trim(namespace, until, before_ms)).await
     }
 
     fn trouble(&self) -> Option<String> {

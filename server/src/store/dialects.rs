@@ -116,7 +116,7 @@ fn add_statements(list: &mut List<'_>, statements: &Statements) {
     add_fields!(list, Statements {
         begin, begin_snapshot, read, newest_batch, search, heads, rows_revision, load_sessions, load_claims, load_settings,
         load_groups, load_members, advance_rows, delete_sessions, delete_claims, delete_settings, delete_groups, delete_members,
-        beat, register, servers, mark_dead, outlive, forget, oldest_batches, delete_batches, migrations_exist, create_migrations,
+        beat, register, servers, mark_dead, outlive, forget, measure, oldest_batches, delete_batches, migrations_exist, create_migrations,
         lock_migrations, relations, migrations, record_migration, birth, record_birth;
         system: _, own_place: _, scripts, tune_tables, disown: [disown_heads, disown_new_ones]
     } = statements);

@@ -11,7 +11,9 @@ use tenure_core::{Claim, Few, Revision, ServerId, Text};
 use tokio::sync::{broadcast, watch};
 use tokio::task::yield_now;
 
-use super::{Batch, FIRST_BEAT, Found, Head, Older, Presence, RowChanges, Rows, Store, StoreError, Tail};
+use super::{
+    Batch, FIRST_BEAT, Found, Head, Measured, Older, Presence, RowChanges, Rows, Store, StoreError, Tail, encode_events,
+};
 
 /// What becomes of an append instead of the ordinary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -445,10 +447,21 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    async fn trim(&self, namespace: &str, before_ms: i64) -> Result<Revision, StoreError> {
+    async fn measure(&self, namespace: &str, after: Revision, limit: usize) -> Result<Option<Measured>, StoreError> {
+        let state = self.reach()?;
+        let Some(found) = state.namespaces.get(namespace) else { return Ok(None) };
+        let batches = found.log.iter().filter(|batch| batch.revision() > after).take(limit);
+        Ok(batches.fold(None, |measured: Option<Measured>, batch| {
+            let before = measured.map_or(0, |measured| measured.bytes);
+            Some(Measured { until: batch.revision(), bytes: before + encode_events(&batch.events).len() as u64 })
+        }))
+    }
+
+    async fn trim(&self, namespace: &str, until: Revision, before_ms: i64) -> Result<Revision, StoreError> {
         let mut state = self.reach()?;
         let Some(found) = state.namespaces.get_mut(namespace) else { return Ok(Revision(0)) };
-        while found.log.len() > 1 && found.log[0].at_ms < before_ms && found.log[0].revision() <= found.rows.revision {
+        let is_old = |batch: &Batch| batch.at_ms < before_ms || batch.revision() <= until;
+        while found.log.len() > 1 && is_old(&found.log[0]) && found.log[0].revision() <= found.rows.revision {
             found.trimmed = found.log[0].revision();
             found.log.pop_front();
         }

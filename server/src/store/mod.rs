@@ -154,6 +154,15 @@ pub enum Older {
     },
 }
 
+/// How large a piece of the log is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Measured {
+    /// The last revision of the piece.
+    pub until: Revision,
+    /// The bytes of its events, as they are stored.
+    pub bytes: u64,
+}
+
 /// The state of a namespace at `rows_revision`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
@@ -305,10 +314,14 @@ pub trait Store: Send + Sync + 'static {
     /// Forgets servers that are dead, when nothing has them as home any more.
     async fn forget(&self, servers: &[ServerId]) -> Result<(), StoreError>;
 
-    /// Drops batches stamped before `before_ms`, but none beyond the rows' revision and never the newest one, in small
-    /// transactions. Returns the revision up to which history is gone. Drops some thousands of batches at the most: call it
-    /// again as long as that revision rises. Batches are dropped oldest first; a newer stamp keeps all that follows.
-    async fn trim(&self, namespace: &str, before_ms: i64) -> Result<Revision, StoreError>;
+    /// How large the events of the oldest `limit` batches after `after` are, as they are stored. `None` if there are none. Batches
+    /// that were dropped count for nothing.
+    async fn measure(&self, namespace: &str, after: Revision, limit: usize) -> Result<Option<Measured>, StoreError>;
+
+    /// Drops batches that end at `until` or before, and those stamped before `before_ms`, but none beyond the rows' revision and never
+    /// the newest one, in small transactions. Returns the revision up to which history is gone. Drops some thousands of batches at the
+    /// most: call it again as long as that revision rises. Batches are dropped oldest first; one that is kept keeps all that follows.
+    async fn trim(&self, namespace: &str, until: Revision, before_ms: i64) -> Result<Revision, StoreError>;
 
     /// Why what was written last was not taken, of an exclusive store that is counted. Others show it by their beats.
     fn trouble(&self) -> Option<String> {

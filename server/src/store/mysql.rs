@@ -175,6 +175,8 @@ macro_rules! statements {
             outlive: "UPDATE servers SET dead = TRUE WHERE id <> ? AND NOT dead",
             forget: "DELETE s FROM JSON_TABLE(?, '$[*]' COLUMNS (k BIGINT PATH '$')) AS j \
                 STRAIGHT_JOIN servers AS s ON s.id = j.k WHERE s.dead",
+            measure: "SELECT MAX(revision), CAST(SUM(bytes) AS SIGNED) FROM (SELECT revision, LENGTH(events) AS bytes FROM batches \
+                WHERE namespace = ? AND revision > ? ORDER BY revision LIMIT ?) AS piece",
             oldest_batches: "SELECT b.revision, b.previous, b.at_ms, n.rows_revision FROM batches AS b \
                 JOIN namespaces AS n ON n.name = b.namespace WHERE b.namespace = ? ORDER BY b.revision LIMIT ?",
             delete_batches: "DELETE FROM batches WHERE namespace = ? AND revision <= ?",

@@ -179,6 +179,8 @@ macro_rules! statements {
             mark_dead: "UPDATE servers SET dead = TRUE WHERE id = $1 AND beat = $2",
             outlive: "UPDATE servers SET dead = TRUE WHERE id <> $1 AND NOT dead",
             forget: "DELETE FROM servers WHERE id = ANY (translate($1, '[]', '{}')::bigint[]) AND dead",
+            measure: "SELECT MAX(revision), CAST(SUM(bytes) AS bigint) FROM (SELECT revision, octet_length(events) AS bytes FROM batches \
+                WHERE namespace = $1 AND revision > $2 ORDER BY revision LIMIT $3) AS piece",
             oldest_batches: "SELECT b.revision, b.previous, b.at_ms, n.rows_revision FROM batches AS b \
                 JOIN namespaces AS n ON n.name = b.namespace WHERE b.namespace = $1 ORDER BY b.revision LIMIT $2",
             delete_batches: "DELETE FROM batches WHERE namespace = $1 AND revision <= $2",

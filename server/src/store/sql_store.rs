@@ -14,7 +14,7 @@ use super::codec::{CodecError, decode_events, encode_events, encode_keys, encode
 use super::connection::{Append, Arg, Failure, HeadMove, Row};
 use super::pool::Pool;
 use super::rows::{CHUNK, number};
-use super::{Batch, FIRST_BEAT, Found, Head, Older, Presence, RowChanges, Rows, Store, StoreError, Tail};
+use super::{Batch, FIRST_BEAT, Found, Head, Measured, Older, Presence, RowChanges, Rows, Store, StoreError, Tail};
 use crate::traces;
 
 /// How many batches are dropped in one transaction.
@@ -287,11 +287,21 @@ impl Store for SqlStore {
         Ok(())
     }
 
-    async fn trim(&self, namespace: &str, before_ms: i64) -> Result<Revision, StoreError> {
-        let mut connection = self.writers.take().await.map_err(unavailable)?;
+    async fn measure(&self, namespace: &str, after: Revision, limit: usize) -> Result<Option<Measured>, StoreError> {
+        let mut connection = self.readers.take().await.map_err(unavailable)?;
         let sql = connection.sql().map_err(unavailable)?;
+        let args = [Arg::Text(namespace), int(after.0.min(Revision::MAX.0)), count(limit)];
+        let found = connection.fetch(sql.measure, &args).await.map_err(unavailable)?;
+        let measured = |row: &Row<'_>| Ok(Measured { until: Revision(number(row, 0)?), bytes: number(row, 1)? });
+        found.iter().find(|row| !row.is_null(0)).map(measured).transpose().map_err(unavailable)
+    }
+
+    async fn trim(&self, namespace: &str, until: Revision, before_ms: i64) -> Result<Revision, StoreError> {
         let mut gone = Revision(0);
         for _ in 0..TRIM_STEPS {
+            // Taken for each step, since appends may wait for it.
+            let mut connection = self.writers.take().await.map_err(unavailable)?;
+            let sql = connection.sql().map_err(unavailable)?;
             // One more than may be dropped, so that the newest never is.
             let args = [Arg::Text(namespace), count(TRIM_STEP + 1)];
             let oldest = connection.fetch(sql.oldest_batches, &args).await.map_err(unavailable)?;
@@ -301,7 +311,8 @@ impl Store for SqlStore {
             }
             for row in oldest.iter().rev().skip(1).rev() {
                 let revision = row.int(0).map_err(unavailable)?;
-                if row.int(2).map_err(unavailable)? >= before_ms || revision > row.int(3).map_err(unavailable)? {
+                let is_old = row.int(2).map_err(unavailable)? < before_ms || revision.cast_unsigned() <= until.0;
+                if !is_old || revision > row.int(3).map_err(unavailable)? {
                     break;
                 }
                 last = Some(revision);

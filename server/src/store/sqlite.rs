@@ -115,6 +115,8 @@ static STATEMENTS: Statements = Statements {
     mark_dead: "UPDATE servers SET dead = TRUE WHERE id = ? AND beat = ?",
     outlive: "UPDATE servers SET dead = TRUE WHERE id <> ? AND NOT dead",
     forget: "DELETE FROM servers WHERE id IN (SELECT value FROM json_each(?)) AND dead",
+    measure: "SELECT MAX(revision), CAST(SUM(bytes) AS INTEGER) FROM (SELECT revision, octet_length(events) AS bytes FROM batches \
+        WHERE namespace = ? AND revision > ? ORDER BY revision LIMIT ?) AS piece",
     oldest_batches: "SELECT b.revision, b.previous, b.at_ms, n.rows_revision FROM batches AS b \
         JOIN namespaces AS n ON n.name = b.namespace WHERE b.namespace = ? ORDER BY b.revision LIMIT ?",
     delete_batches: "DELETE FROM batches WHERE namespace = ? AND revision <= ?",

@@ -150,7 +150,7 @@ async fn history_that_is_gone_is_followed_by_a_snapshot_of_the_groups() {
         club.configure("g", Some(&value.to_string())).await;
     }
     office.rows_are_written().await;
-    office.store.trim("default", i64::MAX).await.expect("trimmed");
+    office.store.trim("default", tenure_core::Revision(0), i64::MAX).await.expect("trimmed");
     let other = Office::beside(&office).await;
     let mut reader = Reader::start(&other, WatchRequest { after_revision: first, ..of(&["g"]) }).await;
     let Kind::HistoryGone(gone) = reader.next().await else { panic!("it is gone") };

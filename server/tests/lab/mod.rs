@@ -64,6 +64,7 @@ pub fn options() -> NodeOptions {
         poll_interval: Duration::from_millis(20),
         max_namespaces: 10,
         history_retention: Duration::from_secs(3600),
+        history_max_bytes: 1 << 30,
     }
 }
 

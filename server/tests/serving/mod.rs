@@ -33,6 +33,7 @@ pub async fn start(credentials: CredentialOptions, connections: ConnectionLimits
             poll_interval: Duration::from_millis(20),
             max_namespaces: 10,
             history_retention: Duration::from_secs(3_600),
+            history_max_bytes: 1 << 30,
         },
     };
     let server = within(Server::start_with(options, MemoryDatabase::new().server())).await?;

@@ -58,6 +58,7 @@ impl Office {
                 poll_interval: Duration::from_millis(20),
                 max_namespaces: 10,
                 history_retention: Duration::from_secs(3600),
+                history_max_bytes: 1 << 30,
             },
         };
         let server = Server::start_with(options, store.clone()).await.expect("started");

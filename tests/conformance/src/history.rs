@@ -1,10 +1,10 @@
 //! Trimming history.
 
 use tenure_core::Revision;
-use tenure_server::store::{Batch, StoreError};
+use tenure_server::store::{Batch, Measured, StoreError, encode_events};
 
 use crate::Subject;
-use crate::samples::{NAMESPACE, filler, fillers, no_changes};
+use crate::samples::{NAMESPACE, batch, every_event, filler, fillers, no_changes};
 
 /// A batch for each of these stamps, of two events each.
 fn stamped(stamps: &[i64]) -> Vec<Batch> {
@@ -13,7 +13,7 @@ fn stamped(stamps: &[i64]) -> Vec<Batch> {
 }
 
 async fn trim(subject: &Subject, before_ms: i64) -> u64 {
-    subject.one.trim(NAMESPACE, before_ms).await.expect("history can be trimmed").0
+    subject.one.trim(NAMESPACE, Revision(0), before_ms).await.expect("history can be trimmed").0
 }
 
 /// What the rows do not sum up yet stays, and so does what is not old enough.
@@ -62,4 +62,44 @@ pub async fn of_many_batches_is_trimmed(subject: &Subject) {
     assert_eq!(trim(subject, i64::MAX).await, BATCHES - 1);
     let tail = subject.two.read(NAMESPACE, Revision(BATCHES - 1), 10).await.expect("the newest is there");
     assert_eq!(tail.batches.len(), 1);
+}
+
+/// However new it is.
+pub async fn is_trimmed_up_to_a_revision(subject: &Subject) {
+    subject.append_all(&stamped(&[10, 20, 30, 40, 50])).await;
+    subject.one.save(NAMESPACE, &no_changes(0, 8)).await.expect("the rows are saved");
+    let trim = async |until: u64, before_ms: i64| subject.one.trim(NAMESPACE, Revision(until), before_ms).await;
+    assert_eq!(trim(1, i64::MIN).await, Ok(Revision(0)), "inside a batch");
+    assert_eq!(trim(3, i64::MIN).await, Ok(Revision(2)), "whole batches only");
+    assert_eq!(trim(4, 25).await, Ok(Revision(4)), "either is reason enough");
+    assert_eq!(trim(Revision::MAX.0, i64::MIN).await, Ok(Revision(8)), "none that the rows do not sum up");
+    assert_eq!(subject.log_after(NAMESPACE, 8).await.expect("the rest is there").len(), 1);
+    subject.one.save(NAMESPACE, &no_changes(8, 10)).await.expect("the rows go on");
+    assert_eq!(trim(Revision::MAX.0, i64::MIN).await, Ok(Revision(8)), "never the newest");
+}
+
+/// In bytes as they are stored, whatever is in them.
+pub async fn is_measured_piece_by_piece(subject: &Subject) {
+    let measure = async |after: u64, limit| subject.two.measure(NAMESPACE, Revision(after), limit).await;
+    assert_eq!(measure(0, 10).await, Ok(None), "a namespace that does not exist");
+    let one_each = every_event().into_iter().zip(0..).map(|(event, previous)| batch(NAMESPACE, previous, vec![event]));
+    let batches: Vec<Batch> = one_each.collect();
+    subject.append_all(&batches).await;
+    let sizes: Vec<u64> = batches.iter().map(|batch| encode_events(&batch.events).len() as u64).collect();
+    let head = batches.last().expect("there are some").revision();
+    let all = Measured { until: head, bytes: sizes.iter().sum() };
+    assert_eq!(measure(0, 1_000).await, Ok(Some(all)));
+    assert_eq!(measure(head.0, 10).await, Ok(None));
+    let (mut after, mut pieces) = (0, Vec::new());
+    while let Some(piece) = measure(after, 1).await.expect("it can be measured") {
+        after = piece.until.0;
+        pieces.push(piece);
+    }
+    let each = batches.iter().zip(&sizes).map(|(batch, bytes)| Measured { until: batch.revision(), bytes: *bytes });
+    assert_eq!(pieces, each.collect::<Vec<_>>());
+    let first = batches.first().expect("there are some").revision();
+    let rest = Measured { until: head, bytes: all.bytes - sizes[0] };
+    subject.one.save(NAMESPACE, &no_changes(0, head.0)).await.expect("the rows are saved");
+    subject.one.trim(NAMESPACE, first, i64::MIN).await.expect("history can be trimmed");
+    assert_eq!(measure(0, 1_000).await, Ok(Some(rest)), "what was dropped counts for nothing");
 }

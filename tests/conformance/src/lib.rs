@@ -78,6 +78,8 @@ macro_rules! conformance {
                 is_trimmed_in_order
                 keeps_the_newest_batch
                 of_many_batches_is_trimmed
+                is_trimmed_up_to_a_revision
+                is_measured_piece_by_piece
             }
             $crate::behaviours! { $subject; identity:
                 of_another_database_lets_no_namespace_begin_before_the_loss_is_declared

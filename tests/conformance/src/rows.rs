@@ -137,7 +137,7 @@ pub async fn keep_when_claims_were_granted(subject: &Subject) {
     let stamps = vec![(Revision(1), 1_700_000_000_123), (Revision(3), -5)];
     let changes = RowChanges { claims: claims.clone(), granted: stamps.clone(), ..no_changes(0, 8) };
     subject.one.save(NAMESPACE, &changes).await.expect("the rows are saved");
-    assert_eq!(subject.one.trim(NAMESPACE, i64::MAX).await, Ok(Revision(3)), "the grants are gone");
+    assert_eq!(subject.one.trim(NAMESPACE, Revision(0), i64::MAX).await, Ok(Revision(3)), "the grants are gone");
     let loaded = subject.two.load(NAMESPACE).await.expect("the rows can be loaded");
     assert_eq!((loaded.claims, loaded.granted), (claims, stamps));
     if let Some(plain) = &subject.plain {

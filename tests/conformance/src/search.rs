@@ -122,7 +122,7 @@ pub async fn tells_where_the_log_begins(subject: &Subject) {
     let (all, _, older) = found(subject, "a", 3).await;
     assert_eq!((all.len(), older), (4, Older::Nothing { gone: Revision(0), since_ms: Some(1_000) }));
     subject.one.save(NAMESPACE, &no_changes(0, 8)).await.expect("the rows are saved");
-    subject.one.trim(NAMESPACE, 1_003).await.expect("history can be trimmed");
+    subject.one.trim(NAMESPACE, Revision(0), 1_003).await.expect("history can be trimmed");
     let (rest, _, older) = found(subject, "a", 3).await;
     assert_eq!((rest.len(), older), (2, Older::Nothing { gone: Revision(4), since_ms: Some(1_004) }));
     let found = subject.two.search(NAMESPACE, "a", Revision(4), 3).await.expect("it can be searched");

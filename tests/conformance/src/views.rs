@@ -261,7 +261,7 @@ pub async fn tell_of_holds_what_is_left(subject: &Subject) {
     let over = vec![ended(1, 2, &waiting), ended(3, 3, &other)];
     subject.append_all(&[batch(NAMESPACE, 0, begun), batch(NAMESPACE, 3, over)]).await;
     subject.one.save(NAMESPACE, &no_changes(0, 5)).await.expect("the rows are saved");
-    subject.one.trim(NAMESPACE, i64::MAX).await.expect("history can be trimmed");
+    subject.one.trim(NAMESPACE, Revision(0), i64::MAX).await.expect("history can be trimmed");
     let at = batch(NAMESPACE, 3, Vec::new()).at_ms;
     let rest = |name: &str, token: u64, waited: i64| {
         let (session, owner) = (&owner.spec.id, &owner.spec.owner);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 use tenure_core::{Revision, ServerId, Text};
-use tenure_server::store::{Batch, Found, MemoryStore, Presence, RowChanges, Rows, Store, StoreError, Tail};
+use tenure_server::store::{Batch, Found, Measured, MemoryStore, Presence, RowChanges, Rows, Store, StoreError, Tail};
 use tokio::sync::{Notify, oneshot};
 
 use crate::host::Here;
@@ -107,9 +107,14 @@ impl Store for SimStore {
         self.ask_again(asked!(store, store.forget(&servers))).await
     }
 
-    async fn trim(&self, namespace: &str, before_ms: i64) -> Result<Revision, StoreError> {
+    async fn measure(&self, namespace: &str, after: Revision, limit: usize) -> Result<Option<Measured>, StoreError> {
         let namespace = namespace.to_owned();
-        self.ask_again(asked!(store, store.trim(&namespace, before_ms))).await
+        self.ask_again(asked!(store, store.measure(&namespace, after, limit))).await
+    }
+
+    async fn trim(&self, namespace: &str, until: Revision, before_ms: i64) -> Result<Revision, StoreError> {
+        let namespace = namespace.to_owned();
+        self.ask_again(asked!(store, store.trim(&namespace, until, before_ms))).await
     }
 
     async fn hint(&self) {

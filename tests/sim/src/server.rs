@@ -35,6 +35,7 @@ pub async fn run(here: Here, hinted: Arc<Notify>) {
         poll_interval: Duration::from_millis(100),
         max_namespaces: 4,
         history_retention: Duration::from_secs(3_600),
+        history_max_bytes: 1 << 30,
     };
     let ttl = TtlBounds { min: Duration::from_millis(200), max: Duration::from_secs(3_600) };
     let ground = Ground {

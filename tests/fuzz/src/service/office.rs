@@ -65,6 +65,7 @@ impl Office {
             poll_interval: Duration::from_secs(1),
             max_namespaces: 2,
             history_retention: Duration::from_secs(3_600),
+            history_max_bytes: 1 << 30,
         };
         let database = Arc::new(MemoryDatabase::new());
         let cancel = CancellationToken::new();
