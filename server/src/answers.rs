@@ -132,6 +132,9 @@ struct Counted {
 impl Counted {
     /// Waits until a watch may send more; not for longer than its client may take nothing.
     fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if self.account.is_closed() {
+            return Poll::Pending;
+        }
         if self.account.poll_room(context).is_ready() {
             self.late = None;
             return Poll::Ready(());
