@@ -38,6 +38,17 @@ pub(crate) struct Place {
     pub(crate) limit: usize,
 }
 
+/// Why the log could not be read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LogError {
+    /// Too many others have their turns before.
+    #[error("too many others read history")]
+    Busy,
+    /// The store could not be asked.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
 /// What was read, the newest last.
 struct Pieces {
     kept: VecDeque<(Place, Vec<Arc<Batch>>)>,
@@ -58,7 +69,7 @@ impl LogReader {
     ///
     /// # Errors
     /// As [`Store::read`], or if too many others have their turns before.
-    pub(crate) async fn read(&self, place: Place) -> Result<Vec<Arc<Batch>>, StoreError> {
+    pub(crate) async fn read(&self, place: Place) -> Result<Vec<Arc<Batch>>, LogError> {
         if let Some(batches) = self.0.kept(&place) {
             return Ok(batches);
         }
@@ -85,17 +96,16 @@ impl LogReader {
         name: &str,
         until: Revision,
         limit: usize,
-    ) -> Result<Found, StoreError> {
+    ) -> Result<Found, LogError> {
         let _turn = self.0.turn().await?;
-        self.0.store.search(namespace, name, until, limit).await
+        Ok(self.0.store.search(namespace, name, until, limit).await?)
     }
 }
 
 impl Shared {
-    async fn turn(&self) -> Result<SemaphorePermit<'_>, StoreError> {
-        let busy = || StoreError::Unavailable("too many others read history: try again later".to_owned());
+    async fn turn(&self) -> Result<SemaphorePermit<'_>, LogError> {
         // They are never closed.
-        timeout(limits::LOG_READ_TURN, self.turns.acquire()).await.ok().and_then(Result::ok).ok_or_else(busy)
+        timeout(limits::LOG_READ_TURN, self.turns.acquire()).await.ok().and_then(Result::ok).ok_or(LogError::Busy)
     }
 
     fn kept(&self, place: &Place) -> Option<Vec<Arc<Batch>>> {

@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use super::assembly::Assembly;
 use super::{Cursor, Entry};
+use crate::log_reader::LogError;
 use crate::sequencer::{Namespace, Refusal, View};
 use crate::store::{Older, StoreError};
 
@@ -51,7 +52,7 @@ pub async fn read(namespace: &Namespace, name: &Text, size: usize, cursor: Optio
     let mut step = STEPS.0;
     let started = Instant::now();
     let further = loop {
-        let found = namespace.search_log(name, until, step).await.map_err(unavailable)?;
+        let found = namespace.search_log(name, until, step).await.map_err(refusal)?;
         found.batches.iter().for_each(|batch| page.look_back(batch));
         let enough = page.ended_count() >= size || started.elapsed() >= LOOK_BACK;
         match found.older {
@@ -84,8 +85,8 @@ async fn look_up(namespace: &Namespace, page: &mut Assembly, size: usize) -> Res
                 // If it is not there, it never will be.
                 page.gone(wanted, wanted);
             }
-            Err(StoreError::Compacted(gone)) => page.gone(Revision(0), gone.max(wanted)),
-            Err(error) => return Err(unavailable(error)),
+            Err(LogError::Store(StoreError::Compacted(gone))) => page.gone(Revision(0), gone.max(wanted)),
+            Err(error) => return Err(refusal(error)),
         }
     }
     Ok(size)
@@ -100,6 +101,9 @@ fn holders(view: &View<'_>, name: &str) -> Vec<(Claim, Option<i64>)> {
     held.map(|claim| (claim.clone(), view.granted_ms(claim))).collect()
 }
 
-fn unavailable(error: StoreError) -> Refusal {
-    Refusal::Unavailable(error.to_string())
+fn refusal(error: LogError) -> Refusal {
+    match error {
+        LogError::Busy => Refusal::Overloaded,
+        LogError::Store(error) => Refusal::Unavailable(error.to_string()),
+    }
 }

@@ -16,9 +16,9 @@ use super::tally::SharedTotals;
 use super::{Attendance, Decided, Decisions, Notices, Outcomes, Reader, Refusal, Request, StreamEnd, Tag, turned_away};
 use crate::hub::Hub;
 use crate::lease::Lease;
-use crate::log_reader::{LogReader, Place};
+use crate::log_reader::{LogError, LogReader, Place};
 use crate::metrics::Metrics;
-use crate::store::{Batch, Found, StoreError};
+use crate::store::{Batch, Found};
 use crate::traces::{self, Traced};
 
 /// A namespace of this server.
@@ -67,7 +67,7 @@ impl Namespace {
     ///
     /// # Errors
     /// As [`Store::read`](crate::store::Store::read), or if it takes too long.
-    pub(crate) async fn read_log(&self, after: Revision, limit: usize) -> Result<Vec<Arc<Batch>>, StoreError> {
+    pub(crate) async fn read_log(&self, after: Revision, limit: usize) -> Result<Vec<Arc<Batch>>, LogError> {
         let beginnings = self.hub.beginnings();
         self.log_reader.read(Place { namespace: self.name.clone(), beginnings, after, limit }).await
     }
@@ -76,7 +76,7 @@ impl Namespace {
     ///
     /// # Errors
     /// If the store cannot be asked, or it takes too long.
-    pub(crate) async fn search_log(&self, name: &str, until: Revision, limit: usize) -> Result<Found, StoreError> {
+    pub(crate) async fn search_log(&self, name: &str, until: Revision, limit: usize) -> Result<Found, LogError> {
         self.log_reader.search(&self.name, name, until, limit).await
     }
 

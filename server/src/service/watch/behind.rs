@@ -15,6 +15,7 @@ use super::encode::{PendingGroups, events_after, message, put, take_groups};
 use super::snapshot::{Snapshot, Step, Turns};
 use crate::hub::{Filter, Groups, Since, last_changes};
 use crate::limits;
+use crate::log_reader::LogError;
 use crate::sequencer::{Namespace, Refusal};
 use crate::store::{Batch, StoreError};
 
@@ -117,7 +118,9 @@ impl Behind {
             head.mark_unchanged();
             match self.read_after(self.cursor).await {
                 Ok(read) => self.read = read,
-                Err(StoreError::Compacted(_)) => return Ok(Some(self.begin_anew(v1::HistoryGoneCause::Compacted))),
+                Err(LogError::Store(StoreError::Compacted(_))) => {
+                    return Ok(Some(self.begin_anew(v1::HistoryGoneCause::Compacted)));
+                }
                 Err(error) => {
                     tracing::debug!(%error, "a watch cannot read history");
                     tokio::time::sleep(RETRY).await;
@@ -134,7 +137,7 @@ impl Behind {
     }
 
     /// Reads what comes after a revision, from memory or else from history.
-    async fn read_after(&self, revision: Revision) -> Result<Read, StoreError> {
+    async fn read_after(&self, revision: Revision) -> Result<Read, LogError> {
         let since = match self.namespace.hub().after(revision, &self.filter.groups, HISTORY) {
             Some(since) => since,
             // How the groups were after these is not known here: that is sent when the reader has caught up.
