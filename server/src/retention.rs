@@ -67,9 +67,8 @@ impl Size {
 
     /// What ended here or before has been dropped.
     fn dropped(&mut self, gone: Revision) {
-        while let Some(oldest) = self.pieces.pop_front_if(|oldest| oldest.until <= gone) {
-            self.bytes -= oldest.bytes;
-        }
+        let first_kept = self.pieces.partition_point(|piece| piece.until <= gone);
+        self.bytes -= self.pieces.drain(..first_kept).map(|piece| piece.bytes).sum::<u64>();
     }
 }
 
