@@ -30,7 +30,7 @@ class ListHistoryRequest(google.protobuf.message.Message):
     name: builtins.str
     """The lock's name. Required; 1 to 255 bytes."""
     page_size: builtins.int
-    """The most entries in the answer, beside the holds that last: 0 to 1000. Default (0): 100."""
+    """The most entries in the answer, beside the holds that last: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large."""
     page_token: builtins.str
     """The next_page_token of the page before, of the history of the same lock. Default: the first page."""
     def __init__(

@@ -34,14 +34,16 @@ class Lock(google.protobuf.message.Message):
     limit: builtins.int
     """How many permits may be out at once: what is set, else what the claims that are there say. 0: nobody has said."""
     holder_count: builtins.int
-    """How many hold it in all; `holders` shows at most the first 100."""
+    """How many hold it in all."""
     @property
     def holders(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[tenure.v1.session_pb2.Claim]:
-        """Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it."""
+        """Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it. At most the first 100, and of them as many
+        as fit into 64 KiB: see `holder_count`.
+        """
 
     @property
     def waiters(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[tenure.v1.session_pb2.Claim]:
-        """Who waits, in the order in which they will be served. At most the first 100."""
+        """Who waits, in the order in which they will be served. At most the first 100, and of them as many as fit into 64 KiB."""
 
     @property
     def settings(self) -> global___LockSettings:
@@ -446,7 +448,7 @@ class ListLocksRequest(google.protobuf.message.Message):
     prefix: builtins.str
     """Only names that start with this. 0 to 255 bytes. Default: all."""
     page_size: builtins.int
-    """The most locks in the answer: 0 to 1000. Default (0): 100."""
+    """The most locks in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large."""
     page_token: builtins.str
     """The next_page_token of the page before, of a list with the same prefix. Default: the first page."""
     def __init__(
@@ -531,19 +533,23 @@ class EvictResponse(google.protobuf.message.Message):
 
     EVICTED_FIELD_NUMBER: builtins.int
     REVISION_FIELD_NUMBER: builtins.int
+    EVICTED_COUNT_FIELD_NUMBER: builtins.int
     revision: builtins.int
     """The namespace's revision when they had ended."""
+    evicted_count: builtins.int
+    """How many holds were ended in all."""
     @property
     def evicted(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[tenure.v1.session_pb2.Claim]:
-        """The holds that were ended, as they were."""
+        """The holds that were ended, as they were: as many as fit into 1 MiB."""
 
     def __init__(
         self,
         *,
         evicted: collections.abc.Iterable[tenure.v1.session_pb2.Claim] | None = ...,
         revision: builtins.int = ...,
+        evicted_count: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["evicted", b"evicted", "revision", b"revision"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["evicted", b"evicted", "evicted_count", b"evicted_count", "revision", b"revision"]) -> None: ...
 
 global___EvictResponse = EvictResponse
 
@@ -795,7 +801,7 @@ class ListBlockedRequest(google.protobuf.message.Message):
     deadlocked_only: builtins.bool
     """Only those in a deadlock. Default: all."""
     page_size: builtins.int
-    """The most claims in the answer: 0 to 1000. Default (0): 100."""
+    """The most claims in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large."""
     page_token: builtins.str
     """The next_page_token of the page before. Default: the first page."""
     def __init__(
@@ -853,7 +859,7 @@ class BlockedClaim(google.protobuf.message.Message):
     @property
     def blocked_by(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[tenure.v1.session_pb2.Claim]:
         """Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first. At most
-        the first 100.
+        the first 100, and of them as many as fit into 64 KiB.
         """
 
     def __init__(

@@ -149,6 +149,7 @@ class Session(google.protobuf.message.Message):
     REMAINING_FIELD_NUMBER: builtins.int
     DISCONNECT_GRACE_FIELD_NUMBER: builtins.int
     IDENTITY_FIELD_NUMBER: builtins.int
+    CLAIM_COUNT_FIELD_NUMBER: builtins.int
     id: builtins.str
     """The session's id, chosen by its client or by the server. 1 to 128 bytes of UTF-8 without control characters."""
     opened_revision: builtins.int
@@ -161,6 +162,8 @@ class Session(google.protobuf.message.Message):
     """Who opened the session, as was proved: nobody else may use it. "cert:" and the name in a certificate, "token:" and the token's
     name, or "jwt:" and the subject. Empty: nobody had to prove anything.
     """
+    claim_count: builtins.int
+    """How many claims the session has in all."""
     @property
     def ttl(self) -> google.protobuf.duration_pb2.Duration:
         """How long the session lives without a renewal."""
@@ -171,7 +174,9 @@ class Session(google.protobuf.message.Message):
 
     @property
     def claims(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Claim]:
-        """What the session holds and waits for, in the order in which it was asked for."""
+        """What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession; of what
+        GetSession and ListSessions list see there.
+        """
 
     @property
     def remaining(self) -> google.protobuf.duration_pb2.Duration:
@@ -194,9 +199,10 @@ class Session(google.protobuf.message.Message):
         remaining: google.protobuf.duration_pb2.Duration | None = ...,
         disconnect_grace: google.protobuf.duration_pb2.Duration | None = ...,
         identity: builtins.str = ...,
+        claim_count: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["disconnect_grace", b"disconnect_grace", "remaining", b"remaining", "ttl", b"ttl"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["claims", b"claims", "disconnect_grace", b"disconnect_grace", "home", b"home", "id", b"id", "identity", b"identity", "metadata", b"metadata", "opened_revision", b"opened_revision", "owner", b"owner", "remaining", b"remaining", "ttl", b"ttl"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["claim_count", b"claim_count", "claims", b"claims", "disconnect_grace", b"disconnect_grace", "home", b"home", "id", b"id", "identity", b"identity", "metadata", b"metadata", "opened_revision", b"opened_revision", "owner", b"owner", "remaining", b"remaining", "ttl", b"ttl"]) -> None: ...
 
 global___Session = Session
 
@@ -273,7 +279,7 @@ class Claim(google.protobuf.message.Message):
 
     @property
     def deadlock(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
+        """The sessions that wait for each other in a circle, beginning with this one, at most the first 100: a deadlock, until one of them gives something
         back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
         ListSessions and ListBlocked and in snapshots, and only of waiting claims.
         """
@@ -607,17 +613,21 @@ class GetSessionRequest(google.protobuf.message.Message):
 
     NAMESPACE_FIELD_NUMBER: builtins.int
     SESSION_ID_FIELD_NUMBER: builtins.int
+    AFTER_CLAIM_FIELD_NUMBER: builtins.int
     namespace: builtins.str
     """The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default"."""
     session_id: builtins.str
     """The session's id. Required; 1 to 128 bytes."""
+    after_claim: builtins.int
+    """List the session's claims after the one with this id. Default (0): from the first."""
     def __init__(
         self,
         *,
         namespace: builtins.str = ...,
         session_id: builtins.str = ...,
+        after_claim: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["namespace", b"namespace", "session_id", b"session_id"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["after_claim", b"after_claim", "namespace", b"namespace", "session_id", b"session_id"]) -> None: ...
 
 global___GetSessionRequest = GetSessionRequest
 
@@ -633,7 +643,7 @@ class GetSessionResponse(google.protobuf.message.Message):
     """The revision at which this was so."""
     @property
     def session(self) -> global___Session:
-        """The session."""
+        """The session, with as many of its claims as fit into 1 MiB. If more follow, ask again with the id of the last one as `after_claim`."""
 
     def __init__(
         self,
@@ -660,7 +670,7 @@ class ListSessionsRequest(google.protobuf.message.Message):
     namespace: builtins.str
     """The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default"."""
     page_size: builtins.int
-    """The most sessions in the answer: 0 to 1000. Default (0): 100."""
+    """The most sessions in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large."""
     page_token: builtins.str
     """The next_page_token of the page before. Default: the first page."""
     def __init__(
@@ -689,7 +699,7 @@ class ListSessionsResponse(google.protobuf.message.Message):
     """The revision at which this was so."""
     @property
     def sessions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Session]:
-        """The sessions, oldest first."""
+        """The sessions, oldest first, each with at most the first 100 of its claims, and of them as many as fit into 64 KiB."""
 
     def __init__(
         self,

@@ -191,14 +191,16 @@ class WatchResponse(google.protobuf.message.Message):
     PROGRESS_FIELD_NUMBER: builtins.int
     HISTORY_GONE_FIELD_NUMBER: builtins.int
     revision: builtins.int
-    """All up to this revision has been told. Resume after it."""
+    """All up to this revision has been told: resume after it. Not of a snapshot of which more follows: until it is complete, a watch can
+    only begin anew.
+    """
     @property
     def snapshot(self) -> global___Snapshot:
         """Everything that is watched, as it is at this revision. Comes first unless the watch was resumed."""
 
     @property
     def events(self) -> global___Events:
-        """What happened in one commit, and how groups are after it."""
+        """What happened in one commit, or in a part of one that is large (more than 64 KiB), and how groups are after it."""
 
     @property
     def progress(self) -> global___Progress:
@@ -225,7 +227,9 @@ global___WatchResponse = WatchResponse
 
 @typing.final
 class Snapshot(google.protobuf.message.Message):
-    """Everything that is watched, as it is at one revision."""
+    """Everything that is watched: when it is complete, as it is at its last message's revision. It comes in as many messages of some 64 KiB
+    as it takes.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -236,7 +240,9 @@ class Snapshot(google.protobuf.message.Message):
     """Whether more of the same snapshot follows in the next message."""
     @property
     def locks(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[tenure.v1.lock_pb2.Lock]:
-        """The locks that are held or waited for, and every lock that is watched by name even if it is idle."""
+        """The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that changes before the
+        snapshot is complete comes again in a later message, and what comes last counts; it is idle then if it has no holders.
+        """
 
     @property
     def groups(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[tenure.v1.group_pb2.Group]:
@@ -255,7 +261,7 @@ global___Snapshot = Snapshot
 
 @typing.final
 class Events(google.protobuf.message.Message):
-    """The events of one commit."""
+    """The events of one commit, or of a part of it: then the rest follows, and this message's revision is that of its last event."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 

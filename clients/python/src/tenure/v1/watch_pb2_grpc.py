@@ -48,7 +48,7 @@ class WatchServiceServicer(object):
 
     def Watch(self, request, context):
         """Streams what happens to locks and groups: a snapshot (unless resumed), then each event once and in order of revision.
-        Events of one commit arrive in one response. A slow reader is never dropped: it reads on from history.
+        A slow reader is never dropped: it reads on from history, and the server keeps no more for it than a few messages.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -26,7 +26,7 @@ class WatchServiceStub:
         tenure.v1.watch_pb2.WatchResponse,
     ]
     """Streams what happens to locks and groups: a snapshot (unless resumed), then each event once and in order of revision.
-    Events of one commit arrive in one response. A slow reader is never dropped: it reads on from history.
+    A slow reader is never dropped: it reads on from history, and the server keeps no more for it than a few messages.
     """
 
 class WatchServiceAsyncStub:
@@ -37,7 +37,7 @@ class WatchServiceAsyncStub:
         tenure.v1.watch_pb2.WatchResponse,
     ]
     """Streams what happens to locks and groups: a snapshot (unless resumed), then each event once and in order of revision.
-    Events of one commit arrive in one response. A slow reader is never dropped: it reads on from history.
+    A slow reader is never dropped: it reads on from history, and the server keeps no more for it than a few messages.
     """
 
 class WatchServiceServicer(metaclass=abc.ABCMeta):
@@ -50,7 +50,7 @@ class WatchServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[collections.abc.Iterator[tenure.v1.watch_pb2.WatchResponse], collections.abc.AsyncIterator[tenure.v1.watch_pb2.WatchResponse]]:
         """Streams what happens to locks and groups: a snapshot (unless resumed), then each event once and in order of revision.
-        Events of one commit arrive in one response. A slow reader is never dropped: it reads on from history.
+        A slow reader is never dropped: it reads on from history, and the server keeps no more for it than a few messages.
         """
 
 def add_WatchServiceServicer_to_server(servicer: WatchServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -20,7 +20,7 @@ export interface ListHistoryRequest {
   namespace: string;
   /** The lock's name. Required; 1 to 255 bytes. */
   name: string;
-  /** The most entries in the answer, beside the holds that last: 0 to 1000. Default (0): 100. */
+  /** The most entries in the answer, beside the holds that last: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large. */
   pageSize: number;
   /** The next_page_token of the page before, of the history of the same lock. Default: the first page. */
   pageToken: string;

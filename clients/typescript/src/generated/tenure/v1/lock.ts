@@ -19,9 +19,12 @@ export const protobufFileName = "tenure/v1/lock.proto";
 export interface Lock {
   /** The lock's name: 1 to 255 bytes of UTF-8 without control characters. Compared byte by byte. */
   name: string;
-  /** Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it. */
+  /**
+   * Who holds it, or lingers on it, in the order of their claims. Empty: nobody holds it. At most the first 100, and of them as many
+   * as fit into 64 KiB: see `holder_count`.
+   */
   holders: Claim[];
-  /** Who waits, in the order in which they will be served. At most the first 100. */
+  /** Who waits, in the order in which they will be served. At most the first 100, and of them as many as fit into 64 KiB. */
   waiters: Claim[];
   /** How many wait in all. */
   waiterCount: bigint;
@@ -31,7 +34,7 @@ export interface Lock {
   settings:
     | LockSettings
     | undefined;
-  /** How many hold it in all; `holders` shows at most the first 100. */
+  /** How many hold it in all. */
   holderCount: bigint;
 }
 
@@ -216,7 +219,7 @@ export interface ListLocksRequest {
   namespace: string;
   /** Only names that start with this. 0 to 255 bytes. Default: all. */
   prefix: string;
-  /** The most locks in the answer: 0 to 1000. Default (0): 100. */
+  /** The most locks in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large. */
   pageSize: number;
   /** The next_page_token of the page before, of a list with the same prefix. Default: the first page. */
   pageToken: string;
@@ -248,10 +251,12 @@ export interface EvictRequest {
 
 /** Answers Evict. */
 export interface EvictResponse {
-  /** The holds that were ended, as they were. */
+  /** The holds that were ended, as they were: as many as fit into 1 MiB. */
   evicted: Claim[];
   /** The namespace's revision when they had ended. */
   revision: bigint;
+  /** How many holds were ended in all. */
+  evictedCount: bigint;
 }
 
 /** Hands a hold to a waiter. */
@@ -368,7 +373,7 @@ export interface ListBlockedRequest {
   namespace: string;
   /** Only those in a deadlock. Default: all. */
   deadlockedOnly: boolean;
-  /** The most claims in the answer: 0 to 1000. Default (0): 100. */
+  /** The most claims in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large. */
   pageSize: number;
   /** The next_page_token of the page before. Default: the first page. */
   pageToken: string;
@@ -392,7 +397,7 @@ export interface BlockedClaim {
     | undefined;
   /**
    * Those that it waits for: of each of its locks, the waiter just before it, or the holders in its way if it is first. At most
-   * the first 100.
+   * the first 100, and of them as many as fit into 64 KiB.
    */
   blockedBy: Claim[];
 }
@@ -1856,7 +1861,7 @@ export const EvictRequest: MessageFns<EvictRequest> = {
 };
 
 function createBaseEvictResponse(): EvictResponse {
-  return { evicted: [], revision: 0n };
+  return { evicted: [], revision: 0n, evictedCount: 0n };
 }
 
 export const EvictResponse: MessageFns<EvictResponse> = {
@@ -1869,6 +1874,12 @@ export const EvictResponse: MessageFns<EvictResponse> = {
         throw new globalThis.Error("value provided for field message.revision of type uint64 too large");
       }
       writer.uint32(16).uint64(message.revision);
+    }
+    if (message.evictedCount !== 0n) {
+      if (BigInt.asUintN(64, message.evictedCount) !== message.evictedCount) {
+        throw new globalThis.Error("value provided for field message.evictedCount of type uint64 too large");
+      }
+      writer.uint32(24).uint64(message.evictedCount);
     }
     return writer;
   },
@@ -1902,6 +1913,14 @@ export const EvictResponse: MessageFns<EvictResponse> = {
             message.revision = reader.uint64() as bigint;
             continue;
           }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.evictedCount = reader.uint64() as bigint;
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1921,6 +1940,9 @@ export const EvictResponse: MessageFns<EvictResponse> = {
     const message = createBaseEvictResponse();
     message.evicted = object.evicted?.map((e) => Claim.fromPartial(e)) || [];
     message.revision = (object.revision !== undefined && object.revision !== null) ? BigInt(object.revision) : 0n;
+    message.evictedCount = (object.evictedCount !== undefined && object.evictedCount !== null)
+      ? BigInt(object.evictedCount)
+      : 0n;
     return message;
   },
 };

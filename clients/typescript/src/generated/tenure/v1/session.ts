@@ -72,7 +72,10 @@ export interface Session {
   metadata: Map<string, string>;
   /** The server that takes this session's renewals, as a number that is drawn at each start of a server. */
   home: bigint;
-  /** What the session holds and waits for, in the order in which it was asked for. */
+  /**
+   * What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession; of what
+   * GetSession and ListSessions list see there.
+   */
   claims: Claim[];
   /** How long the session lives on, at least, if its stream does. Unset unless the answering server is the session's home. */
   remaining:
@@ -87,6 +90,8 @@ export interface Session {
    * name, or "jwt:" and the subject. Empty: nobody had to prove anything.
    */
   identity: string;
+  /** How many claims the session has in all. */
+  claimCount: bigint;
 }
 
 export interface Session_MetadataEntry {
@@ -127,7 +132,7 @@ export interface Claim {
     | PendingTransfer
     | undefined;
   /**
-   * The sessions that wait for each other in a circle, beginning with this one: a deadlock, until one of them gives something
+   * The sessions that wait for each other in a circle, beginning with this one, at most the first 100: a deadlock, until one of them gives something
    * back. Empty: none, or none was found in a search that has an end. Only in answers to GetLock, ListLocks, GetSession,
    * ListSessions and ListBlocked and in snapshots, and only of waiting claims.
    */
@@ -274,11 +279,13 @@ export interface GetSessionRequest {
   namespace: string;
   /** The session's id. Required; 1 to 128 bytes. */
   sessionId: string;
+  /** List the session's claims after the one with this id. Default (0): from the first. */
+  afterClaim: bigint;
 }
 
 /** Answers GetSession. */
 export interface GetSessionResponse {
-  /** The session. */
+  /** The session, with as many of its claims as fit into 1 MiB. If more follow, ask again with the id of the last one as `after_claim`. */
   session:
     | Session
     | undefined;
@@ -293,7 +300,7 @@ export interface GetSessionResponse {
 export interface ListSessionsRequest {
   /** The namespace: 1 to 63 of a-z, 0-9 and '-'. Default: "default". */
   namespace: string;
-  /** The most sessions in the answer: 0 to 1000. Default (0): 100. */
+  /** The most sessions in the answer: 0 to 1000. Default (0): 100. There may be fewer on a page when they are large. */
   pageSize: number;
   /** The next_page_token of the page before. Default: the first page. */
   pageToken: string;
@@ -301,7 +308,7 @@ export interface ListSessionsRequest {
 
 /** Answers ListSessions. */
 export interface ListSessionsResponse {
-  /** The sessions, oldest first. */
+  /** The sessions, oldest first, each with at most the first 100 of its claims, and of them as many as fit into 64 KiB. */
   sessions: Session[];
   /** Asks for the next page. Empty: this was the last one. */
   nextPageToken: string;
@@ -338,6 +345,7 @@ function createBaseSession(): Session {
     remaining: undefined,
     disconnectGrace: undefined,
     identity: "",
+    claimCount: 0n,
   };
 }
 
@@ -378,6 +386,12 @@ export const Session: MessageFns<Session> = {
     }
     if (message.identity !== "") {
       writer.uint32(82).string(message.identity);
+    }
+    if (message.claimCount !== 0n) {
+      if (BigInt.asUintN(64, message.claimCount) !== message.claimCount) {
+        throw new globalThis.Error("value provided for field message.claimCount of type uint64 too large");
+      }
+      writer.uint32(88).uint64(message.claimCount);
     }
     return writer;
   },
@@ -478,6 +492,14 @@ export const Session: MessageFns<Session> = {
             message.identity = reader.string();
             continue;
           }
+          case 11: {
+            if (tag !== 88) {
+              break;
+            }
+
+            message.claimCount = reader.uint64() as bigint;
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -519,6 +541,9 @@ export const Session: MessageFns<Session> = {
       ? Duration.fromPartial(object.disconnectGrace)
       : undefined;
     message.identity = object.identity ?? "";
+    message.claimCount = (object.claimCount !== undefined && object.claimCount !== null)
+      ? BigInt(object.claimCount)
+      : 0n;
     return message;
   },
 };
@@ -1724,7 +1749,7 @@ export const CloseSessionResponse: MessageFns<CloseSessionResponse> = {
 };
 
 function createBaseGetSessionRequest(): GetSessionRequest {
-  return { namespace: "", sessionId: "" };
+  return { namespace: "", sessionId: "", afterClaim: 0n };
 }
 
 export const GetSessionRequest: MessageFns<GetSessionRequest> = {
@@ -1734,6 +1759,12 @@ export const GetSessionRequest: MessageFns<GetSessionRequest> = {
     }
     if (message.sessionId !== "") {
       writer.uint32(18).string(message.sessionId);
+    }
+    if (message.afterClaim !== 0n) {
+      if (BigInt.asUintN(64, message.afterClaim) !== message.afterClaim) {
+        throw new globalThis.Error("value provided for field message.afterClaim of type uint64 too large");
+      }
+      writer.uint32(24).uint64(message.afterClaim);
     }
     return writer;
   },
@@ -1767,6 +1798,14 @@ export const GetSessionRequest: MessageFns<GetSessionRequest> = {
             message.sessionId = reader.string();
             continue;
           }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.afterClaim = reader.uint64() as bigint;
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1786,6 +1825,9 @@ export const GetSessionRequest: MessageFns<GetSessionRequest> = {
     const message = createBaseGetSessionRequest();
     message.namespace = object.namespace ?? "";
     message.sessionId = object.sessionId ?? "";
+    message.afterClaim = (object.afterClaim !== undefined && object.afterClaim !== null)
+      ? BigInt(object.afterClaim)
+      : 0n;
     return message;
   },
 };

@@ -89,7 +89,10 @@ export interface WatchRequest {
 
 /** One message of a watch. */
 export interface WatchResponse {
-  /** All up to this revision has been told. Resume after it. */
+  /**
+   * All up to this revision has been told: resume after it. Not of a snapshot of which more follows: until it is complete, a watch can
+   * only begin anew.
+   */
   revision: bigint;
   /** What is told. */
   kind:
@@ -97,7 +100,7 @@ export interface WatchResponse {
     /** Everything that is watched, as it is at this revision. Comes first unless the watch was resumed. */
     { $case: "snapshot"; value: Snapshot }
     | //
-    /** What happened in one commit, and how groups are after it. */
+    /** What happened in one commit, or in a part of one that is large (more than 64 KiB), and how groups are after it. */
     { $case: "events"; value: Events }
     | //
     /** Nothing happened to what is watched, up to this revision. Sent about every 10 seconds on an idle stream. */
@@ -108,9 +111,15 @@ export interface WatchResponse {
     | undefined;
 }
 
-/** Everything that is watched, as it is at one revision. */
+/**
+ * Everything that is watched: when it is complete, as it is at its last message's revision. It comes in as many messages of some 64 KiB
+ * as it takes.
+ */
 export interface Snapshot {
-  /** The locks that are held or waited for, and every lock that is watched by name even if it is idle. */
+  /**
+   * The locks that are held or waited for, and every lock that is watched by name even if it is idle. A lock that changes before the
+   * snapshot is complete comes again in a later message, and what comes last counts; it is idle then if it has no holders.
+   */
   locks: Lock[];
   /** Whether more of the same snapshot follows in the next message. */
   more: boolean;
@@ -118,7 +127,7 @@ export interface Snapshot {
   groups: Group[];
 }
 
-/** The events of one commit. */
+/** The events of one commit, or of a part of it: then the rest follows, and this message's revision is that of its last event. */
 export interface Events {
   /** What happened to locks, in order of revision. */
   events: Event[];
@@ -1116,7 +1125,7 @@ export type WatchServiceService = typeof WatchServiceService;
 export const WatchServiceService = {
   /**
    * Streams what happens to locks and groups: a snapshot (unless resumed), then each event once and in order of revision.
-   * Events of one commit arrive in one response. A slow reader is never dropped: it reads on from history.
+   * A slow reader is never dropped: it reads on from history, and the server keeps no more for it than a few messages.
    */
   watch: {
     path: "/tenure.v1.WatchService/Watch" as const,
@@ -1132,7 +1141,7 @@ export const WatchServiceService = {
 export interface WatchServiceServer extends UntypedServiceImplementation {
   /**
    * Streams what happens to locks and groups: a snapshot (unless resumed), then each event once and in order of revision.
-   * Events of one commit arrive in one response. A slow reader is never dropped: it reads on from history.
+   * A slow reader is never dropped: it reads on from history, and the server keeps no more for it than a few messages.
    */
   watch: handleServerStreamingCall<WatchRequest, WatchResponse>;
 }
