@@ -15,6 +15,9 @@ pub(crate) const PAGE: usize = MIB;
 /// nearly every lock are smaller; one lock more never makes a message too large.
 pub(crate) const LISTED_CLAIMS: usize = 64 * KIB;
 
+/// How much the names and prefixes of all watches take. Some thousands of watches of a hundred each, a million of one.
+pub(crate) const WATCHED: usize = 64 * MIB;
+
 /// About how large a message of a watch is, one lock or group more aside. So much is encoded for a watch when its reader takes more, and
 /// not before, so a watch whose reader takes nothing holds no more than that. Small, since there may be thousands of those.
 pub(crate) const WATCH_MESSAGE: usize = 64 * KIB;

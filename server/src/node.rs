@@ -76,6 +76,7 @@ pub struct Node {
     metrics: Metrics,
     log_reader: LogReader,
     watch_budget: Budget,
+    watched: Budget,
     namespaces: Mutex<Opened>,
     full: Mutex<Trouble>,
     starts: AtomicU64,
@@ -151,6 +152,7 @@ impl Node {
             lease: Arc::new(Lease::new(clock)),
             others: Arc::default(),
             peers,
+            watched: Budget::new(limits::WATCHED, metrics.buffers().of("watched")),
             watch_budget: Budget::new(limits::WATCH_KEPT_IN_ALL, metrics.buffers().of("watches")),
             metrics,
             namespaces: Mutex::default(),
@@ -187,6 +189,11 @@ impl Node {
     #[must_use]
     pub fn options(&self) -> &NodeOptions {
         &self.options
+    }
+
+    /// Of which the names and prefixes of watches are.
+    pub(crate) fn watched(&self) -> &Budget {
+        &self.watched
     }
 
     /// What it counts with.

@@ -71,6 +71,7 @@ impl Sequencer {
                 return self.refuse(work, &error);
             }
             self.drop_what_stands_no_more(&mut work);
+            work.put_due_first();
             let previous = self.replica.table.revision();
             let mut events = Vec::new();
             let decisions = self.decide_all(&work, &mut events);

@@ -169,7 +169,7 @@ impl Sequencer {
     }
 
     /// Waits until there is something to do, or time to look at the clock; takes what is due by itself and all that has
-    /// arrived. In this order: nobody is told that a claim is there which is given up in the same batch.
+    /// arrived.
     async fn gather(&mut self) -> Option<Work> {
         let until = Instant::now() + self.pause();
         let until = self.passing.until().map_or(until, |patience| patience.min(until));

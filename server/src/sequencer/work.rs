@@ -133,6 +133,12 @@ impl Work {
         self.commands.push((command, asker));
     }
 
+    /// What is due by itself is decided before what callers ask for, taken back from other servers or not: no caller is told that a
+    /// claim is there which is given up in the same batch.
+    pub(super) fn put_due_first(&mut self) {
+        self.commands.sort_by_key(|(_, asker)| !matches!(asker, Asker::Home));
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.asks_nothing() && self.catch_up.is_none()
     }

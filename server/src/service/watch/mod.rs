@@ -22,7 +22,9 @@ use super::admission::Admitted;
 use super::problem::Problem;
 use super::{Api, bounds, in_time};
 use crate::access::Watching;
+use crate::budget::Share;
 use crate::hub::{FanOut, Filter, Heard, Reader};
+use crate::limits;
 use crate::sequencer::Namespace;
 use behind::{Behind, Over};
 pub(super) use call::WatchCalls;
@@ -36,6 +38,8 @@ pub(super) struct Watch {
     state: State,
     /// While it is there, the watch is counted.
     _counted: Option<Watching>,
+    /// What its names and prefixes take.
+    _watched: Share,
 }
 
 /// Encoding the next messages, under way.
@@ -66,12 +70,17 @@ impl Api {
         let skipped = u64::from(Defect::WatchSkips.is_here() && request.after_revision > 0);
         let cursor = Revision(request.after_revision + skipped).min(head);
         let filter = Arc::new(filter(request));
+        let limit = || Problem::LimitReached {
+            limit: "bytes of names and prefixes of all watches",
+            bound: limits::WATCHED.to_string(),
+        };
+        let watched = self.node()?.watched().try_take(filter.bytes()).ok_or_else(limit)?;
         let (reader, fan_out) = Reader::new(namespace.hub(), (*filter).clone(), connection);
         if let Some(fan_out) = fan_out {
             tokio::spawn(self.clone().fan_out(fan_out, namespace.clone()));
         }
         let behind = Behind::new(namespace, filter, self.snapshot_turns().clone(), cursor);
-        Ok(Watch { reader, cursor, state: State::Idle(Box::new(behind)), _counted: counted })
+        Ok(Watch { reader, cursor, state: State::Idle(Box::new(behind)), _counted: counted, _watched: watched })
     }
 
     async fn fan_out(self, fan_out: FanOut, namespace: Namespace) {

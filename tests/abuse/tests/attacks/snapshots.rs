@@ -13,7 +13,7 @@ const AT_ONCE: usize = 16;
 async fn watches_of_everything_that_begin_again_and_again_hold_up_nobody() {
     let judge = Judge::open().await.unwrap();
     let caller = GrpcCaller::connect(judge.address()).await.unwrap();
-    for at in 0..many(2_000, 20_000) / AT_ONCE {
+    for at in 0..many(2_000, 100_000) / AT_ONCE {
         let acquire = AcquireRequest {
             namespace: HEALTHY_NAMESPACE.to_owned(),
             names: (0..AT_ONCE).map(|name| format!("crowd/{at}/{name}")).collect(),
