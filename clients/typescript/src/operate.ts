@@ -98,9 +98,9 @@ export abstract class Operations {
     return this.list(locks.listBlocked, { deadlockedOnly }, items, options);
   }
 
-  /** Reads one open session. Refused with `SESSION_NOT_FOUND` or `SESSION_ENDED`. */
+  /** Reads one open session, with as many of its claims as fit into 1 MiB. Refused with `SESSION_NOT_FOUND` or `SESSION_ENDED`. */
   async getSession(sessionId: string, { signal }: Cancellable = {}): Promise<SessionInfo> {
-    const { session } = await this.ask(sessions.getSession, { sessionId }, { isSafe: true, signal });
+    const { session } = await this.ask(sessions.getSession, { sessionId, afterClaim: 0n }, { isSafe: true, signal });
     return sessionOf(session as NonNullable<typeof session>);
   }
 

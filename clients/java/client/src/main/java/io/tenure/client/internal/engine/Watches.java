@@ -135,8 +135,8 @@ final class Watches {
                 part.getLocksList().forEach(lock -> watched.locks.put(lock.getName(), Convert.lock(lock)));
                 part.getGroupsList().forEach(group -> watched.groups.add(Convert.group(group)));
                 if (!part.getMore()) {
-                    WatchEvent snapshot = new WatchEvent.Snapshot(
-                            List.copyOf(watched.locks.values()), watched.groups, revision);
+                    WatchEvent snapshot =
+                            new WatchEvent.Snapshot(List.copyOf(watched.locks.values()), watched.groups, revision);
                     watched.locks.clear();
                     watched.groups.clear();
                     tell(watched, snapshot, revision, now);
