@@ -1083,7 +1083,7 @@ type EvictResponse struct {
 	// The namespace's revision when they had ended.
 	Revision uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	// How many holds were ended in all.
-	EvictedCount  uint64 `protobuf:"varint,3,opt,name=evicted_count,json=evictedCount,proto3" json:"evicted_count,omitempty"`
+	EndedCount    uint64 `protobuf:"varint,3,opt,name=ended_count,json=endedCount,proto3" json:"ended_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1132,9 +1132,9 @@ func (x *EvictResponse) GetRevision() uint64 {
 	return 0
 }
 
-func (x *EvictResponse) GetEvictedCount() uint64 {
+func (x *EvictResponse) GetEndedCount() uint64 {
 	if x != nil {
-		return x.EvictedCount
+		return x.EndedCount
 	}
 	return 0
 }
@@ -1878,11 +1878,12 @@ const file_tenure_v1_lock_proto_rawDesc = "" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
 	"\x05token\x18\x03 \x01(\x04R\x05token\x12\x1a\n" +
 	"\boperator\x18\x04 \x01(\tR\boperator\x12\x12\n" +
-	"\x04note\x18\x05 \x01(\tR\x04note\"|\n" +
+	"\x04note\x18\x05 \x01(\tR\x04note\"x\n" +
 	"\rEvictResponse\x12*\n" +
 	"\aevicted\x18\x01 \x03(\v2\x10.tenure.v1.ClaimR\aevicted\x12\x1a\n" +
-	"\brevision\x18\x02 \x01(\x04R\brevision\x12#\n" +
-	"\revicted_count\x18\x03 \x01(\x04R\fevictedCount\"\xfd\x01\n" +
+	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x1f\n" +
+	"\vended_count\x18\x03 \x01(\x04R\n" +
+	"endedCount\"\xfd\x01\n" +
 	"\x0fTransferRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +

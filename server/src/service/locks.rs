@@ -57,7 +57,7 @@ impl Api {
         });
         Ok(v1::EvictResponse {
             evicted: listed.map(convert::claim).collect(),
-            evicted_count: evicted.len() as u64,
+            ended_count: evicted.len() as u64,
             revision: decided.revision.0,
         })
     }

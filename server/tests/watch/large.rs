@@ -116,7 +116,7 @@ async fn large_commit_comes_in_several_messages_and_resumes_after_each() {
     assert!(lock.holders.len() < 20 && lock.holder_count == 150, "{} are listed", lock.holders.len());
     let evict = EvictRequest { name: "shared".to_owned(), operator: "root".to_owned(), ..EvictRequest::default() };
     let evicted = LockServiceClient::new(office.channel.clone()).evict(evict).await.expect("allowed").into_inner();
-    assert_eq!((evicted.evicted.len(), evicted.evicted_count), (150, 150));
+    assert_eq!((evicted.evicted.len(), evicted.ended_count), (150, 150));
     let resumed = Reader::start(&office, WatchRequest { after_revision: before, ..WatchRequest::default() }).await;
     for mut reader in [shared, resumed] {
         let mut seen: Vec<u64> = Vec::new();

@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn an_eviction_shows_what_was_evicted() {
-        let response = EvictResponse { evicted: vec![claim(41)], evicted_count: 1, revision: 50 };
+        let response = EvictResponse { evicted: vec![claim(41)], ended_count: 1, revision: 50 };
         let text = describe_eviction("nightly", &response);
         assert!(text.contains("evicted at revision 50") && text.contains("host-b") && text.contains("41"), "{text}");
         assert!(describe_eviction("nightly", &EvictResponse::default()).contains("nobody held it"));

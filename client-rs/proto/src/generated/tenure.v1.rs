@@ -2663,7 +2663,7 @@ pub struct EvictResponse {
     pub revision: u64,
     /// How many holds were ended in all.
     #[prost(uint64, tag = "3")]
-    pub evicted_count: u64,
+    pub ended_count: u64,
 }
 /// Hands a hold to a waiter.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

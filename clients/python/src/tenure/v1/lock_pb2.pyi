@@ -533,10 +533,10 @@ class EvictResponse(google.protobuf.message.Message):
 
     EVICTED_FIELD_NUMBER: builtins.int
     REVISION_FIELD_NUMBER: builtins.int
-    EVICTED_COUNT_FIELD_NUMBER: builtins.int
+    ENDED_COUNT_FIELD_NUMBER: builtins.int
     revision: builtins.int
     """The namespace's revision when they had ended."""
-    evicted_count: builtins.int
+    ended_count: builtins.int
     """How many holds were ended in all."""
     @property
     def evicted(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[tenure.v1.session_pb2.Claim]:
@@ -547,9 +547,9 @@ class EvictResponse(google.protobuf.message.Message):
         *,
         evicted: collections.abc.Iterable[tenure.v1.session_pb2.Claim] | None = ...,
         revision: builtins.int = ...,
-        evicted_count: builtins.int = ...,
+        ended_count: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["evicted", b"evicted", "evicted_count", b"evicted_count", "revision", b"revision"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["ended_count", b"ended_count", "evicted", b"evicted", "revision", b"revision"]) -> None: ...
 
 global___EvictResponse = EvictResponse
 

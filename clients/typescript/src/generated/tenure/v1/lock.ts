@@ -256,7 +256,7 @@ export interface EvictResponse {
   /** The namespace's revision when they had ended. */
   revision: bigint;
   /** How many holds were ended in all. */
-  evictedCount: bigint;
+  endedCount: bigint;
 }
 
 /** Hands a hold to a waiter. */
@@ -1861,7 +1861,7 @@ export const EvictRequest: MessageFns<EvictRequest> = {
 };
 
 function createBaseEvictResponse(): EvictResponse {
-  return { evicted: [], revision: 0n, evictedCount: 0n };
+  return { evicted: [], revision: 0n, endedCount: 0n };
 }
 
 export const EvictResponse: MessageFns<EvictResponse> = {
@@ -1875,11 +1875,11 @@ export const EvictResponse: MessageFns<EvictResponse> = {
       }
       writer.uint32(16).uint64(message.revision);
     }
-    if (message.evictedCount !== 0n) {
-      if (BigInt.asUintN(64, message.evictedCount) !== message.evictedCount) {
-        throw new globalThis.Error("value provided for field message.evictedCount of type uint64 too large");
+    if (message.endedCount !== 0n) {
+      if (BigInt.asUintN(64, message.endedCount) !== message.endedCount) {
+        throw new globalThis.Error("value provided for field message.endedCount of type uint64 too large");
       }
-      writer.uint32(24).uint64(message.evictedCount);
+      writer.uint32(24).uint64(message.endedCount);
     }
     return writer;
   },
@@ -1918,7 +1918,7 @@ export const EvictResponse: MessageFns<EvictResponse> = {
               break;
             }
 
-            message.evictedCount = reader.uint64() as bigint;
+            message.endedCount = reader.uint64() as bigint;
             continue;
           }
         }
@@ -1940,8 +1940,8 @@ export const EvictResponse: MessageFns<EvictResponse> = {
     const message = createBaseEvictResponse();
     message.evicted = object.evicted?.map((e) => Claim.fromPartial(e)) || [];
     message.revision = (object.revision !== undefined && object.revision !== null) ? BigInt(object.revision) : 0n;
-    message.evictedCount = (object.evictedCount !== undefined && object.evictedCount !== null)
-      ? BigInt(object.evictedCount)
+    message.endedCount = (object.endedCount !== undefined && object.endedCount !== null)
+      ? BigInt(object.endedCount)
       : 0n;
     return message;
   },

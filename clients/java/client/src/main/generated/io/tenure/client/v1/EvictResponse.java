@@ -21,7 +21,7 @@ private static final long serialVersionUID = 0L;
     super(builder);
   }
   private EvictResponse() {
-    evicted1_ = java.util.Collections.emptyList();
+    evicted_ = java.util.Collections.emptyList();
   }
 
   @java.lang.Override
@@ -46,9 +46,7 @@ private static final long serialVersionUID = 0L;
 
   public static final int EVICTED_FIELD_NUMBER = 1;
   @SuppressWarnings("serial")
-  private java.util.List<io.tenure.client.v1.Claim> evicted1_;
-  // An alternative name is used for field "evicted" because:
-  //     both repeated field "evicted" and singular field "evicted_count" generate the method "getEvictedCount()"
+  private java.util.List<io.tenure.client.v1.Claim> evicted_;
   /**
    * <pre>
    * The holds that were ended, as they were: as many as fit into 1 MiB.
@@ -57,8 +55,8 @@ private static final long serialVersionUID = 0L;
    * <code>repeated .tenure.v1.Claim evicted = 1;</code>
    */
   @java.lang.Override
-  public java.util.List<io.tenure.client.v1.Claim> getEvicted1List() {
-    return evicted1_;
+  public java.util.List<io.tenure.client.v1.Claim> getEvictedList() {
+    return evicted_;
   }
   /**
    * <pre>
@@ -69,8 +67,8 @@ private static final long serialVersionUID = 0L;
    */
   @java.lang.Override
   public java.util.List<? extends io.tenure.client.v1.ClaimOrBuilder> 
-      getEvicted1OrBuilderList() {
-    return evicted1_;
+      getEvictedOrBuilderList() {
+    return evicted_;
   }
   /**
    * <pre>
@@ -80,8 +78,8 @@ private static final long serialVersionUID = 0L;
    * <code>repeated .tenure.v1.Claim evicted = 1;</code>
    */
   @java.lang.Override
-  public int getEvicted1Count() {
-    return evicted1_.size();
+  public int getEvictedCount() {
+    return evicted_.size();
   }
   /**
    * <pre>
@@ -91,8 +89,8 @@ private static final long serialVersionUID = 0L;
    * <code>repeated .tenure.v1.Claim evicted = 1;</code>
    */
   @java.lang.Override
-  public io.tenure.client.v1.Claim getEvicted1(int index) {
-    return evicted1_.get(index);
+  public io.tenure.client.v1.Claim getEvicted(int index) {
+    return evicted_.get(index);
   }
   /**
    * <pre>
@@ -102,9 +100,9 @@ private static final long serialVersionUID = 0L;
    * <code>repeated .tenure.v1.Claim evicted = 1;</code>
    */
   @java.lang.Override
-  public io.tenure.client.v1.ClaimOrBuilder getEvicted1OrBuilder(
+  public io.tenure.client.v1.ClaimOrBuilder getEvictedOrBuilder(
       int index) {
-    return evicted1_.get(index);
+    return evicted_.get(index);
   }
 
   public static final int REVISION_FIELD_NUMBER = 2;
@@ -122,21 +120,19 @@ private static final long serialVersionUID = 0L;
     return revision_;
   }
 
-  public static final int EVICTED_COUNT_FIELD_NUMBER = 3;
-  private long evictedCount3_ = 0L;
-  // An alternative name is used for field "evicted_count" because:
-  //     both repeated field "evicted" and singular field "evicted_count" generate the method "getEvictedCount()"
+  public static final int ENDED_COUNT_FIELD_NUMBER = 3;
+  private long endedCount_ = 0L;
   /**
    * <pre>
    * How many holds were ended in all.
    * </pre>
    *
-   * <code>uint64 evicted_count = 3;</code>
-   * @return The evictedCount.
+   * <code>uint64 ended_count = 3;</code>
+   * @return The endedCount.
    */
   @java.lang.Override
-  public long getEvictedCount3() {
-    return evictedCount3_;
+  public long getEndedCount() {
+    return endedCount_;
   }
 
   private byte memoizedIsInitialized = -1;
@@ -153,14 +149,14 @@ private static final long serialVersionUID = 0L;
   @java.lang.Override
   public void writeTo(com.google.protobuf.CodedOutputStream output)
                       throws java.io.IOException {
-    for (int i = 0; i < evicted1_.size(); i++) {
-      output.writeMessage(1, evicted1_.get(i));
+    for (int i = 0; i < evicted_.size(); i++) {
+      output.writeMessage(1, evicted_.get(i));
     }
     if (revision_ != 0L) {
       output.writeUInt64(2, revision_);
     }
-    if (evictedCount3_ != 0L) {
-      output.writeUInt64(3, evictedCount3_);
+    if (endedCount_ != 0L) {
+      output.writeUInt64(3, endedCount_);
     }
     getUnknownFields().writeTo(output);
   }
@@ -171,17 +167,17 @@ private static final long serialVersionUID = 0L;
     if (size != -1) return size;
 
     size = 0;
-    for (int i = 0; i < evicted1_.size(); i++) {
+    for (int i = 0; i < evicted_.size(); i++) {
       size += com.google.protobuf.CodedOutputStream
-        .computeMessageSize(1, evicted1_.get(i));
+        .computeMessageSize(1, evicted_.get(i));
     }
     if (revision_ != 0L) {
       size += com.google.protobuf.CodedOutputStream
         .computeUInt64Size(2, revision_);
     }
-    if (evictedCount3_ != 0L) {
+    if (endedCount_ != 0L) {
       size += com.google.protobuf.CodedOutputStream
-        .computeUInt64Size(3, evictedCount3_);
+        .computeUInt64Size(3, endedCount_);
     }
     size += getUnknownFields().getSerializedSize();
     memoizedSize = size;
@@ -198,12 +194,12 @@ private static final long serialVersionUID = 0L;
     }
     io.tenure.client.v1.EvictResponse other = (io.tenure.client.v1.EvictResponse) obj;
 
-    if (!getEvicted1List()
-        .equals(other.getEvicted1List())) return false;
+    if (!getEvictedList()
+        .equals(other.getEvictedList())) return false;
     if (getRevision()
         != other.getRevision()) return false;
-    if (getEvictedCount3()
-        != other.getEvictedCount3()) return false;
+    if (getEndedCount()
+        != other.getEndedCount()) return false;
     if (!getUnknownFields().equals(other.getUnknownFields())) return false;
     return true;
   }
@@ -215,16 +211,16 @@ private static final long serialVersionUID = 0L;
     }
     int hash = 41;
     hash = (19 * hash) + getDescriptor().hashCode();
-    if (getEvicted1Count() > 0) {
+    if (getEvictedCount() > 0) {
       hash = (37 * hash) + EVICTED_FIELD_NUMBER;
-      hash = (53 * hash) + getEvicted1List().hashCode();
+      hash = (53 * hash) + getEvictedList().hashCode();
     }
     hash = (37 * hash) + REVISION_FIELD_NUMBER;
     hash = (53 * hash) + com.google.protobuf.Internal.hashLong(
         getRevision());
-    hash = (37 * hash) + EVICTED_COUNT_FIELD_NUMBER;
+    hash = (37 * hash) + ENDED_COUNT_FIELD_NUMBER;
     hash = (53 * hash) + com.google.protobuf.Internal.hashLong(
-        getEvictedCount3());
+        getEndedCount());
     hash = (29 * hash) + getUnknownFields().hashCode();
     memoizedHashCode = hash;
     return hash;
@@ -360,15 +356,15 @@ private static final long serialVersionUID = 0L;
     public Builder clear() {
       super.clear();
       bitField0_ = 0;
-      if (evicted1Builder_ == null) {
-        evicted1_ = java.util.Collections.emptyList();
+      if (evictedBuilder_ == null) {
+        evicted_ = java.util.Collections.emptyList();
       } else {
-        evicted1_ = null;
-        evicted1Builder_.clear();
+        evicted_ = null;
+        evictedBuilder_.clear();
       }
       bitField0_ = (bitField0_ & ~0x00000001);
       revision_ = 0L;
-      evictedCount3_ = 0L;
+      endedCount_ = 0L;
       return this;
     }
 
@@ -402,14 +398,14 @@ private static final long serialVersionUID = 0L;
     }
 
     private void buildPartialRepeatedFields(io.tenure.client.v1.EvictResponse result) {
-      if (evicted1Builder_ == null) {
+      if (evictedBuilder_ == null) {
         if (((bitField0_ & 0x00000001) != 0)) {
-          evicted1_ = java.util.Collections.unmodifiableList(evicted1_);
+          evicted_ = java.util.Collections.unmodifiableList(evicted_);
           bitField0_ = (bitField0_ & ~0x00000001);
         }
-        result.evicted1_ = evicted1_;
+        result.evicted_ = evicted_;
       } else {
-        result.evicted1_ = evicted1Builder_.build();
+        result.evicted_ = evictedBuilder_.build();
       }
     }
 
@@ -419,7 +415,7 @@ private static final long serialVersionUID = 0L;
         result.revision_ = revision_;
       }
       if (((from_bitField0_ & 0x00000004) != 0)) {
-        result.evictedCount3_ = evictedCount3_;
+        result.endedCount_ = endedCount_;
       }
     }
 
@@ -467,37 +463,37 @@ private static final long serialVersionUID = 0L;
 
     public Builder mergeFrom(io.tenure.client.v1.EvictResponse other) {
       if (other == io.tenure.client.v1.EvictResponse.getDefaultInstance()) return this;
-      if (evicted1Builder_ == null) {
-        if (!other.evicted1_.isEmpty()) {
-          if (evicted1_.isEmpty()) {
-            evicted1_ = other.evicted1_;
+      if (evictedBuilder_ == null) {
+        if (!other.evicted_.isEmpty()) {
+          if (evicted_.isEmpty()) {
+            evicted_ = other.evicted_;
             bitField0_ = (bitField0_ & ~0x00000001);
           } else {
-            ensureEvicted1IsMutable();
-            evicted1_.addAll(other.evicted1_);
+            ensureEvictedIsMutable();
+            evicted_.addAll(other.evicted_);
           }
           onChanged();
         }
       } else {
-        if (!other.evicted1_.isEmpty()) {
-          if (evicted1Builder_.isEmpty()) {
-            evicted1Builder_.dispose();
-            evicted1Builder_ = null;
-            evicted1_ = other.evicted1_;
+        if (!other.evicted_.isEmpty()) {
+          if (evictedBuilder_.isEmpty()) {
+            evictedBuilder_.dispose();
+            evictedBuilder_ = null;
+            evicted_ = other.evicted_;
             bitField0_ = (bitField0_ & ~0x00000001);
-            evicted1Builder_ = 
+            evictedBuilder_ = 
               com.google.protobuf.GeneratedMessageV3.alwaysUseFieldBuilders ?
-                 getEvicted1FieldBuilder() : null;
+                 getEvictedFieldBuilder() : null;
           } else {
-            evicted1Builder_.addAllMessages(other.evicted1_);
+            evictedBuilder_.addAllMessages(other.evicted_);
           }
         }
       }
       if (other.getRevision() != 0L) {
         setRevision(other.getRevision());
       }
-      if (other.getEvictedCount3() != 0L) {
-        setEvictedCount3(other.getEvictedCount3());
+      if (other.getEndedCount() != 0L) {
+        setEndedCount(other.getEndedCount());
       }
       this.mergeUnknownFields(other.getUnknownFields());
       onChanged();
@@ -530,11 +526,11 @@ private static final long serialVersionUID = 0L;
                   input.readMessage(
                       io.tenure.client.v1.Claim.parser(),
                       extensionRegistry);
-              if (evicted1Builder_ == null) {
-                ensureEvicted1IsMutable();
-                evicted1_.add(m);
+              if (evictedBuilder_ == null) {
+                ensureEvictedIsMutable();
+                evicted_.add(m);
               } else {
-                evicted1Builder_.addMessage(m);
+                evictedBuilder_.addMessage(m);
               }
               break;
             } // case 10
@@ -544,7 +540,7 @@ private static final long serialVersionUID = 0L;
               break;
             } // case 16
             case 24: {
-              evictedCount3_ = input.readUInt64();
+              endedCount_ = input.readUInt64();
               bitField0_ |= 0x00000004;
               break;
             } // case 24
@@ -565,17 +561,17 @@ private static final long serialVersionUID = 0L;
     }
     private int bitField0_;
 
-    private java.util.List<io.tenure.client.v1.Claim> evicted1_ =
+    private java.util.List<io.tenure.client.v1.Claim> evicted_ =
       java.util.Collections.emptyList();
-    private void ensureEvicted1IsMutable() {
+    private void ensureEvictedIsMutable() {
       if (!((bitField0_ & 0x00000001) != 0)) {
-        evicted1_ = new java.util.ArrayList<io.tenure.client.v1.Claim>(evicted1_);
+        evicted_ = new java.util.ArrayList<io.tenure.client.v1.Claim>(evicted_);
         bitField0_ |= 0x00000001;
        }
     }
 
     private com.google.protobuf.RepeatedFieldBuilderV3<
-        io.tenure.client.v1.Claim, io.tenure.client.v1.Claim.Builder, io.tenure.client.v1.ClaimOrBuilder> evicted1Builder_;
+        io.tenure.client.v1.Claim, io.tenure.client.v1.Claim.Builder, io.tenure.client.v1.ClaimOrBuilder> evictedBuilder_;
 
     /**
      * <pre>
@@ -584,11 +580,11 @@ private static final long serialVersionUID = 0L;
      *
      * <code>repeated .tenure.v1.Claim evicted = 1;</code>
      */
-    public java.util.List<io.tenure.client.v1.Claim> getEvicted1List() {
-      if (evicted1Builder_ == null) {
-        return java.util.Collections.unmodifiableList(evicted1_);
+    public java.util.List<io.tenure.client.v1.Claim> getEvictedList() {
+      if (evictedBuilder_ == null) {
+        return java.util.Collections.unmodifiableList(evicted_);
       } else {
-        return evicted1Builder_.getMessageList();
+        return evictedBuilder_.getMessageList();
       }
     }
     /**
@@ -598,11 +594,11 @@ private static final long serialVersionUID = 0L;
      *
      * <code>repeated .tenure.v1.Claim evicted = 1;</code>
      */
-    public int getEvicted1Count() {
-      if (evicted1Builder_ == null) {
-        return evicted1_.size();
+    public int getEvictedCount() {
+      if (evictedBuilder_ == null) {
+        return evicted_.size();
       } else {
-        return evicted1Builder_.getCount();
+        return evictedBuilder_.getCount();
       }
     }
     /**
@@ -612,11 +608,11 @@ private static final long serialVersionUID = 0L;
      *
      * <code>repeated .tenure.v1.Claim evicted = 1;</code>
      */
-    public io.tenure.client.v1.Claim getEvicted1(int index) {
-      if (evicted1Builder_ == null) {
-        return evicted1_.get(index);
+    public io.tenure.client.v1.Claim getEvicted(int index) {
+      if (evictedBuilder_ == null) {
+        return evicted_.get(index);
       } else {
-        return evicted1Builder_.getMessage(index);
+        return evictedBuilder_.getMessage(index);
       }
     }
     /**
@@ -626,17 +622,17 @@ private static final long serialVersionUID = 0L;
      *
      * <code>repeated .tenure.v1.Claim evicted = 1;</code>
      */
-    public Builder setEvicted1(
+    public Builder setEvicted(
         int index, io.tenure.client.v1.Claim value) {
-      if (evicted1Builder_ == null) {
+      if (evictedBuilder_ == null) {
         if (value == null) {
           throw new NullPointerException();
         }
-        ensureEvicted1IsMutable();
-        evicted1_.set(index, value);
+        ensureEvictedIsMutable();
+        evicted_.set(index, value);
         onChanged();
       } else {
-        evicted1Builder_.setMessage(index, value);
+        evictedBuilder_.setMessage(index, value);
       }
       return this;
     }
@@ -647,14 +643,14 @@ private static final long serialVersionUID = 0L;
      *
      * <code>repeated .tenure.v1.Claim evicted = 1;</code>
      */
-    public Builder setEvicted1(
+    public Builder setEvicted(
         int index, io.tenure.client.v1.Claim.Builder builderForValue) {
-      if (evicted1Builder_ == null) {
-        ensureEvicted1IsMutable();
-        evicted1_.set(index, builderForValue.build());
+      if (evictedBuilder_ == null) {
+        ensureEvictedIsMutable();
+        evicted_.set(index, builderForValue.build());
         onChanged();
       } else {
-        evicted1Builder_.setMessage(index, builderForValue.build());
+        evictedBuilder_.setMessage(index, builderForValue.build());
       }
       return this;
     }
@@ -665,16 +661,16 @@ private static final long serialVersionUID = 0L;
      *
      * <code>repeated .tenure.v1.Claim evicted = 1;</code>
      */
-    public Builder addEvicted1(io.tenure.client.v1.Claim value) {
-      if (evicted1Builder_ == null) {
+    public Builder addEvicted(io.tenure.client.v1.Claim value) {
+      if (evictedBuilder_ == null) {
         if (value == null) {
           throw new NullPointerException();
         }
-        ensureEvicted1IsMutable();
-        evicted1_.add(value);
+        ensureEvictedIsMutable();
+        evicted_.add(value);
         onChanged();
       } else {
-        evicted1Builder_.addMessage(value);
+        evictedBuilder_.addMessage(value);
       }
       return this;
     }
@@ -685,17 +681,17 @@ private static final long serialVersionUID = 0L;
      *
      * <code>repeated .tenure.v1.Claim evicted = 1;</code>
      */
-    public Builder addEvicted1(
+    public Builder addEvicted(
         int index, io.tenure.client.v1.Claim value) {
-      if (evicted1Builder_ == null) {
+      if (evictedBuilder_ == null) {
         if (value == null) {
           throw new NullPointerException();
         }
-        ensureEvicted1IsMutable();
-        evicted1_.add(index, value);
+        ensureEvictedIsMutable();
+        evicted_.add(index, value);
         onChanged();
       } else {
-        evicted1Builder_.addMessage(index, value);
+        evictedBuilder_.addMessage(index, value);
       }
       return this;
     }
@@ -706,14 +702,14 @@ private static final long serialVersionUID = 0L;
      *
      * <code>repeated .tenure.v1.Claim evicted = 1;</code>
      */
-    public Builder addEvicted1(
+    public Builder addEvicted(
         io.tenure.client.v1.Claim.Builder builderForValue) {
-      if (evicted1Builder_ == null) {
-        ensureEvicted1IsMutable();
-        evicted1_.add(builderForValue.build());
+      if (evictedBuilder_ == null) {
+        ensureEvictedIsMutable();
+        evicted_.add(builderForValue.build());
         onChanged();
       } else {
-        evicted1Builder_.addMessage(builderForValue.build());
+        evictedBuilder_.addMessage(builderForValue.build());
       }
       return this;
     }
@@ -724,14 +720,14 @@ private static final long serialVersionUID = 0L;
      *
      * <code>repeated .tenure.v1.Claim evicted = 1;</code>
      */
-    public Builder addEvicted1(
+    public Builder addEvicted(
         int index, io.tenure.client.v1.Claim.Builder builderForValue) {
-      if (evicted1Builder_ == null) {
-        ensureEvicted1IsMutable();
-        evicted1_.add(index, builderForValue.build());
+      if (evictedBuilder_ == null) {
+        ensureEvictedIsMutable();
+        evicted_.add(index, builderForValue.build());
         onChanged();
       } else {
-        evicted1Builder_.addMessage(index, builderForValue.build());
+        evictedBuilder_.addMessage(index, builderForValue.build());
       }
       return this;
     }
@@ -742,15 +738,15 @@ private static final long serialVersionUID = 0L;
      *
      * <code>repeated .tenure.v1.Claim evicted = 1;</code>
      */
-    public Builder addAllEvicted1(
+    public Builder addAllEvicted(
         java.lang.Iterable<? extends io.tenure.client.v1.Claim> values) {
-      if (evicted1Builder_ == null) {
-        ensureEvicted1IsMutable();
+      if (evictedBuilder_ == null) {
+        ensureEvictedIsMutable();
         com.google.protobuf.AbstractMessageLite.Builder.addAll(
-            values, evicted1_);
+            values, evicted_);
         onChanged();
       } else {
-        evicted1Builder_.addAllMessages(values);
+        evictedBuilder_.addAllMessages(values);
       }
       return this;
     }
@@ -761,13 +757,13 @@ private static final long serialVersionUID = 0L;
      *
      * <code>repeated .tenure.v1.Claim evicted = 1;</code>
      */
-    public Builder clearEvicted1() {
-      if (evicted1Builder_ == null) {
-        evicted1_ = java.util.Collections.emptyList();
+    public Builder clearEvicted() {
+      if (evictedBuilder_ == null) {
+        evicted_ = java.util.Collections.emptyList();
         bitField0_ = (bitField0_ & ~0x00000001);
         onChanged();
       } else {
-        evicted1Builder_.clear();
+        evictedBuilder_.clear();
       }
       return this;
     }
@@ -778,13 +774,13 @@ private static final long serialVersionUID = 0L;
      *
      * <code>repeated .tenure.v1.Claim evicted = 1;</code>
      */
-    public Builder removeEvicted1(int index) {
-      if (evicted1Builder_ == null) {
-        ensureEvicted1IsMutable();
-        evicted1_.remove(index);
+    public Builder removeEvicted(int index) {
+      if (evictedBuilder_ == null) {
+        ensureEvictedIsMutable();
+        evicted_.remove(index);
         onChanged();
       } else {
-        evicted1Builder_.remove(index);
+        evictedBuilder_.remove(index);
       }
       return this;
     }
@@ -795,9 +791,9 @@ private static final long serialVersionUID = 0L;
      *
      * <code>repeated .tenure.v1.Claim evicted = 1;</code>
      */
-    public io.tenure.client.v1.Claim.Builder getEvicted1Builder(
+    public io.tenure.client.v1.Claim.Builder getEvictedBuilder(
         int index) {
-      return getEvicted1FieldBuilder().getBuilder(index);
+      return getEvictedFieldBuilder().getBuilder(index);
     }
     /**
      * <pre>
@@ -806,11 +802,11 @@ private static final long serialVersionUID = 0L;
      *
      * <code>repeated .tenure.v1.Claim evicted = 1;</code>
      */
-    public io.tenure.client.v1.ClaimOrBuilder getEvicted1OrBuilder(
+    public io.tenure.client.v1.ClaimOrBuilder getEvictedOrBuilder(
         int index) {
-      if (evicted1Builder_ == null) {
-        return evicted1_.get(index);  } else {
-        return evicted1Builder_.getMessageOrBuilder(index);
+      if (evictedBuilder_ == null) {
+        return evicted_.get(index);  } else {
+        return evictedBuilder_.getMessageOrBuilder(index);
       }
     }
     /**
@@ -821,11 +817,11 @@ private static final long serialVersionUID = 0L;
      * <code>repeated .tenure.v1.Claim evicted = 1;</code>
      */
     public java.util.List<? extends io.tenure.client.v1.ClaimOrBuilder> 
-         getEvicted1OrBuilderList() {
-      if (evicted1Builder_ != null) {
-        return evicted1Builder_.getMessageOrBuilderList();
+         getEvictedOrBuilderList() {
+      if (evictedBuilder_ != null) {
+        return evictedBuilder_.getMessageOrBuilderList();
       } else {
-        return java.util.Collections.unmodifiableList(evicted1_);
+        return java.util.Collections.unmodifiableList(evicted_);
       }
     }
     /**
@@ -835,8 +831,8 @@ private static final long serialVersionUID = 0L;
      *
      * <code>repeated .tenure.v1.Claim evicted = 1;</code>
      */
-    public io.tenure.client.v1.Claim.Builder addEvicted1Builder() {
-      return getEvicted1FieldBuilder().addBuilder(
+    public io.tenure.client.v1.Claim.Builder addEvictedBuilder() {
+      return getEvictedFieldBuilder().addBuilder(
           io.tenure.client.v1.Claim.getDefaultInstance());
     }
     /**
@@ -846,9 +842,9 @@ private static final long serialVersionUID = 0L;
      *
      * <code>repeated .tenure.v1.Claim evicted = 1;</code>
      */
-    public io.tenure.client.v1.Claim.Builder addEvicted1Builder(
+    public io.tenure.client.v1.Claim.Builder addEvictedBuilder(
         int index) {
-      return getEvicted1FieldBuilder().addBuilder(
+      return getEvictedFieldBuilder().addBuilder(
           index, io.tenure.client.v1.Claim.getDefaultInstance());
     }
     /**
@@ -859,22 +855,22 @@ private static final long serialVersionUID = 0L;
      * <code>repeated .tenure.v1.Claim evicted = 1;</code>
      */
     public java.util.List<io.tenure.client.v1.Claim.Builder> 
-         getEvicted1BuilderList() {
-      return getEvicted1FieldBuilder().getBuilderList();
+         getEvictedBuilderList() {
+      return getEvictedFieldBuilder().getBuilderList();
     }
     private com.google.protobuf.RepeatedFieldBuilderV3<
         io.tenure.client.v1.Claim, io.tenure.client.v1.Claim.Builder, io.tenure.client.v1.ClaimOrBuilder> 
-        getEvicted1FieldBuilder() {
-      if (evicted1Builder_ == null) {
-        evicted1Builder_ = new com.google.protobuf.RepeatedFieldBuilderV3<
+        getEvictedFieldBuilder() {
+      if (evictedBuilder_ == null) {
+        evictedBuilder_ = new com.google.protobuf.RepeatedFieldBuilderV3<
             io.tenure.client.v1.Claim, io.tenure.client.v1.Claim.Builder, io.tenure.client.v1.ClaimOrBuilder>(
-                evicted1_,
+                evicted_,
                 ((bitField0_ & 0x00000001) != 0),
                 getParentForChildren(),
                 isClean());
-        evicted1_ = null;
+        evicted_ = null;
       }
-      return evicted1Builder_;
+      return evictedBuilder_;
     }
 
     private long revision_ ;
@@ -921,31 +917,31 @@ private static final long serialVersionUID = 0L;
       return this;
     }
 
-    private long evictedCount3_ ;
+    private long endedCount_ ;
     /**
      * <pre>
      * How many holds were ended in all.
      * </pre>
      *
-     * <code>uint64 evicted_count = 3;</code>
-     * @return The evictedCount.
+     * <code>uint64 ended_count = 3;</code>
+     * @return The endedCount.
      */
     @java.lang.Override
-    public long getEvictedCount3() {
-      return evictedCount3_;
+    public long getEndedCount() {
+      return endedCount_;
     }
     /**
      * <pre>
      * How many holds were ended in all.
      * </pre>
      *
-     * <code>uint64 evicted_count = 3;</code>
-     * @param value The evictedCount to set.
+     * <code>uint64 ended_count = 3;</code>
+     * @param value The endedCount to set.
      * @return This builder for chaining.
      */
-    public Builder setEvictedCount3(long value) {
+    public Builder setEndedCount(long value) {
 
-      evictedCount3_ = value;
+      endedCount_ = value;
       bitField0_ |= 0x00000004;
       onChanged();
       return this;
@@ -955,12 +951,12 @@ private static final long serialVersionUID = 0L;
      * How many holds were ended in all.
      * </pre>
      *
-     * <code>uint64 evicted_count = 3;</code>
+     * <code>uint64 ended_count = 3;</code>
      * @return This builder for chaining.
      */
-    public Builder clearEvictedCount3() {
+    public Builder clearEndedCount() {
       bitField0_ = (bitField0_ & ~0x00000004);
-      evictedCount3_ = 0L;
+      endedCount_ = 0L;
       onChanged();
       return this;
     }

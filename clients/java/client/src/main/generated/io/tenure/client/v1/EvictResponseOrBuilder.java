@@ -16,7 +16,7 @@ public interface EvictResponseOrBuilder extends
    * <code>repeated .tenure.v1.Claim evicted = 1;</code>
    */
   java.util.List<io.tenure.client.v1.Claim> 
-      getEvicted1List();
+      getEvictedList();
   /**
    * <pre>
    * The holds that were ended, as they were: as many as fit into 1 MiB.
@@ -24,7 +24,7 @@ public interface EvictResponseOrBuilder extends
    *
    * <code>repeated .tenure.v1.Claim evicted = 1;</code>
    */
-  io.tenure.client.v1.Claim getEvicted1(int index);
+  io.tenure.client.v1.Claim getEvicted(int index);
   /**
    * <pre>
    * The holds that were ended, as they were: as many as fit into 1 MiB.
@@ -32,7 +32,7 @@ public interface EvictResponseOrBuilder extends
    *
    * <code>repeated .tenure.v1.Claim evicted = 1;</code>
    */
-  int getEvicted1Count();
+  int getEvictedCount();
   /**
    * <pre>
    * The holds that were ended, as they were: as many as fit into 1 MiB.
@@ -41,7 +41,7 @@ public interface EvictResponseOrBuilder extends
    * <code>repeated .tenure.v1.Claim evicted = 1;</code>
    */
   java.util.List<? extends io.tenure.client.v1.ClaimOrBuilder> 
-      getEvicted1OrBuilderList();
+      getEvictedOrBuilderList();
   /**
    * <pre>
    * The holds that were ended, as they were: as many as fit into 1 MiB.
@@ -49,7 +49,7 @@ public interface EvictResponseOrBuilder extends
    *
    * <code>repeated .tenure.v1.Claim evicted = 1;</code>
    */
-  io.tenure.client.v1.ClaimOrBuilder getEvicted1OrBuilder(
+  io.tenure.client.v1.ClaimOrBuilder getEvictedOrBuilder(
       int index);
 
   /**
@@ -67,8 +67,8 @@ public interface EvictResponseOrBuilder extends
    * How many holds were ended in all.
    * </pre>
    *
-   * <code>uint64 evicted_count = 3;</code>
-   * @return The evictedCount.
+   * <code>uint64 ended_count = 3;</code>
+   * @return The endedCount.
    */
-  long getEvictedCount3();
+  long getEndedCount();
 }

@@ -199,58 +199,58 @@ public final class LockOuterClass {
       "re.v1.Lock\022\027\n\017next_page_token\030\002 \001(\t\022\020\n\010r" +
       "evision\030\003 \001(\004\"^\n\014EvictRequest\022\021\n\tnamespa" +
       "ce\030\001 \001(\t\022\014\n\004name\030\002 \001(\t\022\r\n\005token\030\003 \001(\004\022\020\n" +
-      "\010operator\030\004 \001(\t\022\014\n\004note\030\005 \001(\t\"[\n\rEvictRe" +
+      "\010operator\030\004 \001(\t\022\014\n\004note\030\005 \001(\t\"Y\n\rEvictRe" +
       "sponse\022!\n\007evicted\030\001 \003(\0132\020.tenure.v1.Clai" +
-      "m\022\020\n\010revision\030\002 \001(\004\022\025\n\revicted_count\030\003 \001" +
-      "(\004\"\266\001\n\017TransferRequest\022\021\n\tnamespace\030\001 \001(" +
-      "\t\022\014\n\004name\030\002 \001(\t\022\r\n\005token\030\003 \001(\004\022\025\n\rto_ses" +
-      "sion_id\030\004 \001(\t\022(\n\005drain\030\005 \001(\0132\031.google.pr" +
-      "otobuf.Duration\022\020\n\010operator\030\006 \001(\t\022\014\n\004not" +
-      "e\030\007 \001(\t\022\022\n\nsession_id\030\010 \001(\t\"x\n\020TransferR" +
-      "esponse\022\r\n\005token\030\001 \001(\004\022\037\n\005claim\030\002 \001(\0132\020." +
-      "tenure.v1.Claim\022\"\n\010previous\030\003 \001(\0132\020.tenu" +
-      "re.v1.Claim\022\020\n\010revision\030\004 \001(\004\"\310\001\n\022Update" +
-      "ClaimRequest\022\021\n\tnamespace\030\001 \001(\t\022\014\n\004name\030" +
-      "\002 \001(\t\022\022\n\nsession_id\030\003 \001(\t\022\r\n\005token\030\004 \001(\004" +
-      "\022=\n\010metadata\030\005 \003(\0132+.tenure.v1.UpdateCla" +
-      "imRequest.MetadataEntry\032/\n\rMetadataEntry" +
-      "\022\013\n\003key\030\001 \001(\t\022\r\n\005value\030\002 \001(\t:\0028\001\"H\n\023Upda" +
-      "teClaimResponse\022\037\n\005claim\030\001 \001(\0132\020.tenure." +
-      "v1.Claim\022\020\n\010revision\030\002 \001(\004\"\202\001\n\024Configure" +
-      "LockRequest\022\021\n\tnamespace\030\001 \001(\t\022\014\n\004name\030\002" +
-      " \001(\t\022)\n\010settings\030\003 \001(\0132\027.tenure.v1.LockS" +
-      "ettings\022\020\n\010operator\030\004 \001(\t\022\014\n\004note\030\005 \001(\t\"" +
-      "H\n\025ConfigureLockResponse\022\035\n\004lock\030\001 \001(\0132\017" +
-      ".tenure.v1.Lock\022\020\n\010revision\030\002 \001(\004\"g\n\022Lis" +
-      "tBlockedRequest\022\021\n\tnamespace\030\001 \001(\t\022\027\n\017de" +
-      "adlocked_only\030\002 \001(\010\022\021\n\tpage_size\030\003 \001(\005\022\022" +
-      "\n\npage_token\030\004 \001(\t\"j\n\023ListBlockedRespons" +
-      "e\022(\n\007blocked\030\001 \003(\0132\027.tenure.v1.BlockedCl" +
-      "aim\022\027\n\017next_page_token\030\002 \001(\t\022\020\n\010revision" +
-      "\030\003 \001(\004\"U\n\014BlockedClaim\022\037\n\005claim\030\001 \001(\0132\020." +
-      "tenure.v1.Claim\022$\n\nblocked_by\030\002 \003(\0132\020.te" +
-      "nure.v1.Claim2\256\006\n\013LockService\022@\n\007Acquire" +
-      "\022\031.tenure.v1.AcquireRequest\032\032.tenure.v1." +
-      "AcquireResponse\022@\n\007Release\022\031.tenure.v1.R" +
-      "eleaseRequest\032\032.tenure.v1.ReleaseRespons" +
-      "e\022R\n\rCancelAcquire\022\037.tenure.v1.CancelAcq" +
-      "uireRequest\032 .tenure.v1.CancelAcquireRes" +
-      "ponse\022@\n\007GetLock\022\031.tenure.v1.GetLockRequ" +
-      "est\032\032.tenure.v1.GetLockResponse\022F\n\tListL" +
-      "ocks\022\033.tenure.v1.ListLocksRequest\032\034.tenu" +
-      "re.v1.ListLocksResponse\022:\n\005Evict\022\027.tenur" +
-      "e.v1.EvictRequest\032\030.tenure.v1.EvictRespo" +
-      "nse\022C\n\010Transfer\022\032.tenure.v1.TransferRequ" +
-      "est\032\033.tenure.v1.TransferResponse\022L\n\013Upda" +
-      "teClaim\022\035.tenure.v1.UpdateClaimRequest\032\036" +
-      ".tenure.v1.UpdateClaimResponse\022R\n\rConfig" +
-      "ureLock\022\037.tenure.v1.ConfigureLockRequest" +
-      "\032 .tenure.v1.ConfigureLockResponse\022L\n\013Li" +
-      "stBlocked\022\035.tenure.v1.ListBlockedRequest" +
-      "\032\036.tenure.v1.ListBlockedResponse\022L\n\013List" +
-      "History\022\035.tenure.v1.ListHistoryRequest\032\036" +
-      ".tenure.v1.ListHistoryResponseB\027\n\023io.ten" +
-      "ure.client.v1P\001b\006proto3"
+      "m\022\020\n\010revision\030\002 \001(\004\022\023\n\013ended_count\030\003 \001(\004" +
+      "\"\266\001\n\017TransferRequest\022\021\n\tnamespace\030\001 \001(\t\022" +
+      "\014\n\004name\030\002 \001(\t\022\r\n\005token\030\003 \001(\004\022\025\n\rto_sessi" +
+      "on_id\030\004 \001(\t\022(\n\005drain\030\005 \001(\0132\031.google.prot" +
+      "obuf.Duration\022\020\n\010operator\030\006 \001(\t\022\014\n\004note\030" +
+      "\007 \001(\t\022\022\n\nsession_id\030\010 \001(\t\"x\n\020TransferRes" +
+      "ponse\022\r\n\005token\030\001 \001(\004\022\037\n\005claim\030\002 \001(\0132\020.te" +
+      "nure.v1.Claim\022\"\n\010previous\030\003 \001(\0132\020.tenure" +
+      ".v1.Claim\022\020\n\010revision\030\004 \001(\004\"\310\001\n\022UpdateCl" +
+      "aimRequest\022\021\n\tnamespace\030\001 \001(\t\022\014\n\004name\030\002 " +
+      "\001(\t\022\022\n\nsession_id\030\003 \001(\t\022\r\n\005token\030\004 \001(\004\022=" +
+      "\n\010metadata\030\005 \003(\0132+.tenure.v1.UpdateClaim" +
+      "Request.MetadataEntry\032/\n\rMetadataEntry\022\013" +
+      "\n\003key\030\001 \001(\t\022\r\n\005value\030\002 \001(\t:\0028\001\"H\n\023Update" +
+      "ClaimResponse\022\037\n\005claim\030\001 \001(\0132\020.tenure.v1" +
+      ".Claim\022\020\n\010revision\030\002 \001(\004\"\202\001\n\024ConfigureLo" +
+      "ckRequest\022\021\n\tnamespace\030\001 \001(\t\022\014\n\004name\030\002 \001" +
+      "(\t\022)\n\010settings\030\003 \001(\0132\027.tenure.v1.LockSet" +
+      "tings\022\020\n\010operator\030\004 \001(\t\022\014\n\004note\030\005 \001(\t\"H\n" +
+      "\025ConfigureLockResponse\022\035\n\004lock\030\001 \001(\0132\017.t" +
+      "enure.v1.Lock\022\020\n\010revision\030\002 \001(\004\"g\n\022ListB" +
+      "lockedRequest\022\021\n\tnamespace\030\001 \001(\t\022\027\n\017dead" +
+      "locked_only\030\002 \001(\010\022\021\n\tpage_size\030\003 \001(\005\022\022\n\n" +
+      "page_token\030\004 \001(\t\"j\n\023ListBlockedResponse\022" +
+      "(\n\007blocked\030\001 \003(\0132\027.tenure.v1.BlockedClai" +
+      "m\022\027\n\017next_page_token\030\002 \001(\t\022\020\n\010revision\030\003" +
+      " \001(\004\"U\n\014BlockedClaim\022\037\n\005claim\030\001 \001(\0132\020.te" +
+      "nure.v1.Claim\022$\n\nblocked_by\030\002 \003(\0132\020.tenu" +
+      "re.v1.Claim2\256\006\n\013LockService\022@\n\007Acquire\022\031" +
+      ".tenure.v1.AcquireRequest\032\032.tenure.v1.Ac" +
+      "quireResponse\022@\n\007Release\022\031.tenure.v1.Rel" +
+      "easeRequest\032\032.tenure.v1.ReleaseResponse\022" +
+      "R\n\rCancelAcquire\022\037.tenure.v1.CancelAcqui" +
+      "reRequest\032 .tenure.v1.CancelAcquireRespo" +
+      "nse\022@\n\007GetLock\022\031.tenure.v1.GetLockReques" +
+      "t\032\032.tenure.v1.GetLockResponse\022F\n\tListLoc" +
+      "ks\022\033.tenure.v1.ListLocksRequest\032\034.tenure" +
+      ".v1.ListLocksResponse\022:\n\005Evict\022\027.tenure." +
+      "v1.EvictRequest\032\030.tenure.v1.EvictRespons" +
+      "e\022C\n\010Transfer\022\032.tenure.v1.TransferReques" +
+      "t\032\033.tenure.v1.TransferResponse\022L\n\013Update" +
+      "Claim\022\035.tenure.v1.UpdateClaimRequest\032\036.t" +
+      "enure.v1.UpdateClaimResponse\022R\n\rConfigur" +
+      "eLock\022\037.tenure.v1.ConfigureLockRequest\032 " +
+      ".tenure.v1.ConfigureLockResponse\022L\n\013List" +
+      "Blocked\022\035.tenure.v1.ListBlockedRequest\032\036" +
+      ".tenure.v1.ListBlockedResponse\022L\n\013ListHi" +
+      "story\022\035.tenure.v1.ListHistoryRequest\032\036.t" +
+      "enure.v1.ListHistoryResponseB\027\n\023io.tenur" +
+      "e.client.v1P\001b\006proto3"
     };
     descriptor = com.google.protobuf.Descriptors.FileDescriptor
       .internalBuildGeneratedFileFrom(descriptorData,
@@ -354,7 +354,7 @@ public final class LockOuterClass {
     internal_static_tenure_v1_EvictResponse_fieldAccessorTable = new
       com.google.protobuf.GeneratedMessageV3.FieldAccessorTable(
         internal_static_tenure_v1_EvictResponse_descriptor,
-        new java.lang.String[] { "Evicted1", "Revision", "EvictedCount3", });
+        new java.lang.String[] { "Evicted", "Revision", "EndedCount", });
     internal_static_tenure_v1_TransferRequest_descriptor =
       getDescriptor().getMessageTypes().get(15);
     internal_static_tenure_v1_TransferRequest_fieldAccessorTable = new
