@@ -92,8 +92,12 @@ async fn incomplete(judge: &Judge, path: &str, length: usize) -> Vec<Answered> {
     let calls = (0..many(300, 1_000)).map(|_| caller.call_unfinished(path, whole.clone()));
     let mut calls = calls.collect::<FuturesUnordered<_>>();
     let mut answers = Vec::new();
-    // What is taken is so after that, and what is not is refused.
-    let ends = tokio::time::sleep(Duration::from_secs(4));
+    // What is taken is so when others have been served for a while, and what is not is refused.
+    let ends = async {
+        for _ in 0..200 {
+            judge.is_served().await;
+        }
+    };
     let mut ends = std::pin::pin!(ends);
     loop {
         tokio::select! {

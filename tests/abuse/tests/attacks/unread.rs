@@ -87,7 +87,7 @@ async fn session_that_waits_for_thousands_of_locks_is_read_at_once() {
         }))
     });
     sender.send(StreamRequest { commands: open.into() }).await.unwrap();
-    let waits = many(6_000, 9_000);
+    let waits = many(4_000, 9_000);
     for session in ["holder", "waiter"] {
         let acquires: Vec<Command> = (0..waits)
             .map(|at| {
@@ -123,10 +123,13 @@ async fn session_that_waits_for_thousands_of_locks_is_read_at_once() {
     let caller = GrpcCaller::connect(judge.address()).await.unwrap();
     let get = GetSessionRequest { namespace: namespace(), session_id: "waiter".to_owned(), after_claim: 0 };
     let get = message(&get.encode_to_vec());
+    // On a busy machine some may be refused: it is enough that nothing more comes.
+    let mut listed = 0;
     tenure_harness::wait_until(PATIENCE, "all waits", async || {
         let answer = caller.call("/tenure.v1.SessionService/GetSession", &[], &get).await.unwrap();
         let session = tenure_proto::v1::GetSessionResponse::decode(&answer.body[5..]).unwrap().session.unwrap();
-        session.claims.len() > waits / 2
+        let before = std::mem::replace(&mut listed, session.claims.len());
+        listed == before && listed > waits / 2
     })
     .await;
     let attack = async || {
