@@ -22,8 +22,8 @@ pub(crate) const WATCHED: usize = 64 * MIB;
 /// not before, so a watch whose reader takes nothing holds no more than that. Small, since there may be thousands of those.
 pub(crate) const WATCH_MESSAGE: usize = 64 * KIB;
 
-/// How large the names may be, all together, of locks that have changed since a snapshot under way included them. Beyond that they are
-/// forgotten, and the snapshot goes back to the first of them.
+/// How large the names may be, all together, of locks that have changed since a snapshot under way included them. Beyond that it begins
+/// anew: its reader takes less than changes meanwhile.
 pub(crate) const WATCH_CHANGED: usize = 64 * KIB;
 
 /// How much of the log a watch reads at a time that is behind, or one batch if that is larger (a batch is bounded by what databases

@@ -28,7 +28,7 @@ type HistoryGoneCause int32
 const (
 	// Never sent.
 	HistoryGoneCause_HISTORY_GONE_CAUSE_UNSPECIFIED HistoryGoneCause = 0
-	// It was dropped after the configured time.
+	// It was dropped after the configured time, or more changed while a snapshot was sent than is kept for its reader.
 	HistoryGoneCause_HISTORY_GONE_CAUSE_COMPACTED HistoryGoneCause = 1
 	// The database lost it: a failover to a copy that was behind, or a restore.
 	HistoryGoneCause_HISTORY_GONE_CAUSE_LOST HistoryGoneCause = 2
@@ -421,7 +421,8 @@ type WatchResponse_Progress struct {
 }
 
 type WatchResponse_HistoryGone struct {
-	// The history after the revision to resume from is not there (any more). A snapshot follows.
+	// The history after the revision to resume from is not there (any more), or what has changed since a snapshot under way began: forget
+	// what came of it. A snapshot follows.
 	HistoryGone *HistoryGone `protobuf:"bytes,5,opt,name=history_gone,json=historyGone,proto3,oneof"`
 }
 

@@ -1,14 +1,14 @@
 //! Watches of much: what they send comes in messages of bounded size, and is right all the same.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use prost::Message;
 use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::session_service_client::SessionServiceClient;
 use tenure_proto::v1::watch_response::Kind;
 use tenure_proto::v1::{
-    AcquireRequest, EventType, EvictRequest, GetSessionRequest, ListHistoryRequest, ListLocksRequest,
-    ListSessionsRequest, Mode, WatchRequest,
+    AcquireRequest, EventType, EvictRequest, GetSessionRequest, HistoryGoneCause, ListHistoryRequest, ListLocksRequest,
+    ListSessionsRequest, Mode, Snapshot, WatchRequest,
 };
 
 use crate::office::{Office, Reader};
@@ -212,4 +212,46 @@ async fn pages_of_history_are_cut_where_they_become_large() {
         request.page_token = page.next_page_token;
     }
     assert!(seen == 400 && pages > 1, "{seen} in {pages}");
+}
+
+#[tokio::test]
+async fn snapshot_begins_anew_if_history_is_lost_while_it_is_sent() {
+    let office = Office::open().await;
+    let name = |number: usize| format!("lock/{number:04}");
+    for number in 0..5 {
+        acquire(&office, &format!("s{number}"), &[name(number)], Mode::Exclusive, 1_000).await;
+    }
+    let kept = office.revision().await;
+    for number in 5..1_500 {
+        acquire(&office, &format!("s{number}"), &[name(number)], Mode::Exclusive, 1_000).await;
+    }
+    let mut reader = Reader::start(&office, WatchRequest::default()).await;
+    let Kind::Snapshot(part) = reader.next().await else { panic!("a snapshot comes first") };
+    assert!(part.more && part.locks.len() > 5, "{} locks", part.locks.len());
+    office.database.restore_to("default", tenure_core::Revision(kept));
+    acquire(&office, "next", &["next".to_owned()], Mode::Exclusive, 10).await;
+    let (mut seen, mut is_gone) = (names_of(&part), false);
+    loop {
+        match reader.next().await {
+            Kind::Snapshot(part) => {
+                seen.extend(names_of(&part));
+                if !part.more {
+                    break;
+                }
+            }
+            Kind::HistoryGone(gone) => {
+                assert_eq!(gone.cause(), HistoryGoneCause::Lost);
+                seen.clear();
+                is_gone = true;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    let expected: BTreeSet<String> = holders(&office).await.0.into_keys().collect();
+    assert!(is_gone);
+    assert_eq!(seen, expected);
+}
+
+fn names_of(part: &Snapshot) -> BTreeSet<String> {
+    part.locks.iter().map(|lock| lock.name.clone()).collect()
 }

@@ -79,6 +79,7 @@ impl Progress {
             Kind::Progress(_) => json!({"kind": "progress", "revision": revision}),
             // A snapshot follows.
             Kind::HistoryGone(gone) => {
+                self.locks.clear();
                 let cause = answer::name(gone.cause().as_str_name(), HistoryGoneCause::Unspecified.as_str_name());
                 return Some(json!({"kind": "history_gone", "cause": cause}));
             }

@@ -4309,7 +4309,8 @@ pub mod watch_response {
         /// Nothing happened to what is watched, up to this revision. Sent about every 10 seconds on an idle stream.
         #[prost(message, tag = "4")]
         Progress(super::Progress),
-        /// The history after the revision to resume from is not there (any more). A snapshot follows.
+        /// The history after the revision to resume from is not there (any more), or what has changed since a snapshot under way began: forget
+        /// what came of it. A snapshot follows.
         #[prost(message, tag = "5")]
         HistoryGone(super::HistoryGone),
     }
@@ -4439,7 +4440,7 @@ pub struct GroupEvent {
 pub enum HistoryGoneCause {
     /// Never sent.
     Unspecified = 0,
-    /// It was dropped after the configured time.
+    /// It was dropped after the configured time, or more changed while a snapshot was sent than is kept for its reader.
     Compacted = 1,
     /// The database lost it: a failover to a copy that was behind, or a restore.
     Lost = 2,

@@ -12,7 +12,7 @@ use tenure_proto::v1;
 use tenure_proto::v1::watch_response::Kind;
 
 use super::encode::{PendingGroups, events_after, message, put, take_groups};
-use super::snapshot::{Snapshot, Step, Turns};
+use super::snapshot::{Gone, Snapshot, Step, Turns};
 use crate::hub::{Filter, Groups, Since, last_changes};
 use crate::limits;
 use crate::log_reader::LogError;
@@ -110,7 +110,7 @@ impl Behind {
         if !self.pending.is_empty() {
             return Ok(Some(self.next_groups()));
         }
-        if let Some(snapshot) = self.snapshot.take() {
+        if let Some(snapshot) = self.snapshot.clone() {
             return self.next_part(snapshot).await;
         }
         if self.read.batches.is_empty() {
@@ -217,46 +217,44 @@ impl Behind {
     async fn next_part(&mut self, snapshot: Snapshot) -> Result<Option<Bytes>, Over> {
         match self.turns.make(self.namespace.clone(), self.filter.clone(), snapshot).await {
             Ok(Ok(Step::Part { snapshot, revision, groups, bytes })) => {
-                match groups {
-                    // The groups are as they are at the last part.
-                    Some(groups) => {
-                        self.cursor = revision;
-                        self.owed.clear();
-                        self.snapshot = (!groups.is_empty()).then_some(snapshot);
-                        self.pending = groups;
-                    }
-                    None => self.snapshot = Some(snapshot),
+                self.snapshot = Some(snapshot);
+                // The groups are as they are at the last part.
+                if let Some(groups) = groups {
+                    self.cursor = revision;
+                    self.owed.clear();
+                    self.pending = groups;
+                    self.snapshot.take_if(|_| self.pending.is_empty());
                 }
-                return Ok(Some(bytes));
+                Ok(Some(bytes))
             }
-            Ok(Ok(Step::Behind(snapshot))) => self.catch_up(snapshot).await,
-            Ok(Err(Refusal::Draining)) | Err(_) => return Err(Over),
+            Ok(Ok(Step::Behind)) => Ok(self.catch_up().await),
+            Ok(Ok(Step::Gone(Gone(cause)))) => Ok(Some(self.begin_anew(cause))),
+            Ok(Err(Refusal::Draining)) | Err(_) => Err(Over),
             Ok(Err(error)) => {
                 tracing::debug!(%error, "a watch cannot read a snapshot");
-                self.restart().await;
-            }
-        }
-        Ok(None)
-    }
-
-    /// Notes in the snapshot what has changed.
-    async fn catch_up(&mut self, mut snapshot: Snapshot) {
-        match self.read_after(snapshot.revision.unwrap_or_default()).await {
-            Ok(read) if !read.batches.is_empty() => {
-                read.batches.iter().for_each(|batch| snapshot.note(batch, &self.filter));
-                self.snapshot = Some(snapshot);
-            }
-            Ok(_) => self.restart().await,
-            Err(error) => {
-                tracing::debug!(%error, "a watch cannot read what has changed since its snapshot began");
-                self.restart().await;
+                tokio::time::sleep(RETRY).await;
+                Ok(None)
             }
         }
     }
 
-    /// Begins the snapshot anew, after a pause: what is sent again counts.
-    async fn restart(&mut self) {
-        tokio::time::sleep(RETRY).await;
-        self.snapshot = Some(Snapshot::new(&self.filter));
+    /// Notes in the snapshot what has changed. Tells the reader if that is not known any more.
+    async fn catch_up(&mut self) -> Option<Bytes> {
+        let known = self.snapshot.as_ref()?.revision.unwrap_or_default();
+        let noted = match self.read_after(known).await {
+            Ok(Read { batches, .. }) if !batches.is_empty() => {
+                let snapshot = self.snapshot.as_mut()?;
+                batches.iter().try_for_each(|batch| snapshot.note(batch, &self.filter))
+            }
+            Err(LogError::Store(StoreError::Compacted(_))) => Err(Gone(v1::HistoryGoneCause::Compacted)),
+            waiting => {
+                if let Err(error) = waiting {
+                    tracing::debug!(%error, "a watch cannot read what has changed since its snapshot began");
+                }
+                tokio::time::sleep(RETRY).await;
+                Ok(())
+            }
+        };
+        noted.err().map(|Gone(cause)| self.begin_anew(cause))
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use prost::Message;
-use tenure_core::{DeadlockSearch, Event, Revision, Text};
+use tenure_core::{DeadlockSearch, Revision, Text};
 use tenure_proto::v1;
 use tenure_proto::v1::watch_response::Kind;
 use tokio::sync::Semaphore;
@@ -53,10 +53,7 @@ impl Turns {
             let _turn = turns.acquire().await;
             let hub = namespace.hub().clone();
             let read = namespace.view(move |view| snapshot.read_part(&filter, view, &hub)).await?;
-            Ok(match read {
-                Ok((snapshot, part)) => part.encoded(snapshot),
-                Err(snapshot) => Step::Behind(snapshot),
-            })
+            Ok(read.map_or_else(|step| step, |(snapshot, part)| part.encoded(snapshot)))
         }))
     }
 }
@@ -66,10 +63,17 @@ pub(super) enum Step {
     /// A part, as of a revision. After the last one come the groups that had no room in it.
     Part { snapshot: Snapshot, revision: Revision, groups: Option<PendingGroups>, bytes: Bytes },
     /// The log goes on further than what the snapshot knows of: that has to be [noted](Snapshot::note) first.
-    Behind(Snapshot),
+    Behind,
+    /// It cannot be completed: see [`Gone`].
+    Gone(Gone),
 }
 
+/// It is not known any more what has changed since it was sent, so a snapshot has to begin anew, and its reader to forget what it has:
+/// a lock that is idle by now would not come again. And why that is.
+pub(super) struct Gone(pub(super) v1::HistoryGoneCause);
+
 /// A snapshot on its way.
+#[derive(Clone)]
 pub(super) struct Snapshot {
     sent: Sent,
     /// Locks that have changed since they were sent, and the selected names that have yet to be sent.
@@ -79,6 +83,7 @@ pub(super) struct Snapshot {
 }
 
 /// How far in byte order the locks have been sent that prefixes select.
+#[derive(Clone)]
 enum Sent {
     None,
     UpTo(Text),
@@ -110,41 +115,32 @@ impl Snapshot {
         Self { sent: Sent::None, changed, revision: None }
     }
 
-    /// Notes what changed in the next batch of the log. If history was lost, everything did.
-    pub(super) fn note(&mut self, batch: &Batch, filter: &Filter) {
-        for recorded in &batch.events {
-            if matches!(recorded.event, Event::HistoryLost { .. }) {
-                *self = Self::new(filter);
-            }
-            let is_sent =
-                |name: &&Text| filter.names.contains(&***name) || self.sent.includes(name) && filter.matches(name);
-            self.changed.extend(recorded.event.locks().filter(is_sent).cloned());
+    /// Notes what changed in the next batch of the log.
+    ///
+    /// # Errors
+    /// If history was lost, or if more has changed than can be noted.
+    pub(super) fn note(&mut self, batch: &Batch, filter: &Filter) -> Result<(), Gone> {
+        if batch.declares_loss() {
+            return Err(Gone(v1::HistoryGoneCause::Lost));
         }
+        let is_sent =
+            |name: &&Text| filter.names.contains(&***name) || self.sent.includes(name) && filter.matches(name);
+        let changed = batch.events.iter().flat_map(|recorded| recorded.event.locks());
+        self.changed.extend(changed.filter(is_sent).cloned());
         self.revision = Some(batch.revision());
         let bytes: usize = self.changed.iter().map(|name| name.len()).sum();
-        if bytes > limits::WATCH_CHANGED {
-            self.go_back(filter);
-        }
+        if bytes > limits::WATCH_CHANGED { Err(Gone(v1::HistoryGoneCause::Compacted)) } else { Ok(()) }
     }
 
-    /// Forgets what has changed, and goes back to before the first of that.
-    fn go_back(&mut self, filter: &Filter) {
-        let by_name = |name: &Text| filter.names.contains(&**name);
-        let Some(first) = self.changed.iter().find(|name| !by_name(name)) else { return };
-        let before = first.char_indices().next_back().map_or("", |(last, _)| &first[..last]);
-        self.sent = if before.is_empty() { Sent::None } else { Sent::UpTo(before.into()) };
-        self.changed.retain(by_name);
-    }
-
-    /// Reads the next part. `Err` if it is not known what has changed since the last one.
-    fn read_part(mut self, filter: &Filter, view: &View<'_>, hub: &Hub) -> Result<(Self, Part), Self> {
+    /// Reads the next part. `Err` if there is none now.
+    fn read_part(mut self, filter: &Filter, view: &View<'_>, hub: &Hub) -> Result<(Self, Part), Step> {
         let revision = view.table.revision();
         if let Some(known) = self.revision {
-            let Some(since) = hub.after(known, &BTreeSet::new(), EVENTS) else { return Err(self) };
-            since.batches.iter().for_each(|batch| self.note(batch, filter));
+            let since = hub.after(known, &BTreeSet::new(), EVENTS).ok_or(Step::Behind)?;
+            since.batches.iter().try_for_each(|batch| self.note(batch, filter)).map_err(Step::Gone)?;
         }
         if self.revision.is_some_and(|known| known != revision) {
-            return Err(self);
+            return Err(Step::Behind);
         }
         self.revision = Some(revision);
         let mut search = DeadlockSearch::default();
@@ -189,5 +185,44 @@ impl Part {
         let more = groups.as_ref().is_none_or(|groups| !groups.is_empty());
         let bytes = message(revision, Kind::Snapshot(v1::Snapshot { locks, more, groups: fitting }));
         Step::Part { snapshot, revision, groups, bytes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_core::{Event, Eviction, LockSettings, Recorded, ServerId};
+
+    use super::*;
+
+    fn batch(event: Event) -> Batch {
+        let (revision, namespace, server) = (Revision(1), "default".into(), ServerId(1));
+        let events = vec![Recorded { revision, event }];
+        Batch { namespace, previous: Revision(0), events, server, number: 1, at_ms: 0 }
+    }
+
+    fn changed(name: &str) -> Batch {
+        let by = Eviction { operator: "ann".into(), note: "".into() };
+        batch(Event::LockConfigured { name: name.into(), settings: LockSettings::default(), by })
+    }
+
+    #[test]
+    fn only_what_was_sent_is_noted_as_changed() {
+        let filter = Filter { names: ["z".to_owned()].into(), prefixes: ["a".to_owned()].into(), ..Filter::default() };
+        let mut snapshot = Snapshot { sent: Sent::UpTo("am".into()), changed: BTreeSet::new(), revision: None };
+        for name in ["ab", "am", "an", "b", "z"] {
+            assert!(snapshot.note(&changed(name), &filter).is_ok());
+        }
+        assert_eq!(snapshot.changed, ["ab", "am", "z"].map(Text::from).into());
+    }
+
+    #[test]
+    fn snapshot_begins_anew_when_more_has_changed_than_is_noted() {
+        let filter = Filter { prefixes: [String::new()].into(), ..Filter::default() };
+        let mut snapshot = Snapshot { sent: Sent::All, changed: BTreeSet::new(), revision: None };
+        let name = |number| format!("{number:0>255}");
+        let noted = (0..1_000).take_while(|number| snapshot.note(&changed(&name(*number)), &filter).is_ok());
+        assert_eq!(noted.count(), limits::WATCH_CHANGED / 255);
+        let lost = Snapshot::new(&filter).note(&batch(Event::HistoryLost { after: Revision(0) }), &filter);
+        assert!(matches!(lost, Err(Gone(v1::HistoryGoneCause::Lost))));
     }
 }

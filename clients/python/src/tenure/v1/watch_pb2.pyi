@@ -32,7 +32,7 @@ class _HistoryGoneCauseEnumTypeWrapper(google.protobuf.internal.enum_type_wrappe
     HISTORY_GONE_CAUSE_UNSPECIFIED: _HistoryGoneCause.ValueType  # 0
     """Never sent."""
     HISTORY_GONE_CAUSE_COMPACTED: _HistoryGoneCause.ValueType  # 1
-    """It was dropped after the configured time."""
+    """It was dropped after the configured time, or more changed while a snapshot was sent than is kept for its reader."""
     HISTORY_GONE_CAUSE_LOST: _HistoryGoneCause.ValueType  # 2
     """The database lost it: a failover to a copy that was behind, or a restore."""
 
@@ -42,7 +42,7 @@ class HistoryGoneCause(_HistoryGoneCause, metaclass=_HistoryGoneCauseEnumTypeWra
 HISTORY_GONE_CAUSE_UNSPECIFIED: HistoryGoneCause.ValueType  # 0
 """Never sent."""
 HISTORY_GONE_CAUSE_COMPACTED: HistoryGoneCause.ValueType  # 1
-"""It was dropped after the configured time."""
+"""It was dropped after the configured time, or more changed while a snapshot was sent than is kept for its reader."""
 HISTORY_GONE_CAUSE_LOST: HistoryGoneCause.ValueType  # 2
 """The database lost it: a failover to a copy that was behind, or a restore."""
 global___HistoryGoneCause = HistoryGoneCause
@@ -208,7 +208,9 @@ class WatchResponse(google.protobuf.message.Message):
 
     @property
     def history_gone(self) -> global___HistoryGone:
-        """The history after the revision to resume from is not there (any more). A snapshot follows."""
+        """The history after the revision to resume from is not there (any more), or what has changed since a snapshot under way began: forget
+        what came of it. A snapshot follows.
+        """
 
     def __init__(
         self,

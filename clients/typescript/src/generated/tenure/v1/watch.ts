@@ -20,7 +20,7 @@ export const protobufFileName = "tenure/v1/watch.proto";
 export enum HistoryGoneCause {
   /** UNSPECIFIED - Never sent. */
   UNSPECIFIED = 0,
-  /** COMPACTED - It was dropped after the configured time. */
+  /** COMPACTED - It was dropped after the configured time, or more changed while a snapshot was sent than is kept for its reader. */
   COMPACTED = 1,
   /** LOST - The database lost it: a failover to a copy that was behind, or a restore. */
   LOST = 2,
@@ -106,7 +106,10 @@ export interface WatchResponse {
     /** Nothing happened to what is watched, up to this revision. Sent about every 10 seconds on an idle stream. */
     { $case: "progress"; value: Progress }
     | //
-    /** The history after the revision to resume from is not there (any more). A snapshot follows. */
+    /**
+     * The history after the revision to resume from is not there (any more), or what has changed since a snapshot under way began: forget
+     * what came of it. A snapshot follows.
+     */
     { $case: "historyGone"; value: HistoryGone }
     | undefined;
 }

@@ -23,7 +23,7 @@ public enum HistoryGoneCause
   HISTORY_GONE_CAUSE_UNSPECIFIED(0),
   /**
    * <pre>
-   * It was dropped after the configured time.
+   * It was dropped after the configured time, or more changed while a snapshot was sent than is kept for its reader.
    * </pre>
    *
    * <code>HISTORY_GONE_CAUSE_COMPACTED = 1;</code>
@@ -50,7 +50,7 @@ public enum HistoryGoneCause
   public static final int HISTORY_GONE_CAUSE_UNSPECIFIED_VALUE = 0;
   /**
    * <pre>
-   * It was dropped after the configured time.
+   * It was dropped after the configured time, or more changed while a snapshot was sent than is kept for its reader.
    * </pre>
    *
    * <code>HISTORY_GONE_CAUSE_COMPACTED = 1;</code>

@@ -237,7 +237,8 @@ private static final long serialVersionUID = 0L;
   public static final int HISTORY_GONE_FIELD_NUMBER = 5;
   /**
    * <pre>
-   * The history after the revision to resume from is not there (any more). A snapshot follows.
+   * The history after the revision to resume from is not there (any more), or what has changed since a snapshot under way began: forget
+   * what came of it. A snapshot follows.
    * </pre>
    *
    * <code>.tenure.v1.HistoryGone history_gone = 5;</code>
@@ -249,7 +250,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The history after the revision to resume from is not there (any more). A snapshot follows.
+   * The history after the revision to resume from is not there (any more), or what has changed since a snapshot under way began: forget
+   * what came of it. A snapshot follows.
    * </pre>
    *
    * <code>.tenure.v1.HistoryGone history_gone = 5;</code>
@@ -264,7 +266,8 @@ private static final long serialVersionUID = 0L;
   }
   /**
    * <pre>
-   * The history after the revision to resume from is not there (any more). A snapshot follows.
+   * The history after the revision to resume from is not there (any more), or what has changed since a snapshot under way began: forget
+   * what came of it. A snapshot follows.
    * </pre>
    *
    * <code>.tenure.v1.HistoryGone history_gone = 5;</code>
@@ -1361,7 +1364,8 @@ private static final long serialVersionUID = 0L;
         io.tenure.client.v1.HistoryGone, io.tenure.client.v1.HistoryGone.Builder, io.tenure.client.v1.HistoryGoneOrBuilder> historyGoneBuilder_;
     /**
      * <pre>
-     * The history after the revision to resume from is not there (any more). A snapshot follows.
+     * The history after the revision to resume from is not there (any more), or what has changed since a snapshot under way began: forget
+     * what came of it. A snapshot follows.
      * </pre>
      *
      * <code>.tenure.v1.HistoryGone history_gone = 5;</code>
@@ -1373,7 +1377,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The history after the revision to resume from is not there (any more). A snapshot follows.
+     * The history after the revision to resume from is not there (any more), or what has changed since a snapshot under way began: forget
+     * what came of it. A snapshot follows.
      * </pre>
      *
      * <code>.tenure.v1.HistoryGone history_gone = 5;</code>
@@ -1395,7 +1400,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The history after the revision to resume from is not there (any more). A snapshot follows.
+     * The history after the revision to resume from is not there (any more), or what has changed since a snapshot under way began: forget
+     * what came of it. A snapshot follows.
      * </pre>
      *
      * <code>.tenure.v1.HistoryGone history_gone = 5;</code>
@@ -1415,7 +1421,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The history after the revision to resume from is not there (any more). A snapshot follows.
+     * The history after the revision to resume from is not there (any more), or what has changed since a snapshot under way began: forget
+     * what came of it. A snapshot follows.
      * </pre>
      *
      * <code>.tenure.v1.HistoryGone history_gone = 5;</code>
@@ -1433,7 +1440,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The history after the revision to resume from is not there (any more). A snapshot follows.
+     * The history after the revision to resume from is not there (any more), or what has changed since a snapshot under way began: forget
+     * what came of it. A snapshot follows.
      * </pre>
      *
      * <code>.tenure.v1.HistoryGone history_gone = 5;</code>
@@ -1460,7 +1468,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The history after the revision to resume from is not there (any more). A snapshot follows.
+     * The history after the revision to resume from is not there (any more), or what has changed since a snapshot under way began: forget
+     * what came of it. A snapshot follows.
      * </pre>
      *
      * <code>.tenure.v1.HistoryGone history_gone = 5;</code>
@@ -1483,7 +1492,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The history after the revision to resume from is not there (any more). A snapshot follows.
+     * The history after the revision to resume from is not there (any more), or what has changed since a snapshot under way began: forget
+     * what came of it. A snapshot follows.
      * </pre>
      *
      * <code>.tenure.v1.HistoryGone history_gone = 5;</code>
@@ -1493,7 +1503,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The history after the revision to resume from is not there (any more). A snapshot follows.
+     * The history after the revision to resume from is not there (any more), or what has changed since a snapshot under way began: forget
+     * what came of it. A snapshot follows.
      * </pre>
      *
      * <code>.tenure.v1.HistoryGone history_gone = 5;</code>
@@ -1511,7 +1522,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * The history after the revision to resume from is not there (any more). A snapshot follows.
+     * The history after the revision to resume from is not there (any more), or what has changed since a snapshot under way began: forget
+     * what came of it. A snapshot follows.
      * </pre>
      *
      * <code>.tenure.v1.HistoryGone history_gone = 5;</code>

@@ -102,7 +102,8 @@ public interface WatchResponseOrBuilder extends
 
   /**
    * <pre>
-   * The history after the revision to resume from is not there (any more). A snapshot follows.
+   * The history after the revision to resume from is not there (any more), or what has changed since a snapshot under way began: forget
+   * what came of it. A snapshot follows.
    * </pre>
    *
    * <code>.tenure.v1.HistoryGone history_gone = 5;</code>
@@ -111,7 +112,8 @@ public interface WatchResponseOrBuilder extends
   boolean hasHistoryGone();
   /**
    * <pre>
-   * The history after the revision to resume from is not there (any more). A snapshot follows.
+   * The history after the revision to resume from is not there (any more), or what has changed since a snapshot under way began: forget
+   * what came of it. A snapshot follows.
    * </pre>
    *
    * <code>.tenure.v1.HistoryGone history_gone = 5;</code>
@@ -120,7 +122,8 @@ public interface WatchResponseOrBuilder extends
   io.tenure.client.v1.HistoryGone getHistoryGone();
   /**
    * <pre>
-   * The history after the revision to resume from is not there (any more). A snapshot follows.
+   * The history after the revision to resume from is not there (any more), or what has changed since a snapshot under way began: forget
+   * what came of it. A snapshot follows.
    * </pre>
    *
    * <code>.tenure.v1.HistoryGone history_gone = 5;</code>
