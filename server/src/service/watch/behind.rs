@@ -12,7 +12,7 @@ use tenure_proto::v1;
 use tenure_proto::v1::watch_response::Kind;
 
 use super::encode::{PendingGroups, events_after, message, put, take_groups};
-use super::snapshot::{Gone, Snapshot, Step, Turns};
+use super::snapshot::{EncodedPart, Missed, Snapshot, Turns};
 use crate::hub::{Filter, Groups, Since, last_changes};
 use crate::limits;
 use crate::log_reader::LogError;
@@ -216,7 +216,7 @@ impl Behind {
     /// The next part of a snapshot; none yet if it has to be found out first what has changed since the last one.
     async fn next_part(&mut self, snapshot: Snapshot) -> Result<Option<Bytes>, Over> {
         match self.turns.make(self.namespace.clone(), self.filter.clone(), snapshot).await {
-            Ok(Ok(Step::Part { snapshot, revision, groups, bytes })) => {
+            Ok(Ok(Ok(EncodedPart { snapshot, revision, groups, bytes }))) => {
                 self.snapshot = Some(snapshot);
                 // The groups are as they are at the last part.
                 if let Some(groups) = groups {
@@ -227,8 +227,8 @@ impl Behind {
                 }
                 Ok(Some(bytes))
             }
-            Ok(Ok(Step::Behind)) => Ok(self.catch_up().await),
-            Ok(Ok(Step::Gone(Gone(cause)))) => Ok(Some(self.begin_anew(cause))),
+            Ok(Ok(Err(Missed::Behind))) => Ok(self.catch_up().await),
+            Ok(Ok(Err(Missed::Gone(cause)))) => Ok(Some(self.begin_anew(cause))),
             Ok(Err(Refusal::Draining)) | Err(_) => Err(Over),
             Ok(Err(error)) => {
                 tracing::debug!(%error, "a watch cannot read a snapshot");
@@ -246,7 +246,7 @@ impl Behind {
                 let snapshot = self.snapshot.as_mut()?;
                 batches.iter().try_for_each(|batch| snapshot.note(batch, &self.filter))
             }
-            Err(LogError::Store(StoreError::Compacted(_))) => Err(Gone(v1::HistoryGoneCause::Compacted)),
+            Err(LogError::Store(StoreError::Compacted(_))) => Err(Missed::Gone(v1::HistoryGoneCause::Compacted)),
             waiting => {
                 if let Err(error) = waiting {
                     tracing::debug!(%error, "a watch cannot read what has changed since its snapshot began");
@@ -255,6 +255,9 @@ impl Behind {
                 Ok(())
             }
         };
-        noted.err().map(|Gone(cause)| self.begin_anew(cause))
+        match noted {
+            Err(Missed::Gone(cause)) => Some(self.begin_anew(cause)),
+            Ok(()) | Err(Missed::Behind) => None,
+        }
     }
 }

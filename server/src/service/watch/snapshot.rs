@@ -46,31 +46,34 @@ impl Turns {
         namespace: Namespace,
         filter: Arc<Filter>,
         snapshot: Snapshot,
-    ) -> AbortOnDropHandle<Result<Step, Refusal>> {
+    ) -> AbortOnDropHandle<Result<Result<EncodedPart, Missed>, Refusal>> {
         let turns = self.0.clone();
         AbortOnDropHandle::new(tokio::spawn(async move {
             // They are never closed.
             let _turn = turns.acquire().await;
             let hub = namespace.hub().clone();
             let read = namespace.view(move |view| snapshot.read_part(&filter, view, &hub)).await?;
-            Ok(read.map_or_else(|step| step, |(snapshot, part)| part.encoded(snapshot)))
+            Ok(read.map(|(snapshot, part)| part.encoded(snapshot)))
         }))
     }
 }
 
-/// What comes of a turn.
-pub(super) enum Step {
-    /// A part, as of a revision. After the last one come the groups that had no room in it.
-    Part { snapshot: Snapshot, revision: Revision, groups: Option<PendingGroups>, bytes: Bytes },
-    /// The log goes on further than what the snapshot knows of: that has to be [noted](Snapshot::note) first.
-    Behind,
-    /// It cannot be completed: see [`Gone`].
-    Gone(Gone),
+/// A part, as of a revision. After the last one come the groups that had no room in it.
+pub(super) struct EncodedPart {
+    pub(super) snapshot: Snapshot,
+    pub(super) revision: Revision,
+    pub(super) groups: Option<PendingGroups>,
+    pub(super) bytes: Bytes,
 }
 
-/// It is not known any more what has changed since it was sent, so a snapshot has to begin anew, and its reader to forget what it has:
-/// a lock that is idle by now would not come again. And why that is.
-pub(super) struct Gone(pub(super) v1::HistoryGoneCause);
+/// Why there is no part now.
+pub(super) enum Missed {
+    /// The log goes on further than what the snapshot knows of: that has to be [noted](Snapshot::note) first.
+    Behind,
+    /// It is not known any more what has changed since it was sent. A snapshot has to begin anew, and its reader to forget what it
+    /// has: a lock that is idle by now would not come again.
+    Gone(v1::HistoryGoneCause),
+}
 
 /// A snapshot on its way.
 #[derive(Clone)]
@@ -119,9 +122,9 @@ impl Snapshot {
     ///
     /// # Errors
     /// If history was lost, or if more has changed than can be noted.
-    pub(super) fn note(&mut self, batch: &Batch, filter: &Filter) -> Result<(), Gone> {
+    pub(super) fn note(&mut self, batch: &Batch, filter: &Filter) -> Result<(), Missed> {
         if batch.declares_loss() {
-            return Err(Gone(v1::HistoryGoneCause::Lost));
+            return Err(Missed::Gone(v1::HistoryGoneCause::Lost));
         }
         let is_sent =
             |name: &&Text| filter.names.contains(&***name) || self.sent.includes(name) && filter.matches(name);
@@ -129,18 +132,18 @@ impl Snapshot {
         self.changed.extend(changed.filter(is_sent).cloned());
         self.revision = Some(batch.revision());
         let bytes: usize = self.changed.iter().map(|name| name.len()).sum();
-        if bytes > limits::WATCH_CHANGED { Err(Gone(v1::HistoryGoneCause::Compacted)) } else { Ok(()) }
+        if bytes > limits::WATCH_CHANGED { Err(Missed::Gone(v1::HistoryGoneCause::Compacted)) } else { Ok(()) }
     }
 
     /// Reads the next part. `Err` if there is none now.
-    fn read_part(mut self, filter: &Filter, view: &View<'_>, hub: &Hub) -> Result<(Self, Part), Step> {
+    fn read_part(mut self, filter: &Filter, view: &View<'_>, hub: &Hub) -> Result<(Self, Part), Missed> {
         let revision = view.table.revision();
         if let Some(known) = self.revision {
-            let since = hub.after(known, &BTreeSet::new(), EVENTS).ok_or(Step::Behind)?;
-            since.batches.iter().try_for_each(|batch| self.note(batch, filter)).map_err(Step::Gone)?;
+            let since = hub.after(known, &BTreeSet::new(), EVENTS).ok_or(Missed::Behind)?;
+            since.batches.iter().try_for_each(|batch| self.note(batch, filter))?;
         }
         if self.revision.is_some_and(|known| known != revision) {
-            return Err(Step::Behind);
+            return Err(Missed::Behind);
         }
         self.revision = Some(revision);
         let mut search = DeadlockSearch::default();
@@ -177,14 +180,14 @@ impl Snapshot {
 }
 
 impl Part {
-    fn encoded(self, snapshot: Snapshot) -> Step {
+    fn encoded(self, snapshot: Snapshot) -> EncodedPart {
         let Self { revision, locks, mut groups } = self;
         let locks: Vec<v1::Lock> = locks.into_iter().map(v1::Lock::from).collect();
         let bytes = locks.iter().map(Message::encoded_len).sum();
         let fitting = groups.as_mut().map(|groups| take_groups(groups, bytes)).unwrap_or_default();
         let more = groups.as_ref().is_none_or(|groups| !groups.is_empty());
         let bytes = message(revision, Kind::Snapshot(v1::Snapshot { locks, more, groups: fitting }));
-        Step::Part { snapshot, revision, groups, bytes }
+        EncodedPart { snapshot, revision, groups, bytes }
     }
 }
 
@@ -223,6 +226,6 @@ mod tests {
         let noted = (0..1_000).take_while(|number| snapshot.note(&changed(&name(*number)), &filter).is_ok());
         assert_eq!(noted.count(), limits::WATCH_CHANGED / 255);
         let lost = Snapshot::new(&filter).note(&batch(Event::HistoryLost { after: Revision(0) }), &filter);
-        assert!(matches!(lost, Err(Gone(v1::HistoryGoneCause::Lost))));
+        assert!(matches!(lost, Err(Missed::Gone(v1::HistoryGoneCause::Lost))));
     }
 }

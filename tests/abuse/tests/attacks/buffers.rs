@@ -93,12 +93,11 @@ async fn incomplete(judge: &Judge, path: &str, length: usize) -> Vec<Answered> {
     let mut calls = calls.collect::<FuturesUnordered<_>>();
     let mut answers = Vec::new();
     // What is taken is so when others have been served for a while, and what is not is refused.
-    let ends = async {
+    let mut ends = Box::pin(async {
         for _ in 0..200 {
             judge.is_served().await;
         }
-    };
-    let mut ends = std::pin::pin!(ends);
+    });
     loop {
         tokio::select! {
             Some(answer) = calls.next() => answers.extend(answer),
