@@ -77,7 +77,7 @@ where
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         if this.account.as_ref().is_some_and(Account::is_closed) {
-            // It ends with its connection. Until then it makes no more answers that nobody takes.
+            // It ends with its connection, and makes no more answers until then.
             return Poll::Pending;
         }
         let answer = ready!(this.inner.poll(context));

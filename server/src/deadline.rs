@@ -1,6 +1,6 @@
 //! Ends calls whose deadline (`grpc-timeout`) has passed with the status that the contract has for that. The transport would end
 //! them, too, but as cancelled and without a reason; so its deadline is begun after this one, and comes after it. A deadline that
-//! cannot be read is refused: whoever wanted one would else wait for ever.
+//! cannot be read is rejected: its caller would wait without one.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

@@ -1,5 +1,5 @@
 //! What a caller can make this server hold or do, bounded in bytes and in time: every such bound, with its reason. They hold
-//! whoever asks, and are no settings: all together they leave a server of default settings small. What each field of a request may
+//! for every caller, and are no settings: together they keep a server of default settings small. What each field of a request may
 //! be is in [`service::bounds`](crate::service), what each identity may have and do is in the policy.
 
 use std::time::Duration;
@@ -101,6 +101,6 @@ pub(crate) const UNSENT: usize = 32 * MIB;
 /// Beyond this the watches of a connection wait, so that it is not closed for an event that many of them send at once.
 pub(crate) const WATCHES_UNSENT: usize = 8 * MIB;
 
-/// How long they wait at most: then the connection is closed, and its client resumes on another one. Somebody who reads so little takes
-/// nothing at all.
+/// How long they wait at most: then the connection is closed, and its client resumes on another one. A client that reads so little has
+/// stopped.
 pub(crate) const WATCHES_WAIT: Duration = Duration::from_secs(30);

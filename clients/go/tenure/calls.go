@@ -152,7 +152,8 @@ func (c *Client) ListLocks(ctx context.Context, prefix string) iter.Seq2[LockInf
 	})
 }
 
-// GetSession reads one open session. A *RefusedError with ReasonSessionNotFound or ReasonSessionEnded if it is not open.
+// GetSession reads one open session, with as many of its claims as fit into 1 MiB. A *RefusedError with ReasonSessionNotFound or
+// ReasonSessionEnded if it is not open.
 func (c *Client) GetSession(ctx context.Context, sessionID string) (*SessionInfo, error) {
 	request := &tenurev1.GetSessionRequest{Namespace: c.Namespace(), SessionId: sessionID}
 	answer, err := call(ctx, c, retrySafe, 0, request,

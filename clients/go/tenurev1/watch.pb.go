@@ -305,8 +305,8 @@ func (x *WatchRequest) GetGroups() []string {
 // One message of a watch.
 type WatchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// All up to this revision has been told: resume after it. Not of a snapshot of which more follows: until it is complete, a watch can
-	// only begin anew.
+	// Everything up to this revision has been sent: resume after it. Not of a snapshot of which more follows: until it is complete, a watch
+	// can only begin anew.
 	Revision uint64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
 	// What is told.
 	//

@@ -233,20 +233,19 @@ pub enum Event {
 }
 
 impl Event {
-    /// The locks that it happened to: those of the claims that it is about. Of a handoff between claims to several locks one may come
-    /// twice.
-    pub fn locks(&self) -> impl Iterator<Item = &Text> {
-        let (names, others): (&[Text], &[Text]) = match self {
+    /// What the claims that it is about were made with: two of a handoff, one of most others.
+    fn specs(&self) -> impl Iterator<Item = &ClaimSpec> {
+        let (first, second) = match self {
             Self::ClaimQueued(spec)
             | Self::ClaimGranted { spec, .. }
             | Self::ClaimLingering { spec, .. }
             | Self::ClaimEnded { spec, .. }
             | Self::ClaimUpdated { spec, .. }
             | Self::TransferStarted { spec, .. }
-            | Self::TransferCancelled { spec, .. } => (&spec.names, &[]),
-            Self::ClaimTransferred { from_spec, spec, .. } => (&from_spec.names, &spec.names),
-            Self::LockConfigured { name, .. } => (std::slice::from_ref(name), &[]),
-            Self::ClaimAwaited { .. }
+            | Self::TransferCancelled { spec, .. } => (Some(&**spec), None),
+            Self::ClaimTransferred { from_spec, spec, .. } => (Some(&**from_spec), Some(&**spec)),
+            Self::LockConfigured { .. }
+            | Self::ClaimAwaited { .. }
             | Self::AcquireCancelled { .. }
             | Self::Group { .. }
             | Self::SessionOpened(_)
@@ -254,29 +253,31 @@ impl Event {
             | Self::SessionEnded { .. }
             | Self::ServerAdopted { .. }
             | Self::PassesVoided { .. }
-            | Self::HistoryLost { .. } => (&[], &[]),
+            | Self::HistoryLost { .. } => (None, None),
         };
-        names.iter().chain(others)
+        first.into_iter().chain(second)
+    }
+
+    /// The locks that it happened to. Of a handoff between claims to several locks one may come twice.
+    pub fn locks(&self) -> impl Iterator<Item = &Text> {
+        let configured = match self {
+            Self::LockConfigured { name, .. } => Some(name),
+            _ => None,
+        };
+        self.specs().flat_map(|spec| spec.names.iter()).chain(configured)
     }
 
     /// Whether it happened to a claim to this name.
     #[must_use]
     pub fn is_about(&self, name: &str) -> bool {
-        !matches!(self, Self::LockConfigured { .. }) && self.locks().any(|lock| **lock == *name)
+        self.specs().any(|spec| spec.names.iter().any(|claimed| **claimed == *name))
     }
 
     /// About how many bytes it takes in memory, what it shares with others included.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let texts = match self {
-            Self::ClaimQueued(spec)
-            | Self::ClaimGranted { spec, .. }
-            | Self::ClaimLingering { spec, .. }
-            | Self::ClaimEnded { spec, .. }
-            | Self::ClaimUpdated { spec, .. }
-            | Self::TransferStarted { spec, .. }
-            | Self::TransferCancelled { spec, .. } => spec.bytes(),
-            Self::ClaimTransferred { from_spec, spec, .. } => from_spec.bytes() + spec.bytes(),
+        let claims: usize = self.specs().map(ClaimSpec::bytes).sum();
+        let others = match self {
             Self::AcquireCancelled { names, .. } => names.iter().map(|name| name.len()).sum(),
             Self::SessionOpened(spec) => metadata_bytes(&spec.metadata),
             Self::Group { change, .. } => match change {
@@ -285,15 +286,9 @@ impl Event {
                 GroupChange::Assigned { assignments, .. } => assignments.values().map(|text| text.len()).sum(),
                 GroupChange::Left { .. } => 0,
             },
-            Self::SessionAttached { .. }
-            | Self::SessionEnded { .. }
-            | Self::ClaimAwaited { .. }
-            | Self::LockConfigured { .. }
-            | Self::ServerAdopted { .. }
-            | Self::PassesVoided { .. }
-            | Self::HistoryLost { .. } => 0,
+            _ => 0,
         };
-        size_of::<Recorded>() + texts
+        size_of::<Recorded>() + claims + others
     }
 }
 

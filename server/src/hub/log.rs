@@ -11,7 +11,7 @@ use crate::store::Batch;
 /// How many events are kept in memory. A watcher that is further behind reads from the store, so memory stays bounded.
 const EVENTS: usize = 16_384;
 
-/// How many while nobody watches, and how much of [`limits::LOG`]: enough for those who come back. More would only push what is in use
+/// How many while there are no watches, and how much of [`limits::LOG`]: enough for those who come back. More would only push what is in use
 /// out of the processor's caches.
 const UNWATCHED: usize = 4_096;
 const UNWATCHED_BYTES: usize = limits::LOG / 4;

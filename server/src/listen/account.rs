@@ -14,7 +14,7 @@ use crate::limits::{INCOMPLETE, INCOMPLETE_OF_CONNECTION, UNSENT, UNSENT_OF_CONN
 use crate::metrics::{Buffer, Buffers};
 use crate::trouble::Trouble;
 
-/// How often it is told that connections are closed.
+/// How often it is logged that connections are closed.
 const TELL: Duration = Duration::from_secs(10);
 
 /// The accounts of all connections.
@@ -68,7 +68,7 @@ pub(crate) struct Full {
     pub(crate) bound: usize,
 }
 
-/// An answer, or a part of one, until it is sent or nobody waits for it any more.
+/// An answer, or a part of one, until it is sent or dropped.
 pub(crate) struct Unsent {
     held: Arc<Held>,
     bytes: usize,

@@ -80,7 +80,7 @@ mod tests {
     use super::super::bounds::{ASSIGNMENT_BYTES, METADATA_BYTES, NAMES};
     use super::*;
 
-    /// So that whoever adds a method thinks of what it takes, and of a stream of requests sees to it that it is not cut off.
+    /// A new method needs a deliberate bound, and a new stream of requests must not be cut off.
     #[test]
     fn every_method_has_a_bound_and_is_a_stream_if_its_requests_are() {
         let sets = [

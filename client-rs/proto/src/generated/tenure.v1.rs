@@ -4287,8 +4287,8 @@ pub struct WatchRequest {
 /// One message of a watch.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct WatchResponse {
-    /// All up to this revision has been told: resume after it. Not of a snapshot of which more follows: until it is complete, a watch can
-    /// only begin anew.
+    /// Everything up to this revision has been sent: resume after it. Not of a snapshot of which more follows: until it is complete, a watch
+    /// can only begin anew.
     #[prost(uint64, tag = "1")]
     pub revision: u64,
     /// What is told.

@@ -26,8 +26,7 @@ use crate::store::Batch;
 /// How many events are looked at while the table is read. A snapshot that has missed more reads the log first.
 const EVENTS: usize = 1_000;
 
-/// The turns in which parts are made: as many at a time as half of the processors. Nobody needs a snapshot as urgently as others do an
-/// answer.
+/// The turns in which parts are made: as many at a time as half of the processors. No snapshot is as urgent as an answer.
 #[derive(Clone)]
 pub(in crate::service) struct Turns(Arc<Semaphore>);
 

@@ -32,7 +32,7 @@ class Calls:
         return each(self._calls.history(name))
 
     def get_session(self, session_id: str) -> model.SessionInfo:
-        """Reads one open session. RefusedError with SESSION_NOT_FOUND or SESSION_ENDED."""
+        """Reads one open session, with claims of up to 1 MiB. RefusedError with SESSION_NOT_FOUND or SESSION_ENDED."""
         return run(self._calls.get_session(session_id))
 
     def list_sessions(self) -> Iterator[model.SessionInfo]:

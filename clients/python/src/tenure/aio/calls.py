@@ -102,7 +102,7 @@ class Calls:
         return pages(page, lambda page: map(history_entry, page.entries))
 
     async def get_session(self, session_id: str) -> model.SessionInfo:
-        """Reads one open session. RefusedError with SESSION_NOT_FOUND or SESSION_ENDED."""
+        """Reads one open session, with claims of up to 1 MiB. RefusedError with SESSION_NOT_FOUND or SESSION_ENDED."""
         request = session_pb2.GetSessionRequest(namespace=self._namespace, session_id=session_id)
         answer = await call(self._connection, lambda at, timeout: sessions(at).GetSession(request, timeout=timeout))
         return convert.session(answer.session)

@@ -191,8 +191,8 @@ class WatchResponse(google.protobuf.message.Message):
     PROGRESS_FIELD_NUMBER: builtins.int
     HISTORY_GONE_FIELD_NUMBER: builtins.int
     revision: builtins.int
-    """All up to this revision has been told: resume after it. Not of a snapshot of which more follows: until it is complete, a watch can
-    only begin anew.
+    """Everything up to this revision has been sent: resume after it. Not of a snapshot of which more follows: until it is complete, a watch
+    can only begin anew.
     """
     @property
     def snapshot(self) -> global___Snapshot:

@@ -90,8 +90,8 @@ export interface WatchRequest {
 /** One message of a watch. */
 export interface WatchResponse {
   /**
-   * All up to this revision has been told: resume after it. Not of a snapshot of which more follows: until it is complete, a watch can
-   * only begin anew.
+   * Everything up to this revision has been sent: resume after it. Not of a snapshot of which more follows: until it is complete, a watch
+   * can only begin anew.
    */
   revision: bigint;
   /** What is told. */

@@ -147,7 +147,7 @@ public final class TenureClient implements AutoCloseable {
         return locks.listBlocked(deadlockedOnly);
     }
 
-    /** Reads one open session. */
+    /** Reads one open session, with as many of its claims as fit into 1 MiB. */
     public SessionInfo getSession(String sessionId) throws InterruptedException {
         return sessions.get(sessionId);
     }

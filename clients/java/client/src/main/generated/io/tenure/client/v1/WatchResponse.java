@@ -93,8 +93,8 @@ private static final long serialVersionUID = 0L;
   private long revision_ = 0L;
   /**
    * <pre>
-   * All up to this revision has been told: resume after it. Not of a snapshot of which more follows: until it is complete, a watch can
-   * only begin anew.
+   * Everything up to this revision has been sent: resume after it. Not of a snapshot of which more follows: until it is complete, a watch
+   * can only begin anew.
    * </pre>
    *
    * <code>uint64 revision = 1;</code>
@@ -782,8 +782,8 @@ private static final long serialVersionUID = 0L;
     private long revision_ ;
     /**
      * <pre>
-     * All up to this revision has been told: resume after it. Not of a snapshot of which more follows: until it is complete, a watch can
-     * only begin anew.
+     * Everything up to this revision has been sent: resume after it. Not of a snapshot of which more follows: until it is complete, a watch
+     * can only begin anew.
      * </pre>
      *
      * <code>uint64 revision = 1;</code>
@@ -795,8 +795,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * All up to this revision has been told: resume after it. Not of a snapshot of which more follows: until it is complete, a watch can
-     * only begin anew.
+     * Everything up to this revision has been sent: resume after it. Not of a snapshot of which more follows: until it is complete, a watch
+     * can only begin anew.
      * </pre>
      *
      * <code>uint64 revision = 1;</code>
@@ -812,8 +812,8 @@ private static final long serialVersionUID = 0L;
     }
     /**
      * <pre>
-     * All up to this revision has been told: resume after it. Not of a snapshot of which more follows: until it is complete, a watch can
-     * only begin anew.
+     * Everything up to this revision has been sent: resume after it. Not of a snapshot of which more follows: until it is complete, a watch
+     * can only begin anew.
      * </pre>
      *
      * <code>uint64 revision = 1;</code>

@@ -10,8 +10,8 @@ public interface WatchResponseOrBuilder extends
 
   /**
    * <pre>
-   * All up to this revision has been told: resume after it. Not of a snapshot of which more follows: until it is complete, a watch can
-   * only begin anew.
+   * Everything up to this revision has been sent: resume after it. Not of a snapshot of which more follows: until it is complete, a watch
+   * can only begin anew.
    * </pre>
    *
    * <code>uint64 revision = 1;</code>
