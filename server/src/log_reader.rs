@@ -18,6 +18,9 @@ use crate::store::{Batch, Found, Store, StoreError};
 /// How many turns there are at most: half of the connections that there are by default.
 const TURNS: usize = 2;
 
+/// Pieces of fewer events are not kept: to find one of very many takes as long as to read it.
+const KEPT: usize = 100;
+
 /// Reads the log of all namespaces of a server.
 #[derive(Clone)]
 pub(crate) struct LogReader(Arc<Shared>);
@@ -80,7 +83,7 @@ impl LogReader {
         }
         let batches = self.0.store.read(&place.namespace, place.after, place.limit).await?.batches;
         // More may be added to the end of the log.
-        if batches.iter().map(|batch| batch.events.len()).sum::<usize>() >= place.limit {
+        if batches.iter().map(|batch| batch.events.len()).sum::<usize>() >= place.limit.max(KEPT) {
             self.0.keep(place, &batches);
         }
         Ok(batches)
@@ -129,4 +132,63 @@ impl Shared {
 
 fn bytes(batches: &[Arc<Batch>]) -> usize {
     batches.iter().map(|batch| batch.bytes()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tenure_core::{Event, Recorded, ServerId};
+
+    use super::*;
+    use crate::store::MemoryDatabase;
+
+    /// A log of 500 batches of one event each.
+    async fn log() -> (LogReader, MemoryDatabase, Buffer) {
+        let (database, counts) = (MemoryDatabase::new(), Buffer::default());
+        let store = database.server();
+        for previous in 0..500 {
+            let event = Event::ServerAdopted { dead: ServerId(1), by: ServerId(2) };
+            let events = vec![Recorded { revision: Revision(previous + 1), event }];
+            let (previous, number) = (Revision(previous), previous);
+            let batch = Batch { namespace: "default".into(), previous, events, server: ServerId(2), number, at_ms: 0 };
+            store.append(&batch, false).await.expect("appended");
+        }
+        (LogReader::new(store, counts.clone()), database, counts)
+    }
+
+    fn place(after: u64, limit: usize) -> Place {
+        Place { namespace: "default".into(), beginnings: 1, after: Revision(after), limit }
+    }
+
+    #[tokio::test]
+    async fn piece_is_read_once_for_all_until_the_log_begins_anew() {
+        let (reader, database, counts) = log().await;
+        let read = reader.read(place(100, 200)).await.expect("readable");
+        assert_eq!((read.len(), read[0].previous), (200, Revision(100)));
+        assert!(counts.bytes.get() > 0);
+        database.set_available(false);
+        assert_eq!(reader.read(place(100, 200)).await.expect("kept"), read);
+        assert!(reader.read(place(101, 200)).await.is_err(), "another piece");
+        assert!(reader.read(Place { beginnings: 2, ..place(100, 200) }).await.is_err(), "it may be void");
+    }
+
+    #[tokio::test]
+    async fn end_of_the_log_and_small_pieces_are_not_kept() {
+        let (reader, _, counts) = log().await;
+        assert_eq!(reader.read(place(400, 200)).await.expect("readable").len(), 100);
+        assert_eq!(reader.read(place(7, 1)).await.expect("readable").len(), 1);
+        assert_eq!(counts.bytes.get(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn read_that_waits_too_long_for_its_turn_is_rejected() {
+        let (reader, database, _) = log().await;
+        database.set_search_delay(limits::LOG_READ_TURN + Duration::from_secs(1));
+        let search = || reader.search("default", "a", Revision(500), 500);
+        let searches = futures::future::join_all((0..=TURNS).map(|_| search())).await;
+        let is_busy = |search: &&Result<Found, LogError>| matches!(search, Err(LogError::Busy));
+        assert!(searches.iter().any(|search| search.is_ok()));
+        assert!(searches.iter().filter(is_busy).count() >= 1);
+    }
 }

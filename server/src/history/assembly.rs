@@ -209,8 +209,8 @@ impl Assembly {
         self.listed.len() - self.lasting()
     }
 
-    /// The page: the holds that last and at most `size` entries more, of about [`limits::PAGE`] bytes, and where the next one begins, if there is one: what
-    /// ends at `further` or before has not been looked at.
+    /// The page: the holds that last and at most `size` entries more, of about [`limits::PAGE`] bytes; and where the next one
+    /// begins, if there is one: what ends at `further` or before has not been looked at.
     pub(super) fn finish(mut self, size: usize, further: Option<Revision>) -> (Vec<Entry>, Option<Cursor>) {
         let lasting = self.lasting();
         let mut bytes = 0;

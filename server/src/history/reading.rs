@@ -12,7 +12,10 @@ use crate::sequencer::{Namespace, Refusal, View};
 use crate::store::{Older, StoreError};
 
 /// How many events a statement looks at: the first, which finds what a busy lock needs, and the longest, which takes some ms.
-const STEPS: (usize, usize) = (500, 5_000);
+const STEPS: (usize, usize) = (500, 2_000);
+
+/// After a step that found so much, in bytes, the next one is no longer.
+const MUCH: usize = 1024 * 1024;
 
 /// For how long a page looks back, and for how long it then looks up how what it found began. At least one step is made of each.
 const LOOK_BACK: Duration = Duration::from_secs(1);
@@ -63,7 +66,8 @@ pub async fn read(namespace: &Namespace, name: &Text, size: usize, cursor: Optio
                 break None;
             }
         }
-        step = (step * 4).min(STEPS.1);
+        let bytes: usize = found.batches.iter().map(|batch| batch.bytes()).sum();
+        step = if bytes < MUCH { (step * 4).min(STEPS.1) } else { STEPS.0 };
     };
     let complete = look_up(namespace, &mut page, size).await?;
     let (entries, next) = page.finish(complete, further);
