@@ -10,6 +10,7 @@ use tenure_proto::v1::{
     AcquireRequest, EventType, EvictRequest, GetSessionRequest, HistoryGoneCause, ListHistoryRequest, ListLocksRequest,
     ListSessionsRequest, Mode, Snapshot, WatchRequest,
 };
+use tonic::Code;
 
 use crate::office::{Office, Reader};
 
@@ -254,4 +255,29 @@ async fn snapshot_begins_anew_if_history_is_lost_while_it_is_sent() {
 
 fn names_of(part: &Snapshot) -> BTreeSet<String> {
     part.locks.iter().map(|lock| lock.name.clone()).collect()
+}
+
+#[tokio::test]
+async fn names_of_all_watches_are_bounded() {
+    let office = Office::open().await;
+    let open = async |number: usize| {
+        let prefixes = (0..100).map(|at| format!("{number:03}/{at:02}/{:x>248}", "")).collect();
+        office.watch(WatchRequest { prefixes, ..WatchRequest::default() }).await
+    };
+    let mut watches = Vec::new();
+    let refused = loop {
+        match open(watches.len()).await {
+            Ok(watch) => watches.push(watch),
+            Err(status) => break status,
+        }
+        assert!(watches.len() < 900, "{} watches of 100 prefixes of 255 bytes", watches.len());
+    };
+    assert_eq!(refused.code(), Code::ResourceExhausted);
+    assert!(refused.message().contains("names and prefixes"), "{refused:?}");
+    assert!(watches.len() > 700, "{} watches", watches.len());
+    watches.pop();
+    let number = watches.len();
+    tokio::time::timeout(crate::LIMIT, async { while open(number).await.is_err() {} })
+        .await
+        .expect("there is room again");
 }
