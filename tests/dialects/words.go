@@ -17,8 +17,8 @@ var common = []string{
 	// Types.
 	"bool", "int8", "jsonb", "oid", "regclass", "text",
 	// Functions of values, rows and JSON.
-	"count()", "extract()", "jsonb_array_elements()", "jsonb_array_elements_text()", "max()", "min()", "row_number()",
-	"strpos()", "substr()", "to_timestamp()", "translate()",
+	"count()", "extract()", "jsonb_array_elements()", "jsonb_array_elements_text()", "max()", "min()", "octet_length()",
+	"row_number()", "strpos()", "substr()", "sum()", "to_timestamp()", "translate()",
 	// What they tell of themselves.
 	"clock_timestamp()", "current_schema()", "current_setting()", "pg_is_in_recovery()",
 }
