@@ -128,8 +128,10 @@ impl From<v1::Session> for SessionInfo {
     }
 }
 
-impl From<v1::Event> for Event {
-    fn from(event: v1::Event) -> Self {
+impl Event {
+    /// What the contract's event says, lock by lock: of a claim to several locks there is one event in the contract.
+    #[must_use]
+    pub fn of_each_lock(event: v1::Event) -> Vec<Self> {
         let kind = match event.r#type() {
             v1::EventType::Queued => EventKind::Queued,
             v1::EventType::Granted => EventKind::Granted,
@@ -143,18 +145,20 @@ impl From<v1::Event> for Event {
             v1::EventType::Unspecified => EventKind::Unknown,
         };
         let settings = || event.settings.map(LockSettings::from).unwrap_or_default();
-        Self {
+        let same = Self {
             settings: (kind == EventKind::Configured).then(settings),
             previous: event.previous.map(Claim::from),
             revision: event.revision,
-            name: event.name,
+            name: String::new(),
             kind,
             claim: event.claim.map(Claim::from),
             end_reason: (event.end_reason != 0).then(|| EndReason::from_proto(event.end_reason)),
             operator: optional(event.operator),
             note: optional(event.note),
-            vacant: event.vacant,
+            vacant: false,
             time: event.time.and_then(|time| SystemTime::try_from(time).ok()),
-        }
+        };
+        let vacant = |name: &String| event.vacant_names.contains(name);
+        event.names.into_iter().map(|name| Self { vacant: vacant(&name), name, ..same.clone() }).collect()
     }
 }

@@ -48,7 +48,7 @@ async fn events_come_once_in_order_and_say_why_a_hold_ended() {
         seen.extend(events.events);
     }
     let kinds: Vec<(EventType, EndReason, bool)> =
-        seen.iter().map(|event| (event.r#type(), event.end_reason(), event.vacant)).collect();
+        seen.iter().map(|event| (event.r#type(), event.end_reason(), !event.vacant_names.is_empty())).collect();
     let none = EndReason::Unspecified;
     assert_eq!(
         kinds,
@@ -76,7 +76,7 @@ async fn vacancy_of_a_hold_that_lingers_is_said_once() {
     let mut seen = Vec::new();
     while seen.len() < 3 {
         let Kind::Events(events) = reader.next().await else { continue };
-        seen.extend(events.events.iter().map(|event| (event.r#type(), event.vacant)));
+        seen.extend(events.events.iter().map(|event| (event.r#type(), !event.vacant_names.is_empty())));
     }
     assert_eq!(seen, [(EventType::Granted, false), (EventType::Lingering, true), (EventType::Ended, false)]);
 }
@@ -192,7 +192,7 @@ async fn a_prefix_watches_what_starts_with_it() {
     office.acquire("ann", "team-b/x").await;
     office.acquire("ann", "team-a/x").await;
     let Kind::Events(events) = reader.next().await else { panic!("an event") };
-    assert_eq!(events.events[0].name, "team-a/x");
+    assert_eq!(events.events[0].names, ["team-a/x"]);
     assert_eq!(events.events.len(), 1);
 }
 

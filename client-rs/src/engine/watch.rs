@@ -119,7 +119,7 @@ impl Engine {
                 (WatchEvent::Snapshot { locks, groups, revision }, revision)
             }
             Some(Told::Events(told)) => {
-                let events = told.events.into_iter().map(Event::from).collect();
+                let events = told.events.into_iter().flat_map(Event::of_each_lock).collect();
                 let group_events = told.group_events.into_iter().map(GroupEvent::from).collect();
                 let groups = told.groups.into_iter().map(Group::from).collect();
                 (WatchEvent::Events { events, group_events, groups, revision }, revision)

@@ -1,6 +1,7 @@
 package tenure
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -58,11 +59,22 @@ const (
 	EventConfigured EventKind = "configured"
 )
 
-func eventOf(wire *tenurev1.Event) Event {
+// eventsOf are the events of each lock: of a claim to several there is one event in the contract.
+func eventsOf(wire []*tenurev1.Event) []Event {
+	events := make([]Event, 0, len(wire))
+	for _, event := range wire {
+		for _, name := range event.Names {
+			events = append(events, eventOf(event, name))
+		}
+	}
+	return events
+}
+
+func eventOf(wire *tenurev1.Event, name string) Event {
 	event := Event{
-		Revision: wire.Revision, Name: wire.Name, Kind: EventKind(word(wire.Type.String(), "EVENT_TYPE_")),
+		Revision: wire.Revision, Name: name, Kind: EventKind(word(wire.Type.String(), "EVENT_TYPE_")),
 		Claim: optionalClaim(wire.Claim), EndReason: endReasonOf(wire.EndReason), Operator: wire.Operator, Note: wire.Note,
-		Vacant: wire.Vacant, Time: timeOf(wire.Time), Previous: optionalClaim(wire.Previous),
+		Vacant: slices.Contains(wire.VacantNames, name), Time: timeOf(wire.Time), Previous: optionalClaim(wire.Previous),
 	}
 	if wire.Type == tenurev1.EventType_EVENT_TYPE_CONFIGURED {
 		settings := settingsOf(wire.Settings)

@@ -109,7 +109,7 @@ func watchEventOf(wire *tenurev1.WatchResponse) WatchEvent {
 		}
 	case *tenurev1.WatchResponse_Events:
 		return WatchEvent{
-			Kind: WatchEvents, Revision: wire.Revision, Events: each(kind.Events.Events, eventOf),
+			Kind: WatchEvents, Revision: wire.Revision, Events: eventsOf(kind.Events.Events),
 			GroupEvents: each(kind.Events.GroupEvents, groupEventOf), Groups: each(kind.Events.Groups, groupOf),
 		}
 	case *tenurev1.WatchResponse_HistoryGone:

@@ -75,7 +75,7 @@ func (HistoryGoneCause) EnumDescriptor() ([]byte, []int) {
 	return file_tenure_v1_watch_proto_rawDescGZIP(), []int{0}
 }
 
-// What can happen to a lock.
+// What can happen to a claim or a lock.
 type EventType int32
 
 const (
@@ -650,13 +650,14 @@ func (x *HistoryGone) GetCause() HistoryGoneCause {
 	return HistoryGoneCause_HISTORY_GONE_CAUSE_UNSPECIFIED
 }
 
-// Something that happened to one lock.
+// Something that happened to a claim, or to the settings of a lock.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The namespace's revision that this event made.
 	Revision uint64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
-	// The lock.
-	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// The watched locks that it happened to, in byte order: of a claim to several locks all that are watched. A handoff between claims
+	// to different sets of locks comes as up to three events of one revision: of the locks of both claims, of one and of the other.
+	Names []string `protobuf:"bytes,2,rep,name=names,proto3" json:"names,omitempty"`
 	// What happened.
 	Type EventType `protobuf:"varint,3,opt,name=type,proto3,enum=tenure.v1.EventType" json:"type,omitempty"`
 	// Whose claim it happened to.
@@ -668,10 +669,10 @@ type Event struct {
 	Operator string `protobuf:"bytes,6,opt,name=operator,proto3" json:"operator,omitempty"`
 	// The operator's note.
 	Note string `protobuf:"bytes,7,opt,name=note,proto3" json:"note,omitempty"`
-	// Whether nobody holds the lock any more: said once, with the last of the holds that ended in a commit. Of a hold that lingers
+	// Those of `names` that have no holder any more: said once, with the last of the holds that ended in a commit. Of a hold that lingers
 	// it is said with EVENT_TYPE_LINGERING, and not again with the EVENT_TYPE_ENDED that follows when its minimum hold is over; only
-	// if an operator evicts it while it lingers, that is said of this EVENT_TYPE_ENDED, too.
-	Vacant bool `protobuf:"varint,8,opt,name=vacant,proto3" json:"vacant,omitempty"`
+	// if an operator evicts it while it lingers, it is said with this EVENT_TYPE_ENDED, too.
+	VacantNames []string `protobuf:"bytes,8,rep,name=vacant_names,json=vacantNames,proto3" json:"vacant_names,omitempty"`
 	// The wall clock of the server that wrote it, for people: nothing is decided by it.
 	Time *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=time,proto3" json:"time,omitempty"`
 	// The hold that ended. Only for EVENT_TYPE_TRANSFERRED.
@@ -719,11 +720,11 @@ func (x *Event) GetRevision() uint64 {
 	return 0
 }
 
-func (x *Event) GetName() string {
+func (x *Event) GetNames() []string {
 	if x != nil {
-		return x.Name
+		return x.Names
 	}
-	return ""
+	return nil
 }
 
 func (x *Event) GetType() EventType {
@@ -761,11 +762,11 @@ func (x *Event) GetNote() string {
 	return ""
 }
 
-func (x *Event) GetVacant() bool {
+func (x *Event) GetVacantNames() []string {
 	if x != nil {
-		return x.Vacant
+		return x.VacantNames
 	}
-	return false
+	return nil
 }
 
 func (x *Event) GetTime() *timestamppb.Timestamp {
@@ -955,17 +956,17 @@ const file_tenure_v1_watch_proto_rawDesc = "" +
 	"\n" +
 	"\bProgress\"@\n" +
 	"\vHistoryGone\x121\n" +
-	"\x05cause\x18\x01 \x01(\x0e2\x1b.tenure.v1.HistoryGoneCauseR\x05cause\"\x99\x03\n" +
+	"\x05cause\x18\x01 \x01(\x0e2\x1b.tenure.v1.HistoryGoneCauseR\x05cause\"\xa6\x03\n" +
 	"\x05Event\x12\x1a\n" +
-	"\brevision\x18\x01 \x01(\x04R\brevision\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12(\n" +
+	"\brevision\x18\x01 \x01(\x04R\brevision\x12\x14\n" +
+	"\x05names\x18\x02 \x03(\tR\x05names\x12(\n" +
 	"\x04type\x18\x03 \x01(\x0e2\x14.tenure.v1.EventTypeR\x04type\x12&\n" +
 	"\x05claim\x18\x04 \x01(\v2\x10.tenure.v1.ClaimR\x05claim\x123\n" +
 	"\n" +
 	"end_reason\x18\x05 \x01(\x0e2\x14.tenure.v1.EndReasonR\tendReason\x12\x1a\n" +
 	"\boperator\x18\x06 \x01(\tR\boperator\x12\x12\n" +
-	"\x04note\x18\a \x01(\tR\x04note\x12\x16\n" +
-	"\x06vacant\x18\b \x01(\bR\x06vacant\x12.\n" +
+	"\x04note\x18\a \x01(\tR\x04note\x12!\n" +
+	"\fvacant_names\x18\b \x03(\tR\vvacantNames\x12.\n" +
 	"\x04time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12,\n" +
 	"\bprevious\x18\n" +
 	" \x01(\v2\x10.tenure.v1.ClaimR\bprevious\x123\n" +

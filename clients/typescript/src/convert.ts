@@ -143,16 +143,21 @@ const EVENT_KINDS: Readonly<Record<number, model.EventKind>> = {
   [EventType.CONFIGURED]: 'configured',
 };
 
-export function eventOf(event: WireEvent): model.LockEvent {
+/** What the contract's event says, lock by lock. */
+export function eventsOf(event: WireEvent): model.LockEvent[] {
+  return event.names.map((name) => eventOf(event, name));
+}
+
+function eventOf(event: WireEvent, name: string): model.LockEvent {
   return defined<model.LockEvent>({
     revision: event.revision,
-    name: event.name,
+    name,
     kind: EVENT_KINDS[event.type] ?? 'unknown',
     claim: event.claim && claimOf(event.claim),
     endReason: endReasonIfAny(event.endReason),
     operator: optional(event.operator),
     note: optional(event.note),
-    vacant: event.vacant,
+    vacant: event.vacantNames.includes(name),
     time: event.time,
     previous: event.previous && claimOf(event.previous),
     settings: event.type === EventType.CONFIGURED ? settingsOf(event.settings) : undefined,

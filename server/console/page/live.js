@@ -3,7 +3,7 @@
 
 import { Refused, call, stream } from './api.js';
 import { serverNow, time } from './clock.js';
-import { Replica, compare } from './replica.js';
+import { Replica, compare, lockEvents } from './replica.js';
 
 /** So many events are kept for the feed. */
 const KEPT = 2000;
@@ -170,8 +170,7 @@ export class Live {
     }
     if (what === 'snapshot' && this.feed.length === 0) this.#before(this.replica.revision);
     if (what === 'events') {
-      const { events = [], groupEvents = [] } = message.events;
-      const happened = [...events, ...groupEvents];
+      const happened = [...lockEvents(message), ...(message.events.groupEvents ?? [])];
       this.count += happened.length;
       this.activity[this.activity.length - 1] += happened.length;
       this.feed.push(...happened);
@@ -199,9 +198,7 @@ export class Live {
       quiet = setTimeout(stop, BEFORE.quiet);
       // Somewhere in between there is a gap: what is before it says nothing.
       if (message.historyGone || message.snapshot) return stop();
-      found.push(
-        ...(message.events?.events ?? []).filter((/** @type {any} */ event) => compare(event.revision, revision) <= 0),
-      );
+      found.push(...lockEvents(message).filter((event) => compare(event.revision, revision) <= 0));
       if (compare(message.revision ?? '0', revision) >= 0) stop();
     }).catch(() => {});
     clearTimeout(quiet);

@@ -3,6 +3,7 @@
 /** @typedef {import('./types.js').Claim} Claim */
 /** @typedef {import('./types.js').Lock} Lock */
 /** @typedef {import('./types.js').Group} Group */
+/** @typedef {import('./types.js').LockEvent} LockEvent */
 
 /** So many waiters of a lock are told. */
 const TOLD = 100;
@@ -24,6 +25,12 @@ const since = (known, claim) => (known.grantedAt ? { grantedAt: known.grantedAt,
 
 /** @param {Claim[]} claims @param {Claim} claim */
 const replaced = (claims, claim) => claims.map((known) => (known.id === claim.id ? since(known, claim) : known));
+
+/** The events of each lock: of a claim to several there is one in the contract. @param {any} message @returns {LockEvent[]} */
+export const lockEvents = (message) =>
+  (message.events?.events ?? []).flatMap((/** @type {any} */ { names = [], vacantNames = [], ...event }) =>
+    names.map((/** @type {string} */ name) => ({ ...event, name, vacant: vacantNames.includes(name) })),
+  );
 
 /** A lock as the contract tells it, with nothing left out. @param {any} told @returns {Lock} */
 export const whole = (told) => ({
@@ -66,7 +73,7 @@ export class Replica {
     if (message.historyGone) return 'gone';
     this.revision = message.revision ?? this.revision;
     if (!message.events) return 'progress';
-    for (const event of message.events.events ?? []) this.#event(event);
+    for (const event of lockEvents(message)) this.#event(event);
     for (const group of message.events.groups ?? []) this.#group(group);
     return 'events';
   }

@@ -98,9 +98,10 @@ async fn snapshot_is_right_although_locks_change_while_it_is_sent() {
     while reader.revision < revision {
         let Kind::Events(events) = reader.next().await else { continue };
         for event in events.events {
-            match (event.r#type(), event.claim) {
-                (EventType::Granted, Some(claim)) => seen.insert(event.name, claim.session_id),
-                _ => seen.remove(&event.name),
+            let [name] = event.names.as_slice() else { panic!("claims of one name each: {event:?}") };
+            match (event.r#type(), &event.claim) {
+                (EventType::Granted, Some(claim)) => seen.insert(name.clone(), claim.session_id.clone()),
+                _ => seen.remove(name),
             };
         }
     }

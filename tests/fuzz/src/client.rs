@@ -45,8 +45,13 @@ fn check_session(told: &v1::Session) {
 }
 
 fn check_event(told: &v1::Event) {
-    let event = Event::from(told.clone());
-    assert_eq!((event.revision, &event.name, event.vacant), (told.revision, &told.name, told.vacant));
+    let events = Event::of_each_lock(told.clone());
+    assert!(events.iter().map(|event| &event.name).eq(&told.names), "one of each lock");
+    events.iter().for_each(|event| check_event_of_lock(event, told));
+}
+
+fn check_event_of_lock(event: &Event, told: &v1::Event) {
+    assert_eq!((event.revision, event.vacant), (told.revision, told.vacant_names.contains(&event.name)));
     assert_eq!(event.kind == EventKind::Unknown, told.r#type() == v1::EventType::Unspecified);
     assert_eq!(event.settings.is_some(), event.kind == EventKind::Configured);
     assert_eq!(event.end_reason.is_some(), told.end_reason != 0);

@@ -80,16 +80,21 @@ pub(crate) fn lock(lock: &Lock) -> Value {
     json!({"name": lock.name, "holders": claims(&lock.holders), "waiters": claims(&lock.waiters)})
 }
 
-pub(crate) fn event(event: &Event) -> Value {
+/// An event, once for each of its locks.
+pub(crate) fn events(event: &Event) -> Vec<Value> {
+    event.names.iter().map(|name| event_of_lock(event, name)).collect()
+}
+
+fn event_of_lock(event: &Event, lock: &String) -> Value {
     let claim = event.claim.as_ref();
     let ended = Some(event.end_reason()).filter(|reason| *reason != EndReason::Unspecified);
     json!({
         "revision": event.revision,
-        "name": event.name,
+        "name": lock,
         "kind": name(event.r#type().as_str_name(), EventType::Unspecified.as_str_name()),
         "session_id": claim.map(|claim| &claim.session_id),
         "token": claim.map(|claim| claim.token).filter(|token| *token > 0),
         "end_reason": ended.map(|reason| name(reason.as_str_name(), EndReason::Unspecified.as_str_name())),
-        "vacant": event.vacant,
+        "vacant": event.vacant_names.contains(lock),
     })
 }

@@ -73,7 +73,7 @@ impl Progress {
                 json!({"kind": "snapshot", "revision": revision, "locks": locks})
             }
             Kind::Events(events) => {
-                let events: Vec<Value> = events.events.iter().map(answer::event).collect();
+                let events: Vec<Value> = events.events.iter().flat_map(answer::events).collect();
                 json!({"kind": "events", "revision": revision, "events": events})
             }
             Kind::Progress(_) => json!({"kind": "progress", "revision": revision}),

@@ -93,7 +93,7 @@ fn lines(response: &WatchResponse) -> Vec<String> {
             }
             lines
         }
-        Some(Kind::Events(events)) => events.events.iter().map(happened).collect(),
+        Some(Kind::Events(events)) => events.events.iter().flat_map(happened).collect(),
         Some(Kind::HistoryGone(gone)) => vec![history_gone(gone)],
         Some(Kind::Progress(_)) | None => Vec::new(),
     }
@@ -119,11 +119,12 @@ fn now(lock: &Lock, revision: u64) -> String {
     text
 }
 
-fn happened(event: &Event) -> String {
+/// A line for each lock.
+fn happened(event: &Event) -> Vec<String> {
     let claim = event.claim.clone().unwrap_or_default();
     let (who, mode, token) = (describe_claim(&claim), in_mode(&claim), claim.token);
     let why = why(event);
-    let mut what = match event.r#type() {
+    let what = match event.r#type() {
         EventType::Queued => format!("{who} waits for it{mode}"),
         EventType::Granted => format!("granted to {who}, token {token}{mode}"),
         EventType::Lingering => {
@@ -142,10 +143,11 @@ fn happened(event: &Event) -> String {
         EventType::Configured => format!("set: {}{}", settings(event.settings.as_ref()), by(event)),
         EventType::Unspecified => "something that this version does not know".to_owned(),
     };
-    if event.vacant && event.r#type() != EventType::Queued {
-        what.push_str("; nobody holds it");
-    }
-    format!("{}rev {}  {}  {what}", stamp(event.time), event.revision, plain(&event.name))
+    let line = |name: &String| {
+        let vacant = if event.vacant_names.contains(name) { "; nobody holds it" } else { "" };
+        format!("{}rev {}  {}  {what}{vacant}", stamp(event.time), event.revision, plain(name))
+    };
+    event.names.iter().map(line).collect()
 }
 
 /// A handoff on one line: by owners, or by sessions where those do not tell the two apart.
@@ -186,7 +188,7 @@ mod tests {
     fn event(kind: EventType) -> Event {
         Event {
             revision: 44,
-            name: "leader".into(),
+            names: vec!["leader".into()],
             r#type: kind.into(),
             claim: Some(Claim { token: 41, session_id: "s1".into(), owner: "host-a".into(), ..Claim::default() }),
             time: Some(prost_types::Timestamp { seconds: 1_700_000_000, nanos: 5_000_000 }),
@@ -210,7 +212,8 @@ mod tests {
     fn an_end_says_why_and_that_nobody_holds_it() {
         let mut ended = event(EventType::Ended);
         ended.set_end_reason(EndReason::Evicted);
-        (ended.operator, ended.note, ended.vacant) = ("anna".into(), "host is gone".into(), true);
+        (ended.operator, ended.note) = ("anna".into(), "host is gone".into());
+        ended.vacant_names = ended.names.clone();
         let text = line(ended);
         assert!(text.contains("evicted by anna (host is gone): host-a (session s1) no longer holds it"), "{text}");
         assert!(text.ends_with("; nobody holds it"), "{text}");

@@ -4356,15 +4356,16 @@ pub struct HistoryGone {
     #[prost(enumeration = "HistoryGoneCause", tag = "1")]
     pub cause: i32,
 }
-/// Something that happened to one lock.
+/// Something that happened to a claim, or to the settings of a lock.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Event {
     /// The namespace's revision that this event made.
     #[prost(uint64, tag = "1")]
     pub revision: u64,
-    /// The lock.
-    #[prost(string, tag = "2")]
-    pub name: ::prost::alloc::string::String,
+    /// The watched locks that it happened to, in byte order: of a claim to several locks all that are watched. A handoff between claims
+    /// to different sets of locks comes as up to three events of one revision: of the locks of both claims, of one and of the other.
+    #[prost(string, repeated, tag = "2")]
+    pub names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// What happened.
     #[prost(enumeration = "EventType", tag = "3")]
     pub r#type: i32,
@@ -4381,11 +4382,11 @@ pub struct Event {
     /// The operator's note.
     #[prost(string, tag = "7")]
     pub note: ::prost::alloc::string::String,
-    /// Whether nobody holds the lock any more: said once, with the last of the holds that ended in a commit. Of a hold that lingers
+    /// Those of `names` that have no holder any more: said once, with the last of the holds that ended in a commit. Of a hold that lingers
     /// it is said with EVENT_TYPE_LINGERING, and not again with the EVENT_TYPE_ENDED that follows when its minimum hold is over; only
-    /// if an operator evicts it while it lingers, that is said of this EVENT_TYPE_ENDED, too.
-    #[prost(bool, tag = "8")]
-    pub vacant: bool,
+    /// if an operator evicts it while it lingers, it is said with this EVENT_TYPE_ENDED, too.
+    #[prost(string, repeated, tag = "8")]
+    pub vacant_names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// The wall clock of the server that wrote it, for people: nothing is decided by it.
     #[prost(message, optional, tag = "9")]
     pub time: ::core::option::Option<::prost_types::Timestamp>,
@@ -4467,7 +4468,7 @@ impl HistoryGoneCause {
         }
     }
 }
-/// What can happen to a lock.
+/// What can happen to a claim or a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum EventType {

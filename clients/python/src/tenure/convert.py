@@ -136,17 +136,22 @@ def session(told: session_pb2.Session) -> model.SessionInfo:
     )
 
 
-def event(told: watch_pb2.Event) -> model.Event:
+def events(told: watch_pb2.Event) -> list[model.Event]:
+    """What the contract's event says, lock by lock."""
+    return [_event(told, name) for name in told.names]
+
+
+def _event(told: watch_pb2.Event, name: str) -> model.Event:
     kind = kind_in(told, "type", "EVENT_TYPE_", model.EventKind)
     return model.Event(
         revision=told.revision,
-        name=told.name,
+        name=name,
         kind=kind,
         claim=claim_in(told, "claim"),
         end_reason=end_reason_if_any(told),
         operator=told.operator or None,
         note=told.note or None,
-        vacant=told.vacant,
+        vacant=name in told.vacant_names,
         time=time_in(told, "time"),
         previous=claim_in(told, "previous"),
         settings=settings(told.settings) if kind == model.EventKind.CONFIGURED else None,

@@ -1,6 +1,6 @@
 // Watches: resumed after the last revision that their reader was told, on whatever stream there is.
 import type { Moment } from '../clock.js';
-import { eventOf, groupEventOf, groupOf, lockOf } from '../convert.js';
+import { eventsOf, groupEventOf, groupOf, lockOf } from '../convert.js';
 import type { TenureError } from '../errors.js';
 import { RefusedError } from '../errors.js';
 import type { WatchResponse } from '../generated/tenure/v1/watch.js';
@@ -127,7 +127,7 @@ export class Watched {
         return;
       }
       case 'events': {
-        const events = kind.value.events.map(eventOf);
+        const events = kind.value.events.flatMap(eventsOf);
         const groupEvents = kind.value.groupEvents.map(groupEventOf);
         const groups = kind.value.groups.map(groupOf);
         this.hand({ kind: 'events', revision, events, groupEvents, groups }, revision);

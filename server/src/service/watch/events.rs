@@ -1,6 +1,5 @@
 //! What a watch tells of locks.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tenure_core::{
@@ -12,7 +11,7 @@ use crate::hub::Filter;
 use crate::service::convert;
 use crate::store::Batch;
 
-/// What an event of a batch means for each of these locks.
+/// What an event of a batch means for the locks of a watch: one event for all that it is the same for.
 pub(super) fn events(recorded: &Recorded, batch: &Batch, filter: &Filter) -> Vec<v1::Event> {
     Telling { batch, filter }.lock_events(recorded)
 }
@@ -23,7 +22,6 @@ struct Telling<'a> {
 }
 
 impl Telling<'_> {
-    /// What an event means for each watched lock.
     fn lock_events(&self, recorded: &Recorded) -> Vec<v1::Event> {
         let revision = recorded.revision;
         let held = |claim: &Revision, token: &Revision, spec: &Arc<ClaimSpec>| {
@@ -79,7 +77,7 @@ impl Telling<'_> {
                 event.kind = v1::EventType::Configured;
                 event.by = Some(by);
                 event.settings = Some(settings).filter(|settings| !settings.is_default());
-                return self.tell_of(name, revision, &event).into_iter().collect();
+                return self.encode([name], revision, &event).into_iter().collect();
             }
             Event::SessionOpened(_)
             | Event::SessionAttached { .. }
@@ -91,29 +89,36 @@ impl Telling<'_> {
             | Event::PassesVoided { .. }
             | Event::HistoryLost { .. } => return Vec::new(),
         }
-        let names = event.claim.as_ref().map(|claim| claim.spec.names.clone()).unwrap_or_default();
-        names.iter().filter_map(|name| self.tell_of(name, revision, &event)).collect()
+        let spec = event.claim.as_ref().map(|claim| claim.spec.clone());
+        spec.and_then(|spec| self.encode(spec.names.iter(), revision, &event)).into_iter().collect()
     }
 
-    /// A handoff, for each watched lock: of one that both claims are about it is one event.
+    /// A handoff: of the locks that both claims are about, and of those that only one is about.
     fn transfer_events(&self, revision: Revision, from: &Claim, to: &Claim, still_held: &[Text]) -> Vec<v1::Event> {
         let reason = Some(EndReason::Transferred);
-        let names: BTreeSet<&Text> = from.spec.names.iter().chain(&to.spec.names).collect();
-        let event_of = |name: &Text| match (from.spec.names.contains(name), to.spec.names.contains(name)) {
-            (true, true) => {
-                let (claim, previous) = (Some(to.clone()), Some(from.clone()));
-                LockEvent { kind: v1::EventType::Transferred, claim, previous, reason, ..LockEvent::default() }
-            }
-            (true, false) => LockEvent {
-                kind: v1::EventType::Ended,
-                claim: Some(from.clone()),
-                reason,
-                still_held,
-                ..LockEvent::default()
-            },
-            _ => LockEvent { kind: v1::EventType::Granted, claim: Some(to.clone()), ..LockEvent::default() },
+        let (kept, given): (Vec<&Text>, Vec<&Text>) = from.spec.names.iter().partition(|name| to.spec.names.contains(name));
+        let taken = to.spec.names.iter().filter(|name| !from.spec.names.contains(name));
+        let transferred = LockEvent {
+            kind: v1::EventType::Transferred,
+            claim: Some(to.clone()),
+            previous: Some(from.clone()),
+            reason,
+            ..LockEvent::default()
         };
-        names.into_iter().filter_map(|name| self.tell_of(name, revision, &event_of(name))).collect()
+        let ended = LockEvent {
+            kind: v1::EventType::Ended,
+            claim: Some(from.clone()),
+            reason,
+            still_held,
+            ..LockEvent::default()
+        };
+        let granted = LockEvent { kind: v1::EventType::Granted, claim: Some(to.clone()), ..LockEvent::default() };
+        let events = [
+            self.encode(kept, revision, &transferred),
+            self.encode(given, revision, &ended),
+            self.encode(taken, revision, &granted),
+        ];
+        events.into_iter().flatten().collect()
     }
 
     /// When a claim was granted, if that is what happened at this revision.
@@ -121,22 +126,29 @@ impl Telling<'_> {
         claim.token().filter(|token| *token == revision).map(|_| self.batch.at_ms)
     }
 
-    /// An event as it is told of one lock, if that is watched.
-    fn tell_of(&self, name: &Text, revision: Revision, event: &LockEvent<'_>) -> Option<v1::Event> {
-        if !self.filter.matches(name) {
+    /// An event for those of its locks that are watched, if any.
+    fn encode<'n>(
+        &self,
+        names: impl IntoIterator<Item = &'n Text>,
+        revision: Revision,
+        event: &LockEvent<'_>,
+    ) -> Option<v1::Event> {
+        let names: Vec<&Text> = names.into_iter().filter(|name| self.filter.matches(name)).collect();
+        if names.is_empty() {
             return None;
         }
         let ended = matches!(event.kind, v1::EventType::Ended | v1::EventType::Lingering);
         let over = ended && !event.has_lingered && event.claim.as_ref().is_some_and(|claim| claim.token().is_some());
+        let vacant = |name: &&&Text| over && !event.still_held.contains(name) && !held_after(name, revision, self.batch);
         Some(v1::Event {
             revision: revision.0,
-            name: name.to_string(),
+            vacant_names: names.iter().filter(vacant).map(ToString::to_string).collect(),
+            names: names.iter().map(ToString::to_string).collect(),
             r#type: event.kind.into(),
             claim: event.claim.as_ref().map(|claim| event.convert(claim, self.granted_ms(claim, revision))),
             end_reason: event.reason.map_or(v1::EndReason::Unspecified, convert::end_reason).into(),
             operator: event.by.map(|by| by.operator.to_string()).unwrap_or_default(),
             note: event.by.map(|by| by.note.to_string()).unwrap_or_default(),
-            vacant: over && !event.still_held.contains(name) && !held_after(name, revision, self.batch),
             time: Some(convert::timestamp(self.batch.at_ms)),
             previous: event.previous.as_ref().map(convert::claim),
             settings: event.settings.map(convert::settings),

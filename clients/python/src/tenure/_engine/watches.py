@@ -162,7 +162,7 @@ def item_of(watched: Watched, answer: watch_pb2.WatchResponse) -> WatchItem | No
     if answer.HasField("events"):
         told = answer.events
         return Events(
-            tuple(map(convert.event, told.events)),
+            tuple(each for event in told.events for each in convert.events(event)),
             tuple(map(convert.group_event, told.group_events)),
             tuple(map(convert.group, told.groups)),
             answer.revision,

@@ -77,7 +77,7 @@ class _EventTypeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     """An operator set something on the lock, see `settings`. Without a claim."""
 
 class EventType(_EventType, metaclass=_EventTypeEnumTypeWrapper):
-    """What can happen to a lock."""
+    """What can happen to a claim or a lock."""
 
 EVENT_TYPE_UNSPECIFIED: EventType.ValueType  # 0
 """Never sent."""
@@ -329,25 +329,23 @@ global___HistoryGone = HistoryGone
 
 @typing.final
 class Event(google.protobuf.message.Message):
-    """Something that happened to one lock."""
+    """Something that happened to a claim, or to the settings of a lock."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     REVISION_FIELD_NUMBER: builtins.int
-    NAME_FIELD_NUMBER: builtins.int
+    NAMES_FIELD_NUMBER: builtins.int
     TYPE_FIELD_NUMBER: builtins.int
     CLAIM_FIELD_NUMBER: builtins.int
     END_REASON_FIELD_NUMBER: builtins.int
     OPERATOR_FIELD_NUMBER: builtins.int
     NOTE_FIELD_NUMBER: builtins.int
-    VACANT_FIELD_NUMBER: builtins.int
+    VACANT_NAMES_FIELD_NUMBER: builtins.int
     TIME_FIELD_NUMBER: builtins.int
     PREVIOUS_FIELD_NUMBER: builtins.int
     SETTINGS_FIELD_NUMBER: builtins.int
     revision: builtins.int
     """The namespace's revision that this event made."""
-    name: builtins.str
-    """The lock."""
     type: global___EventType.ValueType
     """What happened."""
     end_reason: tenure.v1.session_pb2.EndReason.ValueType
@@ -358,14 +356,22 @@ class Event(google.protobuf.message.Message):
     """The operator who did it, if one did."""
     note: builtins.str
     """The operator's note."""
-    vacant: builtins.bool
-    """Whether nobody holds the lock any more: said once, with the last of the holds that ended in a commit. Of a hold that lingers
-    it is said with EVENT_TYPE_LINGERING, and not again with the EVENT_TYPE_ENDED that follows when its minimum hold is over; only
-    if an operator evicts it while it lingers, that is said of this EVENT_TYPE_ENDED, too.
-    """
+    @property
+    def names(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """The watched locks that it happened to, in byte order: of a claim to several locks all that are watched. A handoff between claims
+        to different sets of locks comes as up to three events of one revision: of the locks of both claims, of one and of the other.
+        """
+
     @property
     def claim(self) -> tenure.v1.session_pb2.Claim:
         """Whose claim it happened to."""
+
+    @property
+    def vacant_names(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Those of `names` that have no holder any more: said once, with the last of the holds that ended in a commit. Of a hold that lingers
+        it is said with EVENT_TYPE_LINGERING, and not again with the EVENT_TYPE_ENDED that follows when its minimum hold is over; only
+        if an operator evicts it while it lingers, it is said with this EVENT_TYPE_ENDED, too.
+        """
 
     @property
     def time(self) -> google.protobuf.timestamp_pb2.Timestamp:
@@ -383,19 +389,19 @@ class Event(google.protobuf.message.Message):
         self,
         *,
         revision: builtins.int = ...,
-        name: builtins.str = ...,
+        names: collections.abc.Iterable[builtins.str] | None = ...,
         type: global___EventType.ValueType = ...,
         claim: tenure.v1.session_pb2.Claim | None = ...,
         end_reason: tenure.v1.session_pb2.EndReason.ValueType = ...,
         operator: builtins.str = ...,
         note: builtins.str = ...,
-        vacant: builtins.bool = ...,
+        vacant_names: collections.abc.Iterable[builtins.str] | None = ...,
         time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
         previous: tenure.v1.session_pb2.Claim | None = ...,
         settings: tenure.v1.lock_pb2.LockSettings | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["claim", b"claim", "previous", b"previous", "settings", b"settings", "time", b"time"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["claim", b"claim", "end_reason", b"end_reason", "name", b"name", "note", b"note", "operator", b"operator", "previous", b"previous", "revision", b"revision", "settings", b"settings", "time", b"time", "type", b"type", "vacant", b"vacant"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["claim", b"claim", "end_reason", b"end_reason", "names", b"names", "note", b"note", "operator", b"operator", "previous", b"previous", "revision", b"revision", "settings", b"settings", "time", b"time", "type", b"type", "vacant_names", b"vacant_names"]) -> None: ...
 
 global___Event = Event
 

@@ -26,7 +26,7 @@ export enum HistoryGoneCause {
   LOST = 2,
 }
 
-/** What can happen to a lock. */
+/** What can happen to a claim or a lock. */
 export enum EventType {
   /** UNSPECIFIED - Never sent. */
   UNSPECIFIED = 0,
@@ -155,12 +155,15 @@ export interface HistoryGone {
   cause: HistoryGoneCause;
 }
 
-/** Something that happened to one lock. */
+/** Something that happened to a claim, or to the settings of a lock. */
 export interface Event {
   /** The namespace's revision that this event made. */
   revision: bigint;
-  /** The lock. */
-  name: string;
+  /**
+   * The watched locks that it happened to, in byte order: of a claim to several locks all that are watched. A handoff between claims
+   * to different sets of locks comes as up to three events of one revision: of the locks of both claims, of one and of the other.
+   */
+  names: string[];
   /** What happened. */
   type: EventType;
   /** Whose claim it happened to. */
@@ -177,11 +180,11 @@ export interface Event {
   /** The operator's note. */
   note: string;
   /**
-   * Whether nobody holds the lock any more: said once, with the last of the holds that ended in a commit. Of a hold that lingers
+   * Those of `names` that have no holder any more: said once, with the last of the holds that ended in a commit. Of a hold that lingers
    * it is said with EVENT_TYPE_LINGERING, and not again with the EVENT_TYPE_ENDED that follows when its minimum hold is over; only
-   * if an operator evicts it while it lingers, that is said of this EVENT_TYPE_ENDED, too.
+   * if an operator evicts it while it lingers, it is said with this EVENT_TYPE_ENDED, too.
    */
-  vacant: boolean;
+  vacantNames: string[];
   /** The wall clock of the server that wrote it, for people: nothing is decided by it. */
   time:
     | Date
@@ -724,13 +727,13 @@ export const HistoryGone: MessageFns<HistoryGone> = {
 function createBaseEvent(): Event {
   return {
     revision: 0n,
-    name: "",
+    names: [],
     type: 0,
     claim: undefined,
     endReason: 0,
     operator: "",
     note: "",
-    vacant: false,
+    vacantNames: [],
     time: undefined,
     previous: undefined,
     settings: undefined,
@@ -745,8 +748,8 @@ export const Event: MessageFns<Event> = {
       }
       writer.uint32(8).uint64(message.revision);
     }
-    if (message.name !== "") {
-      writer.uint32(18).string(message.name);
+    for (const v of message.names) {
+      writer.uint32(18).string(v!);
     }
     if (message.type !== 0) {
       writer.uint32(24).int32(message.type);
@@ -763,8 +766,8 @@ export const Event: MessageFns<Event> = {
     if (message.note !== "") {
       writer.uint32(58).string(message.note);
     }
-    if (message.vacant !== false) {
-      writer.uint32(64).bool(message.vacant);
+    for (const v of message.vacantNames) {
+      writer.uint32(66).string(v!);
     }
     if (message.time !== undefined) {
       Timestamp.encode(toTimestamp(message.time), writer.uint32(74).fork()).join();
@@ -804,7 +807,7 @@ export const Event: MessageFns<Event> = {
               break;
             }
 
-            message.name = reader.string();
+            message.names.push(reader.string());
             continue;
           }
           case 3: {
@@ -848,11 +851,11 @@ export const Event: MessageFns<Event> = {
             continue;
           }
           case 8: {
-            if (tag !== 64) {
+            if (tag !== 66) {
               break;
             }
 
-            message.vacant = reader.bool();
+            message.vacantNames.push(reader.string());
             continue;
           }
           case 9: {
@@ -897,13 +900,13 @@ export const Event: MessageFns<Event> = {
   fromPartial(object: DeepPartial<Event>): Event {
     const message = createBaseEvent();
     message.revision = (object.revision !== undefined && object.revision !== null) ? BigInt(object.revision) : 0n;
-    message.name = object.name ?? "";
+    message.names = object.names?.map((e) => e) || [];
     message.type = object.type ?? 0;
     message.claim = (object.claim !== undefined && object.claim !== null) ? Claim.fromPartial(object.claim) : undefined;
     message.endReason = object.endReason ?? 0;
     message.operator = object.operator ?? "";
     message.note = object.note ?? "";
-    message.vacant = object.vacant ?? false;
+    message.vacantNames = object.vacantNames?.map((e) => e) || [];
     message.time = object.time ?? undefined;
     message.previous = (object.previous !== undefined && object.previous !== null)
       ? Claim.fromPartial(object.previous)

@@ -19,6 +19,7 @@ import io.tenure.client.v1.GroupEventType;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Locale;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** From the contract's messages to the nouns, and back. */
@@ -185,16 +186,21 @@ public final class Convert {
                 session.hasDisconnectGrace() ? fromWire(session.getDisconnectGrace()) : null);
     }
 
-    public static LockEvent event(Event event) {
+    /** The events of each lock: of a claim to several there is one event in the contract. */
+    public static Stream<LockEvent> events(Event event) {
+        return event.getNamesList().stream().map(name -> event(event, name));
+    }
+
+    private static LockEvent event(Event event, String name) {
         return new LockEvent(
                 event.getRevision(),
-                event.getName(),
+                name,
                 kind(event.getType()),
                 event.hasClaim() ? claim(event.getClaim()) : null,
                 optional(event.getEndReason()),
                 optional(event.getOperator()),
                 optional(event.getNote()),
-                event.getVacant(),
+                event.getVacantNamesList().contains(name),
                 event.hasTime() ? instant(event.getTime()) : null,
                 event.hasPrevious() ? claim(event.getPrevious()) : null,
                 event.getType() == EventType.EVENT_TYPE_CONFIGURED ? settings(event.getSettings()) : null);

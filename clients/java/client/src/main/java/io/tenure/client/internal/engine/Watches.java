@@ -145,7 +145,7 @@ final class Watches {
             case EVENTS -> {
                 Events events = told.getEvents();
                 WatchEvent event = new WatchEvent.Events(
-                        events.getEventsList().stream().map(Convert::event).toList(),
+                        events.getEventsList().stream().flatMap(Convert::events).toList(),
                         events.getGroupEventsList().stream()
                                 .map(Convert::groupEvent)
                                 .toList(),
