@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use support::{Cluster, PATIENCE, until, within};
 use tenure_client::{Attempt, Client, ClientOptions, Error, Reason};
 use tenure_harness::{Authority, Certified};
-use tenure_server::access::{CredentialOptions, new_token};
-use tenure_server::listen::{ConnectionLimits, TlsFiles};
+use tenure_server::auth::{CredentialOptions, new_token};
+use tenure_server::grpc::TtlBounds;
 use tenure_server::node::NodeOptions;
 use tenure_server::server::{Server, ServerOptions};
-use tenure_server::service::TtlBounds;
 use tenure_server::store::MemoryDatabase;
+use tenure_server::transport::{ConnectionLimits, TlsFiles};
 
 /// A server that speaks TLS, and the authority of its certificate and of its clients'.
 struct Office {

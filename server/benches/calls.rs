@@ -7,12 +7,12 @@ use divan::counter::ItemsCount;
 use futures::future::join_all;
 use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::{GetLockRequest, ListLocksRequest};
-use tenure_server::access::CredentialOptions;
-use tenure_server::listen::ConnectionLimits;
+use tenure_server::auth::CredentialOptions;
+use tenure_server::grpc::TtlBounds;
 use tenure_server::node::NodeOptions;
 use tenure_server::server::{Server, ServerOptions};
-use tenure_server::service::TtlBounds;
 use tenure_server::store::MemoryDatabase;
+use tenure_server::transport::ConnectionLimits;
 use tokio::runtime::Runtime;
 use tonic::transport::{Channel, Endpoint};
 

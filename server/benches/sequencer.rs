@@ -8,13 +8,13 @@ use divan::counter::ItemsCount;
 use futures::StreamExt;
 use futures::channel::mpsc::{UnboundedReceiver, unbounded};
 use tenure_core::{AskedMode, Command, Opening, Origin, Outcome, Revision, ServerId, Text};
-use tenure_server::clock::BootClock;
-use tenure_server::metrics::Metrics;
+use tenure_server::cluster::clock::BootClock;
+use tenure_server::node::heartbeat::Beats;
 use tenure_server::node::{Node, NodeOptions};
-use tenure_server::presence::Beats;
 use tenure_server::sequencer::{Decisions, Namespace, Outcomes, Tag};
 use tenure_server::store::MemoryDatabase;
-use tenure_server::traces::Traced;
+use tenure_server::telemetry::metrics::Metrics;
+use tenure_server::telemetry::traces::Traced;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
@@ -57,7 +57,7 @@ impl Lab {
                 metadata: Arc::default(),
                 identity: None,
             };
-            let namespace = node.namespace("bench").await.expect("open");
+            let namespace = node.namespaces().get("bench").await.expect("open");
             let open = Command::OpenSession {
                 session: Text::from("s"),
                 opening,

@@ -10,15 +10,17 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use secrecy::ExposeSecret;
-use tenure_server::admin::{Admin, Readiness, Unready};
+use tenure_server::admin::Admin;
+use tenure_server::admin::console::Console;
 use tenure_server::config::{Config, Layer, Surroundings, load};
-use tenure_server::console::Console;
-use tenure_server::metrics::Metrics;
-use tenure_server::redact::redacted;
+use tenure_server::node::readiness::{Readiness, Unready};
+use tenure_server::process::systemd::Supervisor;
+use tenure_server::process::{healthcheck, logging, manual};
 use tenure_server::server::Server;
-use tenure_server::supervisor::Supervisor;
-use tenure_server::traces::Export;
-use tenure_server::{access, healthcheck, logging, manual, store};
+use tenure_server::telemetry::metrics::Metrics;
+use tenure_server::telemetry::redact::redacted;
+use tenure_server::telemetry::traces::Export;
+use tenure_server::{auth, store};
 use tikv_jemallocator::Jemalloc;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
@@ -267,7 +269,7 @@ impl Notices {
 }
 
 fn new_token(name: &str, add_to: Option<&Path>) -> anyhow::Result<()> {
-    let (token, line) = access::new_token(name).map_err(anyhow::Error::msg)?;
+    let (token, line) = auth::new_token(name).map_err(anyhow::Error::msg)?;
     match add_to {
         Some(file) => {
             add_line(file, &line).with_context(|| format!("cannot add a line to {} (--add-to)", file.display()))?;

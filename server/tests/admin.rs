@@ -1,8 +1,9 @@
 //! The admin port follows what the server says of itself.
 
-use tenure_server::admin::{Admin, Readiness, Unready};
-use tenure_server::healthcheck;
-use tenure_server::metrics::Metrics;
+use tenure_server::admin::Admin;
+use tenure_server::node::readiness::{Readiness, Unready};
+use tenure_server::process::healthcheck;
+use tenure_server::telemetry::metrics::Metrics;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::{Args, FromArgMatches};
 use secrecy::ExposeSecret;
 use tenure_server::config::{Config, ConfigError, Layer, LogFormat, Surroundings, load};
-use tenure_server::redact::redacted;
+use tenure_server::telemetry::redact::redacted;
 
 /// Settings from flags, with nothing around.
 fn from_flags(flags: &[&str]) -> Result<Config, ConfigError> {

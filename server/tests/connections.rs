@@ -10,8 +10,8 @@ use std::time::Duration;
 use serving::{start, within};
 use tenure_proto::v1::ListLocksRequest;
 use tenure_proto::v1::lock_service_client::LockServiceClient;
-use tenure_server::access::CredentialOptions;
-use tenure_server::listen::{self, ConnectionLimits};
+use tenure_server::auth::CredentialOptions;
+use tenure_server::transport::{self, ConnectionLimits};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tonic::transport::Endpoint;
@@ -100,7 +100,7 @@ async fn is_there(connection: &mut TcpStream) -> bool {
 /// All clients come at once after a server has gone. Who finds no room in the system's queue tries again after a second, and after more.
 #[tokio::test]
 async fn hundreds_that_come_at_once_find_room_before_they_are_accepted() {
-    let listener = listen::on((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+    let listener = transport::on((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
     let address = listener.local_addr().unwrap();
     let mut come = Vec::new();
     for _ in 0..500 {

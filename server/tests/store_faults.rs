@@ -354,11 +354,11 @@ async fn what_could_not_be_opened_takes_no_place() {
     let server = Server::start(&database).await;
     database.set_available(false);
     for number in 0..20 {
-        let opened = within(SOON, server.node.namespace(&format!("n{number}"))).await;
+        let opened = within(SOON, server.node.namespaces().get(&format!("n{number}"))).await;
         assert!(opened.is_err(), "{number}");
     }
     database.set_available(true);
-    assert!(server.node.namespace("another").await.is_ok());
+    assert!(server.node.namespaces().get("another").await.is_ok());
 }
 
 /// What was under way when it stopped is answered; what had not begun is known to have changed nothing.

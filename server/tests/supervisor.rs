@@ -12,11 +12,11 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use serving::{start, within};
-use tenure_server::access::CredentialOptions;
-use tenure_server::admin::{Readiness, Unready};
-use tenure_server::listen::ConnectionLimits;
-use tenure_server::pulse;
-use tenure_server::supervisor::Supervisor;
+use tenure_server::auth::CredentialOptions;
+use tenure_server::node::readiness::{Readiness, Unready};
+use tenure_server::process::systemd::Supervisor;
+use tenure_server::process::watchdog;
+use tenure_server::transport::ConnectionLimits;
 use tokio::runtime::{Builder, Runtime};
 
 /// The watchdog's interval.
@@ -93,7 +93,7 @@ fn it_hears_nothing_when_only_the_servers_own_task_hangs() {
     let runtime = runtime(2);
     let (hang, told) = tokio::sync::oneshot::channel::<()>();
     let (go_on, hanging) = channel::<()>();
-    let (pulse, work) = pulse::beating(Box::pin(async move {
+    let (pulse, work) = watchdog::beating(Box::pin(async move {
         told.await.unwrap();
         let _ = hanging.recv();
         std::future::pending().await

@@ -12,9 +12,9 @@ use http::{HeaderMap, HeaderValue};
 use jsonwebtoken::jwk::{Jwk, JwkSet, PublicKeyUse};
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde_json::{Value, json};
-use tenure_server::access::{Access, CredentialOptions, JwtOptions, KeySource, Unidentified};
-use tenure_server::listen::Peer;
-use tenure_server::metrics::Metrics;
+use tenure_server::auth::{Access, CredentialOptions, JwtOptions, KeySource, Unidentified};
+use tenure_server::telemetry::metrics::Metrics;
+use tenure_server::transport::Peer;
 
 /// Somebody who issues tokens.
 struct Issuer {
@@ -77,7 +77,7 @@ async fn access(file: &Path) -> Access {
         algorithms: vec![Algorithm::EdDSA, Algorithm::ES256],
         claim: "sub".to_owned(),
     };
-    Access::load(CredentialOptions { jwt: Some(jwt), ..CredentialOptions::default() }, None, Metrics::default())
+    Access::load(CredentialOptions { jwt: Some(jwt), ..CredentialOptions::default() }, None, &Metrics::default())
         .await
         .unwrap()
 }

@@ -62,7 +62,7 @@ async fn events_come_once_in_order_and_say_why_a_hold_ended() {
     );
     assert!(seen.windows(2).all(|pair| pair[0].revision < pair[1].revision));
     assert_eq!((seen[4].operator.as_str(), seen[4].note.as_str()), ("root", "stuck"));
-    assert!(seen.iter().all(|event| event.name == "a"));
+    assert!(seen.iter().all(|event| event.names == ["a"]));
 }
 
 /// Nobody holds it from the release on; when the minimum hold is over that is no news.

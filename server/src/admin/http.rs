@@ -17,8 +17,9 @@ use tokio_util::task::TaskTracker;
 use tonic::transport::server::Connected;
 use tower::Service;
 
-use crate::listen::{self, Accounts, ConnectionLimits};
-use crate::metrics::{Buffers, Connections};
+use crate::limits::Buffers;
+use crate::transport::metrics::Connections;
+use crate::transport::{self, Accounts, ConnectionLimits};
 
 /// How long the head of a request may take, and how long a connection may be without one.
 const ASKING: Duration = Duration::from_secs(10);
@@ -44,7 +45,7 @@ pub(super) async fn serve(listener: TcpListener, router: Router, stop: Cancellat
     {
         // It is not one of the clients' connections that are counted.
         let (counts, accounts) = (Connections::default(), Accounts::new(&Buffers::default()));
-        let mut connections = pin!(listen::connections(listener, None, LIMITS, counts, accounts));
+        let mut connections = pin!(transport::connections(listener, None, LIMITS, counts, accounts));
         while let Some(Some(connection)) = stop.run_until_cancelled(connections.next()).await {
             let connection = match connection {
                 Ok(connection) => connection,

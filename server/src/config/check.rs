@@ -10,7 +10,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::span::Span;
 use super::{Config, ConfigError, Layer, LogConfig, LogFormat, StoreConfig, Surroundings, security};
-use crate::listen::ConnectionLimits;
+use crate::transport::ConnectionLimits;
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);

@@ -14,11 +14,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
-use crate::access::CredentialOptions;
-use crate::listen::{ConnectionLimits, TlsFiles};
+use crate::auth::CredentialOptions;
+use crate::store::StoreOptions;
+use crate::transport::{ConnectionLimits, TlsFiles};
 pub use layer::Layer;
 pub use load::{Surroundings, load};
 
@@ -124,6 +125,21 @@ impl LogFormat {
         match self {
             Self::Text => "text",
             Self::Json => "json",
+        }
+    }
+}
+
+impl From<&Config> for StoreOptions {
+    fn from(config: &Config) -> Self {
+        let store = &config.store;
+        Self {
+            max_connections: store.max_connections as usize,
+            connect_timeout: store.connect_timeout,
+            statement_timeout: store.statement_timeout,
+            allow_unsafe_durability: store.allow_unsafe_durability,
+            prepared_statements: store.prepared_statements,
+            url_file: store.url_file.clone(),
+            ..Self::new(store.url.expose_secret())
         }
     }
 }

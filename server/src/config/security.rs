@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 
 use super::{ConfigError, Layer};
-use crate::access::{ALGORITHMS, AuditOptions, CredentialOptions, JwtOptions, KeySource};
-use crate::listen::TlsFiles;
+use crate::auth::{ALGORITHMS, AuditOptions, CredentialOptions, JwtOptions, KeySource};
+use crate::transport::TlsFiles;
 
 pub(super) fn tls(layer: &Layer) -> Result<Option<TlsFiles>, ConfigError> {
     let needs = |setting: &str, other: &str| Err(ConfigError(format!("{setting} is set: set {other}, too")));

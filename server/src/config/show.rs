@@ -6,7 +6,7 @@ use secrecy::ExposeSecret;
 
 use super::Config;
 use super::span::Span;
-use crate::redact::redacted;
+use crate::telemetry::redact::redacted;
 
 /// Displays as a TOML file, without secrets.
 impl fmt::Display for Config {

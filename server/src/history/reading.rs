@@ -7,8 +7,8 @@ use tokio::time::Instant;
 
 use super::assembly::Assembly;
 use super::{Cursor, Entry};
-use crate::log_reader::LogError;
 use crate::sequencer::{Namespace, Refusal, View};
+use crate::store::log_reader::LogError;
 use crate::store::{Older, StoreError};
 
 /// How many events a statement looks at: the first, which finds what a busy lock needs, and the longest, which takes some ms.

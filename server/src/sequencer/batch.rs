@@ -10,11 +10,12 @@ use tokio::time::{Instant, sleep_until};
 use super::passing::{Taken, tell_pauses};
 use super::replica::Loss;
 use super::run::{Sequencer, next};
+use super::spans;
 use super::work::{Asker, Work};
 use super::{Attendance, Decided, Reader, Refusal};
 use crate::limits;
 use crate::store::{Batch, Store, StoreError};
-use crate::traces::{self, Traced};
+use crate::telemetry::traces::Traced;
 
 /// Between two tries to find out what became of an append: first, and at the most.
 const RETRY: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
@@ -35,10 +36,10 @@ enum Appended {
 impl Appended {
     fn told_in(&self, traced: &Traced) {
         match self {
-            Self::Committed => traces::appended(traced, "committed", false),
-            Self::Lost => traces::appended(traced, "lost", false),
-            Self::Unavailable(_) => traces::appended(traced, "unavailable", true),
-            Self::Unknown => traces::appended(traced, "unknown", true),
+            Self::Committed => spans::appended(traced, "committed", false),
+            Self::Lost => spans::appended(traced, "lost", false),
+            Self::Unavailable(_) => spans::appended(traced, "unavailable", true),
+            Self::Unknown => spans::appended(traced, "unknown", true),
         }
     }
 }
@@ -103,7 +104,7 @@ impl Sequencer {
                 self.replica.hub.publish(batch.clone(), &self.replica.table);
             }
             let passages = work.commands.iter().map(|(_, asker)| asker.passage());
-            let traced = traces::append(passages, &batch);
+            let traced = spans::append(passages, &batch);
             let appended = self.append(&batch, &traced).await;
             appended.told_in(&traced);
             drop(traced);
@@ -272,8 +273,8 @@ impl Sequencer {
         let begun = Instant::now();
         let appended = self.append_surely(batch, traced).await;
         match &appended {
-            Appended::Committed => self.settings.metrics.appends().committed(batch.events.len(), begun.elapsed()),
-            Appended::Lost => self.settings.metrics.appends().lost(),
+            Appended::Committed => self.appends.committed(batch.events.len(), begun.elapsed()),
+            Appended::Lost => self.appends.lost(),
             Appended::Unavailable(_) | Appended::Unknown => {}
         }
         appended

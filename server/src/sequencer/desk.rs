@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 use super::attendance::{Attendance, Callers};
 use super::run::Settings;
 use super::waits::Waits;
-use crate::lease::Lease;
-use crate::others::Others;
+use crate::cluster::lease::Lease;
+use crate::cluster::membership::Others;
 
 /// What a client's stream is told without having asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,7 +100,7 @@ impl SharedDesk {
     pub(crate) fn new(settings: &Settings) -> Self {
         let home = Home::new(settings.me, settings.reattach);
         let (lease, others) = (settings.lease.clone(), settings.others.clone());
-        let waits = Waits::new(settings.metrics.clone());
+        let waits = Waits::new(settings.metrics.of());
         let desk =
             Desk { home, lease, others, callers: Callers::default(), waits, is_behind: false, streams: HashMap::new() };
         Self(Arc::new(Mutex::new(desk)))

@@ -9,12 +9,14 @@ mod attendance;
 mod batch;
 mod desk;
 mod granted;
+mod metrics;
 mod namespace;
 pub mod passing;
 mod replica;
 mod room;
 mod rows;
 mod run;
+mod spans;
 mod tally;
 mod waits;
 mod work;
@@ -23,7 +25,7 @@ use futures::channel::mpsc::UnboundedSender;
 use tenure_core::{Command, EndReason, Outcome, Rejection, Revision, ServerId, Table, Text};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::traces::{self, Traced};
+use crate::telemetry::traces::Traced;
 pub use attendance::{Attendance, WaitEnd};
 pub use desk::{Notice, Notices, StreamEnd};
 pub use granted::View;
@@ -128,7 +130,7 @@ impl Request {
 /// What somebody is told whose command is not even decided.
 fn turned_away(passage: &Traced, refusal: Refusal) -> Told {
     let told = Err(refusal);
-    traces::told(passage, &told);
+    spans::told(passage, &told);
     told
 }
 

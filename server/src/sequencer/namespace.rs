@@ -10,16 +10,17 @@ use tokio_util::sync::CancellationToken;
 
 use super::desk::{Desk, SharedDesk};
 use super::granted::{SharedGrantTimes, View};
+use super::metrics::Sessions;
 use super::passing::{News, Pass};
 use super::room::Room;
+use super::spans;
 use super::tally::SharedTotals;
 use super::{Attendance, Decided, Decisions, Notices, Outcomes, Reader, Refusal, Request, StreamEnd, Tag, turned_away};
-use crate::hub::Hub;
-use crate::lease::Lease;
-use crate::log_reader::{LogError, LogReader, Place};
-use crate::metrics::Metrics;
+use crate::cluster::lease::Lease;
+use crate::store::log_reader::{LogError, LogReader, Place};
 use crate::store::{Batch, Found};
-use crate::traces::{self, Traced};
+use crate::telemetry::traces::Traced;
+use crate::watch::Hub;
 
 /// A namespace of this server.
 #[derive(Clone)]
@@ -30,7 +31,7 @@ pub struct Namespace {
     pub(super) pressing: mpsc::Sender<Request>,
     pub(super) room: Room,
     pub(super) totals: SharedTotals,
-    pub(super) metrics: Metrics,
+    pub(super) sessions: Sessions,
     pub(super) desk: SharedDesk,
     pub(super) granted: SharedGrantTimes,
     pub(super) lease: Arc<Lease>,
@@ -103,7 +104,7 @@ impl Namespace {
 
     /// The span of a command on its way through the sequencer, as a part of the call that asks for it.
     pub(crate) fn passage(&self, call: &Traced, command: &Command) -> Traced {
-        traces::passage(call, &self.name, command)
+        spans::passage(call, &self.name, command)
     }
 
     /// Decides commands, each with the span of its way, in this order, and tells what came of each. They take effect even if
@@ -200,7 +201,7 @@ impl Namespace {
         let pause = desk.home.since_renewed(session, now).unwrap_or_default();
         match desk.home.renew(session, now) {
             Ok(ttl) => {
-                self.metrics.sessions().renewed(pause, ttl);
+                self.sessions.renewed(pause, ttl);
                 Ok(Some(ttl))
             }
             Err(NotKept::Over(reason)) => Err(Refusal::over(session, reason)),
@@ -227,7 +228,7 @@ impl Namespace {
         let pause = desk.home.since_renewed(session, now).unwrap_or_default();
         let kept = desk.home.keep_alive(session, stream, now);
         if let Ok(ttl) = kept {
-            self.metrics.sessions().renewed(pause, ttl);
+            self.sessions.renewed(pause, ttl);
         }
         kept
     }

@@ -11,8 +11,8 @@ use super::desk::SharedDesk;
 use super::granted::{GrantTimes, SharedGrantTimes};
 use super::rows::RowsBehind;
 use super::tally::Tally;
-use crate::hub::Hub;
 use crate::store::{Batch, Head, RowChanges, Store, StoreError};
+use crate::watch::Hub;
 
 /// How many events are read at a time when following the log.
 const READ: usize = 10_000;

@@ -11,19 +11,20 @@ use tokio_util::sync::CancellationToken;
 
 use super::desk::SharedDesk;
 use super::granted::SharedGrantTimes;
+use super::metrics::Appends;
 use super::passing::{Passing, Peers};
 use super::replica::Replica;
 use super::room::Room;
 use super::tally::Tally;
 use super::work::Work;
 use super::{Namespace, Reader, Refusal, Request};
-use crate::budget::Budget;
-use crate::hub::Hub;
-use crate::lease::Lease;
-use crate::log_reader::LogReader;
-use crate::metrics::Metrics;
-use crate::others::Others;
+use crate::cluster::lease::Lease;
+use crate::cluster::membership::Others;
+use crate::limits::Budget;
+use crate::store::log_reader::LogReader;
 use crate::store::{Store, StoreError};
+use crate::telemetry::metrics::Metrics;
+use crate::watch::Hub;
 
 /// How many requests may queue up before their senders are held back. Most are refused before: see [`Room`].
 const QUEUE: usize = 65_536;
@@ -68,6 +69,7 @@ pub struct Settings {
 
 pub(super) struct Sequencer {
     pub(super) settings: Settings,
+    pub(super) appends: Appends,
     pub(super) replica: Replica,
     pub(super) requests: mpsc::Receiver<Request>,
     /// What comes before those.
@@ -101,16 +103,18 @@ pub async fn start(
     let (sender, requests) = mpsc::channel(QUEUE);
     let (pressing_sender, pressing) = mpsc::channel(QUEUE);
     let room = Room::default();
-    let tally = Tally::new(settings.me, settings.metrics.clone());
+    let tally = Tally::new(settings.me, &settings.metrics);
     let totals = tally.totals();
     let granted = SharedGrantTimes::default();
     let replica = Replica::new(name.clone(), store, desk.clone(), hub.clone(), tally, granted.clone());
     let cancel = settings.cancel.clone();
     let ended = cancel.clone();
-    let (lease, metrics, log_reader) = (settings.lease.clone(), settings.metrics.clone(), settings.log_reader.clone());
+    let (lease, sessions, log_reader) = (settings.lease.clone(), settings.metrics.of(), settings.log_reader.clone());
+    let appends = settings.metrics.of();
     let number = settings.first_number;
     let mut sequencer = Sequencer {
         settings,
+        appends,
         replica,
         requests,
         pressing,
@@ -133,7 +137,7 @@ pub async fn start(
         pressing,
         room,
         totals,
-        metrics,
+        sessions,
         desk,
         granted,
         lease,

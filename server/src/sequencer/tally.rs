@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use foldhash::fast::FixedState;
 use tenure_core::{ClaimSpec, EndReason, Event, Mode, Recorded, Revision, ServerId, Table, Text, Totals};
 
-use crate::metrics::{Metrics, Way};
+use super::metrics::{Locks, Sessions, Way};
 use crate::store::Batch;
+use crate::telemetry::metrics::Metrics;
 
 /// Of so many locks it is known who held them last.
 const REMEMBERED: usize = 4_096;
@@ -30,10 +31,17 @@ impl SharedTotals {
     }
 }
 
+/// What a server counts of what it appends.
+#[derive(Clone)]
+struct Counts {
+    locks: Locks,
+    sessions: Sessions,
+}
+
 /// What is counted of a namespace. It follows the whole log, to know what the events mean which are counted.
 pub(super) struct Tally {
     me: ServerId,
-    metrics: Metrics,
+    counts: Counts,
     totals: SharedTotals,
     /// The claims whose holds have ended, but not their minimum.
     lingering: HashSet<Revision>,
@@ -41,8 +49,9 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    pub(super) fn new(me: ServerId, metrics: Metrics) -> Self {
-        Self { me, metrics, totals: SharedTotals::default(), lingering: HashSet::new(), last: LastHolders::default() }
+    pub(super) fn new(me: ServerId, metrics: &Metrics) -> Self {
+        let counts = Counts { locks: metrics.of(), sessions: metrics.of() };
+        Self { me, counts, totals: SharedTotals::default(), lingering: HashSet::new(), last: LastHolders::default() }
     }
 
     pub(super) fn totals(&self) -> SharedTotals {
@@ -57,16 +66,16 @@ impl Tally {
 
     /// A batch was committed; `table` shows the state after it.
     pub(super) fn took(&mut self, batch: &Batch, table: &Table) {
-        let counts = (batch.server == self.me).then(|| self.metrics.clone());
+        let counts = (batch.server == self.me).then(|| self.counts.clone());
         for recorded in &batch.events {
             self.follow(recorded, counts.as_ref());
         }
         *self.totals.lock() = (table.totals(), table.revision());
     }
 
-    fn follow(&mut self, recorded: &Recorded, counts: Option<&Metrics>) {
-        let locks = counts.map(Metrics::locks);
-        let sessions = counts.map(Metrics::sessions);
+    fn follow(&mut self, recorded: &Recorded, counts: Option<&Counts>) {
+        let locks = counts.map(|counts| &counts.locks);
+        let sessions = counts.map(|counts| &counts.sessions);
         match &recorded.event {
             Event::ClaimGranted { claim, spec } => {
                 let way = if *claim == recorded.revision { Way::AtOnce } else { Way::Wait };
@@ -116,8 +125,8 @@ impl Tally {
         }
     }
 
-    fn granted(&mut self, spec: &ClaimSpec, way: Way, counts: Option<&Metrics>) {
-        let Some(locks) = counts.map(Metrics::locks) else { return };
+    fn granted(&mut self, spec: &ClaimSpec, way: Way, counts: Option<&Counts>) {
+        let Some(locks) = counts.map(|counts| &counts.locks) else { return };
         locks.granted(way);
         if spec.mode == Mode::Exclusive {
             for name in &spec.names {
@@ -128,9 +137,9 @@ impl Tally {
         }
     }
 
-    fn hold_ended(&mut self, spec: &ClaimSpec, reason: EndReason, counts: Option<&Metrics>) {
-        if let Some(metrics) = counts {
-            metrics.locks().hold_ended(reason);
+    fn hold_ended(&mut self, spec: &ClaimSpec, reason: EndReason, counts: Option<&Counts>) {
+        if let Some(counts) = counts {
+            counts.locks.hold_ended(reason);
         }
         if spec.mode == Mode::Exclusive {
             spec.names.iter().for_each(|name| self.last.note(name, LastHold { opened: spec.opened, reason }));

@@ -5,17 +5,17 @@ use std::collections::HashMap;
 use tenure_core::{ClaimState, Event, Home, Recorded, Revision, Table};
 use tokio::time::Instant;
 
-use crate::metrics::Metrics;
+use super::metrics::Locks;
 
 /// Since when claims wait, as far as this server knows: all of them, since their sessions may come here meanwhile.
 pub(super) struct Waits {
     since: HashMap<Revision, Instant>,
-    metrics: Metrics,
+    locks: Locks,
 }
 
 impl Waits {
-    pub(super) fn new(metrics: Metrics) -> Self {
-        Self { since: HashMap::new(), metrics }
+    pub(super) fn new(locks: Locks) -> Self {
+        Self { since: HashMap::new(), locks }
     }
 
     /// Takes note of a committed event. `home` is as before it.
@@ -39,7 +39,7 @@ impl Waits {
         if let Some(since) = self.since.remove(&claim)
             && home.keeps(session)
         {
-            self.metrics.locks().waited(since.elapsed());
+            self.locks.waited(since.elapsed());
         }
     }
 

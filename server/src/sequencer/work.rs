@@ -4,8 +4,9 @@ use tenure_core::{Command, Revision, Text};
 
 use super::passing::Taken;
 use super::room::text_bytes;
+use super::spans;
 use super::{Decisions, Outcomes, Reader, Refusal, Reply, Request, Tag, Told, turned_away};
-use crate::traces::{self, Traced};
+use crate::telemetry::traces::Traced;
 
 /// The most commands in one batch, but for the last request that is taken into it.
 const COMMANDS: usize = 4_096;
@@ -65,7 +66,7 @@ impl Tellings {
     /// Tells whoever asked for a command what came of it. One that has gone is noticed by what it is to be told, which
     /// is dropped.
     pub(super) fn tell(&mut self, asker: Asker, told: Told) {
-        traces::told(asker.passage(), &told);
+        spans::told(asker.passage(), &told);
         match asker {
             Asker::Home | Asker::Peer(..) => {}
             Asker::Call(reply, _) => {

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use tenure_core::{Revision, ServerId, Text};
 use tokio::time::Instant;
 
+use super::metrics::{Operation, StoreCounts};
 use super::{Batch, Found, Measured, Presence, RowChanges, Rows, Store, StoreError, Tail};
-use crate::metrics::{Operation, StoreCounts};
 
 /// A store, and what counts its answers.
 pub(crate) struct Counted {

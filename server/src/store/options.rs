@@ -6,11 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use secrecy::ExposeSecret;
-
 use super::Store;
 use super::connection::{Connection, Connector, Failure};
 use super::hosts::{Host, Hosts, UrlFile};
+use super::metrics::StoreCounts;
 use super::migrations::pending;
 use super::mysql::MySqlHost;
 use super::pool::Pool;
@@ -19,9 +18,7 @@ use super::postgres_hints::PostgresHints;
 use super::restore::notice_restore;
 use super::sql_store::{Hints, SqlStore};
 use super::sqlite::SqliteConnector;
-use crate::config::Config;
-use crate::metrics::StoreCounts;
-use crate::redact::redacted;
+use crate::telemetry::redact::redacted;
 
 /// Which database to open, and how.
 #[derive(Clone)]
@@ -153,21 +150,6 @@ impl StoreOptions {
             }),
         });
         Ok(Hosts::new(hosts, self.urls.first().map_or("", String::as_str), file))
-    }
-}
-
-impl From<&Config> for StoreOptions {
-    fn from(config: &Config) -> Self {
-        let store = &config.store;
-        Self {
-            max_connections: store.max_connections as usize,
-            connect_timeout: store.connect_timeout,
-            statement_timeout: store.statement_timeout,
-            allow_unsafe_durability: store.allow_unsafe_durability,
-            prepared_statements: store.prepared_statements,
-            url_file: store.url_file.clone(),
-            ..Self::new(store.url.expose_secret())
-        }
     }
 }
 

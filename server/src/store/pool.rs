@@ -9,7 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
 use super::connection::{Append, Arg, Connection, Connector, Each, Failure, Row, Statements, Table};
-use crate::metrics::PoolUse;
+use super::metrics::PoolUse;
 
 /// A pool. Clones are the same pool.
 #[derive(Clone)]

@@ -14,8 +14,8 @@ use super::codec::{CodecError, decode_events, encode_events, encode_keys, encode
 use super::connection::{Append, Arg, Failure, HeadMove, Row};
 use super::pool::Pool;
 use super::rows::{CHUNK, number};
+use super::spans;
 use super::{Batch, FIRST_BEAT, Found, Head, Measured, Older, Presence, RowChanges, Rows, Store, StoreError, Tail};
-use crate::traces;
 
 /// How many batches are dropped in one transaction.
 const TRIM_STEP: usize = 500;
@@ -175,9 +175,9 @@ impl Store for SqlStore {
         let mut attempt = 1;
         loop {
             let mut connection = self.writers.take().await.map_err(unavailable)?;
-            let statement = traces::statement(connection.sql().map_err(unavailable)?.system);
+            let statement = spans::statement(connection.sql().map_err(unavailable)?.system);
             let appended = connection.append(&append).await;
-            traces::executed(&statement, failed_by(&appended));
+            spans::executed(&statement, failed_by(&appended));
             match appended {
                 Ok(true) => return Ok(()),
                 Ok(false) => return Err(StoreError::Conflict),

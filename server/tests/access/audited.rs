@@ -8,8 +8,8 @@ use tenure_proto::v1::command::Kind;
 use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::session_service_client::SessionServiceClient;
 use tenure_proto::v1::*;
-use tenure_server::access::{AuditOptions, CredentialOptions};
-use tenure_server::listen::ConnectionLimits;
+use tenure_server::auth::{AuditOptions, CredentialOptions};
+use tenure_server::transport::ConnectionLimits;
 
 #[tokio::test]
 async fn it_is_written_down_what_operators_do_and_who_is_refused() {

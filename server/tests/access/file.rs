@@ -5,9 +5,9 @@ use crate::office::{Office, is_forbidden};
 use crate::serving::{start, within};
 use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::*;
-use tenure_server::access::{Access, CredentialOptions, Verb};
-use tenure_server::listen::{ConnectionLimits, Peer};
-use tenure_server::metrics::Metrics;
+use tenure_server::auth::{Access, CredentialOptions, Verb};
+use tenure_server::telemetry::metrics::Metrics;
+use tenure_server::transport::{ConnectionLimits, Peer};
 
 #[tokio::test]
 async fn a_policy_that_cannot_be_read_changes_nothing() {
@@ -15,11 +15,11 @@ async fn a_policy_that_cannot_be_read_changes_nothing() {
     let file = folder.path().join("policy");
     let write = |text: &str| std::fs::write(&file, text).unwrap();
     let (tokens_file, policy) = (folder.path().join("tokens"), Some(file.clone()));
-    let (token, line) = tenure_server::access::new_token("ann").unwrap();
+    let (token, line) = tenure_server::auth::new_token("ann").unwrap();
     std::fs::write(&tokens_file, line).unwrap();
     write(TEAMS);
     let credentials = CredentialOptions { tokens_file: Some(tokens_file), policy, ..CredentialOptions::default() };
-    let access = Access::load(credentials, None, Metrics::default()).await.unwrap();
+    let access = Access::load(credentials, None, &Metrics::default()).await.unwrap();
     let shown = http::HeaderMap::from_iter([(http::header::AUTHORIZATION, format!("Bearer {token}").parse().unwrap())]);
     let ann = access.identify(&shown, &Peer::default()).unwrap();
     let may = |name| ann.rights().allow(Verb::Acquire, "default", name);

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use crate::serving::{start, within};
 use serde_json::Value;
-use tenure_server::access::{AuditOptions, CredentialOptions, new_token};
-use tenure_server::listen::ConnectionLimits;
+use tenure_server::auth::{AuditOptions, CredentialOptions, new_token};
 use tenure_server::server::Server;
+use tenure_server::transport::ConnectionLimits;
 use tonic::metadata::AsciiMetadataValue;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status};

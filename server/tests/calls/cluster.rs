@@ -8,12 +8,12 @@ use tenure_proto::v1::session_service_client::SessionServiceClient;
 use tenure_proto::v1::{
     AcquireRequest, AcquireResponse, GetLockRequest, GetSessionRequest, Lock, ReleaseRequest, RenewRequest, Session,
 };
-use tenure_server::access::CredentialOptions;
-use tenure_server::listen::ConnectionLimits;
+use tenure_server::auth::CredentialOptions;
+use tenure_server::grpc::TtlBounds;
 use tenure_server::node::NodeOptions;
 use tenure_server::server::{Server, ServerOptions};
-use tenure_server::service::TtlBounds;
 use tenure_server::store::MemoryDatabase;
+use tenure_server::transport::ConnectionLimits;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{IntoRequest, Status};
 use tonic_health::pb::HealthCheckRequest;

@@ -1,9 +1,10 @@
 //! What a call of the console may be.
 
 use serde_json::json;
-use tenure_server::admin::{Admin, Readiness};
-use tenure_server::console::Console;
-use tenure_server::metrics::Metrics;
+use tenure_server::admin::Admin;
+use tenure_server::admin::console::Console;
+use tenure_server::node::readiness::Readiness;
+use tenure_server::telemetry::metrics::Metrics;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 

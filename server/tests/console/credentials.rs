@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tenure_server::access::{AuditOptions, CredentialOptions, new_token};
+use tenure_server::auth::{AuditOptions, CredentialOptions, new_token};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 

@@ -4,11 +4,12 @@ use std::net::SocketAddr;
 
 use reqwest::{Client, RequestBuilder, Response};
 use serde_json::{Value, json};
-use tenure_server::access::CredentialOptions;
-use tenure_server::admin::{Admin, Readiness};
-use tenure_server::console::Console;
-use tenure_server::listen::ConnectionLimits;
+use tenure_server::admin::Admin;
+use tenure_server::admin::console::Console;
+use tenure_server::auth::CredentialOptions;
+use tenure_server::node::readiness::Readiness;
 use tenure_server::server::Server;
+use tenure_server::transport::ConnectionLimits;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 

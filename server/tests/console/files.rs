@@ -1,8 +1,9 @@
 //! The page's files.
 
 use serde_json::Value;
-use tenure_server::admin::{Admin, Readiness};
-use tenure_server::metrics::Metrics;
+use tenure_server::admin::Admin;
+use tenure_server::node::readiness::Readiness;
+use tenure_server::telemetry::metrics::Metrics;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 

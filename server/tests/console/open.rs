@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use prost::Message;
 use serde_json::{Value, json};
-use tenure_server::access::CredentialOptions;
-use tenure_server::console::READING;
+use tenure_server::admin::console::READING;
+use tenure_server::auth::CredentialOptions;
 
 use crate::desk::{Desk, answer};
 

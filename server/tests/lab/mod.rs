@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use peers::LabPeers;
 use tenure_core::{AskedMode, Command, Opening, Origin, Outcome, Revision, Text};
-use tenure_server::clock::Clock;
-use tenure_server::metrics::Metrics;
+use tenure_server::cluster::clock::Clock;
+use tenure_server::node::follow;
+use tenure_server::node::heartbeat::{Beats, BeatsEnd};
 use tenure_server::node::{Node, NodeOptions};
-use tenure_server::poll;
-use tenure_server::presence::{Beats, BeatsEnd};
 use tenure_server::sequencer::{Decided, Namespace, Refusal};
 use tenure_server::store::{MemoryDatabase, MemoryStore};
+use tenure_server::telemetry::metrics::Metrics;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -92,8 +92,8 @@ impl Server {
             peers.add(&node);
         }
         let mut beats = Beats::begin(node.clone()).await.expect("registered");
-        beats.during(node.open_all()).await.expect("alive").expect("opened");
-        node.spawn(poll::follow(node.clone()));
+        beats.during(node.namespaces().open_all()).await.expect("alive").expect("opened");
+        node.tasks().spawn(follow::run(node.clone()));
         let beats = tokio::spawn(beats.run());
         Self { node, store, clock, beats, cancel }
     }
@@ -110,7 +110,7 @@ impl Server {
     }
 
     pub async fn namespace(&self) -> Namespace {
-        self.node.namespace("default").await.expect("open")
+        self.node.namespaces().get("default").await.expect("open")
     }
 
     pub async fn ask(&self, command: Command) -> Result<Decided, Refusal> {

@@ -64,7 +64,7 @@ impl Peers for LabPeers {
                 let _ = heard.send(Heard { link, word: Word::Broken }).await;
                 return;
             };
-            let namespace = node.namespace(&namespace).await.expect("open");
+            let namespace = node.namespaces().get(&namespace).await.expect("open");
             let Ok(mut news) = namespace.follow(from).await else { return };
             let _ = heard.send(Heard { link, word: Word::Open }).await;
             let held = holds.clone();

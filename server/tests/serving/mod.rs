@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use tenure_server::access::CredentialOptions;
-use tenure_server::listen::ConnectionLimits;
+use tenure_server::auth::CredentialOptions;
+use tenure_server::grpc::TtlBounds;
 use tenure_server::node::NodeOptions;
 use tenure_server::server::{Server, ServerOptions};
-use tenure_server::service::TtlBounds;
 use tenure_server::store::MemoryDatabase;
+use tenure_server::transport::ConnectionLimits;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 

@@ -12,12 +12,12 @@ use tenure_proto::v1::{
     AcquireRequest, EvictRequest, ListHistoryRequest, ListHistoryResponse, ListLocksRequest, ReleaseRequest, Snapshot,
     WatchRequest, WatchResponse,
 };
-use tenure_server::access::CredentialOptions;
-use tenure_server::listen::ConnectionLimits;
+use tenure_server::auth::CredentialOptions;
+use tenure_server::grpc::TtlBounds;
 use tenure_server::node::NodeOptions;
 use tenure_server::server::{Server, ServerOptions};
-use tenure_server::service::TtlBounds;
 use tenure_server::store::{MemoryDatabase, MemoryStore, Store};
+use tenure_server::transport::ConnectionLimits;
 use tonic::transport::Channel;
 use tonic::{Status, Streaming};
 

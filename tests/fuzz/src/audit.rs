@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
-use tenure_server::access::fuzzing::{Told, line};
+use tenure_server::auth::fuzzing::{Told, line};
 
 use crate::draw::Draw;
 

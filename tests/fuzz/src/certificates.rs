@@ -4,7 +4,8 @@ use std::sync::LazyLock;
 
 use rcgen::{CertificateParams, KeyPair, PKCS_ED25519, SanType};
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
-use tenure_server::access::Identity;
+use tenure_server::auth::Identity;
+use tenure_server::transport::certificate_name;
 
 use crate::draw::Draw;
 
@@ -26,10 +27,14 @@ pub fn certificates(data: &[u8]) {
     if let Some((b'!', rest)) = data.split_first() {
         return check_drawn(&mut Draw::new(rest));
     }
-    let Some(identity) = Identity::of_certificate(&CertificateDer::from(data)) else { return };
+    let Some(identity) = identify(&CertificateDer::from(data)) else { return };
     let name = identity.as_str().strip_prefix("cert:").expect("of its kind");
     assert!(!name.is_empty() && !name.contains('\0'), "it names nobody");
     assert!(data.windows(name.len()).any(|part| part == name.as_bytes()), "{name:?} is not in it");
+}
+
+fn identify(certificate: &CertificateDer<'_>) -> Option<Identity> {
+    Identity::of_certificate(&certificate_name(certificate)?)
 }
 
 fn check_drawn(draw: &mut Draw<'_>) {
@@ -53,7 +58,7 @@ fn check_drawn(draw: &mut Draw<'_>) {
         });
     }
     let certificate = params.self_signed(&*KEY).expect("it can be signed");
-    let identity = Identity::of_certificate(certificate.der());
+    let identity = identify(certificate.der());
     let expected = uri.or(domain).filter(|name| !name.contains('\0')).map(|name| format!("cert:{name}"));
     assert_eq!(identity.as_ref().map(Identity::as_str), expected.as_deref());
 }

@@ -8,8 +8,8 @@ use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Map, Value, json};
-use tenure_server::access::fuzzing::Taker;
-use tenure_server::access::{ALGORITHMS, JwtOptions, KeySource};
+use tenure_server::auth::fuzzing::Taker;
+use tenure_server::auth::{ALGORITHMS, JwtOptions, KeySource};
 
 use crate::draw::Draw;
 

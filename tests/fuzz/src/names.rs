@@ -1,9 +1,9 @@
 //! Names of locks, groups, sessions and namespaces; and which of them a rule is for.
 
 use tenure_proto::v1::Refusal;
-use tenure_server::access::fuzzing::Policy;
-use tenure_server::access::{Identity, Rights, Verb};
-use tenure_server::service::fuzzing as bounds;
+use tenure_server::auth::fuzzing::Policy;
+use tenure_server::auth::{Identity, Rights, Verb};
+use tenure_server::grpc::fuzzing as bounds;
 
 /// What is taken keeps the bounds; what is not is refused by its field. A rule for a name is for that and all below it, whatever begins
 /// with it besides; and a list goes through just what a rule is for.

@@ -1,6 +1,6 @@
 //! Page tokens: where the next page of a list begins.
 
-use tenure_server::service::fuzzing::{page_after, page_token};
+use tenure_server::grpc::fuzzing::{page_after, page_token};
 
 use crate::draw::Draw;
 

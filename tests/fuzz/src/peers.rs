@@ -5,7 +5,7 @@ use std::sync::Arc;
 use prost::Message;
 use tenure_core::{AskedMode, Command, ServerId, Table, Text};
 use tenure_proto::internal as proto;
-use tenure_server::peers::fuzzing;
+use tenure_server::peer::fuzzing;
 use tenure_server::sequencer::passing::{News, Pass, Report};
 use tenure_server::store::Batch;
 

@@ -1,7 +1,7 @@
 //! The file of the policy, and what it makes of it.
 
-use tenure_server::access::fuzzing::Policy;
-use tenure_server::access::{Identity, Rights, Verb};
+use tenure_server::auth::fuzzing::Policy;
+use tenure_server::auth::{Identity, Rights, Verb};
 use toml::{Table, Value};
 
 const VERBS: [Verb; 4] = [Verb::Acquire, Verb::Read, Verb::Watch, Verb::Operate];

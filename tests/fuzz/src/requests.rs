@@ -8,7 +8,7 @@ use http_body_util::Full;
 use prost::bytes::Bytes;
 use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, Value};
 use tenure_proto::v1::ErrorReason;
-use tenure_server::service::{Api, TtlBounds};
+use tenure_server::grpc::{Api, TtlBounds};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 use tonic::body::Body;

@@ -1,8 +1,8 @@
 //! The file of static tokens, and the tokens that are shown.
 
 use aws_lc_rs::digest::{SHA256, digest};
-use tenure_server::access::fuzzing::Tokens;
-use tenure_server::access::new_token;
+use tenure_server::auth::fuzzing::Tokens;
+use tenure_server::auth::new_token;
 
 /// Any file is refused by the number of a line, or has just the tokens whose hashes are in it: nothing else is anybody's token.
 pub fn tokens(data: &[u8]) {

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_server::clock::BootClock;
-use tenure_server::life::{Ends, Ground, Parts};
-use tenure_server::metrics::Metrics;
+use tenure_server::cluster::clock::BootClock;
+use tenure_server::grpc::TtlBounds;
 use tenure_server::node::NodeOptions;
-use tenure_server::service::TtlBounds;
+use tenure_server::server::lifecycle::{Ends, Ground, Parts};
+use tenure_server::telemetry::metrics::Metrics;
 use tokio::sync::Notify;
 
 use crate::database::SimStore;

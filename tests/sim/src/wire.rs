@@ -15,8 +15,8 @@ use http::{Request, Response};
 use http_body::Frame;
 use http_body_util::BodyExt;
 use tenure_client::transport as client;
-use tenure_server::others::Contact;
-use tenure_server::peers;
+use tenure_server::cluster::membership::Contact;
+use tenure_server::peer;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use tonic::Status;
@@ -82,10 +82,10 @@ impl client::Connector for Dialler {
     }
 }
 
-impl peers::Connector for Dialler {
-    fn connect(&self, contact: &Contact) -> Result<peers::Wire, String> {
+impl peer::Connector for Dialler {
+    fn connect(&self, contact: &Contact) -> Result<peer::Wire, String> {
         let line = Line { here: self.0.clone(), address: contact.address.clone(), cable: Arc::default() };
-        Ok(peers::Wire::new(service_fn(move |request| line.clone().call(request))))
+        Ok(peer::Wire::new(service_fn(move |request| line.clone().call(request))))
     }
 }
 

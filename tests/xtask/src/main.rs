@@ -12,6 +12,7 @@ mod deploy;
 mod dialects;
 mod fuzz;
 mod generate;
+mod modules;
 mod monitoring;
 mod mutants;
 mod packages;
@@ -157,6 +158,8 @@ enum Stage {
     Generated,
     /// The contract is in good form and breaks no client.
     Contract,
+    /// The modules of each crate import each other in one direction.
+    Modules,
     /// clippy, without a warning.
     Clippy,
     /// The programs.
@@ -192,7 +195,7 @@ enum Stage {
 }
 
 impl Stage {
-    const FORM: [Self; 4] = [Self::Format, Self::Generated, Self::Contract, Self::Clippy];
+    const FORM: [Self; 5] = [Self::Format, Self::Generated, Self::Contract, Self::Modules, Self::Clippy];
 
     fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_string())
@@ -204,6 +207,7 @@ impl Stage {
             Self::Format => cargo(&["fmt", "--all", "--check"]).run(),
             Self::Generated => generate::check().and_then(|()| snippets::check()).and_then(|()| pages::check()),
             Self::Contract => contract::check(),
+            Self::Modules => modules::check(),
             Self::Clippy => {
                 cargo(&["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"]).run()
             }

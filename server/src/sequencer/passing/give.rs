@@ -5,8 +5,9 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{ALONE, Given, IDLE, Link, Linking, MOST_GIVEN, PATIENCE, Pass, SETTLING};
 use crate::sequencer::run::Sequencer;
+use crate::sequencer::spans;
 use crate::sequencer::work::{Asker, Work};
-use crate::traces;
+use crate::telemetry::traces;
 
 /// Whether a command is one of those that are frequent enough to be passed.
 fn is_frequent(command: &Command) -> bool {
@@ -49,7 +50,7 @@ impl Sequencer {
         if !link.is_some_and(|link| link.giver.give(pass)) {
             return Some(work);
         }
-        work.commands.iter().for_each(|(_, asker)| traces::passed(asker.passage(), to));
+        work.commands.iter().for_each(|(_, asker)| spans::passed(asker.passage(), to));
         work.passed_after = Some(work.passed_after.map_or(after, |earlier| earlier.min(after)));
         self.passing.given_to = to;
         self.passing.given.push_back(Given { number, work, until: Instant::now() + PATIENCE });

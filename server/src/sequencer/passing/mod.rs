@@ -54,7 +54,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::work::Work;
-use crate::others::Contact;
+use crate::cluster::membership::Contact;
 pub(super) use followers::Followers;
 pub use pauses::LongestPauses;
 pub(super) use pauses::tell_pauses;

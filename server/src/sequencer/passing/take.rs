@@ -4,9 +4,10 @@ use tenure_core::{Command, Revision, ServerId};
 
 use super::{LongestPauses, Pass, Verdict};
 use crate::sequencer::run::Sequencer;
+use crate::sequencer::spans;
 use crate::sequencer::work::{Asker, Work};
 use crate::store::StoreError;
-use crate::traces::{self, Traced};
+use crate::telemetry::traces::Traced;
 
 /// A pass that is part of this server's work.
 pub(in crate::sequencer) struct Taken {
@@ -26,7 +27,7 @@ impl Taken {
         let mut commands: Vec<_> = commands.into_iter().map(|command| (command, Traced::none())).collect();
         for (place, traceparent) in traces {
             if let Some((_, passage)) = commands.get_mut(place) {
-                *passage = traces::handed_on(server, &traceparent);
+                *passage = spans::handed_on(server, &traceparent);
             }
         }
         (Self { server, number, after, pauses, refused: false, places: Vec::new() }, commands)

@@ -120,5 +120,5 @@ fn forged(draw: &mut Draw<'_>) -> String {
     ]);
     let number = draw.number();
     let last = draw.of(&["", "a", "zz"]);
-    tenure_server::service::fuzzing::page_token(scope, &format!("{last}{number}-{number}"))
+    tenure_server::grpc::fuzzing::page_token(scope, &format!("{last}{number}-{number}"))
 }

@@ -9,13 +9,13 @@ use prost::Message;
 use prost::bytes::{Buf, Bytes, BytesMut};
 use prost_reflect::{DynamicMessage, MethodDescriptor};
 use tenure_core::Table;
-use tenure_server::clock::Clock;
-use tenure_server::metrics::Metrics;
+use tenure_server::cluster::clock::Clock;
+use tenure_server::grpc::{Api, TtlBounds};
+use tenure_server::node::follow;
+use tenure_server::node::heartbeat::Beats;
 use tenure_server::node::{Node, NodeOptions};
-use tenure_server::poll;
-use tenure_server::presence::Beats;
-use tenure_server::service::{Api, TtlBounds};
 use tenure_server::store::{Fault, MemoryDatabase};
+use tenure_server::telemetry::metrics::Metrics;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tonic::Status;
@@ -72,9 +72,9 @@ impl Office {
         let clock = Arc::new(Paused(Instant::now()));
         let node = Node::new(options, database.server(), clock, None, Metrics::default(), cancel.clone());
         let mut beats = Beats::begin(node.clone()).await.expect("registered");
-        beats.during(node.open_all()).await.expect("alive").expect("opened");
-        node.spawn(poll::follow(node.clone()));
-        node.spawn(async move {
+        beats.during(node.namespaces().open_all()).await.expect("alive").expect("opened");
+        node.tasks().spawn(follow::run(node.clone()));
+        node.tasks().spawn(async move {
             beats.run().await;
         });
         let ttl = TtlBounds { min: Duration::from_millis(100), max: Duration::from_secs(3_600) };
@@ -120,7 +120,7 @@ impl Office {
 
     /// What is true of every table is true of these, which are what the log tells.
     pub(super) async fn check(&self) {
-        for namespace in self.node.open_namespaces() {
+        for namespace in self.node.namespaces().all() {
             let (database, name) = (self.database.clone(), namespace.name().clone());
             let read = namespace.read(move |table| {
                 invariants::check(table);

@@ -1,0 +1,139 @@
+//! The paths of the console.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::{ConnectInfo, Path, State};
+use axum::middleware::map_response;
+use axum::response::{Redirect, Response};
+use axum::routing::{get, post};
+use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use tokio::time::timeout;
+use tonic::Code;
+
+use super::frames::Messages;
+use super::refusal::Refusal;
+use super::{Console, Served, about, answer, calls, contract, files, gate};
+use crate::grpc::authenticate::check_identified;
+use crate::transport::Peer;
+
+/// The most bytes of a request.
+const REQUEST: usize = 256 * 1024;
+
+/// How long a request may take to come.
+const COMING: Duration = Duration::from_secs(10);
+
+/// How long a plain call may take: longer than a planned handoff takes, as a rule. It is not taken back then.
+const CALL: Duration = Duration::from_secs(60);
+
+/// What the page may load and do: only what comes from here.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
+    base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+impl Console {
+    /// What is answered on the admin port.
+    pub(crate) fn router(self) -> Router {
+        Router::new()
+            .route("/", get(|| async { Redirect::temporary("/console/") }))
+            .route("/console", get(|| async { Redirect::temporary("/console/") }))
+            .route("/console/", get(files::index))
+            .route("/console/{*file}", get(files::other))
+            .route("/console/about", get(about::about))
+            .route("/console/api/{service}/{method}", post(call))
+            .layer(map_response(guarded))
+            .with_state(self)
+    }
+}
+
+/// Has browsers be careful with whatever is answered.
+async fn guarded(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    let fixed = [
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (X_FRAME_OPTIONS, "DENY"),
+        (REFERRER_POLICY, "no-referrer"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    ];
+    for (name, value) in fixed {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    headers.insert(answer::TIME, answer::now());
+    response
+}
+
+async fn call(
+    State(console): State<Console>,
+    Path((service, method)): Path<(String, String)>,
+    ConnectInfo(address): ConnectInfo<SocketAddr>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    let starting = || Refusal::own(Code::Unavailable, "STARTING", "the server has not started yet");
+    let served = console.0.served.get().ok_or_else(starting)?;
+    let unknown = || {
+        let refusal = Refusal::own(Code::Unimplemented, "UNKNOWN_METHOD", "the contract has no such method");
+        refusal.with_status(StatusCode::NOT_FOUND)
+    };
+    let asked = console.0.contract.method(&service, &method).ok_or_else(unknown)?;
+    let name = format!("{service}/{method}");
+    check(&console, served, &headers, &name)?;
+    if asked.is_client_streaming() {
+        let why = format!("{name} takes a stream of requests, which the console cannot send");
+        return Err(Refusal::own(Code::Unimplemented, "STREAMING", why));
+    }
+    // Before anything is taken for it: callers that are not identified must not keep others out.
+    let peer = Peer { address: Some(address), ..Peer::default() };
+    check_identified(&served.access, &format!("/{name}"), &headers, &peer)?;
+    let limiter = if asked.is_server_streaming() { &console.0.streams } else { &console.0.calls };
+    let busy = || {
+        Refusal::own(
+            Code::ResourceExhausted,
+            "BUSY",
+            "too many calls of the console are under way, in all or from this address: try again when one has ended",
+        )
+    };
+    let permit = limiter.acquire(Some(address.ip())).ok_or_else(busy)?;
+    let json = read(body).await?;
+    let invalid = |why| Refusal::own(Code::InvalidArgument, "INVALID_JSON", why);
+    let message = contract::encode(asked.input(), &json).map_err(invalid)?;
+    let service = served.service.clone();
+    let answer = async {
+        let messages = Messages::of(calls::call(service, &name, &message, &headers, address).await?);
+        match asked.is_server_streaming() {
+            true => answer::lines(asked.output(), messages, permit).await,
+            false => answer::whole(asked.output(), messages).await,
+        }
+    };
+    let late = || {
+        let why = format!("no answer within {CALL:?}; what was asked for may still happen");
+        Refusal::own(Code::DeadlineExceeded, "LATE", why)
+    };
+    timeout(CALL, answer).await.map_err(|_| late())?
+}
+
+/// Whether somebody may call this from there.
+fn check(console: &Console, served: &Served, headers: &HeaderMap, method: &str) -> Result<(), Refusal> {
+    if served.is_open {
+        gate::check_place(console.0.admin)?;
+        gate::check_host(headers)?;
+    }
+    gate::check_site(headers, served.is_open)?;
+    gate::check_kind(headers)?;
+    if served.is_open { gate::check_reading(method) } else { Ok(()) }
+}
+
+async fn read(body: Body) -> Result<bytes::Bytes, Refusal> {
+    let late = || Refusal::own(Code::DeadlineExceeded, "LATE", format!("the request was not there within {COMING:?}"));
+    let large = |_| {
+        let refusal =
+            Refusal::own(Code::InvalidArgument, "TOO_LARGE", format!("a request has at most {REQUEST} bytes"));
+        refusal.with_status(StatusCode::PAYLOAD_TOO_LARGE)
+    };
+    timeout(COMING, to_bytes(body, REQUEST)).await.map_err(|_| late())?.map_err(large)
+}

@@ -1,0 +1,102 @@
+//! The port for operators: `/livez` says that the process runs, `/readyz` whether it can serve, and why not,
+//! `/metrics` what there is to count. With a console, that is there, too.
+
+pub mod console;
+mod http;
+
+use std::io;
+use std::net::SocketAddr;
+
+use axum::extract::State;
+use axum::http::header::{ACCEPT, CONTENT_TYPE};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::IntoResponse;
+use axum::routing::get;
+use axum::{Json, Router};
+use serde::Serialize;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::admin::console::Console;
+use crate::node::readiness::{Readiness, Unready};
+use crate::telemetry::metrics::{CLASSIC_MEDIA_TYPE, MEDIA_TYPE, Metrics};
+
+/// What `/readyz` answers.
+#[derive(Debug, Serialize)]
+struct Answer {
+    ready: bool,
+    reasons: Vec<String>,
+}
+
+/// The port, bound.
+pub struct Admin {
+    listener: TcpListener,
+    readiness: watch::Receiver<Readiness>,
+    metrics: Metrics,
+    console: Option<Console>,
+}
+
+impl Admin {
+    /// Binds the port. Connections wait until it is served.
+    ///
+    /// # Errors
+    /// If the address is not free.
+    pub async fn bind(
+        address: SocketAddr,
+        readiness: watch::Receiver<Readiness>,
+        metrics: Metrics,
+    ) -> io::Result<Self> {
+        Ok(Self { listener: TcpListener::bind(address).await?, readiness, metrics, console: None })
+    }
+
+    /// With a console.
+    #[must_use]
+    pub fn with_console(self, console: Console) -> Self {
+        Self { console: Some(console), ..self }
+    }
+
+    /// The address that it is bound to.
+    ///
+    /// # Errors
+    /// As the operating system has them.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Serves until `stop`, and then until the requests under way are answered. To be given up on after a while: a client
+    /// may read as slowly as it likes.
+    pub async fn serve(self, stop: CancellationToken) {
+        let router = Router::new()
+            .route("/livez", get(|| async { "alive\n" }))
+            .route("/readyz", get(readyz))
+            .with_state(self.readiness)
+            .merge(Router::new().route("/metrics", get(metrics)).with_state(self.metrics));
+        let router = router.merge(self.console.map(Console::router).unwrap_or_default());
+        http::serve(self.listener, router, stop).await;
+    }
+}
+
+/// Aside, since it looks at each watcher and at the system: nobody who is served waits for that.
+async fn metrics(State(metrics): State<Metrics>, headers: HeaderMap) -> impl IntoResponse {
+    let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+    let (kind, text): (_, fn(&Metrics) -> String) =
+        if wants_classic(accept) { (CLASSIC_MEDIA_TYPE, Metrics::classic_text) } else { (MEDIA_TYPE, Metrics::text) };
+    match tokio::task::spawn_blocking(move || text(&metrics)).await {
+        Ok(text) => ([(CONTENT_TYPE, kind)], text).into_response(),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+/// Whether somebody asks for plain text, and does not know OpenMetrics.
+fn wants_classic(accept: &str) -> bool {
+    accept.contains("text/plain") && !accept.contains("application/openmetrics-text")
+}
+
+async fn readyz(State(readiness): State<watch::Receiver<Readiness>>) -> (StatusCode, Json<Answer>) {
+    let readiness = readiness.borrow().clone();
+    let ready = readiness.is_ready();
+    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let reasons = readiness.reasons.iter().map(Unready::to_string).collect();
+    (status, Json(Answer { ready, reasons }))
+}

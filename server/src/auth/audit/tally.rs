@@ -1,0 +1,189 @@
+//! What has no line of its own is counted.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tenure_core::Text;
+
+use super::Actor;
+use crate::auth::metrics::AuditLines;
+
+/// The most lines in a second about refusals of one identity at one address, which may try as often as it likes. Each
+/// has its own budget, so that no flood hides what another one tries.
+const REFUSALS: u64 = 50;
+
+/// The most lines in a second about refusals of unidentified callers: they may have any number of addresses.
+const UNIDENTIFIED: u64 = 200;
+
+/// The most sources that are counted apart in a second. What others are refused is only summed up.
+const SOURCES: usize = 10_000;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Counts lines: those that wait, and those that are not written.
+#[derive(Default)]
+pub(super) struct Tally {
+    waiting: AtomicUsize,
+    lost: AtomicU64,
+    refusals: Mutex<Refusals>,
+    counts: AuditLines,
+}
+
+/// An identity, or none, at an address.
+type Source = (Option<Text>, Option<IpAddr>);
+
+/// Refusals of this second.
+#[derive(Default)]
+struct Refusals {
+    since: Option<Instant>,
+    written: HashMap<Source, u64>,
+    unidentified: u64,
+    /// Of seconds before, too, until somebody sums them up.
+    left_out: u64,
+}
+
+/// What is to be told of those that have no line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sums {
+    /// There was no room for these, or they could not be written.
+    pub(super) lost: u64,
+    /// These were refusals of a flood.
+    pub(super) left_out: u64,
+}
+
+impl Tally {
+    /// One that also counts here what is lost.
+    pub(super) fn counting(counts: AuditLines) -> Self {
+        Self { counts, ..Self::default() }
+    }
+
+    /// One more line waits.
+    pub(super) fn told(&self) {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// So many wait no more: they are written.
+    pub(super) fn written(&self, lines: usize) {
+        self.waiting.fetch_sub(lines, Ordering::Release);
+    }
+
+    /// So many wait no more, and are not written.
+    pub(super) fn lost(&self, lines: usize) {
+        self.lost.fetch_add(lines as u64, Ordering::Relaxed);
+        self.counts.lost.inc_by(lines as u64);
+        self.written(lines);
+    }
+
+    /// Whether any wait.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.waiting.load(Ordering::Acquire) > 0
+    }
+
+    /// Whether one more refusal of this actor is to be written.
+    pub(super) fn admits_refusal(&self, actor: Actor<'_>, now: Instant) -> bool {
+        let mut refusals = self.refusals();
+        if refusals.is_over(now) {
+            refusals.since = Some(now);
+            refusals.written.clear();
+            refusals.unidentified = 0;
+        }
+        let is_admitted = refusals.admit(actor);
+        if !is_admitted {
+            refusals.left_out += 1;
+        }
+        is_admitted
+    }
+
+    /// What is to be told now. It counts as told, unless it is [taken back](Self::take_back).
+    pub(super) fn sum_up(&self, now: Instant) -> Sums {
+        let mut refusals = self.refusals();
+        let left_out = if refusals.is_over(now) { std::mem::take(&mut refusals.left_out) } else { 0 };
+        Sums { lost: self.lost.swap(0, Ordering::Relaxed), left_out }
+    }
+
+    /// It could not be told.
+    pub(super) fn take_back(&self, sums: Sums) {
+        self.lost.fetch_add(sums.lost, Ordering::Relaxed);
+        self.refusals().left_out += sums.left_out;
+    }
+
+    fn refusals(&self) -> MutexGuard<'_, Refusals> {
+        self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Refusals {
+    /// Whether there is room for a refusal of this actor; then it is counted.
+    fn admit(&mut self, actor: Actor<'_>) -> bool {
+        if actor.identity.is_none() && self.unidentified >= UNIDENTIFIED {
+            return false;
+        }
+        let source = (actor.identity.map(Text::from), actor.address.map(|address| address.ip()));
+        let is_full = self.written.len() >= SOURCES;
+        let written = match self.written.entry(source) {
+            Entry::Vacant(_) if is_full => return false,
+            entry => entry.or_default(),
+        };
+        if *written >= REFUSALS {
+            return false;
+        }
+        *written += 1;
+        self.unidentified += u64::from(actor.identity.is_none());
+        true
+    }
+
+    fn is_over(&self, now: Instant) -> bool {
+        self.since.is_none_or(|since| now.saturating_duration_since(since) >= SECOND)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn actor(identity: Option<&str>, host: u8) -> Actor<'_> {
+        Actor { identity, address: Some(([10, 0, 0, host], 1).into()) }
+    }
+
+    #[test]
+    fn a_flood_of_refusals_is_summed_up_also_if_it_was_the_last() {
+        let (tally, start) = (Tally::default(), Instant::now());
+        let ann = actor(Some("token:ann"), 1);
+        let written = (0..REFUSALS + 70).filter(|_| tally.admits_refusal(ann, start)).count();
+        assert_eq!(written as u64, REFUSALS);
+        assert_eq!(tally.sum_up(start), Sums::default(), "its second is not over");
+        let sums = Sums { lost: 0, left_out: 70 };
+        assert_eq!((tally.sum_up(start + SECOND), tally.sum_up(start + SECOND)), (sums, Sums::default()));
+        assert!(tally.admits_refusal(ann, start + SECOND));
+    }
+
+    #[test]
+    fn a_flood_of_refusals_hides_no_other_identity_and_no_other_address() {
+        let (tally, now) = (Tally::default(), Instant::now());
+        let flood = |identity, host, refusals| {
+            (0..refusals).filter(|_| tally.admits_refusal(actor(identity, host), now)).count()
+        };
+        let written: usize = (0..100).map(|host| flood(None, host, 100)).sum();
+        assert_eq!((written as u64, flood(Some("token:ann"), 1, 1_000) as u64), (UNIDENTIFIED, REFUSALS));
+        assert!(tally.admits_refusal(actor(Some("token:bob"), 1), now), "another identity");
+        assert!(tally.admits_refusal(actor(Some("token:ann"), 2), now), "another address");
+        assert!(!tally.admits_refusal(actor(None, 200), now), "unidentified callers together");
+        let left_out = tally.sum_up(now + SECOND).left_out;
+        assert_eq!(left_out, 100 * 100 - UNIDENTIFIED + 1_000 - REFUSALS + 1);
+    }
+
+    #[test]
+    fn what_could_not_be_told_is_told_later() {
+        let (tally, now) = (Tally::default(), Instant::now());
+        tally.told();
+        tally.lost(1);
+        let sums = tally.sum_up(now);
+        tally.take_back(sums);
+        assert_eq!((sums.lost, tally.sum_up(now)), (1, sums));
+        assert!(!tally.is_waiting());
+    }
+}

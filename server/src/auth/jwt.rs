@@ -1,0 +1,203 @@
+//! JSON Web Tokens (RFC 7519), signed by somebody whose public keys are known (RFC 7517).
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use arc_swap::ArcSwap;
+use jsonwebtoken::errors::ErrorKind;
+use jsonwebtoken::jwk::{AlgorithmParameters, Jwk, JwkSet, PublicKeyUse};
+use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
+use serde_json::{Map, Value};
+
+use super::{Identity, Unidentified};
+use crate::telemetry::redact::redacted;
+
+/// How far clocks may differ.
+const LEEWAY: Duration = Duration::from_secs(30);
+
+/// How long it may take to fetch the keys.
+const FETCHING: Duration = Duration::from_secs(5);
+
+/// The largest set of keys that is taken, in bytes.
+const LARGEST: usize = 1024 * 1024;
+
+/// What tokens are taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JwtOptions {
+    /// The public keys: a set of JSON Web Keys.
+    pub keys: KeySource,
+    /// Who must have issued them: `iss`.
+    pub issuer: String,
+    /// For whom they must be: one of `aud`.
+    pub audience: String,
+    /// By what they may be signed. Only what has a public key: nobody who knows that key can sign.
+    pub algorithms: Vec<Algorithm>,
+    /// The claim that says who it is.
+    pub claim: String,
+}
+
+/// Where keys are.
+#[derive(Clone, PartialEq, Eq)]
+pub enum KeySource {
+    /// In a file.
+    File(PathBuf),
+    /// At a URL, https.
+    Url(String),
+}
+
+/// Where they are, without the secrets that a URL may hold.
+impl fmt::Display for KeySource {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(file) => file.display().fmt(formatter),
+            Self::Url(url) => redacted(url).fmt(formatter),
+        }
+    }
+}
+
+impl fmt::Debug for KeySource {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "KeySource({self})")
+    }
+}
+
+/// What may sign a token here.
+pub const ALGORITHMS: [(&str, Algorithm); 9] = [
+    ("RS256", Algorithm::RS256),
+    ("RS384", Algorithm::RS384),
+    ("RS512", Algorithm::RS512),
+    ("PS256", Algorithm::PS256),
+    ("PS384", Algorithm::PS384),
+    ("PS512", Algorithm::PS512),
+    ("ES256", Algorithm::ES256),
+    ("ES384", Algorithm::ES384),
+    ("EdDSA", Algorithm::EdDSA),
+];
+
+/// Takes tokens.
+pub(super) struct Jwt {
+    options: JwtOptions,
+    pub(super) keys: ArcSwap<JwkSet>,
+}
+
+impl Jwt {
+    /// With no keys yet.
+    pub(super) fn new(options: JwtOptions) -> Self {
+        Self { options, keys: ArcSwap::from_pointee(JwkSet { keys: Vec::new() }) }
+    }
+
+    /// Gets the keys. Says whether they have changed.
+    ///
+    /// # Errors
+    /// If they cannot be had: then those from before stay in force.
+    pub(super) async fn reload(&self) -> Result<bool, String> {
+        let text = match &self.options.keys {
+            KeySource::File(file) => std::fs::read(file).map_err(|error| error.to_string()),
+            KeySource::Url(url) => fetch(url).await,
+        };
+        let keys = text.and_then(|text| serde_json::from_slice::<JwkSet>(&text).map_err(|error| error.to_string()));
+        let keys = keys.and_then(|keys| self.checked(keys));
+        let keys = keys.map_err(|problem| format!("jwt_keys: {}: {problem}", self.options.keys))?;
+        let has_changed = keys != **self.keys.load();
+        if has_changed {
+            self.keys.store(Arc::new(keys));
+        }
+        Ok(has_changed)
+    }
+
+    /// The same keys, if any token could be verified by one of them. Without any, all would be locked out.
+    fn checked(&self, keys: JwkSet) -> Result<JwkSet, String> {
+        let verifies = |key: &Jwk| {
+            let algorithms = &self.options.algorithms;
+            algorithms.iter().any(|algorithm| is_for(key, *algorithm) && is_kind(key, *algorithm))
+                && DecodingKey::from_jwk(key).is_ok()
+        };
+        if keys.keys.iter().any(verifies) { Ok(keys) } else { Err("no key for any of jwt_algorithms".to_owned()) }
+    }
+
+    /// Whether there are any keys.
+    pub(super) fn has_keys(&self) -> bool {
+        !self.keys.load().keys.is_empty()
+    }
+
+    /// Whose token this is, and until when it counts.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn find(&self, token: &str) -> Result<(Identity, SystemTime), Unidentified> {
+        let header = decode_header(token).map_err(|_| Unidentified::UnknownToken)?;
+        if !self.options.algorithms.contains(&header.alg) {
+            return Err(Unidentified::TokenAlgorithm);
+        }
+        if header.crit.is_some() {
+            return Err(Unidentified::TokenExtension);
+        }
+        let keys = self.keys.load();
+        let key = match &header.kid {
+            Some(kid) => keys.find(kid),
+            None => Some(&keys.keys).filter(|keys| keys.len() == 1).and_then(|keys| keys.first()),
+        };
+        let key = key.filter(|key| is_for(key, header.alg)).ok_or(Unidentified::TokenKey)?;
+        let key = DecodingKey::from_jwk(key).map_err(|_| Unidentified::TokenKey)?;
+        let mut validation = Validation::new(header.alg);
+        validation.set_issuer(&[&self.options.issuer]);
+        validation.set_audience(&[&self.options.audience]);
+        validation.set_required_spec_claims(&["exp", "iss", "aud"]);
+        validation.validate_nbf = true;
+        validation.leeway = LEEWAY.as_secs();
+        let claims =
+            decode::<Map<String, Value>>(token, &key, &validation).map_err(|error| wrong(error.kind()))?.claims;
+        let name = claims.get(&self.options.claim).and_then(Value::as_str).filter(|name| Identity::counts(name));
+        let identity = Identity::of_subject(name.ok_or(Unidentified::TokenSubject)?);
+        let until = claims.get("exp").and_then(Value::as_f64).unwrap_or_default();
+        let until = Duration::try_from_secs_f64(until).unwrap_or_default().saturating_add(LEEWAY);
+        Ok((identity, UNIX_EPOCH.checked_add(until).unwrap_or(UNIX_EPOCH)))
+    }
+}
+
+/// Whether a key may be used for that: one that names an algorithm is for no other (RFC 8725, section 3.1), and one for encryption
+/// signs nothing.
+fn is_for(key: &Jwk, algorithm: Algorithm) -> bool {
+    let signs = !matches!(key.common.public_key_use, Some(PublicKeyUse::Encryption));
+    signs && key.common.key_algorithm.is_none_or(|named| named.to_string() == format!("{algorithm:?}"))
+}
+
+/// Whether a key is of the kind that an algorithm needs.
+fn is_kind(key: &Jwk, algorithm: Algorithm) -> bool {
+    match &key.algorithm {
+        AlgorithmParameters::RSA(_) => {
+            use Algorithm::{PS256, PS384, PS512, RS256, RS384, RS512};
+            matches!(algorithm, RS256 | RS384 | RS512 | PS256 | PS384 | PS512)
+        }
+        AlgorithmParameters::EllipticCurve(_) => matches!(algorithm, Algorithm::ES256 | Algorithm::ES384),
+        AlgorithmParameters::OctetKeyPair(_) => algorithm == Algorithm::EdDSA,
+        _ => false,
+    }
+}
+
+fn wrong(kind: &ErrorKind) -> Unidentified {
+    match kind {
+        ErrorKind::ExpiredSignature | ErrorKind::ImmatureSignature => Unidentified::TokenTime,
+        ErrorKind::InvalidIssuer => Unidentified::TokenIssuer,
+        ErrorKind::InvalidAudience => Unidentified::TokenAudience,
+        ErrorKind::InvalidSignature => Unidentified::TokenSignature,
+        _ => Unidentified::UnknownToken,
+    }
+}
+
+async fn fetch(url: &str) -> Result<Vec<u8>, String> {
+    let client = reqwest::Client::builder().timeout(FETCHING).https_only(true).build();
+    let client = client.map_err(|error| error.to_string())?;
+    let response = client.get(url).send().await.and_then(reqwest::Response::error_for_status);
+    let mut response = response.map_err(|error| error.without_url().to_string())?;
+    let mut text = Vec::new();
+    while let Some(part) = response.chunk().await.map_err(|error| error.without_url().to_string())? {
+        text.extend_from_slice(&part);
+        if text.len() > LARGEST {
+            return Err(format!("it is larger than {LARGEST} bytes"));
+        }
+    }
+    Ok(text)
+}

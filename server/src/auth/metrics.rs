@@ -1,0 +1,59 @@
+//! Metrics of what is refused, and of the audit log.
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::registry::Registry;
+
+use crate::telemetry::metrics::MetricSet;
+
+/// Counts lines of the audit log.
+#[derive(Clone, Default)]
+pub(crate) struct AuditLines {
+    pub(crate) lost: Counter,
+}
+
+impl MetricSet for AuditLines {
+    fn register(&self, registry: &mut Registry) {
+        let help = "Lines of the audit log that there was no room for, or that could not be written";
+        registry.register("audit_lines_lost", help, self.lost.clone());
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Reason {
+    reason: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Limit {
+    limit: &'static str,
+}
+
+/// Counts refusals: of calls, and of commands on streams.
+#[derive(Clone, Default)]
+pub(crate) struct Refusals {
+    refused: Family<Reason, Counter>,
+    limits: Family<Limit, Counter>,
+}
+
+impl MetricSet for Refusals {
+    fn register(&self, registry: &mut Registry) {
+        registry.register(
+            "refusals",
+            "Calls and commands on streams that were refused, by reason",
+            self.refused.clone(),
+        );
+        registry.register("limits_reached", "Refusals because a limit was reached, by the limit", self.limits.clone());
+    }
+}
+
+impl Refusals {
+    /// Counts one, and the limit that was the reason, if it was one.
+    pub(crate) fn count(&self, reason: &'static str, limit: Option<&'static str>) {
+        self.refused.get_or_create(&Reason { reason }).inc();
+        if let Some(limit) = limit {
+            self.limits.get_or_create(&Limit { limit }).inc();
+        }
+    }
+}

@@ -1,0 +1,450 @@
+//! Acquire: asking, waiting, and being told.
+
+use std::time::Duration;
+
+use opentelemetry::KeyValue;
+use tenure_core::{
+    AskedMode, Attached, Claim, ClaimState, Command, EndReason, Metadata, Names, Opening, Origin, Outcome, Revision,
+    ServerId, Table, Text, no_labels,
+};
+use tenure_proto::v1::{AcquireRequest, AcquireResponse};
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::admission::{Admitted, Principal};
+use super::bounds::{self, Wait};
+use super::problem::Problem;
+use super::sessions::{acknowledge, keep};
+use super::{Api, Via, convert, fresh_session_id, in_time};
+use crate::sequencer::{Attendance, Decided, Namespace, Refusal, WaitEnd};
+use crate::telemetry::traces::Traced;
+
+/// How often in its TTL a call that waits renews its session.
+const RENEWALS: u32 = 3;
+
+/// An Acquire that has passed its bounds.
+pub(super) struct Acquiring {
+    session: Text,
+    opening: Option<Opening>,
+    /// The session that is meant, if one is.
+    opened: Option<Revision>,
+    names: Names,
+    mode: AskedMode,
+    queue: bool,
+    priority: i32,
+    metadata: Metadata,
+    min_hold: Duration,
+    /// Until when it may wait. `None`: for ever.
+    deadline: Option<Instant>,
+    /// Whether it came by a stream that its session is attached to. Then the answer says only what the caller does not know.
+    attached: bool,
+    /// The revision at which it was received, if it came by a call of its own.
+    received: Option<Revision>,
+    principal: Principal,
+}
+
+/// How an Acquire stands after it was decided.
+pub(super) enum Standing {
+    /// It is answered; if something was granted, this is to be told that the answer was handed over.
+    Answered(AcquireResponse, Option<Attendance>),
+    /// The claim waits.
+    Waits(Decided),
+}
+
+impl Acquiring {
+    pub(super) fn session(&self) -> &Text {
+        &self.session
+    }
+
+    /// What whoever waits for it must be allowed.
+    pub(super) fn wanted(&self, namespace: &str) -> AcquireRequest {
+        let names = self.names.iter().map(ToString::to_string).collect();
+        AcquireRequest { namespace: namespace.to_owned(), names, ..AcquireRequest::default() }
+    }
+
+    /// What to say right away, if there is something.
+    pub(super) fn standing(&self, decided: Decided) -> Result<Standing, Problem> {
+        let Decided { outcome, revision, attendance } = decided;
+        match outcome {
+            Outcome::Held { claim, ttl } => {
+                Ok(Standing::Answered(self.held(&claim, Some(ttl), revision.0), attendance))
+            }
+            Outcome::Busy { blocker, ttl, opened } => {
+                Ok(Standing::Answered(busy(&self.session, &blocker, ttl, opened, revision), attendance))
+            }
+            Outcome::Waiting { .. } => Ok(Standing::Waits(Decided { outcome, revision, attendance })),
+            _ => Err(Problem::Refused(Refusal::OutcomeUnknown)),
+        }
+    }
+
+    fn held(&self, claim: &Claim, ttl: Option<Duration>, revision: u64) -> AcquireResponse {
+        let token = claim.token().map_or(0, |token| token.0);
+        AcquireResponse {
+            acquired: true,
+            token,
+            session_id: if self.attached { String::new() } else { self.session.to_string() },
+            ttl: ttl.map(convert::duration),
+            claim: (!self.attached).then(|| Box::new(convert::claim(claim))),
+            holder: None,
+            revision: revision.max(token),
+            opened_revision: if self.attached { 0 } else { claim.spec.opened.0 },
+        }
+    }
+
+    /// `attached` is what is known of the session, if it is attached to the stream by which this came.
+    ///
+    /// # Errors
+    /// If that had to be, and is not so any more.
+    pub(super) fn command(&self, home: ServerId, attached: Option<Attached>) -> Result<Command, Problem> {
+        if self.attached && attached.is_none() {
+            return Err(Problem::NotAttached { session: self.session.clone() });
+        }
+        Ok(self.principal.command(Command::Acquire {
+            session: self.session.clone(),
+            opening: self.opening.clone(),
+            home,
+            origin: match self.received {
+                Some(received) => Origin::Call { received },
+                None => Origin::Stream { attached: attached.filter(|_| self.attached) },
+            },
+            opened: self.opened,
+            names: self.names.clone(),
+            mode: self.mode,
+            queue: self.queue,
+            priority: self.priority,
+            metadata: self.metadata.clone(),
+            min_hold: self.min_hold,
+        }))
+    }
+}
+
+/// How the wait for a claim ended.
+enum End {
+    Told(WaitEnd),
+    /// The time is up, or the caller gives up.
+    Over,
+    /// An earlier call for the same claim has given it up: ask again.
+    GivenUp,
+    /// This server starts over or stops. The place in the queue is kept for a while.
+    NodeEnded,
+}
+
+impl Api {
+    /// Carries out an Acquire. `cancel` ends its wait.
+    pub(super) async fn acquire(
+        &self,
+        asked: Admitted<AcquireRequest>,
+        via: Via,
+        cancel: &CancellationToken,
+    ) -> Result<AcquireResponse, Problem> {
+        let (mut request, principal) = asked.into_parts();
+        let name = std::mem::take(&mut request.namespace);
+        let mut acquiring = self.acquiring(request, principal, via)?;
+        let namespace = self.namespace(&acquiring.principal, &name).await?;
+        acquiring.received = matches!(via, Via::Call).then(|| namespace.revision());
+        self.check_presence(&namespace, &acquiring, via).await?;
+        let decided = self.decide_acquire(&namespace, &acquiring, via).await?;
+        self.conclude(&namespace, &acquiring, decided, via, cancel).await
+    }
+
+    async fn decide_acquire(&self, namespace: &Namespace, acquiring: &Acquiring, via: Via) -> Result<Decided, Problem> {
+        let attached = via.attached(namespace, &acquiring.session);
+        let command = acquiring.command(self.node()?.id(), attached)?;
+        let decided = in_time(async { Ok(namespace.decide(command).await?) }).await?;
+        if let Via::Stream(stream) = via
+            && decided_session(&decided.outcome)
+        {
+            // Fails if the session has moved on since: then whoever moved it goes on with it.
+            let _ = namespace.attach(&acquiring.session, stream);
+        }
+        Ok(decided)
+    }
+
+    /// Goes on with an Acquire that was decided: waits, if that is what it has come to, and asks again where need be.
+    pub(super) async fn conclude(
+        &self,
+        namespace: &Namespace,
+        acquiring: &Acquiring,
+        decided: Decided,
+        via: Via,
+        cancel: &CancellationToken,
+    ) -> Result<AcquireResponse, Problem> {
+        let queued = matches!(decided.outcome, Outcome::Waiting { .. });
+        let concluded = self.wait_out(namespace, acquiring, decided, via, cancel).await;
+        concluded.map_err(|problem| match problem {
+            // Not nothing was changed: it is in the queue, or may hold by now.
+            Problem::Refused(Refusal::Unavailable(_)) if queued => Problem::Refused(Refusal::OutcomeUnknown),
+            problem => problem,
+        })
+    }
+
+    async fn wait_out(
+        &self,
+        namespace: &Namespace,
+        acquiring: &Acquiring,
+        mut decided: Decided,
+        via: Via,
+        cancel: &CancellationToken,
+    ) -> Result<AcquireResponse, Problem> {
+        loop {
+            if let Outcome::Held { claim, .. } = &decided.outcome {
+                self.ensure_held(namespace, acquiring, claim).await?;
+            }
+            let (claim, ttl, revision, mut attendance) = match acquiring.standing(decided)? {
+                Standing::Answered(answer, attendance) => {
+                    attendance.into_iter().for_each(Attendance::satisfied);
+                    return Ok(answer);
+                }
+                Standing::Waits(Decided {
+                    outcome: Outcome::Waiting { claim, ttl, .. },
+                    revision,
+                    attendance: Some(attendance),
+                }) => (claim, ttl, revision, attendance),
+                Standing::Waits(_) => return Err(Problem::Refused(Refusal::OutcomeUnknown)),
+            };
+            let caller = Caller { namespace, acquiring, home: self.node()?.id(), via };
+            Traced::current().event("waiting", Vec::new);
+            match caller.wait_for(&mut attendance, ttl, acquiring.deadline, cancel).await {
+                End::Told(WaitEnd::Granted(claim)) => {
+                    self.ensure_held(namespace, acquiring, &claim).await?;
+                    attendance.satisfied();
+                    let token = claim.token().unwrap_or_default().0.cast_signed();
+                    Traced::current().event("granted", || vec![KeyValue::new("tenure.fencing_token", token)]);
+                    return Ok(acquiring.held(&claim, None, revision.0));
+                }
+                End::Told(WaitEnd::Ended(reason)) => {
+                    attendance.satisfied();
+                    return Err(caller.ended(reason));
+                }
+                End::Over => {
+                    if let Some(answer) = self.end_wait(&caller, &claim, ttl, attendance).await? {
+                        return Ok(answer);
+                    }
+                }
+                End::GivenUp => {}
+                End::NodeEnded => return Err(Refusal::Draining.into()),
+            }
+            decided = self.decide_acquire(namespace, acquiring, via).await?;
+        }
+    }
+
+    /// Makes sure that the grant that is about to be returned is not cancelled by another server, whose call for the same claim was not
+    /// answered.
+    async fn ensure_held(&self, namespace: &Namespace, acquiring: &Acquiring, claim: &Claim) -> Result<(), Problem> {
+        let me = self.node()?.id();
+        if acquiring.received.is_none() || claim.spec.awaited_at.is_none_or(|at| at == me) {
+            return Ok(());
+        }
+        match in_time(acknowledge(namespace, claim)).await {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                Err(Problem::ClaimEnded { session: acquiring.session.clone(), reason: EndReason::Disconnected })
+            }
+            // The claim is held all the same.
+            Err(Problem::Refused(Refusal::Unavailable(_))) => Err(Problem::Refused(Refusal::OutcomeUnknown)),
+            Err(problem) => Err(problem),
+        }
+    }
+
+    /// An Acquire with its bounds checked. Its wait counts from now.
+    pub(super) fn acquiring(
+        &self,
+        request: AcquireRequest,
+        principal: Principal,
+        via: Via,
+    ) -> Result<Acquiring, Problem> {
+        let wait = bounds::wait(request.wait)?;
+        let ttl = bounds::ttl(request.ttl, self.ttl())?;
+        let session = if request.session_id.is_empty() {
+            if ttl.is_none() {
+                return Err(Problem::field("session_id", "required without a ttl, which would open a fresh session"));
+            }
+            fresh_session_id()
+        } else {
+            bounds::session_id("session_id", &request.session_id)?
+        };
+        let owner = bounds::label("owner", &request.owner)?;
+        let disconnect_grace = bounds::disconnect_grace(request.disconnect_grace, ttl)?;
+        let metadata = no_labels();
+        let opening = ttl.map(|ttl| Opening { ttl, disconnect_grace, owner, metadata, identity: None });
+        let attached = matches!(via, Via::Stream(_)) && opening.is_none();
+        Ok(Acquiring {
+            session,
+            opening,
+            opened: bounds::opened_revision(request.opened_revision)?,
+            names: bounds::names(&request.names)?,
+            mode: bounds::mode(request.mode, request.permits, request.limit)?,
+            queue: wait != Wait::Try,
+            priority: bounds::priority(request.priority)?,
+            metadata: bounds::metadata(request.metadata)?,
+            min_hold: bounds::min_hold(request.min_hold)?,
+            deadline: match wait {
+                Wait::For(wait) => Some(Instant::now() + wait),
+                // Of a claim that waits already.
+                Wait::Try => Some(Instant::now()),
+                Wait::Forever => None,
+            },
+            attached,
+            received: None,
+            principal,
+        })
+    }
+
+    /// Renews the session if its home is here, so that nothing is granted to one whose time is up; on a stream, it must be
+    /// attached to that stream unless this opens it.
+    async fn check_presence(&self, namespace: &Namespace, acquiring: &Acquiring, via: Via) -> Result<(), Problem> {
+        match via {
+            Via::Stream(stream) if acquiring.opening.is_none() => match keep(namespace, &acquiring.session, stream) {
+                Ok(_) | Err(Problem::Refused(Refusal::LeaseLost)) => Ok(()),
+                Err(problem) => Err(problem),
+            },
+            _ => self.note_presence(namespace, &acquiring.session, &acquiring.principal, None, via).await,
+        }
+    }
+}
+
+/// Whether the session is open after this outcome.
+pub(super) fn decided_session(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Held { .. } | Outcome::Waiting { .. } | Outcome::Busy { ttl: Some(_), .. })
+}
+
+/// Who waits for a claim.
+struct Caller<'a> {
+    namespace: &'a Namespace,
+    acquiring: &'a Acquiring,
+    home: ServerId,
+    via: Via,
+}
+
+impl Caller<'_> {
+    /// Waits for the claim. In a call of its own, that the caller is there renews its session.
+    async fn wait_for(
+        &self,
+        attendance: &mut Attendance,
+        ttl: Duration,
+        deadline: Option<Instant>,
+        cancel: &CancellationToken,
+    ) -> End {
+        let pause = ttl / RENEWALS;
+        let mut renew_at = Instant::now() + pause;
+        loop {
+            tokio::select! {
+                biased;
+                told = attendance.wait() => return told.map_or(End::GivenUp, End::Told),
+                () = self.namespace.ended() => return End::NodeEnded,
+                () = cancel.cancelled() => return End::Over,
+                () = sleep_until(deadline.unwrap_or(renew_at)), if deadline.is_some() => return End::Over,
+                () = sleep_until(renew_at), if matches!(self.via, Via::Call) => {
+                    self.stay();
+                    renew_at = Instant::now() + pause;
+                }
+            }
+        }
+    }
+
+    /// Renews the session. If it has been renewed elsewhere, it returns to this server: its client may renew it no more.
+    fn stay(&self) {
+        if let Ok(None) = self.namespace.renew(&self.acquiring.session) {
+            let session = self.acquiring.session.clone();
+            let attach = Command::AttachSession { session, home: self.home, attachment: 0, client: None };
+            let (namespace, command) = (self.namespace.clone(), self.acquiring.principal.command(attach));
+            // If that cannot be decided, what becomes of the claim shows why.
+            tokio::spawn(async move { namespace.decide(command).await.map(drop) });
+        }
+    }
+}
+
+impl Api {
+    /// Ends a wait whose time is up, unless the grant was faster. `None`: ask again.
+    async fn end_wait(
+        &self,
+        caller: &Caller<'_>,
+        claim: &Claim,
+        ttl: Duration,
+        mut attendance: Attendance,
+    ) -> Result<Option<AcquireResponse>, Problem> {
+        let id = claim.id;
+        let (outcome, revision) = if attendance.retire() {
+            let command = Command::EndWait { claim: id, home: caller.home };
+            let decided = in_time(async { Ok(caller.namespace.decide(command).await?) }).await?;
+            (decided.outcome, decided.revision)
+        } else {
+            // Who has come since waits on.
+            let read = caller.namespace.read(move |table| (standing(table, id), table.revision()));
+            in_time(async { Ok(read.await?) }).await?
+        };
+        let answer = match outcome {
+            Outcome::Held { claim, .. } => {
+                self.ensure_held(caller.namespace, caller.acquiring, &claim).await?;
+                caller.acquiring.held(&claim, None, revision.0)
+            }
+            Outcome::Busy { blocker, ttl, opened } => busy(&caller.acquiring.session, &blocker, ttl, opened, revision),
+            Outcome::Waiting { blocker, ttl, .. } => {
+                // A later call waits on, unless it has gone before this one: so the attendance ends unsatisfied.
+                let session = &caller.acquiring.session;
+                return Ok(Some(busy(session, &blocker, Some(ttl), Some(claim.spec.opened), revision)));
+            }
+            _ => match in_time(async { Ok(attendance.wait().await) }).await? {
+                // By this, which was committed elsewhere and decided here once more.
+                Some(WaitEnd::Ended(EndReason::Released)) => {
+                    let blocker = caller.holder().await?.unwrap_or_else(|| claim.clone());
+                    busy(&caller.acquiring.session, &blocker, Some(ttl), Some(claim.spec.opened), revision)
+                }
+                Some(WaitEnd::Ended(reason)) => return Err(caller.ended(reason)),
+                Some(WaitEnd::Granted(_)) => return Err(caller.ended(EndReason::Released)),
+                None => return Ok(None),
+            },
+        };
+        attendance.satisfied();
+        Ok(Some(answer))
+    }
+}
+
+impl Caller<'_> {
+    /// Who holds the first of the names that is held.
+    async fn holder(&self) -> Result<Option<Claim>, Problem> {
+        let names = self.acquiring.names.clone();
+        let read = self.namespace.read(move |table| {
+            let first = names.iter().find_map(|name| table.lock(name)?.holders().first().copied())?;
+            table.claim(first).cloned()
+        });
+        in_time(async { Ok(read.await?) }).await
+    }
+
+    fn ended(&self, reason: EndReason) -> Problem {
+        Problem::ClaimEnded { session: self.acquiring.session.clone(), reason }
+    }
+}
+
+/// How a claim stands, as the outcome of asking for it.
+fn standing(table: &Table, claim: Revision) -> Outcome {
+    let found = table.claim(claim).and_then(|claim| Some((claim, table.session(&claim.spec.session)?.spec.ttl)));
+    let Some((claim, ttl)) = found else { return Outcome::Done };
+    match claim.state {
+        ClaimState::Waiting => {
+            let ahead = table.waits_for(claim).first().and_then(|ahead| table.claim(*ahead));
+            Outcome::Waiting { claim: claim.clone(), blocker: ahead.unwrap_or(claim).clone(), ttl }
+        }
+        ClaimState::Held { .. } => Outcome::Held { claim: claim.clone(), ttl },
+        ClaimState::Lingering { .. } => Outcome::Done,
+    }
+}
+
+fn busy(
+    session: &Text,
+    blocker: &Claim,
+    ttl: Option<Duration>,
+    opened: Option<Revision>,
+    revision: Revision,
+) -> AcquireResponse {
+    AcquireResponse {
+        acquired: false,
+        token: 0,
+        session_id: session.to_string(),
+        ttl: ttl.map(convert::duration),
+        claim: None,
+        holder: Some(Box::new(convert::claim(blocker))),
+        revision: revision.0,
+        opened_revision: opened.unwrap_or_default().0,
+    }
+}

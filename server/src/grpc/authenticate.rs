@@ -1,0 +1,118 @@
+//! Says of each call who makes it, before anything else is done for it.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures::future::{Either, Ready, ready};
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, Request, Response};
+use tonic::Status;
+use tonic::body::Body;
+use tower::{Layer, Service};
+
+use super::{forbidden_entirely, invalid_header, unidentified};
+use crate::auth::{Access, Act, Caller, Unidentified};
+use crate::transport::Peer;
+
+/// Open to everybody: whoever looks whether a server lives has no credentials.
+const OPEN: &str = "/grpc.health.v1.Health/";
+
+/// For other servers, who prove who they are in their own way: what is called looks at that.
+const PEERS: &str = "/tenure.internal.v1.PeerService/";
+
+/// What tells what can be called: only for those who may call something.
+const REFLECTION: &str = "/grpc.reflection.";
+
+/// Refuses calls of whom nobody knows, and puts a [`Caller`] into the extensions of the others.
+#[derive(Clone)]
+pub struct IdentifyLayer(Access);
+
+impl IdentifyLayer {
+    /// By these credentials.
+    #[must_use]
+    pub fn new(access: Access) -> Self {
+        Self(access)
+    }
+}
+
+impl<S> Layer<S> for IdentifyLayer {
+    type Service = Identify<S>;
+
+    fn layer(&self, inner: S) -> Identify<S> {
+        Identify { access: self.0.clone(), inner }
+    }
+}
+
+/// A service behind it.
+#[derive(Clone)]
+pub struct Identify<S> {
+    access: Access,
+    inner: S,
+}
+
+impl<S> Identify<S> {
+    fn caller(&self, request: &Request<Body>) -> Result<Caller, Status> {
+        check_once(request.headers())?;
+        let nobody = Peer::default();
+        let peer = request.extensions().get::<Arc<Peer>>().map_or(&nobody, |peer| &**peer);
+        if peer.server.is_some() && request.uri().path().starts_with(PEERS) {
+            return Ok(self.access.nobody(peer));
+        }
+        match self.access.identify(request.headers(), peer) {
+            Err(_) if request.uri().path().starts_with(OPEN) => Ok(self.access.nobody(peer)),
+            Ok(caller) if request.uri().path().starts_with(REFLECTION) && caller.rights().are_none() => {
+                caller.note_refused("policy", || Act::new("").called(request.uri().path()));
+                Err(forbidden_entirely(&caller))
+            }
+            identified => identified.map_err(|why| refuse(&self.access, request.uri().path(), peer, why)),
+        }
+    }
+}
+
+/// Whether there is no more than one token: others on the way may take another one for the caller's than is taken here.
+///
+/// # Errors
+/// If there are more.
+fn check_once(headers: &HeaderMap) -> Result<(), Status> {
+    if headers.get_all(AUTHORIZATION).iter().nth(1).is_some() {
+        return Err(invalid_header(AUTHORIZATION.as_str(), "at most once"));
+    }
+    Ok(())
+}
+
+/// Whether it is known who calls this, before anything else is done for the call.
+///
+/// # Errors
+/// If not; that is written down and counted.
+pub(crate) fn check_identified(access: &Access, path: &str, headers: &HeaderMap, peer: &Peer) -> Result<(), Status> {
+    check_once(headers)?;
+    access.identify(headers, peer).map(drop).map_err(|why| refuse(access, path, peer, why))
+}
+
+fn refuse(access: &Access, path: &str, peer: &Peer, why: Unidentified) -> Status {
+    access.note_unidentified(path, peer, why);
+    unidentified(why, access.refusals())
+}
+
+impl<S> Service<Request<Body>> for Identify<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>>,
+{
+    type Response = Response<Body>;
+    type Error = S::Error;
+    type Future = Either<S::Future, Ready<Result<Response<Body>, S::Error>>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        match self.caller(&request) {
+            Ok(caller) => {
+                request.extensions_mut().insert(caller);
+                Either::Left(self.inner.call(request))
+            }
+            Err(status) => Either::Right(ready(Ok(status.into_http()))),
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! The gRPC service: converts a request, calls, converts what comes of it. Plain calls and the clients' stream share every
+//! operation.
+
+mod acquire;
+mod admission;
+pub(crate) mod authenticate;
+mod blocked;
+pub(crate) mod bounds;
+pub(crate) mod convert;
+pub(crate) mod deadline;
+#[doc(hidden)]
+pub mod fuzzing;
+mod groups;
+mod grpc;
+mod handoff;
+mod history;
+mod keep_alive;
+mod locks;
+mod methods;
+mod page;
+mod pieces;
+mod problem;
+pub(crate) mod request_body;
+pub(crate) mod seen;
+mod servers;
+mod sessions;
+pub(crate) mod spans;
+mod stream;
+mod watch;
+mod wire;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use tenure_core::{Attached, StreamId, Text};
+use tokio_util::sync::CancellationToken;
+
+use crate::auth::Refusals;
+use crate::auth::{Caller, Identity, Unidentified, Verb};
+use crate::node::Node;
+use crate::sequencer::{Namespace, Refusal};
+use admission::Principal;
+pub use bounds::TtlBounds;
+pub(crate) use methods::{Method, method};
+use problem::Problem;
+
+/// How long a call that does not wait for a lock may take.
+const CALL: Duration = Duration::from_secs(10);
+
+/// What all services share.
+#[derive(Clone)]
+pub struct Api(Arc<Shared>);
+
+struct Shared {
+    node: ArcSwapOption<Node>,
+    ttl: TtlBounds,
+    draining: CancellationToken,
+    snapshot_turns: watch::Turns,
+}
+
+/// Which way a request came in.
+#[derive(Clone, Copy, Debug)]
+enum Via {
+    /// A call of its own.
+    Call,
+    /// A client's stream.
+    Stream(StreamId),
+}
+
+impl Via {
+    /// What is known of a session, if it is attached to the stream by which a request came.
+    fn attached(self, namespace: &Namespace, session: &str) -> Option<Attached> {
+        match self {
+            Self::Call => None,
+            Self::Stream(stream) => namespace.attached_by(session, stream),
+        }
+    }
+}
+
+impl Api {
+    /// Services without a node yet: every call is refused until there is one. `draining` ends their streams.
+    #[must_use]
+    pub fn new(ttl: TtlBounds, draining: CancellationToken) -> Self {
+        Self(Arc::new(Shared { node: ArcSwapOption::empty(), ttl, draining, snapshot_turns: watch::Turns::default() }))
+    }
+
+    /// Goes on with this node: the first one, or the next because the one before was marked dead; or with none.
+    pub fn serve(&self, node: Option<Arc<Node>>) {
+        self.0.node.store(node);
+    }
+
+    fn node(&self) -> Result<Arc<Node>, Problem> {
+        let starting = || Problem::Refused(Refusal::Unavailable("this server has not registered there yet".to_owned()));
+        self.0.node.load_full().ok_or_else(starting)
+    }
+
+    /// The node, if there is one.
+    pub(crate) fn current_node(&self) -> Option<Arc<Node>> {
+        self.0.node.load_full()
+    }
+
+    fn ttl(&self) -> TtlBounds {
+        self.0.ttl
+    }
+
+    fn draining(&self) -> &CancellationToken {
+        &self.0.draining
+    }
+
+    /// Refuses what would tie a client to this server once it drains: another server takes it, and nothing was changed here.
+    ///
+    /// # Errors
+    /// If it drains.
+    fn check_stays(&self) -> Result<(), Problem> {
+        if self.draining().is_cancelled() { Err(Problem::Refused(Refusal::Draining)) } else { Ok(()) }
+    }
+
+    fn snapshot_turns(&self) -> &watch::Turns {
+        &self.0.snapshot_turns
+    }
+
+    /// A namespace, for one whose request has been admitted.
+    async fn namespace(&self, principal: &Principal, name: &str) -> Result<Namespace, Problem> {
+        let name = bounds::namespace(name)?;
+        let node = self.node()?;
+        let late = |_| Problem::Refused(Refusal::Unavailable("the namespace could not be read in time".to_owned()));
+        let opening = async {
+            if principal.may_fill() {
+                node.namespaces().get_to_fill(name).await
+            } else {
+                Ok(node.namespaces().get(name).await?)
+            }
+        };
+        Ok(tokio::time::timeout(CALL, opening).await.map_err(late)??)
+    }
+}
+
+/// The refusal of a call by nobody knows whom.
+pub(crate) fn unidentified(why: Unidentified, refusals: &Refusals) -> tonic::Status {
+    let problem = Problem::Unidentified(why);
+    problem.count(refusals);
+    problem.into()
+}
+
+/// The refusal of a call by somebody who may do nothing at all.
+pub(crate) fn forbidden_entirely(caller: &Caller) -> tonic::Status {
+    let identity = caller.identity.as_ref().map_or_else(|| "".into(), Identity::text);
+    let problem = Problem::NotAllowed { identity, verb: Verb::Read, name: String::new(), namespace: String::new() };
+    problem.count(caller.refusals());
+    problem.into()
+}
+
+/// The end of a call whose own deadline has passed.
+pub(crate) fn overdue(refusals: &Refusals) -> tonic::Status {
+    let what = "the deadline of this call passed before it was answered: what it asked for may have been done";
+    let problem = Problem::Overdue(what.to_owned());
+    problem.count(refusals);
+    problem.into()
+}
+
+/// The refusal of a call of which this header is not as it should be.
+pub(crate) fn invalid_header(header: &str, bound: &str) -> tonic::Status {
+    Problem::field(header, bound).into()
+}
+
+/// The refusal of a message that is too large.
+pub(crate) fn large_message(bytes: usize, largest: usize) -> tonic::Status {
+    Problem::field("message", format!("at most {largest} bytes, not {bytes}")).into()
+}
+
+/// The refusal of a message for which there is no room.
+pub(crate) fn no_room(limit: &'static str, bound: usize) -> tonic::Status {
+    Problem::LimitReached { limit, bound: bound.to_string() }.into()
+}
+
+/// The end of a call whose message takes too long.
+pub(crate) fn late_message(limit: Duration) -> tonic::Status {
+    Problem::Overdue(format!("the message of this call did not arrive within {limit:?}: nothing was done")).into()
+}
+
+/// No call hangs: past its time it ends with a named error.
+async fn in_time<T>(call: impl Future<Output = Result<T, Problem>>) -> Result<T, Problem> {
+    tokio::time::timeout(CALL, call).await.unwrap_or(Err(Problem::Refused(Refusal::OutcomeUnknown)))
+}
+
+fn fresh_session_id() -> Text {
+    uuid::Uuid::now_v7().to_string().into()
+}

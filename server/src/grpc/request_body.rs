@@ -1,0 +1,123 @@
+//! What callers send, before it is read: no message is larger than its method takes, each is there in time, and what has come of
+//! those that are not complete is bounded.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http::Request;
+use http_body::{Body as _, Frame, SizeHint};
+use tokio::time::{Instant, Sleep, sleep_until};
+use tokio_util::task::AbortOnDropHandle;
+use tonic::Status;
+use tonic::body::Body;
+
+use crate::grpc::{self, Method};
+use crate::limits::MESSAGE_TIME;
+use crate::transport::frames::Frames;
+use crate::transport::{Account, Incomplete, Peer};
+
+/// Bounds what the caller sends.
+pub(crate) fn bounded(request: Request<Body>) -> Request<Body> {
+    if request.body().is_end_stream() {
+        return request;
+    }
+    let method = grpc::method(request.uri().path());
+    let account = request.extensions().get::<Arc<Peer>>().and_then(|peer| peer.account.clone());
+    let incomplete = account.as_ref().map(Account::incomplete);
+    let until = (!method.is_stream).then(|| Instant::now() + MESSAGE_TIME);
+    request.map(|body| {
+        let frames = Frames::default();
+        Body::new(RequestBody { body, method, frames, account, incomplete, until, late: None, end: None })
+    })
+}
+
+struct RequestBody {
+    body: Body,
+    method: Method,
+    frames: Frames,
+    account: Option<Account>,
+    incomplete: Option<Incomplete>,
+    /// `None`: a stream, between two messages.
+    until: Option<Instant>,
+    /// Made when something is waited for: as a rule all is there at once.
+    late: Option<Pin<Box<Sleep>>>,
+    /// Closes the connection.
+    end: Option<AbortOnDropHandle<()>>,
+}
+
+impl RequestBody {
+    /// Takes note of what has come.
+    ///
+    /// # Errors
+    /// If it is too much.
+    fn note(&mut self, data: &[u8]) -> Result<(), Status> {
+        self.frames.count(data);
+        let (longest, largest) = (self.frames.longest(), self.method.largest);
+        if longest > largest {
+            return Err(grpc::large_message(longest, largest));
+        }
+        let held = self.frames.incomplete();
+        if let Some(incomplete) = &mut self.incomplete {
+            incomplete.hold(held).map_err(|full| grpc::no_room(full.limit, full.bound))?;
+        }
+        if self.method.is_stream {
+            if held == 0 {
+                (self.until, self.late, self.end) = (None, None, None);
+            } else {
+                self.until.get_or_insert_with(|| Instant::now() + MESSAGE_TIME);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether it is too late for what is there. For a stream it is not: that was perhaps not read because the caller does not read.
+    fn is_over(&self) -> bool {
+        !self.method.is_stream && self.until.is_some_and(|until| Instant::now() >= until)
+    }
+
+    fn poll_late(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let Some(until) = self.until else { return Poll::Pending };
+        // A stream is not read, and so not found to be late, while its client takes no answers.
+        if self.method.is_stream
+            && self.end.is_none()
+            && let Some(account) = self.account.clone()
+        {
+            let close = async move {
+                sleep_until(until + MESSAGE_TIME).await;
+                account.close();
+            };
+            self.end = Some(AbortOnDropHandle::new(tokio::spawn(close)));
+        }
+        self.late.get_or_insert_with(|| Box::pin(sleep_until(until))).as_mut().poll(context)
+    }
+}
+
+impl http_body::Body for RequestBody {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let this = &mut *self;
+        match Pin::new(&mut this.body).poll_frame(context) {
+            // Who never stops sending is late, too.
+            Poll::Ready(Some(Ok(frame))) if !this.is_over() => {
+                let noted = frame.data_ref().map_or(Ok(()), |data| this.note(data));
+                return Poll::Ready(Some(noted.map(|()| frame)));
+            }
+            Poll::Ready(Some(Ok(_))) => {}
+            Poll::Ready(ended) => return Poll::Ready(ended),
+            Poll::Pending => ready!(this.poll_late(context)),
+        }
+        Poll::Ready(Some(Err(grpc::late_message(MESSAGE_TIME))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,106 @@
+//! The stream as a call, below the generated code: the connection runs as the body of its own answer. So what comes in is
+//! answered by the task that sends the answer, without a way from one task to another, and a caller that goes away takes the
+//! connection with it.
+
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+use std::mem::replace;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::Frame;
+use tonic::Status;
+use tonic::body::Body;
+use tonic::server::NamedService;
+
+use super::outbox::Outbox;
+use super::{COMMANDS, Connection};
+use crate::auth::Caller;
+use crate::grpc::Api;
+use crate::grpc::wire::{self, Requests};
+
+const METHOD: &str = "/tenure.v1.ClientService/Stream";
+
+/// The service of the clients' streams.
+#[derive(Clone)]
+pub(in crate::grpc) struct StreamCalls(Api);
+
+impl StreamCalls {
+    pub(in crate::grpc) fn new(api: Api) -> Self {
+        Self(api)
+    }
+}
+
+impl NamedService for StreamCalls {
+    const NAME: &'static str = "tenure.v1.ClientService";
+}
+
+impl tower::Service<Request<Body>> for StreamCalls {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Ready<Result<Response<Body>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        ready(Ok(begin(&self.0, request).map_or_else(Status::into_http, wire::respond)))
+    }
+}
+
+fn begin(api: &Api, request: Request<Body>) -> Result<Conversation, Status> {
+    wire::check(&request, METHOD)?;
+    let outbox = Outbox::default();
+    let caller = Arc::new(request.extensions().get::<Caller>().cloned().unwrap_or_default());
+    api.check_stays().inspect_err(|problem| problem.count(caller.refusals()))?;
+    let connection = Connection::new(api.clone(), &*api.node()?, outbox.clone(), caller);
+    let run = connection.run(Requests::of_commands(request.into_body(), COMMANDS));
+    Ok(Conversation { state: State::Running(Box::pin(run)), outbox })
+}
+
+/// A connection that runs whenever its answer is asked for more.
+struct Conversation {
+    state: State,
+    outbox: Outbox,
+}
+
+enum State {
+    Running(Pin<Box<dyn Future<Output = Status> + Send>>),
+    /// It is over; what it has said has yet to be sent.
+    Ended(Status),
+    /// All is sent.
+    Over,
+}
+
+impl http_body::Body for Conversation {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        if let State::Running(run) = &mut self.state
+            && let Poll::Ready(status) = run.as_mut().poll(context)
+        {
+            self.state = State::Ended(status);
+        }
+        let told = self.outbox.take();
+        if !told.is_empty() {
+            return Poll::Ready(Some(Ok(Frame::data(told))));
+        }
+        match replace(&mut self.state, State::Over) {
+            State::Running(run) => {
+                self.state = State::Running(run);
+                Poll::Pending
+            }
+            State::Ended(status) => Poll::Ready(Some(wire::trailers(&status))),
+            State::Over => Poll::Ready(None),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self.state, State::Over)
+    }
+}

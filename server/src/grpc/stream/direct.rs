@@ -1,0 +1,304 @@
+//! What a stream carries out itself, without a task for each: acquires in sessions that are attached to it, releases, and
+//! what gives up an Acquire. So none of these overtakes another. Those of one message go to the sequencer together, and what
+//! comes of those of one batch goes back together.
+
+use tenure_core::{Command, Text};
+use tenure_proto::v1;
+use tenure_proto::v1::answer::Kind as Answered;
+use tokio::time::Instant;
+use tonic::Code;
+
+use super::task::{Job, Waiting};
+use super::{Connection, Doing, code, twice};
+use crate::grpc::acquire::{Acquiring, Standing, decided_session};
+use crate::grpc::admission::{Admitted, Principal};
+use crate::grpc::problem::Problem;
+use crate::grpc::sessions::not_kept;
+use crate::grpc::spans;
+use crate::grpc::{CALL, Via, bounds};
+use crate::sequencer::{Decisions, Refusal, Tag, Told};
+use crate::telemetry::traces::Traced;
+
+/// Commands of one message, all in one namespace.
+#[derive(Default)]
+pub(super) struct Round {
+    namespace: Option<Text>,
+    acquires: Vec<(Tag, Box<Acquiring>, Traced)>,
+    commands: Vec<(Tag, Command, Traced)>,
+    /// Those for which there is no room.
+    shed: Vec<u64>,
+    /// How many there may be.
+    most: usize,
+}
+
+impl Round {
+    /// One that may get this large. It takes memory with the first command.
+    pub(super) fn of(most: usize) -> Self {
+        Self { most, ..Self::default() }
+    }
+}
+
+/// A command that has been handed to the sequencer.
+pub(super) struct Direct {
+    count: u64,
+    since: Instant,
+    /// The client does not want to wait for it.
+    cancelled: bool,
+    asked: Asked,
+    call: Traced,
+}
+
+/// What it asks for.
+enum Asked {
+    Acquire(Box<Acquiring>),
+    CancelAcquire,
+    Release,
+}
+
+impl Direct {
+    pub(super) fn cancel(&mut self) {
+        self.cancelled = true;
+    }
+
+    /// Whether it has been under way for longer than anybody is to wait.
+    pub(super) fn is_overdue(&self, now: Instant) -> bool {
+        now > self.since + CALL
+    }
+}
+
+impl Connection {
+    /// Adds an Acquire to the round.
+    pub(super) async fn add_acquire(
+        &mut self,
+        round: &mut Round,
+        id: u64,
+        asked: Admitted<v1::AcquireRequest>,
+        call: &Traced,
+    ) -> Result<(), Problem> {
+        let (request, principal) = asked.into_parts();
+        let name = bounds::namespace(&request.namespace)?;
+        self.turn_to(round, &principal, name).await?;
+        // Before anything is done for it: who has too much to do says so at little cost.
+        if self.namespaces.get(name).is_some_and(|namespace| namespace.is_full()) {
+            spans::answered(call, Code::ResourceExhausted);
+            round.shed.push(id);
+            return Ok(());
+        }
+        let acquiring = Box::new(self.api.acquiring(request, principal, Via::Stream(self.id))?);
+        let tag = self.tag(id);
+        round.acquires.push((tag, acquiring, call.clone()));
+        Ok(())
+    }
+
+    /// Adds a release to the round.
+    pub(super) async fn add_release(
+        &mut self,
+        round: &mut Round,
+        id: u64,
+        asked: Admitted<v1::ReleaseRequest>,
+        call: &Traced,
+    ) -> Result<(), Problem> {
+        let (request, principal) = asked.into_parts();
+        self.turn_to(round, &principal, bounds::namespace(&request.namespace)?).await?;
+        let command = Command::Release {
+            session: bounds::session_id("session_id", &request.session_id)?,
+            name: bounds::name("name", &request.name)?,
+            token: bounds::token(request.token)?,
+        };
+        let tag = self.tag(id);
+        self.add(round, tag, principal.command(command), Asked::Release, call.clone());
+        Ok(())
+    }
+
+    /// Adds to the round what gives up an Acquire.
+    pub(super) async fn add_cancel(
+        &mut self,
+        round: &mut Round,
+        id: u64,
+        asked: Admitted<v1::CancelAcquireRequest>,
+        call: &Traced,
+    ) -> Result<(), Problem> {
+        let (request, principal) = asked.into_parts();
+        let name = bounds::namespace(&request.namespace)?;
+        self.turn_to(round, &principal, name).await?;
+        let (session, names) = (bounds::session_id("session_id", &request.session_id)?, bounds::names(&request.names)?);
+        if !round.acquires.is_empty() {
+            // It may be about one of these, which would come after it.
+            let next = Round { namespace: round.namespace.clone(), ..Round::of(round.most) };
+            let before = std::mem::replace(round, next);
+            self.submit(before).await?;
+        }
+        let attached = self.namespaces.get(name).and_then(|namespace| namespace.attached_by(&session, self.id));
+        let tag = self.tag(id);
+        let command = principal.command(Command::CancelAcquire { session, attached, names });
+        self.add(round, tag, command, Asked::CancelAcquire, call.clone());
+        Ok(())
+    }
+
+    /// Makes sure that the round is for this namespace.
+    async fn turn_to(&mut self, round: &mut Round, principal: &Principal, namespace: &str) -> Result<(), Problem> {
+        if round.namespace.as_deref() == Some(namespace) {
+            return Ok(());
+        }
+        let next = self.listen(principal, namespace).await?.name().clone();
+        let before = std::mem::replace(round, Round::of(round.most));
+        round.namespace = Some(next);
+        round.commands.reserve(round.most);
+        self.submit(before).await
+    }
+
+    fn tag(&mut self, id: u64) -> Tag {
+        self.count += 1;
+        Tag { id, count: self.count }
+    }
+
+    /// Adds a command that can be handed to the sequencer as it is.
+    fn add(&mut self, round: &mut Round, tag: Tag, command: Command, asked: Asked, call: Traced) {
+        let namespace = round.namespace.as_deref().and_then(|name| self.namespaces.get(name));
+        let passage = namespace.map(|namespace| namespace.passage(&call, &command)).unwrap_or_default();
+        round.commands.push((tag, command, passage));
+        self.begin(tag, asked, call);
+    }
+
+    fn begin(&mut self, tag: Tag, asked: Asked, call: Traced) {
+        let direct = Direct { count: tag.count, since: self.received, cancelled: false, asked, call };
+        self.under_way.insert(tag.id, Doing::Direct(direct));
+    }
+
+    /// Hands a round to the sequencer.
+    ///
+    /// # Errors
+    /// If this server goes on no longer.
+    pub(super) async fn submit(&mut self, round: Round) -> Result<(), Problem> {
+        let Round { namespace, acquires, mut commands, shed, .. } = round;
+        if !shed.is_empty() {
+            let overloaded = Problem::Refused(Refusal::Overloaded);
+            self.outbox.put(shed.into_iter().map(|id| self.refusal(id, &overloaded)).collect());
+        }
+        let Some(namespace) = namespace.and_then(|name| self.namespaces.get(&*name)).cloned() else { return Ok(()) };
+        if !acquires.is_empty() {
+            let home = self.api.node()?.id();
+            // Nothing is granted to a session whose time is up. Without the lease that is for the sequencer to say.
+            let sessions = acquires.iter().map(|(_, acquiring, _)| &**acquiring.session());
+            let kept = namespace.keep_all_alive(sessions.clone(), self.id).unwrap_or_default();
+            let attached = namespace.all_attached_by(sessions, self.id);
+            let mut refused = Vec::new();
+            for (place, ((tag, acquiring, call), attached)) in acquires.into_iter().zip(attached).enumerate() {
+                if self.under_way.contains_key(&tag.id) {
+                    return Err(twice());
+                }
+                let command = match kept.get(place) {
+                    Some(Err(why)) => Err(not_kept(acquiring.session(), *why)),
+                    _ => acquiring.command(home, attached),
+                };
+                match command {
+                    Ok(command) => {
+                        let passage = namespace.passage(&call, &command);
+                        commands.push((tag, command, passage));
+                        self.begin(tag, Asked::Acquire(acquiring), call);
+                    }
+                    Err(problem) => {
+                        spans::answered(&call, problem.code());
+                        refused.push(self.refusal(tag.id, &problem));
+                    }
+                }
+            }
+            if !refused.is_empty() {
+                self.outbox.put(refused);
+            }
+        }
+        if commands.is_empty() { Ok(()) } else { Ok(namespace.decide_all(commands, &self.outcomes.0).await?) }
+    }
+
+    /// Answers what the sequencer has decided.
+    pub(super) fn tell(&mut self, decided: Decisions) {
+        let Some(namespace) = self.namespaces.get(&*decided.namespace).cloned() else { return };
+        let told: Vec<(u64, Direct, Told)> =
+            decided.told.into_iter().filter_map(|(tag, told)| Some((tag.id, self.finished(tag)?, told))).collect();
+        let open = told.iter().filter_map(|(_, direct, told)| {
+            let is_open = told.as_ref().is_ok_and(|decided| decided_session(&decided.outcome));
+            match &direct.asked {
+                Asked::Acquire(acquiring) if is_open => Some(acquiring.session()),
+                _ => None,
+            }
+        });
+        namespace.attach_all(open, self.id);
+        let mut answers = Vec::with_capacity(told.len());
+        let mut granted = Vec::new();
+        for (id, direct, told) in told {
+            let answer = match (told, direct.asked) {
+                (Err(why), _) => {
+                    let problem = Problem::Refused(why);
+                    self.speaker.caller().note_refusal(&problem);
+                    self.refusal(id, &problem)
+                }
+                (Ok(decided), Asked::Release) => {
+                    answer(id, Answered::Release(v1::ReleaseResponse { revision: decided.revision.0 }))
+                }
+                (Ok(decided), Asked::CancelAcquire) => {
+                    let revision = decided.revision.0;
+                    answer(id, Answered::CancelAcquire(v1::CancelAcquireResponse { revision }))
+                }
+                (Ok(decided), Asked::Acquire(acquiring)) => match acquiring.standing(decided) {
+                    Ok(Standing::Answered(response, attendance)) => {
+                        granted.extend(attendance);
+                        answer(id, Answered::Acquire(response))
+                    }
+                    Ok(Standing::Waits(decided)) => {
+                        let cancel = self.begin_task(id);
+                        if direct.cancelled {
+                            cancel.cancel();
+                        }
+                        let waiting = Waiting { namespace: namespace.clone(), acquiring, decided };
+                        self.spawn(id, cancel, Job::Wait(waiting), direct.call);
+                        continue;
+                    }
+                    Err(problem) => self.refusal(id, &problem),
+                },
+            };
+            spans::answered(&direct.call, answer.kind.as_ref().map_or(Code::Ok, code));
+            answers.push(answer);
+        }
+        if !answers.is_empty() {
+            self.outbox.put(answers);
+        }
+        namespace.satisfied(granted);
+    }
+
+    fn refusal(&self, id: u64, problem: &Problem) -> v1::Answer {
+        problem.count(self.speaker.caller().refusals());
+        answer(id, Answered::Refusal(problem.to_refusal()))
+    }
+
+    /// The command that this tag was given to; none if it was answered already, as overdue: what was granted by it is undone.
+    fn finished(&mut self, tag: Tag) -> Option<Direct> {
+        let is_this = |doing: &Doing| matches!(doing, Doing::Direct(direct) if direct.count == tag.count);
+        self.under_way.get(&tag.id).filter(|doing| is_this(doing))?;
+        match self.under_way.remove(&tag.id) {
+            Some(Doing::Direct(direct)) => Some(direct),
+            _ => None,
+        }
+    }
+
+    /// No command hangs: past its time it is answered with a named error.
+    pub(super) fn refuse_overdue(&mut self, now: Instant) {
+        let is_overdue = |doing: &Doing| matches!(doing, Doing::Direct(direct) if direct.is_overdue(now));
+        let mut overdue: Vec<u64> =
+            self.under_way.iter().filter(|(_, doing)| is_overdue(doing)).map(|(id, _)| *id).collect();
+        overdue.sort_unstable();
+        if overdue.is_empty() {
+            return;
+        }
+        let problem = Problem::Refused(Refusal::OutcomeUnknown);
+        for id in &overdue {
+            if let Some(Doing::Direct(direct)) = self.under_way.remove(id) {
+                spans::answered(&direct.call, problem.code());
+            }
+        }
+        self.outbox.put(overdue.into_iter().map(|id| self.refusal(id, &problem)).collect());
+    }
+}
+
+fn answer(id: u64, kind: Answered) -> v1::Answer {
+    v1::Answer { id, kind: Some(kind) }
+}

@@ -1,0 +1,263 @@
+//! A watch that does not share what others are sent: it has just begun, or its reader is slow. It encodes one message at a time, when
+//! its reader takes more.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use prost::Message;
+use tenure_core::{Event, Revision};
+use tenure_proto::v1;
+use tenure_proto::v1::watch_response::Kind;
+
+use super::encode::{PendingGroups, events_after, message, put, take_groups};
+use super::snapshot::{EncodedPart, Missed, Snapshot, Turns};
+use crate::limits;
+use crate::sequencer::{Namespace, Refusal};
+use crate::store::log_reader::LogError;
+use crate::store::{Batch, StoreError};
+use crate::watch::{Filter, Groups, Since, last_changes};
+
+/// How many events are taken from history at a time.
+const HISTORY: usize = 1_000;
+
+/// A read that failed is tried again after this.
+const RETRY: Duration = Duration::from_millis(200);
+
+/// How far one watch has come by itself.
+pub(super) struct Behind {
+    namespace: Namespace,
+    filter: Arc<Filter>,
+    turns: Turns,
+    /// All up to here has been sent.
+    pub(super) cursor: Revision,
+    /// The snapshot that is being sent.
+    snapshot: Option<Snapshot>,
+    /// What was read of the log and has yet to be sent.
+    read: Read,
+    /// Groups as they are at the cursor, which have yet to be sent: with the snapshot, if there is one.
+    pending: PendingGroups,
+    /// Groups that have changed since the reader was sent how they are.
+    owed: BTreeSet<String>,
+    /// Whether there was nothing left to send.
+    is_level: bool,
+}
+
+/// A piece of the log.
+#[derive(Default)]
+struct Read {
+    batches: VecDeque<Arc<Batch>>,
+    /// The groups whose last known change is in a batch, as they are after it.
+    changes: BTreeMap<Revision, Groups>,
+    /// Groups as they are after the last of the batches, if that is known.
+    groups: Groups,
+}
+
+impl From<Since> for Read {
+    /// As much of it as may be held.
+    fn from(Since { mut batches, mut groups }: Since) -> Self {
+        let mut bytes = 0;
+        let fits = batches.iter().take_while(|batch| {
+            let fits = bytes < limits::WATCH_READ;
+            bytes += batch.bytes();
+            fits
+        });
+        let fits = fits.count();
+        if fits < batches.len() {
+            batches.truncate(fits);
+            groups.clear();
+        }
+        let changes = last_changes(&batches, &groups);
+        Self { batches: batches.into(), changes, groups }
+    }
+}
+
+/// Nothing more happens here.
+pub(super) struct Over;
+
+impl Behind {
+    /// A watch that has just begun: with a snapshot, or after the revision at which its reader resumes.
+    pub(super) fn new(namespace: Namespace, filter: Arc<Filter>, turns: Turns, cursor: Revision) -> Self {
+        let snapshot = (cursor == Revision(0)).then(|| Snapshot::new(&filter));
+        // A reader that resumes knows what happened up to there, but not necessarily how the groups were.
+        let owed = filter.groups.clone();
+        let (read, pending) = (Read::default(), PendingGroups::new());
+        Self { namespace, filter, turns, cursor, snapshot, read, pending, owed, is_level: false }
+    }
+
+    /// The same watch, whose reader has missed what was shared since this revision.
+    pub(super) fn since(self, cursor: Revision) -> Self {
+        Self { cursor, is_level: false, ..self }
+    }
+
+    /// Whether nothing is left that was read already, or is owed.
+    pub(super) fn has_sent_all(&self) -> bool {
+        self.snapshot.is_none() && self.read.batches.is_empty() && self.pending.is_empty() && self.owed.is_empty()
+    }
+
+    /// Goes on to the next messages. There may be none: then it waits until there is a reason to look again.
+    pub(super) async fn go_on(mut self: Box<Self>) -> (Self, Result<Option<Bytes>, Over>) {
+        let namespace = self.namespace.clone();
+        let next = tokio::select! {
+            next = self.next() => next,
+            () = namespace.ended() => Err(Over),
+        };
+        (*self, next)
+    }
+
+    async fn next(&mut self) -> Result<Option<Bytes>, Over> {
+        if !self.pending.is_empty() {
+            return Ok(Some(self.next_groups()));
+        }
+        if let Some(snapshot) = self.snapshot.clone() {
+            return self.next_part(snapshot).await;
+        }
+        if self.read.batches.is_empty() {
+            let mut head = self.namespace.hub().head();
+            head.mark_unchanged();
+            match self.read_after(self.cursor).await {
+                Ok(read) => self.read = read,
+                Err(LogError::Store(StoreError::Compacted(_))) => {
+                    return Ok(Some(self.begin_anew(v1::HistoryGoneCause::Compacted)));
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "a watch cannot read history");
+                    tokio::time::sleep(RETRY).await;
+                    return Ok(None);
+                }
+            }
+            let was_level = std::mem::replace(&mut self.is_level, self.read.batches.is_empty());
+            if self.is_level && was_level {
+                // The fan-out may be as little as a moment behind.
+                let _ = tokio::time::timeout(RETRY, head.changed()).await;
+            }
+        }
+        Ok(self.next_events())
+    }
+
+    /// Reads what comes after a revision, from memory or else from history.
+    async fn read_after(&self, revision: Revision) -> Result<Read, LogError> {
+        let since = match self.namespace.hub().after(revision, &self.filter.groups, HISTORY) {
+            Some(since) => since,
+            // How the groups were after these is not known here: that is sent when the reader has caught up.
+            None => Since { batches: self.namespace.read_log(revision, HISTORY).await?, ..Since::default() },
+        };
+        Ok(since.into())
+    }
+
+    /// Messages of what was read, and what is owed if that is all.
+    fn next_events(&mut self) -> Option<Bytes> {
+        let mut wire = BytesMut::new();
+        while wire.len() < limits::WATCH_MESSAGE
+            && self.pending.is_empty()
+            && let Some(batch) = self.read.batches.front().cloned()
+        {
+            if batch.events.iter().any(|recorded| matches!(recorded.event, Event::HistoryLost { .. })) {
+                if wire.is_empty() {
+                    return Some(self.begin_anew(v1::HistoryGoneCause::Lost));
+                }
+                break;
+            }
+            let (mut message, reached) = events_after(self.cursor, &batch, &self.filter);
+            self.cursor = reached;
+            self.owed.extend(message.group_events.iter().map(|event| event.group.clone()));
+            if reached == batch.revision() {
+                self.read.batches.pop_front();
+                let known = self.read.changes.remove(&reached).unwrap_or_default();
+                self.take_owed(&known);
+                message.groups = take_groups(&mut self.pending, message.encoded_len());
+            }
+            if message != v1::Events::default() {
+                put(&mut wire, reached, Kind::Events(message));
+            }
+        }
+        if self.read.batches.is_empty() && self.pending.is_empty() {
+            let known = std::mem::take(&mut self.read.groups);
+            self.take_owed(&known);
+            if !self.pending.is_empty() && wire.len() < limits::WATCH_MESSAGE {
+                wire.extend_from_slice(&self.next_groups());
+            }
+        }
+        (!wire.is_empty()).then(|| wire.freeze())
+    }
+
+    /// Makes those of the groups pending that the reader is owed, if it is known how they are.
+    fn take_owed(&mut self, known: &Groups) {
+        self.owed.retain(|name| match known.get(name) {
+            Some(group) => {
+                self.pending.push_back((name.clone(), group.clone()));
+                false
+            }
+            None => true,
+        });
+    }
+
+    /// The next message of groups.
+    fn next_groups(&mut self) -> Bytes {
+        let groups = take_groups(&mut self.pending, 0);
+        if self.snapshot.is_none() {
+            return message(self.cursor, Kind::Events(v1::Events { groups, ..v1::Events::default() }));
+        }
+        let more = !self.pending.is_empty();
+        if !more {
+            self.snapshot = None;
+        }
+        message(self.cursor, Kind::Snapshot(v1::Snapshot { groups, more, ..v1::Snapshot::default() }))
+    }
+
+    /// Tells the reader that history is gone, and begins anew with a snapshot.
+    fn begin_anew(&mut self, cause: v1::HistoryGoneCause) -> Bytes {
+        self.snapshot = Some(Snapshot::new(&self.filter));
+        self.read = Read::default();
+        message(self.cursor, Kind::HistoryGone(v1::HistoryGone { cause: cause.into() }))
+    }
+
+    /// The next part of a snapshot; none yet if it has to be found out first what has changed since the last one.
+    async fn next_part(&mut self, snapshot: Snapshot) -> Result<Option<Bytes>, Over> {
+        match self.turns.make(self.namespace.clone(), self.filter.clone(), snapshot).await {
+            Ok(Ok(Ok(EncodedPart { snapshot, revision, groups, bytes }))) => {
+                self.snapshot = Some(snapshot);
+                // The groups are as they are at the last part.
+                if let Some(groups) = groups {
+                    self.cursor = revision;
+                    self.owed.clear();
+                    self.pending = groups;
+                    self.snapshot.take_if(|_| self.pending.is_empty());
+                }
+                Ok(Some(bytes))
+            }
+            Ok(Ok(Err(Missed::Behind))) => Ok(self.catch_up().await),
+            Ok(Ok(Err(Missed::Gone(cause)))) => Ok(Some(self.begin_anew(cause))),
+            Ok(Err(Refusal::Draining)) | Err(_) => Err(Over),
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "a watch cannot read a snapshot");
+                tokio::time::sleep(RETRY).await;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Notes in the snapshot what has changed. Tells the reader if that is not known any more.
+    async fn catch_up(&mut self) -> Option<Bytes> {
+        let known = self.snapshot.as_ref()?.revision.unwrap_or_default();
+        let noted = match self.read_after(known).await {
+            Ok(Read { batches, .. }) if !batches.is_empty() => {
+                let snapshot = self.snapshot.as_mut()?;
+                batches.iter().try_for_each(|batch| snapshot.note(batch, &self.filter))
+            }
+            Err(LogError::Store(StoreError::Compacted(_))) => Err(Missed::Gone(v1::HistoryGoneCause::Compacted)),
+            waiting => {
+                if let Err(error) = waiting {
+                    tracing::debug!(%error, "a watch cannot read what has changed since its snapshot began");
+                }
+                tokio::time::sleep(RETRY).await;
+                Ok(())
+            }
+        };
+        match noted {
+            Err(Missed::Gone(cause)) => Some(self.begin_anew(cause)),
+            Ok(()) | Err(Missed::Behind) => None,
+        }
+    }
+}

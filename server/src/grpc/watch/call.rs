@@ -1,0 +1,110 @@
+//! The plain call. What is told is encoded already, so this is served below the generated code.
+
+use std::convert::Infallible;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::Frame;
+use tenure_proto::v1;
+use tokio_stream::Stream;
+use tonic::Status;
+use tonic::body::Body;
+use tonic::server::NamedService;
+
+use super::Watch;
+use crate::auth::Caller;
+use crate::grpc::Api;
+use crate::grpc::problem::Problem;
+use crate::grpc::wire::{self, Requests};
+use crate::sequencer::Refusal;
+use crate::transport::Peer;
+
+const METHOD: &str = "/tenure.v1.WatchService/Watch";
+
+/// The service of plain watches.
+#[derive(Clone)]
+pub(in crate::grpc) struct WatchCalls(Api);
+
+impl WatchCalls {
+    pub(in crate::grpc) fn new(api: Api) -> Self {
+        Self(api)
+    }
+}
+
+impl NamedService for WatchCalls {
+    const NAME: &'static str = "tenure.v1.WatchService";
+}
+
+impl tower::Service<Request<Body>> for WatchCalls {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let api = self.0.clone();
+        Box::pin(async move {
+            let watch = begin(&api, request).await;
+            Ok(watch.map_or_else(Status::into_http, wire::respond))
+        })
+    }
+}
+
+async fn begin(api: &Api, request: Request<Body>) -> Result<Telling, Status> {
+    wire::check(&request, METHOD)?;
+    let connection = request.extensions().get::<Arc<Peer>>().and_then(|peer| peer.address);
+    let connection = BuildHasherDefault::<DefaultHasher>::default().hash_one(connection);
+    let caller = request.extensions().get::<Caller>().cloned().unwrap_or_default();
+    let mut requests = Requests::new(request.into_body());
+    let request: v1::WatchRequest =
+        requests.next().await.ok_or_else(|| Status::internal("Missing request message."))??;
+    let watched = caller.if_identified(|| request.clone());
+    let watch = caller.carry_out(request, |asked| api.watch(asked, connection)).await?;
+    let dismissed =
+        watched.map(|watched| -> Dismissed { Box::pin(async move { caller.dismissed(Some(watched)).await }) });
+    Ok(Telling { watch: Some(watch), dismissed })
+}
+
+/// What a watch tells, until it has ended.
+struct Telling {
+    watch: Option<Watch>,
+    dismissed: Option<Dismissed>,
+}
+
+/// Ends when it may watch this no more.
+type Dismissed = Pin<Box<dyn Future<Output = Problem> + Send>>;
+
+impl http_body::Body for Telling {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let telling = &mut *self;
+        let Some(watch) = &mut telling.watch else { return Poll::Ready(None) };
+        let dismissed = telling.dismissed.as_mut().map_or(Poll::Pending, |dismissed| dismissed.as_mut().poll(context));
+        if let Poll::Ready(problem) = dismissed {
+            self.watch = None;
+            return Poll::Ready(Some(wire::trailers(&problem.into())));
+        }
+        let status = match Pin::new(&mut *watch).poll_next(context) {
+            // With the advice to resume elsewhere.
+            _ if watch.is_draining() => Problem::Refused(Refusal::Draining).into(),
+            Poll::Ready(Some(message)) => return Poll::Ready(Some(Ok(Frame::data(message)))),
+            Poll::Ready(None) => Status::ok(""),
+            Poll::Pending => return Poll::Pending,
+        };
+        self.watch = None;
+        Poll::Ready(Some(wire::trailers(&status)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.watch.is_none()
+    }
+}

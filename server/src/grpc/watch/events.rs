@@ -1,0 +1,195 @@
+//! What a watch tells of locks.
+
+use std::sync::Arc;
+
+use tenure_core::{
+    Claim, ClaimSpec, ClaimState, EndReason, Event, Eviction, LockSettings, Recorded, Revision, Text, Transfer,
+};
+use tenure_proto::v1;
+
+use crate::grpc::convert;
+use crate::store::Batch;
+use crate::watch::Filter;
+
+/// What an event of a batch means for the locks of a watch: one event for all that it is the same for.
+pub(super) fn events(recorded: &Recorded, batch: &Batch, filter: &Filter) -> Vec<v1::Event> {
+    Telling { batch, filter }.lock_events(recorded)
+}
+
+struct Telling<'a> {
+    batch: &'a Batch,
+    filter: &'a Filter,
+}
+
+impl Telling<'_> {
+    fn lock_events(&self, recorded: &Recorded) -> Vec<v1::Event> {
+        let revision = recorded.revision;
+        let held = |claim: &Revision, token: &Revision, spec: &Arc<ClaimSpec>| {
+            Claim::new(*claim, spec.clone(), ClaimState::Held { token: *token })
+        };
+        let mut event = LockEvent::default();
+        match &recorded.event {
+            Event::ClaimQueued(spec) => {
+                event.kind = v1::EventType::Queued;
+                event.claim = Some(Claim::new(revision, spec.clone(), ClaimState::Waiting));
+            }
+            Event::ClaimGranted { claim, spec } => {
+                event.kind = v1::EventType::Granted;
+                event.claim = Some(held(claim, &revision, spec));
+            }
+            Event::ClaimLingering { claim, token, spec, reason, home, still_held, .. } => {
+                event.still_held = still_held;
+                event.kind = v1::EventType::Lingering;
+                let state = ClaimState::Lingering { token: *token, home: *home };
+                event.claim = Some(Claim::new(*claim, spec.clone(), state));
+                event.reason = Some(*reason);
+            }
+            Event::ClaimEnded { claim, token, spec, reason, eviction, still_held, .. } => {
+                event.still_held = still_held;
+                event.kind = v1::EventType::Ended;
+                let state = token.map_or(ClaimState::Waiting, |token| ClaimState::Held { token });
+                event.claim = Some(Claim::new(*claim, spec.clone(), state));
+                event.reason = Some(*reason);
+                // A release with a minimum hold makes the claim linger: this is the end of that.
+                event.has_lingered = *reason == EndReason::Released && !spec.min_hold.is_zero();
+                event.by = eviction.as_ref();
+            }
+            Event::ClaimUpdated { claim, token, spec } => {
+                event.kind = v1::EventType::Updated;
+                event.claim = Some(held(claim, token, spec));
+            }
+            Event::TransferStarted { claim, token, spec, to, to_session, drain, by } => {
+                event.to_session = to_session.as_ref();
+                event.kind = v1::EventType::TransferStarted;
+                let transfer = Some(Box::new(Transfer { to: *to, started: revision, drain: *drain }));
+                event.claim = Some(Claim { transfer, ..held(claim, token, spec) });
+                event.by = by.as_ref();
+            }
+            Event::TransferCancelled { claim, token, spec } => {
+                event.kind = v1::EventType::TransferCancelled;
+                event.claim = Some(held(claim, token, spec));
+            }
+            Event::ClaimTransferred { from, from_token, from_spec, still_held, claim, spec, .. } => {
+                let (from, to) = (held(from, from_token, from_spec), held(claim, &revision, spec));
+                return self.transfer_events(revision, &from, &to, still_held);
+            }
+            Event::LockConfigured { name, settings, by } => {
+                event.kind = v1::EventType::Configured;
+                event.by = Some(by);
+                event.settings = Some(settings).filter(|settings| !settings.is_default());
+                return self.encode([name], revision, &event).into_iter().collect();
+            }
+            Event::SessionOpened(_)
+            | Event::SessionAttached { .. }
+            | Event::SessionEnded { .. }
+            | Event::Group { .. }
+            | Event::ServerAdopted { .. }
+            | Event::ClaimAwaited { .. }
+            | Event::AcquireCancelled { .. }
+            | Event::PassesVoided { .. }
+            | Event::HistoryLost { .. } => return Vec::new(),
+        }
+        let spec = event.claim.as_ref().map(|claim| claim.spec.clone());
+        spec.and_then(|spec| self.encode(spec.names.iter(), revision, &event)).into_iter().collect()
+    }
+
+    /// A handoff: of the locks that both claims are about, and of those that only one is about.
+    fn transfer_events(&self, revision: Revision, from: &Claim, to: &Claim, still_held: &[Text]) -> Vec<v1::Event> {
+        let reason = Some(EndReason::Transferred);
+        let (kept, given): (Vec<&Text>, Vec<&Text>) =
+            from.spec.names.iter().partition(|name| to.spec.names.contains(name));
+        let taken = to.spec.names.iter().filter(|name| !from.spec.names.contains(name));
+        let transferred = LockEvent {
+            kind: v1::EventType::Transferred,
+            claim: Some(to.clone()),
+            previous: Some(from.clone()),
+            reason,
+            ..LockEvent::default()
+        };
+        let ended = LockEvent {
+            kind: v1::EventType::Ended,
+            claim: Some(from.clone()),
+            reason,
+            still_held,
+            ..LockEvent::default()
+        };
+        let granted = LockEvent { kind: v1::EventType::Granted, claim: Some(to.clone()), ..LockEvent::default() };
+        let events = [
+            self.encode(kept, revision, &transferred),
+            self.encode(given, revision, &ended),
+            self.encode(taken, revision, &granted),
+        ];
+        events.into_iter().flatten().collect()
+    }
+
+    /// When a claim was granted, if that is what happened at this revision.
+    fn granted_ms(&self, claim: &Claim, revision: Revision) -> Option<i64> {
+        claim.token().filter(|token| *token == revision).map(|_| self.batch.at_ms)
+    }
+
+    /// An event for those of its locks that are watched, if any.
+    fn encode<'n>(
+        &self,
+        names: impl IntoIterator<Item = &'n Text>,
+        revision: Revision,
+        event: &LockEvent<'_>,
+    ) -> Option<v1::Event> {
+        let names: Vec<&Text> = names.into_iter().filter(|name| self.filter.matches(name)).collect();
+        if names.is_empty() {
+            return None;
+        }
+        let ended = matches!(event.kind, v1::EventType::Ended | v1::EventType::Lingering);
+        let over = ended && !event.has_lingered && event.claim.as_ref().is_some_and(|claim| claim.token().is_some());
+        let vacant =
+            |name: &&&Text| over && !event.still_held.contains(name) && !held_after(name, revision, self.batch);
+        Some(v1::Event {
+            revision: revision.0,
+            vacant_names: names.iter().filter(vacant).map(ToString::to_string).collect(),
+            names: names.iter().map(ToString::to_string).collect(),
+            r#type: event.kind.into(),
+            claim: event.claim.as_ref().map(|claim| event.convert(claim, self.granted_ms(claim, revision))),
+            end_reason: event.reason.map_or(v1::EndReason::Unspecified, convert::end_reason).into(),
+            operator: event.by.map(|by| by.operator.to_string()).unwrap_or_default(),
+            note: event.by.map(|by| by.note.to_string()).unwrap_or_default(),
+            time: Some(convert::timestamp(self.batch.at_ms)),
+            previous: event.previous.as_ref().map(convert::claim),
+            settings: event.settings.map(convert::settings),
+        })
+    }
+}
+
+/// What happened, in the words of the core.
+#[derive(Default)]
+struct LockEvent<'a> {
+    kind: v1::EventType,
+    claim: Option<Claim>,
+    previous: Option<Claim>,
+    reason: Option<EndReason>,
+    by: Option<&'a Eviction>,
+    settings: Option<&'a LockSettings>,
+    still_held: &'a [Text],
+    /// Whether the hold was over before, and only its minimum hold was not.
+    has_lingered: bool,
+    /// To whom the hold is to be handed over.
+    to_session: Option<&'a Text>,
+}
+
+impl LockEvent<'_> {
+    fn convert(&self, claim: &Claim, granted_ms: Option<i64>) -> v1::Claim {
+        let mut converted = convert::claim_since(claim, granted_ms);
+        if let (Some(transfer), Some(to)) = (&mut converted.transfer, self.to_session) {
+            transfer.to_session_id = to.to_string();
+        }
+        converted
+    }
+}
+
+/// Whether the rest of the batch grants the lock to somebody.
+fn held_after(name: &str, after: Revision, batch: &Batch) -> bool {
+    batch.events.iter().filter(|recorded| recorded.revision > after).any(|recorded| match &recorded.event {
+        Event::ClaimGranted { spec, .. } | Event::ClaimTransferred { spec, .. } => {
+            spec.names.iter().any(|granted| &**granted == name)
+        }
+        _ => false,
+    })
+}

@@ -1,0 +1,193 @@
+//! Watch: a snapshot, then what happens, at each watcher's own pace.
+
+mod behind;
+mod call;
+mod encode;
+mod events;
+mod groups;
+mod snapshot;
+
+use std::collections::BTreeSet;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use tenure_core::defect::Defect;
+use tenure_core::{Revision, Table};
+use tenure_proto::v1;
+use tokio_stream::Stream;
+
+use super::admission::Admitted;
+use super::problem::Problem;
+use super::{Api, bounds, in_time};
+use crate::auth::Watching;
+use crate::limits;
+use crate::limits::Share;
+use crate::sequencer::Namespace;
+use crate::watch::{FanOut, Filter, Heard, Reader};
+use behind::{Behind, Over};
+pub(super) use call::WatchCalls;
+pub(super) use snapshot::Turns;
+
+/// One watch: a stream of encoded messages, see [`wire`](super::wire). It ends when nothing more can happen here.
+pub(super) struct Watch {
+    reader: Reader,
+    /// All up to here has been sent.
+    cursor: Revision,
+    state: State,
+    /// While it is there, the watch is counted.
+    _counted: Option<Watching>,
+    /// What its names and prefixes take.
+    _watched: Share,
+}
+
+/// Encoding the next messages, under way.
+type Encoding = Pin<Box<dyn Future<Output = (Behind, Result<Option<Bytes>, Over>)> + Send>>;
+
+enum State {
+    /// It takes what is encoded for all who watch the same.
+    Level(Box<Behind>),
+    /// It has yet to go on by itself.
+    Idle(Box<Behind>),
+    /// It goes on by itself.
+    Behind(Encoding),
+    Over,
+}
+
+impl Api {
+    /// Begins a watch: refuses it, or makes sure that it can run. Watches of one connection are told together.
+    pub(super) async fn watch(&self, asked: Admitted<v1::WatchRequest>, connection: u64) -> Result<Watch, Problem> {
+        let (request, principal) = asked.into_parts();
+        bounds::watched(&request)?;
+        let counted = principal.watch(&request.namespace)?;
+        let namespace = self.namespace(&principal, &request.namespace).await?;
+        let head = in_time(async { Ok(namespace.read(Table::revision).await?) }).await?;
+        if request.after_revision > head.0 {
+            let bound = format!("at most {head}, the namespace's revision, not {}", request.after_revision);
+            return Err(Problem::field("after_revision", bound));
+        }
+        let skipped = u64::from(Defect::WatchSkips.is_here() && request.after_revision > 0);
+        let cursor = Revision(request.after_revision + skipped).min(head);
+        let filter = Arc::new(filter(request));
+        let limit = || Problem::LimitReached {
+            limit: "bytes of names and prefixes of all watches",
+            bound: limits::WATCHED.to_string(),
+        };
+        let watched = self.node()?.watched().try_take(filter.bytes()).ok_or_else(limit)?;
+        let (reader, fan_out) = Reader::new(namespace.hub(), (*filter).clone(), connection);
+        if let Some(fan_out) = fan_out {
+            tokio::spawn(self.clone().fan_out(fan_out, namespace.clone()));
+        }
+        let behind = Behind::new(namespace, filter, self.snapshot_turns().clone(), cursor);
+        Ok(Watch { reader, cursor, state: State::Idle(Box::new(behind)), _counted: counted, _watched: watched })
+    }
+
+    async fn fan_out(self, fan_out: FanOut, namespace: Namespace) {
+        fan_out.run(&encode::Encoder, self.draining().cancelled(), namespace.ended()).await;
+    }
+}
+
+fn filter(request: v1::WatchRequest) -> Filter {
+    let v1::WatchRequest { names, mut prefixes, groups, .. } = request;
+    if names.is_empty() && prefixes.is_empty() && groups.is_empty() {
+        prefixes.push(String::new());
+    }
+    // Those that select nothing which another prefix does not are left out.
+    let mut disjoint: BTreeSet<String> = BTreeSet::new();
+    // In byte order each comes after those that it begins with, and what is in between begins with them, too.
+    for prefix in prefixes.into_iter().collect::<BTreeSet<_>>() {
+        if disjoint.last().is_none_or(|last| !prefix.starts_with(last.as_str())) {
+            disjoint.insert(prefix);
+        }
+    }
+    let is_new = |name: &String| !disjoint.iter().any(|prefix| name.starts_with(prefix.as_str()));
+    let names = names.into_iter().filter(is_new).collect();
+    Filter { names, prefixes: disjoint, groups: groups.into_iter().collect() }
+}
+
+impl Stream for Watch {
+    type Item = Bytes;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let watch = &mut *self;
+        loop {
+            match &mut watch.state {
+                State::Level(_) => match ready!(watch.reader.poll_heard(watch.cursor, context)) {
+                    Heard::Told { revision, bytes } => {
+                        watch.cursor = revision;
+                        return Poll::Ready(Some(bytes));
+                    }
+                    Heard::Missed => watch.fall_behind(),
+                    Heard::Over => watch.state = State::Over,
+                },
+                State::Idle(_) => watch.go_on(),
+                State::Behind(encoding) => match encoding.as_mut().poll(context) {
+                    Poll::Ready((behind, next)) => {
+                        if let Some(messages) = watch.take_over(behind, next) {
+                            return Poll::Ready(Some(messages));
+                        }
+                    }
+                    Poll::Pending => {
+                        watch.reader.register(context);
+                        return Poll::Pending;
+                    }
+                },
+                State::Over => return Poll::Ready(None),
+            }
+        }
+    }
+}
+
+impl Watch {
+    /// Whether the server is about to stop.
+    fn is_draining(&self) -> bool {
+        self.reader.is_draining()
+    }
+
+    /// Begins to encode the next messages.
+    fn go_on(&mut self) {
+        if let State::Idle(behind) = std::mem::replace(&mut self.state, State::Over) {
+            self.state = State::Behind(Box::pin(behind.go_on()));
+        }
+    }
+
+    fn fall_behind(&mut self) {
+        if let State::Level(behind) = std::mem::replace(&mut self.state, State::Over) {
+            self.state = State::Idle(Box::new(behind.since(self.cursor)));
+        }
+    }
+
+    /// The next messages. Only when the reader has taken them, more are encoded.
+    fn take_over(&mut self, behind: Behind, next: Result<Option<Bytes>, Over>) -> Option<Bytes> {
+        self.state = State::Over;
+        let next = next.ok()?;
+        self.cursor = behind.cursor;
+        let behind = Box::new(behind);
+        self.state = if behind.has_sent_all() && self.reader.join(self.cursor) {
+            State::Level(behind)
+        } else {
+            State::Idle(behind)
+        };
+        next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_selected_twice() {
+        let texts = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let selected = |names: &[&str], prefixes: &[&str]| {
+            let request = v1::WatchRequest { names: texts(names), prefixes: texts(prefixes), ..Default::default() };
+            let Filter { names, prefixes, .. } = filter(request);
+            (Vec::from_iter(names), Vec::from_iter(prefixes))
+        };
+        let names = ["a/1", "b", "c"];
+        let expected = (texts(&["b", "c"]), texts(&["a", "b/"]));
+        assert_eq!(selected(&names, &["a", "a/", "aa/b", "b/", "b/c"]), expected);
+        assert_eq!(selected(&names, &["", "a"]), (vec![], texts(&[""])));
+    }
+}

@@ -1,0 +1,230 @@
+//! Snapshots: everything that a watch selects, in parts of bounded size.
+//!
+//! A part is read and encoded when the reader of the watch takes it, so nothing is held of a snapshot whose reader is slow, and other
+//! work has its turn between the parts. In between locks change: those that were sent already are sent again, until a part is the last
+//! one and the sum of what was sent is how everything is at its revision.
+
+use std::collections::BTreeSet;
+use std::num::NonZero;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use prost::Message;
+use tenure_core::{DeadlockSearch, Revision, Text};
+use tenure_proto::v1;
+use tenure_proto::v1::watch_response::Kind;
+use tokio::sync::Semaphore;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::encode::{PendingGroups, message, take_groups};
+use crate::grpc::seen::SeenLock;
+use crate::limits;
+use crate::sequencer::{Namespace, Refusal, View};
+use crate::store::Batch;
+use crate::watch::{Filter, Hub};
+
+/// How many events are looked at while the table is read. A snapshot that has missed more reads the log first.
+const EVENTS: usize = 1_000;
+
+/// The turns in which parts are made: as many at a time as half of the processors. No snapshot is as urgent as an answer.
+#[derive(Clone)]
+pub(in crate::grpc) struct Turns(Arc<Semaphore>);
+
+impl Default for Turns {
+    fn default() -> Self {
+        let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+        Self(Arc::new(Semaphore::new((processors / 2).max(1))))
+    }
+}
+
+impl Turns {
+    /// Makes the next part of a snapshot when its turn has come. In a task of its own: a reader may stop reading at any time, and a
+    /// turn must end all the same.
+    pub(super) fn make(
+        &self,
+        namespace: Namespace,
+        filter: Arc<Filter>,
+        snapshot: Snapshot,
+    ) -> AbortOnDropHandle<Result<Result<EncodedPart, Missed>, Refusal>> {
+        let turns = self.0.clone();
+        AbortOnDropHandle::new(tokio::spawn(async move {
+            // They are never closed.
+            let _turn = turns.acquire().await;
+            let hub = namespace.hub().clone();
+            let read = namespace.view(move |view| snapshot.read_part(&filter, view, &hub)).await?;
+            Ok(read.map(|(snapshot, part)| part.encoded(snapshot)))
+        }))
+    }
+}
+
+/// A part, as of a revision. After the last one come the groups that had no room in it.
+pub(super) struct EncodedPart {
+    pub(super) snapshot: Snapshot,
+    pub(super) revision: Revision,
+    pub(super) groups: Option<PendingGroups>,
+    pub(super) bytes: Bytes,
+}
+
+/// Why there is no part now.
+pub(super) enum Missed {
+    /// The log goes on further than what the snapshot knows of: that has to be [noted](Snapshot::note) first.
+    Behind,
+    /// It is not known any more what has changed since it was sent. A snapshot has to begin anew, and its reader to forget what it
+    /// has: a lock that is idle by now would not come again.
+    Gone(v1::HistoryGoneCause),
+}
+
+/// A snapshot on its way.
+#[derive(Clone)]
+pub(super) struct Snapshot {
+    sent: Sent,
+    /// Locks that have changed since they were sent, and the selected names that have yet to be sent.
+    changed: BTreeSet<Text>,
+    /// Up to where in the log it is known what has changed. None before the first part.
+    pub(super) revision: Option<Revision>,
+}
+
+/// How far in byte order the locks have been sent that prefixes select.
+#[derive(Clone)]
+enum Sent {
+    None,
+    UpTo(Text),
+    All,
+}
+
+impl Sent {
+    fn includes(&self, name: &str) -> bool {
+        match self {
+            Self::None => false,
+            Self::UpTo(last) => name <= &**last,
+            Self::All => true,
+        }
+    }
+}
+
+/// What was read for a part.
+struct Part {
+    revision: Revision,
+    locks: Vec<SeenLock>,
+    /// If it is the last one of locks: all of them.
+    groups: Option<PendingGroups>,
+}
+
+impl Snapshot {
+    /// One of which nothing has been sent.
+    pub(super) fn new(filter: &Filter) -> Self {
+        let changed = filter.names.iter().map(|name| name.as_str().into()).collect();
+        Self { sent: Sent::None, changed, revision: None }
+    }
+
+    /// Notes what changed in the next batch of the log.
+    ///
+    /// # Errors
+    /// If history was lost, or if more has changed than can be noted.
+    pub(super) fn note(&mut self, batch: &Batch, filter: &Filter) -> Result<(), Missed> {
+        if batch.declares_loss() {
+            return Err(Missed::Gone(v1::HistoryGoneCause::Lost));
+        }
+        let is_sent =
+            |name: &&Text| filter.names.contains(&***name) || self.sent.includes(name) && filter.matches(name);
+        let changed = batch.events.iter().flat_map(|recorded| recorded.event.locks());
+        self.changed.extend(changed.filter(is_sent).cloned());
+        self.revision = Some(batch.revision());
+        let bytes: usize = self.changed.iter().map(|name| name.len()).sum();
+        if bytes > limits::WATCH_CHANGED { Err(Missed::Gone(v1::HistoryGoneCause::Compacted)) } else { Ok(()) }
+    }
+
+    /// Reads the next part. `Err` if there is none now.
+    fn read_part(mut self, filter: &Filter, view: &View<'_>, hub: &Hub) -> Result<(Self, Part), Missed> {
+        let revision = view.table.revision();
+        if let Some(known) = self.revision {
+            let since = hub.after(known, &BTreeSet::new(), EVENTS).ok_or(Missed::Behind)?;
+            since.batches.iter().try_for_each(|batch| self.note(batch, filter))?;
+        }
+        if self.revision.is_some_and(|known| known != revision) {
+            return Err(Missed::Behind);
+        }
+        self.revision = Some(revision);
+        let mut search = DeadlockSearch::default();
+        let (mut locks, mut bytes) = (Vec::new(), 0);
+        let mut add = |lock: SeenLock| {
+            bytes += lock.bytes();
+            locks.push(lock);
+            bytes < limits::WATCH_MESSAGE
+        };
+        let mut has_room = true;
+        if !matches!(self.sent, Sent::All) {
+            let after = match &self.sent {
+                Sent::UpTo(last) => Some(last.clone()),
+                Sent::None | Sent::All => None,
+            };
+            let mut selected =
+                filter.prefixes.iter().flat_map(|prefix| view.table.locks_after(prefix, after.as_deref()));
+            self.sent = loop {
+                let Some((name, lock)) = selected.next() else { break Sent::All };
+                has_room = add(SeenLock::of(name, Some(lock), view, &mut search));
+                if !has_room {
+                    break Sent::UpTo(name.clone());
+                }
+            };
+        }
+        while has_room && let Some(name) = self.changed.pop_first() {
+            has_room = add(SeenLock::named(&name, view, &mut search));
+        }
+        let is_last = matches!(self.sent, Sent::All) && self.changed.is_empty();
+        let all = || filter.groups.iter().map(|name| (name.clone(), view.table.group(name).cloned())).collect();
+        let groups = is_last.then(all);
+        Ok((self, Part { revision, locks, groups }))
+    }
+}
+
+impl Part {
+    fn encoded(self, snapshot: Snapshot) -> EncodedPart {
+        let Self { revision, locks, mut groups } = self;
+        let locks: Vec<v1::Lock> = locks.into_iter().map(v1::Lock::from).collect();
+        let bytes = locks.iter().map(Message::encoded_len).sum();
+        let fitting = groups.as_mut().map(|groups| take_groups(groups, bytes)).unwrap_or_default();
+        let more = groups.as_ref().is_none_or(|groups| !groups.is_empty());
+        let bytes = message(revision, Kind::Snapshot(v1::Snapshot { locks, more, groups: fitting }));
+        EncodedPart { snapshot, revision, groups, bytes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_core::{Event, Eviction, LockSettings, Recorded, ServerId};
+
+    use super::*;
+
+    fn batch(event: Event) -> Batch {
+        let (revision, namespace, server) = (Revision(1), "default".into(), ServerId(1));
+        let events = vec![Recorded { revision, event }];
+        Batch { namespace, previous: Revision(0), events, server, number: 1, at_ms: 0 }
+    }
+
+    fn changed(name: &str) -> Batch {
+        let by = Eviction { operator: "ann".into(), note: "".into() };
+        batch(Event::LockConfigured { name: name.into(), settings: LockSettings::default(), by })
+    }
+
+    #[test]
+    fn only_what_was_sent_is_noted_as_changed() {
+        let filter = Filter { names: ["z".to_owned()].into(), prefixes: ["a".to_owned()].into(), ..Filter::default() };
+        let mut snapshot = Snapshot { sent: Sent::UpTo("am".into()), changed: BTreeSet::new(), revision: None };
+        for name in ["ab", "am", "an", "b", "z"] {
+            assert!(snapshot.note(&changed(name), &filter).is_ok());
+        }
+        assert_eq!(snapshot.changed, ["ab", "am", "z"].map(Text::from).into());
+    }
+
+    #[test]
+    fn snapshot_begins_anew_when_more_has_changed_than_is_noted() {
+        let filter = Filter { prefixes: [String::new()].into(), ..Filter::default() };
+        let mut snapshot = Snapshot { sent: Sent::All, changed: BTreeSet::new(), revision: None };
+        let name = |number| format!("{number:0>255}");
+        let noted = (0..1_000).take_while(|number| snapshot.note(&changed(&name(*number)), &filter).is_ok());
+        assert_eq!(noted.count(), limits::WATCH_CHANGED / 255);
+        let lost = Snapshot::new(&filter).note(&batch(Event::HistoryLost { after: Revision(0) }), &filter);
+        assert!(matches!(lost, Err(Missed::Gone(v1::HistoryGoneCause::Lost))));
+    }
+}

@@ -1,0 +1,100 @@
+//! Budgets: bounds on the bytes that one kind of buffer takes in this server, of all callers together.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::metrics::Buffer;
+
+/// A budget. Clones share it.
+#[derive(Clone, Debug)]
+pub(crate) struct Budget {
+    bytes: Arc<Semaphore>,
+    counts: Buffer,
+}
+
+/// Bytes of a budget, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Share {
+    permit: OwnedSemaphorePermit,
+    counts: Buffer,
+}
+
+impl Budget {
+    /// A budget of so many bytes.
+    pub(crate) fn new(limit: usize, counts: Buffer) -> Self {
+        counts.limit.set(i64::try_from(limit).unwrap_or(i64::MAX));
+        Self { bytes: Arc::new(Semaphore::new(limit)), counts }
+    }
+
+    /// Takes so many bytes. `None`: there are not so many left.
+    pub(crate) fn try_take(&self, bytes: usize) -> Option<Share> {
+        let permits = u32::try_from(bytes).unwrap_or(u32::MAX);
+        match self.bytes.clone().try_acquire_many_owned(permits) {
+            Ok(permit) => Some(self.share(permit)),
+            Err(_) => {
+                self.counts.refused.inc();
+                None
+            }
+        }
+    }
+
+    fn share(&self, permit: OwnedSemaphorePermit) -> Share {
+        let share = Share { permit, counts: self.counts.clone() };
+        share.counts.bytes.inc_by(share.count());
+        share
+    }
+}
+
+impl Share {
+    fn count(&self) -> i64 {
+        self.permit.num_permits().try_into().unwrap_or(i64::MAX)
+    }
+
+    /// How many bytes it is.
+    pub(crate) fn bytes(&self) -> usize {
+        self.permit.num_permits()
+    }
+
+    /// Takes so many bytes more, of the same budget. Whether there are so many left.
+    pub(crate) fn try_grow(&mut self, budget: &Budget, bytes: usize) -> bool {
+        let more = budget.try_take(bytes).and_then(|mut more| more.permit.split(more.bytes()));
+        more.map(|more| self.permit.merge(more)).is_some()
+    }
+
+    /// Gives back all but so many bytes.
+    pub(crate) fn shrink_to(&mut self, bytes: usize) {
+        let spare = self.bytes().saturating_sub(bytes);
+        if let Some(permit) = self.permit.split(spare) {
+            self.counts.bytes.dec_by(spare.try_into().unwrap_or(i64::MAX));
+            drop(permit);
+        }
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.counts.bytes.dec_by(self.count());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_bounded_and_come_back() {
+        let (counts, asked) = (Buffer::default(), 60);
+        let budget = Budget::new(100, counts.clone());
+        let mut first = budget.try_take(asked).expect("there are so many");
+        assert!(budget.try_take(asked).is_none(), "40 are left");
+        assert_eq!((counts.bytes.get(), counts.refused.get(), counts.limit.get()), (60, 1, 100));
+        assert!(first.try_grow(&budget, 40) && !first.try_grow(&budget, 1), "40 are left");
+        assert_eq!((first.bytes(), counts.bytes.get(), counts.refused.get()), (100, 100, 2));
+        first.shrink_to(10);
+        assert_eq!((first.bytes(), counts.bytes.get()), (10, 10));
+        let second = budget.try_take(90).expect("there are so many");
+        drop((first, second));
+        assert_eq!(counts.bytes.get(), 0);
+    }
+}

@@ -1,0 +1,54 @@
+//! What is held for callers, in bytes, and the bounds of that.
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use crate::telemetry::metrics::MetricSet;
+
+/// A kind of buffer.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Kind {
+    buffer: &'static str,
+}
+
+/// Counts what buffers hold.
+#[derive(Clone, Default)]
+pub(crate) struct Buffers {
+    bytes: Family<Kind, Gauge>,
+    limits: Family<Kind, Gauge>,
+    refused: Family<Kind, Counter>,
+}
+
+/// What one kind of buffer holds.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Buffer {
+    pub(crate) bytes: Gauge,
+    pub(crate) limit: Gauge,
+    pub(crate) refused: Counter,
+}
+
+impl MetricSet for Buffers {
+    fn register(&self, registry: &mut Registry) {
+        let help = "Bytes that buffers for callers hold, by what is in them";
+        registry.register("buffer_bytes", help, self.bytes.clone());
+        let help = "Bytes that buffers for callers may hold, all together, by what is in them";
+        registry.register("buffer_limit_bytes", help, self.limits.clone());
+        let help = "Requests and connections that were refused because buffers were full, by what is in them";
+        registry.register("buffer_refusals", help, self.refused.clone());
+    }
+}
+
+impl Buffers {
+    /// The counts of this kind of buffer.
+    pub(crate) fn of(&self, buffer: &'static str) -> Buffer {
+        let kind = Kind { buffer };
+        Buffer {
+            bytes: self.bytes.get_or_create_owned(&kind),
+            limit: self.limits.get_or_create_owned(&kind),
+            refused: self.refused.get_or_create_owned(&kind),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The caretaker: marks servers dead that have been silent for a full lease, and adopts what they leave behind.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_core::ServerId;
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+
+use crate::node::Node;
+use crate::node::heartbeat::Roll;
+use crate::sequencer::Refusal;
+use crate::telemetry::log_throttle::Trouble;
+
+/// What could not be done is tried again after this.
+const RETRY: Duration = Duration::from_millis(100);
+
+/// That it cannot be done is told so often at the most.
+const TELL: Duration = Duration::from_secs(10);
+
+/// What the caretaker may fail at for long.
+struct Troubles {
+    burying: Trouble,
+    adopting: Trouble,
+}
+
+/// Looks after each roll that comes with a beat. `hurry` asks for the next one at once.
+pub(crate) async fn run(node: Arc<Node>, mut rolls: watch::Receiver<Roll>, hurry: Arc<Notify>) {
+    let mut troubles = Troubles { burying: Trouble::told_every(TELL), adopting: Trouble::told_every(TELL) };
+    rolls.mark_changed();
+    while rolls.changed().await.is_ok() {
+        let roll = rolls.borrow_and_update().clone();
+        bury(&node, &roll, &mut troubles.burying).await;
+        if let Err(error) = look_after(&node, &roll, &mut rolls, &hurry).await {
+            if troubles.adopting.fails(Instant::now()) {
+                tracing::warn!(%error, "cannot look after other servers' sessions");
+            }
+            tokio::time::sleep(RETRY).await;
+            rolls.mark_changed();
+        } else if troubles.adopting.works() {
+            tracing::info!("other servers' sessions are looked after again");
+        }
+    }
+}
+
+/// Marks the silent dead.
+async fn bury(node: &Node, roll: &Roll, trouble: &mut Trouble) {
+    for &(server, beat) in &roll.silent {
+        match node.store().mark_dead(server, beat).await {
+            Ok(dead) => {
+                trouble.works();
+                tracing::info!(%server, dead, "a server has been silent for its lease");
+            }
+            Err(error) if trouble.fails(Instant::now()) => {
+                tracing::warn!(%error, %server, "cannot mark a silent server dead");
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+async fn look_after(
+    node: &Node,
+    roll: &Roll,
+    rolls: &mut watch::Receiver<Roll>,
+    hurry: &Notify,
+) -> Result<(), Refusal> {
+    let asked = node.lease().now();
+    let homes = node.homes().await?;
+    if roll.silent.is_empty()
+        && roll.servers.iter().all(|server| !server.dead)
+        && homes.iter().all(|home| roll.lives(*home))
+    {
+        return Ok(());
+    }
+    // Who lives is read after who is a home, so that a server that has just come is not taken for one that is gone.
+    hurry.notify_one();
+    let Ok(roll) = rolls.wait_for(|roll| roll.sent >= asked).await.map(|roll| roll.clone()) else { return Ok(()) };
+    let orphaning: Vec<ServerId> = homes.into_iter().filter(|home| !roll.lives(*home)).collect();
+    if !orphaning.is_empty() {
+        tracing::info!(servers = ?orphaning, "adopting the sessions of servers that are gone");
+        node.adopt(&orphaning).await?;
+    }
+    let dead: Vec<ServerId> = roll.servers.iter().filter(|other| other.dead).map(|other| other.server).collect();
+    if !dead.is_empty()
+        && let Err(error) = node.store().forget(&dead).await
+    {
+        tracing::debug!(%error, "dead servers are not forgotten yet");
+    }
+    Ok(())
+}

@@ -1,0 +1,256 @@
+//! Presence: this server's beats, and what it sees of the others'.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tenure_core::ServerId;
+use tenure_core::defect::Defect;
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+
+use super::metrics::{Beats as BeatCounts, Lives};
+use crate::cluster::membership::Sightings;
+use crate::node::Node;
+use crate::store::{Presence, StoreError, next_beat};
+use crate::telemetry::log_throttle::Trouble;
+
+/// A lease is beaten for this many times.
+const BEATS_PER_LEASE: u32 = 20;
+
+/// Between two tries of a beat that failed.
+const RETRY: Duration = Duration::from_millis(200);
+
+/// That beats fail is told so often at the most.
+const TELL: Duration = Duration::from_secs(10);
+
+/// Why a node beats no more.
+#[derive(Debug, PartialEq, Eq)]
+pub enum BeatsEnd {
+    /// Others have marked it dead: the server must start over under another id.
+    MarkedDead,
+    /// It has ended, and no beat of it is under way.
+    NodeEnded,
+}
+
+/// What a beat told of all servers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Roll {
+    /// When the beat was sent, on this server's clock.
+    pub(crate) sent: Duration,
+    /// Every server's presence.
+    pub(crate) servers: Vec<Presence>,
+    /// Those whose beat has not changed for a full lease, and that beat.
+    pub(crate) silent: Vec<(ServerId, u64)>,
+}
+
+impl Roll {
+    /// Whether a server is there and not dead.
+    pub(crate) fn lives(&self, server: ServerId) -> bool {
+        self.servers.iter().any(|other| other.server == server && !other.dead)
+    }
+}
+
+/// What comes of a node's beats, for others than those who beat.
+pub(crate) struct Outlook {
+    rolls: watch::Receiver<Roll>,
+    hurry: Arc<Notify>,
+}
+
+impl Outlook {
+    /// Waits for a beat that is sent from now on, and asks for it at once.
+    pub(crate) async fn next(&mut self, node: &Node) {
+        let asked = node.lease().now();
+        self.hurry.notify_one();
+        if self.rolls.wait_for(|roll| roll.sent >= asked).await.is_err() {
+            // There are no more.
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// What this server has seen of another one's beats.
+struct Seen {
+    beat: u64,
+    since: Duration,
+    lease: Duration,
+}
+
+/// The beats of one node. Nothing but the store's answer to a beat keeps them waiting.
+pub struct Beats {
+    node: Arc<Node>,
+    beat: Arc<AtomicU64>,
+    seen: HashMap<ServerId, Seen>,
+    roll: watch::Sender<Roll>,
+    hurry: Arc<Notify>,
+    /// When the next beat is due, or was.
+    due: Instant,
+    trouble: Trouble,
+}
+
+/// How long a server may answer renewals after it sent a beat: less than others wait for, by more than clock rates differ.
+fn validity(lease: Duration) -> Duration {
+    lease * 90 / 100
+}
+
+/// For how long a beat must have been seen unchanged before its server is marked dead. What is left of the lease is for
+/// seeing the beat and for adopting.
+fn patience(lease: Duration) -> Duration {
+    lease * 92 / 100
+}
+
+impl Beats {
+    /// Registers the node with its first beat.
+    ///
+    /// # Errors
+    /// If the store does not take it.
+    pub async fn begin(node: Arc<Node>) -> Result<Self, StoreError> {
+        let roll = watch::channel(Roll::default()).0;
+        let due = Instant::now();
+        let (beat, seen, hurry) = (Arc::default(), HashMap::new(), Arc::default());
+        let mut beats = Self { node, beat, seen, roll, hurry, due, trouble: Trouble::told_every(TELL) };
+        if beats.beat_once().await? {
+            Ok(beats)
+        } else {
+            Err(StoreError::Unavailable("the first beat was not registered".to_owned()))
+        }
+    }
+
+    /// The number of the last beat that was sent.
+    #[must_use]
+    pub fn last_beat(&self) -> Arc<AtomicU64> {
+        self.beat.clone()
+    }
+
+    /// What comes of them.
+    pub(crate) fn outlook(&self) -> Outlook {
+        Outlook { rolls: self.roll.subscribe(), hurry: self.hurry.clone() }
+    }
+
+    /// Beats while something else is done, which may take longer than a lease.
+    ///
+    /// # Errors
+    /// If the node beats no more: then it is not done.
+    pub async fn during<T>(&mut self, work: impl Future<Output = T>) -> Result<T, BeatsEnd> {
+        let pause = self.next_beat();
+        self.due = Instant::now() + pause;
+        tokio::select! {
+            biased;
+            done = work => Ok(done),
+            end = async {
+                tokio::time::sleep(pause).await;
+                self.keep_up().await
+            } => Err(end),
+        }
+    }
+
+    /// Beats for as long as the node runs; its caretaker marks the silent dead and adopts what they leave behind.
+    pub async fn run(mut self) -> BeatsEnd {
+        let node = &self.node;
+        node.tasks().spawn(crate::node::adoption::run(node.clone(), self.roll.subscribe(), self.hurry.clone()));
+        self.keep_up().await
+    }
+
+    async fn keep_up(&mut self) -> BeatsEnd {
+        let node = self.node.clone();
+        loop {
+            let pause = match self.beat_once().await {
+                Ok(true) => {
+                    if self.trouble.works() {
+                        tracing::info!("beats are taken again");
+                    }
+                    let pause = self.next_beat();
+                    self.due = Instant::now() + pause;
+                    pause
+                }
+                Ok(false) => {
+                    node.metrics().of::<Lives>().marked_dead();
+                    node.lease().give_up();
+                    return BeatsEnd::MarkedDead;
+                }
+                Err(error) => {
+                    node.metrics().of::<BeatCounts>().failed();
+                    if self.trouble.fails(Instant::now()) {
+                        tracing::warn!(%error, lease_left = ?node.lease().left(), "a beat failed");
+                    }
+                    RETRY
+                }
+            };
+            tokio::select! {
+                // No beat is begun after the end, whoever has asked for one: it might be under way when the server is marked dead.
+                biased;
+                () = node.cancelled().cancelled() => return BeatsEnd::NodeEnded,
+                () = tokio::time::sleep(pause) => {}
+                () = self.hurry.notified() => self.due = self.due.min(Instant::now()),
+            }
+        }
+    }
+
+    /// One beat. False: this server was marked dead.
+    async fn beat_once(&mut self) -> Result<bool, StoreError> {
+        let node = self.node.clone();
+        let (sent, begun) = (node.lease().now(), Instant::now());
+        // Nothing else changes it.
+        let beat = next_beat(self.beat.load(Ordering::Acquire), node.drains());
+        self.beat.store(beat, Ordering::Release);
+        let servers = node.store().beat(&node.presence(beat)).await?;
+        let took = node.lease().now().saturating_sub(sent);
+        let mut roll = Roll { sent, servers, silent: Vec::new() };
+        if !roll.lives(node.id()) {
+            return Ok(false);
+        }
+        node.metrics().of::<BeatCounts>().committed(begun.elapsed(), self.due.elapsed());
+        if node.store().exclusive() {
+            node.lease().hold_for_ever();
+        } else if node.lease().extend(sent, validity(node.options().lease)) {
+            node.refresh();
+        }
+        roll.silent = self.look_at(&roll.servers);
+        node.note_others(&roll.servers);
+        node.others().note_sightings(self.sightings(&roll, took));
+        self.roll.send_replace(roll);
+        Ok(true)
+    }
+
+    /// Takes note of the others' beats. Returns those that have been silent for a full lease.
+    fn look_at(&mut self, servers: &[Presence]) -> Vec<(ServerId, u64)> {
+        let now = self.node.lease().now();
+        let mut silent = Vec::new();
+        self.seen.retain(|server, _| servers.iter().any(|other| other.server == *server && !other.dead));
+        for other in servers.iter().filter(|other| other.server != self.node.id() && !other.dead) {
+            let fresh = || Seen { beat: other.beat, since: now, lease: other.lease };
+            let seen = self.seen.entry(other.server).or_insert_with(fresh);
+            let haste = if Defect::ImpatientWithOthers.is_here() { 4 } else { 1 };
+            if seen.beat != other.beat {
+                *seen = fresh();
+            } else if now.saturating_sub(seen.since) >= patience(seen.lease) / haste {
+                silent.push((other.server, other.beat));
+            }
+        }
+        silent
+    }
+
+    /// What everybody may know of the beat.
+    fn sightings(&self, roll: &Roll, took: Duration) -> Sightings {
+        let seen = |server: &Presence| match self.seen.get(&server.server) {
+            Some(seen) => Some(seen.since),
+            None => (server.server == self.node.id()).then_some(roll.sent),
+        };
+        let servers = roll.servers.iter().map(|server| (server.clone(), seen(server))).collect();
+        Sightings { took, servers }
+    }
+
+    /// When to beat again: often enough for this server's lease, and just when the patience with a silent one ends.
+    fn next_beat(&self) -> Duration {
+        let lease = self.node.options().lease;
+        if self.node.store().exclusive() {
+            return lease;
+        }
+        let now = self.node.lease().now();
+        let ends = self.seen.values().map(|seen| (seen.since + patience(seen.lease)).saturating_sub(now));
+        // Who is silent for longer has been told of, and is again with each ordinary beat.
+        let ends = ends.filter(|end| !end.is_zero()).min();
+        ends.unwrap_or(lease).min(lease / BEATS_PER_LEASE)
+    }
+}

@@ -1,0 +1,85 @@
+//! Metrics of heartbeats, of starting over, and of how much history there is.
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use crate::telemetry::metrics::Latencies;
+use crate::telemetry::metrics::MetricSet;
+use std::time::Duration;
+
+/// Counts beats.
+#[derive(Clone, Default)]
+pub(crate) struct Beats {
+    times: Latencies,
+    lateness: Latencies,
+    failures: Counter,
+}
+
+impl MetricSet for Beats {
+    fn register(&self, registry: &mut Registry) {
+        let help = "Seconds that the store took for a beat that it committed";
+        registry.register("beat_seconds", help, self.times.0.clone());
+        let help = "Seconds from when a beat was due until it was committed, with all tries that failed before";
+        registry.register("beat_lateness_seconds", help, self.lateness.0.clone());
+        registry.register("beat_failures", "Beats that the store did not take", self.failures.clone());
+    }
+}
+
+impl Beats {
+    /// A beat was committed: so long after it was sent, and so long after it was due.
+    pub(crate) fn committed(&self, time: Duration, lateness: Duration) {
+        self.times.took(time);
+        self.lateness.took(lateness);
+    }
+
+    /// A beat failed.
+    pub(crate) fn failed(&self) {
+        self.failures.inc();
+    }
+}
+
+/// Counts the lives that ended before the process did.
+#[derive(Clone, Default)]
+pub(crate) struct Lives {
+    marked_dead: Counter,
+    parts_failed: Counter,
+}
+
+impl MetricSet for Lives {
+    fn register(&self, registry: &mut Registry) {
+        let help = "How often this server found itself marked dead by others, and started over as a new one";
+        registry.register("marked_dead", help, self.marked_dead.clone());
+        let help = "How often a part of this server failed by a defect, and it started over as a new one";
+        registry.register("parts_failed", help, self.parts_failed.clone());
+    }
+}
+
+impl Lives {
+    /// Others have marked this server dead.
+    pub(crate) fn marked_dead(&self) {
+        self.marked_dead.inc();
+    }
+
+    /// A part of this server has failed.
+    pub(crate) fn part_failed(&self) {
+        self.parts_failed.inc();
+    }
+}
+
+/// What is kept of history, as it was measured last.
+#[derive(Clone, Default)]
+pub(crate) struct History {
+    pub(crate) bytes: Gauge,
+    pub(crate) limit: Gauge,
+}
+
+impl MetricSet for History {
+    fn register(&self, registry: &mut Registry) {
+        let help =
+            "Bytes of history that the database keeps of the namespace with most of it. The same at every server";
+        registry.register("history_bytes", help, self.bytes.clone());
+        let help = "Bytes of history that are kept of each namespace at the most. Beyond that the oldest is dropped";
+        registry.register("history_limit_bytes", help, self.limit.clone());
+    }
+}

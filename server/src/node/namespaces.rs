@@ -1,0 +1,196 @@
+//! The namespaces that are open at this server.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tenure_core::{Revision, Text};
+use tokio::sync::OnceCell;
+use tokio::time::Instant;
+
+use super::tasks::Tasks;
+use crate::sequencer::{self, Namespace, Settings};
+use crate::store::{Store, StoreError};
+use crate::telemetry::log_throttle::Trouble;
+
+/// The namespace that always exists.
+const DEFAULT: &str = "default";
+
+/// That there are too many namespaces is logged so often at the most.
+const TELL: Duration = Duration::from_secs(60);
+
+/// Why a namespace cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NamespaceError {
+    /// There are too many of them.
+    #[error("namespaces: at most {0}, and there are as many: use one that exists, or raise max_namespaces")]
+    TooMany(usize),
+    /// Its state cannot be loaded.
+    #[error("{0}")]
+    Store(#[from] StoreError),
+}
+
+/// Those that are open, or being opened.
+pub struct Namespaces {
+    store: Arc<dyn Store>,
+    /// What their sequencers have in common.
+    settings: Settings,
+    tasks: Tasks,
+    /// The most that requests may fill.
+    max: usize,
+    slots: Mutex<Slots>,
+    full: Mutex<Trouble>,
+    starts: AtomicU64,
+}
+
+type Slots = HashMap<Text, Arc<Slot>>;
+
+/// Where a namespace is kept once it is open.
+#[derive(Default)]
+struct Slot {
+    namespace: OnceCell<Namespace>,
+    /// It was opened by a request that may fill it.
+    is_begun: AtomicBool,
+}
+
+impl Slot {
+    /// Whether it counts towards the most that there may be: what is only looked at does not.
+    fn counts(&self) -> bool {
+        self.is_begun.load(Ordering::Relaxed) || self.namespace.get().is_some_and(|open| open.revision() > Revision(0))
+    }
+
+    /// Whether nothing has ever happened in it, and no request, stream or watch uses it.
+    fn is_idle(self: &Arc<Self>) -> bool {
+        let is_idle = |open: &Namespace| open.revision() == Revision(0) && open.is_unused();
+        // With the lock on the slots, under which clones are made.
+        Arc::strong_count(self) == 1 && self.namespace.get().is_some_and(is_idle)
+    }
+}
+
+/// A namespace that is wanted open.
+struct Wanted<'a> {
+    namespaces: &'a Namespaces,
+    name: &'a str,
+    slot: Arc<Slot>,
+}
+
+impl Drop for Wanted<'_> {
+    /// What could not be opened is removed, unless others want it, too: it must not count.
+    fn drop(&mut self) {
+        if self.slot.namespace.initialized() {
+            return;
+        }
+        let mut slots = self.namespaces.slots();
+        if Arc::strong_count(&self.slot) == 2 {
+            slots.remove(self.name);
+        }
+    }
+}
+
+impl Namespaces {
+    /// None is open yet.
+    pub(super) fn new(store: Arc<dyn Store>, settings: Settings, tasks: Tasks, max: usize) -> Self {
+        let full = Mutex::new(Trouble::told_every(TELL));
+        Self { store, settings, tasks, max, slots: Mutex::default(), full, starts: AtomicU64::new(0) }
+    }
+
+    /// A namespace, opened if it was not. One in which nothing ever happened is closed again when it is no longer used.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn get(&self, name: &str) -> Result<Namespace, StoreError> {
+        self.open(name, self.slot(name)).await
+    }
+
+    /// A namespace for a request that may fill it.
+    ///
+    /// # Errors
+    /// If it is a new one, and there are as many as may be; or if the store cannot be read.
+    pub async fn get_to_fill(&self, name: &str) -> Result<Namespace, NamespaceError> {
+        if let Some(slot) = self.slot_to_fill(name) {
+            return Ok(self.open(name, slot).await?);
+        }
+        // Another server may have begun it, or this one has not opened it yet.
+        if self.store.heads().await?.iter().any(|(known, _)| **known == *name) {
+            return Ok(self.get(name).await?);
+        }
+        if self.full.lock().unwrap_or_else(PoisonError::into_inner).fails(Instant::now()) {
+            tracing::warn!(
+                max_namespaces = self.max,
+                "no new namespace is opened: raise max_namespaces, or restrict who may"
+            );
+        }
+        Err(NamespaceError::TooMany(self.max))
+    }
+
+    /// Those that are open.
+    #[must_use]
+    pub fn all(&self) -> Vec<Namespace> {
+        self.slots().values().filter_map(|slot| slot.namespace.get().cloned()).collect()
+    }
+
+    /// Opens all that the store has.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn open_all(&self) -> Result<(), StoreError> {
+        for (name, _) in self.store.heads().await? {
+            self.get(&name).await?;
+        }
+        Ok(())
+    }
+
+    /// Closes those in which nothing ever happened and that are not used. To be called now and then.
+    pub(crate) fn close_idle(&self) {
+        close_idle(&mut self.slots());
+    }
+
+    async fn open(&self, name: &str, slot: Arc<Slot>) -> Result<Namespace, StoreError> {
+        let wanted = Wanted { namespaces: self, name, slot };
+        // In a box, so that the futures of those who find it open, which are all but one, are small.
+        Ok(wanted.slot.namespace.get_or_try_init(|| Box::pin(self.start(name))).await?.clone())
+    }
+
+    /// Where a namespace is kept once it is open. Loading one keeps nobody from the others.
+    fn slot(&self, name: &str) -> Arc<Slot> {
+        let mut slots = self.slots();
+        if let Some(found) = slots.get(name) {
+            return found.clone();
+        }
+        close_idle(&mut slots);
+        slots.entry(name.into()).or_default().clone()
+    }
+
+    /// The same for a request that may fill it. `None`: it is new, and there are as many as may be.
+    fn slot_to_fill(&self, name: &str) -> Option<Arc<Slot>> {
+        let mut slots = self.slots();
+        if let Some(found) = slots.get(name).filter(|found| found.counts()) {
+            return Some(found.clone());
+        }
+        close_idle(&mut slots);
+        let is_full = || slots.values().filter(|slot| slot.counts()).count() >= self.max;
+        if name != DEFAULT && is_full() {
+            return None;
+        }
+        let slot = slots.entry(name.into()).or_default().clone();
+        slot.is_begun.store(true, Ordering::Relaxed);
+        Some(slot)
+    }
+
+    fn slots(&self) -> MutexGuard<'_, Slots> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn start(&self, name: &str) -> Result<Namespace, StoreError> {
+        let first_number = self.starts.fetch_add(1, Ordering::Relaxed) << 32;
+        let settings = Settings { first_number, ..self.settings.clone() };
+        let (namespace, running) = sequencer::start(name.into(), self.store.clone(), settings).await?;
+        self.tasks.watch_over(running);
+        Ok(namespace)
+    }
+}
+
+fn close_idle(slots: &mut Slots) {
+    slots.retain(|name, slot| **name == *DEFAULT || !slot.is_idle());
+}

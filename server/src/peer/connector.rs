@@ -1,0 +1,84 @@
+//! How connections to other servers are made.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::ServerName;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tonic::Status;
+use tonic::body::Body;
+use tonic::transport::{Channel, Endpoint};
+use tower::ServiceExt;
+use tower::util::BoxCloneSyncService;
+
+use super::link::REACHING;
+use crate::cluster::membership::Contact;
+use crate::transport::peer_tls::{NAME, Proof};
+
+/// HTTP/2 pings find out that the other machine has gone: so often, and for so long unanswered.
+const PING: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(5));
+
+/// A connection to a server. Clones share it.
+pub type Wire = BoxCloneSyncService<http::Request<Body>, http::Response<Body>, Status>;
+
+/// Makes connections.
+pub trait Connector: Send + Sync + 'static {
+    /// A connection to a server, which is made when it is needed, and again when it broke.
+    ///
+    /// # Errors
+    /// If the server cannot be reached in this way.
+    fn connect(&self, contact: &Contact) -> Result<Wire, String>;
+}
+
+/// Connections over TCP, by which nobody proves anything.
+#[derive(Clone, Copy, Debug)]
+pub struct Tcp;
+
+impl Connector for Tcp {
+    fn connect(&self, contact: &Contact) -> Result<Wire, String> {
+        Ok(wire(endpoint(&contact.address)?.connect_lazy()))
+    }
+}
+
+/// Connections over TLS, by which both sides prove who they are.
+pub struct Tls(pub Arc<Proof>);
+
+impl Connector for Tls {
+    fn connect(&self, contact: &Contact) -> Result<Wire, String> {
+        if contact.certificate.is_empty() {
+            return Err("the other server speaks no TLS".to_owned());
+        }
+        let config = self.0.client(&contact.certificate).map_err(|error| error.to_string())?;
+        let (tls, address) = (TlsConnector::from(Arc::new(config)), contact.address.clone());
+        let connect = tower::service_fn(move |_| {
+            let (tls, address) = (tls.clone(), address.clone());
+            async move { encrypted(&tls, &address).await.map(TokioIo::new) }
+        });
+        Ok(wire(endpoint(&contact.address)?.connect_with_connector_lazy(connect)))
+    }
+}
+
+async fn encrypted(tls: &TlsConnector, address: &str) -> io::Result<TlsStream<TcpStream>> {
+    let stream = TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
+    let name = ServerName::try_from(NAME).map_err(io::Error::other)?;
+    tls.connect(name, stream).await
+}
+
+fn endpoint(address: &str) -> Result<Endpoint, String> {
+    let endpoint = Endpoint::from_shared(format!("http://{address}")).map_err(|error| error.to_string())?;
+    Ok(endpoint
+        .connect_timeout(REACHING)
+        .tcp_nodelay(true)
+        .http2_keep_alive_interval(PING.0)
+        .keep_alive_timeout(PING.1)
+        .keep_alive_while_idle(true))
+}
+
+fn wire(channel: Channel) -> Wire {
+    Wire::new(channel.map_err(|error| Status::from_error(error.into())))
+}

@@ -1,0 +1,98 @@
+//! What is read from files, or fetched, again and again while the server runs.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::registry::Registry;
+
+use crate::telemetry::metrics::MetricSet;
+
+/// What can be reloaded.
+pub(crate) const RELOADED: [&str; 4] = ["certificates", "tokens", "keys", "policy"];
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct What {
+    what: &'static str,
+}
+
+/// Counts reloads.
+#[derive(Clone)]
+pub(crate) struct Files {
+    done: Family<What, Counter>,
+    refused: Family<What, Counter>,
+    expiry: Expiry,
+}
+
+impl Default for Files {
+    fn default() -> Self {
+        let (done, refused) = (Family::<What, Counter>::default(), Family::<What, Counter>::default());
+        for what in RELOADED {
+            done.get_or_create_owned(&What { what });
+            refused.get_or_create_owned(&What { what });
+        }
+        Self { done, refused, expiry: Expiry::default() }
+    }
+}
+
+impl MetricSet for Files {
+    fn register(&self, registry: &mut Registry) {
+        registry.register("reloads", "Changes that were taken over while the server runs, by what", self.done.clone());
+        let help = "Looks at what could not be taken over: the server goes on with what it had before, and looks again";
+        registry.register("reloads_refused", help, self.refused.clone());
+        registry.register_collector(Box::new(self.expiry.clone()));
+    }
+}
+
+impl Files {
+    /// Something has changed, and was taken over.
+    pub(crate) fn reloaded(&self, what: &'static str) {
+        self.done.get_or_create(&What { what }).inc();
+    }
+
+    /// Something cannot be used as it is.
+    pub(crate) fn refused(&self, what: &'static str) {
+        self.refused.get_or_create(&What { what }).inc();
+    }
+
+    /// The certificate that is served from now on, or one of those that come with it, expires then, in seconds since 1970.
+    pub(crate) fn expires(&self, at: i64) {
+        self.expiry.0.store(at, Ordering::Relaxed);
+    }
+}
+
+/// When the certificate expires; [`NEVER`] if none is served.
+#[derive(Clone)]
+struct Expiry(Arc<AtomicI64>);
+
+const NEVER: i64 = i64::MAX;
+
+impl Default for Expiry {
+    fn default() -> Self {
+        Self(Arc::new(AtomicI64::new(NEVER)))
+    }
+}
+
+impl fmt::Debug for Expiry {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Expiry")
+    }
+}
+
+impl Collector for Expiry {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let at = self.0.load(Ordering::Relaxed);
+        if at == NEVER {
+            return Ok(());
+        }
+        let name = "tls_certificate_expiry_timestamp_seconds";
+        let help = "When the certificate that is served expires, or the first of those that come with it, in seconds \
+            since 1970. Without TLS there is none.";
+        encoder.encode_descriptor(name, help, None, MetricType::Gauge)?.encode_gauge(&at)
+    }
+}

@@ -1,0 +1,122 @@
+//! Tells whoever supervises the process, such as systemd, how the server is: `sd_notify(3)`.
+//!
+//! READY=1 says that the server listens, whether or not its store answers: it waits for that by itself, and a supervisor that
+//! started it anew could do no better. STATUS= says in a line whether it can serve, and why not, as `/readyz` does. WATCHDOG=1
+//! says that it gets on. STOPPING=1 comes with the time that draining may take.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use tokio::net::UnixDatagram;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+use tracing::warn;
+
+use crate::node::readiness::Readiness;
+use crate::process::watchdog::Pulse;
+
+/// How long the supervisor may take to read. What it does not read is lost, and the server goes on.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The supervisor of this process, or none: then nothing is told to anybody.
+#[derive(Clone, Debug)]
+pub struct Supervisor {
+    socket: Option<Arc<UnixDatagram>>,
+    watchdog: Option<Duration>,
+}
+
+impl Supervisor {
+    /// What `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID` tell of it.
+    ///
+    /// # Errors
+    /// If the watchdog's variables are no numbers. A socket that cannot be reached is only warned of: the variable may stem
+    /// from the supervisor of a parent.
+    pub fn of_this_process() -> anyhow::Result<Self> {
+        let number = |name: &str| -> anyhow::Result<Option<u64>> {
+            let Some(text) = std::env::var_os(name) else { return Ok(None) };
+            let number = text.to_str().and_then(|text| text.parse().ok());
+            number.map(Some).with_context(|| format!("{name} is {text:?}: it must be a number"))
+        };
+        let is_other = number("WATCHDOG_PID")?.is_some_and(|process| process != u64::from(std::process::id()));
+        let watchdog = number("WATCHDOG_USEC")?.filter(|_| !is_other).map(Duration::from_micros);
+        let Some(socket) = std::env::var_os("NOTIFY_SOCKET") else { return Ok(Self { socket: None, watchdog: None }) };
+        let supervisor = Self::at(Path::new(&socket), watchdog);
+        supervisor.or_else(|error| {
+            warn!(%error, ?socket, "the supervisor cannot be told anything (NOTIFY_SOCKET)");
+            Ok(Self { socket: None, watchdog: None })
+        })
+    }
+
+    /// The one that listens there: a path, or an abstract name after an @. It wants to hear within each `watchdog` interval that
+    /// the server gets on, if there is one.
+    ///
+    /// # Errors
+    /// If nobody listens there.
+    pub fn at(socket: &Path, watchdog: Option<Duration>) -> anyhow::Result<Self> {
+        let socket = connect(socket)?;
+        socket.set_nonblocking(true)?;
+        let socket = Some(Arc::new(UnixDatagram::from_std(socket)?));
+        Ok(Self { socket, watchdog: watchdog.filter(|interval| !interval.is_zero()) })
+    }
+
+    /// The server listens.
+    pub async fn ready(&self) {
+        self.tell("READY=1").await;
+    }
+
+    /// Whether it can serve, and why not.
+    pub async fn status(&self, readiness: &Readiness) {
+        let reasons: Vec<String> = readiness.reasons.iter().map(ToString::to_string).collect();
+        let status = match reasons.join("; ") {
+            none if none.is_empty() => "serving".to_owned(),
+            reasons => format!("not ready: {reasons}"),
+        };
+        // A line ends an assignment, and what a database says may have several.
+        self.tell(&format!("STATUS={}", status.replace(char::is_control, " "))).await;
+    }
+
+    /// The server drains and stops, within this time.
+    pub async fn stopping(&self, within: Duration) {
+        self.tell(&format!("STOPPING=1\nEXTEND_TIMEOUT_USEC={}", within.as_micros())).await;
+    }
+
+    /// Says twice in each of the watchdog's intervals that the server gets on, for as long as it has a pulse.
+    pub async fn keep_awake(self, mut pulse: Pulse) {
+        let Some(watchdog) = self.watchdog else { return };
+        let mut ticks = interval(watchdog / 2);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            pulse.mark_unchanged();
+            if pulse.changed().await.is_err() {
+                return;
+            }
+            self.tell("WATCHDOG=1").await;
+        }
+    }
+
+    async fn tell(&self, what: &str) {
+        let Some(socket) = &self.socket else { return };
+        let told = timeout(PATIENCE, socket.send(what.as_bytes())).await;
+        if let Err(error) = told.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
+            warn!(%error, what, "the supervisor was not told");
+        }
+    }
+}
+
+fn connect(name: &Path) -> anyhow::Result<std::os::unix::net::UnixDatagram> {
+    use std::os::unix::ffi::OsStrExt;
+    let socket = std::os::unix::net::UnixDatagram::unbound()?;
+    match name.as_os_str().as_bytes() {
+        [b'/', ..] => socket.connect(name)?,
+        #[cfg(target_os = "linux")]
+        [b'@', name @ ..] => {
+            use std::os::linux::net::SocketAddrExt;
+            socket.connect_addr(&std::os::unix::net::SocketAddr::from_abstract_name(name)?)?;
+        }
+        _ => bail!("it must be an absolute path, or an abstract name after an @"),
+    }
+    Ok(socket)
+}

@@ -1,0 +1,52 @@
+//! Batches that are appended to the log.
+
+use std::time::Duration;
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+use crate::telemetry::metrics::MetricSet;
+
+use crate::telemetry::metrics::Latencies;
+
+/// A batch has one event, or some thousands: about three for each command of up to 4,096.
+const EVENTS: [f64; 8] = [1.0, 4.0, 16.0, 64.0, 256.0, 1_024.0, 4_096.0, 16_384.0];
+
+/// Counts appends.
+#[derive(Clone)]
+pub(crate) struct Appends {
+    events: Histogram,
+    times: Latencies,
+    conflicts: Counter,
+}
+
+impl Default for Appends {
+    fn default() -> Self {
+        Self { events: Histogram::new(EVENTS), times: Latencies::default(), conflicts: Counter::default() }
+    }
+}
+
+impl MetricSet for Appends {
+    fn register(&self, registry: &mut Registry) {
+        registry.register("append_events", "Events of a batch that this server committed", self.events.clone());
+        let help = "Seconds from the first try to append a batch until it was known to be committed";
+        registry.register("append_seconds", help, self.times.0.clone());
+        let help = "Batches that were decided again, because another server had appended first";
+        registry.register("append_conflicts", help, self.conflicts.clone());
+    }
+}
+
+impl Appends {
+    /// A batch of so many events was committed after so long.
+    pub(crate) fn committed(&self, events: usize, time: Duration) {
+        // Far less than what a float tells apart.
+        self.events.observe(events as f64);
+        self.times.took(time);
+    }
+
+    /// Another server was first.
+    pub(crate) fn lost(&self) {
+        self.conflicts.inc();
+    }
+}

@@ -1,0 +1,156 @@
+//! The way of a command through the sequencer.
+
+use opentelemetry::trace::SpanKind;
+use opentelemetry::{Array, KeyValue, StringValue, Value};
+use tenure_core::{Command, Outcome, ServerId, Text};
+
+use crate::sequencer::Told;
+use crate::telemetry::traces::{Traced, parent};
+
+/// The most bytes of names that a span tells.
+const NAMES: usize = 512;
+
+/// The span of a command that is on its way into a batch, as a part of the call that asks for it.
+pub(in crate::sequencer) fn passage(call: &Traced, namespace: &Text, command: &Command) -> Traced {
+    let passage = call.child("tenure.sequencer", SpanKind::Internal);
+    if passage.is_recorded() {
+        call.note(|| subject(namespace, command.asked()));
+        passage.note(|| {
+            [
+                KeyValue::new("tenure.namespace", namespace.to_string()),
+                KeyValue::new("tenure.command", kind(command.asked())),
+            ]
+        });
+    }
+    passage
+}
+
+/// The same of a command that another server has passed on, which says where it comes from.
+pub(in crate::sequencer) fn handed_on(from: ServerId, traceparent: &str) -> Traced {
+    let passage = Traced::start("tenure.sequencer", SpanKind::Server, &parent::named(traceparent, ""));
+    passage.note(|| [KeyValue::new("tenure.passed_by", from.to_string())]);
+    passage
+}
+
+/// It is passed to another server, whose spans follow.
+pub(in crate::sequencer) fn passed(passage: &Traced, to: ServerId) {
+    passage.event("passed", || vec![KeyValue::new("tenure.passed_to", to.to_string())]);
+}
+
+/// What came of it.
+pub(in crate::sequencer) fn told(passage: &Traced, told: &Told) {
+    if !passage.is_recorded() {
+        return;
+    }
+    match told {
+        Ok(decided) => passage.note(|| {
+            let revision = KeyValue::new("tenure.revision", decided.revision.0.cast_signed());
+            let outcome = KeyValue::new("tenure.outcome", outcome(&decided.outcome));
+            let token = match &decided.outcome {
+                Outcome::Held { claim, .. } => claim.token(),
+                _ => None,
+            };
+            let token = token.map(|token| KeyValue::new("tenure.fencing_token", token.0.cast_signed()));
+            [revision, outcome].into_iter().chain(token)
+        }),
+        Err(refusal) => passage.note(|| {
+            [KeyValue::new("tenure.outcome", "refused"), KeyValue::new("tenure.refusal", refusal.to_string())]
+        }),
+    }
+}
+
+/// What a command is about.
+fn subject(namespace: &Text, command: &Command) -> Vec<KeyValue> {
+    let mut subject = vec![KeyValue::new("tenure.namespace", namespace.to_string())];
+    let mut names: Vec<&str> = Vec::new();
+    match command {
+        Command::Acquire { names: asked, .. } | Command::CancelAcquire { names: asked, .. } => {
+            names.extend(asked.iter().map(|name| &**name));
+        }
+        Command::Release { name, .. }
+        | Command::Evict { name, .. }
+        | Command::UpdateClaim { name, .. }
+        | Command::Transfer { name, .. }
+        | Command::ConfigureLock { name, .. } => names.push(name),
+        _ => {}
+    }
+    if !names.is_empty() {
+        subject.push(KeyValue::new("tenure.lock.names", bounded(&names)));
+    }
+    if let Some(session) = command.session() {
+        subject.push(KeyValue::new("tenure.session.id", session.to_string()));
+    }
+    if let Command::OpenSession { opening, .. } | Command::Acquire { opening: Some(opening), .. } = command {
+        subject.push(KeyValue::new("tenure.session.owner", opening.owner.to_string()));
+    }
+    subject
+}
+
+/// As many of these names as are told. The last one says if there are more.
+fn bounded(names: &[&str]) -> Value {
+    let mut told: Vec<StringValue> = Vec::new();
+    let mut left = NAMES;
+    for name in names {
+        let Some(rest) = left.checked_sub(name.len()) else {
+            told.push(format!("and {} more", names.len() - told.len()).into());
+            break;
+        };
+        left = rest;
+        told.push((*name).to_owned().into());
+    }
+    Value::Array(Array::String(told))
+}
+
+fn kind(command: &Command) -> &'static str {
+    match command {
+        Command::By { .. } => "by",
+        Command::OpenSession { .. } => "open_session",
+        Command::AttachSession { .. } => "attach_session",
+        Command::CloseSession { .. } => "close_session",
+        Command::EndSession { .. } => "end_session",
+        Command::Acquire { .. } => "acquire",
+        Command::CancelAcquire { .. } => "cancel_acquire",
+        Command::EndWait { .. } => "end_wait",
+        Command::Abandon { .. } => "abandon",
+        Command::Acknowledge { .. } => "acknowledge",
+        Command::Release { .. } => "release",
+        Command::EndLingering { .. } => "end_lingering",
+        Command::Evict { .. } => "evict",
+        Command::UpdateClaim { .. } => "update_claim",
+        Command::Transfer { .. } => "transfer",
+        Command::Preempt { .. } => "preempt",
+        Command::EndTransfer { .. } => "end_transfer",
+        Command::ConfigureLock { .. } => "configure_lock",
+        Command::Group(_) => "group",
+        Command::Adopt { .. } => "adopt",
+    }
+}
+
+fn outcome(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Open { .. } => "open",
+        Outcome::Held { .. } => "held",
+        Outcome::Waiting { .. } => "waiting",
+        Outcome::Busy { .. } => "busy",
+        Outcome::Group(_) => "group",
+        Outcome::Evicted(_) => "evicted",
+        Outcome::Transferring { .. } => "transferring",
+        Outcome::Transferred { .. } => "transferred",
+        Outcome::Updated(_) => "updated",
+        Outcome::Done => "done",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_bounded() {
+        let short = ["a", "b"];
+        assert_eq!(bounded(&short).to_string(), r#"["a","b"]"#);
+        let long = "n".repeat(255);
+        let told = bounded(&[&long, &long, &long, &long]).to_string();
+        assert!(told.ends_with(r#","and 2 more"]"#) && told.len() < NAMES + 40, "{told}");
+    }
+}

@@ -1,0 +1,282 @@
+//! The composition root: a store, the server's parts on it, and TCP in front.
+
+pub mod lifecycle;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
+use tokio_stream::StreamExt;
+use tonic::service::Routes;
+use tower::Layer;
+
+use crate::admin::console::{self, Served};
+use crate::auth::{Access, CredentialOptions};
+use crate::cluster::clock::BootClock;
+use crate::config::Config;
+use crate::grpc::TtlBounds;
+use crate::grpc::authenticate::IdentifyLayer;
+use crate::grpc::deadline::DeadlineLayer;
+use crate::grpc::request_body;
+use crate::grpc::spans::TraceLayer;
+use crate::limits::{CONNECTION_WINDOW, RESETS, STREAM_WINDOW, STREAMS};
+use crate::node::NodeOptions;
+use crate::node::readiness::Readiness;
+use crate::peer::{self, Connector};
+use crate::process::reload;
+use crate::process::watchdog::{self, Pulse};
+use crate::server::lifecycle::{Ends, Ground, Opening, Parts, Source};
+use crate::store::{OpenError, Store, StoreCounts, StoreOptions};
+use crate::telemetry::metrics::Metrics;
+use crate::transport::answers::AnswersLayer;
+use crate::transport::counting::CountingLayer;
+use crate::transport::grpc_only::GrpcOnlyLayer;
+use crate::transport::peer_tls::Proof;
+use crate::transport::yielding::Yielding;
+use crate::transport::{self, Accounts, ConnectionLimits, Tls, TlsFiles};
+
+/// HTTP/2 pings find out that a client's machine has gone: so often, and for so long unanswered.
+const PING: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(10));
+
+/// How long a claim is kept that nobody attends to: enough for a client to come back by way of another server.
+const REATTACH: Duration = Duration::from_secs(5);
+
+/// What a server is started with.
+#[derive(Clone, Debug)]
+pub struct ServerOptions {
+    /// Where gRPC is served; port 0 picks a free one.
+    pub listen: SocketAddr,
+    /// The TLS of that. `None`: none.
+    pub tls: Option<TlsFiles>,
+    /// By what clients prove who they are.
+    pub credentials: CredentialOptions,
+    /// How many connections there may be.
+    pub connections: ConnectionLimits,
+    /// The bounds of TTLs.
+    pub ttl: TtlBounds,
+    /// How long a drain may take before what is left is cut.
+    pub drain_timeout: Duration,
+    /// How its nodes are started.
+    pub node: NodeOptions,
+}
+
+impl From<&Config> for ServerOptions {
+    fn from(config: &Config) -> Self {
+        Self {
+            listen: config.listen,
+            tls: config.tls.clone(),
+            credentials: config.credentials.clone(),
+            connections: config.connections,
+            ttl: TtlBounds { min: config.min_ttl, max: config.max_ttl },
+            drain_timeout: config.drain_timeout,
+            node: NodeOptions {
+                lease: config.server_lease,
+                label: config.label.clone(),
+                address: config.advertise.clone(),
+                certificate: String::new(),
+                reattach: REATTACH,
+                poll_interval: config.store.poll_interval,
+                max_namespaces: config.max_namespaces,
+                history_retention: config.history_retention,
+                history_max_bytes: config.history_max_bytes,
+            },
+        }
+    }
+}
+
+/// A running server.
+pub struct Server {
+    address: SocketAddr,
+    readiness: watch::Receiver<Readiness>,
+    access: Access,
+    metrics: Metrics,
+    ends: Ends,
+    drain_timeout: Duration,
+    pulse: Pulse,
+    served: Served,
+    reload: Arc<Notify>,
+    serving: JoinHandle<Result<(), tonic::transport::Error>>,
+    living: JoinHandle<()>,
+}
+
+impl Server {
+    /// Starts to listen, and opens the store. The server is ready when the store has taken its first beat; until the store
+    /// can be reached it keeps trying.
+    ///
+    /// # Errors
+    /// If the address cannot be listened on, or the store will not do however long one tries.
+    pub async fn start(config: &Config, metrics: Metrics) -> anyhow::Result<Self> {
+        let data_dir = &config.data_dir;
+        std::fs::create_dir_all(data_dir).with_context(|| format!("cannot make {} (data_dir)", data_dir.display()))?;
+        let options = StoreOptions::from(config);
+        if let Some(kind) = options.kind() {
+            metrics.of::<StoreCounts>().is(kind);
+        }
+        let opening = Opening { options, migrate: config.store.migrate, counts: metrics.of() };
+        let source = match opening.open().await {
+            Ok(store) => Source::Open(store),
+            Err(error @ OpenError::Unavailable(_)) => {
+                tracing::warn!(%error, "starting without the store");
+                Source::Opening(Box::new(opening))
+            }
+            Err(error) => return Err(error.into()),
+        };
+        Self::start_on(config.into(), source, metrics).await
+    }
+
+    /// Starts on a store that is open.
+    ///
+    /// # Errors
+    /// If the address cannot be listened on.
+    pub async fn start_with(options: ServerOptions, store: Arc<dyn Store>) -> anyhow::Result<Self> {
+        Self::start_on(options, Source::Open(store), Metrics::default()).await
+    }
+
+    async fn start_on(mut options: ServerOptions, source: Source, metrics: Metrics) -> anyhow::Result<Self> {
+        let listen = options.listen;
+        let listener = transport::on(listen).with_context(|| format!("cannot listen on {listen}"))?;
+        let address = listener.local_addr()?;
+        if let Some(host) = options.node.address.strip_suffix(":0") {
+            options.node.address = format!("{host}:{}", address.port());
+        }
+        let tls = options.tls.map(Tls::load).transpose()?.map(Arc::new);
+        let access = Access::load(options.credentials, tls.clone(), &metrics).await;
+        let access = access.map_err(anyhow::Error::msg)?;
+        warn_of_openness(address, tls.is_some(), &access);
+        let ends = Ends::default();
+        let reload = Arc::<Notify>::default();
+        tokio::spawn(ends.stop.clone().run_until_cancelled_owned(reload::keep_up(
+            tls.clone(),
+            access.clone(),
+            metrics.of(),
+            reload.clone(),
+        )));
+        let tls = tls.map(|tls| anyhow::Ok((tls, Arc::new(Proof::make()?)))).transpose()?;
+        // Where there are credentials and no TLS, other servers have nothing to prove themselves by.
+        let connector: Option<Arc<dyn Connector>> = match &tls {
+            Some((_, proof)) => {
+                options.node.certificate = proof.hash();
+                Some(Arc::new(peer::Tls(proof.clone())))
+            }
+            None => access.is_open().then(|| -> Arc<dyn Connector> { Arc::new(peer::Tcp) }),
+        };
+        let (advertised, label) = (options.node.address.clone(), options.node.label.clone());
+        let ground = Ground { clock: Arc::new(BootClock), connector, metrics: metrics.clone() };
+        let parts = Parts::from(source, options.ttl, options.node, ground, &ends).await?;
+        let Parts { routes, readiness, life } = parts;
+        let counting = CountingLayer::new(metrics.of())?;
+        let served = Served {
+            service: in_process(routes.clone(), counting.clone(), access.clone(), address),
+            access: access.clone(),
+            is_open: access.is_open(),
+            endpoint: endpoint(&advertised, address),
+            has_tls: tls.is_some(),
+            label,
+        };
+        let cut = ends.stop.clone();
+        let (counts, accounts) = (metrics.of(), Accounts::new(&metrics.of()));
+        let connections = transport::connections(listener, tls, options.connections, counts, accounts)
+            .map(|stream| stream.map(Yielding::new));
+        let serving = tonic::transport::Server::builder()
+            .http2_keepalive_interval(Some(PING.0))
+            .http2_keepalive_timeout(Some(PING.1))
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_concurrent_streams(STREAMS)
+            .http2_max_local_error_reset_streams(Some(RESETS))
+            .layer(AnswersLayer)
+            .layer(counting)
+            .layer(DeadlineLayer::new(metrics.of()))
+            .layer(GrpcOnlyLayer)
+            .layer(IdentifyLayer::new(access.clone()))
+            .layer(TraceLayer::new(address))
+            .layer(tower::util::MapRequestLayer::new(request_body::bounded))
+            .add_routes(routes)
+            .serve_with_incoming_shutdown(connections, async move { cut.cancelled().await });
+        let serving = tokio::spawn(serving);
+        let (pulse, life) = watchdog::beating(life);
+        let living = tokio::spawn(life);
+        let drain_timeout = options.drain_timeout;
+        Ok(Self { address, readiness, access, metrics, ends, drain_timeout, pulse, served, reload, serving, living })
+    }
+
+    /// Where gRPC is served.
+    #[must_use]
+    pub fn grpc_address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Whether the server can do its work, and changes of that.
+    #[must_use]
+    pub fn readiness(&self) -> watch::Receiver<Readiness> {
+        self.readiness.clone()
+    }
+
+    /// Whether it gets on.
+    #[must_use]
+    pub fn pulse(&self) -> Pulse {
+        self.pulse.clone()
+    }
+
+    /// The server as its console uses it.
+    #[must_use]
+    pub fn served(&self) -> Served {
+        self.served.clone()
+    }
+
+    /// Has the files that it takes over while it runs (certificates, tokens, keys, policy) read again now.
+    pub fn reload(&self) {
+        self.reload.notify_one();
+    }
+
+    /// What it counts.
+    #[must_use]
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// Waits until the server has stopped by itself, which is a fault.
+    pub async fn stopped(&self) {
+        let mut readiness = self.readiness.clone();
+        while readiness.changed().await.is_ok() {}
+    }
+
+    /// Sends clients elsewhere, hands over the sessions that stay, and stops. Takes no longer than the drain timeout and a little.
+    pub async fn drain_and_stop(mut self) {
+        self.ends.drain.cancel();
+        let drained = tokio::time::timeout(self.drain_timeout, &mut self.living).await;
+        self.ends.stop.cancel();
+        if drained.is_err() {
+            // Nothing more is to be done about what does not end in time.
+            let _ = tokio::time::timeout(Duration::from_secs(1), &mut self.living).await;
+        }
+        if tokio::time::timeout(Duration::from_secs(1), &mut self.serving).await.is_err() {
+            self.serving.abort();
+        }
+        self.access.settled().await;
+    }
+}
+
+fn warn_of_openness(address: SocketAddr, has_tls: bool, access: &Access) {
+    if !address.ip().is_loopback() && !has_tls {
+        tracing::warn!(%address, "without TLS: whoever is on the way reads and changes everything, tokens included");
+    }
+    if !address.ip().is_loopback() && access.is_open() {
+        tracing::warn!(%address, "without credentials: whoever reaches this address may do everything");
+    }
+}
+
+/// What calls go through that come from this process: the same as those that come over the network, but for what only connections need.
+fn in_process(routes: Routes, counting: CountingLayer, access: Access, address: SocketAddr) -> console::Service {
+    let service = TraceLayer::new(address).layer(routes.prepare());
+    let service = GrpcOnlyLayer.layer(IdentifyLayer::new(access).layer(service));
+    console::Service::new(counting.layer(service))
+}
+
+/// Where clients reach the server, for people who ask how.
+fn endpoint(advertised: &str, address: SocketAddr) -> String {
+    if advertised.is_empty() { address.to_string() } else { advertised.to_owned() }
+}

@@ -1,0 +1,194 @@
+//! Reads of the log that are not urgent: history for people, and for watches that are behind.
+//!
+//! They take turns, one statement each, so that however many ask, appends and heads find connections and processors free. What was
+//! read for one watch is kept for a while, since after an outage many resume from the same revision.
+
+use std::collections::VecDeque;
+use std::num::NonZero;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tenure_core::{Revision, Text};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::timeout;
+
+use crate::limits;
+use crate::limits::Buffer;
+use crate::store::{Batch, Found, Store, StoreError};
+
+/// How many turns there are at most: half of the connections that there are by default.
+const TURNS: usize = 2;
+
+/// Pieces of fewer events are not kept: to find one of very many takes as long as to read it.
+const KEPT: usize = 100;
+
+/// Reads the log of all namespaces of a server.
+#[derive(Clone)]
+pub(crate) struct LogReader(Arc<Shared>);
+
+struct Shared {
+    store: Arc<dyn Store>,
+    turns: Semaphore,
+    pieces: Mutex<Pieces>,
+}
+
+/// Where a piece of the log begins: the namespace, how often its log began anew here, the revision before, and how many events were
+/// asked for.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) namespace: Text,
+    pub(crate) beginnings: u64,
+    pub(crate) after: Revision,
+    pub(crate) limit: usize,
+}
+
+/// Why the log could not be read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LogError {
+    /// Too many others have their turns before.
+    #[error("too many others read history")]
+    Busy,
+    /// The store could not be asked.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// What was read, the newest last.
+struct Pieces {
+    kept: VecDeque<(Place, Vec<Arc<Batch>>)>,
+    bytes: usize,
+    counts: Buffer,
+}
+
+impl LogReader {
+    /// A reader of this store, which counts there what it keeps.
+    pub(crate) fn new(store: Arc<dyn Store>, counts: Buffer) -> Self {
+        counts.limit.set(i64::try_from(limits::LOG_READ).unwrap_or(i64::MAX));
+        let half = std::thread::available_parallelism().map_or(1, NonZero::get) / 2;
+        let pieces = Mutex::new(Pieces { kept: VecDeque::new(), bytes: 0, counts });
+        Self(Arc::new(Shared { store, turns: Semaphore::new(half.clamp(1, TURNS)), pieces }))
+    }
+
+    /// As [`Store::read`], without the head. Of the same place others may have been given the same before.
+    ///
+    /// # Errors
+    /// As [`Store::read`], or if too many others have their turns before.
+    pub(crate) async fn read(&self, place: Place) -> Result<Vec<Arc<Batch>>, LogError> {
+        if let Some(batches) = self.0.kept(&place) {
+            return Ok(batches);
+        }
+        let _turn = self.0.turn().await?;
+        // Another one may have read it meanwhile.
+        if let Some(batches) = self.0.kept(&place) {
+            return Ok(batches);
+        }
+        let batches = self.0.store.read(&place.namespace, place.after, place.limit).await?.batches;
+        // More may be added to the end of the log.
+        if batches.iter().map(|batch| batch.events.len()).sum::<usize>() >= place.limit.max(KEPT) {
+            self.0.keep(place, &batches);
+        }
+        Ok(batches)
+    }
+
+    /// As [`Store::search`].
+    ///
+    /// # Errors
+    /// As [`Store::search`], or if too many others have their turns before.
+    pub(crate) async fn search(
+        &self,
+        namespace: &str,
+        name: &str,
+        until: Revision,
+        limit: usize,
+    ) -> Result<Found, LogError> {
+        let _turn = self.0.turn().await?;
+        Ok(self.0.store.search(namespace, name, until, limit).await?)
+    }
+}
+
+impl Shared {
+    async fn turn(&self) -> Result<SemaphorePermit<'_>, LogError> {
+        // They are never closed.
+        timeout(limits::LOG_READ_TURN, self.turns.acquire()).await.ok().and_then(Result::ok).ok_or(LogError::Busy)
+    }
+
+    fn kept(&self, place: &Place) -> Option<Vec<Arc<Batch>>> {
+        let pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = pieces.kept.iter().find(|(kept, _)| kept == place);
+        found.map(|(_, batches)| batches.clone())
+    }
+
+    fn keep(&self, place: Place, batches: &[Arc<Batch>]) {
+        let mut pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
+        pieces.bytes += bytes(batches);
+        pieces.kept.push_back((place, batches.to_vec()));
+        while pieces.bytes > limits::LOG_READ
+            && let Some((_, oldest)) = pieces.kept.pop_front()
+        {
+            pieces.bytes -= bytes(&oldest);
+        }
+        pieces.counts.bytes.set(i64::try_from(pieces.bytes).unwrap_or(i64::MAX));
+    }
+}
+
+fn bytes(batches: &[Arc<Batch>]) -> usize {
+    batches.iter().map(|batch| batch.bytes()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tenure_core::{Event, Recorded, ServerId};
+
+    use super::*;
+    use crate::store::MemoryDatabase;
+
+    /// A log of 500 batches of one event each.
+    async fn log() -> (LogReader, MemoryDatabase, Buffer) {
+        let (database, counts) = (MemoryDatabase::new(), Buffer::default());
+        let store = database.server();
+        for previous in 0..500 {
+            let event = Event::ServerAdopted { dead: ServerId(1), by: ServerId(2) };
+            let events = vec![Recorded { revision: Revision(previous + 1), event }];
+            let (previous, number) = (Revision(previous), previous);
+            let batch = Batch { namespace: "default".into(), previous, events, server: ServerId(2), number, at_ms: 0 };
+            store.append(&batch, false).await.expect("appended");
+        }
+        (LogReader::new(store, counts.clone()), database, counts)
+    }
+
+    fn place(after: u64, limit: usize) -> Place {
+        Place { namespace: "default".into(), beginnings: 1, after: Revision(after), limit }
+    }
+
+    #[tokio::test]
+    async fn piece_is_read_once_for_all_until_the_log_begins_anew() {
+        let (reader, database, counts) = log().await;
+        let read = reader.read(place(100, 200)).await.expect("readable");
+        assert_eq!((read.len(), read[0].previous), (200, Revision(100)));
+        assert!(counts.bytes.get() > 0);
+        database.set_available(false);
+        assert_eq!(reader.read(place(100, 200)).await.expect("kept"), read);
+        assert!(reader.read(place(101, 200)).await.is_err(), "another piece");
+        assert!(reader.read(Place { beginnings: 2, ..place(100, 200) }).await.is_err(), "it may be void");
+    }
+
+    #[tokio::test]
+    async fn end_of_the_log_and_small_pieces_are_not_kept() {
+        let (reader, _, counts) = log().await;
+        assert_eq!(reader.read(place(400, 200)).await.expect("readable").len(), 100);
+        assert_eq!(reader.read(place(7, 1)).await.expect("readable").len(), 1);
+        assert_eq!(counts.bytes.get(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn read_that_waits_too_long_for_its_turn_is_rejected() {
+        let (reader, database, _) = log().await;
+        database.set_search_delay(limits::LOG_READ_TURN + Duration::from_secs(1));
+        let search = || reader.search("default", "a", Revision(500), 500);
+        let searches = futures::future::join_all((0..=TURNS).map(|_| search())).await;
+        let is_busy = |search: &&Result<Found, LogError>| matches!(search, Err(LogError::Busy));
+        assert!(searches.iter().any(|search| search.is_ok()));
+        assert!(searches.iter().filter(is_busy).count() >= 1);
+    }
+}

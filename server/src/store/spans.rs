@@ -1,0 +1,29 @@
+//! The statement that appends a batch to a database.
+
+use opentelemetry::KeyValue;
+use opentelemetry::trace::SpanKind;
+
+use crate::telemetry::traces::Traced;
+
+/// The span of such a statement to a database of this system, as a part of the append that goes on. It tells no values.
+pub(crate) fn statement(system: &'static str) -> Traced {
+    let append = Traced::current();
+    append.note(|| [KeyValue::new("db.system.name", system)]);
+    let statement = append.child("INSERT batches", SpanKind::Client);
+    statement.note(|| {
+        [
+            KeyValue::new("db.system.name", system),
+            KeyValue::new("db.operation.name", "INSERT"),
+            KeyValue::new("db.collection.name", "batches"),
+        ]
+    });
+    statement
+}
+
+/// What came of it: `error` is the kind of error, if it was one.
+pub(crate) fn executed(statement: &Traced, error: Option<&'static str>) {
+    if let Some(error) = error {
+        statement.note(|| [KeyValue::new("error.type", error)]);
+        statement.fail(error);
+    }
+}

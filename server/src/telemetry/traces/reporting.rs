@@ -1,0 +1,62 @@
+//! What carries spans away: on the server's runtime, and without a word for each failure.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
+use opentelemetry_sdk::trace::{SpanData, SpanExporter};
+use tokio::runtime::Handle;
+use tokio::time::Instant;
+
+use crate::telemetry::log_throttle::Trouble;
+
+/// A collector that cannot be reached is told of so often at the most.
+const AGAIN: Duration = Duration::from_secs(60);
+
+/// Exports spans by another exporter.
+#[derive(Debug)]
+pub(super) struct Reporting<E> {
+    inner: Arc<E>,
+    runtime: Handle,
+    trouble: Mutex<Trouble>,
+}
+
+impl<E> Reporting<E> {
+    /// By `inner`, which does its work on this runtime.
+    pub(super) fn new(inner: E, runtime: Handle) -> Self {
+        Self { inner: Arc::new(inner), runtime, trouble: Mutex::new(Trouble::told_every(AGAIN)) }
+    }
+
+    fn report(&self, result: &OTelSdkResult) {
+        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        match result {
+            Err(error) if trouble.fails(Instant::now()) => {
+                tracing::warn!(%error, "traces cannot be exported, and are dropped");
+            }
+            Ok(()) if trouble.works() => tracing::info!("traces are exported again"),
+            _ => {}
+        }
+    }
+}
+
+impl<E: SpanExporter + 'static> SpanExporter for Reporting<E> {
+    async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
+        let inner = self.inner.clone();
+        let exported = self.runtime.spawn(async move { inner.export(batch).await }).await;
+        let result = exported.unwrap_or_else(|error| Err(OTelSdkError::InternalFailure(error.to_string())));
+        self.report(&result);
+        result
+    }
+
+    fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
+        self.inner.shutdown_with_timeout(timeout)
+    }
+
+    fn set_resource(&mut self, resource: &Resource) {
+        // Nobody else has it before the first span.
+        if let Some(inner) = Arc::get_mut(&mut self.inner) {
+            inner.set_resource(resource);
+        }
+    }
+}

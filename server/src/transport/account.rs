@@ -1,0 +1,366 @@
+//! What each connection makes this server hold: messages that have not come as a whole, and answers that are not sent.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use futures::task::AtomicWaker;
+
+use crate::limits::{Budget, Share};
+use crate::limits::{Buffer, Buffers};
+use crate::limits::{INCOMPLETE, INCOMPLETE_OF_CONNECTION, UNSENT, UNSENT_OF_CONNECTION, WATCHES_UNSENT};
+use crate::telemetry::log_throttle::Trouble;
+
+/// How often it is logged that connections are closed.
+const TELL: Duration = Duration::from_secs(10);
+
+/// The accounts of all connections.
+#[derive(Clone)]
+pub(crate) struct Accounts(Arc<Shared>);
+
+struct Shared {
+    incomplete: Budget,
+    incomplete_counts: Buffer,
+    unsent: AtomicUsize,
+    unsent_counts: Buffer,
+    next: AtomicU64,
+    open: Mutex<HashMap<u64, Weak<Held>>>,
+    closed: Mutex<Trouble>,
+}
+
+/// The account of one connection. Clones are the same.
+#[derive(Clone)]
+pub(crate) struct Account(Arc<Held>);
+
+struct Held {
+    shared: Arc<Shared>,
+    number: u64,
+    host: Option<IpAddr>,
+    incomplete: AtomicUsize,
+    unsent: Mutex<Sending>,
+    /// Serves the connection.
+    task: AtomicWaker,
+}
+
+/// What of a connection's answers is not sent.
+#[derive(Default)]
+struct Sending {
+    bytes: usize,
+    /// Then what it held goes with it.
+    is_closed: bool,
+    /// Watches that wait until there is less.
+    waiting: Vec<Waker>,
+}
+
+/// What has come of a message that is not there as a whole.
+pub(crate) struct Incomplete {
+    account: Account,
+    share: Option<Share>,
+}
+
+/// There is no room for a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Full {
+    pub(crate) limit: &'static str,
+    pub(crate) bound: usize,
+}
+
+/// An answer, or a part of one, until it is sent or dropped.
+pub(crate) struct Unsent {
+    held: Arc<Held>,
+    bytes: usize,
+}
+
+impl Accounts {
+    pub(crate) fn new(buffers: &Buffers) -> Self {
+        let (incomplete_counts, unsent_counts) = (buffers.of("incomplete_messages"), buffers.of("unsent_answers"));
+        unsent_counts.limit.set(i64::try_from(UNSENT).unwrap_or(i64::MAX));
+        Self(Arc::new(Shared {
+            incomplete: Budget::new(INCOMPLETE, incomplete_counts.clone()),
+            incomplete_counts,
+            unsent: AtomicUsize::new(0),
+            unsent_counts,
+            next: AtomicU64::new(0),
+            open: Mutex::default(),
+            closed: Mutex::new(Trouble::told_every(TELL)),
+        }))
+    }
+
+    /// The account of a connection from there.
+    pub(crate) fn open(&self, host: Option<IpAddr>) -> Account {
+        let shared = self.0.clone();
+        let number = shared.next.fetch_add(1, Ordering::Relaxed);
+        let held = Arc::new(Held {
+            shared,
+            number,
+            host,
+            incomplete: AtomicUsize::new(0),
+            unsent: Mutex::default(),
+            task: AtomicWaker::new(),
+        });
+        self.0.open().insert(number, Arc::downgrade(&held));
+        Account(held)
+    }
+}
+
+impl Shared {
+    fn open(&self) -> MutexGuard<'_, HashMap<u64, Weak<Held>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All connections have too much that is not sent: the one is closed that has most.
+    fn close_worst(&self) {
+        // Not dropped under the lock, which the last of an account takes.
+        let all: Vec<_> = self.open().values().filter_map(Weak::upgrade).collect();
+        let worst = all.iter().max_by_key(|held| held.sending().bytes);
+        if let Some(worst) = worst {
+            worst.close();
+        }
+    }
+
+    fn add_unsent(&self, bytes: usize) -> usize {
+        self.unsent_counts.bytes.inc_by(signed(bytes));
+        self.unsent.fetch_add(bytes, Ordering::Relaxed) + bytes
+    }
+
+    fn subtract_unsent(&self, bytes: usize) {
+        self.unsent_counts.bytes.dec_by(signed(bytes));
+        self.unsent.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+fn signed(bytes: usize) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+impl Held {
+    fn sending(&self) -> MutexGuard<'_, Sending> {
+        self.unsent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn close(&self) {
+        let unsent = {
+            let mut sending = self.sending();
+            if std::mem::replace(&mut sending.is_closed, true) {
+                return;
+            }
+            std::mem::take(&mut sending.bytes)
+        };
+        self.shared.subtract_unsent(unsent);
+        self.shared.unsent_counts.refused.inc();
+        self.task.wake();
+        let mut closed = self.shared.closed.lock().unwrap_or_else(PoisonError::into_inner);
+        if closed.fails(tokio::time::Instant::now()) {
+            tracing::warn!(from = ?self.host, unsent, "connections are closed whose clients do not take their answers");
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.shared.open().remove(&self.number);
+    }
+}
+
+impl Account {
+    /// For a message that has not begun.
+    pub(crate) fn incomplete(&self) -> Incomplete {
+        Incomplete { account: self.clone(), share: None }
+    }
+
+    /// Counts an answer. What is too much is closed.
+    pub(crate) fn unsent(&self, bytes: usize) -> Unsent {
+        let of_this = {
+            let mut sending = self.0.sending();
+            if sending.is_closed {
+                return Unsent { held: self.0.clone(), bytes: 0 };
+            }
+            sending.bytes += bytes;
+            sending.bytes
+        };
+        let all = self.0.shared.add_unsent(bytes);
+        if of_this > UNSENT_OF_CONNECTION {
+            self.0.close();
+        } else if all > UNSENT {
+            self.0.shared.close_worst();
+        }
+        Unsent { held: self.0.clone(), bytes }
+    }
+
+    /// Closes the connection.
+    pub(crate) fn close(&self) {
+        self.0.close();
+    }
+
+    /// Whether the connection is closed because its client does not take its answers.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.0.sending().is_closed
+    }
+
+    /// Waits until so little is unsent that a watch may say more.
+    pub(crate) fn poll_room(&self, context: &Context<'_>) -> Poll<()> {
+        let mut sending = self.0.sending();
+        if sending.bytes < WATCHES_UNSENT {
+            return Poll::Ready(());
+        }
+        sending.waiting.push(context.waker().clone());
+        Poll::Pending
+    }
+
+    /// The same, and wakes this task when it is.
+    pub(super) fn poll_closed(&self, context: &Context<'_>) -> bool {
+        self.0.task.register(context.waker());
+        self.is_closed()
+    }
+}
+
+impl std::fmt::Debug for Account {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_tuple("Account").field(&self.0.number).finish()
+    }
+}
+
+impl Drop for Unsent {
+    fn drop(&mut self) {
+        let waiting = {
+            let mut sending = self.held.sending();
+            if sending.is_closed {
+                return;
+            }
+            sending.bytes -= self.bytes;
+            // Not all at once for each little bit.
+            if sending.bytes <= WATCHES_UNSENT / 2 { std::mem::take(&mut sending.waiting) } else { Vec::new() }
+        };
+        self.held.shared.subtract_unsent(self.bytes);
+        waiting.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl Incomplete {
+    /// So much of it is held from now on.
+    ///
+    /// # Errors
+    /// If there is no room for so much.
+    pub(crate) fn hold(&mut self, bytes: usize) -> Result<(), Full> {
+        let Held { shared, incomplete, .. } = &*self.account.0;
+        let held = self.share.as_ref().map_or(0, Share::bytes);
+        let Some(more) = bytes.checked_sub(held) else {
+            incomplete.fetch_sub(held - bytes, Ordering::Relaxed);
+            match &mut self.share {
+                Some(share) if bytes > 0 => share.shrink_to(bytes),
+                _ => self.share = None,
+            }
+            return Ok(());
+        };
+        if incomplete.fetch_add(more, Ordering::Relaxed) + more > INCOMPLETE_OF_CONNECTION {
+            incomplete.fetch_sub(more, Ordering::Relaxed);
+            shared.incomplete_counts.refused.inc();
+            return Err(Full { limit: "incomplete message bytes of a connection", bound: INCOMPLETE_OF_CONNECTION });
+        }
+        let has_room = match &mut self.share {
+            Some(share) => share.try_grow(&shared.incomplete, more),
+            none => {
+                *none = shared.incomplete.try_take(more);
+                none.is_some()
+            }
+        };
+        if !has_room {
+            incomplete.fetch_sub(more, Ordering::Relaxed);
+            return Err(Full { limit: "incomplete message bytes of this server", bound: INCOMPLETE });
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Incomplete {
+    fn drop(&mut self) {
+        // Less is always possible.
+        let _ = self.hold(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: usize = 1024 * 1024;
+
+    #[test]
+    fn incomplete_messages_are_bounded_for_each_connection_and_for_all() {
+        let accounts = Accounts::new(&Buffers::default());
+        let full = |limit: &Result<(), Full>| limit.err().map(|full| full.limit);
+        let open = || accounts.open(None);
+        let (connection, mut held) = (open(), Vec::new());
+        for _ in 0..INCOMPLETE_OF_CONNECTION / MIB {
+            let mut message = connection.incomplete();
+            assert_eq!(message.hold(MIB / 2).and_then(|()| message.hold(MIB)), Ok(()));
+            held.push(message);
+        }
+        let mut more = connection.incomplete();
+        assert_eq!(full(&more.hold(1)), Some("incomplete message bytes of a connection"));
+        held.pop();
+        assert_eq!(more.hold(MIB), Ok(()));
+        assert_eq!(more.hold(0).and_then(|()| more.hold(1)), Ok(()), "what is complete makes room");
+        drop((held, more));
+        let mut held: Vec<_> = (0..INCOMPLETE / MIB).map(|_| open().incomplete()).collect();
+        held.iter_mut().for_each(|message| assert_eq!(message.hold(MIB), Ok(())));
+        assert_eq!(full(&open().incomplete().hold(1)), Some("incomplete message bytes of this server"));
+        held.clear();
+        assert_eq!(open().incomplete().hold(1), Ok(()));
+        assert_eq!(accounts.0.incomplete_counts.bytes.get(), 0);
+    }
+
+    #[test]
+    fn connection_with_too_many_unsent_answers_is_closed() {
+        let accounts = Accounts::new(&Buffers::default());
+        let (connection, other) = (accounts.open(None), accounts.open(None));
+        let first = connection.unsent(UNSENT_OF_CONNECTION);
+        assert!(!connection.is_closed());
+        drop(first);
+        let _all = connection.unsent(UNSENT_OF_CONNECTION);
+        let _more = connection.unsent(1);
+        assert!(connection.is_closed() && !other.is_closed());
+        assert_eq!((accounts.0.unsent.load(Ordering::Relaxed), accounts.0.unsent_counts.refused.get()), (0, 1));
+    }
+
+    #[test]
+    fn connection_with_most_unsent_answers_is_closed_when_all_have_too_many() {
+        let accounts = Accounts::new(&Buffers::default());
+        let (small, large) = (accounts.open(None), accounts.open(None));
+        let _large = large.unsent(2 * MIB);
+        let others: Vec<_> = (0..UNSENT / MIB - 2).map(|_| accounts.open(None)).collect();
+        let _others: Vec<_> = others.iter().map(|other| other.unsent(MIB)).collect();
+        assert!(!large.is_closed(), "there is room for all");
+        let _small = small.unsent(1);
+        assert!(large.is_closed() && !small.is_closed());
+        assert!(!others.iter().any(Account::is_closed));
+        drop((small, large, others));
+    }
+
+    #[test]
+    fn watches_wait_until_their_client_has_taken_what_there_is() {
+        let accounts = Accounts::new(&Buffers::default());
+        let (connection, woken) = (accounts.open(None), Arc::<Woken>::default());
+        let waker = Waker::from(woken.clone());
+        let context = Context::from_waker(&waker);
+        let (half, rest) = (connection.unsent(WATCHES_UNSENT / 2), connection.unsent(WATCHES_UNSENT / 2));
+        assert!(connection.poll_room(&context).is_pending());
+        assert_eq!(woken.0.load(Ordering::Relaxed), 0);
+        drop(half);
+        assert_eq!(woken.0.load(Ordering::Relaxed), 1);
+        assert!(connection.poll_room(&context).is_ready());
+        drop(rest);
+    }
+
+    #[derive(Default)]
+    struct Woken(AtomicUsize);
+
+    impl std::task::Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}

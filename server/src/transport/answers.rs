@@ -1,0 +1,197 @@
+//! What is common to all answers: each tells the version of this server, and counts for its connection until it is sent.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response};
+use http_body::{Frame, SizeHint};
+use pin_project_lite::pin_project;
+use tokio::time::{Sleep, sleep};
+use tonic::Status;
+use tonic::body::Body;
+use tower::{Layer, Service};
+
+use crate::limits;
+use crate::transport::{Account, Peer, Unsent};
+
+/// The header of every answer in which the server says its version.
+pub(crate) const VERSION_HEADER: &str = "tenure-version";
+
+/// The version of this server.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// They wait while much is not sent: a connection is closed only if its client takes nothing for long.
+const WATCH: &str = "/tenure.v1.WatchService/Watch";
+
+/// Counts answers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AnswersLayer;
+
+impl<S> Layer<S> for AnswersLayer {
+    type Service = Answers<S>;
+
+    fn layer(&self, inner: S) -> Answers<S> {
+        Answers(inner)
+    }
+}
+
+/// A service behind it.
+#[derive(Clone)]
+pub(crate) struct Answers<S>(S);
+
+impl<S> Service<Request<Body>> for Answers<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>>,
+{
+    type Response = Response<Body>;
+    type Error = S::Error;
+    type Future = Answering<S::Future>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.0.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let account = request.extensions().get::<Arc<Peer>>().and_then(|peer| peer.account.clone());
+        let is_watch = request.uri().path() == WATCH;
+        Answering { inner: self.0.call(request), account, is_watch }
+    }
+}
+
+pin_project! {
+    /// A call until its answer begins.
+    pub(crate) struct Answering<F> {
+        #[pin]
+        inner: F,
+        account: Option<Account>,
+        is_watch: bool,
+    }
+}
+
+impl<F, E> Future for Answering<F>
+where
+    F: Future<Output = Result<Response<Body>, E>>,
+{
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        if this.account.as_ref().is_some_and(Account::is_closed) {
+            // It ends with its connection, and makes no more answers until then.
+            return Poll::Pending;
+        }
+        let answer = ready!(this.inner.poll(context));
+        Poll::Ready(answer.map(|mut response| {
+            response.headers_mut().insert(VERSION_HEADER, version(this.account.as_ref()));
+            match this.account.take() {
+                Some(account) => {
+                    response.map(|body| Body::new(Counted { body, account, is_watch: *this.is_watch, late: None }))
+                }
+                None => response,
+            }
+        }))
+    }
+}
+
+/// The header with the version. It is dropped when the headers are sent, and by that tells when they are.
+fn version(account: Option<&Account>) -> HeaderValue {
+    let Some(account) = account else { return HeaderValue::from_static(VERSION) };
+    let bytes = unsent(account, Bytes::from_static(VERSION.as_bytes()));
+    let mut value = HeaderValue::from_maybe_shared(bytes).unwrap_or(HeaderValue::from_static(VERSION));
+    // It is no secret, but must not stay in the connection's table of headers.
+    value.set_sensitive(true);
+    value
+}
+
+/// The same bytes, which count until they are dropped.
+fn unsent(account: &Account, bytes: Bytes) -> Bytes {
+    let unsent = account.unsent(bytes.len() + limits::ANSWER);
+    Bytes::from_owner(Part { bytes, _unsent: unsent })
+}
+
+/// A part of an answer.
+struct Part {
+    bytes: Bytes,
+    _unsent: Unsent,
+}
+
+impl AsRef<[u8]> for Part {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+struct Counted {
+    body: Body,
+    account: Account,
+    is_watch: bool,
+    /// Fires when it has waited for too long.
+    late: Option<Pin<Box<Sleep>>>,
+}
+
+impl Counted {
+    /// Waits until a watch may send more; not for longer than its client may take nothing.
+    fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if self.account.is_closed() {
+            return Poll::Pending;
+        }
+        if self.account.poll_room(context).is_ready() {
+            self.late = None;
+            return Poll::Ready(());
+        }
+        let late = self.late.get_or_insert_with(|| Box::pin(sleep(limits::WATCHES_WAIT)));
+        if late.as_mut().poll(context).is_ready() {
+            self.account.close();
+        }
+        Poll::Pending
+    }
+}
+
+impl http_body::Body for Counted {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        if self.is_watch {
+            ready!(self.poll_room(context));
+        }
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(|bytes| unsent(&self.account, bytes)))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use futures::future::poll_fn;
+    use http_body::Body as _;
+
+    use super::*;
+    use crate::limits::Buffers;
+    use crate::transport::Accounts;
+
+    #[tokio::test(start_paused = true)]
+    async fn connection_whose_client_takes_nothing_for_long_is_closed() {
+        let account = Accounts::new(&Buffers::default()).open(None);
+        let body = Body::new(http_body_util::Full::new(Bytes::from_static(b"message")));
+        let mut watch = Counted { body, account: account.clone(), is_watch: true, late: None };
+        let unsent = account.unsent(limits::WATCHES_UNSENT);
+        let mut next = poll_fn(|context| Pin::new(&mut watch).poll_frame(context));
+        let waited = tokio::time::timeout(limits::WATCHES_WAIT - Duration::from_secs(1), &mut next).await;
+        assert!(waited.is_err() && !account.is_closed());
+        let waited = tokio::time::timeout(Duration::from_secs(2), &mut next).await;
+        assert!(waited.is_err() && account.is_closed());
+        drop(unsent);
+    }
+}

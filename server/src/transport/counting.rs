@@ -1,0 +1,239 @@
+//! Counts calls: how many begin, what they end with, how long they take, and their messages.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http::{HeaderMap, Request, Response, StatusCode};
+use http_body::{Frame, SizeHint};
+use pin_project_lite::pin_project;
+use prost::Message;
+use prost_types::FileDescriptorSet;
+use tonic::body::Body;
+use tonic::{Code, Status};
+use tower::{Layer, Service};
+
+use super::calls::{Call, Calls, Kind, Received};
+use crate::transport::frames::Frames;
+
+/// Counts what goes through it.
+#[derive(Clone)]
+pub(crate) struct CountingLayer(Calls);
+
+impl CountingLayer {
+    /// Counts there, each method that this server has from 0 on.
+    ///
+    /// # Errors
+    /// If the descriptions of the services cannot be read.
+    pub(crate) fn new(calls: Calls) -> Result<Self, prost::DecodeError> {
+        calls.know(methods()?);
+        Ok(Self(calls))
+    }
+}
+
+/// All methods: what is described to clients, and what servers call at each other.
+fn methods() -> Result<Vec<(String, String, Kind)>, prost::DecodeError> {
+    let sets = [
+        tenure_proto::FILE_DESCRIPTOR_SET,
+        tonic_health::pb::FILE_DESCRIPTOR_SET,
+        tonic_reflection::pb::v1::FILE_DESCRIPTOR_SET,
+        tonic_reflection::pb::v1alpha::FILE_DESCRIPTOR_SET,
+    ];
+    let mut methods = Vec::new();
+    for set in sets {
+        for file in FileDescriptorSet::decode(set)?.file {
+            for service in &file.service {
+                let name = format!("{}.{}", file.package(), service.name());
+                methods.extend(service.method.iter().map(|method| {
+                    let kind =
+                        Kind { client_streams: method.client_streaming(), server_streams: method.server_streaming() };
+                    (name.clone(), method.name().to_owned(), kind)
+                }));
+            }
+        }
+    }
+    let kind = Kind { client_streams: true, server_streams: true };
+    methods.push(("tenure.internal.v1.PeerService".to_owned(), "Pass".to_owned(), kind));
+    Ok(methods)
+}
+
+impl<S> Layer<S> for CountingLayer {
+    type Service = Counting<S>;
+
+    fn layer(&self, inner: S) -> Counting<S> {
+        Counting { calls: self.0.clone(), inner }
+    }
+}
+
+/// A service behind it.
+#[derive(Clone)]
+pub(crate) struct Counting<S> {
+    calls: Calls,
+    inner: S,
+}
+
+impl<S> Service<Request<Body>> for Counting<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>>,
+{
+    type Response = Response<Body>;
+    type Error = S::Error;
+    type Future = Handling<S::Future>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        let call = self.calls.begin(request.uri().path());
+        if let Some(call) = &call {
+            let received = call.received();
+            if call.kind().client_streams {
+                request = request.map(|body| Body::new(Told { body, frames: Frames::default(), received }));
+            } else {
+                // As the libraries count it whose names these are.
+                received.count(1);
+            }
+        }
+        Handling { inner: self.inner.call(request), call }
+    }
+}
+
+pin_project! {
+    /// A call until its answer begins.
+    pub(crate) struct Handling<F> {
+        #[pin]
+        inner: F,
+        call: Option<Call>,
+    }
+}
+
+impl<F, E> Future for Handling<F>
+where
+    F: Future<Output = Result<Response<Body>, E>>,
+{
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let answer = ready!(this.inner.poll(context));
+        let Some(call) = this.call.take() else { return Poll::Ready(answer) };
+        Poll::Ready(answer.map(|response| count_answer(call, response)))
+    }
+}
+
+/// Counts the end of a call whose answer begins like this, or sees to it that it is counted.
+fn count_answer(call: Call, response: Response<Body>) -> Response<Body> {
+    if response.status() != StatusCode::OK {
+        // What gRPC's clients make of such an answer.
+        call.end(Code::Unknown);
+        return response;
+    }
+    if let Some(code) = code(response.headers()) {
+        call.end(code);
+        return response;
+    }
+    if call.kind().server_streams {
+        return response.map(|body| Body::new(Telling { body, frames: Frames::default(), call: Some(call) }));
+    }
+    // The handler is done, and its one message is on its way.
+    call.sent(1);
+    call.end(Code::Ok);
+    response
+}
+
+/// The code that headers or trailers tell.
+fn code(headers: &HeaderMap) -> Option<Code> {
+    headers.get(Status::GRPC_STATUS).map(|code| Code::from_bytes(code.as_bytes()))
+}
+
+/// What a client sends.
+struct Told {
+    body: Body,
+    frames: Frames,
+    received: Received,
+}
+
+impl http_body::Body for Told {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        if let Some(data) = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref()) {
+            let messages = self.frames.count(data);
+            self.received.count(messages);
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// What a client is sent, until the trailers.
+struct Telling {
+    body: Body,
+    frames: Frames,
+    /// Until it has ended.
+    call: Option<Call>,
+}
+
+impl http_body::Body for Telling {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let telling = &mut *self;
+        let frame = ready!(Pin::new(&mut telling.body).poll_frame(context));
+        match &frame {
+            Some(Ok(frame)) => {
+                if let (Some(data), Some(call)) = (frame.data_ref(), &telling.call) {
+                    call.sent(telling.frames.count(data));
+                }
+                if let Some(code) = frame.trailers_ref().and_then(code)
+                    && let Some(call) = telling.call.take()
+                {
+                    call.end(code);
+                }
+            }
+            Some(Err(status)) => {
+                if let Some(call) = telling.call.take() {
+                    call.end(status.code());
+                }
+            }
+            None => {
+                if let Some(call) = telling.call.take() {
+                    call.end(Code::Unknown);
+                }
+            }
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_method_is_known_once() {
+        let methods = methods().expect("readable");
+        let names: std::collections::BTreeSet<_> = methods.iter().map(|(service, name, _)| (service, name)).collect();
+        assert_eq!(names.len(), methods.len());
+        assert!(methods.len() > 28, "{}", methods.len());
+    }
+}

@@ -1,0 +1,156 @@
+//! Who is let in: how many connections there may be, in all and from one address.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Semaphore;
+
+use super::account::{Account, Accounts};
+use super::limiter::{Limiter, Permit, host};
+use crate::telemetry::log_throttle::Trouble;
+use crate::transport::metrics::Connections;
+
+/// How many TLS handshakes of one address (of IPv6: of one network of 64 bits) are under way at once.
+const HANDSHAKES_OF_ONE_ADDRESS: usize = 64;
+
+/// How often it is told that connections are turned away.
+const TELL: Duration = Duration::from_secs(10);
+
+/// What connections may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionLimits {
+    /// How many there may be.
+    pub connections: usize,
+    /// How many there may be from one address (of IPv6: from one network of 64 bits).
+    pub of_one_address: usize,
+    /// How long it may take until a client has begun to speak HTTP/2.
+    pub greeting: Duration,
+}
+
+impl Default for ConnectionLimits {
+    fn default() -> Self {
+        Self { connections: 20_000, of_one_address: 10_000, greeting: Duration::from_secs(10) }
+    }
+}
+
+/// Counts who is inside.
+#[derive(Clone)]
+pub(super) struct Doors(Arc<Shared>);
+
+struct Shared {
+    limits: ConnectionLimits,
+    inside: Limiter<Handshakes>,
+    turned_away: Mutex<TurnedAway>,
+    /// With clients that speak TLS where there is none, or none where there is.
+    mismatches: Mutex<Trouble>,
+    counts: Connections,
+    accounts: Accounts,
+}
+
+/// Room for the handshakes of one address.
+#[derive(Clone)]
+struct Handshakes(Arc<Semaphore>);
+
+impl Default for Handshakes {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(HANDSHAKES_OF_ONE_ADDRESS)))
+    }
+}
+
+#[derive(Default)]
+struct TurnedAway {
+    count: u64,
+    logged: Option<Instant>,
+}
+
+/// A connection's place inside, until it is dropped.
+pub struct Place {
+    doors: Doors,
+    permit: Permit<Handshakes>,
+    account: Account,
+}
+
+impl Place {
+    /// Logs, now and then, that a client and this server do not agree on TLS.
+    pub(super) fn note_mismatch(&self, what: &'static str) {
+        let mut mismatches = self.doors.0.mismatches.lock().unwrap_or_else(PoisonError::into_inner);
+        if mismatches.fails(tokio::time::Instant::now()) {
+            tracing::warn!(from = ?self.permit.host(), "{what}");
+        }
+    }
+
+    /// What the connection makes this server hold.
+    pub(super) fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// Counts that its handshake has failed.
+    pub(super) fn note_failed_handshake(&self) {
+        self.doors.0.counts.handshakes_failed.inc();
+    }
+
+    /// Room for the handshakes of its address.
+    pub(super) fn handshakes(&self) -> Arc<Semaphore> {
+        self.permit.shared().0.clone()
+    }
+}
+
+impl Doors {
+    pub(super) fn new(limits: ConnectionLimits, counts: Connections, accounts: Accounts) -> Self {
+        let inside = Limiter::new(limits.connections, limits.of_one_address);
+        let mismatches = Mutex::new(Trouble::told_every(TELL));
+        Self(Arc::new(Shared { limits, inside, turned_away: Mutex::default(), mismatches, counts, accounts }))
+    }
+
+    pub(super) fn limits(&self) -> ConnectionLimits {
+        self.0.limits
+    }
+
+    /// Lets one more in. `None`: there is no room.
+    pub(super) fn enter(&self, address: Option<SocketAddr>) -> Option<Place> {
+        let address = address.map(|address| address.ip());
+        let Some(permit) = self.0.inside.acquire(address) else {
+            self.0.counts.turned_away.inc();
+            let mut turned_away = self.0.turned_away.lock().unwrap_or_else(PoisonError::into_inner);
+            turned_away.count += 1;
+            if turned_away.logged.is_none_or(|logged| logged.elapsed() >= TELL) {
+                tracing::warn!(
+                    connections = self.0.inside.count(),
+                    turned_away = turned_away.count,
+                    last = ?address.map(host),
+                    "there are as many connections as may be, or from one address"
+                );
+                *turned_away = TurnedAway { count: 0, logged: Some(Instant::now()) };
+            }
+            return None;
+        };
+        self.0.counts.open.inc();
+        let account = self.0.accounts.open(permit.host());
+        Some(Place { doors: self.clone(), permit, account })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.doors.0.counts.open.dec();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::Buffers;
+
+    #[test]
+    fn each_address_has_handshakes_of_its_own() {
+        let doors = Doors::new(ConnectionLimits::default(), Connections::default(), Accounts::new(&Buffers::default()));
+        let room = |host: u8| doors.enter(Some(([10, 0, 0, host], 4_711).into())).expect("there is room");
+        let [first, second, other] = [1, 1, 2].map(room);
+        let taken = first.handshakes().try_acquire_many_owned(64).expect("all of its address");
+        assert!(second.handshakes().try_acquire().is_err(), "the same address");
+        assert!(other.handshakes().try_acquire().is_ok());
+        drop(taken);
+        assert!(second.handshakes().try_acquire().is_ok());
+    }
+}

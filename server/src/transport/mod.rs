@@ -1,0 +1,178 @@
+//! Connections from clients: over TCP, or over TLS whose files are read again when they change.
+
+mod account;
+pub(crate) mod answers;
+mod calls;
+mod certificate;
+pub(crate) mod counting;
+mod doors;
+pub(crate) mod frames;
+pub(crate) mod grpc_only;
+mod io;
+mod limiter;
+pub(crate) mod metrics;
+pub mod peer_tls;
+mod plaintext;
+mod tls;
+pub(crate) mod yielding;
+
+use std::io::{Error, ErrorKind, Result};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{Stream, StreamExt};
+use rustls::ServerConfig;
+use rustls::server::{Acceptor, ClientHello};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::{sleep, timeout};
+use tokio_rustls::LazyConfigAcceptor;
+use tokio_rustls::server::TlsStream;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::server::TcpIncoming;
+
+pub(crate) use self::account::{Account, Accounts, Incomplete, Unsent};
+pub use self::certificate::certificate_name;
+pub use self::doors::ConnectionLimits;
+pub use self::io::{Connection, Peer};
+pub(crate) use self::limiter::{Limiter, Permit};
+pub use self::tls::{Tls, TlsError, TlsFiles};
+
+use self::doors::{Doors, Place};
+use self::io::TLS_HANDSHAKE;
+use self::peer_tls::{PROTOCOL, Proof};
+use crate::transport::metrics::Connections;
+
+/// How long a TLS handshake may take.
+const HANDSHAKE: Duration = Duration::from_secs(5);
+
+/// How many handshakes are under way at once, of which one address has only some: beyond that, connections wait for their turn.
+const HANDSHAKES: usize = 1_024;
+
+/// How long a connection waits for that.
+const TURN: Duration = Duration::from_secs(10);
+
+/// How long nothing is accepted when something could not be: as a rule there are no descriptors left.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// How many connections wait to be served.
+const READY: usize = 64;
+
+/// How many wait in the system's queue to be accepted, if it allows as many (`net.core.somaxconn`): all clients may come at once, after
+/// a server has gone. Who finds no room there is not told, and seems to be connected for seconds.
+const QUEUE: u32 = 4_096;
+
+/// Listens there.
+///
+/// # Errors
+/// If the address cannot be had.
+pub fn on(address: SocketAddr) -> Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // What is left of connections of a server that has just ended is in nobody's way.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(QUEUE)
+}
+
+/// What comes in, ready to be served. Over TLS other servers are told from clients by what they want to speak. Who does not
+/// speak TLS where it must is cut off, and so is who says nothing, or comes when there is no room; nobody waits for them.
+pub(crate) fn connections(
+    listener: TcpListener,
+    tls: Option<(Arc<Tls>, Arc<Proof>)>,
+    limits: ConnectionLimits,
+    counts: Connections,
+    accounts: Accounts,
+) -> impl Stream<Item = Result<Connection>> + Send + 'static {
+    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+    let doors = Doors::new(limits, counts, accounts);
+    match tls {
+        None => {
+            let admit = move |stream: Result<TcpStream>| {
+                let admitted =
+                    stream.map(|stream| Some(Connection::plain(admitted(&doors, &stream)?, &doors.limits(), stream)));
+                std::future::ready(admitted.transpose())
+            };
+            incoming.filter_map(admit).boxed()
+        }
+        Some((tls, proof)) => {
+            let (ready, connections) = mpsc::channel(READY);
+            tokio::spawn(shake_hands(incoming, Configs { tls, proof }, doors, ready));
+            ReceiverStream::new(connections).map(Ok).boxed()
+        }
+    }
+}
+
+/// A place for a connection, if there is room. It is cut off otherwise: its client turns to another server.
+fn admitted(doors: &Doors, stream: &TcpStream) -> Option<Place> {
+    doors.enter(stream.peer_addr().ok())
+}
+
+/// With what who comes is served.
+#[derive(Clone)]
+struct Configs {
+    tls: Arc<Tls>,
+    proof: Arc<Proof>,
+}
+
+impl Configs {
+    fn of(&self, hello: &ClientHello<'_>) -> Arc<ServerConfig> {
+        let is_server = hello.alpn().is_some_and(|mut spoken| spoken.any(|protocol| protocol == PROTOCOL));
+        if is_server { self.proof.server() } else { self.tls.current() }
+    }
+}
+
+async fn shake_hands(mut incoming: TcpIncoming, configs: Configs, doors: Doors, ready: mpsc::Sender<Connection>) {
+    let room = Arc::new(Semaphore::new(HANDSHAKES));
+    loop {
+        let stream = tokio::select! {
+            stream = incoming.next() => stream,
+            () = ready.closed() => return,
+        };
+        let stream = match stream {
+            Some(Ok(stream)) => stream,
+            Some(Err(error)) => {
+                tracing::debug!(%error, "cannot accept a connection");
+                sleep(PAUSE).await;
+                continue;
+            }
+            None => return,
+        };
+        let Some(place) = admitted(&doors, &stream) else { continue };
+        let (room, ready, limits) = (room.clone(), ready.clone(), doors.limits());
+        let (configs, of_address) = (configs.clone(), place.handshakes());
+        tokio::spawn(async move {
+            let turn = async { Some((of_address.acquire_owned().await.ok()?, room.acquire_owned().await.ok()?)) };
+            let Ok(Some(turn)) = timeout(TURN, turn).await else {
+                tracing::debug!("too many TLS handshakes are under way");
+                place.note_failed_handshake();
+                return;
+            };
+            match handshake(&configs, stream, &place).await {
+                // If nobody takes it, the server has stopped.
+                Ok(stream) => drop(ready.send(Connection::encrypted(place, &limits, stream)).await),
+                Err(error) => {
+                    tracing::debug!(%error, "a TLS handshake failed");
+                    place.note_failed_handshake();
+                }
+            }
+            drop(turn);
+        });
+    }
+}
+
+async fn handshake(configs: &Configs, stream: TcpStream, place: &Place) -> Result<TlsStream<TcpStream>> {
+    let late = || Error::new(ErrorKind::TimedOut, format!("it took longer than {HANDSHAKE:?}"));
+    let shaking = async {
+        let mut first = [0];
+        if stream.peek(&mut first).await? == 1 && first != [TLS_HANDSHAKE] {
+            place.note_mismatch("a client speaks plaintext, but this server expects TLS: it must use https://");
+            plaintext::refuse(stream).await?;
+            return Err(Error::new(ErrorKind::InvalidData, "the client speaks plaintext"));
+        }
+        let begun = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
+        let config = configs.of(&begun.client_hello());
+        begun.into_stream(config).await
+    };
+    timeout(HANDSHAKE, shaking).await.map_err(|_| late())?
+}

@@ -1,0 +1,175 @@
+//! By what servers know each other over TLS. Each makes a certificate when it starts, and says the certificate's hash in the
+//! servers table: who may write there is a server, and no authority, no file and no secret is needed for that.
+
+use std::sync::Arc;
+
+use ::aws_lc_rs::digest::{SHA256, digest};
+use rcgen::{CertificateParams, KeyPair};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, aws_lc_rs, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, Error, ServerConfig, SignatureScheme,
+};
+
+/// What servers speak to each other over TLS (ALPN, RFC 7301): by this a server that is called by another one knows it.
+pub(crate) const PROTOCOL: &[u8] = b"tenure-peer";
+
+/// The name in all these certificates, which nobody looks at.
+pub(crate) const NAME: &str = "tenure-peer";
+
+/// A server's proof that it is the one whose certificate is in the servers table.
+pub struct Proof {
+    certificate: CertificateDer<'static>,
+    key: PrivateKeyDer<'static>,
+    server: Arc<ServerConfig>,
+}
+
+impl Proof {
+    /// Makes a key, and a certificate for it.
+    ///
+    /// # Errors
+    /// If there is no randomness to be had.
+    pub fn make() -> anyhow::Result<Self> {
+        let key = KeyPair::generate()?;
+        let certificate = CertificateParams::new([NAME.to_owned()])?.self_signed(&key)?.der().clone();
+        let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let verifier = Arc::new(Noted(algorithms(&provider)));
+        let mut server = ServerConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&rustls::version::TLS13])?
+            .with_client_cert_verifier(verifier)
+            .with_single_cert(vec![certificate.clone()], key.clone_key())?;
+        server.alpn_protocols = vec![PROTOCOL.to_vec()];
+        Ok(Self { certificate, key, server: Arc::new(server) })
+    }
+
+    /// What is said in the servers table.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        hash(&self.certificate)
+    }
+
+    /// With what another server is served that calls.
+    pub(crate) fn server(&self) -> Arc<ServerConfig> {
+        self.server.clone()
+    }
+
+    /// With what the server is called whose certificate has this hash.
+    ///
+    /// # Errors
+    /// If the key cannot be used, which it can.
+    pub(crate) fn client(&self, hash: &str) -> Result<ClientConfig, Error> {
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let verifier = Arc::new(Pinned { hash: hash.to_owned(), algorithms: algorithms(&provider) });
+        let mut client = ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&rustls::version::TLS13])?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier)
+            .with_client_auth_cert(vec![self.certificate.clone()], self.key.clone_key())?;
+        client.alpn_protocols = vec![PROTOCOL.to_vec()];
+        Ok(client)
+    }
+}
+
+/// The hash of a certificate: SHA-256, in hexadecimal.
+pub(crate) fn hash(certificate: &CertificateDer<'_>) -> String {
+    digest(&SHA256, certificate).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn algorithms(provider: &CryptoProvider) -> WebPkiSupportedAlgorithms {
+    provider.signature_verification_algorithms
+}
+
+fn too_old() -> Error {
+    Error::General("servers speak TLS 1.3 to each other".to_owned())
+}
+
+/// Takes any certificate whose key the caller has. Whether it is that of a server is looked at with each call, when it is known which
+/// server calls.
+#[derive(Debug)]
+struct Noted(WebPkiSupportedAlgorithms);
+
+impl ClientCertVerifier for Noted {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        Ok(ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(too_old())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, certificate, signed, &self.0)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_schemes()
+    }
+}
+
+/// Takes one certificate.
+#[derive(Debug)]
+struct Pinned {
+    hash: String,
+    algorithms: WebPkiSupportedAlgorithms,
+}
+
+impl ServerCertVerifier for Pinned {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        if hash(certificate) == self.hash {
+            Ok(ServerCertVerified::assertion())
+        } else {
+            Err(Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure))
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(too_old())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, certificate, signed, &self.algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.algorithms.supported_schemes()
+    }
+}

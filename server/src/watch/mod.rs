@@ -1,0 +1,101 @@
+//! The watch hub: the newest part of a namespace's history, in memory, and all who watch it.
+//!
+//! Whoever commits only adds to the log. One task, the fan-out, looks who is concerned: watchers of the same things share a
+//! selection, so what happened is encoded once for all of them. Each takes it from there at its own pace, and who falls
+//! behind reads on from the log: a slow one slows nobody.
+
+mod fan_out;
+mod filter;
+mod index;
+mod log;
+mod reader;
+mod selection;
+mod watchers;
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tenure_core::{Revision, Table};
+use tokio::sync::watch;
+
+use crate::limits::Budget;
+use crate::store::Batch;
+pub use fan_out::{Encoded, Encoder, FanOut, Groups, last_changes};
+pub use filter::Filter;
+use index::Index;
+use log::Log;
+pub use log::Since;
+pub use reader::{Heard, Reader};
+
+/// The newest committed batches of a namespace, and who watches them.
+pub struct Hub {
+    log: Mutex<Log>,
+    head: watch::Sender<Revision>,
+    index: Mutex<Index>,
+    draining: AtomicBool,
+    over: AtomicBool,
+}
+
+impl Hub {
+    /// A hub without a log, which keeps messages of this budget for readers that are behind.
+    pub(crate) fn new(budget: Budget) -> Self {
+        Self {
+            log: Mutex::default(),
+            head: watch::channel(Revision(0)).0,
+            index: Mutex::new(Index::new(budget)),
+            draining: AtomicBool::new(false),
+            over: AtomicBool::new(false),
+        }
+    }
+
+    /// Adds a committed batch, which follows the one before. `table` shows the state after it.
+    pub fn publish(&self, batch: Arc<Batch>, table: &Table) {
+        let revision = batch.revision();
+        let is_watched = self.index().is_attended;
+        self.log().push(batch, table, is_watched);
+        self.head.send_replace(revision);
+    }
+
+    /// Begins anew with a table: what came before can only be read from the store.
+    pub fn reset(&self, table: &Table) {
+        self.log().anew(table);
+        self.head.send_replace(table.revision());
+    }
+
+    /// What has happened after a revision: about so many events, and how these groups are if that is all. `None` if some of
+    /// it is no longer in memory.
+    #[must_use]
+    pub fn after(&self, revision: Revision, groups: &BTreeSet<String>, events: usize) -> Option<Since> {
+        self.log().after(revision, groups, events)
+    }
+
+    /// How often the log began anew here: what was read of the store before may be void.
+    pub(crate) fn beginnings(&self) -> u64 {
+        self.log().beginnings()
+    }
+
+    /// The namespace's revision as this server knows it, and its changes.
+    #[must_use]
+    pub fn head(&self) -> watch::Receiver<Revision> {
+        self.head.subscribe()
+    }
+
+    /// Whether the server is about to stop: plain watches are to go elsewhere.
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Acquire)
+    }
+
+    fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
+    }
+
+    fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn index(&self) -> MutexGuard<'_, Index> {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,220 @@
+//! All who watch the same: what they are to be told is kept once.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tenure_core::Revision;
+use tokio::time::Instant;
+
+use super::filter::Filter;
+use super::reader::Heard;
+use super::watchers::Bell;
+use crate::limits;
+use crate::limits::{Budget, Share};
+
+/// Where a reader stands in the line to be woken: those of one connection stand together.
+pub(super) type Place = (u64, u64);
+
+pub(super) struct Selection {
+    id: u64,
+    filter: Filter,
+    shelf: Mutex<Shelf>,
+    /// Of which the bytes of the messages are.
+    budget: Budget,
+    /// The number after that of the newest message, to be read without the lock.
+    end: AtomicU64,
+    readers: Mutex<BTreeMap<Place, Arc<Bell>>>,
+}
+
+/// The messages that some reader has yet to take.
+struct Shelf {
+    /// What happened after this revision is here, as far as it was examined.
+    start: Revision,
+    messages: VecDeque<(Message, Share)>,
+    /// The number of the first of the messages.
+    first: u64,
+    bytes: usize,
+    /// How many readers take from here, and how many of them have something to take.
+    joined: usize,
+    lagging: usize,
+    quiet_since: Instant,
+}
+
+#[derive(Clone)]
+pub(super) struct Message {
+    /// All up to this revision is told by this message and those before.
+    pub(super) revision: Revision,
+    /// Whether it says no more than that.
+    pub(super) is_mark: bool,
+    pub(super) bytes: Bytes,
+}
+
+impl Selection {
+    pub(super) fn new(id: u64, filter: Filter, start: Revision, budget: Budget) -> Self {
+        let shelf = Shelf {
+            start,
+            messages: VecDeque::new(),
+            first: 0,
+            bytes: 0,
+            joined: 0,
+            lagging: 0,
+            quiet_since: Instant::now(),
+        };
+        Self { id, filter, shelf: Mutex::new(shelf), budget, end: AtomicU64::new(0), readers: Mutex::default() }
+    }
+
+    pub(super) fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub(super) fn filter(&self) -> &Filter {
+        &self.filter
+    }
+
+    /// Adds a message for all who are joined. If there is no room for it, they find it in the log.
+    pub(super) fn push(&self, message: Message) {
+        let mut shelf = self.shelf();
+        shelf.quiet_since = Instant::now();
+        if shelf.joined == 0 {
+            shelf.start = message.revision;
+            return;
+        }
+        let Some(share) = self.budget.try_take(message.bytes.len()) else {
+            drop(shelf);
+            return self.restart(message.revision);
+        };
+        shelf.bytes += message.bytes.len();
+        shelf.messages.push_back((message, share));
+        shelf.lagging = shelf.joined;
+        let (of_each, of_all) = limits::WATCH_KEPT;
+        let kept = of_all.min(of_each.saturating_mul(shelf.joined));
+        while shelf.bytes > kept && shelf.messages.len() > 1 {
+            shelf.drop_first();
+        }
+        self.end.store(shelf.end(), Ordering::Release);
+    }
+
+    /// Nothing up to a revision is here: who is joined must find out elsewhere what became of it.
+    pub(super) fn restart(&self, start: Revision) {
+        let mut shelf = self.shelf();
+        shelf.quiet_since = Instant::now();
+        shelf.first = shelf.end() + 1;
+        shelf.messages.clear();
+        shelf.bytes = 0;
+        shelf.start = start;
+        shelf.lagging = shelf.joined;
+        self.end.store(shelf.end(), Ordering::Release);
+    }
+
+    pub(super) fn is_quiet_for(&self, span: Duration) -> bool {
+        self.shelf().quiet_since.elapsed() >= span
+    }
+
+    /// Begins to take what happened after a revision. Returns the number of the first message, or `None` if it is not all
+    /// here.
+    pub(super) fn join(&self, after: Revision) -> Option<u64> {
+        let mut shelf = self.shelf();
+        if after < shelf.start {
+            return None;
+        }
+        let next = shelf.first + shelf.messages.partition_point(|(message, _)| message.revision <= after) as u64;
+        shelf.joined += 1;
+        shelf.lagging += usize::from(next < shelf.end());
+        Some(next)
+    }
+
+    /// Whether a reader who has come so far has something to take.
+    pub(super) fn has(&self, next: u64) -> bool {
+        self.end.load(Ordering::Acquire) != next
+    }
+
+    /// Takes the next message for a reader who knows all up to a revision. One that missed something is no longer joined.
+    pub(super) fn take(&self, next: &mut u64, known: Revision) -> Option<Heard> {
+        let mut shelf = self.shelf();
+        loop {
+            if *next == shelf.end() {
+                return None;
+            }
+            let Some(at) = next.checked_sub(shelf.first) else {
+                shelf.leave(true);
+                return Some(Heard::Missed);
+            };
+            let message = shelf.messages.get(usize::try_from(at).ok()?)?.0.clone();
+            *next += 1;
+            if *next == shelf.end() {
+                shelf.caught_up();
+            }
+            let is_known = if message.is_mark { message.revision < known } else { message.revision <= known };
+            if !is_known {
+                return Some(Heard::Told { revision: message.revision, bytes: message.bytes });
+            }
+        }
+    }
+
+    /// A reader who was joined and has come so far takes no more.
+    pub(super) fn leave(&self, next: u64) {
+        let mut shelf = self.shelf();
+        let is_lagging = next != shelf.end();
+        shelf.leave(is_lagging);
+    }
+
+    pub(super) fn enter(&self, place: Place, bell: Arc<Bell>) {
+        self.readers().insert(place, bell);
+    }
+
+    /// Forgets a reader; whether it was the last one.
+    pub(super) fn exit(&self, place: Place) -> bool {
+        let mut readers = self.readers();
+        readers.remove(&place);
+        readers.is_empty()
+    }
+
+    /// So many of the readers, of those after a place.
+    pub(super) fn readers_after(&self, place: Option<Place>, count: usize) -> Vec<(Place, Arc<Bell>)> {
+        use std::ops::Bound::{Excluded, Unbounded};
+        let from = place.map_or(Unbounded, Excluded);
+        self.readers().range((from, Unbounded)).take(count).map(|(place, bell)| (*place, bell.clone())).collect()
+    }
+
+    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn readers(&self) -> MutexGuard<'_, BTreeMap<Place, Arc<Bell>>> {
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shelf {
+    fn end(&self) -> u64 {
+        self.first + self.messages.len() as u64
+    }
+
+    fn drop_first(&mut self) {
+        if let Some((oldest, _)) = self.messages.pop_front() {
+            self.first += 1;
+            self.bytes -= oldest.bytes.len();
+            self.start = oldest.revision;
+        }
+    }
+
+    fn leave(&mut self, is_lagging: bool) {
+        self.joined -= 1;
+        if is_lagging {
+            self.caught_up();
+        }
+    }
+
+    /// One that was lagging no longer is. What nobody has to take is not kept.
+    fn caught_up(&mut self) {
+        self.lagging -= 1;
+        if self.lagging == 0 {
+            while !self.messages.is_empty() {
+                self.drop_first();
+            }
+        }
+    }
+}

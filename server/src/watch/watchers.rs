@@ -1,0 +1,171 @@
+//! How many watch, and how far the last of them is behind.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures::task::AtomicWaker;
+use tokio::time::Instant;
+
+use super::Hub;
+
+/// So many readers are looked at before others have a turn with the lock.
+const LOOKED_AT: usize = 1_024;
+
+/// Those who watch something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Watchers {
+    /// How many there are.
+    pub(crate) count: usize,
+    /// For how long the one that was told everything longest ago has had something to take; 0 if none has.
+    pub(crate) lag: Duration,
+}
+
+/// Where a reader is woken, and since when it has something to take.
+pub(super) struct Bell {
+    waker: AtomicWaker,
+    began: Instant,
+    /// In ms since it began, and one more; 0 if it has nothing to take.
+    lags_since: AtomicU64,
+}
+
+impl Bell {
+    /// That of a reader who has yet to be told what there is.
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self { waker: AtomicWaker::new(), began: Instant::now(), lags_since: AtomicU64::new(1) })
+    }
+
+    pub(super) fn register(&self, waker: &std::task::Waker) {
+        self.waker.register(waker);
+    }
+
+    pub(super) fn wake(&self) {
+        self.waker.wake();
+    }
+
+    /// There is something to take, and the reader may not know.
+    pub(super) fn ring(&self) {
+        self.lags();
+        self.wake();
+    }
+
+    /// There is something to take.
+    pub(super) fn lags(&self) {
+        if self.lags_since.load(Ordering::Relaxed) == 0 {
+            let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX - 1) + 1;
+            let _ = self.lags_since.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+
+    /// The reader has taken all that there was.
+    pub(super) fn is_level(&self) {
+        self.lags_since.store(0, Ordering::Relaxed);
+    }
+
+    fn lag(&self) -> Duration {
+        match self.lags_since.load(Ordering::Relaxed) {
+            0 => Duration::ZERO,
+            since => self.began.elapsed().saturating_sub(Duration::from_millis(since - 1)),
+        }
+    }
+}
+
+impl Hub {
+    /// How many watch, and how far the last of them is behind.
+    pub(crate) fn watchers(&self) -> Watchers {
+        let selections: Vec<_> = self.index().all().cloned().collect();
+        let mut watchers = Watchers::default();
+        for selection in selections {
+            let mut place = None;
+            loop {
+                let readers = selection.readers_after(place, LOOKED_AT);
+                let Some((last, _)) = readers.last() else { break };
+                place = Some(*last);
+                watchers.count += readers.len();
+                watchers.lag = readers.iter().map(|(_, bell)| bell.lag()).fold(watchers.lag, Duration::max);
+            }
+        }
+        watchers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use tenure_core::{Event, Recorded, Revision, ServerId, Table};
+
+    use super::*;
+    use crate::limits::Budget;
+    use crate::limits::Buffer;
+    use crate::store::Batch;
+    use crate::watch::{Encoded, Encoder, Filter, Groups, Heard, Reader};
+
+    /// Encodes everything as nothing.
+    struct Empty;
+
+    impl Encoder for Empty {
+        fn events(&self, _: &Filter, _: &Batch, _: &Groups) -> Encoded {
+            Encoded::Messages(Bytes::new())
+        }
+
+        fn progress(&self, _: Revision) -> Bytes {
+            Bytes::new()
+        }
+    }
+
+    fn publish(hub: &Hub, revision: u64) {
+        let event = Event::LockConfigured {
+            name: "job".into(),
+            settings: tenure_core::LockSettings::default(),
+            by: tenure_core::Eviction { operator: "ann".into(), note: "".into() },
+        };
+        let (previous, revision) = (Revision(revision - 1), Revision(revision));
+        let events = vec![Recorded { revision, event }];
+        let (namespace, server) = ("default".into(), ServerId(1));
+        let batch = Batch { namespace, previous, events, server, number: revision.0, at_ms: 0 };
+        hub.publish(Arc::new(batch), &Table::default());
+    }
+
+    async fn hear(reader: &mut Reader, known: u64) -> Heard {
+        std::future::poll_fn(|context| reader.poll_heard(Revision(known), context)).await
+    }
+
+    /// Lets the fan-out do its work.
+    async fn settle() {
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watcher_lags_from_when_there_is_something_that_it_does_not_take() {
+        let hub = Arc::new(Hub::new(Budget::new(1_000, Buffer::default())));
+        assert_eq!(hub.watchers(), Watchers::default());
+        let filter = Filter { names: ["job".to_owned()].into(), ..Filter::default() };
+        let (mut reader, fan_out) = Reader::new(&hub, filter, 1);
+        let fan_out = fan_out.expect("the first one");
+        tokio::spawn(fan_out.run(&Empty, std::future::pending(), std::future::pending()));
+        let second = Duration::from_secs(1);
+        tokio::time::advance(second).await;
+        assert_eq!(hub.watchers(), Watchers { count: 1, lag: second }, "it has not been told what there is");
+
+        assert!(reader.join(Revision(0)));
+        assert!(futures::poll!(Box::pin(hear(&mut reader, 0))).is_pending());
+        tokio::time::advance(second).await;
+        assert_eq!(hub.watchers(), Watchers { count: 1, lag: Duration::ZERO });
+
+        publish(&hub, 1);
+        settle().await;
+        tokio::time::advance(second).await;
+        publish(&hub, 2);
+        settle().await;
+        tokio::time::advance(second).await;
+        assert_eq!(hub.watchers().lag, 2 * second, "it takes nothing");
+        hear(&mut reader, 0).await;
+        hear(&mut reader, 1).await;
+        assert!(futures::poll!(Box::pin(hear(&mut reader, 2))).is_pending());
+        assert_eq!(hub.watchers().lag, Duration::ZERO);
+        drop(reader);
+        assert_eq!(hub.watchers(), Watchers::default());
+    }
+}

@@ -1,0 +1,244 @@
+//! Imports go one way: the top-level modules of a crate form no circle.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use syn::visit::{self, Visit};
+use syn::{Attribute, Ident, Item, ItemMod, ItemUse, Meta, UseTree};
+
+use crate::programs::root;
+
+/// The crates that are looked at.
+const SOURCES: [&str; 2] = ["server/src", "server/core/src"];
+
+/// The imports of each module, each with one file that has it.
+type Graph = BTreeMap<String, BTreeMap<String, String>>;
+
+/// Fails if modules import each other in a circle, and says by which files.
+pub fn check() -> anyhow::Result<()> {
+    for source in SOURCES {
+        let graph = graph(&root().join(source))?;
+        if let Some(circle) = circle(&graph) {
+            bail!("modules of {source} import each other in a circle: {circle}");
+        }
+    }
+    Ok(())
+}
+
+fn graph(source: &Path) -> anyhow::Result<Graph> {
+    let mut modules = BTreeSet::new();
+    for entry in fs::read_dir(source).with_context(|| source.display().to_string())? {
+        let path = entry?.path();
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        if !["lib", "main"].contains(&name.as_str()) {
+            modules.insert(name);
+        }
+    }
+    let exported = exported(&syn::parse_file(&fs::read_to_string(source.join("lib.rs"))?)?);
+    let mut graph = Graph::new();
+    for name in &modules {
+        let imports = graph.entry(name.clone()).or_default();
+        let file = source.join(name).with_extension("rs");
+        if file.exists() {
+            read(source, &file, &mut |target| add(imports, name, &modules, &exported, target, &file))?;
+        }
+        for file in files(&source.join(name))? {
+            read(source, &file, &mut |target| add(imports, name, &modules, &exported, target, &file))?;
+        }
+    }
+    Ok(graph)
+}
+
+fn add(
+    imports: &mut BTreeMap<String, String>,
+    name: &str,
+    modules: &BTreeSet<String>,
+    exported: &BTreeMap<String, String>,
+    target: String,
+    file: &Path,
+) {
+    let target = exported.get(&target).cloned().unwrap_or(target);
+    if target != name && modules.contains(&target) {
+        imports.entry(target).or_insert_with(|| file.display().to_string());
+    }
+}
+
+/// What the crate's root exports, and the module that it is from.
+fn exported(root: &syn::File) -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    for item in &root.items {
+        if let Item::Use(item) = item {
+            for path in paths(&item.tree) {
+                let path: Vec<String> = path.iter().map(ToString::to_string).collect();
+                let path: Vec<&String> =
+                    path.iter().filter(|part| !["crate", "self"].contains(&part.as_str())).collect();
+                if let (Some(module), Some(name)) = (path.first(), path.last()) {
+                    all.insert((*name).clone(), (*module).clone());
+                }
+            }
+        }
+    }
+    all
+}
+
+fn files(folder: &Path) -> anyhow::Result<Vec<std::path::PathBuf>> {
+    let mut files = Vec::new();
+    if folder.is_dir() {
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                files.extend(self::files(&path)?);
+            } else if path.extension().is_some_and(|extension| extension == "rs") && !path.ends_with("tests.rs") {
+                files.push(path);
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// Calls back with the first name below the crate's root of each path in a file.
+fn read(source: &Path, file: &Path, found: &mut dyn FnMut(String)) -> anyhow::Result<()> {
+    let name = || file.display().to_string();
+    let parsed = syn::parse_file(&fs::read_to_string(file).with_context(name)?).with_context(name)?;
+    let below = file.strip_prefix(source)?.components().count();
+    let depth = if file.ends_with("mod.rs") { below - 1 } else { below };
+    Reader { depth, found }.visit_file(&parsed);
+    Ok(())
+}
+
+struct Reader<'a> {
+    /// How many times `super` leads from here to the crate's root.
+    depth: usize,
+    found: &'a mut dyn FnMut(String),
+}
+
+impl Reader<'_> {
+    fn take<'i>(&mut self, mut path: impl Iterator<Item = &'i Ident>) {
+        let mut up = 0;
+        let first = path.next();
+        let mut next = first;
+        if first.is_some_and(|first| first == "crate") {
+            next = path.next();
+            up = self.depth;
+        } else {
+            while next.is_some_and(|part| part == "super") {
+                up += 1;
+                next = path.next();
+            }
+        }
+        if let Some(next) = next.filter(|_| up > 0 && up == self.depth) {
+            (self.found)(next.to_string());
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Reader<'_> {
+    fn visit_item_use(&mut self, item: &'ast ItemUse) {
+        if !is_test(&item.attrs) {
+            paths(&item.tree).iter().for_each(|path| self.take(path.iter()));
+        }
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        self.take(path.segments.iter().map(|segment| &segment.ident));
+        visit::visit_path(self, path);
+    }
+
+    fn visit_item_mod(&mut self, item: &'ast ItemMod) {
+        if !is_test(&item.attrs) {
+            self.depth += 1;
+            visit::visit_item_mod(self, item);
+            self.depth -= 1;
+        }
+    }
+}
+
+fn is_test(attributes: &[Attribute]) -> bool {
+    let is_test = |meta: &Meta| matches!(meta, Meta::List(list) if list.tokens.to_string() == "test");
+    attributes.iter().any(|attribute| attribute.path().is_ident("cfg") && is_test(&attribute.meta))
+}
+
+/// The paths of a tree of imports.
+fn paths(tree: &UseTree) -> Vec<Vec<Ident>> {
+    match tree {
+        UseTree::Path(path) => {
+            let below = paths(&path.tree).into_iter();
+            below.map(|below| [vec![path.ident.clone()], below].concat()).collect()
+        }
+        UseTree::Name(name) => vec![vec![name.ident.clone()]],
+        UseTree::Rename(name) => vec![vec![name.ident.clone()]],
+        UseTree::Glob(_) => vec![Vec::new()],
+        UseTree::Group(group) => group.items.iter().flat_map(paths).collect(),
+    }
+}
+
+/// A circle, if there is one, with the file that each of its imports is in.
+fn circle(graph: &Graph) -> Option<String> {
+    let mut done = BTreeSet::new();
+    graph.keys().find_map(|name| walk(graph, name, &mut Vec::new(), &mut done))
+}
+
+fn walk<'g>(graph: &'g Graph, name: &'g str, way: &mut Vec<&'g str>, done: &mut BTreeSet<&'g str>) -> Option<String> {
+    if let Some(begin) = way.iter().position(|before| *before == name) {
+        let circle = &way[begin..];
+        let steps = circle.iter().zip(circle.iter().skip(1).chain([&name]));
+        let step = |(from, to): (&&str, &&str)| format!("{from} -> {to} ({})", graph[*from][*to]);
+        return Some(steps.map(step).collect::<Vec<_>>().join(", "));
+    }
+    if done.contains(name) {
+        return None;
+    }
+    way.push(name);
+    let found = graph.get(name).and_then(|imports| imports.keys().find_map(|to| walk(graph, to, way, done)));
+    way.pop();
+    done.insert(name);
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    fn sources(files: &[(&str, &str)]) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let file = folder.path().join(name);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        }
+        let path = folder.path().to_owned();
+        (folder, path)
+    }
+
+    #[test]
+    fn circle_is_found_whatever_the_path_is_written_like() {
+        let root = ("lib.rs", "mod a; mod b; pub use b::Thing;");
+        let imports = [
+            "use crate::b::X;",
+            "use super::b;",
+            "fn f() { crate::b::g() }",
+            "use crate::{c, b::{X, Y}};",
+            "use crate::Thing;",
+        ];
+        for import in imports {
+            let (_folder, path) =
+                sources(&[root, ("a.rs", import), ("b/mod.rs", "mod deep;"), ("b/deep.rs", "use super::super::a;")]);
+            let circle = circle(&graph(&path).unwrap()).unwrap_or_else(|| panic!("{import}"));
+            assert!(circle.starts_with("a -> b (") && circle.contains("b -> a ("), "{circle}");
+        }
+    }
+
+    #[test]
+    fn one_way_is_no_circle_and_tests_do_not_count() {
+        let (_folder, path) = sources(&[
+            ("lib.rs", "mod a; mod b;"),
+            ("a.rs", "use crate::b; use crate::a::own; use std::b;"),
+            ("b.rs", "#[cfg(test)] mod tests { use crate::a; } fn f() { self::a(); }"),
+        ]);
+        assert_eq!(circle(&graph(&path).unwrap()), None);
+    }
+}
