@@ -2,34 +2,10 @@
 
 use std::time::Duration;
 
-use crate::event::{EndReason, Eviction};
+use crate::end::{EndReason, Eviction};
 use crate::group::{GroupCommand, GroupOutcome};
-use crate::model::{Claim, LockSettings, Metadata, Mode, Revision, ServerId, Session, Text};
-use crate::names::Names;
-
-/// How to open a session.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Opening {
-    /// How long it lives without a renewal.
-    pub ttl: Duration,
-    /// How long it outlives its stream; none: until its TTL has passed.
-    pub disconnect_grace: Option<Duration>,
-    /// Who it is, for people.
-    pub owner: Text,
-    /// Free labels.
-    pub metadata: Metadata,
-    /// Who opens it, as was proved: nobody else may use it. `None`: nobody had to prove anything, and whoever knows its id may.
-    pub identity: Option<Text>,
-}
-
-/// What a session's home knew of it when a request came by the stream that it was attached to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Attached {
-    /// How often its client said to have attached it; 0 if it does not count.
-    pub count: u64,
-    /// When the database had lost history last. Later attachments may be part of what it loses next, and forgotten.
-    pub lost: Revision,
-}
+use crate::model::{Attached, Claim, LockSettings, Metadata, Mode, Opening, Revision, ServerId, Session};
+use crate::names::{Names, Text};
 
 /// By what an Acquire came to the server that asks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::command::{Attached, Opening};
-use crate::event::EndReason;
-use crate::model::{Metadata, Revision, ServerId, Text, metadata_bytes};
+use crate::end::EndReason;
+use crate::model::{Attached, Metadata, Opening, Revision, ServerId, metadata_bytes};
+use crate::names::Text;
 
 /// The most members of one group. With what they attach and what is assigned to them, a group so fits into one message.
 pub const MEMBERS: usize = 1_000;

@@ -18,9 +18,11 @@ use std::time::Duration;
 
 use crate::by_revision::ByRevision;
 use crate::defect::Defect;
-use crate::event::{EndReason, Event, Recorded};
+use crate::end::EndReason;
+use crate::event::{Event, Recorded};
 use crate::map::Map;
-use crate::model::{Claim, ClaimState, Revision, ServerId, Session, Text};
+use crate::model::{Claim, ClaimState, Revision, ServerId, Session};
+use crate::names::Text;
 use crate::table::Table;
 use floors::Floors;
 use handoff::Handoffs;

@@ -7,6 +7,7 @@
 
 mod by_revision;
 mod command;
+mod end;
 mod event;
 mod few;
 mod group;
@@ -18,8 +19,9 @@ mod names;
 mod rejection;
 mod table;
 
-pub use command::{AskedMode, Attached, Command, Handoff, Limits, Opening, Origin, Outcome};
-pub use event::{EndReason, Event, Eviction, Recorded};
+pub use command::{AskedMode, Command, Handoff, Limits, Origin, Outcome};
+pub use end::{EndReason, Eviction};
+pub use event::{Event, Recorded};
 pub use few::Few;
 pub use group::{
     ATTACHED_BYTES, Assigned, Assignments, Basis, Config, GROUPS, Group, GroupChange, GroupCommand, GroupOutcome, Lead,
@@ -31,9 +33,9 @@ pub mod defect;
 pub use home::{Home, NotKept, Renewals, StreamId, Tick};
 pub use lock::Lock;
 pub use model::{
-    Claim, ClaimSpec, ClaimState, LockSettings, Metadata, Mode, Preempt, Rank, Revision, ServerId, Session,
-    SessionSpec, Text, Transfer, metadata_bytes, no_labels,
+    Attached, Claim, ClaimSpec, ClaimState, LockSettings, Metadata, Mode, Opening, Preempt, Rank, Revision, ServerId,
+    Session, SessionSpec, Transfer, metadata_bytes, no_labels,
 };
-pub use names::Names;
+pub use names::{Names, Text};
 pub use rejection::{Obstacle, Rejection};
 pub use table::{DeadlockSearch, Table, Totals};

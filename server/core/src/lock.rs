@@ -149,7 +149,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::model::{ClaimSpec, Mode, Text, no_labels};
+    use crate::model::{ClaimSpec, Mode, no_labels};
+    use crate::names::Text;
 
     /// A claim to permits, each of another session.
     fn claim(id: u64, permits: u32, waits: bool) -> Claim {

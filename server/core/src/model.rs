@@ -7,10 +7,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use crate::few::Few;
-use crate::names::Names;
-
-/// Text that many places share: names, ids, labels.
-pub type Text = Arc<str>;
+use crate::names::{Names, Text};
 
 /// Labels that a client attached to a session or claim.
 pub type Metadata = Arc<BTreeMap<String, String>>;
@@ -57,6 +54,30 @@ impl fmt::Display for ServerId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(formatter)
     }
+}
+
+/// How to open a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opening {
+    /// How long it lives without a renewal.
+    pub ttl: Duration,
+    /// How long it outlives its stream; none: until its TTL has passed.
+    pub disconnect_grace: Option<Duration>,
+    /// Who it is, for people.
+    pub owner: Text,
+    /// Free labels.
+    pub metadata: Metadata,
+    /// Who opens it, as was proved: nobody else may use it. `None`: nobody had to prove anything, and whoever knows its id may.
+    pub identity: Option<Text>,
+}
+
+/// What a session's home knew of it when a request came by the stream that it was attached to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attached {
+    /// How often its client said to have attached it; 0 if it does not count.
+    pub count: u64,
+    /// When the database had lost history last. Later attachments may be part of what it loses next, and forgotten.
+    pub lost: Revision,
 }
 
 /// What a session is opened with.

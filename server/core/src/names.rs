@@ -1,9 +1,11 @@
-//! The names of a claim.
+//! Text, and the names of a claim.
 
 use std::fmt;
 use std::ops::Deref;
+use std::sync::Arc;
 
-use crate::model::Text;
+/// Text that many places share: names, ids, labels.
+pub type Text = Arc<str>;
 
 /// Names of locks: nearly always one, which takes no memory of its own beside its text.
 #[derive(Clone)]

@@ -2,9 +2,10 @@
 
 use std::fmt;
 
-use crate::event::EndReason;
+use crate::end::EndReason;
 use crate::group::Basis;
-use crate::model::{Revision, Text};
+use crate::model::Revision;
+use crate::names::Text;
 
 /// Why a command changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]

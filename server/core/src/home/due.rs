@@ -4,7 +4,7 @@ use super::nanos::Nanos;
 use super::timers::Timer;
 use super::{Home, NotKept, Tick};
 use crate::command::Command;
-use crate::model::Text;
+use crate::names::Text;
 
 impl Home {
     /// When [`Self::due`] is to be called next.

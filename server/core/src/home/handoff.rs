@@ -6,7 +6,8 @@ use super::{Home, Nanos, Tick, Timer};
 use crate::command::Command;
 use crate::event::{Event, Recorded};
 use crate::map::Map;
-use crate::model::{Claim, ClaimState, Revision, Text, Transfer};
+use crate::model::{Claim, ClaimState, Revision, Transfer};
+use crate::names::Text;
 use crate::table::Table;
 
 /// A preemption that the holder did not confirm is tried again after the settling time, but not sooner than this.

@@ -6,8 +6,9 @@ use super::nanos::Nanos;
 use super::pauses::Pauses;
 use super::{NotKept, StreamId, Tick};
 use crate::defect::Defect;
-use crate::event::EndReason;
-use crate::model::{Revision, Text};
+use crate::end::EndReason;
+use crate::model::Revision;
+use crate::names::Text;
 
 /// A session that is kept.
 #[derive(Debug)]

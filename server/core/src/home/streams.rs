@@ -1,8 +1,8 @@
 //! Streams: to which one each session is attached, and what their ends mean.
 
 use super::{Home, NotKept, StreamId, Tick};
-use crate::command::Attached;
-use crate::model::{SessionSpec, Text};
+use crate::model::{Attached, SessionSpec};
+use crate::names::Text;
 
 impl Home {
     /// Attaches a session to a stream, which renews it. Returns the stream that it was attached to before, if that was

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::command::Origin;
-use crate::command::{AskedMode, Command, Opening};
-use crate::model::no_labels;
+use crate::command::{AskedMode, Command};
+use crate::model::{Opening, no_labels};
 
 const ME: ServerId = ServerId(1);
 

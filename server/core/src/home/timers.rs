@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::nanos::Nanos;
-use crate::model::{Revision, Text};
+use crate::model::Revision;
+use crate::names::Text;
 
 /// What something is due for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

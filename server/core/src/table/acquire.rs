@@ -3,11 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::command::{AskedMode, Attached, Opening, Origin, Outcome};
+use crate::command::{AskedMode, Origin, Outcome};
 use crate::defect::Defect;
 use crate::event::Event;
-use crate::model::{Claim, ClaimSpec, ClaimState, Metadata, Mode, Rank, Revision, ServerId, Session, Text, no_labels};
+use crate::model::{
+    Attached, Claim, ClaimSpec, ClaimState, Metadata, Mode, Opening, Rank, Revision, ServerId, Session, no_labels,
+};
 use crate::names::Names;
+use crate::names::Text;
 use crate::rejection::Rejection;
 use crate::table::Table;
 use crate::table::decide::{Decision, Events, attached};

@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::defect::Defect;
-use crate::event::{EndReason, Event, Recorded};
+use crate::end::EndReason;
+use crate::event::{Event, Recorded};
 use crate::few::Few;
 use crate::group::{GroupChange, Lead};
-use crate::model::{Claim, ClaimSpec, ClaimState, Revision, ServerId, Session, SessionSpec, Text, Transfer};
+use crate::model::{Claim, ClaimSpec, ClaimState, Revision, ServerId, Session, SessionSpec, Transfer};
+use crate::names::Text;
 use crate::table::journal::Undo;
 use crate::table::{Table, lingers_at};
 

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::command::{Command, Limits};
 use crate::group::GroupCommand;
-use crate::model::{Claim, ClaimState, Rank, Text};
+use crate::model::{Claim, ClaimState, Rank};
+use crate::names::Text;
 use crate::rejection::Rejection;
 use crate::table::Table;
 

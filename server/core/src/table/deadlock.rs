@@ -9,7 +9,8 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::map::Map;
-use crate::model::{Claim, ClaimState, Revision, Session, Text};
+use crate::model::{Claim, ClaimState, Revision, Session};
+use crate::names::Text;
 use crate::table::Table;
 
 /// How many claims are looked at in search of one circle.

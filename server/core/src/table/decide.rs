@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
-use crate::command::{Attached, Command, Opening, Outcome};
+use crate::command::{Command, Outcome};
 use crate::defect::Defect;
-use crate::event::{EndReason, Event, Eviction, Recorded};
-use crate::model::{Claim, ClaimSpec, ClaimState, Metadata, Revision, ServerId, Session, SessionSpec, Text};
+use crate::end::{EndReason, Eviction};
+use crate::event::{Event, Recorded};
+use crate::model::{
+    Attached, Claim, ClaimSpec, ClaimState, Metadata, Opening, Revision, ServerId, Session, SessionSpec,
+};
 use crate::names::Names;
+use crate::names::Text;
 use crate::rejection::Rejection;
 use crate::table::acquire::Request;
 use crate::table::{Table, lingers_at};

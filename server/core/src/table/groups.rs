@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use crate::command::{Opening, Outcome};
-use crate::event::{EndReason, Event};
+use crate::command::Outcome;
+use crate::end::EndReason;
+use crate::event::Event;
 use crate::group::{
     ATTACHED_BYTES, Assignments, Basis, GROUPS, Group, GroupChange, GroupCommand, GroupOutcome, Lead, MEMBERS,
     MEMBERSHIPS, MemberSpec,
 };
 use crate::map::Map;
-use crate::model::{Metadata, Revision, ServerId, Text, metadata_bytes};
+use crate::model::{Metadata, Opening, Revision, ServerId, metadata_bytes};
+use crate::names::Text;
 use crate::rejection::Rejection;
 use crate::table::Table;
 use crate::table::census::Counted;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::group::Group;
-use crate::model::{Claim, LockSettings, Revision, ServerId, Session, Text};
+use crate::model::{Claim, LockSettings, Revision, ServerId, Session};
+use crate::names::Text;
 use crate::table::Table;
 
 /// How to take back one change.

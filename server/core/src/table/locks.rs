@@ -8,7 +8,8 @@ use indexmap::map::Entry;
 
 use crate::lock::Lock;
 use crate::map::{Map, Set};
-use crate::model::{Claim, Revision, Text};
+use crate::model::{Claim, Revision};
+use crate::names::Text;
 
 /// How many names have no place in the order. Most locks are idle again before their turn comes, and never take one: to find
 /// it among a million names costs more than all the rest of a grant.

@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 
-use crate::event::EndReason;
+use crate::end::EndReason;
 use crate::map::Map;
-use crate::model::{Claim, Revision, Text};
+use crate::model::{Claim, Revision};
 use crate::names::Names;
+use crate::names::Text;
 
 /// How many ended sessions are remembered.
 const SESSIONS: usize = 10_000;

@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 
 use crate::defect::Defect;
-use crate::event::{EndReason, Event, Eviction};
+use crate::end::{EndReason, Eviction};
+use crate::event::Event;
 use crate::lock::Lock;
-use crate::model::{Claim, ClaimState, Mode, Rank, Revision, Text};
+use crate::model::{Claim, ClaimState, Mode, Rank, Revision};
+use crate::names::Text;
 use crate::table::Table;
 use crate::table::decide::Events;
 

@@ -1,7 +1,9 @@
 //! What operators set on locks.
 
-use crate::event::{EndReason, Event, Eviction};
-use crate::model::{Claim, LockSettings, Revision, Text};
+use crate::end::{EndReason, Eviction};
+use crate::event::Event;
+use crate::model::{Claim, LockSettings, Revision};
+use crate::names::Text;
 use crate::table::Table;
 use crate::table::decide::Events;
 use crate::table::journal::Undo;

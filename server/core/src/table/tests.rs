@@ -4,10 +4,10 @@ use crate::command::Origin;
 use std::time::Duration;
 
 use super::*;
-use crate::command::{AskedMode, Command, Opening};
-use crate::event::Eviction;
+use crate::command::{AskedMode, Command};
+use crate::end::Eviction;
 use crate::group::GroupCommand;
-use crate::model::no_labels;
+use crate::model::{Opening, no_labels};
 
 /// A table in which there is some of everything.
 fn table() -> Table {

@@ -3,7 +3,8 @@
 use crate::command::{Handoff, Outcome};
 use crate::event::Event;
 use crate::lock::Lock;
-use crate::model::{Claim, ClaimState, Mode, Rank, Revision, ServerId, Text, Transfer};
+use crate::model::{Claim, ClaimState, Mode, Rank, Revision, ServerId, Transfer};
+use crate::names::Text;
 use crate::rejection::{Obstacle, Rejection};
 use crate::table::Table;
 use crate::table::decide::{Decision, Events};

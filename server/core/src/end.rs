@@ -1,0 +1,48 @@
+//! Why claims and sessions end, and by whom.
+
+use crate::names::Text;
+
+/// Why a claim or a session ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EndReason {
+    /// The holder released it, or the waiter gave up.
+    Released,
+    /// The session's TTL passed without a renewal.
+    Expired,
+    /// The session's stream broke and its grace passed, or nobody was there to receive a grant.
+    Disconnected,
+    /// The client closed the session.
+    Closed,
+    /// An operator ended it.
+    Evicted,
+    /// It was handed to another waiter as planned.
+    Transferred,
+}
+
+impl EndReason {
+    /// Every reason.
+    pub const ALL: [Self; 6] =
+        [Self::Released, Self::Expired, Self::Disconnected, Self::Closed, Self::Evicted, Self::Transferred];
+
+    /// The word for it, the same everywhere.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Released => "released",
+            Self::Expired => "expired",
+            Self::Disconnected => "disconnected",
+            Self::Closed => "closed",
+            Self::Evicted => "evicted",
+            Self::Transferred => "transferred",
+        }
+    }
+}
+
+/// The operator who did something, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Eviction {
+    /// The operator's name.
+    pub operator: Text,
+    /// The operator's note; may be empty.
+    pub note: Text,
+}
