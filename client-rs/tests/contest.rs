@@ -1,6 +1,6 @@
 //! Many clients contend for one lock while connections break: no two holds are ever valid at once, and tokens only rise.
 
-mod support;
+use crate::support;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Servers die under clients that wait, and clients die while they wait: at any time, and in the moment of the grant.
 
-mod support;
+use crate::support;
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! Examples, run as the programs that they are.
 
-mod support;
+use crate::support;
 
 use std::path::PathBuf;
 use std::process::Stdio;

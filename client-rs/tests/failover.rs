@@ -1,6 +1,6 @@
 //! What a client carries through when servers fail.
 
-mod support;
+use crate::support;
 
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,7 @@
 //! A client gives up: before, after and in the very moment of the grant. Whatever comes first, nothing is left behind, and the
 //! next one is served.
 
-mod support;
+use crate::support;
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! Sessions with a disconnect grace, when clients, servers and connections come to an end.
 
-mod support;
+use crate::support;
 
 use std::time::{Duration, Instant};
 

@@ -1,6 +1,6 @@
 //! Groups against servers.
 
-mod support;
+use crate::support;
 
 use std::time::Duration;
 

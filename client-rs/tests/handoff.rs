@@ -1,6 +1,6 @@
 //! Planned handoffs against servers: nobody is robbed, and there is no moment without a holder.
 
-mod support;
+use crate::support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

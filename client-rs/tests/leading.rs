@@ -1,6 +1,6 @@
 //! Elections and watches against servers.
 
-mod support;
+use crate::support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,6 +1,6 @@
 //! Locks and sessions against a server.
 
-mod support;
+use crate::support;
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! Answers on the stream that never reach the client: what it asks again gets the same.
 
-mod support;
+use crate::support;
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! Shared locks, semaphores and sets, against a server.
 
-mod support;
+use crate::support;
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Clients that ask, change their minds and lose their connections at random, on two servers whose store fails at random: two
 //! never hold the same lock, tokens only rise, and in the end nothing is held that nobody knows of.
 
-mod support;
+use crate::support;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};

@@ -1,6 +1,6 @@
 //! Renewal that depends on progress: who hangs loses what it holds, and the next one has it.
 
-mod support;
+use crate::support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

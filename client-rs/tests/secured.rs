@@ -1,8 +1,6 @@
 //! TLS, certificates and tokens: who is served, who is told what, and files that change.
 
-#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
-
-mod support;
+use crate::support;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

@@ -1,6 +1,6 @@
 //! Callers that go and come back: a hold that somebody knows of is never given up, and one that nobody knows of always is.
 
-mod lab;
+use crate::lab;
 
 use std::time::Duration;
 

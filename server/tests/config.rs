@@ -1,7 +1,5 @@
 //! Settings: the same names everywhere, who wins over whom, what is refused and how.
 
-#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
-
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;

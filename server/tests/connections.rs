@@ -1,8 +1,6 @@
 //! Connections: how many there may be, and that nobody keeps one without a word. Over TCP, on a database in memory.
 
-#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
-
-mod serving;
+use crate::serving;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;

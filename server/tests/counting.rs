@@ -1,8 +1,6 @@
 //! Calls as they are counted, over TCP.
 
-#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
-
-mod serving;
+use crate::serving;
 
 use serving::{start, within};
 use tenure_proto::v1::lock_service_client::LockServiceClient;

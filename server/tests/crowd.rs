@@ -1,6 +1,6 @@
 //! A server with more to decide than goes into one batch.
 
-mod lab;
+use crate::lab;
 
 use std::time::Duration;
 

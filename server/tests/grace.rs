@@ -1,6 +1,6 @@
 //! What becomes of a session when its stream ends, with the clock in the test's hand.
 
-mod lab;
+use crate::lab;
 
 use std::time::Duration;
 

@@ -1,8 +1,7 @@
 //! History: over gRPC, on a database in memory; and how long a page may take, with the clock in the test's hand.
 
-mod lab;
-#[path = "watch/office.rs"]
-mod office;
+use crate::lab;
+use crate::watch::office;
 
 use std::time::{Duration, SystemTime};
 

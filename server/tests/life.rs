@@ -1,9 +1,7 @@
 //! Servers as they are, one node after another, but for their transport: how they begin, end, and start over.
 
-#[path = "life/being.rs"]
 mod being;
-mod lab;
-#[path = "life/lines.rs"]
+use crate::lab;
 mod lines;
 
 use being::{Being, opening, reason};

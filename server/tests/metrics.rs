@@ -1,8 +1,6 @@
 //! What is counted when something happens, at one server and at several.
 
-#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
-
-mod lab;
+use crate::lab;
 
 use std::time::Duration;
 

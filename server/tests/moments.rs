@@ -1,7 +1,7 @@
 //! What happens in the very moment of a grant: the caller gives up, its time ends, the store does not say what it did, the
 //! server dies. Each in both orders, forced by holding an append up.
 
-mod lab;
+use crate::lab;
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! Several servers that pass commands on to the one that wrote last: faster, and never otherwise than without.
 
-mod lab;
+use crate::lab;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,7 +1,5 @@
 //! Servers that speak TLS and ask who calls: they pass commands on to each other, and take them from nobody else.
 
-#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
-
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;

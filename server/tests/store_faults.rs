@@ -1,6 +1,6 @@
 //! What the sequencer makes of a store that fails, and of other servers that are faster.
 
-mod lab;
+use crate::lab;
 
 use std::collections::BTreeSet;
 use std::time::Duration;

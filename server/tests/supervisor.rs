@@ -1,9 +1,7 @@
 //! What a supervisor hears of a server that gets on, and of one that hangs.
 
-#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
-
 #[allow(dead_code, reason = "each test program uses a part of it")]
-mod serving;
+use crate::serving;
 
 use std::io::ErrorKind;
 use std::os::unix::net::UnixDatagram;

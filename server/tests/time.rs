@@ -1,6 +1,6 @@
 //! What is decided by time: expiry, leases, adoption, outages; with the clock in the test's hand.
 
-mod lab;
+use crate::lab;
 
 use std::time::Duration;
 

@@ -1,7 +1,5 @@
 //! JSON Web Tokens: which are taken, and by which rule the others are refused.
 
-#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
-
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

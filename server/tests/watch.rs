@@ -1,9 +1,7 @@
 //! Watching, over gRPC, on a database in memory.
 
-#[path = "watch/large.rs"]
 mod large;
-#[path = "watch/office.rs"]
-mod office;
+pub(crate) mod office;
 
 use std::time::Duration;
 

@@ -1,8 +1,6 @@
 //! Each exit code that is documented is one that something ends with.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic, and what it calls, too")]
-
-mod support;
+use crate::support;
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;

@@ -1,7 +1,5 @@
 //! What `tenure fence-sql` prints, piped into the databases' own clients as its help says.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic, and what it calls, too")]
-
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 

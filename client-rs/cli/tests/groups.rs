@@ -1,8 +1,6 @@
 //! `tenure group` against a real server.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic, and what it calls, too")]
-
-mod support;
+use crate::support;
 
 use rustix::process::Signal;
 use support::{PATIENCE, json, run, server, tenure};

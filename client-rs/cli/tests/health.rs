@@ -1,8 +1,6 @@
 //! A hold that is kept only while CMD is healthy: the checks alone, and with a service.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic, and what it calls, too")]
-
-mod support;
+use crate::support;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,6 @@
 //! JSON everywhere: each command of the command line prints what `tenure json` says.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic, and what it calls, too")]
-
-mod support;
+use crate::support;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,5 @@
 //! The manual and the completions, as they are installed.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic, and what it calls, too")]
-
 use std::io::Write;
 use std::process::{Command, Stdio};
 

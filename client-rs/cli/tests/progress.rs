@@ -1,8 +1,6 @@
 //! What is told while a command waits.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic, and what it calls, too")]
-
-mod support;
+use crate::support;
 
 use std::collections::BTreeSet;
 use std::time::Instant;

@@ -1,8 +1,6 @@
 //! The command line against a real server.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic, and what it calls, too")]
-
-mod support;
+use crate::support;
 
 use std::fs;
 use std::path::Path;

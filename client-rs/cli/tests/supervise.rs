@@ -1,7 +1,5 @@
 //! CMD under a hold: started, signalled, stopped in time, with real processes and no service.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic, and what it calls, too")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

@@ -1,8 +1,6 @@
 //! What a terminal shows, and what a pipe is given.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic, and what it calls, too")]
-
-mod support;
+use crate::support;
 
 use support::terminal::Terminal;
 use support::{json, run, said, server};

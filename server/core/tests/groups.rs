@@ -1,12 +1,8 @@
 //! Groups: the cases that matter most one by one, and all of them against a model.
 
-#[path = "groups/lab.rs"]
 mod lab;
-#[path = "groups/limits.rs"]
 mod limits;
-#[path = "groups/model.rs"]
 mod model;
-#[path = "groups/naive.rs"]
 mod naive;
 
 use std::sync::Arc;

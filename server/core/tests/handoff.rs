@@ -1,8 +1,6 @@
 //! Planned handoffs, with time passed in: what the holder is given, and who holds next.
 
-#[path = "handoff/lab.rs"]
 mod lab;
-#[path = "handoff/preemption.rs"]
 mod preemption;
 
 use std::time::Duration;

@@ -1,14 +1,9 @@
 //! The home's timers, with time passed in.
 
-#[path = "home/lab.rs"]
 mod lab;
-#[path = "home/lingering.rs"]
 mod lingering;
-#[path = "home/owners.rs"]
 mod owners;
-#[path = "home/pauses.rs"]
 mod pauses;
-#[path = "home/streams.rs"]
 mod streams;
 
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! The table against a model that is too simple to be wrong: flat lists, and one rule that says who may hold what.
 
-mod naive;
+use crate::naive;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

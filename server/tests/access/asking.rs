@@ -1,7 +1,7 @@
 //! How things are asked here, under which policies.
 
-use crate::calls::second;
-use crate::office::Who;
+use crate::access::calls::second;
+use crate::access::office::Who;
 use crate::serving::within;
 use tenure_proto::v1::answer::Kind as Answered;
 use tenure_proto::v1::client_service_client::ClientServiceClient;

@@ -1,8 +1,8 @@
 //! The audit log.
 
-use crate::asking::{acquire, forbidden, is_of_another, policy};
-use crate::calls::second;
-use crate::office::Office;
+use crate::access::asking::{acquire, forbidden, is_of_another, policy};
+use crate::access::calls::second;
+use crate::access::office::Office;
 use crate::serving::{start, within};
 use tenure_proto::v1::command::Kind;
 use tenure_proto::v1::lock_service_client::LockServiceClient;

@@ -1,7 +1,7 @@
 //! The file of the policy.
 
-use crate::asking::{TEAMS, acquire};
-use crate::office::{Office, is_forbidden};
+use crate::access::asking::{TEAMS, acquire};
+use crate::access::office::{Office, is_forbidden};
 use crate::serving::{start, within};
 use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_proto::v1::*;

@@ -1,7 +1,7 @@
 //! Floods of refusals, and what they must not hide.
 
-use crate::asking::policy;
-use crate::office::Office;
+use crate::access::asking::policy;
+use crate::access::office::Office;
 use crate::serving::within;
 use tenure_proto::v1::EvictRequest;
 use tenure_proto::v1::lock_service_client::LockServiceClient;

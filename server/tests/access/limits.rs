@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::asking::{acquire, answer, policy};
-use crate::calls::second;
-use crate::office::{Office, Who, fact, is_forbidden};
+use crate::access::asking::{acquire, answer, policy};
+use crate::access::calls::second;
+use crate::access::office::{Office, Who, fact, is_forbidden};
 use crate::serving::within;
 use tenure_proto::v1::answer::Kind as Answered;
 use tenure_proto::v1::command::Kind;

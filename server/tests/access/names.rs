@@ -1,8 +1,8 @@
 //! Which names somebody may do something to, and which it is shown.
 
-use crate::asking::{TEAMS, acquire, policy};
-use crate::calls::{Call, all, second};
-use crate::office::{Office, Who, fact, is_forbidden};
+use crate::access::asking::{TEAMS, acquire, policy};
+use crate::access::calls::{Call, all, second};
+use crate::access::office::{Office, Who, fact, is_forbidden};
 use crate::serving::within;
 use tenure_proto::v1::group_service_client::GroupServiceClient;
 use tenure_proto::v1::lock_service_client::LockServiceClient;

@@ -1,8 +1,8 @@
 //! How many namespaces there may be: what fills one counts, what only looks does not. These servers allow ten.
 
-use crate::asking::policy;
-use crate::calls::{all, commands, second};
-use crate::office::{Office, Who, fact, is_forbidden};
+use crate::access::asking::policy;
+use crate::access::calls::{all, commands, second};
+use crate::access::office::{Office, Who, fact, is_forbidden};
 use crate::serving::within;
 use tenure_proto::v1::client_service_client::ClientServiceClient;
 use tenure_proto::v1::lock_service_client::LockServiceClient;

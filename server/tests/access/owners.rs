@@ -1,8 +1,8 @@
 //! Sessions are for those who opened them.
 
-use crate::asking::{acquire, is_of_another, policy, revision};
-use crate::calls::{all, commands};
-use crate::office::{Office, Who, fact, is_forbidden};
+use crate::access::asking::{acquire, is_of_another, policy, revision};
+use crate::access::calls::{all, commands};
+use crate::access::office::{Office, Who, fact, is_forbidden};
 use crate::serving::within;
 use tenure_proto::v1::session_service_client::SessionServiceClient;
 use tenure_proto::v1::*;

@@ -1,8 +1,8 @@
 //! What is under way ends when it is allowed no more.
 
-use crate::asking::{TEAMS, acquire, until_readable};
-use crate::calls::second;
-use crate::office::{Office, Who, fact};
+use crate::access::asking::{TEAMS, acquire, until_readable};
+use crate::access::calls::second;
+use crate::access::office::{Office, Who, fact};
 use crate::serving::within;
 use tenure_proto::v1::answer::Kind as Answered;
 use tenure_proto::v1::client_service_client::ClientServiceClient;

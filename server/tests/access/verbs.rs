@@ -1,8 +1,8 @@
 //! Each call takes its verb.
 
-use crate::asking::{VERBS, forbidden, policy, revision};
-use crate::calls::{all, commands};
-use crate::office::{Office, fact, is_forbidden};
+use crate::access::asking::{VERBS, forbidden, policy, revision};
+use crate::access::calls::{all, commands};
+use crate::access::office::{Office, fact, is_forbidden};
 use crate::serving::within;
 use prost::Message;
 use std::collections::BTreeSet;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use tenure_proto::v1::{AcquireRequest, TransferRequest, TransferResponse};
 use tonic::Status;
 
-use crate::cluster::{Caller, Cluster, asking, goes_on, until, within};
-use crate::leaving::{LEAVINGS, ask, ask_and_leave, same_hold};
+use crate::calls::cluster::{Caller, Cluster, asking, goes_on, until, within};
+use crate::calls::leaving::{LEAVINGS, ask, ask_and_leave, same_hold};
 
 #[tokio::test]
 async fn the_answer_of_a_grant_at_once_is_lost_and_the_retry_gets_the_same() {

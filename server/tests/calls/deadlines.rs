@@ -7,7 +7,7 @@ use tenure_proto::v1::AcquireRequest;
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
-use crate::cluster::{Cluster, within};
+use crate::calls::cluster::{Cluster, within};
 
 /// The status in the headers of an answer that has nothing else.
 async fn acquire(client: &reqwest::Client, url: &str, request: &AcquireRequest, timeout: &str) -> Status {

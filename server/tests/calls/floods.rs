@@ -6,8 +6,8 @@ use tenure_proto::v1::answer::Kind as Answered;
 use tenure_proto::v1::command::Kind;
 use tenure_proto::v1::{KeepAliveRequest, UpdateClaimRequest, WatchRequest, watch_response};
 
-use crate::cluster::{Cluster, within};
-use crate::talk::Talk;
+use crate::calls::cluster::{Cluster, within};
+use crate::calls::talk::Talk;
 
 /// More than what is on its way between a server and a client that does not read.
 const CHANGES: usize = 600;

@@ -5,7 +5,7 @@ use tenure_proto::v1::{AcquireRequest, AcquireResponse};
 use tokio::task::JoinHandle;
 use tonic::{Request, Status};
 
-use crate::cluster::{Caller, Cluster, REATTACH};
+use crate::calls::cluster::{Caller, Cluster, REATTACH};
 
 /// How a caller goes away before it hears the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

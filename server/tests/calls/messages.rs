@@ -9,8 +9,8 @@ use tenure_proto::v1::command::Kind;
 use tenure_proto::v1::{AttachSession, CancelAcquireRequest, CancelCommand, GetLockRequest, OpenSessionRequest};
 use tonic::Code;
 
-use crate::cluster::{Cluster, within};
-use crate::talk::{Talk, acquire, refused, release, token};
+use crate::calls::cluster::{Cluster, within};
+use crate::calls::talk::{Talk, acquire, refused, release, token};
 
 #[tokio::test]
 async fn each_command_of_a_message_is_answered() {

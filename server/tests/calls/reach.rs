@@ -3,7 +3,7 @@
 use tenure_proto::v1::server_service_client::ServerServiceClient;
 use tenure_proto::v1::{ListServersRequest, Server};
 
-use crate::cluster::{Cluster, until};
+use crate::calls::cluster::{Cluster, until};
 
 /// The servers, as one of them sees them.
 async fn seen_by(cluster: &Cluster, number: usize) -> Vec<Server> {

@@ -11,9 +11,9 @@ use tenure_proto::v1::{
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
-use crate::cluster::{Caller, Cluster, REATTACH, asking, goes_on, until, within};
-use crate::leaving::{Leaving, ask, ask_and_leave};
-use crate::talk::{Talk, refused};
+use crate::calls::cluster::{Caller, Cluster, REATTACH, asking, goes_on, until, within};
+use crate::calls::leaving::{Leaving, ask, ask_and_leave};
+use crate::calls::talk::{Talk, refused};
 
 /// Asks for a lock in a session that is open.
 fn in_open(session: &str, name: &str, wait: Option<Duration>) -> AcquireRequest {

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Status, Streaming};
 
-use crate::cluster::{Caller, within};
+use crate::calls::cluster::{Caller, within};
 
 pub struct Talk {
     requests: mpsc::Sender<StreamRequest>,

@@ -7,8 +7,8 @@ use tenure_server::store::Fault;
 use tonic::Code;
 use tonic_types::StatusExt;
 
-use crate::cluster::{Cluster, REATTACH, asking, goes_on, until, within};
-use crate::leaving::{Asked, LEAVINGS, ask, ask_and_leave, same_hold};
+use crate::calls::cluster::{Cluster, REATTACH, asking, goes_on, until, within};
+use crate::calls::leaving::{Asked, LEAVINGS, ask, ask_and_leave, same_hold};
 
 #[tokio::test]
 async fn a_wait_that_is_left_goes_on_for_a_retry_and_else_is_given_up() {

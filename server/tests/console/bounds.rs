@@ -8,7 +8,7 @@ use tenure_server::telemetry::metrics::Metrics;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::desk::{Desk, answer};
+use crate::console::desk::{Desk, answer};
 
 #[tokio::test]
 async fn a_request_is_what_the_contract_has_and_no_larger_than_it_may_be() {

@@ -8,7 +8,7 @@ use tenure_server::auth::{AuditOptions, CredentialOptions, new_token};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::desk::{Desk, answer};
+use crate::console::desk::{Desk, answer};
 use crate::serving::within;
 
 const POLICY: &str = r#"

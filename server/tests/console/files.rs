@@ -7,7 +7,7 @@ use tenure_server::telemetry::metrics::Metrics;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::desk::Desk;
+use crate::console::desk::Desk;
 use crate::serving::within;
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \

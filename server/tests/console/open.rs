@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tenure_server::admin::console::READING;
 use tenure_server::auth::CredentialOptions;
 
-use crate::desk::{Desk, answer};
+use crate::console::desk::{Desk, answer};
 
 /// All methods of the contract, and whether their callers send a stream.
 fn methods() -> Vec<(String, bool)> {

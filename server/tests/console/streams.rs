@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tenure_proto::v1::AcquireRequest;
 use tenure_proto::v1::lock_service_client::LockServiceClient;
 
-use crate::desk::{Desk, Lines};
+use crate::console::desk::{Desk, Lines};
 use crate::serving::within;
 
 /// Has somebody hold a lock, over gRPC. Its token.

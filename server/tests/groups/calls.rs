@@ -6,8 +6,8 @@ use tenure_proto::v1::{
 };
 use tonic::Code;
 
-use crate::club::{Club, assigning, facts, joining, refusal, roll};
-use crate::office::Office;
+use crate::groups::club::{Club, assigning, facts, joining, refusal, roll};
+use crate::watch::office::Office;
 
 #[tokio::test]
 async fn a_group_has_members_a_leader_a_config_and_assignments() {

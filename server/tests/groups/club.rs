@@ -12,7 +12,7 @@ use tonic::transport::Channel;
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
-use crate::office::Office;
+use crate::watch::office::Office;
 
 /// A way to ask.
 #[derive(Clone)]

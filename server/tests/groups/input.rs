@@ -6,8 +6,8 @@ use tenure_proto::v1::{
 };
 use tonic::{Code, Status};
 
-use crate::club::{Club, assigning, joining, refusal};
-use crate::office::Office;
+use crate::groups::club::{Club, assigning, joining, refusal};
+use crate::watch::office::Office;
 
 #[track_caller]
 fn assert_invalid<T: std::fmt::Debug>(answer: Result<T, Status>, field: &str, bound: &str) {

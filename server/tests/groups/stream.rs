@@ -11,9 +11,9 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Streaming;
 
-use crate::LIMIT;
-use crate::club::{Club, assigning, joining, roll};
-use crate::office::Office;
+use crate::groups::LIMIT;
+use crate::groups::club::{Club, assigning, joining, roll};
+use crate::watch::office::Office;
 
 struct Talk {
     requests: mpsc::Sender<StreamRequest>,

@@ -5,8 +5,8 @@ use tenure_proto::v1::watch_response::Kind;
 use tenure_proto::v1::{EndReason, Events, Group, GroupEventType, HistoryGoneCause, Snapshot, WatchRequest};
 use tenure_server::store::Store;
 
-use crate::club::{Club, roll};
-use crate::office::{Office, Reader};
+use crate::groups::club::{Club, roll};
+use crate::watch::office::{Office, Reader};
 
 fn of(groups: &[&str]) -> WatchRequest {
     WatchRequest { groups: groups.iter().map(ToString::to_string).collect(), ..WatchRequest::default() }

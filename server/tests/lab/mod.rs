@@ -1,7 +1,5 @@
 //! Servers in one process, on one database in memory and one clock that tests move (tokio's, paused).
 
-#![allow(dead_code, reason = "each test program uses a part of it")]
-
 pub mod peers;
 
 use std::sync::Arc;

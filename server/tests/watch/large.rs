@@ -12,7 +12,7 @@ use tenure_proto::v1::{
 };
 use tonic::Code;
 
-use crate::office::{Office, Reader};
+use crate::watch::office::{Office, Reader};
 
 /// A message may be larger than this by one lock, or one event.
 const MESSAGE: usize = 64 * 1024;
@@ -278,7 +278,7 @@ async fn names_of_all_watches_are_bounded() {
     assert!(watches.len() > 700, "{} watches", watches.len());
     watches.pop();
     let number = watches.len();
-    tokio::time::timeout(crate::LIMIT, async { while open(number).await.is_err() {} })
+    tokio::time::timeout(crate::watch::LIMIT, async { while open(number).await.is_err() {} })
         .await
         .expect("there is room again");
 }

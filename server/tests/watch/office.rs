@@ -1,7 +1,5 @@
 //! A server on a database in memory, and what is asked of it over gRPC.
 
-#![allow(dead_code, reason = "each test program uses a part of it")]
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +19,7 @@ use tenure_server::transport::ConnectionLimits;
 use tonic::transport::Channel;
 use tonic::{Status, Streaming};
 
-use crate::LIMIT;
+use crate::watch::LIMIT;
 
 pub struct Office {
     pub database: MemoryDatabase,

@@ -1,7 +1,5 @@
 //! Three servers behind HAProxy, by the configuration that is shipped: `deploy/compose/haproxy.cfg`.
 
-#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
-
 use std::process::Command;
 use std::time::Duration;
 

@@ -1,8 +1,6 @@
 //! `kill -9` of the server, and of the database, under load: everything comes back by itself, what was acknowledged is there,
 //! and no session is lost early.
 
-#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

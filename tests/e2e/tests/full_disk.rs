@@ -1,7 +1,5 @@
 //! A database whose disk is full.
 
-#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
-
 use std::time::Duration;
 
 use tenure_e2e::Calls;

@@ -1,8 +1,6 @@
 //! Sessions with a disconnect grace: a holder that crashes is replaced in an instant, one that is alive keeps what it has,
 //! whatever happens to servers and connections.
 
-#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
-
 use std::time::Duration;
 
 use tenure_e2e::{

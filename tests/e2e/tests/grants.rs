@@ -1,8 +1,6 @@
 //! Real processes are killed around a grant: whoever is granted the lock comes to hold it, once, and the dead are not in the
 //! way.
 
-#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
-
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};

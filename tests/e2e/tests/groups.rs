@@ -1,8 +1,6 @@
 //! A total that is shared over the living copies of a program: what each may use, as copies come and are killed; and a leader
 //! that was frozen and comes back late.
 
-#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
-
 use std::path::Path;
 use std::time::Duration;
 

@@ -1,7 +1,5 @@
 //! Real processes that lead by turns, hand over as planned, refuse to, and wait for each other for ever.
 
-#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
-
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};

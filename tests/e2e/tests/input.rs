@@ -1,8 +1,6 @@
 //! Bad input: each kind is refused with the name of the field and its bound, and changes nothing. Names that only look alike
 //! are different locks.
 
-#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
-
 use std::time::Duration;
 
 use prost_types::Duration as Wire;

@@ -1,7 +1,5 @@
 //! Tokens of somebody whose keys are at a URL.
 
-#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
-
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -1,7 +1,5 @@
 //! A job that several hosts start by their own clocks, and one that waits for another.
 
-#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
-
 use std::time::{Duration, Instant};
 
 use tenure_e2e::{Calls, Store, on_every_store, refused, seconds, tries};

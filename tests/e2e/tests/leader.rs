@@ -1,7 +1,5 @@
 //! Three copies of a program, one of which works: the leader is killed, and another takes over in time.
 
-#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
-
 use std::time::Duration;
 
 use tenure_e2e::{Contest, Deed, Store, assert_in_time, assert_not_early, clock, on_every_store, tries};

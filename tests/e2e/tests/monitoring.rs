@@ -1,7 +1,5 @@
 //! What a server tells Prometheus, and what is said of that: in the table, the dashboard, the alerts and the runbooks.
 
-#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};

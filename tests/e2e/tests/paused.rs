@@ -1,8 +1,6 @@
 //! The holder of a lock is paused in the middle of its work, another takes over, and the first one wakes up and writes: as in the
 //! [article](https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html) that made fencing known.
 
-#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
-
 use std::time::Duration;
 
 use tenure_e2e::{Fencing, Store, Workplace, Writer, on_every_store, tries};

@@ -1,8 +1,6 @@
 //! The page on security can be followed as it is written: certificates, a token, the policy, a server, and clients of
 //! it.
 
-#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
-
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;

@@ -1,7 +1,5 @@
 //! Three equal servers on one PostgreSQL, three candidates: servers and the database fail.
 
-#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;

@@ -1,7 +1,5 @@
 //! The shell snippets of all pages work as written, each against a fresh server, or say why they are not run.
 
-#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
-
 use std::path::Path;
 
 use tenure_e2e::snippets::{Fence, Stage, fences};

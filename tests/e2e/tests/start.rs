@@ -1,7 +1,5 @@
 //! How a server starts, is refused, and stops.
 
-#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
-
 use std::process::Output;
 use std::time::Duration;
 

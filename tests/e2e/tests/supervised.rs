@@ -1,7 +1,5 @@
 //! What systemd hears of a server: a real process, and a socket in systemd's place.
 
-#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
-
 use std::io::ErrorKind;
 use std::os::unix::net::UnixDatagram;
 use std::time::Duration;

@@ -2,8 +2,6 @@
 //!
 //! `cargo xtask upgrade --from COMMIT` has two versions; without it both are this one.
 
-#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
-
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -26,16 +26,6 @@ impl Apart {
         Ok(Self { folder, tests })
     }
 
-    /// Only those of this file.
-    pub fn only(mut self, file: &str) -> Self {
-        let is_of = |test: &PathBuf| {
-            let name = test.file_name().unwrap_or_default().to_string_lossy();
-            name.rsplit_once('-').is_some_and(|(name, _)| name == file)
-        };
-        self.tests.retain(is_of);
-        self
-    }
-
     /// Runs them with these arguments and this environment: all of them, and fails at the end if one failed.
     pub fn run(&self, arguments: &[&str], environment: &[(&str, &str)]) -> anyhow::Result<()> {
         let mut failed = Vec::new();

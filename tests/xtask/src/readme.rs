@@ -24,5 +24,5 @@ pub fn check() -> anyhow::Result<()> {
     let path = format!("{}:{path}", tools.display());
     let has_grpcurl = if has_grpcurl { "yes" } else { "no" };
     let environment = [("PATH", path.as_str()), ("TENURE_E2E_GRPCURL", has_grpcurl)];
-    Apart::build("tests/e2e")?.only("snippets").run(&["--ignored"], &environment)
+    Apart::build("tests/e2e")?.run(&["snippets::", "--ignored"], &environment)
 }

@@ -26,7 +26,7 @@ const BUILT: &str = "target/upgrade/target";
 pub fn run(upgrade: &Upgrade) -> anyhow::Result<()> {
     let older = build(&upgrade.from)?;
     let older = older.to_str().context("the path of the repository is no text")?;
-    Apart::build("tests/e2e")?.only("upgrade").run(&[], &[("TENURE_UPGRADE_FROM", older)])
+    Apart::build("tests/e2e")?.run(&["upgrade::"], &[("TENURE_UPGRADE_FROM", older)])
 }
 
 fn build(commit: &str) -> anyhow::Result<PathBuf> {

@@ -2,7 +2,7 @@
 
 use tenure_core::{Command, Limits, Text};
 
-use crate::lab::{Lab, ME, OTHER, TTL, at, opening};
+use crate::home::lab::{Lab, ME, OTHER, TTL, at, opening};
 
 fn open(identity: &str, home: tenure_core::ServerId) -> Command {
     opening("s", TTL, None, home).by(Some(&identity.into()), Limits::NONE)

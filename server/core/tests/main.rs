@@ -1,0 +1,16 @@
+//! All tests of this crate in one program: each further one would link the whole server again.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
+
+mod deadlocks;
+mod groups;
+mod handoff;
+mod home;
+mod homes;
+mod limits;
+mod model;
+mod naive;
+mod owners;
+mod refusals;
+mod restored;
+mod retries;

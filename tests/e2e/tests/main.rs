@@ -1,0 +1,24 @@
+//! All tests of this crate in one program: each further one would link the whole server again.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows tests, but not what they call")]
+
+mod balanced;
+mod crashes;
+mod full_disk;
+mod grace;
+mod grants;
+mod groups;
+mod handoff;
+mod input;
+mod issuer;
+mod jobs;
+mod leader;
+mod monitoring;
+mod paused;
+mod restore;
+mod security_page;
+mod servers;
+mod snippets;
+mod start;
+mod supervised;
+mod upgrade;
