@@ -91,7 +91,7 @@ impl Limits {
         if self.has(Flaw::DriftIgnored) { self.ttl } else { self.ttl - self.drift }
     }
 
-    /// For how long a beat is good: less than others wait for. `server/src/presence.rs`.
+    /// For how long a beat is good: less than others wait for. `server/src/node/heartbeat.rs`.
     #[must_use]
     pub fn lease_validity(&self) -> u8 {
         if self.has(Flaw::DriftIgnored) { self.lease } else { self.lease - self.drift }

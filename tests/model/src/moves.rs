@@ -1,5 +1,5 @@
-//! What servers do beside appending: take requests, renew, beat, mark dead, adopt, end. `server/src/service/sessions.rs`,
-//! `server/src/presence.rs`, `server/src/caretaker.rs`, `server/core/src/home.rs`.
+//! What servers do beside appending: take requests, renew, beat, mark dead, adopt, end. `server/src/grpc/sessions.rs`,
+//! `server/src/node/heartbeat.rs`, `server/src/node/adoption.rs`, `server/core/src/home.rs`.
 
 use crate::action::{Action, Server};
 use crate::client::{Answer, Ask, Kind, Note, Stage};

@@ -14,9 +14,9 @@ pub struct Life {
     pub table: Table,
     /// The highest revision that it has seen.
     pub seen: Revision,
-    /// How long its lease holds on. `server/src/lease.rs`.
+    /// How long its lease holds on. `server/src/cluster/lease.rs`.
     pub lease: u8,
-    /// A beat that is on its way, and how long ago it was sent. `server/src/presence.rs`.
+    /// A beat that is on its way, and how long ago it was sent. `server/src/node/heartbeat.rs`.
     pub beat: Option<u8>,
     /// Whether it has beaten in this tick.
     pub has_beaten: bool,

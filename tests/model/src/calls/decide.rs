@@ -1,5 +1,5 @@
 //! Deciding and committing, and what calls do with the outcomes: `server/src/sequencer/batch.rs`,
-//! `server/src/service/acquire.rs`.
+//! `server/src/grpc/acquire.rs`.
 
 use super::action::Place;
 use super::flaw::Flaw;

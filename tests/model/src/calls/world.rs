@@ -68,7 +68,7 @@ pub struct Call {
     pub stage: Stage,
 }
 
-/// How far an Acquire is. `server/src/service/acquire.rs`.
+/// How far an Acquire is. `server/src/grpc/acquire.rs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stage {
     /// To be decided.
