@@ -17,7 +17,7 @@ use crate::auth::Refusals;
 use crate::auth::{TooFast, Unidentified, Verb};
 use crate::node::NamespaceError;
 use crate::sequencer::Refusal;
-use crate::telemetry::log_throttle::Trouble;
+use crate::telemetry::log_throttle::LogThrottle;
 
 /// The domain of `google.rpc.ErrorInfo`.
 const DOMAIN: &str = "tenure";
@@ -32,7 +32,7 @@ const RETRY_FULL: Duration = Duration::from_secs(1);
 const LOG: Duration = Duration::from_secs(10);
 
 /// That, for all calls.
-static OUTAGE: Mutex<Trouble> = Mutex::new(Trouble::told_every(LOG));
+static OUTAGE: Mutex<LogThrottle> = Mutex::new(LogThrottle::every(LOG));
 
 /// Why a call is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,7 +83,7 @@ impl Problem {
     pub(crate) fn count(&self, refusals: &Refusals) {
         let (_, reason) = self.kind();
         if let Self::Refused(Refusal::Unavailable(why)) = self
-            && OUTAGE.lock().unwrap_or_else(PoisonError::into_inner).fails(Instant::now())
+            && OUTAGE.lock().unwrap_or_else(PoisonError::into_inner).on_error(Instant::now())
         {
             tracing::warn!(why, "calls are refused because the database cannot be reached");
         }

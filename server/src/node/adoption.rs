@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::node::Node;
 use crate::node::heartbeat::Roll;
 use crate::sequencer::Refusal;
-use crate::telemetry::log_throttle::Trouble;
+use crate::telemetry::log_throttle::LogThrottle;
 
 /// What could not be done is tried again after this.
 const RETRY: Duration = Duration::from_millis(100);
@@ -19,39 +19,39 @@ const RETRY: Duration = Duration::from_millis(100);
 const TELL: Duration = Duration::from_secs(10);
 
 /// What the caretaker may fail at for long.
-struct Troubles {
-    burying: Trouble,
-    adopting: Trouble,
+struct Throttles {
+    burying: LogThrottle,
+    adopting: LogThrottle,
 }
 
 /// Looks after each roll that comes with a beat. `hurry` asks for the next one at once.
 pub(crate) async fn run(node: Arc<Node>, mut rolls: watch::Receiver<Roll>, hurry: Arc<Notify>) {
-    let mut troubles = Troubles { burying: Trouble::told_every(TELL), adopting: Trouble::told_every(TELL) };
+    let mut throttles = Throttles { burying: LogThrottle::every(TELL), adopting: LogThrottle::every(TELL) };
     rolls.mark_changed();
     while rolls.changed().await.is_ok() {
         let roll = rolls.borrow_and_update().clone();
-        bury(&node, &roll, &mut troubles.burying).await;
+        bury(&node, &roll, &mut throttles.burying).await;
         if let Err(error) = look_after(&node, &roll, &mut rolls, &hurry).await {
-            if troubles.adopting.fails(Instant::now()) {
+            if throttles.adopting.on_error(Instant::now()) {
                 tracing::warn!(%error, "cannot look after other servers' sessions");
             }
             tokio::time::sleep(RETRY).await;
             rolls.mark_changed();
-        } else if troubles.adopting.works() {
+        } else if throttles.adopting.on_recovery() {
             tracing::info!("other servers' sessions are looked after again");
         }
     }
 }
 
 /// Marks the silent dead.
-async fn bury(node: &Node, roll: &Roll, trouble: &mut Trouble) {
+async fn bury(node: &Node, roll: &Roll, throttle: &mut LogThrottle) {
     for &(server, beat) in &roll.silent {
         match node.store().mark_dead(server, beat).await {
             Ok(dead) => {
-                trouble.works();
+                throttle.on_recovery();
                 tracing::info!(%server, dead, "a server has been silent for its lease");
             }
-            Err(error) if trouble.fails(Instant::now()) => {
+            Err(error) if throttle.on_error(Instant::now()) => {
                 tracing::warn!(%error, %server, "cannot mark a silent server dead");
             }
             Err(_) => {}

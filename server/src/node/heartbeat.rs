@@ -14,7 +14,7 @@ use super::metrics::{Beats as BeatCounts, Lives};
 use crate::cluster::membership::Sightings;
 use crate::node::Node;
 use crate::store::{Presence, StoreError, next_beat};
-use crate::telemetry::log_throttle::Trouble;
+use crate::telemetry::log_throttle::LogThrottle;
 
 /// A lease is beaten for this many times.
 const BEATS_PER_LEASE: u32 = 20;
@@ -86,7 +86,7 @@ pub struct Beats {
     hurry: Arc<Notify>,
     /// When the next beat is due, or was.
     due: Instant,
-    trouble: Trouble,
+    throttle: LogThrottle,
 }
 
 /// How long a server may answer renewals after it sent a beat: less than others wait for, by more than clock rates differ.
@@ -109,7 +109,7 @@ impl Beats {
         let roll = watch::channel(Roll::default()).0;
         let due = Instant::now();
         let (beat, seen, hurry) = (Arc::default(), HashMap::new(), Arc::default());
-        let mut beats = Self { node, beat, seen, roll, hurry, due, trouble: Trouble::told_every(TELL) };
+        let mut beats = Self { node, beat, seen, roll, hurry, due, throttle: LogThrottle::every(TELL) };
         if beats.beat_once().await? {
             Ok(beats)
         } else {
@@ -157,7 +157,7 @@ impl Beats {
         loop {
             let pause = match self.beat_once().await {
                 Ok(true) => {
-                    if self.trouble.works() {
+                    if self.throttle.on_recovery() {
                         tracing::info!("beats are taken again");
                     }
                     let pause = self.next_beat();
@@ -171,7 +171,7 @@ impl Beats {
                 }
                 Err(error) => {
                     node.metrics().of::<BeatCounts>().failed();
-                    if self.trouble.fails(Instant::now()) {
+                    if self.throttle.on_error(Instant::now()) {
                         tracing::warn!(%error, lease_left = ?node.lease().left(), "a beat failed");
                     }
                     RETRY

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::tasks::Tasks;
 use crate::sequencer::{self, Namespace, Settings};
 use crate::store::{Store, StoreError};
-use crate::telemetry::log_throttle::Trouble;
+use crate::telemetry::log_throttle::LogThrottle;
 
 /// The namespace that always exists.
 const DEFAULT: &str = "default";
@@ -40,7 +40,7 @@ pub struct Namespaces {
     /// The most that requests may fill.
     max: usize,
     slots: Mutex<Slots>,
-    full: Mutex<Trouble>,
+    full: Mutex<LogThrottle>,
     starts: AtomicU64,
 }
 
@@ -91,7 +91,7 @@ impl Drop for Wanted<'_> {
 impl Namespaces {
     /// None is open yet.
     pub(super) fn new(store: Arc<dyn Store>, settings: Settings, tasks: Tasks, max: usize) -> Self {
-        let full = Mutex::new(Trouble::told_every(TELL));
+        let full = Mutex::new(LogThrottle::every(TELL));
         Self { store, settings, tasks, max, slots: Mutex::default(), full, starts: AtomicU64::new(0) }
     }
 
@@ -115,7 +115,7 @@ impl Namespaces {
         if self.store.heads().await?.iter().any(|(known, _)| **known == *name) {
             return Ok(self.get(name).await?);
         }
-        if self.full.lock().unwrap_or_else(PoisonError::into_inner).fails(Instant::now()) {
+        if self.full.lock().unwrap_or_else(PoisonError::into_inner).on_error(Instant::now()) {
             tracing::warn!(
                 max_namespaces = self.max,
                 "no new namespace is opened: raise max_namespaces, or restrict who may"

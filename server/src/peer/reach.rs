@@ -15,7 +15,7 @@ use tonic::{Code, Status};
 use super::link::{Links, REACHING};
 use crate::cluster::membership::Contact;
 use crate::node::Node;
-use crate::telemetry::log_throttle::Trouble;
+use crate::telemetry::log_throttle::LogThrottle;
 use crate::transport::answers::VERSION_HEADER;
 
 /// After how long is looked first: soon after a start, when addresses are wrong, and after the others are known.
@@ -30,7 +30,7 @@ const LOG: Duration = Duration::from_secs(60);
 /// Keeps looking, and takes note of those that cannot be reached. Logs those that could not be reached twice: one that has just gone
 /// is not known to be dead yet.
 pub(crate) async fn keep_looking(node: Arc<Node>, links: Arc<Links>) {
-    let mut trouble = Trouble::told_every(LOG);
+    let mut throttle = LogThrottle::every(LOG);
     let mut before: BTreeMap<ServerId, String> = BTreeMap::new();
     let mut pause = FIRST_LOOK;
     loop {
@@ -45,10 +45,10 @@ pub(crate) async fn keep_looking(node: Arc<Node>, links: Arc<Links>) {
         let lasting = unreachable.iter().filter(|(server, _)| before.contains_key(server));
         let lasting: Vec<_> =
             lasting.filter_map(|(server, why)| Some((server, node.others().contact(*server)?, why))).collect();
-        if lasting.is_empty() && trouble.works() {
+        if lasting.is_empty() && throttle.on_recovery() {
             tracing::info!("all other servers can be reached at the addresses that they advertise");
         }
-        if !lasting.is_empty() && trouble.fails(Instant::now()) {
+        if !lasting.is_empty() && throttle.on_error(Instant::now()) {
             for (server, Contact { address, .. }, why) in lasting {
                 tracing::warn!(
                     %server, label = node.others().label(*server), address, why,

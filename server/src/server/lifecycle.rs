@@ -29,7 +29,7 @@ use crate::node::{Node, NodeOptions};
 use crate::peer::{self, Connector, Links, PeerCalls};
 use crate::sequencer::passing::Peers;
 use crate::store::{self, OpenError, Store, StoreCounts, StoreError, StoreOptions};
-use crate::telemetry::log_throttle::Trouble;
+use crate::telemetry::log_throttle::LogThrottle;
 use crate::telemetry::metrics::Metrics;
 
 /// Between two tries to register with the store.
@@ -110,8 +110,8 @@ impl Parts {
         let routes =
             routes.add_service(health_service).add_service(reflection_v1()?).add_service(reflection_v1alpha()?);
         let Ends { drain, stop } = ends.clone();
-        let trouble = Mutex::new(Trouble::told_every(TELL));
-        let life = Life { api, node, ground, ready, health, draining: drain, stop, trouble };
+        let throttle = Mutex::new(LogThrottle::every(TELL));
+        let life = Life { api, node, ground, ready, health, draining: drain, stop, throttle };
         Ok(Self { routes, readiness, life: life.run(source).boxed() })
     }
 }
@@ -148,7 +148,7 @@ struct Life {
     draining: CancellationToken,
     stop: CancellationToken,
     /// With the store, until a node has begun on it.
-    trouble: Mutex<Trouble>,
+    throttle: Mutex<LogThrottle>,
 }
 
 impl Life {
@@ -304,7 +304,7 @@ impl Life {
 
     /// Logs that the store cannot be used, now and then.
     fn log_trouble(&self, what: &str, error: impl Display) {
-        if self.trouble.lock().unwrap_or_else(PoisonError::into_inner).fails(Instant::now()) {
+        if self.throttle.lock().unwrap_or_else(PoisonError::into_inner).on_error(Instant::now()) {
             tracing::warn!(%error, "{what}");
         }
     }

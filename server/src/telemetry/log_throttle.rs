@@ -1,36 +1,36 @@
-//! Trouble that may last: told of when it begins, now and then while it lasts, and when it is over.
+//! Throttles the log of a failure that repeats: it is logged when it begins, at intervals while it lasts, and when it is over.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// What is told of something that fails again and again.
+/// Decides which of the repetitions of one failure are logged.
 #[derive(Debug)]
-pub(crate) struct Trouble {
-    again: Duration,
-    told: Option<Instant>,
-    /// That it works again has not been told yet.
-    is_on: bool,
+pub(crate) struct LogThrottle {
+    interval: Duration,
+    logged: Option<Instant>,
+    /// The recovery has not been logged yet.
+    is_failing: bool,
 }
 
-impl Trouble {
-    /// That something fails is told so often at the most.
-    pub(crate) const fn told_every(again: Duration) -> Self {
-        Self { again, told: None, is_on: false }
+impl LogThrottle {
+    /// Lets one message pass in each interval.
+    pub(crate) const fn every(interval: Duration) -> Self {
+        Self { interval, logged: None, is_failing: false }
     }
 
-    /// It has failed. Whether that is to be told.
-    pub(crate) fn fails(&mut self, now: Instant) -> bool {
-        let is_due = self.told.is_none_or(|told| now.duration_since(told) >= self.again);
+    /// Notes a failure. Returns whether it should be logged.
+    pub(crate) fn on_error(&mut self, now: Instant) -> bool {
+        let is_due = self.logged.is_none_or(|logged| now.duration_since(logged) >= self.interval);
         if is_due {
-            (self.told, self.is_on) = (Some(now), true);
+            (self.logged, self.is_failing) = (Some(now), true);
         }
         is_due
     }
 
-    /// It has worked. Whether that is to be told, because it was told last that it fails.
-    pub(crate) fn works(&mut self) -> bool {
-        std::mem::take(&mut self.is_on)
+    /// Notes a success. Returns whether the recovery should be logged: the last message was a failure.
+    pub(crate) fn on_recovery(&mut self) -> bool {
+        std::mem::take(&mut self.is_failing)
     }
 }
 
@@ -39,23 +39,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trouble_is_told_at_first_now_and_then_and_when_it_is_over() {
-        let (mut trouble, start) = (Trouble::told_every(Duration::from_secs(10)), Instant::now());
+    fn failure_is_logged_when_it_begins_at_intervals_and_when_it_is_over() {
+        let (mut throttle, start) = (LogThrottle::every(Duration::from_secs(10)), Instant::now());
         let at = |seconds| start + Duration::from_secs(seconds);
-        assert!(!trouble.works());
-        let told: Vec<u64> = (0..25).filter(|second| trouble.fails(at(*second))).collect();
-        assert_eq!(told, [0, 10, 20]);
-        assert!(trouble.works());
-        assert!(!trouble.works(), "once");
+        assert!(!throttle.on_recovery());
+        let logged: Vec<u64> = (0..25).filter(|second| throttle.on_error(at(*second))).collect();
+        assert_eq!(logged, [0, 10, 20]);
+        assert!(throttle.on_recovery());
+        assert!(!throttle.on_recovery(), "once");
     }
 
     #[test]
-    fn what_comes_and_goes_is_not_told_each_time() {
-        let (mut trouble, start) = (Trouble::told_every(Duration::from_secs(10)), Instant::now());
-        let mut told = 0;
+    fn failure_that_comes_and_goes_is_not_logged_each_time() {
+        let (mut throttle, start) = (LogThrottle::every(Duration::from_secs(10)), Instant::now());
+        let mut logged = 0;
         for second in 0..20 {
-            told += u32::from(trouble.fails(start + Duration::from_secs(second))) + u32::from(trouble.works());
+            logged += u32::from(throttle.on_error(start + Duration::from_secs(second))) + u32::from(throttle.on_recovery());
         }
-        assert_eq!(told, 4, "twice that it fails, and each time that it works again");
+        assert_eq!(logged, 4, "twice that it fails, and each time that it works again");
     }
 }

@@ -12,7 +12,7 @@ use futures::task::AtomicWaker;
 use crate::limits::{Budget, Share};
 use crate::limits::{Buffer, Buffers};
 use crate::limits::{INCOMPLETE, INCOMPLETE_OF_CONNECTION, UNSENT, UNSENT_OF_CONNECTION, WATCHES_UNSENT};
-use crate::telemetry::log_throttle::Trouble;
+use crate::telemetry::log_throttle::LogThrottle;
 
 /// How often it is logged that connections are closed.
 const TELL: Duration = Duration::from_secs(10);
@@ -28,7 +28,7 @@ struct Shared {
     unsent_counts: Buffer,
     next: AtomicU64,
     open: Mutex<HashMap<u64, Weak<Held>>>,
-    closed: Mutex<Trouble>,
+    closed: Mutex<LogThrottle>,
 }
 
 /// The account of one connection. Clones are the same.
@@ -85,7 +85,7 @@ impl Accounts {
             unsent_counts,
             next: AtomicU64::new(0),
             open: Mutex::default(),
-            closed: Mutex::new(Trouble::told_every(TELL)),
+            closed: Mutex::new(LogThrottle::every(TELL)),
         }))
     }
 
@@ -153,7 +153,7 @@ impl Held {
         self.shared.unsent_counts.refused.inc();
         self.task.wake();
         let mut closed = self.shared.closed.lock().unwrap_or_else(PoisonError::into_inner);
-        if closed.fails(tokio::time::Instant::now()) {
+        if closed.on_error(tokio::time::Instant::now()) {
             tracing::warn!(from = ?self.host, unsent, "connections are closed whose clients do not take their answers");
         }
     }

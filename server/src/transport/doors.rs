@@ -8,7 +8,7 @@ use tokio::sync::Semaphore;
 
 use super::account::{Account, Accounts};
 use super::limiter::{Limiter, Permit, host};
-use crate::telemetry::log_throttle::Trouble;
+use crate::telemetry::log_throttle::LogThrottle;
 use crate::transport::metrics::Connections;
 
 /// How many TLS handshakes of one address (of IPv6: of one network of 64 bits) are under way at once.
@@ -43,7 +43,7 @@ struct Shared {
     inside: Limiter<Handshakes>,
     turned_away: Mutex<TurnedAway>,
     /// With clients that speak TLS where there is none, or none where there is.
-    mismatches: Mutex<Trouble>,
+    mismatches: Mutex<LogThrottle>,
     counts: Connections,
     accounts: Accounts,
 }
@@ -75,7 +75,7 @@ impl Place {
     /// Logs, now and then, that a client and this server do not agree on TLS.
     pub(super) fn note_mismatch(&self, what: &'static str) {
         let mut mismatches = self.doors.0.mismatches.lock().unwrap_or_else(PoisonError::into_inner);
-        if mismatches.fails(tokio::time::Instant::now()) {
+        if mismatches.on_error(tokio::time::Instant::now()) {
             tracing::warn!(from = ?self.permit.host(), "{what}");
         }
     }
@@ -99,7 +99,7 @@ impl Place {
 impl Doors {
     pub(super) fn new(limits: ConnectionLimits, counts: Connections, accounts: Accounts) -> Self {
         let inside = Limiter::new(limits.connections, limits.of_one_address);
-        let mismatches = Mutex::new(Trouble::told_every(TELL));
+        let mismatches = Mutex::new(LogThrottle::every(TELL));
         Self(Arc::new(Shared { limits, inside, turned_away: Mutex::default(), mismatches, counts, accounts }))
     }
 

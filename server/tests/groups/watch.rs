@@ -117,7 +117,7 @@ async fn who_resumes_is_told_what_happened_and_once_caught_up_how_the_groups_are
 }
 
 #[tokio::test]
-async fn who_reads_slowly_is_told_every_event_and_of_the_state_what_counts() {
+async fn who_reads_slowly_is_every_event_and_of_the_state_what_counts() {
     let office = Office::open().await;
     let club = Club::at(&office);
     let mut slow = Reader::start(&office, of(&["g"])).await;

@@ -9,7 +9,7 @@ use opentelemetry_sdk::trace::{SpanData, SpanExporter};
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
-use crate::telemetry::log_throttle::Trouble;
+use crate::telemetry::log_throttle::LogThrottle;
 
 /// A collector that cannot be reached is told of so often at the most.
 const AGAIN: Duration = Duration::from_secs(60);
@@ -19,22 +19,22 @@ const AGAIN: Duration = Duration::from_secs(60);
 pub(super) struct Reporting<E> {
     inner: Arc<E>,
     runtime: Handle,
-    trouble: Mutex<Trouble>,
+    throttle: Mutex<LogThrottle>,
 }
 
 impl<E> Reporting<E> {
     /// By `inner`, which does its work on this runtime.
     pub(super) fn new(inner: E, runtime: Handle) -> Self {
-        Self { inner: Arc::new(inner), runtime, trouble: Mutex::new(Trouble::told_every(AGAIN)) }
+        Self { inner: Arc::new(inner), runtime, throttle: Mutex::new(LogThrottle::every(AGAIN)) }
     }
 
     fn report(&self, result: &OTelSdkResult) {
-        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut throttle = self.throttle.lock().unwrap_or_else(PoisonError::into_inner);
         match result {
-            Err(error) if trouble.fails(Instant::now()) => {
+            Err(error) if throttle.on_error(Instant::now()) => {
                 tracing::warn!(%error, "traces cannot be exported, and are dropped");
             }
-            Ok(()) if trouble.works() => tracing::info!("traces are exported again"),
+            Ok(()) if throttle.on_recovery() => tracing::info!("traces are exported again"),
             _ => {}
         }
     }
