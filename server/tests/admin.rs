@@ -47,7 +47,7 @@ async fn metrics_are_told_as_prometheus_reads_them() {
     let answer = ask.send().await.unwrap();
     assert_eq!(answer.headers()["content-type"], "text/plain; version=0.0.4; charset=utf-8");
     let text = answer.text().await.unwrap();
-    let described = |line: &str| line == "# TYPE tenure_connections_turned_away_total counter";
+    let described = |line: &str| line == "# TYPE tenure_connections_rejected_total counter";
     assert!(text.lines().any(described) && !text.contains("# EOF"), "{text}");
     let prometheus = "application/openmetrics-text;version=1.0.0;q=0.6,text/plain;version=0.0.4;q=0.4";
     let ask = reqwest::Client::new().get(format!("http://{address}/metrics")).header("accept", prometheus);

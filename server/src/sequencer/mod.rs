@@ -128,7 +128,7 @@ impl Request {
 }
 
 /// What somebody is told whose command is not even decided.
-fn turned_away(passage: &Traced, refusal: Refusal) -> Told {
+fn reject(passage: &Traced, refusal: Refusal) -> Told {
     let told = Err(refusal);
     spans::told(passage, &told);
     told

@@ -119,7 +119,7 @@ impl Namespace {
     ) -> Result<(), Refusal> {
         if self.room.is_full() {
             let refused = commands.extract_if(.., |(_, command, _)| !self.room.admits(command));
-            let told = refused.map(|(tag, _, passage)| (tag, turned_away(&passage, Refusal::Overloaded))).collect();
+            let told = refused.map(|(tag, _, passage)| (tag, reject(&passage, Refusal::Overloaded))).collect();
             // Nobody is left who would like to know.
             let _ = outcomes.unbounded_send(Decisions { namespace: self.name.clone(), told });
         }

@@ -160,9 +160,9 @@ impl Request {
     pub(super) fn refuse(self, namespace: &Text, refusal: &Refusal) {
         match self {
             // A caller that has gone needs no answer.
-            Self::Decide { reply, passage, .. } => drop(reply.send(turned_away(&passage, refusal.clone()))),
+            Self::Decide { reply, passage, .. } => drop(reply.send(reject(&passage, refusal.clone()))),
             Self::DecideAll { commands, outcomes } => {
-                let told = commands.into_iter().map(|(tag, _, passage)| (tag, turned_away(&passage, refusal.clone())));
+                let told = commands.into_iter().map(|(tag, _, passage)| (tag, reject(&passage, refusal.clone())));
                 let decisions = Decisions { namespace: namespace.clone(), told: told.collect() };
                 drop(outcomes.unbounded_send(decisions));
             }

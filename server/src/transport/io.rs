@@ -15,7 +15,7 @@ use tonic::transport::server::Connected;
 
 use super::account::Account;
 use super::certificate::certificate_name;
-use super::doors::{ConnectionLimits, Place};
+use super::connection_limiter::{ConnectionLimits, ConnectionPermit};
 use super::peer_tls;
 
 /// Who is at the other end of a connection. Among the extensions of each request.
@@ -39,7 +39,7 @@ pub struct Connection {
     peer: Arc<Peer>,
     /// Until its client has begun to speak.
     greeting: Option<Greeting>,
-    place: Place,
+    permit: ConnectionPermit,
 }
 
 /// What a client says first, and until when: it may take connections, but not for nothing.
@@ -84,14 +84,14 @@ enum Transport {
 impl Connection {
     /// One without TLS.
     #[must_use]
-    pub fn plain(place: Place, limits: &ConnectionLimits, stream: TcpStream) -> Self {
+    pub fn plain(permit: ConnectionPermit, limits: &ConnectionLimits, stream: TcpStream) -> Self {
         let peer = Peer { address: stream.peer_addr().ok(), ..Peer::default() };
-        Self::new(place, limits, Transport::Plain(stream), peer)
+        Self::new(permit, limits, Transport::Plain(stream), peer)
     }
 
-    fn new(place: Place, limits: &ConnectionLimits, stream: Transport, mut peer: Peer) -> Self {
-        peer.account = Some(place.account().clone());
-        Self { stream, peer: Arc::new(peer), greeting: Some(Greeting::begin(limits)), place }
+    fn new(permit: ConnectionPermit, limits: &ConnectionLimits, stream: Transport, mut peer: Peer) -> Self {
+        peer.account = Some(permit.account().clone());
+        Self { stream, peer: Arc::new(peer), greeting: Some(Greeting::begin(limits)), permit }
     }
 
     /// Wakes this task when the connection is to be closed.
@@ -99,7 +99,7 @@ impl Connection {
     /// # Errors
     /// If it is.
     fn check_open(&self, context: &Context<'_>) -> io::Result<()> {
-        if self.place.account().poll_closed(context) {
+        if self.permit.account().poll_closed(context) {
             return Err(io::Error::new(io::ErrorKind::ConnectionAborted, "the client does not take its answers"));
         }
         Ok(())
@@ -107,18 +107,18 @@ impl Connection {
 
     /// One over TLS.
     #[must_use]
-    pub fn encrypted(place: Place, limits: &ConnectionLimits, stream: TlsStream<TcpStream>) -> Self {
+    pub fn encrypted(permit: ConnectionPermit, limits: &ConnectionLimits, stream: TlsStream<TcpStream>) -> Self {
         let (tcp, session) = stream.get_ref();
         let shown = session.peer_certificates();
         if session.alpn_protocol() == Some(peer_tls::PROTOCOL) {
             let server = shown.and_then(<[_]>::first).map(peer_tls::hash);
             let peer = Peer { address: tcp.peer_addr().ok(), server, ..Peer::default() };
-            return Self::new(place, limits, Transport::Encrypted(Box::new(stream)), peer);
+            return Self::new(permit, limits, Transport::Encrypted(Box::new(stream)), peer);
         }
         let certificates = shown.map(|chain| chain.iter().map(|one| one.clone().into_owned()).collect());
         let name = shown.and_then(<[_]>::first).and_then(certificate_name);
         let peer = Peer { address: tcp.peer_addr().ok(), certificates, name, ..Peer::default() };
-        Self::new(place, limits, Transport::Encrypted(Box::new(stream)), peer)
+        Self::new(permit, limits, Transport::Encrypted(Box::new(stream)), peer)
     }
 }
 
@@ -147,7 +147,7 @@ impl AsyncRead for Connection {
             && matches!(self.stream, Transport::Plain(_))
             && buffer.filled().get(before) == Some(&TLS_HANDSHAKE)
         {
-            self.place.note_mismatch(
+            self.permit.note_mismatch(
                 "a client speaks TLS, but this server does not: it must use http://, or tls_cert must be set",
             );
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, "the client speaks TLS")));

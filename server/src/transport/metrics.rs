@@ -10,7 +10,7 @@ use crate::telemetry::metrics::MetricSet;
 #[derive(Clone, Default)]
 pub struct Connections {
     pub(crate) open: Gauge,
-    pub(crate) turned_away: Counter,
+    pub(crate) rejected: Counter,
     pub(crate) handshakes_failed: Counter,
 }
 
@@ -18,7 +18,7 @@ impl MetricSet for Connections {
     fn register(&self, registry: &mut Registry) {
         registry.register("connections", "Connections that are open", self.open.clone());
         let help = "Connections that were cut off at once: there were as many as may be, or from one address";
-        registry.register("connections_turned_away", help, self.turned_away.clone());
+        registry.register("connections_rejected", help, self.rejected.clone());
         let help = "Connections that ended before a TLS handshake was complete: refused, broken off, or too late";
         registry.register("tls_handshakes_failed", help, self.handshakes_failed.clone());
     }

@@ -5,7 +5,7 @@ pub(crate) mod answers;
 mod calls;
 mod certificate;
 pub(crate) mod counting;
-mod doors;
+mod connection_limiter;
 pub(crate) mod frames;
 pub(crate) mod grpc_only;
 mod io;
@@ -34,12 +34,12 @@ use tonic::transport::server::TcpIncoming;
 
 pub(crate) use self::account::{Account, Accounts, Incomplete, Unsent};
 pub use self::certificate::certificate_name;
-pub use self::doors::ConnectionLimits;
+pub use self::connection_limiter::ConnectionLimits;
 pub use self::io::{Connection, Peer};
 pub(crate) use self::limiter::{Limiter, Permit};
 pub use self::tls::{Tls, TlsError, TlsFiles};
 
-use self::doors::{Doors, Place};
+use self::connection_limiter::{ConnectionLimiter, ConnectionPermit};
 use self::io::TLS_HANDSHAKE;
 use self::peer_tls::{PROTOCOL, Proof};
 use crate::transport::metrics::Connections;
@@ -85,27 +85,27 @@ pub(crate) fn connections(
     accounts: Accounts,
 ) -> impl Stream<Item = Result<Connection>> + Send + 'static {
     let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
-    let doors = Doors::new(limits, counts, accounts);
+    let limiter = ConnectionLimiter::new(limits, counts, accounts);
     match tls {
         None => {
             let admit = move |stream: Result<TcpStream>| {
                 let admitted =
-                    stream.map(|stream| Some(Connection::plain(admitted(&doors, &stream)?, &doors.limits(), stream)));
+                    stream.map(|stream| Some(Connection::plain(admitted(&limiter, &stream)?, &limiter.limits(), stream)));
                 std::future::ready(admitted.transpose())
             };
             incoming.filter_map(admit).boxed()
         }
         Some((tls, proof)) => {
             let (ready, connections) = mpsc::channel(READY);
-            tokio::spawn(shake_hands(incoming, Configs { tls, proof }, doors, ready));
+            tokio::spawn(shake_hands(incoming, Configs { tls, proof }, limiter, ready));
             ReceiverStream::new(connections).map(Ok).boxed()
         }
     }
 }
 
-/// A place for a connection, if there is room. It is cut off otherwise: its client turns to another server.
-fn admitted(doors: &Doors, stream: &TcpStream) -> Option<Place> {
-    doors.enter(stream.peer_addr().ok())
+/// A permit for a connection, if there is room. It is cut off otherwise: its client turns to another server.
+fn admitted(limiter: &ConnectionLimiter, stream: &TcpStream) -> Option<ConnectionPermit> {
+    limiter.acquire(stream.peer_addr().ok())
 }
 
 /// With what who comes is served.
@@ -122,7 +122,7 @@ impl Configs {
     }
 }
 
-async fn shake_hands(mut incoming: TcpIncoming, configs: Configs, doors: Doors, ready: mpsc::Sender<Connection>) {
+async fn shake_hands(mut incoming: TcpIncoming, configs: Configs, limiter: ConnectionLimiter, ready: mpsc::Sender<Connection>) {
     let room = Arc::new(Semaphore::new(HANDSHAKES));
     loop {
         let stream = tokio::select! {
@@ -138,22 +138,22 @@ async fn shake_hands(mut incoming: TcpIncoming, configs: Configs, doors: Doors, 
             }
             None => return,
         };
-        let Some(place) = admitted(&doors, &stream) else { continue };
-        let (room, ready, limits) = (room.clone(), ready.clone(), doors.limits());
-        let (configs, of_address) = (configs.clone(), place.handshakes());
+        let Some(permit) = admitted(&limiter, &stream) else { continue };
+        let (room, ready, limits) = (room.clone(), ready.clone(), limiter.limits());
+        let (configs, of_address) = (configs.clone(), permit.handshakes());
         tokio::spawn(async move {
             let turn = async { Some((of_address.acquire_owned().await.ok()?, room.acquire_owned().await.ok()?)) };
             let Ok(Some(turn)) = timeout(TURN, turn).await else {
                 tracing::debug!("too many TLS handshakes are under way");
-                place.note_failed_handshake();
+                permit.note_failed_handshake();
                 return;
             };
-            match handshake(&configs, stream, &place).await {
+            match handshake(&configs, stream, &permit).await {
                 // If nobody takes it, the server has stopped.
-                Ok(stream) => drop(ready.send(Connection::encrypted(place, &limits, stream)).await),
+                Ok(stream) => drop(ready.send(Connection::encrypted(permit, &limits, stream)).await),
                 Err(error) => {
                     tracing::debug!(%error, "a TLS handshake failed");
-                    place.note_failed_handshake();
+                    permit.note_failed_handshake();
                 }
             }
             drop(turn);
@@ -161,12 +161,12 @@ async fn shake_hands(mut incoming: TcpIncoming, configs: Configs, doors: Doors, 
     }
 }
 
-async fn handshake(configs: &Configs, stream: TcpStream, place: &Place) -> Result<TlsStream<TcpStream>> {
+async fn handshake(configs: &Configs, stream: TcpStream, permit: &ConnectionPermit) -> Result<TlsStream<TcpStream>> {
     let late = || Error::new(ErrorKind::TimedOut, format!("it took longer than {HANDSHAKE:?}"));
     let shaking = async {
         let mut first = [0];
         if stream.peek(&mut first).await? == 1 && first != [TLS_HANDSHAKE] {
-            place.note_mismatch("a client speaks plaintext, but this server expects TLS: it must use https://");
+            permit.note_mismatch("a client speaks plaintext, but this server expects TLS: it must use https://");
             plaintext::refuse(stream).await?;
             return Err(Error::new(ErrorKind::InvalidData, "the client speaks plaintext"));
         }

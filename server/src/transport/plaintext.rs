@@ -1,4 +1,4 @@
-//! The answer to clients that speak plaintext where TLS is expected: one that they understand, in place of an alert of TLS,
+//! The answer to clients that speak plaintext where TLS is expected: one that they understand, in permit of an alert of TLS,
 //! which they take for a broken frame.
 
 use std::io::Result;

@@ -1,4 +1,4 @@
-//! Who is let in: how many connections there may be, in all and from one address.
+//! Limits how many connections are open, in all and from one address.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,7 @@ use crate::transport::metrics::Connections;
 /// How many TLS handshakes of one address (of IPv6: of one network of 64 bits) are under way at once.
 const HANDSHAKES_OF_ONE_ADDRESS: usize = 64;
 
-/// How often it is told that connections are turned away.
+/// How often rejected connections are logged.
 const TELL: Duration = Duration::from_secs(10);
 
 /// What connections may take.
@@ -34,14 +34,14 @@ impl Default for ConnectionLimits {
     }
 }
 
-/// Counts who is inside.
+/// Counts open connections.
 #[derive(Clone)]
-pub(super) struct Doors(Arc<Shared>);
+pub(super) struct ConnectionLimiter(Arc<Shared>);
 
 struct Shared {
     limits: ConnectionLimits,
     inside: Limiter<Handshakes>,
-    turned_away: Mutex<TurnedAway>,
+    rejected: Mutex<Rejected>,
     /// With clients that speak TLS where there is none, or none where there is.
     mismatches: Mutex<LogThrottle>,
     counts: Connections,
@@ -59,24 +59,24 @@ impl Default for Handshakes {
 }
 
 #[derive(Default)]
-struct TurnedAway {
+struct Rejected {
     count: u64,
     logged: Option<Instant>,
 }
 
-/// A connection's place inside, until it is dropped.
-pub struct Place {
-    doors: Doors,
-    permit: Permit<Handshakes>,
+/// A connection's permit inside, until it is dropped.
+pub struct ConnectionPermit {
+    limiter: ConnectionLimiter,
+    of_address: Permit<Handshakes>,
     account: Account,
 }
 
-impl Place {
+impl ConnectionPermit {
     /// Logs, now and then, that a client and this server do not agree on TLS.
     pub(super) fn note_mismatch(&self, what: &'static str) {
-        let mut mismatches = self.doors.0.mismatches.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut mismatches = self.limiter.0.mismatches.lock().unwrap_or_else(PoisonError::into_inner);
         if mismatches.on_error(tokio::time::Instant::now()) {
-            tracing::warn!(from = ?self.permit.host(), "{what}");
+            tracing::warn!(from = ?self.of_address.host(), "{what}");
         }
     }
 
@@ -87,53 +87,53 @@ impl Place {
 
     /// Counts that its handshake has failed.
     pub(super) fn note_failed_handshake(&self) {
-        self.doors.0.counts.handshakes_failed.inc();
+        self.limiter.0.counts.handshakes_failed.inc();
     }
 
     /// Room for the handshakes of its address.
     pub(super) fn handshakes(&self) -> Arc<Semaphore> {
-        self.permit.shared().0.clone()
+        self.of_address.shared().0.clone()
     }
 }
 
-impl Doors {
+impl ConnectionLimiter {
     pub(super) fn new(limits: ConnectionLimits, counts: Connections, accounts: Accounts) -> Self {
         let inside = Limiter::new(limits.connections, limits.of_one_address);
         let mismatches = Mutex::new(LogThrottle::every(TELL));
-        Self(Arc::new(Shared { limits, inside, turned_away: Mutex::default(), mismatches, counts, accounts }))
+        Self(Arc::new(Shared { limits, inside, rejected: Mutex::default(), mismatches, counts, accounts }))
     }
 
     pub(super) fn limits(&self) -> ConnectionLimits {
         self.0.limits
     }
 
-    /// Lets one more in. `None`: there is no room.
-    pub(super) fn enter(&self, address: Option<SocketAddr>) -> Option<Place> {
+    /// Admits one more connection, unless as many are open as may be.
+    pub(super) fn acquire(&self, address: Option<SocketAddr>) -> Option<ConnectionPermit> {
         let address = address.map(|address| address.ip());
         let Some(permit) = self.0.inside.acquire(address) else {
-            self.0.counts.turned_away.inc();
-            let mut turned_away = self.0.turned_away.lock().unwrap_or_else(PoisonError::into_inner);
-            turned_away.count += 1;
-            if turned_away.logged.is_none_or(|logged| logged.elapsed() >= TELL) {
+            self.0.counts.rejected.inc();
+            let mut rejected = self.0.rejected.lock().unwrap_or_else(PoisonError::into_inner);
+            rejected.count += 1;
+            if rejected.logged.is_none_or(|logged| logged.elapsed() >= TELL) {
                 tracing::warn!(
                     connections = self.0.inside.count(),
-                    turned_away = turned_away.count,
+                    rejected = rejected.count,
                     last = ?address.map(host),
-                    "there are as many connections as may be, or from one address"
+                    "connections are rejected: the limit is reached, in all or for one address"
                 );
-                *turned_away = TurnedAway { count: 0, logged: Some(Instant::now()) };
+                *rejected = Rejected { count: 0, logged: Some(Instant::now()) };
             }
             return None;
         };
         self.0.counts.open.inc();
         let account = self.0.accounts.open(permit.host());
-        Some(Place { doors: self.clone(), permit, account })
+        Some(ConnectionPermit { limiter: self.clone(), of_address: permit, account })
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
-        self.doors.0.counts.open.dec();
+        self.limiter.0.counts.open.dec();
     }
 }
 
@@ -144,8 +144,8 @@ mod tests {
 
     #[test]
     fn each_address_has_handshakes_of_its_own() {
-        let doors = Doors::new(ConnectionLimits::default(), Connections::default(), Accounts::new(&Buffers::default()));
-        let room = |host: u8| doors.enter(Some(([10, 0, 0, host], 4_711).into())).expect("there is room");
+        let limiter = ConnectionLimiter::new(ConnectionLimits::default(), Connections::default(), Accounts::new(&Buffers::default()));
+        let room = |host: u8| limiter.acquire(Some(([10, 0, 0, host], 4_711).into())).expect("there is room");
         let [first, second, other] = [1, 1, 2].map(room);
         let taken = first.handshakes().try_acquire_many_owned(64).expect("all of its address");
         assert!(second.handshakes().try_acquire().is_err(), "the same address");
