@@ -35,7 +35,7 @@ use crate::transport::answers::AnswersLayer;
 use crate::transport::counting::CountingLayer;
 use crate::transport::grpc_only::GrpcOnlyLayer;
 use crate::transport::peer_tls::Proof;
-use crate::transport::yielding::Yielding;
+use crate::transport::cooperative_io::CooperativeIo;
 use crate::transport::{self, Accounts, ConnectionLimits, Tls, TlsFiles};
 
 /// HTTP/2 pings find out that a client's machine has gone: so often, and for so long unanswered.
@@ -179,7 +179,7 @@ impl Server {
         let cut = ends.stop.clone();
         let (counts, accounts) = (metrics.of(), Accounts::new(&metrics.of()));
         let connections = transport::connections(listener, tls, options.connections, counts, accounts)
-            .map(|stream| stream.map(Yielding::new));
+            .map(|stream| stream.map(CooperativeIo::new));
         let serving = tonic::transport::Server::builder()
             .http2_keepalive_interval(Some(PING.0))
             .http2_keepalive_timeout(Some(PING.1))

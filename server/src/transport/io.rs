@@ -161,7 +161,7 @@ impl AsyncRead for Connection {
     }
 }
 
-// Without vectored writes, see `Yielding`.
+// Without vectored writes, see `CooperativeIo`.
 impl AsyncWrite for Connection {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.check_open(context)?;

@@ -14,7 +14,7 @@ pub(crate) mod metrics;
 pub mod peer_tls;
 mod plaintext;
 mod tls;
-pub(crate) mod yielding;
+pub(crate) mod cooperative_io;
 
 use std::io::{Error, ErrorKind, Result};
 use std::net::SocketAddr;

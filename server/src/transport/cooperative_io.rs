@@ -16,14 +16,14 @@ const TURN: usize = 16 * 1024;
 /// It also gives way to the calls that it has begun, before it reads on. Otherwise they pile up where a client says more in one
 /// go than it is served, and HTTP/2 ends the connection of who has thousands of small messages wait to be looked at.
 #[derive(Debug)]
-pub struct Yielding<S> {
+pub struct CooperativeIo<S> {
     stream: S,
     has_given_way: bool,
     /// Since it gave way.
     read: usize,
 }
 
-impl<S> Yielding<S> {
+impl<S> CooperativeIo<S> {
     /// A connection over this stream.
     pub fn new(stream: S) -> Self {
         Self { stream, has_given_way: false, read: 0 }
@@ -36,7 +36,7 @@ fn give_way<T>(context: &Context<'_>) -> Poll<T> {
     Poll::Pending
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Yielding<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for CooperativeIo<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -54,7 +54,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Yielding<S> {
 }
 
 // Without vectored writes, HTTP/2 puts all but large frames into one buffer.
-impl<S: AsyncWrite + Unpin> AsyncWrite for Yielding<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for CooperativeIo<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         if !self.has_given_way {
             self.has_given_way = true;
@@ -74,7 +74,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Yielding<S> {
     }
 }
 
-impl<S: Connected> Connected for Yielding<S> {
+impl<S: Connected> Connected for CooperativeIo<S> {
     type ConnectInfo = S::ConnectInfo;
 
     fn connect_info(&self) -> Self::ConnectInfo {
@@ -119,7 +119,7 @@ mod tests {
 
     /// How often it was read, and how often the connection gave way, until it has said so much.
     fn read(client: Client, much: usize) -> (usize, usize) {
-        let (woken, mut connection) = (Arc::new(Woken::default()), Yielding::new(client));
+        let (woken, mut connection) = (Arc::new(Woken::default()), CooperativeIo::new(client));
         let waker = Waker::from(woken.clone());
         let (mut reads, mut heard) = (0, 0);
         while heard < much {
