@@ -83,7 +83,7 @@ async fn a_server_that_is_to_stop_ends_whatever_it_is_at() {
     };
     pass(LEASE / 4).await;
     for being in [away, loading] {
-        being.ends.stop.cancel();
+        being.shutdown.stop.cancel();
         within(LEASE / 10, being.living).await.expect("ended");
     }
 }
@@ -94,7 +94,7 @@ async fn a_server_that_is_to_stop_leaves_what_it_has_to_others_at_once() {
     let (first, second) = (Being::start(&database).await, Server::start(&database).await);
     first.ready(LEASE).await;
     let token = first.hold("ann", "a").await;
-    first.ends.stop.cancel();
+    first.shutdown.stop.cancel();
     within(LEASE / 10, first.living).await.expect("ended");
     eventually(LEASE / 10, "adopted", async || second.namespace().await.remaining("ann").is_some()).await;
     assert_eq!(second.holder("a").await.map(|(_, token)| token.0), Some(token));
@@ -110,7 +110,7 @@ async fn a_server_that_drains_leaves_what_it_has_to_others_at_once() {
         first.hold("ann", "a").await;
         database.set_beat_delay(LEASE / 25);
         pass(LEASE / 20 + LEASE / 100 * phase).await;
-        first.ends.drain.cancel();
+        first.shutdown.drain.cancel();
         within(LEASE / 10, first.living).await.expect("ended");
         eventually(LEASE / 4, "adopted", async || second.namespace().await.remaining("ann").is_some()).await;
     }
@@ -132,7 +132,7 @@ async fn a_drain_of_the_only_server_ends_at_once_and_its_sessions_live_on() {
     let ((), waited) = tokio::join!(
         async {
             pass(LEASE / 100).await;
-            only.ends.drain.cancel();
+            only.shutdown.drain.cancel();
         },
         waiting
     );
@@ -164,7 +164,7 @@ async fn a_drain_of_all_servers_at_once_waits_for_no_client() {
     }
     eventually(LEASE / 10, "they know each other", async || first.tells(KNOWN) && second.tells(KNOWN)).await;
     for server in [&first, &second] {
-        server.ends.drain.cancel();
+        server.shutdown.drain.cancel();
     }
     let both = async { (first.living.await, second.living.await) };
     let (first, second) = within(LEASE / 10, both).await;
@@ -185,7 +185,7 @@ async fn a_server_that_drains_takes_no_new_streams_and_sessions() {
     pass(LEASE / 10).await;
     let before = database.revision("default");
 
-    first.ends.drain.cancel();
+    first.shutdown.drain.cancel();
     pass(LEASE / 100).await;
     assert_eq!(reason(first.stream().await.map(drop)), "DRAINING");
     assert_eq!(reason(first.open_session("bob").await), "DRAINING");
@@ -295,7 +295,7 @@ async fn an_outage_does_not_flood_the_log() {
     late.ready(LEASE).await;
 }
 
-/// A snapshot takes its turn when the reader asks for it, and the turn ends though the reader never asks again.
+/// A snapshot takes its turn when the reader asks for it, and the turn shutdown though the reader never asks again.
 #[tokio::test(start_paused = true)]
 async fn readers_that_read_no_more_keep_nobody_from_a_snapshot() {
     let server = Being::start(&MemoryDatabase::new()).await;

@@ -49,7 +49,7 @@ const CHECK: Duration = Duration::from_millis(200);
 
 /// What a server stands on, beside its store.
 #[derive(Clone)]
-pub struct Ground {
+pub struct Environment {
     /// What its lease is measured by.
     pub clock: Arc<dyn Clock>,
     /// How it reaches other servers, to pass commands on. `None`: it passes none on, and takes none.
@@ -59,7 +59,7 @@ pub struct Ground {
 }
 
 /// A server without a transport.
-pub struct Parts {
+pub struct ServerParts {
     /// Its services.
     pub routes: Routes,
     /// Whether it can do its work, and changes of that.
@@ -70,14 +70,14 @@ pub struct Parts {
 
 /// What ends a server.
 #[derive(Clone, Debug, Default)]
-pub struct Ends {
+pub struct Shutdown {
     /// Sends clients elsewhere, and ends when they have gone.
     pub drain: CancellationToken,
-    /// Ends at once.
+    /// Shutdown at once.
     pub stop: CancellationToken,
 }
 
-impl Parts {
+impl ServerParts {
     /// A server on a store that is open.
     ///
     /// # Errors
@@ -86,32 +86,32 @@ impl Parts {
         store: Arc<dyn Store>,
         ttl: TtlBounds,
         node: NodeOptions,
-        ground: Ground,
-        ends: &Ends,
+        environment: Environment,
+        shutdown: &Shutdown,
     ) -> anyhow::Result<Self> {
-        Self::from(Source::Open(store), ttl, node, ground, ends).await
+        Self::from(Source::Open(store), ttl, node, environment, shutdown).await
     }
 
     pub(crate) async fn from(
         source: Source,
         ttl: TtlBounds,
         node: NodeOptions,
-        ground: Ground,
-        ends: &Ends,
+        environment: Environment,
+        shutdown: &Shutdown,
     ) -> anyhow::Result<Self> {
-        let api = Api::new(ttl, ends.drain.clone());
+        let api = Api::new(ttl, shutdown.drain.clone());
         let (ready, readiness) = watch::channel(Readiness::not(Unready::Starting));
         let (health, health_service) = tonic_health::server::health_reporter();
         set_health(&health, ServingStatus::NotServing).await;
         let mut routes = api.routes();
-        if ground.connector.is_some() {
+        if environment.connector.is_some() {
             routes = routes.add_service(PeerCalls::server(api.clone()));
         }
         let routes =
             routes.add_service(health_service).add_service(reflection_v1()?).add_service(reflection_v1alpha()?);
-        let Ends { drain, stop } = ends.clone();
+        let Shutdown { drain, stop } = shutdown.clone();
         let throttle = Mutex::new(LogThrottle::every(TELL));
-        let life = Life { api, node, ground, ready, health, draining: drain, stop, throttle };
+        let life = Lifecycle { api, node, environment, ready, health, draining: drain, stop, throttle };
         Ok(Self { routes, readiness, life: life.run(source).boxed() })
     }
 }
@@ -139,10 +139,10 @@ impl Opening {
 }
 
 /// The life of a server: one node after another.
-struct Life {
+struct Lifecycle {
     api: Api,
     node: NodeOptions,
-    ground: Ground,
+    environment: Environment,
     ready: watch::Sender<Readiness>,
     health: HealthReporter,
     draining: CancellationToken,
@@ -151,13 +151,13 @@ struct Life {
     throttle: Mutex<LogThrottle>,
 }
 
-impl Life {
+impl Lifecycle {
     async fn run(self, source: Source) {
         let store = tokio::select! {
             store = self.open(source) => store,
             () = self.ending() => return,
         };
-        let store = store::counted(store, self.ground.metrics.of());
+        let store = store::counted(store, self.environment.metrics.of());
         while !self.draining.is_cancelled() && !self.stop.is_cancelled() {
             self.run_node(&store).await;
         }
@@ -191,9 +191,9 @@ impl Life {
     /// Runs one node: until it is marked dead, a part of it breaks, or the server is to stop.
     async fn run_node(&self, store: &Arc<dyn Store>) {
         let cancel = self.stop.child_token();
-        let links = self.ground.connector.clone().map(|connector| Arc::new(Links::new(connector)));
+        let links = self.environment.connector.clone().map(|connector| Arc::new(Links::new(connector)));
         let peers = links.clone().map(|links| -> Arc<dyn Peers> { links });
-        let Ground { clock, metrics, .. } = self.ground.clone();
+        let Environment { clock, metrics, .. } = self.environment.clone();
         let node = Node::new(self.node.clone(), store.clone(), clock, peers, metrics, cancel);
         let registered = tokio::select! {
             () = self.ending() => None,
@@ -335,7 +335,7 @@ impl Life {
         if *self.ready.borrow() == readiness {
             return;
         }
-        self.ground.metrics.of::<State>().set_ready(readiness.is_ready());
+        self.environment.metrics.of::<State>().set_ready(readiness.is_ready());
         let status = if readiness.is_ready() { ServingStatus::Serving } else { ServingStatus::NotServing };
         set_health(&self.health, status).await;
         self.ready.send_replace(readiness);

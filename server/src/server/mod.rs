@@ -28,7 +28,7 @@ use crate::node::readiness::Readiness;
 use crate::peer::{self, Connector};
 use crate::process::reload;
 use crate::process::watchdog::{self, Pulse};
-use crate::server::lifecycle::{Ends, Ground, Opening, Parts, Source};
+use crate::server::lifecycle::{Shutdown, Environment, Opening, ServerParts, Source};
 use crate::store::{OpenError, Store, StoreCounts, StoreOptions};
 use crate::telemetry::metrics::Metrics;
 use crate::transport::answers::AnswersLayer;
@@ -93,7 +93,7 @@ pub struct Server {
     readiness: watch::Receiver<Readiness>,
     access: Access,
     metrics: Metrics,
-    ends: Ends,
+    shutdown: Shutdown,
     drain_timeout: Duration,
     pulse: Pulse,
     served: Served,
@@ -146,9 +146,9 @@ impl Server {
         let access = Access::load(options.credentials, tls.clone(), &metrics).await;
         let access = access.map_err(anyhow::Error::msg)?;
         warn_of_openness(address, tls.is_some(), &access);
-        let ends = Ends::default();
+        let shutdown = Shutdown::default();
         let reload = Arc::<Notify>::default();
-        tokio::spawn(ends.stop.clone().run_until_cancelled_owned(reload::keep_up(
+        tokio::spawn(shutdown.stop.clone().run_until_cancelled_owned(reload::keep_up(
             tls.clone(),
             access.clone(),
             metrics.of(),
@@ -164,9 +164,9 @@ impl Server {
             None => access.is_open().then(|| -> Arc<dyn Connector> { Arc::new(peer::Tcp) }),
         };
         let (advertised, label) = (options.node.address.clone(), options.node.label.clone());
-        let ground = Ground { clock: Arc::new(BootClock), connector, metrics: metrics.clone() };
-        let parts = Parts::from(source, options.ttl, options.node, ground, &ends).await?;
-        let Parts { routes, readiness, life } = parts;
+        let environment = Environment { clock: Arc::new(BootClock), connector, metrics: metrics.clone() };
+        let parts = ServerParts::from(source, options.ttl, options.node, environment, &shutdown).await?;
+        let ServerParts { routes, readiness, life } = parts;
         let counting = CountingLayer::new(metrics.of())?;
         let served = Served {
             service: in_process(routes.clone(), counting.clone(), access.clone(), address),
@@ -176,7 +176,7 @@ impl Server {
             has_tls: tls.is_some(),
             label,
         };
-        let cut = ends.stop.clone();
+        let cut = shutdown.stop.clone();
         let (counts, accounts) = (metrics.of(), Accounts::new(&metrics.of()));
         let connections = transport::connections(listener, tls, options.connections, counts, accounts)
             .map(|stream| stream.map(CooperativeIo::new));
@@ -200,7 +200,7 @@ impl Server {
         let (pulse, life) = watchdog::beating(life);
         let living = tokio::spawn(life);
         let drain_timeout = options.drain_timeout;
-        Ok(Self { address, readiness, access, metrics, ends, drain_timeout, pulse, served, reload, serving, living })
+        Ok(Self { address, readiness, access, metrics, shutdown, drain_timeout, pulse, served, reload, serving, living })
     }
 
     /// Where gRPC is served.
@@ -246,9 +246,9 @@ impl Server {
 
     /// Sends clients elsewhere, hands over the sessions that stay, and stops. Takes no longer than the drain timeout and a little.
     pub async fn drain_and_stop(mut self) {
-        self.ends.drain.cancel();
+        self.shutdown.drain.cancel();
         let drained = tokio::time::timeout(self.drain_timeout, &mut self.living).await;
-        self.ends.stop.cancel();
+        self.shutdown.stop.cancel();
         if drained.is_err() {
             // Nothing more is to be done about what does not end in time.
             let _ = tokio::time::timeout(Duration::from_secs(1), &mut self.living).await;

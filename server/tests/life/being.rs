@@ -13,7 +13,7 @@ use tenure_proto::v1::watch_service_client::WatchServiceClient;
 use tenure_proto::v1::{AcquireRequest, AcquireResponse, WatchRequest, WatchResponse};
 use tenure_server::grpc::TtlBounds;
 use tenure_server::node::readiness::Readiness;
-use tenure_server::server::lifecycle::{Ends, Ground, Parts};
+use tenure_server::server::lifecycle::{Shutdown, Environment, ServerParts};
 use tenure_server::store::{MemoryDatabase, MemoryStore};
 use tenure_server::telemetry::metrics::Metrics;
 use tokio::sync::{mpsc, watch};
@@ -27,7 +27,7 @@ use crate::lab::{LEASE, LabClock, TTL, eventually, options, within};
 
 pub struct Being {
     pub store: Arc<MemoryStore>,
-    pub ends: Ends,
+    pub shutdown: Shutdown,
     pub living: JoinHandle<()>,
     metrics: Metrics,
     readiness: watch::Receiver<Readiness>,
@@ -36,13 +36,13 @@ pub struct Being {
 
 impl Being {
     pub async fn start(database: &MemoryDatabase) -> Self {
-        let (store, ends) = (database.server(), Ends::default());
+        let (store, shutdown) = (database.server(), Shutdown::default());
         let ttl = TtlBounds { min: Duration::from_millis(100), max: Duration::from_secs(3_600) };
         let metrics = Metrics::default();
-        let ground = Ground { clock: LabClock::begin(), connector: None, metrics: metrics.clone() };
-        let parts = Parts::on(store.clone(), ttl, options(), ground, &ends).await.expect("a server");
-        let Parts { routes, readiness, life } = parts;
-        Self { store, ends, living: tokio::spawn(life), metrics, readiness, routes: routes.prepare() }
+        let environment = Environment { clock: LabClock::begin(), connector: None, metrics: metrics.clone() };
+        let parts = ServerParts::on(store.clone(), ttl, options(), environment, &shutdown).await.expect("a server");
+        let ServerParts { routes, readiness, life } = parts;
+        Self { store, shutdown, living: tokio::spawn(life), metrics, readiness, routes: routes.prepare() }
     }
 
     /// Whether its metrics say so.
@@ -151,7 +151,7 @@ impl Stream {
         }
     }
 
-    /// What the stream ends with, after all that comes before.
+    /// What the stream shutdown with, after all that comes before.
     pub async fn end(mut self) -> Result<(), Status> {
         while within(LEASE, self.answers.message()).await?.is_some() {}
         Ok(())

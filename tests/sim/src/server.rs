@@ -6,7 +6,7 @@ use std::time::Duration;
 use tenure_server::cluster::clock::BootClock;
 use tenure_server::grpc::TtlBounds;
 use tenure_server::node::NodeOptions;
-use tenure_server::server::lifecycle::{Ends, Ground, Parts};
+use tenure_server::server::lifecycle::{Shutdown, Environment, ServerParts};
 use tenure_server::telemetry::metrics::Metrics;
 use tokio::sync::Notify;
 
@@ -22,9 +22,9 @@ pub const LEASE: Duration = Duration::from_secs(2);
 /// How long a claim is kept that nobody attends to.
 const REATTACH: Duration = Duration::from_secs(2);
 
-/// Runs a server until it ends.
+/// Runs a server until it shutdown.
 pub async fn run(here: Here, hinted: Arc<Notify>) {
-    let ends = Ends::default();
+    let shutdown = Shutdown::default();
     let store = Arc::new(SimStore::new(here.clone(), hinted));
     let node = NodeOptions {
         lease: LEASE,
@@ -38,12 +38,12 @@ pub async fn run(here: Here, hinted: Arc<Notify>) {
         history_max_bytes: 1 << 30,
     };
     let ttl = TtlBounds { min: Duration::from_millis(200), max: Duration::from_secs(3_600) };
-    let ground = Ground {
+    let environment = Environment {
         clock: Arc::new(BootClock),
         connector: Some(Arc::new(Dialler(here.clone()))),
         metrics: Metrics::default(),
     };
-    let parts = Parts::on(store, ttl, node, ground, &ends).await.expect("a server");
+    let parts = ServerParts::on(store, ttl, node, environment, &shutdown).await.expect("a server");
     let (mail, host, at, place) = (here.mail.clone(), here.host, here.time.now(), here.clone());
     let serve = move |world: &mut World| world.serve_at(place, parts.routes);
     mail.send(Sent { at, from: host, way: Way::Host(host), deed: Box::new(serve) });

@@ -49,13 +49,13 @@ struct Ended {
 
 /// A counter for each reason of an end.
 #[derive(Clone)]
-pub(super) struct Ends {
+pub(super) struct EndCounters {
     family: Family<Ended, Counter>,
     /// The same counters, found without a search.
     each: [Counter; EndReason::ALL.len()],
 }
 
-impl Default for Ends {
+impl Default for EndCounters {
     fn default() -> Self {
         let family = Family::<Ended, Counter>::default();
         let each = EndReason::ALL.map(|reason| family.get_or_create_owned(&Ended { reason: reason.as_str() }));
@@ -63,7 +63,7 @@ impl Default for Ends {
     }
 }
 
-impl Ends {
+impl EndCounters {
     pub(super) fn register(&self, registry: &mut Registry, name: &str, help: &str) {
         registry.register(name, help, self.family.clone());
     }
@@ -78,9 +78,9 @@ impl Ends {
 pub(crate) struct Locks {
     grants: Family<Granted, Counter>,
     each_grant: [Counter; Way::ALL.len()],
-    holds_ended: Ends,
-    waits_ended: Ends,
-    holder_changes: Ends,
+    holds_ended: EndCounters,
+    waits_ended: EndCounters,
+    holder_changes: EndCounters,
     waits: Histogram,
 }
 

@@ -9,7 +9,7 @@ use prometheus_client::registry::Registry;
 use crate::telemetry::metrics::MetricSet;
 use tenure_core::EndReason;
 
-use super::locks::Ends;
+use super::locks::EndCounters;
 
 /// Parts of a TTL. Clients renew at a third of it; of what comes after nine tenths, some comes too late.
 const PARTS: [f64; 9] = [0.1, 0.2, 0.35, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
@@ -18,7 +18,7 @@ const PARTS: [f64; 9] = [0.1, 0.2, 0.35, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 #[derive(Clone)]
 pub(crate) struct Sessions {
     opened: Counter,
-    ended: Ends,
+    ended: EndCounters,
     renewals: Histogram,
     adoptions: Counter,
     losses: Counter,
