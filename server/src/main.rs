@@ -14,7 +14,7 @@ use tenure_server::admin::Admin;
 use tenure_server::admin::console::Console;
 use tenure_server::config::{Config, Layer, Surroundings, load};
 use tenure_server::node::readiness::{Readiness, Unready};
-use tenure_server::process::systemd::Supervisor;
+use tenure_server::process::systemd::SystemdNotifier;
 use tenure_server::process::{healthcheck, logging, manual};
 use tenure_server::server::Server;
 use tenure_server::telemetry::metrics::Metrics;
@@ -142,7 +142,7 @@ fn run() -> anyhow::Result<()> {
 async fn serve(config: Config) -> anyhow::Result<()> {
     let mut signals = Signals::listen()?;
     let mut notices = Notices::listen()?;
-    let supervisor = Supervisor::of_this_process()?;
+    let notifier = SystemdNotifier::of_this_process()?;
     let (readiness, shown) = watch::channel(Readiness::not(Unready::Starting));
     let admin_listen = config.admin_listen;
     let metrics = Metrics::default();
@@ -173,14 +173,14 @@ async fn serve(config: Config) -> anyhow::Result<()> {
         console.serve(server.served());
     }
     info!(grpc = %server.grpc_address(), admin = %admin_address, store, "serving");
-    supervisor.ready().await;
-    tokio::spawn(supervisor.clone().keep_awake(server.pulse()));
+    notifier.ready().await;
+    tokio::spawn(notifier.clone().keep_awake(server.watchdog()));
 
     let mut ready = server.readiness();
     let signal = loop {
         let now = ready.borrow_and_update().clone();
         readiness.send_replace(now.clone());
-        supervisor.status(&now).await;
+        notifier.status(&now).await;
         tokio::select! {
             signal = signals.next() => break signal,
             notice = notices.next() => match notice {
@@ -195,8 +195,8 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     info!(signal, "draining");
     let draining = Readiness::not(Unready::Draining);
     readiness.send_replace(draining.clone());
-    supervisor.stopping(limit + LAST_ANSWERS + MARGIN).await;
-    supervisor.status(&draining).await;
+    notifier.stopping(limit + LAST_ANSWERS + MARGIN).await;
+    notifier.status(&draining).await;
     tokio::select! {
         () = server.drain_and_stop() => {}
         () = tokio::time::sleep(limit) => warn!(?limit, "draining took too long"),

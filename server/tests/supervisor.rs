@@ -12,7 +12,7 @@ use std::time::Duration;
 use serving::{start, within};
 use tenure_server::auth::CredentialOptions;
 use tenure_server::node::readiness::{Readiness, Unready};
-use tenure_server::process::systemd::Supervisor;
+use tenure_server::process::systemd::SystemdNotifier;
 use tenure_server::process::watchdog;
 use tenure_server::transport::ConnectionLimits;
 use tokio::runtime::{Builder, Runtime};
@@ -37,8 +37,8 @@ impl Ear {
         Self { folder, socket }
     }
 
-    fn supervisor(&self) -> Supervisor {
-        Supervisor::at(&self.folder.path().join("notify"), Some(WATCHDOG)).unwrap()
+    fn supervisor(&self) -> SystemdNotifier {
+        SystemdNotifier::at(&self.folder.path().join("notify"), Some(WATCHDOG)).unwrap()
     }
 
     /// The next thing that is said, or none for long.
@@ -68,11 +68,11 @@ fn it_hears_of_a_server_for_as_long_as_its_runtime_turns() {
     let ear = Ear::open();
     let runtime = runtime(1);
     let server = runtime.block_on(start(CredentialOptions::default(), ConnectionLimits::default())).unwrap();
-    let supervisor = {
+    let notifier = {
         let _inside = runtime.enter();
         ear.supervisor()
     };
-    runtime.spawn(supervisor.keep_awake(server.pulse()));
+    runtime.spawn(notifier.keep_awake(server.watchdog()));
     for _ in 0..3 {
         assert_eq!(ear.hear().as_deref(), Some("WATCHDOG=1"));
     }
@@ -91,17 +91,17 @@ fn it_hears_nothing_when_only_the_servers_own_task_hangs() {
     let runtime = runtime(2);
     let (hang, told) = tokio::sync::oneshot::channel::<()>();
     let (go_on, hanging) = channel::<()>();
-    let (pulse, work) = watchdog::beating(Box::pin(async move {
+    let (watchdog, work) = watchdog::watched(Box::pin(async move {
         told.await.unwrap();
         let _ = hanging.recv();
         std::future::pending().await
     }));
     runtime.spawn(work);
-    let supervisor = {
+    let notifier = {
         let _inside = runtime.enter();
         ear.supervisor()
     };
-    runtime.spawn(supervisor.keep_awake(pulse));
+    runtime.spawn(notifier.keep_awake(watchdog));
     assert_eq!(ear.hear().as_deref(), Some("WATCHDOG=1"));
     hang.send(()).unwrap();
     ear.hears_no_more();
@@ -114,25 +114,25 @@ fn it_hears_nothing_when_only_the_servers_own_task_hangs() {
 #[tokio::test]
 async fn a_status_is_one_line() {
     let ear = Ear::open();
-    let supervisor = ear.supervisor();
-    supervisor.status(&Readiness::READY).await;
+    let notifier = ear.supervisor();
+    notifier.status(&Readiness::READY).await;
     assert_eq!(ear.hear().as_deref(), Some("STATUS=serving"));
     let reasons = vec![Unready::Store("no\nREADY=1\r".into()), Unready::LeaseLost];
-    supervisor.status(&Readiness { reasons }).await;
+    notifier.status(&Readiness { reasons }).await;
     assert_eq!(ear.hear().as_deref(), Some("STATUS=not ready: store: no READY=1 ; lease lost"));
 }
 
 #[tokio::test]
 async fn one_that_reads_nothing_holds_nobody_up() {
     let ear = Ear::open();
-    let supervisor = ear.supervisor();
+    let notifier = ear.supervisor();
     // More than a socket keeps unread, which is ten where nothing else is set: the last one waits in vain, for a bounded time.
     ear.socket.set_nonblocking(true).unwrap();
     for _ in 0..2 {
         let fill = async {
             for _ in 0..1_000_000 {
                 let begun = tokio::time::Instant::now();
-                supervisor.ready().await;
+                notifier.ready().await;
                 if begun.elapsed() > Duration::from_millis(500) {
                     return;
                 }
@@ -146,8 +146,8 @@ async fn one_that_reads_nothing_holds_nobody_up() {
 #[tokio::test]
 async fn one_that_is_not_there_is_an_error() {
     let nobody = tempfile::tempdir().unwrap();
-    assert!(Supervisor::at(&nobody.path().join("notify"), None).is_err());
-    let refusal = Supervisor::at(Path::new("notify"), None).unwrap_err().to_string();
+    assert!(SystemdNotifier::at(&nobody.path().join("notify"), None).is_err());
+    let refusal = SystemdNotifier::at(Path::new("notify"), None).unwrap_err().to_string();
     assert!(refusal.contains("absolute path"), "{refusal}");
 }
 
@@ -158,7 +158,7 @@ async fn it_may_have_an_abstract_name() {
     let name = format!("tenure-supervisor-{}", std::process::id());
     let address = std::os::unix::net::SocketAddr::from_abstract_name(&name).unwrap();
     let socket = UnixDatagram::bind_addr(&address).unwrap();
-    Supervisor::at(Path::new(&format!("@{name}")), None).unwrap().ready().await;
+    SystemdNotifier::at(Path::new(&format!("@{name}")), None).unwrap().ready().await;
     let mut said = [0; 16];
     let length = socket.recv(&mut said).unwrap();
     assert_eq!(&said[..length], b"READY=1");

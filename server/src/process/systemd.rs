@@ -15,19 +15,19 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use tracing::warn;
 
 use crate::node::readiness::Readiness;
-use crate::process::watchdog::Pulse;
+use crate::process::watchdog::Watchdog;
 
 /// How long the supervisor may take to read. What it does not read is lost, and the server goes on.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The supervisor of this process, or none: then nothing is told to anybody.
 #[derive(Clone, Debug)]
-pub struct Supervisor {
+pub struct SystemdNotifier {
     socket: Option<Arc<UnixDatagram>>,
     watchdog: Option<Duration>,
 }
 
-impl Supervisor {
+impl SystemdNotifier {
     /// What `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID` tell of it.
     ///
     /// # Errors
@@ -42,8 +42,8 @@ impl Supervisor {
         let is_other = number("WATCHDOG_PID")?.is_some_and(|process| process != u64::from(std::process::id()));
         let watchdog = number("WATCHDOG_USEC")?.filter(|_| !is_other).map(Duration::from_micros);
         let Some(socket) = std::env::var_os("NOTIFY_SOCKET") else { return Ok(Self { socket: None, watchdog: None }) };
-        let supervisor = Self::at(Path::new(&socket), watchdog);
-        supervisor.or_else(|error| {
+        let notifier = Self::at(Path::new(&socket), watchdog);
+        notifier.or_else(|error| {
             warn!(%error, ?socket, "the supervisor cannot be told anything (NOTIFY_SOCKET)");
             Ok(Self { socket: None, watchdog: None })
         })
@@ -82,15 +82,15 @@ impl Supervisor {
         self.tell(&format!("STOPPING=1\nEXTEND_TIMEOUT_USEC={}", within.as_micros())).await;
     }
 
-    /// Says twice in each of the watchdog's intervals that the server gets on, for as long as it has a pulse.
-    pub async fn keep_awake(self, mut pulse: Pulse) {
+    /// Says twice in each of the watchdog's intervals that the server gets on, for as long as it has a watchdog.
+    pub async fn keep_awake(self, mut watchdog: Watchdog) {
         let Some(watchdog) = self.watchdog else { return };
         let mut ticks = interval(watchdog / 2);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
-            pulse.mark_unchanged();
-            if pulse.changed().await.is_err() {
+            watchdog.mark_unchanged();
+            if watchdog.changed().await.is_err() {
                 return;
             }
             self.tell("WATCHDOG=1").await;

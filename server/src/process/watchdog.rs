@@ -1,4 +1,4 @@
-//! Whether a server gets on: its pulse, which stops when the server hangs.
+//! Whether a server gets on: its watchdog, which stops when the server hangs.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use tokio::time::{MissedTickBehavior, interval};
 const PERIOD: Duration = Duration::from_millis(200);
 
 /// Beats for as long as a task gets on; closed when the task has ended.
-pub type Pulse = watch::Receiver<()>;
+pub type Watchdog = watch::Receiver<()>;
 
-/// Gives some work a pulse. It beats in the same task, so it stops with a runtime that hangs, and also where only this work
+/// Gives some work a watchdog. It beats in the same task, so it stops with a runtime that hangs, and also where only this work
 /// hangs and the rest of the runtime goes on. Work that waits, for a database or for anything else, does not hang.
-pub fn beating(mut work: BoxFuture<'static, ()>) -> (Pulse, impl Future<Output = ()> + Send) {
-    let (beat, pulse) = watch::channel(());
+pub fn watched(mut work: BoxFuture<'static, ()>) -> (Watchdog, impl Future<Output = ()> + Send) {
+    let (beat, watchdog) = watch::channel(());
     let beating = async move {
         let mut ticks = interval(PERIOD);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -26,5 +26,5 @@ pub fn beating(mut work: BoxFuture<'static, ()>) -> (Pulse, impl Future<Output =
             }
         }
     };
-    (pulse, beating)
+    (watchdog, beating)
 }

@@ -27,7 +27,7 @@ use crate::node::NodeOptions;
 use crate::node::readiness::Readiness;
 use crate::peer::{self, Connector};
 use crate::process::reload;
-use crate::process::watchdog::{self, Pulse};
+use crate::process::watchdog::{self, Watchdog};
 use crate::server::lifecycle::{Shutdown, Environment, Opening, ServerParts, Source};
 use crate::store::{OpenError, Store, StoreCounts, StoreOptions};
 use crate::telemetry::metrics::Metrics;
@@ -95,7 +95,7 @@ pub struct Server {
     metrics: Metrics,
     shutdown: Shutdown,
     drain_timeout: Duration,
-    pulse: Pulse,
+    watchdog: Watchdog,
     served: Served,
     reload: Arc<Notify>,
     serving: JoinHandle<Result<(), tonic::transport::Error>>,
@@ -197,10 +197,10 @@ impl Server {
             .add_routes(routes)
             .serve_with_incoming_shutdown(connections, async move { cut.cancelled().await });
         let serving = tokio::spawn(serving);
-        let (pulse, life) = watchdog::beating(life);
+        let (watchdog, life) = watchdog::watched(life);
         let living = tokio::spawn(life);
         let drain_timeout = options.drain_timeout;
-        Ok(Self { address, readiness, access, metrics, shutdown, drain_timeout, pulse, served, reload, serving, living })
+        Ok(Self { address, readiness, access, metrics, shutdown, drain_timeout, watchdog, served, reload, serving, living })
     }
 
     /// Where gRPC is served.
@@ -217,8 +217,8 @@ impl Server {
 
     /// Whether it gets on.
     #[must_use]
-    pub fn pulse(&self) -> Pulse {
-        self.pulse.clone()
+    pub fn watchdog(&self) -> Watchdog {
+        self.watchdog.clone()
     }
 
     /// The server as its console uses it.
