@@ -247,7 +247,7 @@ async fn a_server_of_which_a_part_panics_starts_over_and_others_adopt() {
     let servers = database.servers();
     let new = servers.iter().filter(|server| !server.dead && !before.contains(&server.server)).count();
     assert_eq!(new, 1, "{servers:?}");
-    assert!(broken.tells("tenure_parts_failed_total 1"));
+    assert!(broken.tells("tenure_task_panics_total 1"));
 }
 
 #[tokio::test(start_paused = true)]

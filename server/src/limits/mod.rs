@@ -58,7 +58,7 @@ pub(crate) const LOG_READ_TURN: Duration = Duration::from_secs(5);
 
 /// How much the commands of a namespace may carry that wait to be decided. Beyond that new ones are refused, as beyond their number:
 /// so much is decided within a second.
-pub(crate) const COMMANDS_WAITING: usize = 32 * MIB;
+pub(crate) const QUEUE_BYTES: usize = 32 * MIB;
 
 /// For how long reads of the table hold up decisions at a time, one read aside (each is bounded by a page, or by a message of a
 /// watch). About what the commit of a batch takes, so that reads at most halve the rate of decisions.

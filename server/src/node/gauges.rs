@@ -65,7 +65,7 @@ struct Figures {
     groups: usize,
     members: usize,
     at_home: usize,
-    waiting_commands: usize,
+    queue_depth: usize,
     watchers: usize,
     watch_lag: Duration,
     servers: usize,
@@ -91,7 +91,7 @@ impl Figures {
         self.groups += totals.groups;
         self.members += totals.members;
         self.at_home += namespace.session_count();
-        self.waiting_commands += namespace.waiting_commands();
+        self.queue_depth += namespace.queue_depth();
         self.watchers += watchers.count;
         self.watch_lag = self.watch_lag.max(watchers.lag);
     }
@@ -126,7 +126,7 @@ impl Collector for State {
         gauge("group_members", "Members of groups. The same at every server.", now.members as f64)?;
         let help =
             "Commands that wait at this server to be decided. From 16,384 in a namespace on, new ones are refused.";
-        gauge("commands_waiting", help, now.waiting_commands as f64)?;
+        gauge("queue_depth", help, now.queue_depth as f64)?;
         gauge("watchers", "Watches at this server.", now.watchers as f64)?;
         let help = "For how long that watcher at this server has not been told everything which has been so for longest; \
             0 if all have been.";

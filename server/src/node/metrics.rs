@@ -43,7 +43,7 @@ impl Beats {
 #[derive(Clone, Default)]
 pub(crate) struct Lives {
     marked_dead: Counter,
-    parts_failed: Counter,
+    task_panics: Counter,
 }
 
 impl MetricSet for Lives {
@@ -51,7 +51,7 @@ impl MetricSet for Lives {
         let help = "How often this server found itself marked dead by others, and started over as a new one";
         registry.register("marked_dead", help, self.marked_dead.clone());
         let help = "How often a part of this server failed by a defect, and it started over as a new one";
-        registry.register("parts_failed", help, self.parts_failed.clone());
+        registry.register("task_panics", help, self.task_panics.clone());
     }
 }
 
@@ -62,8 +62,8 @@ impl Lives {
     }
 
     /// A part of this server has failed.
-    pub(crate) fn part_failed(&self) {
-        self.parts_failed.inc();
+    pub(crate) fn task_panicked(&self) {
+        self.task_panics.inc();
     }
 }
 

@@ -330,7 +330,7 @@ impl Sequencer {
                 () = self.cancel.cancelled() => return,
                 request = next(&mut self.pressing, &mut self.requests) => match request {
                     Some(request) => {
-                        self.room.give_back(request.load());
+                        self.backpressure.give_back(request.load());
                         let refusal = Refusal::Unavailable("it does not answer".to_owned());
                         request.refuse(&self.replica.name, &refusal);
                     }

@@ -13,7 +13,7 @@ mod metrics;
 mod namespace;
 pub mod passing;
 mod replica;
-mod room;
+mod backpressure;
 mod rows;
 mod run;
 mod spans;
@@ -31,7 +31,7 @@ pub use desk::{Notice, Notices, StreamEnd};
 pub use granted::View;
 pub use namespace::Namespace;
 use passing::{News, Pass};
-use room::Load;
+use backpressure::Load;
 pub use run::{Settings, start};
 
 /// Why a namespace does not do what it was asked.

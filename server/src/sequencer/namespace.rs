@@ -12,7 +12,7 @@ use super::desk::{Desk, SharedDesk};
 use super::granted::{SharedGrantTimes, View};
 use super::metrics::Sessions;
 use super::passing::{News, Pass};
-use super::room::Room;
+use super::backpressure::Backpressure;
 use super::spans;
 use super::tally::SharedTotals;
 use super::{Attendance, Decided, Decisions, Notices, Outcomes, Reader, Refusal, Request, StreamEnd, Tag, turned_away};
@@ -29,7 +29,7 @@ pub struct Namespace {
     pub(super) requests: mpsc::Sender<Request>,
     /// Of those who have something already, and lose it if they are kept waiting.
     pub(super) pressing: mpsc::Sender<Request>,
-    pub(super) room: Room,
+    pub(super) backpressure: Backpressure,
     pub(super) totals: SharedTotals,
     pub(super) sessions: Sessions,
     pub(super) desk: SharedDesk,
@@ -84,7 +84,7 @@ impl Namespace {
     /// Whether as many commands wait as may: nobody who wants something new is let in.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.room.is_full()
+        self.backpressure.is_full()
     }
 
     /// Decides a command. It takes effect even if the caller goes away meanwhile.
@@ -92,7 +92,7 @@ impl Namespace {
     /// # Errors
     /// A [`Refusal`]: nothing was changed, but with [`Refusal::OutcomeUnknown`], which may have changed something, or may yet.
     pub async fn decide(&self, command: Command) -> Result<Decided, Refusal> {
-        if !self.room.admits(&command) {
+        if !self.backpressure.admits(&command) {
             return Err(Refusal::Overloaded);
         }
         let passage = self.passage(&Traced::current(), &command);
@@ -117,8 +117,8 @@ impl Namespace {
         mut commands: Vec<(Tag, Command, Traced)>,
         outcomes: &Outcomes,
     ) -> Result<(), Refusal> {
-        if self.room.is_full() {
-            let refused = commands.extract_if(.., |(_, command, _)| !self.room.admits(command));
+        if self.backpressure.is_full() {
+            let refused = commands.extract_if(.., |(_, command, _)| !self.backpressure.admits(command));
             let told = refused.map(|(tag, _, passage)| (tag, reject(&passage, Refusal::Overloaded))).collect();
             // Nobody is left who would like to know.
             let _ = outcomes.unbounded_send(Decisions { namespace: self.name.clone(), told });
@@ -130,7 +130,7 @@ impl Namespace {
     async fn enqueue(&self, request: Request) -> Result<(), Refusal> {
         let queue = if request.is_pressing() { &self.pressing } else { &self.requests };
         let place = queue.reserve().await.map_err(|_| Refusal::Draining)?;
-        self.room.take(request.load());
+        self.backpressure.take(request.load());
         place.send(request);
         Ok(())
     }
@@ -358,8 +358,8 @@ impl Namespace {
     }
 
     /// How many commands wait to be decided.
-    pub(crate) fn waiting_commands(&self) -> usize {
-        self.room.commands()
+    pub(crate) fn queue_depth(&self) -> usize {
+        self.backpressure.commands()
     }
 
     /// How many sessions have their home here.

@@ -14,7 +14,7 @@ use super::granted::SharedGrantTimes;
 use super::metrics::Appends;
 use super::passing::{Passing, Peers};
 use super::replica::Replica;
-use super::room::Room;
+use super::backpressure::Backpressure;
 use super::tally::Tally;
 use super::work::Work;
 use super::{Namespace, Reader, Refusal, Request};
@@ -26,7 +26,7 @@ use crate::store::{Store, StoreError};
 use crate::telemetry::metrics::Metrics;
 use crate::watch::Hub;
 
-/// How many requests may queue up before their senders are held back. Most are refused before: see [`Room`].
+/// How many requests may queue up before their senders are held back. Most are refused before: see [`Backpressure`].
 const QUEUE: usize = 65_536;
 
 /// The sequencer looks at the service clock at least this often, so that it runs.
@@ -74,7 +74,7 @@ pub(super) struct Sequencer {
     pub(super) requests: mpsc::Receiver<Request>,
     /// What comes before those.
     pub(super) pressing: mpsc::Receiver<Request>,
-    pub(super) room: Room,
+    pub(super) backpressure: Backpressure,
     /// Those whose turn has yet to come.
     pub(super) readers: Vec<Reader>,
     pub(super) cancel: CancellationToken,
@@ -102,7 +102,7 @@ pub async fn start(
     let hub = Arc::new(Hub::new(settings.watch_budget.clone()));
     let (sender, requests) = mpsc::channel(QUEUE);
     let (pressing_sender, pressing) = mpsc::channel(QUEUE);
-    let room = Room::default();
+    let backpressure = Backpressure::default();
     let tally = Tally::new(settings.me, &settings.metrics);
     let totals = tally.totals();
     let granted = SharedGrantTimes::default();
@@ -118,7 +118,7 @@ pub async fn start(
         replica,
         requests,
         pressing,
-        room: room.clone(),
+        backpressure: backpressure.clone(),
         readers: Vec::new(),
         cancel,
         number,
@@ -167,7 +167,7 @@ impl Sequencer {
         self.pressing.close();
         self.requests.close();
         while let Some(request) = next(&mut self.pressing, &mut self.requests).await {
-            self.room.give_back(request.load());
+            self.backpressure.give_back(request.load());
             request.refuse(&self.replica.name, &Refusal::Draining);
         }
     }
@@ -213,7 +213,7 @@ impl Sequencer {
     }
 
     fn add(&mut self, request: Request, work: &mut Work) {
-        self.room.give_back(request.load());
+        self.backpressure.give_back(request.load());
         match request {
             Request::Follow { server, reply } => {
                 // Who has gone does not follow.

@@ -3,7 +3,7 @@
 use tenure_core::{Command, Revision, Text};
 
 use super::passing::Taken;
-use super::room::text_bytes;
+use super::backpressure::text_bytes;
 use super::spans;
 use super::{Decisions, Outcomes, Reader, Refusal, Reply, Request, Tag, Told, turned_away};
 use crate::telemetry::traces::Traced;

@@ -219,7 +219,7 @@ impl Lifecycle {
         if end == BeatsEnd::MarkedDead {
             tracing::error!(server = %node.id(), "marked dead by others: starting over as a new server");
         } else if !is_asked {
-            part_failed(&node);
+            task_panicked(&node);
         }
         self.set_ready(Readiness::not(Unready::Starting)).await;
         tokio::join!(node.stop(), async {
@@ -263,12 +263,12 @@ impl Lifecycle {
             Ok(Ok(())) => Some(beats),
             Ok(Err(error)) => {
                 tracing::error!(server = %node.id(), %error, "loading failed");
-                part_failed(node);
+                task_panicked(node);
                 self.pause().await;
                 None
             }
             Err(BeatsEnd::NodeEnded) => {
-                part_failed(node);
+                task_panicked(node);
                 self.pause().await;
                 None
             }
@@ -379,8 +379,8 @@ const SERVICES: [&str; 7] = [
     "tenure.v1.WatchService",
 ];
 
-fn part_failed(node: &Node) {
-    node.metrics().of::<Lives>().part_failed();
+fn task_panicked(node: &Node) {
+    node.metrics().of::<Lives>().task_panicked();
     tracing::error!(server = %node.id(), "a part of the server failed: starting over as a new server");
 }
 

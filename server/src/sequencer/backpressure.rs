@@ -1,4 +1,4 @@
-//! Room for commands that wait to be decided. Without room, what would make more work is refused at once: so what waits is
+//! Backpressure for commands that wait to be decided. Without room, what would make more work is refused at once: so what waits is
 //! decided before its askers have gone, and renewals, which never wait here, are answered in time.
 
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tenure_core::{Command, GroupCommand, metadata_bytes};
 use crate::limits;
 
 /// How many commands may wait. The fastest databases see so many decided within half a second.
-const ROOM: usize = 16_384;
+const QUEUE_LIMIT: usize = 16_384;
 
 /// How much waits, or is to wait.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,7 +30,7 @@ impl Load {
 
 /// Counts the commands of a namespace that wait.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Room(Arc<Taken>);
+pub(super) struct Backpressure(Arc<Taken>);
 
 #[derive(Debug, Default)]
 struct Taken {
@@ -38,10 +38,10 @@ struct Taken {
     bytes: AtomicUsize,
 }
 
-impl Room {
+impl Backpressure {
     /// Whether as much waits as may.
     pub(super) fn is_full(&self) -> bool {
-        self.commands() >= ROOM || self.0.bytes.load(Ordering::Relaxed) >= limits::COMMANDS_WAITING
+        self.commands() >= QUEUE_LIMIT || self.0.bytes.load(Ordering::Relaxed) >= limits::QUEUE_BYTES
     }
 
     /// Whether this command may wait. What gives something back, or ends a wait, always may.
@@ -107,10 +107,10 @@ mod tests {
 
     #[test]
     fn without_room_only_what_ends_something_is_admitted() {
-        let large = open(Arc::new([("label".to_owned(), "x".repeat(limits::COMMANDS_WAITING))].into()));
-        let many = Load { commands: ROOM, bytes: 0 };
+        let large = open(Arc::new([("label".to_owned(), "x".repeat(limits::QUEUE_BYTES))].into()));
+        let many = Load { commands: QUEUE_LIMIT, bytes: 0 };
         for load in [many, Load::of([&large])] {
-            let (room, open) = (Room::default(), open(Arc::default()));
+            let (room, open) = (Backpressure::default(), open(Arc::default()));
             assert!(room.admits(&open));
             room.take(load);
             assert!(!room.admits(&open));
