@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use tokio::net::UnixDatagram;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{MissedTickBehavior, timeout};
 use tracing::warn;
 
 use crate::node::readiness::Readiness;
@@ -82,10 +82,10 @@ impl SystemdNotifier {
         self.tell(&format!("STOPPING=1\nEXTEND_TIMEOUT_USEC={}", within.as_micros())).await;
     }
 
-    /// Says twice in each of the watchdog's intervals that the server gets on, for as long as it has a watchdog.
+    /// Notifies twice in each of the watchdog's intervals, for as long as the server makes progress.
     pub async fn keep_awake(self, mut watchdog: Watchdog) {
-        let Some(watchdog) = self.watchdog else { return };
-        let mut ticks = interval(watchdog / 2);
+        let Some(interval) = self.watchdog else { return };
+        let mut ticks = tokio::time::interval(interval / 2);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;

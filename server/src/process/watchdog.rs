@@ -1,4 +1,4 @@
-//! Whether a server gets on: its watchdog, which stops when the server hangs.
+//! Shows that the server makes progress: a signal that stops when the server hangs.
 
 use std::time::Duration;
 
@@ -6,25 +6,25 @@ use futures::future::BoxFuture;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
-/// How often it beats.
+/// How often it signals.
 const PERIOD: Duration = Duration::from_millis(200);
 
-/// Beats for as long as a task gets on; closed when the task has ended.
+/// Changes while a task makes progress; closed when the task has ended.
 pub type Watchdog = watch::Receiver<()>;
 
-/// Gives some work a watchdog. It beats in the same task, so it stops with a runtime that hangs, and also where only this work
-/// hangs and the rest of the runtime goes on. Work that waits, for a database or for anything else, does not hang.
+/// Signals progress of some work. The signal comes from the same task, so it stops with a runtime that hangs, and also where only this
+/// work hangs and the rest of the runtime goes on. Work that waits, for a database or for anything else, does not hang.
 pub fn watched(mut work: BoxFuture<'static, ()>) -> (Watchdog, impl Future<Output = ()> + Send) {
-    let (beat, watchdog) = watch::channel(());
-    let beating = async move {
+    let (signal, watchdog) = watch::channel(());
+    let watched = async move {
         let mut ticks = interval(PERIOD);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 () = &mut work => return,
-                _ = ticks.tick() => beat.send_replace(()),
+                _ = ticks.tick() => signal.send_replace(()),
             }
         }
     };
-    (watchdog, beating)
+    (watchdog, watched)
 }

@@ -6,6 +6,7 @@
 //! itself that, it passes commands on to a server that writes already: see [`passing`].
 
 mod attendance;
+mod backpressure;
 mod batch;
 mod desk;
 mod granted;
@@ -13,7 +14,6 @@ mod metrics;
 mod namespace;
 pub mod passing;
 mod replica;
-mod backpressure;
 mod rows;
 mod run;
 mod spans;
@@ -27,11 +27,11 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::telemetry::traces::Traced;
 pub use attendance::{Attendance, WaitEnd};
+use backpressure::Load;
 pub use desk::{Notice, Notices, StreamEnd};
 pub use granted::View;
 pub use namespace::Namespace;
 use passing::{News, Pass};
-use backpressure::Load;
 pub use run::{Settings, start};
 
 /// Why a namespace does not do what it was asked.

@@ -8,14 +8,14 @@ use tenure_core::{
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use super::backpressure::Backpressure;
 use super::desk::{Desk, SharedDesk};
 use super::granted::{SharedGrantTimes, View};
 use super::metrics::Sessions;
 use super::passing::{News, Pass};
-use super::backpressure::Backpressure;
 use super::spans;
 use super::tally::SharedTotals;
-use super::{Attendance, Decided, Decisions, Notices, Outcomes, Reader, Refusal, Request, StreamEnd, Tag, turned_away};
+use super::{Attendance, Decided, Decisions, Notices, Outcomes, Reader, Refusal, Request, StreamEnd, Tag, reject};
 use crate::cluster::lease::Lease;
 use crate::store::log_reader::{LogError, LogReader, Place};
 use crate::store::{Batch, Found};

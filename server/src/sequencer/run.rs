@@ -9,12 +9,12 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::backpressure::Backpressure;
 use super::desk::SharedDesk;
 use super::granted::SharedGrantTimes;
 use super::metrics::Appends;
 use super::passing::{Passing, Peers};
 use super::replica::Replica;
-use super::backpressure::Backpressure;
 use super::tally::Tally;
 use super::work::Work;
 use super::{Namespace, Reader, Refusal, Request};
@@ -135,7 +135,7 @@ pub async fn start(
         name,
         requests,
         pressing,
-        room,
+        backpressure,
         totals,
         sessions,
         desk,

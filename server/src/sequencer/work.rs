@@ -2,10 +2,10 @@
 
 use tenure_core::{Command, Revision, Text};
 
-use super::passing::Taken;
 use super::backpressure::text_bytes;
+use super::passing::Taken;
 use super::spans;
-use super::{Decisions, Outcomes, Reader, Refusal, Reply, Request, Tag, Told, turned_away};
+use super::{Decisions, Outcomes, Reader, Refusal, Reply, Request, Tag, Told, reject};
 use crate::telemetry::traces::Traced;
 
 /// The most commands in one batch, but for the last request that is taken into it.

@@ -28,14 +28,14 @@ use crate::node::readiness::Readiness;
 use crate::peer::{self, Connector};
 use crate::process::reload;
 use crate::process::watchdog::{self, Watchdog};
-use crate::server::lifecycle::{Shutdown, Environment, Opening, ServerParts, Source};
+use crate::server::lifecycle::{Environment, Opening, ServerParts, Shutdown, Source};
 use crate::store::{OpenError, Store, StoreCounts, StoreOptions};
 use crate::telemetry::metrics::Metrics;
 use crate::transport::answers::AnswersLayer;
+use crate::transport::cooperative_io::CooperativeIo;
 use crate::transport::counting::CountingLayer;
 use crate::transport::grpc_only::GrpcOnlyLayer;
 use crate::transport::peer_tls::Proof;
-use crate::transport::cooperative_io::CooperativeIo;
 use crate::transport::{self, Accounts, ConnectionLimits, Tls, TlsFiles};
 
 /// HTTP/2 pings find out that a client's machine has gone: so often, and for so long unanswered.
@@ -200,7 +200,19 @@ impl Server {
         let (watchdog, life) = watchdog::watched(life);
         let living = tokio::spawn(life);
         let drain_timeout = options.drain_timeout;
-        Ok(Self { address, readiness, access, metrics, shutdown, drain_timeout, watchdog, served, reload, serving, living })
+        Ok(Self {
+            address,
+            readiness,
+            access,
+            metrics,
+            shutdown,
+            drain_timeout,
+            watchdog,
+            served,
+            reload,
+            serving,
+            living,
+        })
     }
 
     /// Where gRPC is served.
@@ -215,7 +227,7 @@ impl Server {
         self.readiness.clone()
     }
 
-    /// Whether it gets on.
+    /// Changes while the server makes progress.
     #[must_use]
     pub fn watchdog(&self) -> Watchdog {
         self.watchdog.clone()

@@ -54,7 +54,8 @@ mod tests {
         let (mut throttle, start) = (LogThrottle::every(Duration::from_secs(10)), Instant::now());
         let mut logged = 0;
         for second in 0..20 {
-            logged += u32::from(throttle.on_error(start + Duration::from_secs(second))) + u32::from(throttle.on_recovery());
+            logged +=
+                u32::from(throttle.on_error(start + Duration::from_secs(second))) + u32::from(throttle.on_recovery());
         }
         assert_eq!(logged, 4, "twice that it fails, and each time that it works again");
     }

@@ -144,7 +144,11 @@ mod tests {
 
     #[test]
     fn each_address_has_handshakes_of_its_own() {
-        let limiter = ConnectionLimiter::new(ConnectionLimits::default(), Connections::default(), Accounts::new(&Buffers::default()));
+        let limiter = ConnectionLimiter::new(
+            ConnectionLimits::default(),
+            Connections::default(),
+            Accounts::new(&Buffers::default()),
+        );
         let room = |host: u8| limiter.acquire(Some(([10, 0, 0, host], 4_711).into())).expect("there is room");
         let [first, second, other] = [1, 1, 2].map(room);
         let taken = first.handshakes().try_acquire_many_owned(64).expect("all of its address");

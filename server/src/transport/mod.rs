@@ -4,8 +4,9 @@ mod account;
 pub(crate) mod answers;
 mod calls;
 mod certificate;
-pub(crate) mod counting;
 mod connection_limiter;
+pub(crate) mod cooperative_io;
+pub(crate) mod counting;
 pub(crate) mod frames;
 pub(crate) mod grpc_only;
 mod io;
@@ -14,7 +15,6 @@ pub(crate) mod metrics;
 pub mod peer_tls;
 mod plaintext;
 mod tls;
-pub(crate) mod cooperative_io;
 
 use std::io::{Error, ErrorKind, Result};
 use std::net::SocketAddr;
@@ -89,8 +89,8 @@ pub(crate) fn connections(
     match tls {
         None => {
             let admit = move |stream: Result<TcpStream>| {
-                let admitted =
-                    stream.map(|stream| Some(Connection::plain(admitted(&limiter, &stream)?, &limiter.limits(), stream)));
+                let admitted = stream
+                    .map(|stream| Some(Connection::plain(admitted(&limiter, &stream)?, &limiter.limits(), stream)));
                 std::future::ready(admitted.transpose())
             };
             incoming.filter_map(admit).boxed()
@@ -122,7 +122,12 @@ impl Configs {
     }
 }
 
-async fn shake_hands(mut incoming: TcpIncoming, configs: Configs, limiter: ConnectionLimiter, ready: mpsc::Sender<Connection>) {
+async fn shake_hands(
+    mut incoming: TcpIncoming,
+    configs: Configs,
+    limiter: ConnectionLimiter,
+    ready: mpsc::Sender<Connection>,
+) {
     let room = Arc::new(Semaphore::new(HANDSHAKES));
     loop {
         let stream = tokio::select! {

@@ -13,7 +13,7 @@ use tenure_proto::v1::watch_service_client::WatchServiceClient;
 use tenure_proto::v1::{AcquireRequest, AcquireResponse, WatchRequest, WatchResponse};
 use tenure_server::grpc::TtlBounds;
 use tenure_server::node::readiness::Readiness;
-use tenure_server::server::lifecycle::{Shutdown, Environment, ServerParts};
+use tenure_server::server::lifecycle::{Environment, ServerParts, Shutdown};
 use tenure_server::store::{MemoryDatabase, MemoryStore};
 use tenure_server::telemetry::metrics::Metrics;
 use tokio::sync::{mpsc, watch};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tenure_server::cluster::clock::BootClock;
 use tenure_server::grpc::TtlBounds;
 use tenure_server::node::NodeOptions;
-use tenure_server::server::lifecycle::{Shutdown, Environment, ServerParts};
+use tenure_server::server::lifecycle::{Environment, ServerParts, Shutdown};
 use tenure_server::telemetry::metrics::Metrics;
 use tokio::sync::Notify;
 
