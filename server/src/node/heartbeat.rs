@@ -86,6 +86,8 @@ pub struct Beats {
     hurry: Arc<Notify>,
     /// When the next beat is due, or was.
     due: Instant,
+    counts: BeatCounts,
+    lives: Lives,
     throttle: LogThrottle,
 }
 
@@ -109,7 +111,9 @@ impl Beats {
         let roll = watch::channel(Roll::default()).0;
         let due = Instant::now();
         let (beat, seen, hurry) = (Arc::default(), HashMap::new(), Arc::default());
-        let mut beats = Self { node, beat, seen, roll, hurry, due, throttle: LogThrottle::every(TELL) };
+        let (counts, lives) = (node.metrics().of(), node.metrics().of());
+        let throttle = LogThrottle::every(TELL);
+        let mut beats = Self { node, beat, seen, roll, hurry, due, counts, lives, throttle };
         if beats.beat_once().await? {
             Ok(beats)
         } else {
@@ -165,12 +169,12 @@ impl Beats {
                     pause
                 }
                 Ok(false) => {
-                    node.metrics().of::<Lives>().marked_dead();
+                    self.lives.marked_dead();
                     node.lease().give_up();
                     return BeatsEnd::MarkedDead;
                 }
                 Err(error) => {
-                    node.metrics().of::<BeatCounts>().failed();
+                    self.counts.failed();
                     if self.throttle.on_error(Instant::now()) {
                         tracing::warn!(%error, lease_left = ?node.lease().left(), "a beat failed");
                     }
@@ -200,7 +204,7 @@ impl Beats {
         if !roll.lives(node.id()) {
             return Ok(false);
         }
-        node.metrics().of::<BeatCounts>().committed(begun.elapsed(), self.due.elapsed());
+        self.counts.committed(begun.elapsed(), self.due.elapsed());
         if node.store().exclusive() {
             node.lease().hold_for_ever();
         } else if node.lease().extend(sent, validity(node.options().lease)) {

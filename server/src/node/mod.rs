@@ -93,7 +93,7 @@ impl Node {
             lease: lease.clone(),
             others: others.clone(),
             peers,
-            metrics: metrics.clone(),
+            counts: metrics.of(),
             log_reader: LogReader::new(store.clone(), buffers.of("history")),
             watch_budget: Budget::new(limits::WATCH_KEPT_IN_ALL, buffers.of("watch_messages")),
             cancel: cancel.clone(),

@@ -273,8 +273,8 @@ impl Sequencer {
         let begun = Instant::now();
         let appended = self.append_surely(batch, traced).await;
         match &appended {
-            Appended::Committed => self.appends.committed(batch.events.len(), begun.elapsed()),
-            Appended::Lost => self.appends.lost(),
+            Appended::Committed => self.settings.counts.appends.committed(batch.events.len(), begun.elapsed()),
+            Appended::Lost => self.settings.counts.appends.lost(),
             Appended::Unavailable(_) | Appended::Unknown => {}
         }
         appended

@@ -100,7 +100,7 @@ impl SharedDesk {
     pub(crate) fn new(settings: &Settings) -> Self {
         let home = Home::new(settings.me, settings.reattach);
         let (lease, others) = (settings.lease.clone(), settings.others.clone());
-        let waits = Waits::new(settings.metrics.of());
+        let waits = Waits::new(settings.counts.locks.clone());
         let desk =
             Desk { home, lease, others, callers: Callers::default(), waits, is_behind: false, streams: HashMap::new() };
         Self(Arc::new(Mutex::new(desk)))

@@ -30,6 +30,7 @@ pub use attendance::{Attendance, WaitEnd};
 use backpressure::Load;
 pub use desk::{Notice, Notices, StreamEnd};
 pub use granted::View;
+pub use metrics::Counts;
 pub use namespace::Namespace;
 use passing::{News, Pass};
 pub use run::{Settings, start};

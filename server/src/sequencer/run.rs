@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::backpressure::Backpressure;
 use super::desk::SharedDesk;
 use super::granted::SharedGrantTimes;
-use super::metrics::Appends;
+use super::metrics::Counts;
 use super::passing::{Passing, Peers};
 use super::replica::Replica;
 use super::tally::Tally;
@@ -23,7 +23,6 @@ use crate::cluster::membership::Others;
 use crate::limits::Budget;
 use crate::store::log_reader::LogReader;
 use crate::store::{Store, StoreError};
-use crate::telemetry::metrics::Metrics;
 use crate::watch::Hub;
 
 /// How many requests may queue up before their senders are held back. Most are refused before: see [`Backpressure`].
@@ -55,7 +54,7 @@ pub struct Settings {
     /// The ways to them, if there are any.
     pub peers: Option<Arc<dyn Peers>>,
     /// What they count with.
-    pub metrics: Metrics,
+    pub counts: Counts,
     /// Reads history.
     pub(crate) log_reader: LogReader,
     /// Of which messages are kept for watches whose readers are behind.
@@ -69,7 +68,6 @@ pub struct Settings {
 
 pub(super) struct Sequencer {
     pub(super) settings: Settings,
-    pub(super) appends: Appends,
     pub(super) replica: Replica,
     pub(super) requests: mpsc::Receiver<Request>,
     /// What comes before those.
@@ -103,18 +101,17 @@ pub async fn start(
     let (sender, requests) = mpsc::channel(QUEUE);
     let (pressing_sender, pressing) = mpsc::channel(QUEUE);
     let backpressure = Backpressure::default();
-    let tally = Tally::new(settings.me, &settings.metrics);
+    let tally = Tally::new(settings.me, settings.counts.clone());
     let totals = tally.totals();
     let granted = SharedGrantTimes::default();
     let replica = Replica::new(name.clone(), store, desk.clone(), hub.clone(), tally, granted.clone());
     let cancel = settings.cancel.clone();
     let ended = cancel.clone();
-    let (lease, sessions, log_reader) = (settings.lease.clone(), settings.metrics.of(), settings.log_reader.clone());
-    let appends = settings.metrics.of();
+    let (lease, sessions, log_reader) =
+        (settings.lease.clone(), settings.counts.sessions.clone(), settings.log_reader.clone());
     let number = settings.first_number;
     let mut sequencer = Sequencer {
         settings,
-        appends,
         replica,
         requests,
         pressing,

@@ -6,9 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use foldhash::fast::FixedState;
 use tenure_core::{ClaimSpec, EndReason, Event, Mode, Recorded, Revision, ServerId, Table, Text, Totals};
 
-use super::metrics::{Locks, Sessions, Way};
+use super::metrics::{Counts, Way};
 use crate::store::Batch;
-use crate::telemetry::metrics::Metrics;
 
 /// Of so many locks it is known who held them last.
 const REMEMBERED: usize = 4_096;
@@ -31,13 +30,6 @@ impl SharedTotals {
     }
 }
 
-/// What a server counts of what it appends.
-#[derive(Clone)]
-struct Counts {
-    locks: Locks,
-    sessions: Sessions,
-}
-
 /// What is counted of a namespace. It follows the whole log, to know what the events mean which are counted.
 pub(super) struct Tally {
     me: ServerId,
@@ -49,8 +41,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    pub(super) fn new(me: ServerId, metrics: &Metrics) -> Self {
-        let counts = Counts { locks: metrics.of(), sessions: metrics.of() };
+    pub(super) fn new(me: ServerId, counts: Counts) -> Self {
         Self { me, counts, totals: SharedTotals::default(), lingering: HashSet::new(), last: LastHolders::default() }
     }
 

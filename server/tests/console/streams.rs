@@ -39,7 +39,7 @@ async fn what_happens_is_told_as_it_happens_and_is_resumed() {
     assert_eq!(snapshot["result"]["snapshot"]["locks"][0]["name"], "first");
     let token = hold(&desk, "second").await;
     let told = events(&mut lines).await;
-    assert_eq!(told["events"]["events"][0]["name"], "second");
+    assert_eq!(told["events"]["events"][0]["names"][0], "second");
     assert_eq!(told["events"]["events"][0]["claim"]["token"], token.to_string());
     drop(lines);
     let third = hold(&desk, "third").await;

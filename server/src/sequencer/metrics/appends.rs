@@ -6,8 +6,6 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use crate::telemetry::metrics::MetricSet;
-
 use crate::telemetry::metrics::Latencies;
 
 /// A batch has one event, or some thousands: about three for each command of up to 4,096.
@@ -27,17 +25,15 @@ impl Default for Appends {
     }
 }
 
-impl MetricSet for Appends {
-    fn register(&self, registry: &mut Registry) {
+impl Appends {
+    pub(super) fn register(&self, registry: &mut Registry) {
         registry.register("append_events", "Events of a batch that this server committed", self.events.clone());
         let help = "Seconds from the first try to append a batch until it was known to be committed";
         registry.register("append_seconds", help, self.times.0.clone());
         let help = "Batches that were decided again, because another server had appended first";
         registry.register("append_conflicts", help, self.conflicts.clone());
     }
-}
 
-impl Appends {
     /// A batch of so many events was committed after so long.
     pub(crate) fn committed(&self, events: usize, time: Duration) {
         // Far less than what a float tells apart.

@@ -8,7 +8,6 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use crate::telemetry::metrics::MetricSet;
 use tenure_core::EndReason;
 
 /// Waits are as long as others hold: from the blink of a release to the reign of a leader.
@@ -93,8 +92,8 @@ impl Default for Locks {
     }
 }
 
-impl MetricSet for Locks {
-    fn register(&self, registry: &mut Registry) {
+impl Locks {
+    pub(super) fn register(&self, registry: &mut Registry) {
         let help = "Claims that were granted: at once, after a wait, or by a planned transfer. Counted by the server that \
             appended it";
         registry.register("grants", help, self.grants.clone());
@@ -110,9 +109,7 @@ impl MetricSet for Locks {
             when it heard of the claim";
         registry.register("lock_wait_seconds", help, self.waits.clone());
     }
-}
 
-impl Locks {
     pub(crate) fn granted(&self, way: Way) {
         self.each_grant[way as usize].inc();
     }

@@ -6,7 +6,6 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use crate::telemetry::metrics::MetricSet;
 use tenure_core::EndReason;
 
 use super::locks::EndCounters;
@@ -31,8 +30,8 @@ impl Default for Sessions {
     }
 }
 
-impl MetricSet for Sessions {
-    fn register(&self, registry: &mut Registry) {
+impl Sessions {
+    pub(super) fn register(&self, registry: &mut Registry) {
         let help = "Sessions that were opened. Counted by the server that appended it";
         registry.register("sessions_opened", help, self.opened.clone());
         let help = "Sessions that ended, by the reason. Counted by the server that appended it";
@@ -46,9 +45,7 @@ impl MetricSet for Sessions {
             a failover, and let its revision jump";
         registry.register("history_losses", help, self.losses.clone());
     }
-}
 
-impl Sessions {
     pub(crate) fn opened(&self) {
         self.opened.inc();
     }
