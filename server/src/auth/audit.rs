@@ -1,5 +1,6 @@
 //! The audit log: who was let do what to which lock from where, and who was not.
 
+#[cfg(feature = "fuzzing")]
 pub(super) mod fuzzing;
 mod line;
 mod tally;

@@ -3,7 +3,7 @@
 mod audit;
 mod caller;
 mod credentials;
-#[doc(hidden)]
+#[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod identity;
 mod jwt;

@@ -8,7 +8,7 @@ mod blocked;
 pub(crate) mod bounds;
 pub(crate) mod convert;
 pub(crate) mod deadline;
-#[doc(hidden)]
+#[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod groups;
 mod grpc;

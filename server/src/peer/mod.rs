@@ -1,7 +1,7 @@
 //! Peers: how servers reach each other over gRPC, to pass commands on. What that means is the sequencer's business.
 
 mod connector;
-#[doc(hidden)]
+#[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod link;
 mod listen;

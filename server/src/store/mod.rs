@@ -7,7 +7,7 @@ mod connection;
 mod counted;
 #[doc(hidden)]
 pub mod dialects;
-#[doc(hidden)]
+#[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod hosts;
 mod literal;
