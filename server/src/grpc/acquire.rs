@@ -11,10 +11,10 @@ use tenure_proto::v1::{AcquireRequest, AcquireResponse};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::admission::{Admitted, Principal};
-use super::bounds::{self, Wait};
-use super::problem::Problem;
+use super::authorize::{Admitted, Principal};
 use super::sessions::{acknowledge, keep};
+use super::status::Problem;
+use super::validate::{self, Wait};
 use super::{Api, Via, convert, fresh_session_id, in_time};
 use crate::sequencer::{Attendance, Decided, Namespace, Refusal, WaitEnd};
 use crate::telemetry::traces::Traced;
@@ -253,31 +253,31 @@ impl Api {
         principal: Principal,
         via: Via,
     ) -> Result<Acquiring, Problem> {
-        let wait = bounds::wait(request.wait)?;
-        let ttl = bounds::ttl(request.ttl, self.ttl())?;
+        let wait = validate::wait(request.wait)?;
+        let ttl = validate::ttl(request.ttl, self.ttl())?;
         let session = if request.session_id.is_empty() {
             if ttl.is_none() {
                 return Err(Problem::field("session_id", "required without a ttl, which would open a fresh session"));
             }
             fresh_session_id()
         } else {
-            bounds::session_id("session_id", &request.session_id)?
+            validate::session_id("session_id", &request.session_id)?
         };
-        let owner = bounds::label("owner", &request.owner)?;
-        let disconnect_grace = bounds::disconnect_grace(request.disconnect_grace, ttl)?;
+        let owner = validate::label("owner", &request.owner)?;
+        let disconnect_grace = validate::disconnect_grace(request.disconnect_grace, ttl)?;
         let metadata = no_labels();
         let opening = ttl.map(|ttl| Opening { ttl, disconnect_grace, owner, metadata, identity: None });
         let attached = matches!(via, Via::Stream(_)) && opening.is_none();
         Ok(Acquiring {
             session,
             opening,
-            opened: bounds::opened_revision(request.opened_revision)?,
-            names: bounds::names(&request.names)?,
-            mode: bounds::mode(request.mode, request.permits, request.limit)?,
+            opened: validate::opened_revision(request.opened_revision)?,
+            names: validate::names(&request.names)?,
+            mode: validate::mode(request.mode, request.permits, request.limit)?,
             queue: wait != Wait::Try,
-            priority: bounds::priority(request.priority)?,
-            metadata: bounds::metadata(request.metadata)?,
-            min_hold: bounds::min_hold(request.min_hold)?,
+            priority: validate::priority(request.priority)?,
+            metadata: validate::metadata(request.metadata)?,
+            min_hold: validate::min_hold(request.min_hold)?,
             deadline: match wait {
                 Wait::For(wait) => Some(Instant::now() + wait),
                 // Of a claim that waits already.

@@ -5,10 +5,10 @@ use std::ops::ControlFlow;
 use tenure_core::{Claim, ClaimState, DeadlockSearch, Revision};
 use tenure_proto::v1;
 
-use super::admission::Admitted;
-use super::problem::Problem;
+use super::authorize::Admitted;
 use super::seen::SeenClaim;
-use super::{Api, bounds, convert, in_time, page};
+use super::status::Problem;
+use super::{Api, convert, in_time, page_token, validate};
 use crate::limits;
 use crate::sequencer::View;
 
@@ -21,11 +21,11 @@ impl Api {
         asked: Admitted<v1::ListBlockedRequest>,
     ) -> Result<v1::ListBlockedResponse, Problem> {
         let (request, principal) = asked.into_parts();
-        let size = bounds::page_size(request.page_size)?;
+        let size = validate::page_size(request.page_size)?;
         let only = request.deadlocked_only;
-        let scope = format!("blocked/{}/{only}", bounds::namespace(&request.namespace)?);
-        let after = match page::after(&scope, &request.page_token)? {
-            Some(last) => Revision(last.parse().map_err(|_| page::forged())?),
+        let scope = format!("blocked/{}/{only}", validate::namespace(&request.namespace)?);
+        let after = match page_token::after(&scope, &request.page_token)? {
+            Some(last) => Revision(last.parse().map_err(|_| page_token::forged())?),
             None => Revision(0),
         };
         let namespace = self.namespace(&principal, &request.namespace).await?;
@@ -33,19 +33,20 @@ impl Api {
         let read = namespace.view(move |view| {
             let table = view.table;
             let mut search = DeadlockSearch::default();
-            let (blocked, last) = page::fill(table.claims_after(after), size, prost::Message::encoded_len, |claim| {
-                // What is not searched comes in the next page.
-                if search.is_over() {
-                    return ControlFlow::Break(());
-                }
-                let is_seen = |claim: &Claim| claim.spec.names.iter().any(|lock| principal.may_read(&name, lock));
-                let waits = claim.state == ClaimState::Waiting && is_seen(claim);
-                ControlFlow::Continue(waits.then(|| blocked(claim, view, only, is_seen, &mut search)).flatten())
-            });
+            let (blocked, last) =
+                page_token::fill(table.claims_after(after), size, prost::Message::encoded_len, |claim| {
+                    // What is not searched comes in the next page.
+                    if search.is_over() {
+                        return ControlFlow::Break(());
+                    }
+                    let is_seen = |claim: &Claim| claim.spec.names.iter().any(|lock| principal.may_read(&name, lock));
+                    let waits = claim.state == ClaimState::Waiting && is_seen(claim);
+                    ControlFlow::Continue(waits.then(|| blocked(claim, view, only, is_seen, &mut search)).flatten())
+                });
             (blocked, last.map(|last| last.id), table.revision().0)
         });
         let (blocked, last, revision) = in_time(async { Ok(read.await?) }).await?;
-        let next_page_token = last.map_or_else(String::new, |last| page::token(&scope, &last.to_string()));
+        let next_page_token = last.map_or_else(String::new, |last| page_token::token(&scope, &last.to_string()));
         Ok(v1::ListBlockedResponse { blocked, next_page_token, revision })
     }
 }

@@ -4,15 +4,15 @@ use tenure_core::{Names, Text};
 use tenure_proto::v1::Refusal;
 
 use super::pieces::{self, Piece};
-use super::problem::Problem;
-use super::{bounds, page};
+use super::status::Problem;
+use super::{page_token, validate};
 
 /// A namespace; the default one for none.
 ///
 /// # Errors
 /// If it is none.
 pub fn namespace(value: &str) -> Result<&str, Refusal> {
-    bounds::namespace(value).map_err(refusal)
+    validate::namespace(value).map_err(refusal)
 }
 
 /// The name of a lock or a group.
@@ -20,7 +20,7 @@ pub fn namespace(value: &str) -> Result<&str, Refusal> {
 /// # Errors
 /// If it is none.
 pub fn name(value: &str) -> Result<Text, Refusal> {
-    bounds::name("name", value).map_err(refusal)
+    validate::name("name", value).map_err(refusal)
 }
 
 /// The names of a claim.
@@ -28,7 +28,7 @@ pub fn name(value: &str) -> Result<Text, Refusal> {
 /// # Errors
 /// If they are none.
 pub fn names(values: &[String]) -> Result<Names, Refusal> {
-    bounds::names(values).map_err(refusal)
+    validate::names(values).map_err(refusal)
 }
 
 /// What names begin with.
@@ -36,7 +36,7 @@ pub fn names(values: &[String]) -> Result<Names, Refusal> {
 /// # Errors
 /// If no name can.
 pub fn prefix(value: &str) -> Result<(), Refusal> {
-    bounds::prefix(value).map_err(refusal)
+    validate::prefix(value).map_err(refusal)
 }
 
 /// The id of a session.
@@ -44,7 +44,7 @@ pub fn prefix(value: &str) -> Result<(), Refusal> {
 /// # Errors
 /// If it is none.
 pub fn session_id(value: &str) -> Result<Text, Refusal> {
-    bounds::session_id("session_id", value).map_err(refusal)
+    validate::session_id("session_id", value).map_err(refusal)
 }
 
 /// What a list of what begins with `prefix` goes through, if these names and all below them may be read: in order, where each part
@@ -58,7 +58,7 @@ pub fn readable(tops: Vec<String>, prefix: &str) -> Vec<(String, bool)> {
 /// The token of the page after `last`, of a list about `scope`.
 #[must_use]
 pub fn page_token(scope: &str, last: &str) -> String {
-    page::token(scope, last)
+    page_token::token(scope, last)
 }
 
 /// Where the page of a token begins.
@@ -66,7 +66,7 @@ pub fn page_token(scope: &str, last: &str) -> String {
 /// # Errors
 /// If no list about `scope` gave it.
 pub fn page_after(scope: &str, token: &str) -> Result<Option<String>, Refusal> {
-    page::after(scope, token).map_err(refusal)
+    page_token::after(scope, token).map_err(refusal)
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "as an error is mapped")]

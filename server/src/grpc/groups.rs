@@ -4,11 +4,11 @@ use prost::Message;
 use tenure_core::{Basis, Command, GroupCommand, GroupOutcome, Opening, Outcome, Revision, Text, no_labels};
 use tenure_proto::v1;
 
-use super::admission::{Admitted, Principal};
+use super::authorize::{Admitted, Principal};
 use super::pieces::Piece;
-use super::problem::Problem;
 use super::sessions::renew_if_here;
-use super::{Api, Via, bounds, convert, fresh_session_id, in_time, page};
+use super::status::Problem;
+use super::{Api, Via, convert, fresh_session_id, in_time, page_token, validate};
 use crate::limits;
 use crate::sequencer::{Namespace, Refusal};
 
@@ -19,18 +19,18 @@ impl Api {
         via: Via,
     ) -> Result<v1::JoinGroupResponse, Problem> {
         let (request, principal) = asked.into_parts();
-        let group = bounds::name("group", &request.group)?;
-        let ttl = bounds::ttl(request.ttl, self.ttl())?;
+        let group = validate::name("group", &request.group)?;
+        let ttl = validate::ttl(request.ttl, self.ttl())?;
         let session: Text = match request.session_id.as_str() {
             "" if ttl.is_none() => {
                 return Err(Problem::field("session_id", "required without a ttl, which would open a fresh session"));
             }
             "" => fresh_session_id(),
-            id => bounds::session_id("session_id", id)?,
+            id => validate::session_id("session_id", id)?,
         };
-        let owner = bounds::label("owner", &request.owner)?;
-        let metadata = bounds::metadata(request.metadata)?;
-        let opened = bounds::opened_revision(request.opened_revision)?;
+        let owner = validate::label("owner", &request.owner)?;
+        let metadata = validate::metadata(request.metadata)?;
+        let opened = validate::opened_revision(request.opened_revision)?;
         let opening =
             ttl.map(|ttl| Opening { ttl, disconnect_grace: None, owner, metadata: no_labels(), identity: None });
         let namespace = self.namespace(&principal, &request.namespace).await?;
@@ -63,9 +63,9 @@ impl Api {
         asked: Admitted<v1::LeaveGroupRequest>,
     ) -> Result<v1::LeaveGroupResponse, Problem> {
         let (request, principal) = asked.into_parts();
-        let group = bounds::name("group", &request.group)?;
-        let session = bounds::session_id("session_id", &request.session_id)?;
-        let member = bounds::revision("member", request.member, 0)?;
+        let group = validate::name("group", &request.group)?;
+        let session = validate::session_id("session_id", &request.session_id)?;
+        let member = validate::revision("member", request.member, 0)?;
         let member = (member != Revision(0)).then_some(member);
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let (_, revision) = decide(&namespace, &principal, GroupCommand::Leave { group, session, member }).await?;
@@ -77,10 +77,12 @@ impl Api {
         asked: Admitted<v1::ConfigureGroupRequest>,
     ) -> Result<v1::ConfigureGroupResponse, Problem> {
         let (request, principal) = asked.into_parts();
-        let group = bounds::name("group", &request.group)?;
-        let config = bounds::config(request.config)?;
-        let expected =
-            request.expected_revision.map(|expected| bounds::revision("expected_revision", expected, 0)).transpose()?;
+        let group = validate::name("group", &request.group)?;
+        let config = validate::config(request.config)?;
+        let expected = request
+            .expected_revision
+            .map(|expected| validate::revision("expected_revision", expected, 0))
+            .transpose()?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let command = GroupCommand::Configure { group, config, expected };
         let (GroupOutcome::Configured { config }, revision) = decide(&namespace, &principal, command).await? else {
@@ -94,14 +96,14 @@ impl Api {
         asked: Admitted<v1::AssignGroupRequest>,
     ) -> Result<v1::AssignGroupResponse, Problem> {
         let (request, principal) = asked.into_parts();
-        let group = bounds::name("group", &request.group)?;
-        let session = bounds::session_id("session_id", &request.session_id)?;
-        let token = bounds::token(request.token)?;
+        let group = validate::name("group", &request.group)?;
+        let session = validate::session_id("session_id", &request.session_id)?;
+        let token = validate::token(request.token)?;
         let basis = Basis {
-            membership: bounds::revision("membership_revision", request.membership_revision, 1)?,
-            config: bounds::revision("config_revision", request.config_revision, 0)?,
+            membership: validate::revision("membership_revision", request.membership_revision, 1)?,
+            config: validate::revision("config_revision", request.config_revision, 0)?,
         };
-        let assignments = bounds::assignments(request.assignments)?;
+        let assignments = validate::assignments(request.assignments)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let command = GroupCommand::Assign { group, session, token, basis, assignments };
         let (GroupOutcome::Assigned { revision: assigned }, revision) = decide(&namespace, &principal, command).await?
@@ -116,7 +118,7 @@ impl Api {
         asked: Admitted<v1::GetGroupRequest>,
     ) -> Result<v1::GetGroupResponse, Problem> {
         let (request, principal) = asked.into_parts();
-        let name = bounds::name("group", &request.group)?;
+        let name = validate::name("group", &request.group)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let asked = name.clone();
         let read = namespace.read(move |table| (table.group(&asked).cloned(), table.revision()));
@@ -130,10 +132,10 @@ impl Api {
         asked: Admitted<v1::ListGroupsRequest>,
     ) -> Result<v1::ListGroupsResponse, Problem> {
         let (request, principal) = asked.into_parts();
-        bounds::prefix(&request.prefix)?;
-        let size = bounds::page_size(request.page_size)?;
-        let scope = format!("groups/{}/{}", bounds::namespace(&request.namespace)?, request.prefix);
-        let after = page::after(&scope, &request.page_token)?;
+        validate::prefix(&request.prefix)?;
+        let size = validate::page_size(request.page_size)?;
+        let scope = format!("groups/{}/{}", validate::namespace(&request.namespace)?, request.prefix);
+        let after = page_token::after(&scope, &request.page_token)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let pieces = principal.readable(namespace.name(), &request.prefix);
         let read = namespace.read(move |table| {
@@ -154,7 +156,7 @@ impl Api {
             groups.push(group);
         }
         let last = groups.last().filter(|_| found.len() > groups.len());
-        let next_page_token = last.map_or_else(String::new, |last| page::token(&scope, &last.name));
+        let next_page_token = last.map_or_else(String::new, |last| page_token::token(&scope, &last.name));
         Ok(v1::ListGroupsResponse { groups, next_page_token, revision })
     }
 }

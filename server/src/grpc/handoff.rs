@@ -9,10 +9,10 @@ use tenure_core::{
 use tenure_proto::v1;
 use tokio::time::{Instant, timeout_at};
 
-use super::admission::Admitted;
-use super::problem::Problem;
+use super::authorize::Admitted;
 use super::seen::SeenLock;
-use super::{Api, bounds, convert, in_time};
+use super::status::Problem;
+use super::{Api, convert, in_time, validate};
 use crate::sequencer::{Namespace, Refusal, View};
 
 /// How long after its drain a handoff is waited for: the home of the holder counts from a little later.
@@ -27,18 +27,18 @@ enum Handed {
 impl Api {
     pub(super) async fn transfer(&self, asked: Admitted<v1::TransferRequest>) -> Result<v1::TransferResponse, Problem> {
         let (request, principal) = asked.into_parts();
-        let name = bounds::name("name", &request.name)?;
+        let name = validate::name("name", &request.name)?;
         let to = (!request.to_session_id.is_empty())
-            .then(|| bounds::session_id("to_session_id", &request.to_session_id))
+            .then(|| validate::session_id("to_session_id", &request.to_session_id))
             .transpose()?;
-        let drain = bounds::drain("drain", request.drain)?;
+        let drain = validate::drain("drain", request.drain)?;
         let by_holder = !request.session_id.is_empty();
-        let token = if request.token == 0 && !by_holder { None } else { Some(bounds::token(request.token)?) };
+        let token = if request.token == 0 && !by_holder { None } else { Some(validate::token(request.token)?) };
         let by = if by_holder {
-            Handoff::ByHolder { session: bounds::session_id("session_id", &request.session_id)? }
+            Handoff::ByHolder { session: validate::session_id("session_id", &request.session_id)? }
         } else {
-            let operator = bounds::operator(&request.operator)?;
-            let note = bounds::label("note", &request.note)?;
+            let operator = validate::operator(&request.operator)?;
+            let note = validate::label("note", &request.note)?;
             Handoff::ByOperator { by: Eviction { operator, note }, drain }
         };
         let namespace = self.namespace(&principal, &request.namespace).await?;
@@ -67,10 +67,10 @@ impl Api {
         asked: Admitted<v1::UpdateClaimRequest>,
     ) -> Result<v1::UpdateClaimResponse, Problem> {
         let (request, principal) = asked.into_parts();
-        let name = bounds::name("name", &request.name)?;
-        let session = bounds::session_id("session_id", &request.session_id)?;
-        let token = bounds::token(request.token)?;
-        let metadata = bounds::metadata(request.metadata)?;
+        let name = validate::name("name", &request.name)?;
+        let session = validate::session_id("session_id", &request.session_id)?;
+        let token = validate::token(request.token)?;
+        let metadata = validate::metadata(request.metadata)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let command = Command::UpdateClaim { session, name, token, metadata };
         let decided = in_time(async { Ok(namespace.decide(principal.command(command)).await?) }).await?;
@@ -86,10 +86,10 @@ impl Api {
         asked: Admitted<v1::ConfigureLockRequest>,
     ) -> Result<v1::ConfigureLockResponse, Problem> {
         let (request, principal) = asked.into_parts();
-        let name = bounds::name("name", &request.name)?;
-        let settings = bounds::settings(request.settings)?;
-        let operator = bounds::operator(&request.operator)?;
-        let note = bounds::label("note", &request.note)?;
+        let name = validate::name("name", &request.name)?;
+        let settings = validate::settings(request.settings)?;
+        let operator = validate::operator(&request.operator)?;
+        let note = validate::label("note", &request.note)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let command = Command::ConfigureLock { name: name.clone(), settings, by: Eviction { operator, note } };
         let read = move |view: &View<'_>| {

@@ -5,9 +5,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tenure_proto::v1;
 use tenure_proto::v1::history_entry::Kind;
 
-use super::admission::Admitted;
-use super::problem::Problem;
-use super::{Api, bounds, convert, in_time, page};
+use super::authorize::Admitted;
+use super::status::Problem;
+use super::{Api, convert, in_time, page_token, validate};
 use crate::history::{self, Entry, HoldRecord};
 use crate::sequencer::Namespace;
 
@@ -17,17 +17,17 @@ impl Api {
         asked: Admitted<v1::ListHistoryRequest>,
     ) -> Result<v1::ListHistoryResponse, Problem> {
         let (request, principal) = asked.into_parts();
-        let name = bounds::name("name", &request.name)?;
-        let size = bounds::page_size(request.page_size)?;
-        let scope = format!("history/{}/{name}", bounds::namespace(&request.namespace)?);
-        let cursor = page::after(&scope, &request.page_token)?;
-        let cursor = cursor.map(|cursor| cursor.parse()).transpose().map_err(|_| page::forged())?;
+        let name = validate::name("name", &request.name)?;
+        let size = validate::page_size(request.page_size)?;
+        let scope = format!("history/{}/{name}", validate::namespace(&request.namespace)?);
+        let cursor = page_token::after(&scope, &request.page_token)?;
+        let cursor = cursor.map(|cursor| cursor.parse()).transpose().map_err(|_| page_token::forged())?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let read = in_time(async { Ok(history::read(&namespace, &name, size, cursor).await?) }).await?;
         let entries = read.entries.into_iter().map(|entry| v1::HistoryEntry { kind: Some(kind(entry, &namespace)) });
         Ok(v1::ListHistoryResponse {
             entries: entries.collect(),
-            next_page_token: read.next.map_or_else(String::new, |next| page::token(&scope, &next.to_string())),
+            next_page_token: read.next.map_or_else(String::new, |next| page_token::token(&scope, &next.to_string())),
             revision: read.revision.0,
             kept_since: read.since_ms.map(convert::timestamp),
         })
@@ -69,8 +69,8 @@ fn record(hold: HoldRecord, namespace: &Namespace) -> v1::HoldRecord {
         ended_time: end.as_ref().map(|end| convert::timestamp(end.at_ms)),
         waited: waited.map(convert::duration),
         held: between(granted_ms, Some(until_ms)).map(convert::duration),
-        longest_pause: longest_pause.map(bounds::whole_ms).map(convert::duration),
-        since_renewal: renewals.map(|renewals| convert::duration(bounds::whole_ms(renewals.since_last))),
+        longest_pause: longest_pause.map(validate::whole_ms).map(convert::duration),
+        since_renewal: renewals.map(|renewals| convert::duration(validate::whole_ms(renewals.since_last))),
         ttl: ttl.map(convert::duration),
         end_reason: end.as_ref().map_or(v1::EndReason::Unspecified, |end| convert::end_reason(end.reason)).into(),
         operator: eviction.map(|eviction| eviction.operator.to_string()).unwrap_or_default(),

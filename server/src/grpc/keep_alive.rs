@@ -20,9 +20,9 @@ use tonic::server::NamedService;
 use tower::Service;
 
 use super::Api;
-use super::admission::Speaker;
-use super::problem::Problem;
-use super::wire::{self, Requests};
+use super::authorize::Speaker;
+use super::framing::{self, Requests};
+use super::status::Problem;
 use crate::auth::Caller;
 use crate::sequencer::Refusal;
 
@@ -69,21 +69,21 @@ impl Service<Request<Body>> for KeepAliveCalls {
 }
 
 fn begin(api: &Api, request: Request<Body>) -> Result<Response<Body>, Status> {
-    wire::check(&request, METHOD)?;
+    framing::check(&request, METHOD)?;
     let caller = request.extensions().get::<Caller>().cloned().unwrap_or_default();
     let (sender, answers) = mpsc::channel(ANSWERS);
     tokio::spawn(run(api.clone(), caller, Requests::new(request.into_body()), sender));
     let frames = ReceiverStream::new(answers).map(|answer: Result<v1::KeepAliveResponse, Status>| match answer {
         Ok(answer) => {
             let mut message = BytesMut::new();
-            wire::put(&mut message, &answer);
+            framing::put(&mut message, &answer);
             Ok(Frame::data(message.freeze()))
         }
-        Err(status) => wire::trailers(&status),
+        Err(status) => framing::trailers(&status),
     });
     // What comes after a status is not looked at.
-    let end = stream::once(async { wire::trailers(&Status::ok("")) });
-    Ok(wire::respond(StreamBody::new(frames.chain(end))))
+    let end = stream::once(async { framing::trailers(&Status::ok("")) });
+    Ok(framing::respond(StreamBody::new(frames.chain(end))))
 }
 
 /// Answers until the stream ends. When the server drains, it ends with the advice to go on elsewhere.

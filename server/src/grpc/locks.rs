@@ -5,19 +5,19 @@ use std::ops::ControlFlow;
 use tenure_core::{Command, DeadlockSearch, Eviction, Outcome};
 use tenure_proto::v1;
 
-use super::admission::Admitted;
+use super::authorize::Admitted;
 use super::pieces::Piece;
-use super::problem::Problem;
 use super::seen::SeenLock;
-use super::{Api, bounds, convert, in_time, page};
+use super::status::Problem;
+use super::{Api, convert, in_time, page_token, validate};
 use crate::limits;
 
 impl Api {
     pub(super) async fn release(&self, asked: Admitted<v1::ReleaseRequest>) -> Result<v1::ReleaseResponse, Problem> {
         let (request, principal) = asked.into_parts();
-        let name = bounds::name("name", &request.name)?;
-        let session = bounds::session_id("session_id", &request.session_id)?;
-        let token = bounds::token(request.token)?;
+        let name = validate::name("name", &request.name)?;
+        let session = validate::session_id("session_id", &request.session_id)?;
+        let token = validate::token(request.token)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let command = Command::Release { session, name, token };
         let decided = in_time(async { Ok(namespace.decide(principal.command(command)).await?) }).await?;
@@ -29,8 +29,8 @@ impl Api {
         asked: Admitted<v1::CancelAcquireRequest>,
     ) -> Result<v1::CancelAcquireResponse, Problem> {
         let (request, principal) = asked.into_parts();
-        let names = bounds::names(&request.names)?;
-        let session = bounds::session_id("session_id", &request.session_id)?;
+        let names = validate::names(&request.names)?;
+        let session = validate::session_id("session_id", &request.session_id)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let command = Command::CancelAcquire { session, attached: None, names };
         let decided = in_time(async { Ok(namespace.decide(principal.command(command)).await?) }).await?;
@@ -39,10 +39,10 @@ impl Api {
 
     pub(super) async fn evict(&self, asked: Admitted<v1::EvictRequest>) -> Result<v1::EvictResponse, Problem> {
         let (request, principal) = asked.into_parts();
-        let name = bounds::name("name", &request.name)?;
-        let token = if request.token == 0 { None } else { Some(bounds::token(request.token)?) };
-        let operator = bounds::operator(&request.operator)?;
-        let note = bounds::label("note", &request.note)?;
+        let name = validate::name("name", &request.name)?;
+        let token = if request.token == 0 { None } else { Some(validate::token(request.token)?) };
+        let operator = validate::operator(&request.operator)?;
+        let note = validate::label("note", &request.note)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let command = Command::Evict { name, token, eviction: Eviction { operator, note } };
         let decided = in_time(async { Ok(namespace.decide(principal.command(command)).await?) }).await?;
@@ -64,7 +64,7 @@ impl Api {
 
     pub(super) async fn get_lock(&self, asked: Admitted<v1::GetLockRequest>) -> Result<v1::GetLockResponse, Problem> {
         let (request, principal) = asked.into_parts();
-        let name = bounds::name("name", &request.name)?;
+        let name = validate::name("name", &request.name)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let read = namespace
             .view(move |view| (SeenLock::named(&name, view, &mut DeadlockSearch::default()), view.table.revision().0));
@@ -77,10 +77,10 @@ impl Api {
         asked: Admitted<v1::ListLocksRequest>,
     ) -> Result<v1::ListLocksResponse, Problem> {
         let (request, principal) = asked.into_parts();
-        bounds::prefix(&request.prefix)?;
-        let size = bounds::page_size(request.page_size)?;
-        let scope = format!("locks/{}/{}", bounds::namespace(&request.namespace)?, request.prefix);
-        let after = page::after(&scope, &request.page_token)?;
+        validate::prefix(&request.prefix)?;
+        let size = validate::page_size(request.page_size)?;
+        let scope = format!("locks/{}/{}", validate::namespace(&request.namespace)?, request.prefix);
+        let after = page_token::after(&scope, &request.page_token)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let pieces = principal.readable(namespace.name(), &request.prefix);
         let read = namespace.view(move |view| {
@@ -90,13 +90,13 @@ impl Api {
             };
             let mut search = DeadlockSearch::default();
             let locks = pieces.iter().flat_map(of);
-            let (locks, last) = page::fill(locks, size, SeenLock::bytes, |(name, lock)| {
+            let (locks, last) = page_token::fill(locks, size, SeenLock::bytes, |(name, lock)| {
                 ControlFlow::Continue(Some(SeenLock::of(name, Some(lock), view, &mut search)))
             });
             (locks, last.map(|(name, _)| name.clone()), table.revision().0)
         });
         let (locks, last, revision) = in_time(async { Ok(read.await?) }).await?;
-        let next_page_token = last.map_or_else(String::new, |last| page::token(&scope, &last));
+        let next_page_token = last.map_or_else(String::new, |last| page_token::token(&scope, &last));
         let locks = locks.into_iter().map(v1::Lock::from).collect();
         Ok(v1::ListLocksResponse { locks, next_page_token, revision })
     }

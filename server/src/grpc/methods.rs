@@ -1,6 +1,6 @@
 //! What the messages of each method may be: how large, and how many.
 
-use super::bounds::{ASSIGNMENTS_BYTES, CONFIG_BYTES, KEPT_AT_ONCE, NAME_BYTES, SESSION_ID_BYTES, WATCHED};
+use super::validate::{ASSIGNMENTS_BYTES, CONFIG_BYTES, KEPT_AT_ONCE, NAME_BYTES, SESSION_ID_BYTES, WATCHED};
 use crate::limits;
 
 /// A method, as far as its callers' messages go.
@@ -77,7 +77,7 @@ mod tests {
     use prost_types::FileDescriptorSet;
     use tenure_proto::v1;
 
-    use super::super::bounds::{ASSIGNMENT_BYTES, METADATA_BYTES, NAMES};
+    use super::super::validate::{ASSIGNMENT_BYTES, METADATA_BYTES, NAMES};
     use super::*;
 
     /// A new method needs a deliberate bound, and a new stream of requests must not be cut off.

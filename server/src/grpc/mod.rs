@@ -2,32 +2,32 @@
 //! operation.
 
 mod acquire;
-mod admission;
 pub(crate) mod authenticate;
+mod authorize;
 mod blocked;
-pub(crate) mod bounds;
 pub(crate) mod convert;
 pub(crate) mod deadline;
+mod framing;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod groups;
-mod grpc;
 mod handoff;
 mod history;
 mod keep_alive;
 mod locks;
 mod methods;
-mod page;
+mod page_token;
 mod pieces;
-mod problem;
 pub(crate) mod request_body;
 pub(crate) mod seen;
 mod servers;
+mod services;
 mod sessions;
 pub(crate) mod spans;
+mod status;
 mod stream;
+pub(crate) mod validate;
 mod watch;
-mod wire;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,10 +40,10 @@ use crate::auth::Refusals;
 use crate::auth::{Caller, Identity, Unidentified, Verb};
 use crate::node::Node;
 use crate::sequencer::{Namespace, Refusal};
-use admission::Principal;
-pub use bounds::TtlBounds;
+use authorize::Principal;
 pub(crate) use methods::{Method, method};
-use problem::Problem;
+use status::Problem;
+pub use validate::TtlBounds;
 
 /// How long a call that does not wait for a lock may take.
 const CALL: Duration = Duration::from_secs(10);
@@ -122,7 +122,7 @@ impl Api {
 
     /// A namespace, for one whose request has been admitted.
     async fn namespace(&self, principal: &Principal, name: &str) -> Result<Namespace, Problem> {
-        let name = bounds::namespace(name)?;
+        let name = validate::namespace(name)?;
         let node = self.node()?;
         let late = |_| Problem::Refused(Refusal::Unavailable("the namespace could not be read in time".to_owned()));
         let opening = async {

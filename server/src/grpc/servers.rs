@@ -7,8 +7,8 @@ use std::time::Duration;
 use tenure_core::ServerId;
 use tenure_proto::v1;
 
-use super::admission::Admitted;
-use super::problem::Problem;
+use super::authorize::Admitted;
+use super::status::Problem;
 use super::{Api, convert, in_time};
 use crate::node::Node;
 use crate::store::Presence;

@@ -8,10 +8,10 @@ use tenure_core::defect::Defect;
 use tenure_core::{Claim, Command, DeadlockSearch, NotKept, Opening, Outcome, Revision, StreamId, Table, Text};
 use tenure_proto::v1;
 
-use super::admission::{Admitted, Principal, of_another};
-use super::problem::Problem;
+use super::authorize::{Admitted, Principal, of_another};
 use super::seen::SeenSession;
-use super::{Api, Via, bounds, convert, fresh_session_id, in_time, page};
+use super::status::Problem;
+use super::{Api, Via, convert, fresh_session_id, in_time, page_token, validate};
 use crate::sequencer::{Namespace, Refusal};
 
 impl Api {
@@ -22,16 +22,16 @@ impl Api {
     ) -> Result<v1::OpenSessionResponse, Problem> {
         self.check_stays()?;
         let (request, principal) = asked.into_parts();
-        let ttl = bounds::required_ttl(request.ttl, self.ttl())?;
-        let disconnect_grace = bounds::disconnect_grace(request.disconnect_grace, Some(ttl))?;
+        let ttl = validate::required_ttl(request.ttl, self.ttl())?;
+        let disconnect_grace = validate::disconnect_grace(request.disconnect_grace, Some(ttl))?;
         let session = match request.session_id.as_str() {
             "" => fresh_session_id(),
-            id => bounds::session_id("session_id", id)?,
+            id => validate::session_id("session_id", id)?,
         };
-        let owner = bounds::label("owner", &request.owner)?;
-        let metadata = bounds::metadata(request.metadata)?;
-        let attachment = bounds::attachment(request.attachment)?;
-        let client = bounds::client_id(&request.client_id)?;
+        let owner = validate::label("owner", &request.owner)?;
+        let metadata = validate::metadata(request.metadata)?;
+        let attachment = validate::attachment(request.attachment)?;
+        let client = validate::client_id(&request.client_id)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         self.note_presence(&namespace, &session, &principal, client.as_ref(), via).await?;
         let command = Command::OpenSession {
@@ -52,9 +52,9 @@ impl Api {
     ) -> Result<v1::AttachedSession, Problem> {
         self.check_stays()?;
         let (request, principal) = asked.into_parts();
-        let session = bounds::session_id("session_id", &request.session_id)?;
-        let attachment = bounds::attachment(request.attachment)?;
-        let client = bounds::client_id(&request.client_id)?;
+        let session = validate::session_id("session_id", &request.session_id)?;
+        let attachment = validate::attachment(request.attachment)?;
+        let client = validate::client_id(&request.client_id)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         self.note_presence(&namespace, &session, &principal, client.as_ref(), via).await?;
         let command = Command::AttachSession { session: session.clone(), home: self.node()?.id(), attachment, client };
@@ -65,7 +65,7 @@ impl Api {
     /// Renews a session at whatever server: this one makes sure that it is the home, or becomes it.
     pub(super) async fn renew(&self, asked: Admitted<v1::RenewRequest>) -> Result<v1::RenewResponse, Problem> {
         let (request, principal) = asked.into_parts();
-        let session = bounds::session_id("session_id", &request.session_id)?;
+        let session = validate::session_id("session_id", &request.session_id)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let ttl = in_time(self.renew_anywhere(&namespace, &session, &principal)).await?;
         Ok(v1::RenewResponse { ttl: Some(convert::duration(ttl)) })
@@ -139,7 +139,7 @@ impl Api {
         asked: Admitted<v1::KeepAliveRequest>,
     ) -> Result<v1::KeepAliveResponse, Problem> {
         let (request, principal) = asked.into_parts();
-        bounds::session_ids(&request.session_ids)?;
+        validate::session_ids(&request.session_ids)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let ids: Vec<Text> = request.session_ids.iter().map(|id| id.as_str().into()).collect();
         let kept =
@@ -152,8 +152,8 @@ impl Api {
         asked: Admitted<v1::CloseSessionRequest>,
     ) -> Result<v1::CloseSessionResponse, Problem> {
         let (request, principal) = asked.into_parts();
-        let session = bounds::session_id("session_id", &request.session_id)?;
-        let client = bounds::client_id(&request.client_id)?;
+        let session = validate::session_id("session_id", &request.session_id)?;
+        let client = validate::client_id(&request.client_id)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let command = principal.command(Command::CloseSession { session, client });
         in_time(async { Ok(namespace.decide(command).await?) }).await?;
@@ -165,8 +165,8 @@ impl Api {
         asked: Admitted<v1::GetSessionRequest>,
     ) -> Result<v1::GetSessionResponse, Problem> {
         let (request, principal) = asked.into_parts();
-        let session = bounds::session_id("session_id", &request.session_id)?;
-        let after = bounds::revision("after_claim", request.after_claim, 0)?;
+        let session = validate::session_id("session_id", &request.session_id)?;
+        let after = validate::revision("after_claim", request.after_claim, 0)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let (session, revision) = read_session(&namespace, session, after, principal).await?;
         Ok(v1::GetSessionResponse { session: Some(session), revision })
@@ -177,10 +177,10 @@ impl Api {
         asked: Admitted<v1::ListSessionsRequest>,
     ) -> Result<v1::ListSessionsResponse, Problem> {
         let (request, principal) = asked.into_parts();
-        let size = bounds::page_size(request.page_size)?;
-        let scope = format!("sessions/{}", bounds::namespace(&request.namespace)?);
-        let after = match page::after(&scope, &request.page_token)? {
-            Some(last) => Revision(last.parse().map_err(|_| page::forged())?),
+        let size = validate::page_size(request.page_size)?;
+        let scope = format!("sessions/{}", validate::namespace(&request.namespace)?);
+        let after = match page_token::after(&scope, &request.page_token)? {
+            Some(last) => Revision(last.parse().map_err(|_| page_token::forged())?),
             None => Revision(0),
         };
         let namespace = self.namespace(&principal, &request.namespace).await?;
@@ -188,7 +188,7 @@ impl Api {
         let read = namespace.view(move |view| {
             let table = view.table;
             let mut search = DeadlockSearch::default();
-            let (sessions, last) = page::fill(table.sessions_after(after), size, SeenSession::bytes, |found| {
+            let (sessions, last) = page_token::fill(table.sessions_after(after), size, SeenSession::bytes, |found| {
                 let is_seen = principal.may_see(&name, &found.spec);
                 ControlFlow::Continue(is_seen.then(|| SeenSession::of(found, view, &mut search)))
             });
@@ -199,7 +199,7 @@ impl Api {
         for session in &mut sessions {
             session.remaining = namespace.remaining(&session.id).map(convert::duration);
         }
-        let next_page_token = next.map_or_else(String::new, |next| page::token(&scope, &next.to_string()));
+        let next_page_token = next.map_or_else(String::new, |next| page_token::token(&scope, &next.to_string()));
         Ok(v1::ListSessionsResponse { sessions, next_page_token, revision })
     }
 }

@@ -1,6 +1,6 @@
 //! What a caller can make this server hold or do, bounded in bytes and in time: every such bound, with its reason. They hold
 //! for every caller, and are no settings: together they keep a server of default settings small. What each field of a request may
-//! be is in [`service::bounds`](crate::grpc), what each identity may have and do is in the policy.
+//! be is in [`grpc::validate`](crate::grpc), what each identity may have and do is in the policy.
 
 mod budget;
 mod metrics;

@@ -10,8 +10,8 @@ use tenure_proto::internal::{self as proto};
 use tenure_proto::v1;
 
 use super::pack::{Arrived, pack};
-use crate::grpc::bounds;
 use crate::grpc::convert;
+use crate::grpc::validate;
 use crate::sequencer::passing::{News, Pass, Report, Verdict};
 use crate::store::Batch;
 use crate::telemetry::traces::TRACEPARENT;
@@ -163,19 +163,19 @@ fn asked(kind: Kind, home: ServerId) -> Option<Command> {
                     Some(received) => Origin::Call { received: Revision(received) },
                     None => Origin::Stream { attached: acquire.attached.map(attached) },
                 },
-                opened: bounds::opened_revision(acquire.opened).ok()?,
+                opened: validate::opened_revision(acquire.opened).ok()?,
                 names: names(&acquire.names)?,
                 mode,
                 queue: acquire.queue,
-                priority: bounds::priority(acquire.priority).ok()?,
-                metadata: bounds::metadata(acquire.metadata).ok()?,
+                priority: validate::priority(acquire.priority).ok()?,
+                metadata: validate::metadata(acquire.metadata).ok()?,
                 min_hold: duration(acquire.min_hold.unwrap_or_default())?,
             }
         }
         Kind::Release(release) => Command::Release {
             session: session(&release.session)?,
-            name: bounds::name("name", &release.name).ok()?,
-            token: bounds::token(release.token).ok()?,
+            name: validate::name("name", &release.name).ok()?,
+            token: validate::token(release.token).ok()?,
         },
         Kind::CancelAcquire(cancel) => {
             let (session, names) = (session(&cancel.session)?, names(&cancel.names)?);
@@ -185,23 +185,24 @@ fn asked(kind: Kind, home: ServerId) -> Option<Command> {
             session: session(&open.session)?,
             opening: opened(open.opening?)?,
             home,
-            attachment: bounds::attachment(open.attachment).ok()?,
-            client: bounds::client_id(&open.client).ok()?,
+            attachment: validate::attachment(open.attachment).ok()?,
+            client: validate::client_id(&open.client).ok()?,
         },
         Kind::AttachSession(attach) => {
-            let (session, attachment) = (session(&attach.session)?, bounds::attachment(attach.attachment).ok()?);
-            Command::AttachSession { session, home, attachment, client: bounds::client_id(&attach.client).ok()? }
+            let (session, attachment) = (session(&attach.session)?, validate::attachment(attach.attachment).ok()?);
+            Command::AttachSession { session, home, attachment, client: validate::client_id(&attach.client).ok()? }
         }
-        Kind::CloseSession(close) => {
-            Command::CloseSession { session: session(&close.session)?, client: bounds::client_id(&close.client).ok()? }
-        }
+        Kind::CloseSession(close) => Command::CloseSession {
+            session: session(&close.session)?,
+            client: validate::client_id(&close.client).ok()?,
+        },
         Kind::EndWait(claim) => Command::EndWait { claim: Revision(claim), home },
     })
 }
 
 fn permits(permits: u32, limit: Option<u32>) -> Option<AskedMode> {
     // Where clients leave a limit away, they say 0.
-    let asked = bounds::mode(v1::Mode::Permits.into(), permits, limit.unwrap_or_default()).ok()?;
+    let asked = validate::mode(v1::Mode::Permits.into(), permits, limit.unwrap_or_default()).ok()?;
     Some(asked).filter(|_| permits > 0 && limit != Some(0))
 }
 
@@ -210,11 +211,11 @@ fn texts(names: &Names) -> Vec<String> {
 }
 
 fn session(id: &str) -> Option<Text> {
-    bounds::session_id("session", id).ok()
+    validate::session_id("session", id).ok()
 }
 
 fn names(names: &[String]) -> Option<Names> {
-    bounds::names(names).ok()
+    validate::names(names).ok()
 }
 
 fn opening(opening: &Opening) -> proto::Opening {
@@ -233,14 +234,14 @@ fn opened(opening: proto::Opening) -> Option<Opening> {
             Some(grace) => Some(duration(grace)?),
             None => None,
         },
-        owner: bounds::label("owner", &opening.owner).ok()?,
-        metadata: bounds::metadata(opening.metadata).ok()?,
+        owner: validate::label("owner", &opening.owner).ok()?,
+        metadata: validate::metadata(opening.metadata).ok()?,
         identity: None,
     })
 }
 
 fn duration(duration: prost_types::Duration) -> Option<Duration> {
-    Duration::try_from(duration).ok().filter(|duration| *duration <= bounds::LONGEST_WAIT)
+    Duration::try_from(duration).ok().filter(|duration| *duration <= validate::LONGEST_WAIT)
 }
 
 /// What followers are told.

@@ -20,7 +20,7 @@ use super::outbox::Outbox;
 use super::{COMMANDS, Connection};
 use crate::auth::Caller;
 use crate::grpc::Api;
-use crate::grpc::wire::{self, Requests};
+use crate::grpc::framing::{self, Requests};
 
 const METHOD: &str = "/tenure.v1.ClientService/Stream";
 
@@ -48,12 +48,12 @@ impl tower::Service<Request<Body>> for StreamCalls {
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        ready(Ok(begin(&self.0, request).map_or_else(Status::into_http, wire::respond)))
+        ready(Ok(begin(&self.0, request).map_or_else(Status::into_http, framing::respond)))
     }
 }
 
 fn begin(api: &Api, request: Request<Body>) -> Result<Conversation, Status> {
-    wire::check(&request, METHOD)?;
+    framing::check(&request, METHOD)?;
     let outbox = Outbox::default();
     let caller = Arc::new(request.extensions().get::<Caller>().cloned().unwrap_or_default());
     api.check_stays().inspect_err(|problem| problem.count(caller.refusals()))?;
@@ -95,7 +95,7 @@ impl http_body::Body for Conversation {
                 self.state = State::Running(run);
                 Poll::Pending
             }
-            State::Ended(status) => Poll::Ready(Some(wire::trailers(&status))),
+            State::Ended(status) => Poll::Ready(Some(framing::trailers(&status))),
             State::Over => Poll::Ready(None),
         }
     }

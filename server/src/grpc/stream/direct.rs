@@ -11,11 +11,11 @@ use tonic::Code;
 use super::task::{Job, Waiting};
 use super::{Connection, Doing, code, twice};
 use crate::grpc::acquire::{Acquiring, Standing, decided_session};
-use crate::grpc::admission::{Admitted, Principal};
-use crate::grpc::problem::Problem;
+use crate::grpc::authorize::{Admitted, Principal};
 use crate::grpc::sessions::not_kept;
 use crate::grpc::spans;
-use crate::grpc::{CALL, Via, bounds};
+use crate::grpc::status::Problem;
+use crate::grpc::{CALL, Via, validate};
 use crate::sequencer::{Decisions, Refusal, Tag, Told};
 use crate::telemetry::traces::Traced;
 
@@ -76,7 +76,7 @@ impl Connection {
         call: &Traced,
     ) -> Result<(), Problem> {
         let (request, principal) = asked.into_parts();
-        let name = bounds::namespace(&request.namespace)?;
+        let name = validate::namespace(&request.namespace)?;
         self.turn_to(round, &principal, name).await?;
         // Before anything is done for it: who has too much to do says so at little cost.
         if self.namespaces.get(name).is_some_and(|namespace| namespace.is_full()) {
@@ -99,11 +99,11 @@ impl Connection {
         call: &Traced,
     ) -> Result<(), Problem> {
         let (request, principal) = asked.into_parts();
-        self.turn_to(round, &principal, bounds::namespace(&request.namespace)?).await?;
+        self.turn_to(round, &principal, validate::namespace(&request.namespace)?).await?;
         let command = Command::Release {
-            session: bounds::session_id("session_id", &request.session_id)?,
-            name: bounds::name("name", &request.name)?,
-            token: bounds::token(request.token)?,
+            session: validate::session_id("session_id", &request.session_id)?,
+            name: validate::name("name", &request.name)?,
+            token: validate::token(request.token)?,
         };
         let tag = self.tag(id);
         self.add(round, tag, principal.command(command), Asked::Release, call.clone());
@@ -119,9 +119,10 @@ impl Connection {
         call: &Traced,
     ) -> Result<(), Problem> {
         let (request, principal) = asked.into_parts();
-        let name = bounds::namespace(&request.namespace)?;
+        let name = validate::namespace(&request.namespace)?;
         self.turn_to(round, &principal, name).await?;
-        let (session, names) = (bounds::session_id("session_id", &request.session_id)?, bounds::names(&request.names)?);
+        let (session, names) =
+            (validate::session_id("session_id", &request.session_id)?, validate::names(&request.names)?);
         if !round.acquires.is_empty() {
             // It may be about one of these, which would come after it.
             let next = Round { namespace: round.namespace.clone(), ..Round::of(round.most) };

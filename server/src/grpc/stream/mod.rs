@@ -30,11 +30,11 @@ use self::ending::{Ending, first_ending};
 use self::notice::notice_of;
 use self::outbox::Outbox;
 use self::task::{Job, Replies, Reply, Task};
-use super::admission::{Principal, Speaker};
-use super::problem::Problem;
+use super::authorize::{Principal, Speaker};
+use super::framing::Requests;
 use super::sessions::keep_all;
-use super::wire::Requests;
-use super::{Api, bounds, convert};
+use super::status::Problem;
+use super::{Api, convert, validate};
 use crate::auth::Caller;
 use crate::grpc::spans;
 use crate::node::Node;
@@ -311,8 +311,8 @@ impl Connection {
     /// Renews sessions that are attached to this stream.
     async fn keep_alive(&mut self, request: v1::KeepAliveRequest) -> Result<v1::KeepAliveResponse, Problem> {
         let (request, principal) = self.speaker.admit(request)?.into_parts();
-        bounds::session_ids(&request.session_ids)?;
-        let name = bounds::namespace(&request.namespace)?;
+        validate::session_ids(&request.session_ids)?;
+        let name = validate::namespace(&request.namespace)?;
         match self.namespaces.get(name) {
             Some(namespace) => Ok(keep_all(namespace, request.session_ids, self.id)),
             None => Ok(keep_all(&self.api.namespace(&principal, name).await?, request.session_ids, self.id)),
@@ -369,13 +369,13 @@ impl Connection {
             Commanded::JoinGroup(request) => (self.speaker.check(request), &request.namespace),
             _ => return Ok(()),
         };
-        self.listen(&asked?, bounds::namespace(namespace)?).await.map(drop)
+        self.listen(&asked?, validate::namespace(namespace)?).await.map(drop)
     }
 
     /// Whether it takes notices in a namespace. Elsewhere it holds nothing, so what it gives back there needs no order,
     /// and must not keep the namespace open.
     fn listens(&self, name: &str) -> bool {
-        bounds::namespace(name).is_ok_and(|name| self.namespaces.contains_key(name))
+        validate::namespace(name).is_ok_and(|name| self.namespaces.contains_key(name))
     }
 
     /// Takes notices in a namespace.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::{Bytes, BytesMut};
 use tenure_proto::v1;
 
-use crate::grpc::wire;
+use crate::grpc::framing;
 
 /// So much is gathered, in bytes, before it is sent. One message may be larger.
 const FULL: usize = 32 * 1024;
@@ -17,7 +17,7 @@ pub(super) struct Outbox(Arc<Mutex<BytesMut>>);
 impl Outbox {
     /// Adds a message with these answers.
     pub(super) fn put(&self, answers: Vec<v1::Answer>) {
-        wire::put(&mut self.lock(), &v1::StreamResponse { answers });
+        framing::put(&mut self.lock(), &v1::StreamResponse { answers });
     }
 
     /// All that is there.

@@ -13,9 +13,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::auth::Caller;
 use crate::grpc::acquire::Acquiring;
-use crate::grpc::problem::Problem;
+use crate::grpc::status::Problem;
 use crate::grpc::watch::Watch;
-use crate::grpc::{Api, Via, wire};
+use crate::grpc::{Api, Via, framing};
 use crate::sequencer::{Decided, Namespace};
 
 /// What a task has to do.
@@ -174,7 +174,7 @@ impl Task {
     async fn relay(&self, mut watch: Watch) {
         let relay = async {
             while let Some(encoded) = watch.next().await {
-                for message in wire::messages(encoded) {
+                for message in framing::messages(encoded) {
                     let Ok(telling) = v1::WatchResponse::decode(message) else { return };
                     if self.replies.send(Reply::more(self.id, Answered::Watch(telling))).await.is_err() {
                         return;

@@ -18,8 +18,8 @@ use tonic::server::NamedService;
 use super::Watch;
 use crate::auth::Caller;
 use crate::grpc::Api;
-use crate::grpc::problem::Problem;
-use crate::grpc::wire::{self, Requests};
+use crate::grpc::framing::{self, Requests};
+use crate::grpc::status::Problem;
 use crate::sequencer::Refusal;
 use crate::transport::Peer;
 
@@ -52,13 +52,13 @@ impl tower::Service<Request<Body>> for WatchCalls {
         let api = self.0.clone();
         Box::pin(async move {
             let watch = begin(&api, request).await;
-            Ok(watch.map_or_else(Status::into_http, wire::respond))
+            Ok(watch.map_or_else(Status::into_http, framing::respond))
         })
     }
 }
 
 async fn begin(api: &Api, request: Request<Body>) -> Result<Telling, Status> {
-    wire::check(&request, METHOD)?;
+    framing::check(&request, METHOD)?;
     let connection = request.extensions().get::<Arc<Peer>>().and_then(|peer| peer.address);
     let connection = BuildHasherDefault::<DefaultHasher>::default().hash_one(connection);
     let caller = request.extensions().get::<Caller>().cloned().unwrap_or_default();
@@ -91,7 +91,7 @@ impl http_body::Body for Telling {
         let dismissed = telling.dismissed.as_mut().map_or(Poll::Pending, |dismissed| dismissed.as_mut().poll(context));
         if let Poll::Ready(problem) = dismissed {
             self.watch = None;
-            return Poll::Ready(Some(wire::trailers(&problem.into())));
+            return Poll::Ready(Some(framing::trailers(&problem.into())));
         }
         let status = match Pin::new(&mut *watch).poll_next(context) {
             // With the advice to resume elsewhere.
@@ -101,7 +101,7 @@ impl http_body::Body for Telling {
             Poll::Pending => return Poll::Pending,
         };
         self.watch = None;
-        Poll::Ready(Some(wire::trailers(&status)))
+        Poll::Ready(Some(framing::trailers(&status)))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -10,7 +10,7 @@ use tenure_proto::v1;
 use tenure_proto::v1::watch_response::Kind;
 
 use super::{events, groups};
-use crate::grpc::{convert, wire};
+use crate::grpc::{convert, framing};
 use crate::limits;
 use crate::store::Batch;
 use crate::watch::{self, Encoded, Filter, Groups};
@@ -27,7 +27,7 @@ pub(super) fn message(revision: Revision, kind: Kind) -> Bytes {
 
 /// Adds a message.
 pub(super) fn put(wire: &mut BytesMut, revision: Revision, kind: Kind) {
-    wire::put(wire, &v1::WatchResponse { revision: revision.0, kind: Some(kind) });
+    framing::put(wire, &v1::WatchResponse { revision: revision.0, kind: Some(kind) });
 }
 
 /// What happened in a batch after a revision, as much as goes into a message, and up to which revision that is.

@@ -18,9 +18,9 @@ use tenure_core::{Revision, Table};
 use tenure_proto::v1;
 use tokio_stream::Stream;
 
-use super::admission::Admitted;
-use super::problem::Problem;
-use super::{Api, bounds, in_time};
+use super::authorize::Admitted;
+use super::status::Problem;
+use super::{Api, in_time, validate};
 use crate::auth::Watching;
 use crate::limits;
 use crate::limits::Share;
@@ -59,7 +59,7 @@ impl Api {
     /// Begins a watch: refuses it, or makes sure that it can run. Watches of one connection are told together.
     pub(super) async fn watch(&self, asked: Admitted<v1::WatchRequest>, connection: u64) -> Result<Watch, Problem> {
         let (request, principal) = asked.into_parts();
-        bounds::watched(&request)?;
+        validate::watched(&request)?;
         let counted = principal.watch(&request.namespace)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let head = in_time(async { Ok(namespace.read(Table::revision).await?) }).await?;

@@ -15,7 +15,7 @@ use tenure_proto::codec;
 use tonic::Status;
 use tonic::body::Body;
 
-use super::problem::Problem;
+use super::status::Problem;
 use crate::limits::MESSAGE;
 
 /// What precedes each message: whether it is compressed, and its length.

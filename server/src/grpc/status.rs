@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
-use super::admission::SESSION_OWNER;
+use super::authorize::SESSION_OWNER;
 use crate::auth::Refusals;
 use crate::auth::{TooFast, Unidentified, Verb};
 use crate::node::NamespaceError;

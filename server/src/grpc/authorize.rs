@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use tenure_core::{Command, Limits, Rejection, Text};
 
-use super::bounds;
 use super::pieces::{Piece, pieces};
-use super::problem::Problem;
+use super::status::Problem;
+use super::validate;
 use crate::auth::{Act, Allowance, Caller, Changes, HISTORY_BYTES, Identity, Rights, TooFast, Verb, Watching, Weight};
 use crate::sequencer::{Namespace, Refusal};
 
@@ -80,7 +80,7 @@ pub(crate) struct Here<'a> {
 impl Here<'_> {
     fn name(&self, verb: Verb, name: &str) -> Result<(), Missing> {
         let allowed = self.rights.allow(verb, self.namespace, name);
-        if allowed { Ok(()) } else { Err(Missing { verb, name: bounds::shortened(name) }) }
+        if allowed { Ok(()) } else { Err(Missing { verb, name: validate::shortened(name) }) }
     }
 
     fn names(&self, verb: Verb, names: &[String]) -> Result<(), Missing> {
@@ -89,7 +89,7 @@ impl Here<'_> {
 
     fn prefix(&self, verb: Verb, prefix: &str) -> Result<(), Missing> {
         let allowed = self.rights.allow_prefix(verb, self.namespace, prefix);
-        if allowed { Ok(()) } else { Err(Missing { verb, name: format!("{}*", bounds::shortened(prefix)) }) }
+        if allowed { Ok(()) } else { Err(Missing { verb, name: format!("{}*", validate::shortened(prefix)) }) }
     }
 
     /// Some name at least: which, is looked at later, or does not matter.
@@ -172,7 +172,7 @@ impl Principal {
         if self.rights.are_all() {
             return Ok(());
         }
-        let namespace = bounds::namespace(request.namespace())?;
+        let namespace = validate::namespace(request.namespace())?;
         request.check(&Here { rights: &self.rights, namespace }).map_err(|Missing { verb, name }| Problem::NotAllowed {
             identity: self.identity.clone().unwrap_or_else(|| "".into()),
             verb,
@@ -184,7 +184,7 @@ impl Principal {
     /// Counts a request. How much its caller may have where it is about.
     fn meter<R: Asks>(&self, request: &R) -> Result<Limits, Problem> {
         let Some(allowance) = &self.allowance else { return Ok(Limits::NONE) };
-        let namespace = bounds::namespace(request.namespace())?;
+        let namespace = validate::namespace(request.namespace())?;
         if R::IS_METERED {
             allowance.ask(namespace, request.history_bytes()).map_err(Problem::TooFast)?;
         }
@@ -199,7 +199,7 @@ impl Principal {
     /// Counts a watch, for as long as what it is given is kept.
     pub(crate) fn watch(&self, namespace: &str) -> Result<Option<Watching>, Problem> {
         let Some(allowance) = &self.allowance else { return Ok(None) };
-        allowance.watch(bounds::namespace(namespace)?).map_err(|bound| Problem::LimitReached {
+        allowance.watch(validate::namespace(namespace)?).map_err(|bound| Problem::LimitReached {
             limit: "watches of this identity in the namespace at this server",
             bound: bound.to_string(),
         })

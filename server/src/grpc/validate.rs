@@ -8,7 +8,7 @@ use std::time::Duration;
 use tenure_core::{AskedMode, Assignments, LockSettings, Metadata, Names, Preempt, Revision, Text, no_labels};
 use tenure_proto::v1;
 
-use super::problem::Problem;
+use super::status::Problem;
 
 /// The namespace of requests that name none.
 const DEFAULT_NAMESPACE: &str = "default";

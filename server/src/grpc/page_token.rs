@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 
-use super::problem::Problem;
+use super::status::Problem;
 use crate::limits;
 
 /// Separates what the list is about from where its next page begins; neither contains it.

@@ -8,9 +8,9 @@ use tenure_proto::v1::session_service_server::{SessionService, SessionServiceSer
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::admission::{Admitted, Asks};
+use super::authorize::{Admitted, Asks};
 use super::keep_alive::KeepAliveCalls;
-use super::problem::Problem;
+use super::status::Problem;
 use super::stream::StreamCalls;
 use super::watch::WatchCalls;
 use super::{Api, Via};
