@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Where there are lines for the command line, from the top of the tree.
-const PLACES: [&str; 3] = ["README.md", "deploy", "clients/guides"];
+const PLACES: [&str; 4] = ["README.md", "client-rs/cli/README.md", "deploy", "clients/guides"];
 
 fn pages(place: &Path) -> Vec<String> {
     if place.is_file() {
