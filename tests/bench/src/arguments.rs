@@ -35,7 +35,7 @@ pub struct Arguments {
     /// Proves only that everything runs: one short round of the least that each work can do
     #[arg(long)]
     quick: bool,
-    /// Where the results go: results/*.json, README.md, *.svg [default: nowhere; `cargo xtask bench` says tests/bench]
+    /// Where the results go: results/*.json, README.md, *.svg [default: nowhere; `cargo xtask bench`: tests/results/bench]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }

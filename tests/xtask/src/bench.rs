@@ -4,7 +4,7 @@ use crate::packages;
 use crate::programs::{cargo, program, root};
 
 /// Where the results are kept.
-const OUT: &str = "tests/bench";
+const OUT: &str = "tests/results/bench";
 
 /// With these arguments the results go elsewhere, or are no whole that would be worth keeping.
 const NOT_KEPT: [&str; 5] = ["--help", "--level", "--out", "--quick", "--target"];

@@ -10,7 +10,7 @@ use crate::machine::Machine;
 use crate::work::Work;
 
 /// What a page begins as where there is none.
-const TEMPLATE: &str = include_str!("../../README.md");
+const TEMPLATE: &str = include_str!("../../../results/bench/README.md");
 
 /// Writes `README.md`.
 pub fn write(all: &[(&Work, Kept)], out: &Path) -> anyhow::Result<()> {
