@@ -39,9 +39,7 @@ var engines = []Engine{
 			"delete_groups":   jsonTable,
 			"delete_members":  jsonTable,
 			"forget":          jsonTable,
-			"0002_views":      jsonTable,
-			"0008_lean_views": jsonTable,
-			"0009_granted_at": jsonTable,
+			"0001_initial":    jsonTable,
 		},
 	},
 }

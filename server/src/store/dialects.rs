@@ -18,7 +18,7 @@ pub struct Said {
     pub dialect: &'static str,
     /// The kind of server that is asked in this way; `any` if all are that speak this dialect.
     pub flavour: &'static str,
-    /// What it is called here, such as `read` or `0002_views`.
+    /// What it is called here, such as `read` or `0001_initial`.
     pub name: String,
     /// With `$1` or `?` for arguments that are sent apart, and some text for those that are written into it.
     pub sql: String,

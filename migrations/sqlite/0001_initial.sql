@@ -1,3 +1,127 @@
+-- Tenure's tables. Numbers are the keys; names are only data, compared byte by byte by the servers.
+
+-- The head of each namespace. Its revision is raised by compare-and-set together with each batch of the log.
+CREATE TABLE IF NOT EXISTS namespaces (
+    name TEXT NOT NULL PRIMARY KEY,
+    revision INTEGER NOT NULL,                 -- the last event
+    rows_revision INTEGER NOT NULL,            -- up to where the rows below sum up the log
+    lost_revision INTEGER NOT NULL DEFAULT 0,  -- the last event up to there that says that history was lost
+    database_identity TEXT NOT NULL            -- the database that the head was written on
+) STRICT;
+
+-- The log: one row for each commit.
+CREATE TABLE IF NOT EXISTS batches (
+    namespace TEXT NOT NULL,
+    revision INTEGER NOT NULL,  -- the last event of the batch
+    previous INTEGER NOT NULL,  -- the last event of the batch before
+    server INTEGER NOT NULL,    -- who appended it,
+    number INTEGER NOT NULL,    -- its number among that server's batches,
+    at_ms INTEGER NOT NULL,     -- and that server's clock, in ms since 1970
+    events TEXT NOT NULL,       -- a JSON array; the view "events" spreads it out
+    PRIMARY KEY (namespace, revision)
+) STRICT;
+
+-- The servers, as they show each other that they are alive.
+CREATE TABLE IF NOT EXISTS servers (
+    id INTEGER NOT NULL PRIMARY KEY,
+    beat INTEGER NOT NULL,                 -- changes while the server lives
+    lease_ms INTEGER NOT NULL,             -- how long the others wait for that
+    label TEXT NOT NULL,                   -- what people call it
+    address TEXT NOT NULL,                 -- where the others reach it: host and port; empty if nowhere
+    certificate TEXT NOT NULL DEFAULT '',  -- the SHA-256 of what it shows them there, in hexadecimal; empty if it speaks no TLS
+    dead INTEGER NOT NULL
+) STRICT;
+
+-- The open sessions at rows_revision. The view "current_sessions" adds what came after.
+CREATE TABLE IF NOT EXISTS sessions (
+    namespace TEXT NOT NULL,
+    opened INTEGER NOT NULL,                -- the event that opened it
+    id TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    identity TEXT,                          -- who opened it, as was proved; null: nobody had to prove anything
+    client TEXT,                            -- the program that opened it; null: programs are not compared
+    ttl_ms INTEGER NOT NULL,
+    disconnect_grace_ms INTEGER,            -- how long it outlives its stream; null: until its TTL has passed
+    home INTEGER NOT NULL,                  -- the server that takes its renewals
+    attachment INTEGER NOT NULL DEFAULT 0,  -- how often its client has asked for it to be attached; 0: that is not counted
+    metadata TEXT NOT NULL,                 -- a JSON object
+    PRIMARY KEY (namespace, opened)
+) STRICT, WITHOUT ROWID;
+
+-- Who held and who waited at rows_revision, one row for each name of a claim. The view "current_claims" adds what came
+-- after.
+CREATE TABLE IF NOT EXISTS claims (
+    namespace TEXT NOT NULL,
+    id INTEGER NOT NULL,        -- the event that created it
+    position INTEGER NOT NULL,  -- of the name among the claim's names, from 0
+    name TEXT NOT NULL,
+    state TEXT NOT NULL,        -- waiting, held or lingering
+    token INTEGER,              -- the fencing token, once granted,
+    granted_at_ms INTEGER,      -- and when, by the clock of the server that appended the grant, in ms since 1970; null: not known
+    session TEXT NOT NULL,
+    opened INTEGER NOT NULL,    -- the event that opened the session
+    owner TEXT NOT NULL,
+    priority INTEGER NOT NULL,
+    min_hold_ms INTEGER NOT NULL,
+    home INTEGER,               -- while lingering: the server that counts the minimum hold
+    mode TEXT NOT NULL,         -- exclusive, shared or permits
+    permits INTEGER,            -- how many permits,
+    permit_limit INTEGER,       -- and out of how many
+    transfer_to INTEGER,        -- the waiting claim that the holder was asked to hand over to, if it was named
+    transfer_started INTEGER,   -- the event that asked the holder to hand over, if it was
+    drain_ms INTEGER,           -- for how long it may then go on
+    awaited_at INTEGER,         -- the server that has the call that waits for it; null: the home of its session looks after it
+    metadata TEXT NOT NULL,     -- a JSON object
+    PRIMARY KEY (namespace, id, position)
+) STRICT, WITHOUT ROWID;
+
+-- What operators had set on locks at rows_revision. The view "current_settings" adds what came after.
+CREATE TABLE IF NOT EXISTS settings (
+    namespace TEXT NOT NULL,
+    position INTEGER NOT NULL,  -- in the order of the names
+    name TEXT NOT NULL,
+    permit_limit INTEGER,       -- how many permits there are, if that is set
+    settling_ms INTEGER,        -- how long a better waiter waits before it preempts, if it may,
+    drain_ms INTEGER,           -- and how long the holder may then go on
+    PRIMARY KEY (namespace, position)
+) STRICT, WITHOUT ROWID;
+
+-- The groups that had members or a config at rows_revision. The view "current_groups" adds what came after.
+CREATE TABLE IF NOT EXISTS member_groups (
+    namespace TEXT NOT NULL,
+    id INTEGER NOT NULL,          -- the event that created it
+    name TEXT NOT NULL,
+    membership INTEGER NOT NULL,  -- the last event by which a member came or went; 0 if none ever did
+    leader INTEGER,               -- the number of the member that leads, if there are members
+    token INTEGER,                -- the token of the leader
+    config TEXT,                  -- the shared value, if there is one
+    config_revision INTEGER,      -- the event that set it
+    assigned INTEGER,             -- the event of the last assignments, if there were any
+    assigned_membership INTEGER,  -- the membership that they were computed from
+    assigned_config INTEGER,      -- the config_revision that they were computed from; 0 without a config
+    PRIMARY KEY (namespace, id)
+) STRICT, WITHOUT ROWID;
+
+-- The members of those groups at rows_revision. The view "current_members" adds what came after.
+CREATE TABLE IF NOT EXISTS group_members (
+    namespace TEXT NOT NULL,
+    group_id INTEGER NOT NULL,  -- the event that created the group
+    number INTEGER NOT NULL,    -- the event by which it joined
+    session TEXT NOT NULL,
+    opened INTEGER NOT NULL,    -- the event that opened the session
+    owner TEXT NOT NULL,
+    metadata TEXT NOT NULL,     -- a JSON object
+    assignment TEXT,            -- what the leader assigned to it last, if anything
+    PRIMARY KEY (namespace, group_id, number)
+) STRICT, WITHOUT ROWID;
+
+-- By what a database that was restored is told from what it was: revisions beyond what it knows have been given then.
+CREATE TABLE IF NOT EXISTS tenure_birth (
+    said_by TEXT NOT NULL PRIMARY KEY,  -- there is one row, ''
+    birth TEXT NOT NULL,                -- what was said of when the tables were made: a file says nothing
+    database_identity TEXT NOT NULL     -- the database then: on another one, also new namespaces do not begin at 1
+) STRICT;
+
 -- Views for people. They tell the whole truth: the rows, and what the log has after them.
 
 -- The log, one row for each event. Columns that an event has nothing to say about are null. Events of one commit have the
@@ -48,10 +172,14 @@ FROM namespaces AS n
 JOIN events AS e ON e.namespace = n.name
 WHERE e.batch > n.rows_revision;
 
--- Every claim to every name, one row each, as it is now.
+-- Every claim to every name, one row each, as it is now. granted_at_ms: the clock of the server that
+-- appended the grant, for people; null while waiting.
 CREATE VIEW IF NOT EXISTS current_claims AS
 WITH latest AS (
-    SELECT e.*, row_number() OVER (PARTITION BY e.namespace, e.claim ORDER BY e.revision DESC) AS recency
+    SELECT
+        e.*,
+        row_number() OVER (PARTITION BY e.namespace, e.claim ORDER BY e.revision DESC) AS recency,
+        max(CASE WHEN e.event = 'claim_granted' THEN e.at_ms END) OVER (PARTITION BY e.namespace, e.claim) AS granted_at_ms
     FROM events_after_rows AS e
     WHERE e.claim IS NOT NULL
 )
@@ -67,7 +195,8 @@ SELECT
     c.mode AS mode,
     c.permits AS permits,
     c.min_hold_ms AS min_hold_ms,
-    c.metadata AS metadata
+    c.metadata AS metadata,
+    c.granted_at_ms AS granted_at_ms
 FROM claims AS c
 WHERE NOT EXISTS (SELECT 1 FROM latest AS l WHERE l.namespace = c.namespace AND l.claim = c.id)
 UNION ALL
@@ -83,13 +212,29 @@ SELECT
     l.mode,
     l.permits,
     l.min_hold_ms,
-    l.metadata
+    l.metadata,
+    coalesce(
+        l.granted_at_ms,
+        (SELECT c.granted_at_ms FROM claims AS c WHERE c.namespace = l.namespace AND c.id = l.claim AND c.position = 0)
+    )
 FROM latest AS l, json_each(l.names) AS n
 WHERE l.recency = 1 AND l.event <> 'claim_ended';
 
 -- Who holds what. A lingering lock is held no more, but nobody is granted it before its minimum hold is over.
+-- granted_at: the clock of the server that appended the grant, for people.
 CREATE VIEW IF NOT EXISTS current_locks AS
-SELECT namespace, name, state, token, session, owner, mode, permits, metadata
+SELECT
+    namespace,
+    name,
+    state,
+    token,
+    session,
+    owner,
+    mode,
+    permits,
+    metadata,
+    strftime('%Y-%m-%dT%H:%M:%fZ', granted_at_ms / 1000.0, 'unixepoch') AS granted_at,
+    granted_at_ms
 FROM current_claims
 WHERE state <> 'waiting';
 

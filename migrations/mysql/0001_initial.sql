@@ -1,3 +1,127 @@
+-- Tenure's tables. Numbers are the keys; names are only data, compared byte by byte by the servers.
+
+-- The head of each namespace. Its revision is raised by compare-and-set together with each batch of the log.
+CREATE TABLE IF NOT EXISTS namespaces (
+    name VARCHAR(63) NOT NULL PRIMARY KEY,
+    revision BIGINT NOT NULL,                 -- the last event
+    rows_revision BIGINT NOT NULL,            -- up to where the rows below sum up the log
+    lost_revision BIGINT NOT NULL DEFAULT 0,  -- the last event up to there that says that history was lost
+    database_identity VARCHAR(255) NOT NULL   -- the database that the head was written on
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- The log: one row for each commit.
+CREATE TABLE IF NOT EXISTS batches (
+    namespace VARCHAR(63) NOT NULL,
+    revision BIGINT NOT NULL,  -- the last event of the batch
+    previous BIGINT NOT NULL,  -- the last event of the batch before
+    server BIGINT NOT NULL,    -- who appended it,
+    number BIGINT NOT NULL,    -- its number among that server's batches,
+    at_ms BIGINT NOT NULL,     -- and that server's clock, in ms since 1970
+    events LONGBLOB NOT NULL,  -- a JSON array in UTF-8, as bytes, which need no checking; the view "events" spreads it out
+    PRIMARY KEY (namespace, revision)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- The servers, as they show each other that they are alive.
+CREATE TABLE IF NOT EXISTS servers (
+    id BIGINT NOT NULL PRIMARY KEY,
+    beat BIGINT NOT NULL,                         -- changes while the server lives
+    lease_ms BIGINT NOT NULL,                     -- how long the others wait for that
+    label TEXT NOT NULL,                          -- what people call it
+    address TEXT NOT NULL,                        -- where the others reach it: host and port; empty if nowhere
+    certificate VARCHAR(64) NOT NULL DEFAULT '',  -- the SHA-256 of what it shows them there, in hexadecimal; empty if it speaks no TLS
+    dead BOOLEAN NOT NULL
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- The open sessions at rows_revision. The view "current_sessions" adds what came after.
+CREATE TABLE IF NOT EXISTS sessions (
+    namespace VARCHAR(63) NOT NULL,
+    opened BIGINT NOT NULL,                -- the event that opened it
+    id TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    identity TEXT,                         -- who opened it, as was proved; null: nobody had to prove anything
+    client TEXT,                           -- the program that opened it; null: programs are not compared
+    ttl_ms BIGINT NOT NULL,
+    disconnect_grace_ms BIGINT,            -- how long it outlives its stream; null: until its TTL has passed
+    home BIGINT NOT NULL,                  -- the server that takes its renewals
+    attachment BIGINT NOT NULL DEFAULT 0,  -- how often its client has asked for it to be attached; 0: that is not counted
+    metadata LONGTEXT NOT NULL,            -- a JSON object
+    PRIMARY KEY (namespace, opened)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- Who held and who waited at rows_revision, one row for each name of a claim. The view "current_claims" adds what came
+-- after.
+CREATE TABLE IF NOT EXISTS claims (
+    namespace VARCHAR(63) NOT NULL,
+    id BIGINT NOT NULL,          -- the event that created it
+    position BIGINT NOT NULL,    -- of the name among the claim's names, from 0
+    name TEXT NOT NULL,
+    state VARCHAR(15) NOT NULL,  -- waiting, held or lingering
+    token BIGINT,                -- the fencing token, once granted,
+    granted_at_ms BIGINT,        -- and when, by the clock of the server that appended the grant, in ms since 1970; null: not known
+    session TEXT NOT NULL,
+    opened BIGINT NOT NULL,      -- the event that opened the session
+    owner TEXT NOT NULL,
+    priority BIGINT NOT NULL,
+    min_hold_ms BIGINT NOT NULL,
+    home BIGINT,                 -- while lingering: the server that counts the minimum hold
+    mode VARCHAR(15) NOT NULL,   -- exclusive, shared or permits
+    permits BIGINT,              -- how many permits,
+    permit_limit BIGINT,         -- and out of how many
+    transfer_to BIGINT,          -- the waiting claim that the holder was asked to hand over to, if it was named
+    transfer_started BIGINT,     -- the event that asked the holder to hand over, if it was
+    drain_ms BIGINT,             -- for how long it may then go on
+    awaited_at BIGINT,           -- the server that has the call that waits for it; null: the home of its session looks after it
+    metadata LONGTEXT NOT NULL,  -- a JSON object
+    PRIMARY KEY (namespace, id, position)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- What operators had set on locks at rows_revision. The view "current_settings" adds what came after.
+CREATE TABLE IF NOT EXISTS settings (
+    namespace VARCHAR(63) NOT NULL,
+    position BIGINT NOT NULL,  -- in the order of the names
+    name TEXT NOT NULL,
+    permit_limit BIGINT,       -- how many permits there are, if that is set
+    settling_ms BIGINT,        -- how long a better waiter waits before it preempts, if it may,
+    drain_ms BIGINT,           -- and how long the holder may then go on
+    PRIMARY KEY (namespace, position)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- The groups that had members or a config at rows_revision. The view "current_groups" adds what came after.
+CREATE TABLE IF NOT EXISTS member_groups (
+    namespace VARCHAR(63) NOT NULL,
+    id BIGINT NOT NULL,          -- the event that created it
+    name TEXT NOT NULL,
+    membership BIGINT NOT NULL,  -- the last event by which a member came or went; 0 if none ever did
+    leader BIGINT,               -- the number of the member that leads, if there are members
+    token BIGINT,                -- the token of the leader
+    config LONGTEXT,             -- the shared value, if there is one
+    config_revision BIGINT,      -- the event that set it
+    assigned BIGINT,             -- the event of the last assignments, if there were any
+    assigned_membership BIGINT,  -- the membership that they were computed from
+    assigned_config BIGINT,      -- the config_revision that they were computed from; 0 without a config
+    PRIMARY KEY (namespace, id)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- The members of those groups at rows_revision. The view "current_members" adds what came after.
+CREATE TABLE IF NOT EXISTS group_members (
+    namespace VARCHAR(63) NOT NULL,
+    group_id BIGINT NOT NULL,    -- the event that created the group
+    number BIGINT NOT NULL,      -- the event by which it joined
+    session TEXT NOT NULL,
+    opened BIGINT NOT NULL,      -- the event that opened the session
+    owner TEXT NOT NULL,
+    metadata LONGTEXT NOT NULL,  -- a JSON object
+    assignment LONGTEXT,         -- what the leader assigned to it last, if anything
+    PRIMARY KEY (namespace, group_id, number)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- By what a database that was restored is told from what it was: revisions beyond what it knows have been given then.
+CREATE TABLE IF NOT EXISTS tenure_birth (
+    said_by VARCHAR(255) NOT NULL PRIMARY KEY,  -- each server of a cluster has made the tables at another time
+    birth VARCHAR(255) NOT NULL,                -- what it said of when the tables were made
+    database_identity VARCHAR(255) NOT NULL     -- the database then: on another one, also new namespaces do not begin at 1
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
 -- Views for people. They tell the whole truth: the rows, and what the log has after them.
 
 -- The log, one row for each event. Columns that an event has nothing to say about are null. Events of one commit have the
@@ -82,10 +206,14 @@ FROM namespaces AS n
 JOIN events AS e ON e.namespace = n.name
 WHERE e.batch > n.rows_revision;
 
--- Every claim to every name, one row each, as it is now.
+-- Every claim to every name, one row each, as it is now. granted_at_ms: the clock of the server that
+-- appended the grant, for people; null while waiting.
 CREATE OR REPLACE VIEW current_claims AS
 WITH latest AS (
-    SELECT e.*, row_number() OVER (PARTITION BY e.namespace, e.claim ORDER BY e.revision DESC) AS recency
+    SELECT
+        e.*,
+        row_number() OVER (PARTITION BY e.namespace, e.claim ORDER BY e.revision DESC) AS recency,
+        max(CASE WHEN e.event = 'claim_granted' THEN e.at_ms END) OVER (PARTITION BY e.namespace, e.claim) AS granted_at_ms
     FROM events_after_rows AS e
     WHERE e.claim IS NOT NULL
 )
@@ -101,7 +229,8 @@ SELECT
     c.mode AS mode,
     c.permits AS permits,
     c.min_hold_ms AS min_hold_ms,
-    c.metadata AS metadata
+    c.metadata AS metadata,
+    c.granted_at_ms AS granted_at_ms
 FROM claims AS c
 WHERE NOT EXISTS (SELECT 1 FROM latest AS l WHERE l.namespace = c.namespace AND l.claim = c.id)
 UNION ALL
@@ -117,13 +246,29 @@ SELECT
     l.mode,
     l.permits,
     l.min_hold_ms,
-    l.metadata
+    l.metadata,
+    coalesce(
+        l.granted_at_ms,
+        (SELECT c.granted_at_ms FROM claims AS c WHERE c.namespace = l.namespace AND c.id = l.claim AND c.position = 0)
+    )
 FROM latest AS l, JSON_TABLE(l.names, '$[*]' COLUMNS (value LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) AS n
 WHERE l.recency = 1 AND l.event <> 'claim_ended';
 
 -- Who holds what. A lingering lock is held no more, but nobody is granted it before its minimum hold is over.
+-- granted_at: the clock of the server that appended the grant, for people.
 CREATE OR REPLACE VIEW current_locks AS
-SELECT namespace, name, state, token, session, owner, mode, permits, metadata
+SELECT
+    namespace,
+    name,
+    state,
+    token,
+    session,
+    owner,
+    mode,
+    permits,
+    metadata,
+    TIMESTAMP('1970-01-01') + INTERVAL granted_at_ms * 1000 MICROSECOND AS granted_at,
+    granted_at_ms
 FROM current_claims
 WHERE state <> 'waiting';
 
@@ -169,11 +314,18 @@ LEFT JOIN session_events AS l ON l.namespace = k.namespace AND l.opened = k.open
 WHERE l.event IS NULL OR l.event <> 'session_ended';
 
 -- What operators have set on locks.
+--
+-- MySQL 9.7 does not take what one JSON_TABLE gives for another in the same query (error 1210), nor if it has merged a view into
+-- it. It merges no query that numbers its rows.
 CREATE OR REPLACE VIEW current_settings AS
-WITH latest AS (
-    SELECT e.*, n.value AS name, row_number() OVER (PARTITION BY e.namespace, CAST(n.value AS BINARY) ORDER BY e.revision DESC) AS recency
-    FROM events_after_rows AS e, JSON_TABLE(e.names, '$[*]' COLUMNS (value LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) AS n
+WITH configured AS (
+    SELECT e.*, row_number() OVER (PARTITION BY e.namespace ORDER BY e.revision) AS number
+    FROM events_after_rows AS e
     WHERE e.event = 'lock_configured'
+),
+latest AS (
+    SELECT e.*, n.value AS name, row_number() OVER (PARTITION BY e.namespace, CAST(n.value AS BINARY) ORDER BY e.revision DESC) AS recency
+    FROM configured AS e, JSON_TABLE(e.names, '$[*]' COLUMNS (value LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) AS n
 )
 SELECT
     s.namespace AS namespace,

@@ -1,7 +1,135 @@
+-- Tenure's tables. Numbers are the keys; names are only data, compared byte by byte by the servers.
+
+-- The head of each namespace. Its revision is raised by compare-and-set together with each batch of the log.
+CREATE TABLE IF NOT EXISTS namespaces (
+    name text NOT NULL PRIMARY KEY,
+    revision bigint NOT NULL,                 -- the last event
+    rows_revision bigint NOT NULL,            -- up to where the rows below sum up the log
+    lost_revision bigint NOT NULL DEFAULT 0,  -- the last event up to there that says that history was lost
+    database_identity text NOT NULL           -- the database that the head was written on
+);
+
+-- The log: one row for each commit.
+CREATE TABLE IF NOT EXISTS batches (
+    namespace text NOT NULL,
+    revision bigint NOT NULL,  -- the last event of the batch
+    previous bigint NOT NULL,  -- the last event of the batch before
+    server bigint NOT NULL,    -- who appended it,
+    number bigint NOT NULL,    -- its number among that server's batches,
+    at_ms bigint NOT NULL,     -- and that server's clock, in ms since 1970
+    events text NOT NULL,      -- a JSON array; the view "events" spreads it out
+    PRIMARY KEY (namespace, revision)
+);
+
+-- The servers, as they show each other that they are alive.
+CREATE TABLE IF NOT EXISTS servers (
+    id bigint NOT NULL PRIMARY KEY,
+    beat bigint NOT NULL,                  -- changes while the server lives
+    lease_ms bigint NOT NULL,              -- how long the others wait for that
+    label text NOT NULL,                   -- what people call it
+    address text NOT NULL,                 -- where the others reach it: host and port; empty if nowhere
+    certificate text NOT NULL DEFAULT '',  -- the SHA-256 of what it shows them there, in hexadecimal; empty if it speaks no TLS
+    dead boolean NOT NULL
+);
+
+-- The open sessions at rows_revision. The view "current_sessions" adds what came after.
+CREATE TABLE IF NOT EXISTS sessions (
+    namespace text NOT NULL,
+    opened bigint NOT NULL,                -- the event that opened it
+    id text NOT NULL,
+    owner text NOT NULL,
+    identity text,                         -- who opened it, as was proved; null: nobody had to prove anything
+    client text,                           -- the program that opened it; null: programs are not compared
+    ttl_ms bigint NOT NULL,
+    disconnect_grace_ms bigint,            -- how long it outlives its stream; null: until its TTL has passed
+    home bigint NOT NULL,                  -- the server that takes its renewals
+    attachment bigint NOT NULL DEFAULT 0,  -- how often its client has asked for it to be attached; 0: that is not counted
+    metadata text NOT NULL,                -- a JSON object
+    PRIMARY KEY (namespace, opened)
+);
+
+-- Who held and who waited at rows_revision, one row for each name of a claim. The view "current_claims" adds what came
+-- after.
+CREATE TABLE IF NOT EXISTS claims (
+    namespace text NOT NULL,
+    id bigint NOT NULL,        -- the event that created it
+    position bigint NOT NULL,  -- of the name among the claim's names, from 0
+    name text NOT NULL,
+    state text NOT NULL,       -- waiting, held or lingering
+    token bigint,              -- the fencing token, once granted,
+    granted_at_ms bigint,      -- and when, by the clock of the server that appended the grant, in ms since 1970; null: not known
+    session text NOT NULL,
+    opened bigint NOT NULL,    -- the event that opened the session
+    owner text NOT NULL,
+    priority bigint NOT NULL,
+    min_hold_ms bigint NOT NULL,
+    home bigint,               -- while lingering: the server that counts the minimum hold
+    mode text NOT NULL,        -- exclusive, shared or permits
+    permits bigint,            -- how many permits,
+    permit_limit bigint,       -- and out of how many
+    transfer_to bigint,        -- the waiting claim that the holder was asked to hand over to, if it was named
+    transfer_started bigint,   -- the event that asked the holder to hand over, if it was
+    drain_ms bigint,           -- for how long it may then go on
+    awaited_at bigint,         -- the server that has the call that waits for it; null: the home of its session looks after it
+    metadata text NOT NULL,    -- a JSON object
+    PRIMARY KEY (namespace, id, position)
+);
+
+-- What operators had set on locks at rows_revision. The view "current_settings" adds what came after.
+CREATE TABLE IF NOT EXISTS settings (
+    namespace text NOT NULL,
+    position bigint NOT NULL,  -- in the order of the names
+    name text NOT NULL,
+    permit_limit bigint,       -- how many permits there are, if that is set
+    settling_ms bigint,        -- how long a better waiter waits before it preempts, if it may,
+    drain_ms bigint,           -- and how long the holder may then go on
+    PRIMARY KEY (namespace, position)
+);
+
+-- The groups that had members or a config at rows_revision. The view "current_groups" adds what came after.
+CREATE TABLE IF NOT EXISTS member_groups (
+    namespace text NOT NULL,
+    id bigint NOT NULL,          -- the event that created it
+    name text NOT NULL,
+    membership bigint NOT NULL,  -- the last event by which a member came or went; 0 if none ever did
+    leader bigint,               -- the number of the member that leads, if there are members
+    token bigint,                -- the token of the leader
+    config text,                 -- the shared value, if there is one
+    config_revision bigint,      -- the event that set it
+    assigned bigint,             -- the event of the last assignments, if there were any
+    assigned_membership bigint,  -- the membership that they were computed from
+    assigned_config bigint,      -- the config_revision that they were computed from; 0 without a config
+    PRIMARY KEY (namespace, id)
+);
+
+-- The members of those groups at rows_revision. The view "current_members" adds what came after.
+CREATE TABLE IF NOT EXISTS group_members (
+    namespace text NOT NULL,
+    group_id bigint NOT NULL,  -- the event that created the group
+    number bigint NOT NULL,    -- the event by which it joined
+    session text NOT NULL,
+    opened bigint NOT NULL,    -- the event that opened the session
+    owner text NOT NULL,
+    metadata text NOT NULL,    -- a JSON object
+    assignment text,           -- what the leader assigned to it last, if anything
+    PRIMARY KEY (namespace, group_id, number)
+);
+
+-- By what a database that was restored is told from what it was: revisions beyond what it knows have been given then.
+CREATE TABLE IF NOT EXISTS tenure_birth (
+    said_by text NOT NULL PRIMARY KEY,  -- there is one row, '': all servers of a cluster say the same
+    birth text NOT NULL,                -- what they said of when the tables were made
+    database_identity text NOT NULL     -- the database then: on another one, also new namespaces do not begin at 1
+);
+
 -- Views for people. They tell the whole truth: the rows, and what the log has after them.
 
 -- The log, one row for each event. Columns that an event has nothing to say about are null. Events of one commit have the
 -- same batch: the revision of the last of them.
+--
+-- PostgreSQL expects a hundred events of each batch, where there are one or two, and so takes the views for so much work that
+-- it compiles them first (JIT), for up to a second. Of what is true of every event, but seems rare to it (@> '{}'), it expects
+-- one for each batch.
 CREATE OR REPLACE VIEW events AS
 SELECT
     b.namespace AS namespace,
@@ -39,7 +167,8 @@ SELECT
     (e.value ->> 'config_revision')::bigint AS config_revision,
     e.value -> 'assignments' AS assignments,
     coalesce(e.value ->> 'metadata', '{}') AS metadata
-FROM batches AS b, jsonb_array_elements(b.events::jsonb) AS e (value);
+FROM batches AS b, jsonb_array_elements(b.events::jsonb) AS e (value)
+WHERE e.value @> '{}';
 
 -- The events that the rows do not sum up yet.
 CREATE OR REPLACE VIEW events_after_rows AS
@@ -48,10 +177,14 @@ FROM namespaces AS n
 JOIN events AS e ON e.namespace = n.name
 WHERE e.batch > n.rows_revision;
 
--- Every claim to every name, one row each, as it is now.
+-- Every claim to every name, one row each, as it is now. granted_at_ms: the clock of the server that
+-- appended the grant, for people; null while waiting.
 CREATE OR REPLACE VIEW current_claims AS
 WITH latest AS (
-    SELECT e.*, row_number() OVER (PARTITION BY e.namespace, e.claim ORDER BY e.revision DESC) AS recency
+    SELECT
+        e.*,
+        row_number() OVER (PARTITION BY e.namespace, e.claim ORDER BY e.revision DESC) AS recency,
+        max(CASE WHEN e.event = 'claim_granted' THEN e.at_ms END) OVER (PARTITION BY e.namespace, e.claim) AS granted_at_ms
     FROM events_after_rows AS e
     WHERE e.claim IS NOT NULL
 )
@@ -67,7 +200,8 @@ SELECT
     c.mode AS mode,
     c.permits AS permits,
     c.min_hold_ms AS min_hold_ms,
-    c.metadata AS metadata
+    c.metadata AS metadata,
+    c.granted_at_ms AS granted_at_ms
 FROM claims AS c
 WHERE NOT EXISTS (SELECT 1 FROM latest AS l WHERE l.namespace = c.namespace AND l.claim = c.id)
 UNION ALL
@@ -83,13 +217,29 @@ SELECT
     l.mode,
     l.permits,
     l.min_hold_ms,
-    l.metadata
+    l.metadata,
+    coalesce(
+        l.granted_at_ms,
+        (SELECT c.granted_at_ms FROM claims AS c WHERE c.namespace = l.namespace AND c.id = l.claim AND c.position = 0)
+    )
 FROM latest AS l, jsonb_array_elements_text(l.names) AS n (value)
 WHERE l.recency = 1 AND l.event <> 'claim_ended';
 
 -- Who holds what. A lingering lock is held no more, but nobody is granted it before its minimum hold is over.
+-- granted_at: the clock of the server that appended the grant, for people.
 CREATE OR REPLACE VIEW current_locks AS
-SELECT namespace, name, state, token, session, owner, mode, permits, metadata
+SELECT
+    namespace,
+    name,
+    state,
+    token,
+    session,
+    owner,
+    mode,
+    permits,
+    metadata,
+    to_timestamp(granted_at_ms / 1000.0) AS granted_at,
+    granted_at_ms
 FROM current_claims
 WHERE state <> 'waiting';
 
@@ -134,11 +284,11 @@ FROM known AS k
 LEFT JOIN session_events AS l ON l.namespace = k.namespace AND l.opened = k.opened AND l.recency = 1
 WHERE l.event IS NULL OR l.event <> 'session_ended';
 
--- What operators have set on locks.
+-- What operators have set on locks: such an event has one name.
 CREATE OR REPLACE VIEW current_settings AS
 WITH latest AS (
-    SELECT e.*, n.value AS name, row_number() OVER (PARTITION BY e.namespace, n.value ORDER BY e.revision DESC) AS recency
-    FROM events_after_rows AS e, jsonb_array_elements_text(e.names) AS n (value)
+    SELECT e.*, e.names ->> 0 AS name, row_number() OVER (PARTITION BY e.namespace, e.names ->> 0 ORDER BY e.revision DESC) AS recency
+    FROM events_after_rows AS e
     WHERE e.event = 'lock_configured'
 )
 SELECT
@@ -293,12 +443,21 @@ losses AS (
     FROM events_after_rows
     WHERE event = 'history_lost'
     GROUP BY namespace
+),
+present AS (
+    -- Counted at once: one by one, each group would read the log again.
+    SELECT
+        namespace,
+        group_id,
+        count(*) AS members
+    FROM current_members
+    GROUP BY namespace, group_id
 )
 SELECT
     n.namespace AS namespace,
     n.id AS group_id,
     n.name AS name,
-    (SELECT count(*) FROM current_members AS m WHERE m.namespace = n.namespace AND m.group_id = n.id) AS members,
+    coalesce(p.members, 0) AS members,
     n.membership AS membership,
     n.leader AS leader,
     CASE WHEN n.token < l.revision THEN l.revision ELSE n.token END AS token,
@@ -309,4 +468,5 @@ SELECT
     n.assigned_config AS assigned_config
 FROM merged AS n
 LEFT JOIN losses AS l ON l.namespace = n.namespace
+LEFT JOIN present AS p ON p.namespace = n.namespace AND p.group_id = n.id
 WHERE n.leader IS NOT NULL OR n.config IS NOT NULL;
