@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::connection::{Arg, Statements, Table};
-use super::rows::{CLAIMS, GROUPS, MEMBERS, SESSIONS, SETTINGS};
-use super::{literal, mysql, postgres, postgres_copy, postgres_questions};
+use super::mysql::flavours as mysql;
+use super::postgres::{copy, flavours as postgres, hints, questions};
+use super::sql::rows::{CLAIMS, GROUPS, MEMBERS, SESSIONS, SETTINGS};
+use super::sql::{Arg, Statements, Table, literal};
 
 const TABLES: [&Table; 5] = [&SESSIONS, &CLAIMS, &SETTINGS, &GROUPS, &MEMBERS];
 
@@ -57,15 +58,15 @@ macro_rules! add_fields {
 
 fn postgres(all: &mut Vec<Said>) {
     let mut list = List { all, dialect: "postgres", flavour: "any" };
-    list.add("facts", postgres_questions::FACTS);
-    list.add("confirm", postgres_questions::CONFIRM);
+    list.add("facts", questions::FACTS);
+    list.add("confirm", questions::CONFIRM);
     list.add("ask_identity", postgres::ASK_IDENTITY);
     list.add("remember_identity", postgres::REMEMBER_IDENTITY);
     list.add("ask_whether_it_notifies", postgres::ASK_WHETHER_IT_NOTIFIES);
     // As the driver puts it.
-    list.add("listen", format!("LISTEN \"{}\"", postgres::CHANNEL));
+    list.add("listen", format!("LISTEN \"{}\"", hints::CHANNEL));
     for table in TABLES {
-        list.add(format!("copy_{}", table.name), postgres_copy::copy(table));
+        list.add(format!("copy_{}", table.name), copy::copy(table));
     }
     let flavours = [
         ("native", &postgres::NATIVE),
