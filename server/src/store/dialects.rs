@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::mysql::flavours as mysql;
-use super::postgres::{copy, flavours as postgres, hints, questions};
+use super::postgres::{copy, flavours as postgres, hints};
 use super::sql::rows::{CLAIMS, GROUPS, MEMBERS, SESSIONS, SETTINGS};
-use super::sql::{Arg, Statements, Table, literal};
+use super::sql::{Appends, Arg, HeadMove, Statements, Table, literal};
 
 const TABLES: [&Table; 5] = [&SESSIONS, &CLAIMS, &SETTINGS, &GROUPS, &MEMBERS];
 
@@ -47,19 +47,10 @@ impl List<'_> {
     }
 }
 
-/// Adds the fields of a struct, all of which are named, those that are no statement after the `;`: a new one does not compile until
-/// it is here.
-macro_rules! add_fields {
-    ($list:ident, $kind:path { $($field:ident),*; $($other:tt)* } = $all:expr) => {
-        let $kind { $($field,)* $($other)* } = $all;
-        $($list.add(stringify!($field), *$field);)*
-    };
-}
-
 fn postgres(all: &mut Vec<Said>) {
     let mut list = List { all, dialect: "postgres", flavour: "any" };
-    list.add("facts", questions::FACTS);
-    list.add("confirm", questions::CONFIRM);
+    list.add("facts", postgres::FACTS);
+    list.add("confirm", postgres::CONFIRM);
     list.add("ask_identity", postgres::ASK_IDENTITY);
     list.add("remember_identity", postgres::REMEMBER_IDENTITY);
     list.add("ask_whether_it_notifies", postgres::ASK_WHETHER_IT_NOTIFIES);
@@ -69,23 +60,18 @@ fn postgres(all: &mut Vec<Said>) {
         list.add(format!("copy_{}", table.name), copy::copy(table));
     }
     let flavours = [
-        ("native", &postgres::NATIVE),
+        ("native", &*postgres::NATIVE),
         ("direct", &postgres::DIRECT_NATIVE),
         ("compatible", &postgres::COMPATIBLE),
         ("direct_compatible", &postgres::DIRECT_COMPATIBLE),
     ];
     for (flavour, said) in flavours {
         list.flavour = flavour;
-        add_fields!(list, postgres::Flavour {
-            create, create_anew, advance, adopt;
-            create_and_notify, advance_and_notify, adopt_and_notify, statements, notifies
-        } = said);
-        if *notifies {
-            list.add("create_and_notify", *create_and_notify);
-            list.add("advance_and_notify", *advance_and_notify);
-            list.add("adopt_and_notify", *adopt_and_notify);
+        add_appends(&mut list, "", &said.append, |sql| sql.to_owned());
+        if said.notifies {
+            add_appends(&mut list, "_and_notify", &said.append_and_notify, |sql| sql.to_owned());
         }
-        add_statements(&mut list, statements);
+        add_statements(&mut list, &said.statements);
     }
 }
 
@@ -101,32 +87,31 @@ fn mysql(all: &mut Vec<Said>) {
     for ((question, said), flavour) in mysql::FLAVOURS.iter().zip(["server_uuid", "server_uid", "hostname"]) {
         list.flavour = flavour;
         list.add("ask_identity", *question);
-        add_fields!(list, mysql::Flavour {
-            advance_at_once;
-            create, create_anew, advance, adopt, statements
-        } = said);
-        let appends = [("create", create), ("create_anew", create_anew), ("advance", advance), ("adopt", adopt)];
-        for (name, sql) in appends {
-            list.add(name, literal::with_literals(sql, &[Arg::Text("x"); 10], "'"));
-        }
-        add_statements(&mut list, statements);
+        add_appends(&mut list, "", &said.append, |sql| literal::with_literals(sql, &[Arg::Text("x"); 10], "'"));
+        list.add("advance_at_once", said.append_at_once.of(HeadMove::Advance));
+        add_statements(&mut list, &said.statements);
+    }
+}
+
+fn add_appends(list: &mut List<'_>, way: &str, appends: &Appends, written: impl Fn(&str) -> String) {
+    let moves = [
+        ("create", HeadMove::Create),
+        ("create_anew", HeadMove::CreateAnew),
+        ("advance", HeadMove::Advance),
+        ("adopt", HeadMove::Adopt),
+    ];
+    for (name, head) in moves {
+        list.add(format!("{name}{way}"), written(appends.of(head)));
     }
 }
 
 fn add_statements(list: &mut List<'_>, statements: &Statements) {
-    add_fields!(list, Statements {
-        begin, begin_snapshot, read, newest_batch, search, heads, rows_revision, load_sessions, load_claims, load_settings,
-        load_groups, load_members, advance_rows, delete_sessions, delete_claims, delete_settings, delete_groups, delete_members,
-        beat, register, servers, mark_dead, outlive, forget, measure, oldest_batches, delete_batches, migrations_exist, create_migrations,
-        lock_migrations, relations, migrations, record_migration, birth, record_birth;
-        system: _, own_place: _, scripts, tune_tables, disown: [disown_heads, disown_new_ones]
-    } = statements);
-    list.add("disown_heads", *disown_heads);
-    list.add("disown_new_ones", *disown_new_ones);
-    if let Some(sql) = tune_tables {
-        list.add("tune_tables", *sql);
+    for (name, sql) in statements.all() {
+        if !sql.is_empty() {
+            list.add(name, sql);
+        }
     }
-    for script in *scripts {
+    for script in statements.scripts {
         list.add(script, script.script);
     }
 }

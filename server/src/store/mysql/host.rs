@@ -59,9 +59,10 @@ impl MySqlHost {
             }
         }
         understood(inner.execute(READ_COMMITTED_BY_ALL).await)?;
-        for (question, flavour) in &FLAVOURS {
+        for (question, flavour) in &*FLAVOURS {
             if understood(inner.fetch_all(*question).await)?.is_some_and(|rows| !rows.is_empty()) {
-                let compound = understood(inner.prepare(flavour.advance_at_once).await.map(drop))?.is_some();
+                let compound =
+                    understood(inner.prepare(flavour.append_at_once.of(HeadMove::Advance)).await.map(drop))?.is_some();
                 return Ok(MySqlDatabase { inner, flavour, compound });
             }
         }
@@ -118,14 +119,10 @@ impl Connection for MySqlDatabase {
     }
 
     async fn append(&mut self, append: &Append<'_>) -> Result<bool, Failure> {
-        let flavour = self.flavour;
-        match append.head {
-            HeadMove::Advance if self.compound => at_once(&mut self.inner, flavour.advance_at_once, append).await,
-            HeadMove::Create => one_by_one(&mut self.inner, flavour.create, append).await,
-            HeadMove::CreateAnew => one_by_one(&mut self.inner, flavour.create_anew, append).await,
-            HeadMove::Advance => one_by_one(&mut self.inner, flavour.advance, append).await,
-            HeadMove::Adopt => one_by_one(&mut self.inner, flavour.adopt, append).await,
+        if append.head == HeadMove::Advance && self.compound {
+            return at_once(&mut self.inner, self.flavour.append_at_once.of(append.head), append).await;
         }
+        one_by_one(&mut self.inner, self.flavour.append.of(append.head), append).await
     }
 }
 

@@ -19,8 +19,8 @@ use super::questions::{UNCONFIRMED, answer, vet};
 use super::warnings::with_warnings;
 use crate::store::sql::literal::with_literals;
 use crate::store::sql::{
-    Append, Arg, Cell, Connection, Connector, Each, Failure, HeadMove, Host, OpenError, Row, Statements, StoreOptions,
-    Table, prepared,
+    Append, Arg, Cell, Connection, Connector, Each, Failure, Host, OpenError, Row, Statements, StoreOptions, Table,
+    prepared,
 };
 
 /// A setting that only a connection without a pooler between keeps.
@@ -71,7 +71,7 @@ impl PostgresHost {
         let direct = vet(&mut inner, self.allow_unsafe_durability).await?;
         let known = answer(&mut inner, if direct { REMEMBER_IDENTITY } else { ASK_IDENTITY }, direct).await?;
         let flavour = match (known, direct) {
-            (Some(_), true) => &DIRECT_NATIVE,
+            (Some(_), true) => &*DIRECT_NATIVE,
             (Some(_), false) => &NATIVE,
             (None, true) if answer(&mut inner, ASK_WHETHER_IT_NOTIFIES, true).await?.is_some() => &DIRECT_COMPATIBLE,
             (None, _) => &COMPATIBLE,
@@ -171,15 +171,8 @@ impl Connection for PostgresDatabase {
     /// One statement, so one round trip. The row that it gives or inserts is there only if the head was moved.
     async fn append(&mut self, append: &Append<'_>) -> Result<bool, Failure> {
         let flavour = self.flavour;
-        let sql = match (append.head, append.notify && flavour.notifies) {
-            (HeadMove::CreateAnew, _) => flavour.create_anew,
-            (HeadMove::Create, false) => flavour.create,
-            (HeadMove::Advance, false) => flavour.advance,
-            (HeadMove::Adopt, false) => flavour.adopt,
-            (HeadMove::Create, true) => flavour.create_and_notify,
-            (HeadMove::Advance, true) => flavour.advance_and_notify,
-            (HeadMove::Adopt, true) => flavour.adopt_and_notify,
-        };
+        let notifies = append.notify && flavour.notifies;
+        let sql = if notifies { &flavour.append_and_notify } else { &flavour.append }.of(append.head);
         let args = [
             Arg::Int(append.revision),
             Arg::Text(append.namespace),

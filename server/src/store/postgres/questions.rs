@@ -4,18 +4,9 @@ use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::{Executor, Row as _};
 
 use super::failure::unreached;
+use super::flavours::{CONFIRM, FACTS};
 use super::warnings::with_warnings;
 use crate::store::sql::Failure;
-
-/// What must be known of a connection: whether it takes writes, what makes its commits durable, whether it is direct.
-pub(crate) const FACTS: &str = "SELECT \
-    CASE WHEN pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' THEN 'no' ELSE 'yes' END, \
-    current_setting('synchronous_commit'), current_setting('fsync'), current_setting('full_page_writes'), \
-    coalesce(current_setting('tenure.direct', true), ''), coalesce(current_setting('synchronous_standby_names', true), '')";
-
-/// Writes what changes nothing. When its commit is answered, the standbys that commits wait for have all that there was to see
-/// before. Whoever does it at the same time waits for the row, and that has an end.
-pub(crate) const CONFIRM: &str = "UPDATE tenure_migrations SET name = name WHERE number = 1";
 
 /// What a warning means with which a commit is answered: it was not waited for the standbys, which may never get it.
 pub(crate) const UNCONFIRMED: &str = "the wait for PostgreSQL's standbys was cancelled";

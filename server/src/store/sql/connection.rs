@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use async_trait::async_trait;
 
-use super::statements::{Statements, Table};
+use super::statements::{HeadMove, Statements, Table};
 
 /// A value passed to a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,19 +91,6 @@ impl Failure {
             Self::Foreign(names, _) => format!("the database has {names}, not made by Tenure"),
         }
     }
-}
-
-/// How the head is moved by an append.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum HeadMove {
-    /// The namespace is new: create its head, if this is the database as it was made first.
-    Create,
-    /// The namespace is new, or was lost: create its head and make this database the head's.
-    CreateAnew,
-    /// Raise the revision, if the head was written on this database.
-    Advance,
-    /// Raise the revision and make this database the head's.
-    Adopt,
 }
 
 /// What is done with each row of an answer.

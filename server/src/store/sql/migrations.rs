@@ -77,8 +77,8 @@ async fn run(connection: &mut dyn Connection) -> Result<(), Failure> {
         connection.execute(sql.record_migration, &args).await?;
     }
     connection.script("COMMIT").await?;
-    if let Some(tuning) = sql.tune_tables
-        && let Err(failure) = connection.script(tuning).await
+    if !sql.tune_tables.is_empty()
+        && let Err(failure) = connection.script(sql.tune_tables).await
     {
         tracing::info!(reason = failure.reason(), "this database stores the log as it does by default");
     }

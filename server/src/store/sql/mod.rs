@@ -19,11 +19,11 @@ mod statements;
 mod store;
 
 pub(crate) use answers::rows_met;
-pub(crate) use connection::{Append, Arg, Cell, Connection, Connector, Each, Failure, HeadMove, Row};
+pub(crate) use connection::{Append, Arg, Cell, Connection, Connector, Each, Failure, Row};
 pub(crate) use hosts::{Host, Hosts, UrlFile};
 pub(crate) use options::Target;
 pub use options::{OpenError, StoreOptions};
 pub(crate) use pool::Pool;
 pub(crate) use prepared::prepared;
-pub(crate) use statements::{Statements, Table};
+pub(crate) use statements::{Appends, HeadMove, Statements, Table, fill, load_statements, sql};
 pub(crate) use store::{Hints, SqlStore};

@@ -33,9 +33,9 @@ impl Birth {
 
 /// Within a transaction. Returns how many heads there are.
 async fn disown(connection: &mut dyn Connection) -> Result<u64, Failure> {
-    let [heads, new_ones] = connection.sql().disown;
-    let count = connection.execute(heads, &[]).await?;
-    connection.execute(new_ones, &[]).await?;
+    let sql = connection.sql();
+    let count = connection.execute(sql.disown_heads, &[]).await?;
+    connection.execute(sql.disown_new_ones, &[]).await?;
     Ok(count)
 }
 

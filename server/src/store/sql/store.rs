@@ -7,9 +7,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tenure_core::{Revision, ServerId, Text};
 
-use super::connection::{Append, Arg, Failure, HeadMove, Row};
+use super::connection::{Append, Arg, Failure, Row};
 use super::pool::Pool;
 use super::rows::{CHUNK, count, int, number};
+use super::statements::HeadMove;
 use super::{loading, saving};
 use crate::store::codec::{CodecError, decode_events, encode_events, encode_keys, encode_name};
 use crate::store::{

@@ -8,7 +8,7 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
 use super::file::{RESTORING, beside, take_possession};
-use super::statements::DISOWN;
+use super::statements::STATEMENTS;
 use crate::store::sql::{OpenError, StoreOptions};
 
 /// What is added to the names of the files that SQLite keeps beside a database.
@@ -58,7 +58,7 @@ async fn copy(from: &Path, to: &Path) -> Result<(), BackupError> {
     sqlx::query("VACUUM INTO ?").bind(into).execute(&mut source).await.map_err(unusable)?;
     source.close().await.map_err(unusable)?;
     let mut copy = open(to).await.map_err(unusable)?;
-    for disown in DISOWN {
+    for disown in [STATEMENTS.disown_heads, STATEMENTS.disown_new_ones] {
         sqlx::query(disown).execute(&mut copy).await.map_err(unusable)?;
     }
     copy.close().await.map_err(unusable)?;

@@ -11,7 +11,7 @@ use sqlx::{ConnectOptions, Executor, Row as _, TypeInfo, ValueRef};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use super::statements::{ADOPT, ADVANCE, CREATE, CREATE_ANEW, STATEMENTS};
+use super::statements::{APPEND, IS_OURS, STATEMENTS};
 use crate::store::sql::{
     Append, Arg, Cell, Connection, Connector, Each, Failure, HeadMove, OpenError, Row, Statements, StoreOptions, Table,
     page, prepared, rows_met,
@@ -26,10 +26,6 @@ pub(crate) const RESTORING: &str = ".restoring";
 /// SQLite's codes for "another connection has the file", and for "the disk is full".
 const SQLITE_BUSY: i32 = 5;
 const SQLITE_FULL: i32 = 13;
-
-/// Gives a row if the file is ours, or nobody's yet. The file of others keeps its kind of journal.
-const IS_OURS: &str = "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM sqlite_schema) \
-    OR EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'tenure_migrations')";
 
 /// What an error means. A commit that failed is looked at by [`SqliteDatabase::append`].
 fn failure(error: sqlx::Error) -> Failure {
@@ -178,12 +174,11 @@ impl Connection for SqliteDatabase {
         let (previous, revision) = (Arg::Int(append.previous), Arg::Int(append.revision));
         let (server, number) = (Arg::Int(append.server), Arg::Int(append.number));
         let batch = [namespace, previous, revision, server, number, Arg::Int(append.at_ms), Arg::Text(append.events)];
-        let query = match append.head {
-            HeadMove::Create => prepared(CREATE, &[&[revision, namespace][..], &batch].concat()),
-            HeadMove::CreateAnew => prepared(CREATE_ANEW, &[&[revision, namespace][..], &batch].concat()),
-            HeadMove::Advance => prepared(ADVANCE, &[&[revision, namespace, previous][..], &batch].concat()),
-            HeadMove::Adopt => prepared(ADOPT, &[&[revision, namespace, previous][..], &batch].concat()),
+        let head: &[Arg<'_>] = match append.head {
+            HeadMove::Create | HeadMove::CreateAnew => &[revision, namespace],
+            HeadMove::Advance | HeadMove::Adopt => &[revision, namespace, previous],
         };
+        let query = prepared(APPEND.of(append.head), &[head, &batch].concat());
         let (met, ended) = rows_met(self.inner.fetch_many(query), |done| done.rows_affected()).await;
         match (ended, met.as_slice()) {
             (Ok(()), [_, moved, _, _]) => Ok(*moved == 1),
