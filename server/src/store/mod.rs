@@ -3,8 +3,6 @@
 
 mod codec;
 #[doc(hidden)]
-pub mod dialects;
-#[doc(hidden)]
 pub mod fuzzing;
 mod instrumented;
 mod memory;

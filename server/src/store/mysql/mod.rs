@@ -2,7 +2,7 @@
 
 mod append;
 mod failure;
-pub(crate) mod flavours;
+mod flavours;
 mod host;
 
 pub(crate) use host::MySqlHost;

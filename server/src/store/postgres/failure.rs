@@ -15,7 +15,7 @@ pub(crate) fn failure(error: sqlx::Error) -> Failure {
         Some("40001" | "40P01" | "23505") => Failure::Conflict,
         // A read-only transaction; a shutdown, which undoes what is under way.
         Some("25006" | "57P01" | "57P02" | "57P03") => Failure::Away(reason),
-        // CockroachDB says in this way that it does not know whether it has committed.
+        // It is not known whether the statement was completed.
         Some("40003") => Failure::Lost(reason),
         // A pooler says in this way that it has lost the server, at whatever point.
         Some(code) if code.starts_with("08") => Failure::Lost(reason),

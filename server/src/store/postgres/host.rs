@@ -11,10 +11,7 @@ use tokio::time::timeout;
 
 use super::copy::{copy, lines};
 use super::failure::{failure, unreached};
-use super::flavours::{
-    ASK_IDENTITY, ASK_WHETHER_IT_NOTIFIES, COMPATIBLE, DIRECT_COMPATIBLE, DIRECT_NATIVE, Flavour, NATIVE,
-    REMEMBER_IDENTITY,
-};
+use super::flavours::{ASK_IDENTITY, DIRECT_NATIVE, Flavour, NATIVE, REMEMBER_IDENTITY, UNKNOWN};
 use super::questions::{UNCONFIRMED, answer, vet};
 use super::warnings::with_warnings;
 use crate::store::sql::literal::with_literals;
@@ -73,8 +70,7 @@ impl PostgresHost {
         let flavour = match (known, direct) {
             (Some(_), true) => &*DIRECT_NATIVE,
             (Some(_), false) => &NATIVE,
-            (None, true) if answer(&mut inner, ASK_WHETHER_IT_NOTIFIES, true).await?.is_some() => &DIRECT_COMPATIBLE,
-            (None, _) => &COMPATIBLE,
+            (None, _) => &UNKNOWN,
         };
         Ok(PostgresDatabase {
             inner,
@@ -89,10 +85,9 @@ impl PostgresHost {
         self.connect_timeout
     }
 
-    /// Whether notifications can be listened to: the database sends them, and there is no pooler between.
+    /// Whether notifications can be listened to: there is no pooler between.
     pub(crate) async fn can_listen(&self) -> Result<bool, Failure> {
-        let database = self.bounded_open().await?;
-        Ok(database.flavour.notifies && database.is_direct)
+        Ok(self.bounded_open().await?.is_direct)
     }
 
     async fn bounded_open(&self) -> Result<PostgresDatabase, Failure> {
@@ -171,8 +166,7 @@ impl Connection for PostgresDatabase {
     /// One statement, so one round trip. The row that it gives or inserts is there only if the head was moved.
     async fn append(&mut self, append: &Append<'_>) -> Result<bool, Failure> {
         let flavour = self.flavour;
-        let notifies = append.notify && flavour.notifies;
-        let sql = if notifies { &flavour.append_and_notify } else { &flavour.append }.of(append.head);
+        let sql = if append.notify { &flavour.append_and_notify } else { &flavour.append }.of(append.head);
         let args = [
             Arg::Int(append.revision),
             Arg::Text(append.namespace),

@@ -1,11 +1,11 @@
 //! PostgreSQL, directly or through a pooler like PgBouncer in transaction mode.
 
-pub(crate) mod copy;
+mod copy;
 mod failure;
-pub(crate) mod flavours;
-pub(crate) mod hints;
+mod flavours;
+mod hints;
 mod host;
-pub(crate) mod questions;
+mod questions;
 mod warnings;
 
 pub(crate) use hints::PostgresHints;

@@ -13,12 +13,10 @@ pub(crate) const UNCONFIRMED: &str = "the wait for PostgreSQL's standbys was can
 
 /// Refuses a database that takes no writes, or does not keep what it took. Otherwise: whether no pooler is between.
 pub(crate) async fn vet(connection: &mut PgConnection, allow_unsafe_durability: bool) -> Result<bool, Failure> {
-    let asked = answer(connection, FACTS, false).await?;
-    let [writable, synchronous_commit, fsync, full_page_writes, direct, standbys] = match asked.as_deref() {
-        Some(facts) => std::array::from_fn(|column| facts.get(column).map(String::as_str).unwrap_or_default()),
-        // An engine that has not all of these, but replicates in its own way.
-        None => ["yes", "", "", "", "", ""],
-    };
+    let unsaid = || Failure::Refused("it does not say whether it takes writes".to_owned());
+    let facts = answer(connection, FACTS, false).await?.ok_or_else(unsaid)?;
+    let [writable, synchronous_commit, fsync, full_page_writes, direct, standbys] =
+        std::array::from_fn(|column| facts.get(column).map_or("", String::as_str));
     if writable != "yes" {
         return Err(Failure::Away("it takes no writes".to_owned()));
     }

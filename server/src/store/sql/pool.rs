@@ -1,5 +1,9 @@
 //! A small pool of connections that cannot be poisoned: a connection goes back only if the last thing it did ended
 //! cleanly and outside of a transaction, whatever happens to the caller meanwhile.
+//!
+//! Not sqlx's pool, which loses a place for ever when a connection dies silently or its caller is cancelled. Not deadpool either: all that is
+//! said here of transactions, lost connections and deadlines would still have to be, and it would leave the connections of an
+//! earlier generation open until they come up one by one, and not tell a wait for a free connection from the time to connect.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

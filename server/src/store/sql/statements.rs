@@ -55,13 +55,6 @@ macro_rules! statements {
             $($(#[$doc])* pub(crate) $name: &'static str,)*
         }
 
-        impl Statements {
-            /// All of them, with their names.
-            pub(crate) fn all(&self) -> Vec<(&'static str, &'static str)> {
-                vec![$((stringify!($name), self.$name),)*]
-            }
-        }
-
         /// Reads the files beside the file that says this. `identity`: the expression for which `{identity}` stands, what tells one
         /// database from another.
         macro_rules! load_statements {
