@@ -2,13 +2,9 @@ module github.com/tenure-lock/tenure/tests/dialects
 
 go 1.24.0
 
-require (
-	github.com/pganalyze/pg_query_go/v4 v4.2.3
-	github.com/pingcap/tidb/pkg/parser v0.0.0-20250324122243-d51e00e5bbf0
-)
+require github.com/pingcap/tidb/pkg/parser v0.0.0-20250324122243-d51e00e5bbf0
 
 require (
-	github.com/golang/protobuf v1.5.0 // indirect
 	github.com/pingcap/errors v0.11.5-0.20240311024730-e056997136bb // indirect
 	github.com/pingcap/failpoint v0.0.0-20240528011301-b51a646c7c86 // indirect
 	github.com/pingcap/log v1.1.0 // indirect
@@ -16,6 +12,5 @@ require (
 	go.uber.org/multierr v1.11.0 // indirect
 	go.uber.org/zap v1.27.0 // indirect
 	golang.org/x/text v0.19.0 // indirect
-	google.golang.org/protobuf v1.36.11 // indirect
 	gopkg.in/natefinch/lumberjack.v2 v2.2.1 // indirect
 )

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use tenure_core::{Group, Metadata, Revision};
 
+use super::Rows;
 use super::codec::{encode_metadata, encode_name};
-use super::connection::{Arg, Each, Failure, Table};
-use super::rows::{self, CLAIMS, GROUPS, MEMBERS, SESSIONS, SETTINGS};
-use super::{Rows, page};
+use super::sql::rows::{self, CLAIMS, GROUPS, MEMBERS, SESSIONS, SETTINGS};
+use super::sql::{Arg, Each, Failure, Table, page};
 
 /// The rows of sessions, claims, settings, groups and members, each as the JSON that SQLite makes of them.
 #[must_use]

@@ -11,9 +11,8 @@ use tenure_core::{Claim, Few, Revision, ServerId, Text};
 use tokio::sync::{broadcast, watch};
 use tokio::task::yield_now;
 
-use super::{
-    Batch, FIRST_BEAT, Found, Head, Measured, Older, Presence, RowChanges, Rows, Store, StoreError, Tail, encode_events,
-};
+use super::codec::encode_events;
+use super::{Batch, FIRST_BEAT, Found, Head, Measured, Older, Presence, RowChanges, Rows, Store, StoreError, Tail};
 
 /// What becomes of an append instead of the ordinary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,37 +1,19 @@
 //! Stores: the one thing that servers share. A store keeps the log of each namespace, the rows that sum it up, and the
 //! beats of the servers. It never decides who gets a lock.
 
-mod answers;
 mod codec;
-mod connection;
-mod counted;
-#[doc(hidden)]
-pub mod dialects;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
-mod hosts;
-mod literal;
+mod instrumented;
 pub(crate) mod log_reader;
 mod memory;
 mod metrics;
-mod migrations;
 mod mysql;
-mod mysql_append;
-mod options;
-mod page;
-mod pool;
+mod open;
 mod postgres;
-mod postgres_copy;
-mod postgres_hints;
-mod postgres_questions;
-mod postgres_warnings;
-mod prepared;
-mod restore;
-mod rows;
 mod spans;
-mod sql_store;
+mod sql;
 mod sqlite;
-mod sqlite_backup;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,18 +23,13 @@ use tenure_core::{Claim, Event, Group, LockSettings, Recorded, Revision, ServerI
 
 pub(crate) use codec::millis;
 pub use codec::{CodecError, decode_events, encode_events};
+pub(crate) use instrumented::counted;
 pub use memory::{Fault, Hold, MemoryDatabase, MemoryStore};
 pub(crate) use metrics::StoreCounts;
-pub use migrations::{migrate, pending_migrations};
-pub(crate) use options::open_counted;
-pub use options::{OpenError, StoreOptions, open};
-pub use restore::mark_restored;
-pub use sqlite_backup::{BackupError, back_up, restore};
-
-/// The same store, its answers counted.
-pub(crate) fn counted(store: Arc<dyn Store>, counts: StoreCounts) -> Arc<dyn Store> {
-    Arc::new(counted::Counted::new(store, counts))
-}
+pub(crate) use open::open_counted;
+pub use open::{mark_restored, migrate, open, pending_migrations};
+pub use sql::{OpenError, StoreOptions};
+pub use sqlite::{BackupError, back_up, restore};
 
 /// What can go wrong, and what the caller may conclude from it.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]

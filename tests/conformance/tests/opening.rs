@@ -4,11 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::{Connection, Executor};
-use tenure_core::{Claim, ClaimSpec, ClaimState, Event, Mode, Recorded, Revision, ServerId, Text};
+use tenure_core::{Event, Recorded, Revision, ServerId};
 use tenure_harness::{MariaDb, PgBouncer, Postgres, wait_until};
 use tenure_server::store::{
-    Batch, FIRST_BEAT, OpenError, Presence, RowChanges, Store, StoreError, StoreOptions, migrate, open,
-    pending_migrations,
+    Batch, FIRST_BEAT, OpenError, Presence, Store, StoreError, StoreOptions, migrate, open, pending_migrations,
 };
 
 /// Longer than anything here takes.
@@ -19,28 +18,6 @@ fn batch(previous: u64) -> Batch {
     let events = vec![Recorded { revision: Revision(previous + 1), event }];
     let namespace = "default".into();
     Batch { namespace, previous: Revision(previous), events, server: ServerId(1), number: previous, at_ms: 0 }
-}
-
-/// A claim that was granted at once.
-fn held(id: u64) -> Claim {
-    let (session, owner): (Text, Text) = ("s".into(), "o".into());
-    let spec = ClaimSpec {
-        session,
-        opened: Revision(1),
-        owner,
-        names: [Text::from("a")].into_iter().collect(),
-        mode: Mode::Shared,
-        priority: 0,
-        metadata: Arc::default(),
-        min_hold: Duration::ZERO,
-        awaited_at: None,
-    };
-    Claim::new(Revision(id), Arc::new(spec), ClaimState::Held { token: Revision(id) })
-}
-
-/// That server's clock when it granted a claim.
-fn stamp(token: Revision) -> i64 {
-    1_700_000_000_000 + token.0.cast_signed()
 }
 
 async fn postgres() -> (&'static Postgres, String, String) {
@@ -60,18 +37,7 @@ fn error(opened: Result<Arc<dyn Store>, OpenError>) -> OpenError {
 /// Several servers that start at once on an empty database all find it ready.
 async fn are_made_by_many_at_once(url: &str) {
     let options = StoreOptions::new(url);
-    let all = [
-        "0001_tables",
-        "0002_views",
-        "0003_attachments",
-        "0004_identities",
-        "0005_certificates",
-        "0006_birth",
-        "0007_calls",
-        "0008_lean_views",
-        "0009_granted_at",
-    ];
-    assert_eq!(pending_migrations(&options).await.expect("it answers"), all);
+    assert_eq!(pending_migrations(&options).await.expect("it answers"), ["0001_initial"]);
     assert!(matches!(error(open(&options).await), OpenError::NotMigrated(_)));
     let started: Vec<_> = (0..5)
         .map(|_| {
@@ -103,93 +69,6 @@ async fn tables_are_made_by_many_at_once_through_pgbouncer() {
 async fn tables_are_made_by_many_at_once_on_mariadb() {
     let mariadb = MariaDb::shared().await.expect("MariaDB starts");
     are_made_by_many_at_once(&mariadb.create_database().await.expect("a database is made")).await;
-}
-
-/// A database that an earlier version made gets what is new.
-async fn are_brought_up_to_date<DB: sqlx::Database>(url: &str)
-where
-    for<'a> DB::Arguments<'a>: sqlx::IntoArguments<'a, DB>,
-    for<'a> &'a mut DB::Connection: sqlx::Executor<'a, Database = DB>,
-{
-    let options = StoreOptions::new(url);
-    migrate(&options).await.expect("the tables are made");
-    let store = open(&options).await.expect("it opens");
-    store.append(&batch(0), false).await.expect("the append is accepted");
-    let claims = [held(2), held(3)];
-    for claim in &claims {
-        let event = Event::ClaimGranted { claim: claim.id, spec: claim.spec.clone() };
-        let events = vec![Recorded { revision: claim.id, event }];
-        let granted = Batch { events, at_ms: stamp(claim.id), ..batch(claim.id.0 - 1) };
-        store.append(&granted, false).await.expect("the append is accepted");
-    }
-    let changes = RowChanges { to: Revision(3), claims: claims.to_vec(), ..RowChanges::default() };
-    store.save("default", &changes).await.expect("the rows are saved");
-    assert_eq!(store.trim("default", Revision(0), i64::MAX).await, Ok(Revision(2)), "one of the grants is gone");
-    drop(store);
-    let mut connection = DB::Connection::connect(url).await.expect("it answers");
-    for sql in [
-        "ALTER TABLE sessions DROP COLUMN attachment",
-        "ALTER TABLE sessions DROP COLUMN identity",
-        "ALTER TABLE servers DROP COLUMN certificate",
-        "DROP TABLE tenure_birth",
-        "DROP VIEW current_waiters",
-        "DROP VIEW current_locks",
-        "DROP VIEW current_claims",
-        "ALTER TABLE claims DROP COLUMN granted_at_ms",
-        "ALTER TABLE claims DROP COLUMN awaited_at",
-        "ALTER TABLE sessions DROP COLUMN client",
-        "DELETE FROM tenure_migrations WHERE number > 1",
-    ] {
-        connection.execute(sql).await.expect("it is as it was");
-    }
-    connection.close().await.expect("it is closed");
-    let added = [
-        "0002_views",
-        "0003_attachments",
-        "0004_identities",
-        "0005_certificates",
-        "0006_birth",
-        "0007_calls",
-        "0008_lean_views",
-        "0009_granted_at",
-    ];
-    assert_eq!(pending_migrations(&options).await.expect("it answers"), added);
-    migrate(&options).await.expect("the columns are added");
-    assert!(pending_migrations(&options).await.expect("it answers").is_empty());
-    let store = open(&options).await.expect("it opens");
-    let loaded = store.load("default").await.expect("the columns are there");
-    assert_eq!(loaded.claims, claims);
-    assert_eq!(loaded.granted, [(Revision(3), stamp(Revision(3)))], "as far as the log still tells");
-    let head = store.read("default", Revision(2), 1).await.expect("it can be read").head;
-    assert!(head.intact, "it was not restored");
-    let presence = Presence {
-        server: ServerId(7),
-        beat: FIRST_BEAT,
-        lease: Duration::from_secs(10),
-        label: "after".to_owned(),
-        address: String::new(),
-        certificate: "7".repeat(64),
-        dead: false,
-    };
-    assert_eq!(store.beat(&presence).await.expect("it is written"), [presence]);
-}
-
-#[tokio::test]
-async fn tables_of_an_earlier_version_are_brought_up_to_date_on_sqlite() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let url = format!("sqlite:{}", folder.path().join("tenure.db").display());
-    are_brought_up_to_date::<sqlx::Sqlite>(&url).await;
-}
-
-#[tokio::test]
-async fn tables_of_an_earlier_version_are_brought_up_to_date_on_postgres() {
-    are_brought_up_to_date::<sqlx::Postgres>(&postgres().await.1).await;
-}
-
-#[tokio::test]
-async fn tables_of_an_earlier_version_are_brought_up_to_date_on_mariadb() {
-    let mariadb = MariaDb::shared().await.expect("MariaDB starts");
-    are_brought_up_to_date::<sqlx::MySql>(&mariadb.create_database().await.expect("a database is made")).await;
 }
 
 /// A database in which others have tables with names of ours: it is refused, and left as it is.
@@ -334,12 +213,9 @@ async fn mariadb_serves_whatever_its_defaults_are() {
 /// MySQL takes no name of a lock above 64 characters, as MariaDB does: so the name itself is looked at.
 #[tokio::test]
 async fn names_of_locks_are_short_and_distinct_whatever_the_database_is_called() {
-    let said = tenure_server::store::dialects::said();
-    let statements = said.iter().filter(|said| said.dialect == "mysql" && said.sql.contains("GET_LOCK("));
-    let expressions: Vec<&str> = statements
-        .map(|said| said.sql.strip_prefix("DO GET_LOCK(").and_then(|rest| rest.strip_suffix(", 100)")).expect("a name"))
-        .collect();
-    assert!(!expressions.is_empty());
+    let statement = include_str!("../../../server/src/store/mysql/sql/lock_migrations.sql");
+    let expression =
+        statement.lines().find_map(|line| line.strip_prefix("DO GET_LOCK(")?.strip_suffix(", 100)")).expect("a name");
     let mariadb = MariaDb::shared().await.expect("MariaDB starts");
     let mut names = std::collections::BTreeSet::new();
     let databases = ["l".repeat(57), "l".repeat(58), format!("{}x", "l".repeat(63)), format!("{}y", "l".repeat(63))];
@@ -349,12 +225,10 @@ async fn names_of_locks_are_short_and_distinct_whatever_the_database_is_called()
         migrate(&StoreOptions::new(&url)).await.expect("the tables are made");
         open(&StoreOptions::new(&url)).await.expect("it opens");
         let mut connection = sqlx::MySqlConnection::connect(&url).await.expect("it answers");
-        for expression in &expressions {
-            let sql = format!("SELECT {expression}");
-            let name: String = sqlx::query_scalar(&sql).fetch_one(&mut connection).await.expect("it is a name");
-            assert!(name.chars().count() <= 64, "{name}");
-            names.insert(name);
-        }
+        let sql = format!("SELECT {expression}");
+        let name: String = sqlx::query_scalar(&sql).fetch_one(&mut connection).await.expect("it is a name");
+        assert!(name.chars().count() <= 64, "{name}");
+        names.insert(name);
     }
     assert_eq!(names.len(), databases.len(), "{names:?}");
 }

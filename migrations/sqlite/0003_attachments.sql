@@ -1,2 +1,0 @@
--- How often clients have asked for their sessions to be attached: what comes with a smaller count is late.
-ALTER TABLE sessions ADD COLUMN attachment INTEGER NOT NULL DEFAULT 0; -- 0: it is not counted

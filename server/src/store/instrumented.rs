@@ -1,0 +1,105 @@
+//! A store whose answers are counted.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use tenure_core::{Revision, ServerId, Text};
+use tokio::time::Instant;
+
+use super::metrics::{Operation, StoreCounts};
+use super::{Batch, Found, Measured, Presence, RowChanges, Rows, Store, StoreError, Tail};
+
+/// The same store, its answers counted.
+pub(crate) fn counted(store: Arc<dyn Store>, counts: StoreCounts) -> Arc<dyn Store> {
+    Arc::new(Instrumented { store, counts, trouble: Mutex::default() })
+}
+
+/// A store, and what counts its answers.
+struct Instrumented {
+    store: Arc<dyn Store>,
+    counts: StoreCounts,
+    /// Why the last write was not taken. Only of an exclusive store: it has no lease that runs out if none is taken.
+    trouble: Mutex<Option<String>>,
+}
+
+impl Instrumented {
+    async fn count<T>(
+        &self,
+        operation: Operation,
+        answer: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let asked = Instant::now();
+        let answer = answer.await;
+        self.counts.asked(operation, asked.elapsed(), &answer);
+        if self.store.exclusive() && matches!(operation, Operation::Append | Operation::Save | Operation::Beat) {
+            let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+            match &answer {
+                Ok(_) => *trouble = None,
+                Err(StoreError::Unavailable(reason) | StoreError::OutcomeUnknown(reason)) => {
+                    *trouble = Some(reason.clone());
+                }
+                Err(StoreError::Conflict | StoreError::Compacted(_)) => {}
+            }
+        }
+        answer
+    }
+}
+
+#[async_trait]
+impl Store for Instrumented {
+    fn exclusive(&self) -> bool {
+        self.store.exclusive()
+    }
+
+    async fn append(&self, batch: &Batch, notify: bool) -> Result<(), StoreError> {
+        self.count(Operation::Append, self.store.append(batch, notify)).await
+    }
+
+    async fn read(&self, namespace: &str, after: Revision, limit: usize) -> Result<Tail, StoreError> {
+        self.count(Operation::Read, self.store.read(namespace, after, limit)).await
+    }
+
+    async fn search(&self, namespace: &str, name: &str, until: Revision, limit: usize) -> Result<Found, StoreError> {
+        self.count(Operation::Search, self.store.search(namespace, name, until, limit)).await
+    }
+
+    async fn load(&self, namespace: &str) -> Result<Rows, StoreError> {
+        self.count(Operation::Load, self.store.load(namespace)).await
+    }
+
+    async fn save(&self, namespace: &str, changes: &RowChanges) -> Result<(), StoreError> {
+        self.count(Operation::Save, self.store.save(namespace, changes)).await
+    }
+
+    async fn heads(&self) -> Result<Vec<(Text, Revision)>, StoreError> {
+        self.count(Operation::Heads, self.store.heads()).await
+    }
+
+    async fn beat(&self, presence: &Presence) -> Result<Vec<Presence>, StoreError> {
+        self.count(Operation::Beat, self.store.beat(presence)).await
+    }
+
+    async fn mark_dead(&self, server: ServerId, beat: u64) -> Result<bool, StoreError> {
+        self.count(Operation::MarkDead, self.store.mark_dead(server, beat)).await
+    }
+
+    async fn forget(&self, servers: &[ServerId]) -> Result<(), StoreError> {
+        self.count(Operation::Forget, self.store.forget(servers)).await
+    }
+
+    async fn measure(&self, namespace: &str, after: Revision, limit: usize) -> Result<Option<Measured>, StoreError> {
+        self.count(Operation::Measure, self.store.measure(namespace, after, limit)).await
+    }
+
+    async fn trim(&self, namespace: &str, until: Revision, before_ms: i64) -> Result<Revision, StoreError> {
+        self.count(Operation::Trim, self.store.trim(namespace, until, before_ms)).await
+    }
+
+    fn trouble(&self) -> Option<String> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    async fn hint(&self) {
+        self.store.hint().await;
+    }
+}

@@ -1,0 +1,138 @@
+//! A MySQL or MariaDB server, and connections to it.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::TryStreamExt;
+use sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlRow};
+use sqlx::{ConnectOptions, Executor, Row as _, TypeInfo, ValueRef};
+use tokio::time::timeout;
+
+use super::append::{at_once, one_by_one};
+use super::failure::{failure, understood, unreached};
+use super::flavours::{FACTS, FLAVOURS, Flavour, READ_COMMITTED_BY_ALL, settings};
+use crate::store::sql::{
+    Append, Arg, Cell, Connection, Connector, Each, Failure, HeadMove, Host, OpenError, Row, Statements, StoreOptions,
+    Table, literal, prepared,
+};
+
+/// A host that may be the database.
+pub(crate) struct MySqlHost {
+    options: MySqlConnectOptions,
+    allow_unsafe_durability: bool,
+    connect_timeout: Duration,
+    statement_timeout: Duration,
+}
+
+impl MySqlHost {
+    /// From a URL with one host.
+    pub(crate) fn new(url: &str, options: &StoreOptions) -> Result<Host<Self>, OpenError> {
+        let parsed: MySqlConnectOptions =
+            url.parse().map_err(|_| OpenError::Url("it is not of the form mysql://user:password@host:port/name"))?;
+        let name = format!("{}:{}", parsed.get_host(), parsed.get_port());
+        let host = Self {
+            options: parsed.charset("utf8mb4").collation("utf8mb4_bin").disable_statement_logging(),
+            allow_unsafe_durability: options.allow_unsafe_durability,
+            connect_timeout: options.connect_timeout,
+            statement_timeout: options.statement_timeout,
+        };
+        Ok((name, host))
+    }
+
+    async fn open(&self) -> Result<MySqlDatabase, Failure> {
+        let mut inner = self.options.connect().await.map_err(unreached)?;
+        inner.execute(&*settings(self.statement_timeout)).await.map_err(unreached)?;
+        let rows = inner.fetch_all(FACTS).await.map_err(unreached)?;
+        let fact = |column: usize| -> String {
+            rows.first().and_then(|row| row.try_get_unchecked(column).ok()).unwrap_or_default()
+        };
+        if !matches!(&*fact(0), "0" | "OFF") {
+            return Err(Failure::Away("it takes no writes".to_owned()));
+        }
+        if !self.allow_unsafe_durability {
+            if fact(1) != "1" {
+                return Err(Failure::Unsafe(format!("innodb_flush_log_at_trx_commit is {}, not 1", fact(1))));
+            }
+            if fact(2) == "1" && fact(3) != "1" {
+                return Err(Failure::Unsafe(format!("sync_binlog is {}, not 1", fact(3))));
+            }
+        }
+        understood(inner.execute(READ_COMMITTED_BY_ALL).await)?;
+        for (question, flavour) in &*FLAVOURS {
+            if understood(inner.fetch_all(*question).await)?.is_some_and(|rows| !rows.is_empty()) {
+                let compound =
+                    understood(inner.prepare(flavour.append_at_once.of(HeadMove::Advance)).await.map(drop))?.is_some();
+                return Ok(MySqlDatabase { inner, flavour, compound });
+            }
+        }
+        Err(Failure::Refused("the server does not say who it is".to_owned()))
+    }
+}
+
+#[async_trait]
+impl Connector for MySqlHost {
+    async fn connect(&self) -> Result<Box<dyn Connection>, Failure> {
+        let late = |_| Failure::Refused(format!("no connection within {:?}", self.connect_timeout));
+        Ok(Box::new(timeout(self.connect_timeout, self.open()).await.map_err(late)??))
+    }
+}
+
+/// A connection to the database.
+struct MySqlDatabase {
+    inner: MySqlConnection,
+    flavour: &'static Flavour,
+    /// Whether it can prepare a compound statement, as MariaDB can.
+    compound: bool,
+}
+
+#[async_trait]
+impl Connection for MySqlDatabase {
+    fn sql(&self) -> &'static Statements {
+        &self.flavour.statements
+    }
+
+    async fn execute(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64, Failure> {
+        let done = prepared(sql, args).execute(&mut self.inner).await;
+        done.map(|done| done.rows_affected()).map_err(failure)
+    }
+
+    async fn fetch(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row<'static>>, Failure> {
+        let rows = prepared(sql, args).fetch_all(&mut self.inner).await.map_err(failure)?;
+        rows.iter().map(|found| row(found).map(Row::into_owned)).collect::<Result<_, _>>().map_err(failure)
+    }
+
+    async fn load(&mut self, sql: &'static str, args: &[Arg<'_>], each: &mut Each<'_>) -> Result<(), Failure> {
+        let mut rows = prepared(sql, args).fetch(&mut self.inner);
+        while let Some(found) = rows.try_next().await.map_err(failure)? {
+            each(&row(&found).map_err(failure)?)?;
+        }
+        Ok(())
+    }
+
+    async fn insert(&mut self, table: &'static Table, cells: &[Arg<'_>]) -> Result<(), Failure> {
+        self.inner.execute(&*literal::insert(table, cells, "'")).await.map(drop).map_err(failure)
+    }
+
+    async fn script(&mut self, sql: &'static str) -> Result<(), Failure> {
+        self.inner.execute(sql).await.map(drop).map_err(failure)
+    }
+
+    async fn append(&mut self, append: &Append<'_>) -> Result<bool, Failure> {
+        if append.head == HeadMove::Advance && self.compound {
+            return at_once(&mut self.inner, self.flavour.append_at_once.of(append.head), append).await;
+        }
+        one_by_one(&mut self.inner, self.flavour.append.of(append.head), append).await
+    }
+}
+
+fn row(row: &MySqlRow) -> Result<Row<'_>, sqlx::Error> {
+    Row::read(row.len(), |column| {
+        let value = row.try_get_raw(column)?;
+        match (value.is_null(), value.type_info().name()) {
+            (true, _) => Ok(Cell::Null),
+            (false, "BIGINT" | "INT" | "BOOLEAN" | "TINYINT") => Ok(Cell::Int(row.try_get_unchecked(column)?)),
+            (false, _) => Ok(Cell::Text(Cow::Borrowed(row.try_get_unchecked(column)?))),
+        }
+    })
+}

@@ -1,0 +1,8 @@
+//! MySQL and MariaDB.
+
+mod append;
+mod failure;
+mod flavours;
+mod host;
+
+pub(crate) use host::MySqlHost;

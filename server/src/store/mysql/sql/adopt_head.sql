@@ -1,0 +1,2 @@
+UPDATE namespaces SET revision = ?, database_identity = {identity}
+WHERE name = ? AND revision = ?

@@ -1,0 +1,2 @@
+UPDATE namespaces SET revision = ?
+WHERE name = ? AND revision = ? AND database_identity = {identity}

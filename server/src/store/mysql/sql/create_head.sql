@@ -1,0 +1,4 @@
+INSERT IGNORE INTO namespaces (revision, rows_revision, name, database_identity)
+SELECT ?, 0, ?, database_identity
+FROM tenure_birth
+WHERE database_identity = said_by AND said_by = {identity}

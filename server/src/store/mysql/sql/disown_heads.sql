@@ -1,0 +1,1 @@
+UPDATE namespaces SET database_identity = ''

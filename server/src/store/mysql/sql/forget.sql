@@ -1,0 +1,4 @@
+-- In this order, or MariaDB unpacks the JSON again for each row of the namespace.
+DELETE s FROM JSON_TABLE(?, '$[*]' COLUMNS (k BIGINT PATH '$')) AS j
+STRAIGHT_JOIN servers AS s ON s.id = j.k
+WHERE s.dead

@@ -1,0 +1,1 @@
+SELECT number FROM tenure_migrations ORDER BY number

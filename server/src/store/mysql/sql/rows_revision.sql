@@ -1,0 +1,1 @@
+SELECT rows_revision, lost_revision FROM namespaces WHERE name = ?

@@ -1,0 +1,56 @@
+//! What PostgreSQL is asked.
+
+use std::sync::LazyLock;
+
+use crate::store::sql::{Appends, Statements, load_statements, scripts, sql};
+
+/// What must be known of a connection: whether it takes writes, what makes its commits durable, whether it is direct.
+pub(crate) const FACTS: &str = sql!("facts");
+
+/// Writes what changes nothing.
+pub(crate) const CONFIRM: &str = sql!("confirm");
+
+/// The statements for one kind of server.
+pub(crate) struct Flavour {
+    pub(crate) statements: Statements,
+    /// (revision, namespace, previous, server, number, at_ms, events)
+    pub(crate) append: Appends,
+    pub(crate) append_and_notify: Appends,
+}
+
+fn flavour(identity: &str) -> Flavour {
+    let statements = load_statements! {
+        system: "postgresql",
+        scripts: scripts::POSTGRES,
+        own_place: "a database or a schema",
+        identity: identity
+    };
+    let append = Appends::new(sql!("append"), &statements);
+    let append_and_notify = Appends::new(sql!("append_and_notify"), &statements);
+    Flavour { statements, append, append_and_notify }
+}
+
+/// Which cluster, and which timeline of it. The timeline is that of the log being written, since the one in the control file lags
+/// behind a promotion.
+macro_rules! native_identity {
+    () => {
+        "(SELECT system_identifier::text || '/' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) \
+        FROM pg_control_system())"
+    };
+}
+
+pub(crate) static NATIVE: LazyLock<Flavour> = LazyLock::new(|| flavour(native_identity!()));
+
+/// The same, asked once: a connection without a pooler between, that takes writes, is to one cluster on one timeline for as long
+/// as it lives. Asking takes a quarter of the time of the statement that appends, its commit aside.
+pub(crate) static DIRECT_NATIVE: LazyLock<Flavour> = LazyLock::new(|| flavour("current_setting('tenure.identity')"));
+
+/// Whether it can be asked.
+pub(crate) const ASK_IDENTITY: &str = concat!("SELECT ", native_identity!());
+
+/// Makes the answer the connection's own.
+pub(crate) const REMEMBER_IDENTITY: &str =
+    concat!("SELECT set_config('tenure.identity', ", native_identity!(), ", false)");
+
+/// Servers that do not say, as Aurora, or do not let us ask. What they lose shows by the revision only.
+pub(crate) static UNKNOWN: LazyLock<Flavour> = LazyLock::new(|| flavour("'unknown'"));

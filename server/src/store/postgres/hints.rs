@@ -1,0 +1,99 @@
+//! Notifications of PostgreSQL, on a connection of their own. They make it faster, and nothing depends on them.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sqlx::postgres::{PgListener, PgPoolOptions};
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+use tokio::time::{sleep, timeout};
+
+use super::host::PostgresHost;
+use crate::store::sql::{Connector, Failure, Hints, Hosts};
+
+/// The channel on which servers tell each other that they have appended.
+pub(crate) const CHANNEL: &str = "tenure";
+
+/// How long a connection may be silent before another takes its place: it may have died without a sign.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// How long to wait before the next try to connect: at first, and at the most.
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
+
+/// Listens from the first call of `hint` on.
+pub(crate) struct PostgresHints {
+    hosts: Arc<Hosts<PostgresHost>>,
+    /// The server whose own notifications are no news.
+    own: Arc<AtomicU64>,
+    heard: Arc<Notify>,
+    task: OnceLock<AbortHandle>,
+}
+
+impl PostgresHints {
+    pub(crate) fn new(hosts: Arc<Hosts<PostgresHost>>, own: Arc<AtomicU64>) -> Self {
+        Self { hosts, own, heard: Arc::default(), task: OnceLock::new() }
+    }
+}
+
+impl Drop for PostgresHints {
+    fn drop(&mut self) {
+        if let Some(task) = self.task.get() {
+            task.abort();
+        }
+    }
+}
+
+#[async_trait]
+impl Hints for PostgresHints {
+    async fn hint(&self) {
+        self.task.get_or_init(|| {
+            tokio::spawn(listen(self.hosts.clone(), self.own.clone(), self.heard.clone())).abort_handle()
+        });
+        self.heard.notified().await;
+    }
+}
+
+async fn listen(hosts: Arc<Hosts<PostgresHost>>, own: Arc<AtomicU64>, heard: Arc<Notify>) {
+    let mut pause = BACKOFF.0;
+    loop {
+        match connect(&hosts).await {
+            Ok(Some(mut listener)) => {
+                pause = BACKOFF.0;
+                // Something may have been missed meanwhile.
+                heard.notify_one();
+                while let Ok(Ok(Some(notification))) = timeout(SILENCE, listener.try_recv()).await {
+                    if notification.payload() != own.load(Ordering::SeqCst).to_string() {
+                        heard.notify_one();
+                    }
+                }
+            }
+            // But the next host may be another matter.
+            Ok(None) => pause = BACKOFF.1,
+            Err(_) => pause = (pause * 2).min(BACKOFF.1),
+        }
+        sleep(pause).await;
+    }
+}
+
+/// A listening connection to the database that takes writes. None if nothing would ever be heard.
+async fn connect(hosts: &Hosts<PostgresHost>) -> Result<Option<PgListener>, Failure> {
+    // Finds out which host it is.
+    drop(hosts.connect().await?);
+    let Some((hosts, last)) = hosts.last() else { return Ok(None) };
+    let host = &hosts[last].1;
+    if !host.can_listen().await? {
+        return Ok(None);
+    }
+    let refused = |error: sqlx::Error| Failure::Refused(error.to_string());
+    let pool = PgPoolOptions::new().max_connections(1).acquire_timeout(host.connect_timeout());
+    let pool = pool.connect_lazy_with(host.direct_options());
+    let mut listener = PgListener::connect_with(&pool).await.map_err(refused)?;
+    listener.eager_reconnect(false);
+    match timeout(host.connect_timeout(), listener.listen(CHANNEL)).await {
+        Ok(listening) => listening.map_err(refused)?,
+        Err(_) => return Err(Failure::Refused("no answer to LISTEN".to_owned())),
+    }
+    Ok(Some(listener))
+}

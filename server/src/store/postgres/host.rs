@@ -1,0 +1,196 @@
+//! A PostgreSQL server, and connections to it.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::TryStreamExt;
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgRow};
+use sqlx::{ConnectOptions, Executor, Row as _, TypeInfo, ValueRef};
+use tokio::time::timeout;
+
+use super::copy::{copy, lines};
+use super::failure::{failure, unreached};
+use super::flavours::{ASK_IDENTITY, DIRECT_NATIVE, Flavour, NATIVE, REMEMBER_IDENTITY, UNKNOWN};
+use super::questions::{UNCONFIRMED, answer, vet};
+use super::warnings::with_warnings;
+use crate::store::sql::literal::with_literals;
+use crate::store::sql::{
+    Append, Arg, Cell, Connection, Connector, Each, Failure, Host, OpenError, Row, Statements, StoreOptions, Table,
+    prepared,
+};
+
+/// A setting that only a connection without a pooler between keeps.
+pub(crate) const DIRECT: &str = "tenure.direct";
+
+/// A host that may be the database.
+pub(crate) struct PostgresHost {
+    options: PgConnectOptions,
+    prepared_statements: bool,
+    allow_unsafe_durability: bool,
+    connect_timeout: Duration,
+    statement_timeout: Duration,
+}
+
+impl PostgresHost {
+    /// From a URL with one host.
+    pub(crate) fn new(url: &str, options: &StoreOptions) -> Result<Host<Self>, OpenError> {
+        let parsed: PgConnectOptions =
+            url.parse().map_err(|_| OpenError::Url("it is not of the form postgres://user:password@host:port/name"))?;
+        let name = format!("{}:{}", parsed.get_host(), parsed.get_port());
+        let host = Self {
+            // Poolers refuse what they do not know, and no number of ours is a fraction.
+            options: parsed.application_name("tenured").extra_float_digits(None).disable_statement_logging(),
+            prepared_statements: options.prepared_statements,
+            allow_unsafe_durability: options.allow_unsafe_durability,
+            connect_timeout: options.connect_timeout,
+            statement_timeout: options.statement_timeout,
+        };
+        Ok((name, host))
+    }
+
+    /// What a connection without a pooler is opened with. The server then gives up before we do, so that we know it has.
+    pub(crate) fn direct_options(&self) -> PgConnectOptions {
+        let bound = (self.statement_timeout * 9 / 10).as_millis().max(1).to_string();
+        self.options.clone().options([
+            (DIRECT, "on"),
+            ("statement_timeout", &bound),
+            ("idle_in_transaction_session_timeout", &bound),
+        ])
+    }
+
+    async fn open(&self) -> Result<PostgresDatabase, Failure> {
+        let mut inner = match self.direct_options().connect().await {
+            Err(sqlx::Error::Database(_)) => self.options.connect().await,
+            connected => connected,
+        }
+        .map_err(unreached)?;
+        let direct = vet(&mut inner, self.allow_unsafe_durability).await?;
+        let known = answer(&mut inner, if direct { REMEMBER_IDENTITY } else { ASK_IDENTITY }, direct).await?;
+        let flavour = match (known, direct) {
+            (Some(_), true) => &*DIRECT_NATIVE,
+            (Some(_), false) => &NATIVE,
+            (None, _) => &UNKNOWN,
+        };
+        Ok(PostgresDatabase {
+            inner,
+            flavour,
+            is_direct: direct,
+            prepared_statements: direct && self.prepared_statements,
+        })
+    }
+
+    /// How long to wait for a connection.
+    pub(crate) fn connect_timeout(&self) -> Duration {
+        self.connect_timeout
+    }
+
+    /// Whether notifications can be listened to: there is no pooler between.
+    pub(crate) async fn can_listen(&self) -> Result<bool, Failure> {
+        Ok(self.bounded_open().await?.is_direct)
+    }
+
+    async fn bounded_open(&self) -> Result<PostgresDatabase, Failure> {
+        let late = |_| Failure::Refused(format!("no connection within {:?}", self.connect_timeout));
+        timeout(self.connect_timeout, self.open()).await.map_err(late)?
+    }
+}
+
+#[async_trait]
+impl Connector for PostgresHost {
+    async fn connect(&self) -> Result<Box<dyn Connection>, Failure> {
+        Ok(Box::new(self.bounded_open().await?))
+    }
+}
+
+/// A connection to the database.
+struct PostgresDatabase {
+    inner: PgConnection,
+    flavour: &'static Flavour,
+    is_direct: bool,
+    /// If not, arguments are written into the statements: a statement that is prepared in one transaction may be sought by
+    /// the next in another session.
+    prepared_statements: bool,
+}
+
+#[async_trait]
+impl Connection for PostgresDatabase {
+    fn sql(&self) -> &'static Statements {
+        &self.flavour.statements
+    }
+
+    async fn execute(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64, Failure> {
+        let done = if self.prepared_statements {
+            prepared(sql, args).execute(&mut self.inner).await
+        } else {
+            self.inner.execute(&*with_literals(sql, args, "E'")).await
+        };
+        done.map(|done| done.rows_affected()).map_err(failure)
+    }
+
+    async fn fetch(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row<'static>>, Failure> {
+        let rows = if self.prepared_statements {
+            prepared(sql, args).fetch_all(&mut self.inner).await
+        } else {
+            self.inner.fetch_all(&*with_literals(sql, args, "E'")).await
+        };
+        let rows = rows.map_err(failure)?;
+        rows.iter().map(|found| row(found).map(Row::into_owned)).collect::<Result<_, _>>().map_err(failure)
+    }
+
+    async fn load(&mut self, sql: &'static str, args: &[Arg<'_>], each: &mut Each<'_>) -> Result<(), Failure> {
+        let literal;
+        let mut rows = if self.prepared_statements {
+            prepared(sql, args).fetch(&mut self.inner)
+        } else {
+            literal = with_literals(sql, args, "E'");
+            self.inner.fetch(&*literal)
+        };
+        while let Some(found) = rows.try_next().await.map_err(failure)? {
+            each(&row(&found).map_err(failure)?)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the database about a quarter of the time of a statement with the rows as JSON.
+    async fn insert(&mut self, table: &'static Table, cells: &[Arg<'_>]) -> Result<(), Failure> {
+        let mut copying = self.inner.copy_in_raw(&copy(table)).await.map_err(failure)?;
+        copying.send(lines(table, cells)).await.map_err(failure)?;
+        copying.finish().await.map(drop).map_err(failure)
+    }
+
+    async fn script(&mut self, sql: &'static str) -> Result<(), Failure> {
+        self.inner.execute(sql).await.map(drop).map_err(failure)
+    }
+
+    /// One statement, so one round trip. The row that it gives or inserts is there only if the head was moved.
+    async fn append(&mut self, append: &Append<'_>) -> Result<bool, Failure> {
+        let flavour = self.flavour;
+        let sql = if append.notify { &flavour.append_and_notify } else { &flavour.append }.of(append.head);
+        let args = [
+            Arg::Int(append.revision),
+            Arg::Text(append.namespace),
+            Arg::Int(append.previous),
+            Arg::Int(append.server),
+            Arg::Int(append.number),
+            Arg::Int(append.at_ms),
+            Arg::Text(append.events),
+        ];
+        match with_warnings(self.execute(sql, &args)).await {
+            (Ok(_), true) => Err(Failure::Lost(UNCONFIRMED.to_owned())),
+            (met, _) => Ok(met? == 1),
+        }
+    }
+}
+
+fn row(row: &PgRow) -> Result<Row<'_>, sqlx::Error> {
+    Row::read(row.len(), |column| {
+        let value = row.try_get_raw(column)?;
+        match (value.is_null(), value.type_info().name()) {
+            (true, _) => Ok(Cell::Null),
+            (false, "INT8") => Ok(Cell::Int(row.try_get_unchecked(column)?)),
+            (false, "INT4") => Ok(Cell::Int(row.try_get_unchecked::<i32, _>(column)?.into())),
+            (false, _) => Ok(Cell::Text(Cow::Borrowed(row.try_get_unchecked(column)?))),
+        }
+    })
+}

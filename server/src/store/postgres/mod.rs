@@ -1,0 +1,12 @@
+//! PostgreSQL, directly or through a pooler like PgBouncer in transaction mode.
+
+mod copy;
+mod failure;
+mod flavours;
+mod hints;
+mod host;
+mod questions;
+mod warnings;
+
+pub(crate) use hints::PostgresHints;
+pub(crate) use host::PostgresHost;

@@ -1,0 +1,72 @@
+//! What a new connection to PostgreSQL is asked before anything is done with it.
+
+use sqlx::postgres::{PgConnection, PgRow};
+use sqlx::{Executor, Row as _};
+
+use super::failure::unreached;
+use super::flavours::{CONFIRM, FACTS};
+use super::warnings::with_warnings;
+use crate::store::sql::Failure;
+
+/// What a warning means with which a commit is answered: it was not waited for the standbys, which may never get it.
+pub(crate) const UNCONFIRMED: &str = "the wait for PostgreSQL's standbys was cancelled";
+
+/// Refuses a database that takes no writes, or does not keep what it took. Otherwise: whether no pooler is between.
+pub(crate) async fn vet(connection: &mut PgConnection, allow_unsafe_durability: bool) -> Result<bool, Failure> {
+    let unsaid = || Failure::Refused("it does not say whether it takes writes".to_owned());
+    let facts = answer(connection, FACTS, false).await?.ok_or_else(unsaid)?;
+    let [writable, synchronous_commit, fsync, full_page_writes, direct, standbys] =
+        std::array::from_fn(|column| facts.get(column).map_or("", String::as_str));
+    if writable != "yes" {
+        return Err(Failure::Away("it takes no writes".to_owned()));
+    }
+    let settings =
+        [("synchronous_commit", synchronous_commit), ("fsync", fsync), ("full_page_writes", full_page_writes)];
+    if let Some((name, _)) = settings.iter().find(|(_, value)| *value == "off" && !allow_unsafe_durability) {
+        return Err(Failure::Unsafe(format!("PostgreSQL's {name} is off")));
+    }
+    if !standbys.is_empty() {
+        confirm(connection).await?;
+    }
+    Ok(direct == "on")
+}
+
+/// Makes sure that what this connection shows from now on cannot be lost with the primary: what others committed before may be
+/// seen there, and yet not on the standbys, if they were killed or gave up waiting.
+async fn confirm(connection: &mut PgConnection) -> Result<(), Failure> {
+    match with_warnings(connection.execute(CONFIRM)).await {
+        (Ok(_), false) => Ok(()),
+        (Ok(_), true) => Err(Failure::Refused(UNCONFIRMED.to_owned())),
+        // There are no tables yet.
+        (Err(sqlx::Error::Database(error)), _) if error.code().as_deref() == Some("42P01") => Ok(()),
+        (Err(error), _) => Err(unreached(error)),
+    }
+}
+
+/// The first row of an answer, as texts. None if there is none, or the database does not understand the question.
+pub(crate) async fn answer(
+    connection: &mut PgConnection,
+    sql: &'static str,
+    direct: bool,
+) -> Result<Option<Vec<String>>, Failure> {
+    match connection.fetch_all(sql).await {
+        Ok(rows) => {
+            let texts = |row: &PgRow| (0..row.len()).map(|column| row.try_get(column)).collect::<Result<_, _>>();
+            rows.first().map(texts).transpose().map_err(unreached)
+        }
+        Err(sqlx::Error::Database(error)) if is_not_understood(error.code().as_deref(), direct) => Ok(None),
+        Err(error) => Err(unreached(error)),
+    }
+}
+
+/// Whether an error says that the database does not have what was asked for: unknown names, rights, features, settings. One that
+/// was interrupted, or is short of something, says nothing of the kind.
+/// See <https://www.postgresql.org/docs/current/errcodes-appendix.html>.
+fn is_not_understood(code: Option<&str>, direct: bool) -> bool {
+    match code {
+        // Aurora is in no state to tell where its log is. Behind a pooler it may be a standby that says so.
+        Some("55000") => direct,
+        Some(code) => code.starts_with("42") || code.starts_with("0A") || code == "22023",
+        None => false,
+    }
+}

@@ -1,0 +1,1 @@
+DELETE FROM batches WHERE namespace = $1 AND revision <= $2

@@ -1,0 +1,1 @@
+UPDATE tenure_birth SET database_identity = ''

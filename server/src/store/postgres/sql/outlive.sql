@@ -1,0 +1,1 @@
+UPDATE servers SET dead = TRUE WHERE id <> $1 AND NOT dead

@@ -1,0 +1,1 @@
+INSERT INTO tenure_migrations (number, name) VALUES ($1, $2)

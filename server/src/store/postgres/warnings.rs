@@ -1,0 +1,62 @@
+//! What PostgreSQL warns of while it does what it is asked. The driver tells nobody but `tracing`.
+
+use std::cell::Cell;
+use std::pin::pin;
+use std::sync::LazyLock;
+
+use tracing::dispatcher::{self, Dispatch};
+use tracing::level_filters::LevelFilter;
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Level, Metadata, Subscriber};
+
+/// Where the driver tells it.
+const TARGET: &str = "sqlx::postgres::notice";
+
+static LISTENER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Listener));
+
+thread_local! {
+    /// Whether there was a warning since this was looked at last.
+    static WARNED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Listens to warnings, and to nothing else.
+struct Listener;
+
+impl Subscriber for Listener {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target() == TARGET && *metadata.level() <= Level::WARN
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Some(LevelFilter::WARN)
+    }
+
+    fn event(&self, _: &Event<'_>) {
+        WARNED.set(true);
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+/// Does what PostgreSQL is asked, and tells whether it warned of something meanwhile.
+pub(crate) async fn with_warnings<T>(asked: impl Future<Output = T>) -> (T, bool) {
+    let mut asked = pin!(asked);
+    let mut warned = false;
+    let done = std::future::poll_fn(|context| {
+        WARNED.set(false);
+        let polled = dispatcher::with_default(&LISTENER, || asked.as_mut().poll(context));
+        warned |= WARNED.take();
+        polled
+    });
+    (done.await, warned)
+}

@@ -1,0 +1,110 @@
+//! Several hosts that may be the database: the one that takes writes is found by asking. Where the URL is kept in a file, that is read again
+//! for each connection, so that a new password is taken over without a restart.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+
+use super::connection::{Connection, Connector, Failure};
+use super::options::OpenError;
+
+/// A host: its name and port, for people, and the way to it.
+pub(crate) type Host<C> = (String, C);
+
+/// Makes hosts of a URL.
+type Parse<C> = dyn Fn(&str) -> Result<Vec<Host<C>>, OpenError> + Send + Sync;
+
+/// The file that the URL is kept in.
+pub(crate) struct UrlFile<C> {
+    pub(crate) path: PathBuf,
+    pub(crate) parse: Box<Parse<C>>,
+}
+
+/// The hosts as they are known.
+struct Known<C> {
+    hosts: Arc<Vec<Host<C>>>,
+    /// What was last in the file, be it good or not.
+    text: String,
+    /// Whether it is known already that the file cannot be read.
+    unreadable: bool,
+}
+
+/// The hosts of a database.
+pub(crate) struct Hosts<C> {
+    known: Mutex<Known<C>>,
+    file: Option<UrlFile<C>>,
+    /// The one that was found last: the first to ask again.
+    last: AtomicUsize,
+}
+
+impl<C> Hosts<C> {
+    /// The hosts of this URL, and the file that it was read from, if it was.
+    pub(crate) fn new(hosts: Vec<Host<C>>, url: &str, file: Option<UrlFile<C>>) -> Self {
+        let known = Known { hosts: Arc::new(hosts), text: url.to_owned(), unreadable: false };
+        Self { known: Mutex::new(known), file, last: AtomicUsize::new(0) }
+    }
+
+    /// The hosts that were known at the last connection, and which of them was found.
+    pub(crate) fn last(&self) -> Option<(Arc<Vec<Host<C>>>, usize)> {
+        let hosts = self.known.lock().unwrap_or_else(PoisonError::into_inner).hosts.clone();
+        let last = self.last.load(Ordering::SeqCst);
+        (last < hosts.len()).then_some((hosts, last))
+    }
+
+    /// Reads the file again, if there is one. What is of no use is said once, and changes nothing.
+    async fn refresh(&self) -> Arc<Vec<Host<C>>> {
+        let read = match &self.file {
+            Some(file) => Some((file, tokio::fs::read_to_string(&file.path).await)),
+            None => None,
+        };
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        match read {
+            Some((file, Err(error))) if !std::mem::replace(&mut known.unreadable, true) => {
+                tracing::warn!(file = %file.path.display(), %error, "cannot read store_url_file: the URL of before is used");
+            }
+            None | Some((_, Err(_))) => {}
+            Some((file, Ok(text))) => {
+                known.unreadable = false;
+                let url = text.trim_end_matches(['\r', '\n']);
+                if url != known.text {
+                    known.text = url.to_owned();
+                    match (file.parse)(url) {
+                        Ok(hosts) => {
+                            known.hosts = Arc::new(hosts);
+                            self.last.store(0, Ordering::SeqCst);
+                            tracing::info!(file = %file.path.display(), "the store's URL has changed");
+                        }
+                        Err(error) => {
+                            tracing::warn!(file = %file.path.display(), %error, "store_url_file is invalid: the URL of before is used");
+                        }
+                    }
+                }
+            }
+        }
+        known.hosts.clone()
+    }
+}
+
+#[async_trait]
+impl<C: Connector> Connector for Hosts<C> {
+    async fn connect(&self) -> Result<Box<dyn Connection>, Failure> {
+        let hosts = self.refresh().await;
+        let first = self.last.load(Ordering::SeqCst);
+        let mut reasons = Vec::new();
+        for offset in 0..hosts.len() {
+            let index = (first + offset) % hosts.len();
+            let (name, host) = &hosts[index];
+            match host.connect().await {
+                Ok(connection) => {
+                    self.last.store(index, Ordering::SeqCst);
+                    return Ok(connection);
+                }
+                Err(Failure::Unsafe(reason)) => return Err(Failure::Unsafe(format!("{name}: {reason}"))),
+                Err(failure) => reasons.push(format!("{name}: {}", failure.reason())),
+            }
+        }
+        Err(Failure::Refused(reasons.join("; ")))
+    }
+}

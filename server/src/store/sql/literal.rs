@@ -1,0 +1,102 @@
+//! Statements with their arguments written into them, for when one round trip must do and the database's protocol has no
+//! way to prepare statements that is safe or fast enough.
+
+use super::connection::Arg;
+use super::statements::Table;
+
+/// Writes arguments in place of `?`, or of `$1`, `$2` and so on. `quote` is what begins a text in which a backslash is an
+/// escape: `'` or `E'`. The statement is one of ours, and has these signs for nothing else.
+pub(crate) fn with_literals(sql: &str, args: &[Arg<'_>], quote: &str) -> String {
+    let texts = args.iter().map(|arg| if let Arg::Text(text) = arg { text.len() } else { 0 }).sum::<usize>();
+    let mut written = String::with_capacity(sql.len() + texts + texts / 4 + args.len() * 20);
+    let mut next = 0;
+    let mut signs = sql.chars().peekable();
+    while let Some(sign) = signs.next() {
+        let place = match sign {
+            '?' => {
+                next += 1;
+                next
+            }
+            '$' => {
+                let mut number = 0;
+                while let Some(digit) = signs.peek().and_then(|sign| sign.to_digit(10)) {
+                    number = number * 10 + digit as usize;
+                    signs.next();
+                }
+                number
+            }
+            _ => {
+                written.push(sign);
+                continue;
+            }
+        };
+        match place.checked_sub(1).and_then(|index| args.get(index)) {
+            Some(arg) => push(&mut written, *arg, quote),
+            None => written.push(sign),
+        }
+    }
+    written
+}
+
+/// A statement that inserts rows, as many as there are cells for all columns of the table. `quote` as above.
+pub(crate) fn insert(table: &Table, cells: &[Arg<'_>], quote: &str) -> String {
+    let mut written = format!("INSERT INTO {} ({}) VALUES ", table.name, table.columns.join(", "));
+    for (place, row) in cells.chunks(table.columns.len()).enumerate() {
+        written.push_str(if place == 0 { "(" } else { ", (" });
+        for (column, cell) in row.iter().enumerate() {
+            if column > 0 {
+                written.push_str(", ");
+            }
+            push(&mut written, *cell, quote);
+        }
+        written.push(')');
+    }
+    written
+}
+
+fn push(written: &mut String, arg: Arg<'_>, quote: &str) {
+    match arg {
+        Arg::Null => written.push_str("NULL"),
+        Arg::Int(value) => written.push_str(&format!("({value})")),
+        Arg::Text(text) => push_text(written, text, quote),
+    }
+}
+
+fn push_text(written: &mut String, text: &str, quote: &str) {
+    written.push_str(quote);
+    for sign in text.chars() {
+        if matches!(sign, '\'' | '\\') {
+            written.push(sign);
+        }
+        written.push(sign);
+    }
+    written.push('\'');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_take_their_places() {
+        let args = [Arg::Int(-7), Arg::Text("a")];
+        assert_eq!(with_literals("x = ? AND y = ?", &args, "'"), "x = (-7) AND y = 'a'");
+        assert_eq!(with_literals("$2, $1, $2", &args, "E'"), "E'a', (-7), E'a'");
+        let many: Vec<Arg<'_>> = (1..=12).map(Arg::Int).collect();
+        assert_eq!(with_literals("$12 $1", &many, "E'"), "(12) (1)");
+    }
+
+    #[test]
+    fn rows_have_all_columns() {
+        let table = Table { name: "t", columns: &["namespace", "id", "note"] };
+        let rows = [Arg::Text("n"), Arg::Int(1), Arg::Null, Arg::Text("n"), Arg::Int(-2), Arg::Text("it's")];
+        let expected = "INSERT INTO t (namespace, id, note) VALUES ('n', (1), NULL), ('n', (-2), 'it''s')";
+        assert_eq!(insert(&table, &rows, "'"), expected);
+    }
+
+    #[test]
+    fn a_text_ends_where_it_ends() {
+        let nasty = [Arg::Text("'; DROP TABLE x; -- \\' ? $1 \\")];
+        assert_eq!(with_literals("SELECT ?", &nasty, "'"), "SELECT '''; DROP TABLE x; -- \\\\'' ? $1 \\\\'");
+    }
+}

@@ -1,0 +1,29 @@
+//! What all stores of SQL share. Each dialect brings its statements, and connections that execute them; everything else is here,
+//! once for all of them.
+
+mod answers;
+mod connection;
+mod hosts;
+pub(crate) mod literal;
+mod loading;
+pub(crate) mod migrations;
+mod options;
+pub(crate) mod page;
+mod pool;
+mod prepared;
+pub(crate) mod restore;
+pub(crate) mod rows;
+mod saving;
+pub(crate) mod scripts;
+mod statements;
+mod store;
+
+pub(crate) use answers::rows_met;
+pub(crate) use connection::{Append, Arg, Cell, Connection, Connector, Each, Failure, Row};
+pub(crate) use hosts::{Host, Hosts, UrlFile};
+pub(crate) use options::Target;
+pub use options::{OpenError, StoreOptions};
+pub(crate) use pool::Pool;
+pub(crate) use prepared::prepared;
+pub(crate) use statements::{Appends, HeadMove, Statements, Table, fill, load_statements, sql};
+pub(crate) use store::{Hints, SqlStore};

@@ -1,0 +1,214 @@
+//! Which database to open, and how.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::connection::Failure;
+use crate::telemetry::redact::redacted;
+
+/// Which database to open, and how.
+#[derive(Clone)]
+pub struct StoreOptions {
+    /// Where the database is: `sqlite:PATH`, `postgres://…`, `mysql://…` or `mariadb://…`. A URL may name several hosts
+    /// (`postgres://user:password@one:5432,two:5433/name`), and there may be several URLs, all of one kind: the hosts are tried
+    /// in turn, and the one that takes writes is used.
+    pub urls: Vec<String>,
+    /// A file that holds the URL, without which it would be the only one in `urls`. It is read again for each connection to PostgreSQL
+    /// or MySQL, which may lead to another user, password, host or database; the kind of database stays. What is of no use there is
+    /// logged, and changes nothing. Default none.
+    pub url_file: Option<PathBuf>,
+    /// The most connections for appends and reads. There is one more for beats, and with PostgreSQL one for
+    /// notifications. Default 4, at least 1.
+    pub max_connections: usize,
+    /// How long to wait for a connection to one host. Default 2 s.
+    pub connect_timeout: Duration,
+    /// How long to wait for a free connection, and for the answer to a statement. Default 5 s.
+    pub statement_timeout: Duration,
+    /// Whether to put up with a database that may lose what it has committed when it crashes. Default false.
+    pub allow_unsafe_durability: bool,
+    /// Whether to prepare statements by name on PostgreSQL. Faster, but wrong behind a pooler that does not keep track of
+    /// them; one that is noticed is never used in this way. Default true.
+    pub prepared_statements: bool,
+}
+
+impl StoreOptions {
+    /// The defaults, for this URL.
+    #[must_use]
+    pub fn new(url: impl Into<String>) -> Self {
+        Self {
+            urls: vec![url.into()],
+            url_file: None,
+            max_connections: 4,
+            connect_timeout: Duration::from_secs(2),
+            statement_timeout: Duration::from_secs(5),
+            allow_unsafe_durability: false,
+            prepared_statements: true,
+        }
+    }
+
+    /// The kind of database, as it is called in settings; nothing if the URL is of no use.
+    pub(crate) fn kind(&self) -> Option<&'static str> {
+        Some(match self.target().ok()? {
+            Target::Sqlite(_) => "sqlite",
+            Target::Postgres(_) => "postgres",
+            Target::MySql(_) => "mysql",
+        })
+    }
+
+    /// The kind of database, and where it is.
+    pub(crate) fn target(&self) -> Result<Target, OpenError> {
+        let mut kinds = Vec::new();
+        let mut hosts = Vec::new();
+        for url in &self.urls {
+            let (scheme, rest) = url.split_once(':').ok_or(OpenError::Url("it has no scheme"))?;
+            match scheme {
+                "sqlite" if self.urls.len() == 1 && !rest.is_empty() => {
+                    return Ok(Target::Sqlite(PathBuf::from(rest.strip_prefix("//").unwrap_or(rest))));
+                }
+                "sqlite" => return Err(OpenError::Url("SQLite takes exactly one path, as in sqlite:PATH")),
+                "postgres" | "postgresql" => kinds.push(Kind::Postgres),
+                "mysql" | "mariadb" => kinds.push(Kind::MySql),
+                _ => return Err(OpenError::Url("its scheme is none of sqlite, postgres, mysql, mariadb")),
+            }
+            hosts.extend(single_hosts(scheme, rest)?);
+        }
+        match kinds.as_slice() {
+            [] => Err(OpenError::Url("there is none")),
+            [kind, others @ ..] if others.iter().all(|other| other == kind) => match kind {
+                Kind::Postgres => Ok(Target::Postgres(hosts)),
+                Kind::MySql => Ok(Target::MySql(hosts)),
+            },
+            _ => Err(OpenError::Url("all of them must be of one kind of database")),
+        }
+    }
+
+    /// The file, if it is SQLite.
+    pub(crate) fn sqlite_file(&self) -> Result<Option<PathBuf>, OpenError> {
+        Ok(match self.target()? {
+            Target::Sqlite(file) => Some(file),
+            Target::Postgres(_) | Target::MySql(_) => None,
+        })
+    }
+}
+
+impl fmt::Debug for StoreOptions {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("StoreOptions")
+            .field("urls", &self.urls.iter().map(|url| redacted(url)).collect::<Vec<_>>())
+            .field("url_file", &self.url_file)
+            .field("max_connections", &self.max_connections)
+            .field("connect_timeout", &self.connect_timeout)
+            .field("statement_timeout", &self.statement_timeout)
+            .field("allow_unsafe_durability", &self.allow_unsafe_durability)
+            .field("prepared_statements", &self.prepared_statements)
+            .finish()
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Postgres,
+    MySql,
+}
+
+/// The kind of database, and where it is.
+pub(crate) enum Target {
+    /// A file.
+    Sqlite(PathBuf),
+    /// A URL for each host.
+    Postgres(Vec<String>),
+    /// A URL for each host.
+    MySql(Vec<String>),
+}
+
+/// The URLs with one host each that a URL with several stands for.
+fn single_hosts(scheme: &str, rest: &str) -> Result<Vec<String>, OpenError> {
+    let rest = rest.strip_prefix("//").ok_or(OpenError::Url("it lacks the // before the host"))?;
+    let end = rest.rfind('@').map_or(0, |at| at + 1);
+    let (user, place) = rest.split_at(end);
+    let (hosts, path) = place.split_at(place.find(['/', '?']).unwrap_or(place.len()));
+    let scheme = if scheme == "mariadb" { "mysql" } else { scheme };
+    Ok(hosts.split(',').map(|host| format!("{scheme}://{user}{host}{path}")).collect())
+}
+
+/// Why a store cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The URL says nothing that can be used. It is not repeated here: it may hold a password.
+    #[error("the store's URL is of no use: {0}")]
+    Url(&'static str),
+    /// Another process owns the file.
+    #[error(
+        "{0} is in use by another process. A SQLite file belongs to one server; for several servers use PostgreSQL or MySQL"
+    )]
+    InUse(PathBuf),
+    /// The database cannot be reached, or refuses.
+    #[error("the store is unavailable: {0}")]
+    Unavailable(String),
+    /// What the database commits is not durable.
+    #[error("the database may lose what it has committed: {0}. Change that, or allow unsafe durability")]
+    UnsafeDurability(String),
+    /// Others have tables or views there whose names Tenure needs.
+    #[error("the database has {0}, which Tenure did not make and does not touch: give Tenure {1} of its own")]
+    Foreign(String, &'static str),
+    /// The tables are not there, or not up to date.
+    #[error("the database lacks these migrations: {}", .0.join(", "))]
+    NotMigrated(Vec<String>),
+}
+
+impl From<Failure> for OpenError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Unsafe(reason) => Self::UnsafeDurability(reason),
+            Failure::Foreign(names, place) => Self::Foreign(names, place),
+            Failure::Conflict | Failure::Refused(_) | Failure::Away(_) | Failure::Lost(_) => {
+                Self::Unavailable(failure.reason())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hosts(url: &str) -> Vec<String> {
+        match StoreOptions::new(url).target().unwrap() {
+            Target::Postgres(hosts) | Target::MySql(hosts) => hosts,
+            Target::Sqlite(path) => vec![path.display().to_string()],
+        }
+    }
+
+    #[test]
+    fn a_url_with_several_hosts_stands_for_several_urls() {
+        assert_eq!(
+            hosts("postgres://me:p@ss,word@one:1,two:2/db?sslmode=require"),
+            ["postgres://me:p@ss,word@one:1/db?sslmode=require", "postgres://me:p@ss,word@two:2/db?sslmode=require"]
+        );
+        assert_eq!(hosts("mariadb://one,two"), ["mysql://one", "mysql://two"]);
+        assert_eq!(hosts("sqlite:/var/lib/tenure.db"), ["/var/lib/tenure.db"]);
+        assert_eq!(hosts("sqlite://relative.db"), ["relative.db"]);
+    }
+
+    #[test]
+    fn what_cannot_be_opened_is_refused_without_repeating_the_url() {
+        for url in ["", "sqlite:", "secret", "oracle://u:secret@h/d", "postgres:secret"] {
+            let refusal = StoreOptions::new(url).target().err().unwrap().to_string();
+            assert!(!refusal.contains("secret"), "{refusal}");
+        }
+        let mixed = StoreOptions {
+            urls: vec!["postgres://h/d".to_owned(), "mysql://h/d".to_owned()],
+            ..StoreOptions::new("sqlite:x")
+        };
+        assert!(matches!(mixed.target(), Err(OpenError::Url(_))));
+    }
+
+    #[test]
+    fn passwords_are_not_shown() {
+        let shown = format!("{:?}", StoreOptions::new("postgres://me:secret@h:1,i:2/db?password=secret"));
+        assert!(shown.contains("postgres://me:***@h:1,i:2/db?password=***"), "{shown}");
+        assert!(!shown.contains("secret"), "{shown}");
+    }
+}

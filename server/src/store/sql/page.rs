@@ -1,0 +1,137 @@
+//! A page of rows as one JSON text, for a database that takes longer to hand over a row than to find it.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, SeqAccess, Visitor};
+
+use super::connection::{Cell, Each, Failure, Row};
+
+/// Shows the rows of a page, a JSON array of arrays, one after the other. Texts are copied only if something in them is
+/// escaped.
+pub(crate) fn read(json: &str, each: &mut Each<'_>) -> Result<(), Failure> {
+    let mut reader = serde_json::Deserializer::from_str(json);
+    reader.deserialize_seq(Page(each)).map_err(|error| Failure::Refused(error.to_string()))
+}
+
+struct Page<'p, 'e>(&'p mut Each<'e>);
+
+impl<'de> Visitor<'de> for Page<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("rows")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> Result<(), A::Error> {
+        let mut row = Row::default();
+        while rows.next_element_seed(InPlace(&mut row))?.is_some() {
+            (self.0)(&row).map_err(|failure| A::Error::custom(failure.reason()))?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads a row in place of the one before.
+struct InPlace<'r, 'de>(&'r mut Row<'de>);
+
+impl<'de> DeserializeSeed<'de> for InPlace<'_, 'de> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for InPlace<'_, 'de> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a row")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut cells: A) -> Result<(), A::Error> {
+        self.0.0.clear();
+        while let Some(cell) = cells.next_element()? {
+            self.0.0.push(cell);
+        }
+        Ok(())
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Cell<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(AnyCell)
+    }
+}
+
+struct AnyCell;
+
+impl<'de> Visitor<'de> for AnyCell {
+    type Value = Cell<'de>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("null, a whole number or a text")
+    }
+
+    fn visit_unit<E>(self) -> Result<Cell<'de>, E> {
+        Ok(Cell::Null)
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Cell<'de>, E> {
+        Ok(Cell::Int(value))
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Cell<'de>, E> {
+        i64::try_from(value).map(Cell::Int).map_err(E::custom)
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Cell<'de>, E> {
+        Ok(Cell::Text(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Cell<'de>, E> {
+        Ok(Cell::Text(Cow::Owned(text.to_owned())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(json: &str) -> Result<Vec<Row<'static>>, Failure> {
+        let mut rows = Vec::new();
+        read(json, &mut |row| {
+            rows.push(Row(row.0.clone()).into_owned());
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    #[test]
+    fn rows_are_what_was_written() {
+        let text = |text: &'static str| Cell::Text(text.into());
+        let expected =
+            [Row(vec![Cell::Int(i64::MAX), Cell::Null, text("a\"b\n")]), Row(vec![Cell::Int(-1), text("é")])];
+        assert_eq!(rows(r#"[[9223372036854775807,null,"a\"b\n"],[-1,"é"]]"#).unwrap(), expected);
+        assert_eq!(rows("[]").unwrap(), []);
+    }
+
+    #[test]
+    fn what_is_no_page_is_refused() {
+        for json in ["", "[[1]", "[[1.5]]", "[[9223372036854775808]]", "[[[1]]]", "[1]", "null"] {
+            assert!(matches!(rows(json), Err(Failure::Refused(_))), "{json}");
+        }
+    }
+
+    #[test]
+    fn a_row_that_is_refused_ends_the_page() {
+        let mut met = 0;
+        let outcome = read("[[1],[2],[3]]", &mut |row| {
+            met += 1;
+            if row.int(0)? == 2 { Err(Failure::Refused("two".to_owned())) } else { Ok(()) }
+        });
+        assert!(matches!(outcome, Err(Failure::Refused(reason)) if reason.starts_with("two")));
+        assert_eq!(met, 2);
+    }
+}

@@ -1,0 +1,143 @@
+//! Claims as rows: one for each name.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_core::{Claim, ClaimSpec, ClaimState, Revision, ServerId, Session, Text, Transfer};
+
+use super::{int, number, optional, optional_int, small, text, unreadable};
+use crate::store::codec::{counted, decode_metadata, millis, mode, mode_name};
+use crate::store::sql::connection::{Arg, Failure, Row};
+use crate::store::sql::statements::Table;
+
+pub(crate) static CLAIMS: Table = Table {
+    name: "claims",
+    columns: &[
+        "namespace",
+        "id",
+        "position",
+        "name",
+        "state",
+        "token",
+        "session",
+        "opened",
+        "owner",
+        "priority",
+        "min_hold_ms",
+        "home",
+        "mode",
+        "permits",
+        "permit_limit",
+        "transfer_to",
+        "transfer_started",
+        "drain_ms",
+        "awaited_at",
+        "metadata",
+        "granted_at_ms",
+    ],
+};
+
+/// Rows of [`CLAIMS`]. `labels`: of each claim, as JSON. `granted`: the tokens of which the stamp of the grant is known, with that
+/// stamp, in the order of the claims; taken as far as these claims go.
+pub(crate) fn claim_cells<'a>(
+    namespace: &'a str,
+    claims: &'a [Claim],
+    labels: &'a [Cow<'_, str>],
+    granted: &mut std::iter::Peekable<impl Iterator<Item = (Revision, i64)>>,
+) -> Vec<Arg<'a>> {
+    let rows = claims.iter().map(|claim| claim.spec.names.len()).sum::<usize>();
+    let mut cells = Vec::with_capacity(rows * CLAIMS.columns.len());
+    for (claim, labels) in claims.iter().zip(labels) {
+        let (state, home) = match claim.state {
+            ClaimState::Waiting => ("waiting", None),
+            ClaimState::Held { .. } => ("held", None),
+            ClaimState::Lingering { home, .. } => ("lingering", Some(home.0)),
+        };
+        let (spec, transfer) = (&claim.spec, claim.transfer.as_ref());
+        let counted = counted(spec.mode);
+        let granted = granted.next_if(|(token, _)| claim.token() == Some(*token)).map(|(_, at_ms)| at_ms);
+        for (name, position) in spec.names.iter().zip(0..) {
+            cells.extend([
+                Arg::Text(namespace),
+                int(claim.id.0),
+                int(position),
+                Arg::Text(name),
+                Arg::Text(state),
+                optional_int(claim.token().map(|token| token.0)),
+                Arg::Text(&spec.session),
+                int(spec.opened.0),
+                Arg::Text(&spec.owner),
+                Arg::Int(spec.priority.into()),
+                int(millis(spec.min_hold)),
+                optional_int(home),
+                Arg::Text(mode_name(spec.mode)),
+                optional_int(counted.map(|(permits, _)| permits.into())),
+                optional_int(counted.map(|(_, limit)| limit.into())),
+                optional_int(transfer.and_then(|transfer| Some(transfer.to?.0))),
+                optional_int(transfer.map(|transfer| transfer.started.0)),
+                optional_int(transfer.map(|transfer| millis(transfer.drain))),
+                optional_int(spec.awaited_at.map(|at| at.0)),
+                Arg::Text(labels),
+                granted.map_or(Arg::Null, Arg::Int),
+            ]);
+        }
+    }
+    cells
+}
+
+/// Adds a row of `load_claims` to the claims read so far, and to the stamps of their grants. `sessions`: the open ones by opening
+/// revision, with which claims have their texts in common.
+pub(crate) fn add_claim(
+    claims: &mut Vec<Claim>,
+    granted: &mut Vec<(Revision, i64)>,
+    sessions: &[Session],
+    row: &Row<'_>,
+) -> Result<(), Failure> {
+    let id = Revision(number(row, 0)?);
+    let name = text(row, 2)?;
+    if let Some(last) = claims.last_mut().filter(|last| last.id == id) {
+        // The claim is not shared yet, so nothing is copied.
+        Arc::make_mut(&mut last.spec).names.extend([name]);
+        return Ok(());
+    }
+    let state = match row.text(3)? {
+        "waiting" => ClaimState::Waiting,
+        "held" => ClaimState::Held { token: Revision(number(row, 4)?) },
+        "lingering" => ClaimState::Lingering { token: Revision(number(row, 4)?), home: ServerId(number(row, 10)?) },
+        word => return Err(Failure::Refused(format!("a claim has the unknown state \"{word}\""))),
+    };
+    let opened = Revision(number(row, 6)?);
+    let session = sessions.binary_search_by_key(&opened, |session| session.opened).ok().map(|place| &sessions[place]);
+    let spec = ClaimSpec {
+        session: shared(row, 5, session.map(|session| &session.spec.id))?,
+        opened,
+        owner: shared(row, 7, session.map(|session| &session.spec.owner))?,
+        names: name.into(),
+        priority: i32::try_from(row.int(8)?).map_err(|error| Failure::Refused(error.to_string()))?,
+        min_hold: Duration::from_millis(number(row, 9)?),
+        awaited_at: optional(row, 17)?.map(ServerId),
+        metadata: decode_metadata(row.text(18)?).map_err(unreadable)?,
+        mode: mode(row.text(11)?, small(row, 12)?, small(row, 13)?).map_err(unreadable)?,
+    };
+    let transfer = match optional(row, 15)? {
+        None => None,
+        Some(started) => Some(Box::new(Transfer {
+            to: optional(row, 14)?.map(Revision),
+            started: Revision(started),
+            drain: Duration::from_millis(number(row, 16)?),
+        })),
+    };
+    let claim = Claim { transfer, ..Claim::new(id, Arc::new(spec), state) };
+    if let Some(token) = claim.token().filter(|_| !row.is_null(19)) {
+        granted.push((token, row.int(19)?));
+    }
+    claims.push(claim);
+    Ok(())
+}
+
+/// A text, which is that of the session as a rule.
+fn shared(row: &Row<'_>, column: usize, of_session: Option<&Text>) -> Result<Text, Failure> {
+    let text = row.text(column)?;
+    Ok(of_session.filter(|of_session| ***of_session == *text).cloned().unwrap_or_else(|| text.into()))
+}

@@ -1,0 +1,33 @@
+//! What is set on locks as rows.
+
+use tenure_core::{LockSettings, Text};
+
+use super::{int, optional, optional_int, small, text, unreadable};
+use crate::store::codec::{self, millis};
+use crate::store::sql::connection::{Arg, Failure, Row};
+use crate::store::sql::statements::Table;
+
+pub(crate) static SETTINGS: Table =
+    Table { name: "settings", columns: &["namespace", "position", "name", "permit_limit", "settling_ms", "drain_ms"] };
+
+/// Rows of [`SETTINGS`]: all that is set.
+pub(crate) fn settings_cells<'a>(namespace: &'a str, settings: &'a [(Text, LockSettings)]) -> Vec<Arg<'a>> {
+    let mut cells = Vec::with_capacity(settings.len() * SETTINGS.columns.len());
+    for ((name, settings), position) in settings.iter().zip(0..) {
+        cells.extend([
+            Arg::Text(namespace),
+            int(position),
+            Arg::Text(name),
+            optional_int(settings.limit.map(u64::from)),
+            optional_int(settings.preempt.map(|preempt| millis(preempt.settling))),
+            optional_int(settings.preempt.map(|preempt| millis(preempt.drain))),
+        ]);
+    }
+    cells
+}
+
+/// What is set on a lock, from the columns of `load_settings`.
+pub(crate) fn settings(row: &Row<'_>) -> Result<(Text, LockSettings), Failure> {
+    let settings = codec::settings(small(row, 2)?, optional(row, 3)?, optional(row, 4)?).map_err(unreadable)?;
+    Ok((text(row, 1)?, settings))
+}

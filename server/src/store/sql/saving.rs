@@ -1,0 +1,94 @@
+//! Changing rows. What is sent is put together statement by statement, so that it takes no memory to speak of, however much
+//! has changed.
+
+use std::borrow::Cow;
+
+use tenure_core::{Metadata, Revision};
+
+use super::connection::{Arg, Failure};
+use super::pool::Taken;
+use super::rows::{
+    CHUNK, CLAIMS, GROUPS, MEMBERS, SESSIONS, SETTINGS, claim_cells, group_cells, int, member_cells, session_cells,
+    settings_cells, statements,
+};
+use super::statements::Table;
+use crate::store::RowChanges;
+use crate::store::codec::{encode_keys, encode_metadata};
+
+/// Changes the rows within a transaction, which is to be undone if the answer is false: then they were not at
+/// `changes.from`.
+pub(super) async fn change_rows(
+    connection: &mut Taken,
+    namespace: &str,
+    changes: &RowChanges,
+) -> Result<bool, Failure> {
+    let sql = connection.sql()?;
+    let gone = |ended: &[Revision], there: &mut dyn Iterator<Item = Revision>| -> Vec<u64> {
+        // What came after the rows were written has none.
+        let replaced = there.filter(|key| *key <= changes.from);
+        ended.iter().copied().chain(replaced).map(|key| key.0).collect()
+    };
+
+    let sessions = gone(&changes.ended_sessions, &mut changes.sessions.iter().map(|session| session.opened));
+    delete(connection, &[sql.delete_sessions], namespace, &sessions).await?;
+    for part in changes.sessions.chunks(CHUNK) {
+        let labels = labels(part.iter().map(|session| &session.spec.metadata));
+        insert(connection, &SESSIONS, &session_cells(namespace, part, &labels)).await?;
+    }
+
+    let claims = gone(&changes.ended_claims, &mut changes.claims.iter().map(|claim| claim.id));
+    delete(connection, &[sql.delete_claims], namespace, &claims).await?;
+    let mut granted = changes.granted.iter().copied().peekable();
+    for part in changes.claims.chunks(CHUNK) {
+        let labels = labels(part.iter().map(|claim| &claim.spec.metadata));
+        insert(connection, &CLAIMS, &claim_cells(namespace, part, &labels, &mut granted)).await?;
+    }
+
+    if let Some(settings) = &changes.settings {
+        connection.execute(sql.delete_settings, &[Arg::Text(namespace)]).await?;
+        insert(connection, &SETTINGS, &settings_cells(namespace, settings)).await?;
+    }
+
+    let groups = gone(&changes.ended_groups, &mut changes.groups.iter().map(|group| group.id));
+    delete(connection, &[sql.delete_members, sql.delete_groups], namespace, &groups).await?;
+    for part in changes.groups.chunks(CHUNK) {
+        insert(connection, &GROUPS, &group_cells(namespace, part)).await?;
+        let members = part.iter().flat_map(|group| group.members.values());
+        let labels = labels(members.map(|member| &member.spec.metadata));
+        insert(connection, &MEMBERS, &member_cells(namespace, part, &labels)).await?;
+    }
+
+    // Last, since appends wait for the head from here to the commit.
+    let (from, to, lost) = (int(changes.from.0), int(changes.to.0), int(changes.lost.0));
+    let namespace = Arg::Text(namespace);
+    Ok(connection.execute(sql.advance_rows, &[to, lost, namespace, from, namespace, to]).await? == 1)
+}
+
+/// Deletes rows by their keys.
+async fn delete(
+    connection: &mut Taken,
+    statements: &[&'static str],
+    namespace: &str,
+    keys: &[u64],
+) -> Result<(), Failure> {
+    for keys in keys.chunks(CHUNK) {
+        let keys = encode_keys(keys);
+        for sql in statements {
+            connection.execute(sql, &[Arg::Text(&keys), Arg::Text(namespace)]).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Inserts rows.
+async fn insert(connection: &mut Taken, table: &'static Table, cells: &[Arg<'_>]) -> Result<(), Failure> {
+    for statement in statements(cells, table.columns.len()) {
+        connection.insert(table, statement).await?;
+    }
+    Ok(())
+}
+
+/// Labels as JSON.
+fn labels<'a>(labels: impl Iterator<Item = &'a Metadata>) -> Vec<Cow<'static, str>> {
+    labels.map(encode_metadata).collect()
+}

@@ -1,0 +1,343 @@
+//! The logic of the stores of SQL, once for all of them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tenure_core::{Revision, ServerId, Text};
+
+use super::connection::{Append, Arg, Failure, Row};
+use super::pool::Pool;
+use super::rows::{CHUNK, count, int, number};
+use super::statements::HeadMove;
+use super::{loading, saving};
+use crate::store::codec::{CodecError, decode_events, encode_events, encode_keys, encode_name};
+use crate::store::spans;
+use crate::store::{
+    Batch, FIRST_BEAT, Found, Head, Measured, Older, Presence, RowChanges, Rows, Store, StoreError, Tail,
+};
+
+/// How many batches are dropped in one transaction.
+const TRIM_STEP: usize = 500;
+
+/// How many such transactions one call of `trim` makes at the most.
+const TRIM_STEPS: usize = 20;
+
+/// How many events are decoded before others have their turn: some tenths of a millisecond.
+const DECODED: usize = 100;
+
+/// How often an append is sent that the database gives up for the sake of others.
+const APPEND_ATTEMPTS: usize = 3;
+
+/// A way to learn that others have appended.
+#[async_trait]
+pub(crate) trait Hints: Send + Sync + 'static {
+    /// See [`Store::hint`].
+    async fn hint(&self);
+}
+
+/// A store in a database of SQL.
+pub(crate) struct SqlStore {
+    /// Connections for what writes.
+    pub(crate) writers: Pool,
+    /// Connections for what only reads; perhaps the same.
+    pub(crate) readers: Pool,
+    /// The connection for beats; perhaps a writer's.
+    pub(crate) beats: Pool,
+    /// Whether this process owns the database.
+    pub(crate) exclusive: bool,
+    /// How it learns of other servers' appends, if it can.
+    pub(crate) hints: Option<Box<dyn Hints>>,
+    /// The server that appends here; 0 if none has.
+    pub(crate) own: Arc<AtomicU64>,
+}
+
+/// What a failure means when nothing was changed by what failed, or what was changed is undone.
+fn unavailable(failure: Failure) -> StoreError {
+    StoreError::Unavailable(failure.reason())
+}
+
+/// What a failure means of a statement that commits.
+fn uncertain(failure: Failure) -> StoreError {
+    match failure {
+        Failure::Conflict => StoreError::Conflict,
+        Failure::Lost(reason) => StoreError::OutcomeUnknown(reason),
+        Failure::Refused(_) | Failure::Away(_) | Failure::Unsafe(_) | Failure::Foreign(..) => unavailable(failure),
+    }
+}
+
+/// What a failure means within a transaction that is not committed.
+fn undone(failure: Failure) -> StoreError {
+    match failure {
+        Failure::Conflict => StoreError::Conflict,
+        _ => unavailable(failure),
+    }
+}
+
+/// The kind of error that an append ended with, for traces.
+fn failed_by(appended: &Result<bool, Failure>) -> Option<&'static str> {
+    match appended {
+        Ok(true) => None,
+        Ok(false) | Err(Failure::Conflict) => Some("conflict"),
+        Err(Failure::Lost(_)) => Some("connection lost"),
+        Err(Failure::Away(_)) => Some("away"),
+        Err(Failure::Refused(_) | Failure::Unsafe(_) | Failure::Foreign(..)) => Some("refused"),
+    }
+}
+
+fn unreadable(error: CodecError) -> StoreError {
+    StoreError::Unavailable(error.to_string())
+}
+
+/// The batch whose previous, server, number, at_ms and events begin at this column.
+fn batch(namespace: &Text, row: &Row<'_>, column: usize) -> Result<Batch, StoreError> {
+    Ok(Batch {
+        namespace: namespace.clone(),
+        previous: Revision(number(row, column).map_err(unavailable)?),
+        server: ServerId(number(row, column + 1).map_err(unavailable)?),
+        number: row.int(column + 2).map_err(unavailable)?.cast_unsigned(),
+        at_ms: row.int(column + 3).map_err(unavailable)?,
+        events: decode_events(row.text(column + 4).map_err(unavailable)?).map_err(unreadable)?,
+    })
+}
+
+/// The batches of these rows. Others have their turn in between: there may be megabytes.
+async fn decode(namespace: &Text, rows: Vec<Row<'static>>, column: usize) -> Result<Vec<Arc<Batch>>, StoreError> {
+    let (mut batches, mut events) = (Vec::new(), 0);
+    for row in rows {
+        let batch = batch(namespace, &row, column)?;
+        events += batch.events.len();
+        batches.push(Arc::new(batch));
+        if events >= DECODED {
+            events = 0;
+            tokio::task::yield_now().await;
+        }
+    }
+    Ok(batches)
+}
+
+fn head(row: &Row<'_>) -> Result<Head, Failure> {
+    let (intact, clock_ms) = (row.int(2)? == 1, row.int(3)?);
+    if row.is_null(0) {
+        return Ok(Head { revision: Revision(0), rows_revision: Revision(0), intact, clock_ms });
+    }
+    Ok(Head { revision: Revision(number(row, 0)?), rows_revision: Revision(number(row, 1)?), intact, clock_ms })
+}
+
+fn presence(row: &Row<'_>) -> Result<Presence, Failure> {
+    Ok(Presence {
+        server: ServerId(number(row, 0)?),
+        beat: row.int(1)?.cast_unsigned(),
+        lease: Duration::from_millis(number(row, 2)?),
+        label: row.text(3)?.to_owned(),
+        address: row.text(4)?.to_owned(),
+        certificate: row.text(5)?.to_owned(),
+        dead: row.int(6)? == 1,
+    })
+}
+
+#[async_trait]
+impl Store for SqlStore {
+    fn exclusive(&self) -> bool {
+        self.exclusive
+    }
+
+    async fn append(&self, batch: &Batch, notify: bool) -> Result<(), StoreError> {
+        self.own.store(batch.server.0, Ordering::SeqCst);
+        let head = match batch.previous {
+            Revision(0) if batch.declares_loss() => HeadMove::CreateAnew,
+            Revision(0) => HeadMove::Create,
+            _ if batch.declares_loss() => HeadMove::Adopt,
+            _ => HeadMove::Advance,
+        };
+        let append = Append {
+            head,
+            namespace: &batch.namespace,
+            previous: batch.previous.0.cast_signed(),
+            revision: batch.revision().0.cast_signed(),
+            server: batch.server.0.cast_signed(),
+            number: batch.number.cast_signed(),
+            at_ms: batch.at_ms,
+            events: &encode_events(&batch.events),
+            notify,
+        };
+        // A transaction that the database gave up for the sake of others has not lost the race for the revision: the head
+        // tells that, and only that is a conflict.
+        let mut attempt = 1;
+        loop {
+            let mut connection = self.writers.take().await.map_err(unavailable)?;
+            let statement = spans::statement(connection.sql().map_err(unavailable)?.system);
+            let appended = connection.append(&append).await;
+            spans::executed(&statement, failed_by(&appended));
+            match appended {
+                Ok(true) => return Ok(()),
+                Ok(false) => return Err(StoreError::Conflict),
+                Err(Failure::Conflict) if attempt < APPEND_ATTEMPTS => attempt += 1,
+                Err(Failure::Conflict) => return Err(unavailable(Failure::Conflict)),
+                Err(failure) => return Err(uncertain(failure)),
+            }
+        }
+    }
+
+    async fn read(&self, namespace: &str, after: Revision, limit: usize) -> Result<Tail, StoreError> {
+        let mut connection = self.readers.take().await.map_err(unavailable)?;
+        let sql = connection.sql().map_err(unavailable)?;
+        let limit = limit.max(1);
+        let end = after.0.saturating_add(limit as u64).min(Revision::MAX.0);
+        let after = Revision(after.0.min(Revision::MAX.0));
+        let args = [Arg::Text(namespace), Arg::Text(namespace), int(after.0), count(limit), int(end)];
+        let mut found = connection.fetch(sql.read, &args).await.map_err(unavailable)?;
+        let Some(first) = found.first() else {
+            return Err(StoreError::Unavailable("the database gave no head".to_owned()));
+        };
+        let head = head(first).map_err(unavailable)?;
+        let name = Text::from(namespace);
+        found.retain(|row| !row.is_null(4));
+        let mut batches = decode(&name, found, 5).await?;
+        // Sorted here, where it costs nothing: MariaDB would write the batches to a temporary file.
+        batches.sort_by_key(|batch| batch.previous);
+        match batches.first() {
+            Some(oldest) if oldest.previous > after => Err(StoreError::Compacted(oldest.previous)),
+            _ => Ok(Tail { batches, head }),
+        }
+    }
+
+    async fn search(&self, namespace: &str, name: &str, until: Revision, limit: usize) -> Result<Found, StoreError> {
+        let json = encode_name(name);
+        let mut connection = self.readers.take().await.map_err(unavailable)?;
+        let sql = connection.sql().map_err(unavailable)?;
+        let args = [Arg::Text(namespace), int(until.0.min(Revision::MAX.0))];
+        let newest = connection.fetch(sql.newest_batch, &args).await.map_err(unavailable)?;
+        let mut found = Found { batches: Vec::new(), older: Older::Until(Revision(0)) };
+        if let Some(newest) = newest.first() {
+            let newest = number(newest, 0).map_err(unavailable)?;
+            let low = newest.saturating_sub(limit.max(1) as u64);
+            let args = [Arg::Text(namespace), int(low), int(newest), Arg::Text(&json)];
+            let rows = connection.fetch(sql.search, &args).await.map_err(unavailable)?;
+            let name = Text::from(namespace);
+            found.batches = decode(&name, rows, 0).await?;
+            found.older = Older::Until(Revision(low));
+        }
+        if found.older == Older::Until(Revision(0)) {
+            let oldest = connection.fetch(sql.oldest_batches, &[Arg::Text(namespace), count(1)]).await;
+            let oldest = oldest.map_err(unavailable)?;
+            let oldest = oldest.first().map(|row| Ok((number(row, 1)?, row.int(2)?))).transpose();
+            let (gone, since_ms) = oldest.map_err(unavailable)?.unzip();
+            found.older = Older::Nothing { gone: Revision(gone.unwrap_or_default()), since_ms };
+        }
+        Ok(found)
+    }
+
+    async fn load(&self, namespace: &str) -> Result<Rows, StoreError> {
+        let mut connection = self.readers.take().await.map_err(unavailable)?;
+        connection.begin_snapshot().await.map_err(unavailable)?;
+        let loaded = loading::load_rows(&mut connection, namespace).await.map_err(unavailable)?;
+        connection.rollback().await.map_err(unavailable)?;
+        Ok(loaded)
+    }
+
+    async fn save(&self, namespace: &str, changes: &RowChanges) -> Result<(), StoreError> {
+        let mut connection = self.writers.take().await.map_err(unavailable)?;
+        connection.begin().await.map_err(undone)?;
+        if saving::change_rows(&mut connection, namespace, changes).await.map_err(undone)? {
+            connection.commit().await.map_err(uncertain)
+        } else {
+            connection.rollback().await.map_err(undone)?;
+            Err(StoreError::Conflict)
+        }
+    }
+
+    async fn heads(&self) -> Result<Vec<(Text, Revision)>, StoreError> {
+        let mut connection = self.readers.take().await.map_err(unavailable)?;
+        let sql = connection.sql().map_err(unavailable)?;
+        let found = connection.fetch(sql.heads, &[]).await.map_err(unavailable)?;
+        let head = |row: &Row<'_>| Ok((Text::from(row.text(0)?), Revision(number(row, 1)?)));
+        found.iter().map(head).collect::<Result<_, Failure>>().map_err(unavailable)
+    }
+
+    async fn beat(&self, own: &Presence) -> Result<Vec<Presence>, StoreError> {
+        let mut connection = self.beats.take().await.map_err(unavailable)?;
+        let sql = connection.sql().map_err(unavailable)?;
+        let id = int(own.server.0);
+        let lease = Arg::Int(i64::try_from(own.lease.as_millis()).unwrap_or(i64::MAX));
+        let [label, address, certificate] = [&own.label, &own.address, &own.certificate].map(|text| Arg::Text(text));
+        if self.exclusive {
+            connection.execute(sql.outlive, &[id]).await.map_err(uncertain)?;
+        }
+        let said = [int(own.beat), lease, label, address, certificate, id];
+        let beaten = connection.execute(sql.beat, &said).await.map_err(uncertain)?;
+        if beaten == 0 && own.beat == FIRST_BEAT {
+            connection.execute(sql.register, &said).await.map_err(uncertain)?;
+        }
+        let found = connection.fetch(sql.servers, &[]).await.map_err(unavailable)?;
+        found.iter().map(presence).collect::<Result<_, _>>().map_err(unavailable)
+    }
+
+    async fn mark_dead(&self, server: ServerId, beat: u64) -> Result<bool, StoreError> {
+        let mut connection = self.beats.take().await.map_err(unavailable)?;
+        let sql = connection.sql().map_err(unavailable)?;
+        connection.execute(sql.mark_dead, &[int(server.0), int(beat)]).await.map_err(uncertain)?;
+        let found = connection.fetch(sql.servers, &[]).await.map_err(unavailable)?;
+        let everybody: Vec<Presence> = found.iter().map(presence).collect::<Result<_, _>>().map_err(unavailable)?;
+        Ok(everybody.iter().all(|presence| presence.dead || presence.server != server))
+    }
+
+    async fn forget(&self, servers: &[ServerId]) -> Result<(), StoreError> {
+        let keys: Vec<u64> = servers.iter().map(|server| server.0).collect();
+        let mut connection = self.beats.take().await.map_err(unavailable)?;
+        let sql = connection.sql().map_err(unavailable)?;
+        for keys in keys.chunks(CHUNK) {
+            connection.execute(sql.forget, &[Arg::Text(&encode_keys(keys))]).await.map_err(uncertain)?;
+        }
+        Ok(())
+    }
+
+    async fn measure(&self, namespace: &str, after: Revision, limit: usize) -> Result<Option<Measured>, StoreError> {
+        let mut connection = self.readers.take().await.map_err(unavailable)?;
+        let sql = connection.sql().map_err(unavailable)?;
+        let args = [Arg::Text(namespace), int(after.0.min(Revision::MAX.0)), count(limit)];
+        let found = connection.fetch(sql.measure, &args).await.map_err(unavailable)?;
+        let measured = |row: &Row<'_>| Ok(Measured { until: Revision(number(row, 0)?), bytes: number(row, 1)? });
+        found.iter().find(|row| !row.is_null(0)).map(measured).transpose().map_err(unavailable)
+    }
+
+    async fn trim(&self, namespace: &str, until: Revision, before_ms: i64) -> Result<Revision, StoreError> {
+        let mut gone = Revision(0);
+        for _ in 0..TRIM_STEPS {
+            // Taken for each step, since appends may wait for it.
+            let mut connection = self.writers.take().await.map_err(unavailable)?;
+            let sql = connection.sql().map_err(unavailable)?;
+            // One more than may be dropped, so that the newest never is.
+            let args = [Arg::Text(namespace), count(TRIM_STEP + 1)];
+            let oldest = connection.fetch(sql.oldest_batches, &args).await.map_err(unavailable)?;
+            let mut last = None;
+            if let Some(first) = oldest.first() {
+                gone = Revision(number(first, 1).map_err(unavailable)?);
+            }
+            for row in oldest.iter().rev().skip(1).rev() {
+                let revision = row.int(0).map_err(unavailable)?;
+                let is_old = row.int(2).map_err(unavailable)? < before_ms || revision.cast_unsigned() <= until.0;
+                if !is_old || revision > row.int(3).map_err(unavailable)? {
+                    break;
+                }
+                last = Some(revision);
+            }
+            let Some(last) = last else { break };
+            let args = [Arg::Text(namespace), Arg::Int(last)];
+            connection.execute(sql.delete_batches, &args).await.map_err(uncertain)?;
+            gone = Revision(last.cast_unsigned());
+            if oldest.len() <= TRIM_STEP {
+                break;
+            }
+        }
+        Ok(gone)
+    }
+
+    async fn hint(&self) {
+        match &self.hints {
+            Some(hints) => hints.hint().await,
+            None => std::future::pending().await,
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! A file that this process owns, and connections to it.
+
+use std::borrow::Cow;
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteRow, SqliteSynchronous};
+use sqlx::{ConnectOptions, Executor, Row as _, TypeInfo, ValueRef};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use super::statements::{APPEND, IS_OURS, STATEMENTS};
+use crate::store::sql::{
+    Append, Arg, Cell, Connection, Connector, Each, Failure, HeadMove, OpenError, Row, Statements, StoreOptions, Table,
+    page, prepared, rows_met,
+};
+
+/// The most rows in one statement that inserts. Such statements are kept, and there is one for each power of two up to this.
+const ROWS: usize = 128;
+
+/// What is added to the file's name for what will replace it.
+pub(crate) const RESTORING: &str = ".restoring";
+
+/// SQLite's codes for "another connection has the file", and for "the disk is full".
+const SQLITE_BUSY: i32 = 5;
+const SQLITE_FULL: i32 = 13;
+
+/// What an error means. A commit that failed is looked at by [`SqliteDatabase::append`].
+fn failure(error: sqlx::Error) -> Failure {
+    match error {
+        // What was inserted is there already.
+        sqlx::Error::Database(error) if error.is_unique_violation() => Failure::Conflict,
+        sqlx::Error::Database(error) => Failure::Refused(error.message().to_owned()),
+        error => Failure::Lost(error.to_string()),
+    }
+}
+
+/// Whether a commit that ended with this error surely did not happen: it was not allowed to begin, or there was no room for the last of
+/// what it writes, which is the record that makes it one.
+fn is_undone(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|error| error.code()).and_then(|code| code.parse::<i32>().ok());
+    // The higher bits say more about why.
+    code.is_some_and(|code| [SQLITE_BUSY, SQLITE_FULL].contains(&(code & 0xff)))
+}
+
+/// Opens connections to a file that this process owns.
+pub(crate) struct SqliteConnector {
+    options: SqliteConnectOptions,
+    bound: std::time::Duration,
+    /// A connection that does nothing. With the last one SQLite removes the files that go with the database, and on a full disk
+    /// they could not be made again, not even to read.
+    anchor: Mutex<Option<SqliteConnection>>,
+    /// Locked until all connections are closed.
+    lock: Arc<File>,
+}
+
+impl SqliteConnector {
+    /// Takes possession of the file.
+    pub(crate) fn new(path: PathBuf, options: &StoreOptions) -> Result<Self, OpenError> {
+        let lock = take_possession(&path)?;
+        let half = beside(&path, RESTORING);
+        if half.exists() {
+            let help = "a restore did not come to its end: restore once more";
+            return Err(OpenError::Unavailable(format!("{}: {help}", half.display())));
+        }
+        let sqlite = SqliteConnectOptions::new()
+            .filename(path)
+            .create_if_missing(true)
+            .synchronous(SqliteSynchronous::Full)
+            .busy_timeout(options.statement_timeout)
+            .disable_statement_logging();
+        let (bound, anchor) = (options.connect_timeout, Mutex::default());
+        Ok(Self { options: sqlite, bound, anchor, lock: Arc::new(lock) })
+    }
+
+    async fn open(&self) -> Result<SqliteConnection, sqlx::Error> {
+        let mut connection = self.options.connect().await?;
+        if connection.fetch_optional(IS_OURS).await?.is_some() {
+            connection.execute("PRAGMA journal_mode = WAL").await?;
+        }
+        Ok(connection)
+    }
+
+    async fn open_anchored(&self) -> Result<SqliteConnection, sqlx::Error> {
+        let mut anchor = self.anchor.lock().await;
+        if anchor.is_none() {
+            *anchor = Some(self.open().await?);
+        }
+        self.open().await
+    }
+}
+
+/// The file whose name has this added.
+pub(crate) fn beside(path: &Path, added: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(added);
+    PathBuf::from(name)
+}
+
+/// Makes the file this process's own, for as long as what is returned is kept.
+pub(crate) fn take_possession(path: &Path) -> Result<File, OpenError> {
+    let lock_path = beside(path, ".lock");
+    let failed = |error: std::io::Error| OpenError::Unavailable(format!("{}: {error}", lock_path.display()));
+    let lock = File::options().create(true).truncate(false).write(true).open(&lock_path).map_err(failed)?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(TryLockError::WouldBlock) => Err(OpenError::InUse(path.to_owned())),
+        Err(TryLockError::Error(error)) => Err(failed(error)),
+    }
+}
+
+#[async_trait]
+impl Connector for SqliteConnector {
+    async fn connect(&self) -> Result<Box<dyn Connection>, Failure> {
+        let inner = match timeout(self.bound, self.open_anchored()).await {
+            Ok(connected) => connected.map_err(|error| Failure::Refused(error.to_string()))?,
+            Err(_) => return Err(Failure::Refused("the file could not be opened in time".to_owned())),
+        };
+        Ok(Box::new(SqliteDatabase { inner, _lock: self.lock.clone() }))
+    }
+}
+
+/// A connection to the file.
+struct SqliteDatabase {
+    inner: SqliteConnection,
+    _lock: Arc<File>,
+}
+
+#[async_trait]
+impl Connection for SqliteDatabase {
+    fn sql(&self) -> &'static Statements {
+        &STATEMENTS
+    }
+
+    async fn execute(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<u64, Failure> {
+        let done = prepared(sql, args).execute(&mut self.inner).await;
+        done.map(|done| done.rows_affected()).map_err(failure)
+    }
+
+    async fn fetch(&mut self, sql: &'static str, args: &[Arg<'_>]) -> Result<Vec<Row<'static>>, Failure> {
+        let rows = prepared(sql, args).fetch_all(&mut self.inner).await.map_err(failure)?;
+        rows.iter().map(|found| row(found).map(Row::into_owned)).collect::<Result<_, _>>().map_err(failure)
+    }
+
+    async fn load(&mut self, sql: &'static str, args: &[Arg<'_>], each: &mut Each<'_>) -> Result<(), Failure> {
+        let found = prepared(sql, args).fetch_one(&mut self.inner).await.map_err(failure)?;
+        page::read(row(&found).map_err(failure)?.text(0)?, each)
+    }
+
+    async fn insert(&mut self, table: &'static Table, cells: &[Arg<'_>]) -> Result<(), Failure> {
+        let width = table.columns.len();
+        let (mut rest, mut rows) = (cells, ROWS);
+        while !rest.is_empty() {
+            while rows * width > rest.len() {
+                rows /= 2;
+            }
+            let (next, later) = rest.split_at(rows * width);
+            prepared(&insert(table, rows), next).execute(&mut self.inner).await.map_err(failure)?;
+            rest = later;
+        }
+        Ok(())
+    }
+
+    async fn script(&mut self, sql: &'static str) -> Result<(), Failure> {
+        self.inner.execute(sql).await.map(drop).map_err(failure)
+    }
+
+    /// Four statements at one go, since each goes to another thread and back. A transaction that an error leaves open ends with
+    /// its connection.
+    async fn append(&mut self, append: &Append<'_>) -> Result<bool, Failure> {
+        let namespace = Arg::Text(append.namespace);
+        let (previous, revision) = (Arg::Int(append.previous), Arg::Int(append.revision));
+        let (server, number) = (Arg::Int(append.server), Arg::Int(append.number));
+        let batch = [namespace, previous, revision, server, number, Arg::Int(append.at_ms), Arg::Text(append.events)];
+        let head: &[Arg<'_>] = match append.head {
+            HeadMove::Create | HeadMove::CreateAnew => &[revision, namespace],
+            HeadMove::Advance | HeadMove::Adopt => &[revision, namespace, previous],
+        };
+        let query = prepared(APPEND.of(append.head), &[head, &batch].concat());
+        let (met, ended) = rows_met(self.inner.fetch_many(query), |done| done.rows_affected()).await;
+        match (ended, met.as_slice()) {
+            (Ok(()), [_, moved, _, _]) => Ok(*moved == 1),
+            (Ok(()), _) => Err(Failure::Lost(format!("4 answers expected, not {}", met.len()))),
+            // The disk failed at some point of the commit: only reading the file again tells at which.
+            (Err(error), [_, _, _]) if !is_undone(&error) => Err(Failure::Lost(error.to_string())),
+            (Err(error), _) => Err(failure(error)),
+        }
+    }
+}
+
+/// A statement that inserts so many rows.
+fn insert(table: &Table, rows: usize) -> String {
+    let row = format!("({})", vec!["?"; table.columns.len()].join(", "));
+    format!("INSERT INTO {} ({}) VALUES {}", table.name, table.columns.join(", "), vec![row; rows].join(", "))
+}
+
+fn row(row: &SqliteRow) -> Result<Row<'_>, sqlx::Error> {
+    Row::read(row.len(), |column| {
+        let value = row.try_get_raw(column)?;
+        match (value.is_null(), value.type_info().name()) {
+            (true, _) => Ok(Cell::Null),
+            (false, "INTEGER") => Ok(Cell::Int(row.try_get_unchecked(column)?)),
+            (false, _) => Ok(Cell::Text(Cow::Borrowed(row.try_get_unchecked(column)?))),
+        }
+    })
+}

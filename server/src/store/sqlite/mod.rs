@@ -1,0 +1,8 @@
+//! SQLite: a file that one process owns.
+
+mod backup;
+mod file;
+mod statements;
+
+pub use backup::{BackupError, back_up, restore};
+pub(crate) use file::SqliteConnector;

@@ -1,0 +1,3 @@
+SELECT
+    '',
+    (SELECT birth FROM tenure_birth WHERE said_by = '')

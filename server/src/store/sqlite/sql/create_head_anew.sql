@@ -1,0 +1,3 @@
+INSERT INTO namespaces (revision, rows_revision, name, database_identity)
+VALUES (?, 0, ?, {identity})
+ON CONFLICT DO NOTHING

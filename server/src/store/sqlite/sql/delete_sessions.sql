@@ -1,0 +1,2 @@
+DELETE FROM sessions
+WHERE opened IN (SELECT value FROM json_each(?)) AND namespace = ?

@@ -1,0 +1,2 @@
+DELETE FROM servers
+WHERE id IN (SELECT value FROM json_each(?)) AND dead

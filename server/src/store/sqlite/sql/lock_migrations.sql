@@ -1,0 +1,2 @@
+-- BEGIN IMMEDIATE has the file already.
+SELECT 1

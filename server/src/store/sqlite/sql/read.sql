@@ -1,0 +1,16 @@
+SELECT
+    n.revision,
+    n.rows_revision,
+    CASE
+        WHEN n.database_identity = {identity} THEN 1
+        WHEN n.name IS NULL AND EXISTS (SELECT 1 FROM tenure_birth WHERE said_by = '' AND database_identity = {identity}) THEN 1
+        ELSE 0
+    END,
+    CAST(unixepoch('subsec') * 1000 AS INTEGER),
+    b.revision, b.previous, b.server, b.number, b.at_ms, b.events
+FROM (SELECT 1) AS one
+LEFT JOIN namespaces AS n ON n.name = ?
+LEFT JOIN (
+    SELECT revision, previous FROM batches WHERE namespace = ? AND revision > ? ORDER BY revision LIMIT ?
+) AS next ON next.previous < ?
+LEFT JOIN batches AS b ON b.namespace = n.name AND b.revision = next.revision
