@@ -30,14 +30,12 @@ fn told(event: &Event) -> Told {
     spec.names.iter().map(|name| (name.to_string(), kind.into())).collect()
 }
 
+/// First the locks of both claims, then those of the one, then those of the other.
 fn told_of_transfer(from: &ClaimSpec, to: &ClaimSpec) -> Told {
-    let names: BTreeSet<_> = from.names.iter().chain(to.names.iter()).collect();
-    let kind = |name| match (from.names.contains(name), to.names.contains(name)) {
-        (true, true) => "transferred",
-        (true, false) => "ended",
-        _ => "granted",
-    };
-    names.into_iter().map(|name| (name.to_string(), Cow::Borrowed(kind(name)))).collect()
+    let both = from.names.iter().filter(|name| to.names.contains(name)).map(|name| (name, "transferred"));
+    let ended = from.names.iter().filter(|name| !to.names.contains(name)).map(|name| (name, "ended"));
+    let granted = to.names.iter().filter(|name| !from.names.contains(name)).map(|name| (name, "granted"));
+    both.chain(ended).chain(granted).map(|(name, kind)| (name.to_string(), kind.into())).collect()
 }
 
 fn expected(past: &Past) -> BTreeMap<u64, Told> {
