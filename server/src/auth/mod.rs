@@ -38,6 +38,7 @@ use self::audit::Audit;
 use self::caller::Shown;
 use self::jwt::Jwt;
 use self::limits::Watches;
+use self::metrics::AuditLines;
 use self::policy::Policy;
 use self::tokens::Tokens;
 use crate::telemetry::metrics::Metrics;
@@ -100,7 +101,8 @@ impl Access {
     /// # Errors
     /// If a file cannot be used: its setting, and what is wrong.
     pub async fn load(options: CredentialOptions, tls: Option<Arc<Tls>>, metrics: &Metrics) -> Result<Self, String> {
-        let audit = options.audit.as_ref().map(|options| Audit::open(options, &metrics.of())).transpose()?;
+        let lines: AuditLines = metrics.of();
+        let audit = options.audit.as_ref().map(|options| Audit::open(options, &lines)).transpose()?;
         let refusals = metrics.of();
         if !options.are_wanted() {
             return Ok(Self { credentials: None, audit, refusals });
