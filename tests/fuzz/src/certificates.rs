@@ -12,13 +12,13 @@ use crate::draw::Draw;
 /// A private key of Ed25519 (RFC 8410): what precedes its 32 bytes.
 const PKCS8: [u8; 16] = *b"\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20";
 
-static KEY: LazyLock<KeyPair> = LazyLock::new(|| {
+pub(crate) static KEY: LazyLock<KeyPair> = LazyLock::new(|| {
     let der = [&PKCS8[..], &[1; 32]].concat();
     KeyPair::from_pkcs8_der_and_sign_algo(&PrivatePkcs8KeyDer::from(der), &PKCS_ED25519).expect("a key")
 });
 
 /// Names that a certificate may have, and the one that counts if there is no URI.
-const URIS: [&str; 4] = ["spiffe://prod/ann", "https://example.com/bob", "urn:x", "urn:\0"];
+pub(crate) const URIS: [&str; 4] = ["spiffe://prod/ann", "https://example.com/bob", "urn:x", "urn:\0"];
 const DOMAINS: [&str; 3] = ["ann.example.com", "b", "xn--c-xka.example"];
 const OTHERS: [&str; 2] = ["ann@example.com", "spiffe.example"];
 

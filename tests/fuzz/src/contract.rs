@@ -22,6 +22,11 @@ pub(crate) static CALLS: LazyLock<Vec<MethodDescriptor>> = LazyLock::new(|| {
     once.cloned().collect()
 });
 
+/// What is sent or answered, by its name.
+pub(crate) fn message(name: &str) -> MessageDescriptor {
+    POOL.get_message_by_name(&format!("tenure.v1.{name}")).expect("a message of the contract")
+}
+
 /// The path of a call.
 pub(crate) fn path(method: &MethodDescriptor) -> String {
     format!("/{}/{}", method.parent_service().full_name(), method.name())

@@ -95,11 +95,11 @@ fn signed(header: &Value, claims: &Value, by: Signer) -> String {
 
 /// One of these for a claim; none leaves it out. The first ones are fine.
 fn choose(draw: &mut Draw<'_>, good: &[Value], bad: &[Value]) -> (Option<Value>, bool) {
-    let place = draw.below(8);
+    let place = draw.below(10);
     match place.checked_sub(4) {
         None => (Some(good[place % good.len()].clone()), true),
         Some(0) => (None, false),
-        Some(place) => (Some(bad[place % bad.len()].clone()), false),
+        Some(place) => (Some(bad[(place - 1) % bad.len()].clone()), false),
     }
 }
 

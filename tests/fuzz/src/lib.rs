@@ -20,6 +20,7 @@ mod peers;
 mod policy;
 mod requests;
 mod rows;
+pub mod seeds;
 mod service;
 mod tokens;
 

@@ -5,7 +5,7 @@ use tenure_server::grpc::fuzzing::{page_after, page_token};
 use crate::draw::Draw;
 
 /// What lists are about.
-const SCOPES: [&str; 6] =
+pub(crate) const SCOPES: [&str; 6] =
     ["locks/default/", "locks/default/a", "locks/b/", "groups/default/", "sessions/default", "history/default/a"];
 
 /// A token means what it was given for, in the list that gave it. Any other bytes are refused by the name of their field, or are the

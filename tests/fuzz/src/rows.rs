@@ -33,7 +33,7 @@ fn again(rows: &Rows) -> Rows {
 }
 
 /// What a table's rows are. Which claims a session has follows from the claims.
-fn rows_of(table: &Table) -> Rows {
+pub(crate) fn rows_of(table: &Table) -> Rows {
     let mut sessions: Vec<_> = table.sessions_after(Revision(0)).cloned().collect();
     sessions.iter_mut().for_each(|session| session.claims = Default::default());
     let mut groups: Vec<_> = table.groups_after("", None).cloned().collect();

@@ -1,6 +1,6 @@
 //! The whole service over a database in memory, which fails at times: any calls, one after the other and at the same time.
 
-mod drawn;
+pub(crate) mod drawn;
 mod office;
 
 use prost_reflect::{DynamicMessage, MethodDescriptor};

@@ -44,6 +44,14 @@ fn every_target_is_tested_and_has_a_corpus() {
     assert_eq!(kept, named, "corpora of targets");
 }
 
+#[test]
+fn inputs_that_are_built_are_in_the_corpus() {
+    for (target, name, input) in tenure_fuzz::seeds::all() {
+        let kept = fs::read(folder().join(target).join(name)).ok();
+        assert_eq!(kept, Some(input), "{target}/{name}: cargo run -p tenure-fuzz --example seeds");
+    }
+}
+
 fn run(name: &str) {
     let target = TARGETS.iter().find(|(known, _)| *known == name).expect("a target");
     if let Some(file) = std::env::var_os("TENURE_FUZZ_INPUT") {

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use anyhow::{Context, bail};
 use clap::Args;
@@ -17,9 +17,6 @@ pub struct Fuzzing {
     /// For how long each.
     #[arg(long, default_value_t = 600)]
     seconds: u64,
-    /// Adds to the kept corpus what reaches more than it does.
-    #[arg(long)]
-    keep: bool,
 }
 
 /// The program with the targets. It is built apart, since all that is in it is instrumented.
@@ -106,9 +103,6 @@ fn fuzz(program: &Path, name: &str, fuzzing: &Fuzzing) -> anyhow::Result<bool> {
         complain(&text, &crashes);
         return Ok(false);
     }
-    if fuzzing.keep {
-        done(libfuzzer(program, name).arg("-merge=1").args([&kept, &found]).output()?)?;
-    }
     Ok(true)
 }
 
@@ -122,12 +116,8 @@ fn libfuzzer(program: &Path, name: &str) -> Command {
 fn complain(text: &str, crashes: &Path) {
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
     eprintln!("{}", lines[lines.len().saturating_sub(40)..].join("\n"));
-    eprintln!("The input is in {}. Once it is mended, keep it in the corpus.", crashes.display());
-}
-
-fn done(output: Output) -> anyhow::Result<()> {
-    if !output.status.success() {
-        bail!("{}", String::from_utf8_lossy(&output.stderr));
-    }
-    Ok(())
+    eprintln!(
+        "The input is in {}. Once it is fixed, keep it in the corpus under a name that says what it was.",
+        crashes.display()
+    );
 }

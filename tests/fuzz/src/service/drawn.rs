@@ -59,7 +59,7 @@ pub(super) fn message(draw: &mut Draw<'_>, descriptor: &MessageDescriptor, known
 }
 
 /// Whether a request without it would only be refused.
-fn is_usual(field: &FieldDescriptor) -> bool {
+pub(crate) fn is_usual(field: &FieldDescriptor) -> bool {
     let required = ["name", "names", "session_id", "session_ids", "ttl", "group", "token", "operator", "commands"];
     required.contains(&field.name())
 }

@@ -1,0 +1,262 @@
+//! Commands to the core, as [`changes`] draws them; the log and the rows that they lead to; and batches that servers pass on.
+
+use prost::Message;
+use tenure_core::{Event, Recorded, Revision, ServerId, Table};
+use tenure_proto::internal as proto;
+use tenure_server::peer::fuzzing::pack;
+use tenure_server::store::{Batch, encode_events, fuzzing};
+
+use super::Seed;
+use crate::changes;
+use crate::draw::Draw;
+use crate::rows::rows_of;
+
+// Sessions by their place, and locks by their bit.
+const ANN: u8 = 0;
+const BOB: u8 = 1;
+const CID: u8 = 2;
+const A: u8 = 1;
+const B: u8 = 2;
+const ODD: u8 = 8;
+
+// Whoever asks is not identified, and something is absent or false.
+const ANYBODY: u8 = 1;
+const NONE: u8 = 0;
+const SOME: u8 = 1;
+
+// What is asked for.
+const OPEN: u8 = 0;
+const ATTACH: u8 = 1;
+const CLOSE: u8 = 2;
+const END: u8 = 3;
+const CANCEL: u8 = 4;
+const END_WAIT: u8 = 6;
+const ABANDON: u8 = 7;
+const RELEASE: u8 = 10;
+const END_LINGERING: u8 = 12;
+const EVICT: u8 = 13;
+const UPDATE: u8 = 14;
+const TRANSFER: u8 = 15;
+const PREEMPT: u8 = 17;
+const END_TRANSFER: u8 = 18;
+const CONFIGURE: u8 = 19;
+const ADOPT: u8 = 20;
+const GROUP: u8 = 21;
+const ACQUIRE: u8 = 25;
+
+const EXCLUSIVE: &[u8] = &[0];
+const SHARED: &[u8] = &[2];
+/// Two permits out of three.
+const PERMITS: &[u8] = &[3, 2, 1];
+
+/// A TTL of a second, no grace, no owner, no labels.
+const OPENING: [u8; 4] = [49, NONE, 0, 1];
+
+pub(super) fn seeds() -> Vec<Seed> {
+    let mut seeds = Vec::new();
+    for (name, commands) in scenarios() {
+        let (table, log) = replay(name, &commands);
+        let committed = commands.iter().flat_map(|command| [&[0], &command[..]].concat());
+        seeds.push(("core", name, committed.collect()));
+        seeds.push(("events", name, encode_events(&log).into_bytes()));
+        seeds.push(("rows", name, fuzzing::pages(&rows_of(&table)).join("\n").into_bytes()));
+        // The last two are the batch.
+        let (first, last) = commands.split_at(commands.len() - 2);
+        seeds.push(("peers", name, [&[b'!', count(first)], &first.concat()[..], &[2], &last.concat()].concat()));
+    }
+    let (name, commands) = &scenarios()[0];
+    let undone = commands.iter().flat_map(|command| [&[7], &command[..], &[0], command].concat());
+    seeds.push(("core", "each-command-undone-once", undone.collect()));
+    let drawn = [&[b'!', count(commands)], &commands.concat()[..]].concat();
+    seeds.push(("events", "drawn", drawn.clone()));
+    seeds.push(("rows", "drawn", drawn));
+    let lost = Recorded { revision: Revision(3), event: Event::HistoryLost { after: Revision(2) } };
+    seeds.push(("events", "history-lost", encode_events(&[lost]).into_bytes()));
+    seeds.push(("peers", "batch-of-grants", batch(replay(name, commands).1)));
+    seeds
+}
+
+/// What the commands lead to. Each is drawn from just its bytes, and accepted unless its scenario is about refusals.
+fn replay(name: &str, commands: &[Vec<u8>]) -> (Table, Vec<Recorded>) {
+    const NEXT: u8 = 255;
+    let (mut table, mut log) = (Table::default(), Vec::new());
+    for (place, bytes) in commands.iter().enumerate() {
+        let followed = [&bytes[..], &[NEXT]].concat();
+        let mut draw = Draw::new(&followed);
+        let command = changes::command(&mut draw, &table);
+        assert_eq!(draw.rest(), [NEXT], "{name}: {command:?}");
+        let before = log.len();
+        let outcome = table.decide(command.clone(), &mut log);
+        table.commit();
+        let is_refused = name == "limits-refuse" && place > 0;
+        assert_eq!(
+            (outcome.is_err(), log.len() == before),
+            (is_refused, is_refused),
+            "{name}: {command:?}: {outcome:?}"
+        );
+    }
+    (table, log)
+}
+
+/// What a server says that has committed these.
+fn batch(events: Vec<Recorded>) -> Vec<u8> {
+    let (namespace, previous, server) = ("n".into(), Revision(0), ServerId(7));
+    let batch = Batch { namespace, previous, events, server, number: 2, at_ms: 1_000 };
+    let batch = proto::Batch { previous: 0, number: 2, at_ms: 1_000, events: pack(&batch) };
+    let response = proto::PassResponse { batch: Some(batch), verdicts: Vec::new(), rows: 1 };
+    [b"?", &response.encode_to_vec()[..]].concat()
+}
+
+fn count(commands: &[Vec<u8>]) -> u8 {
+    u8::try_from(commands.len()).expect("few")
+}
+
+/// What happens, one command after the other, each from a clean table.
+fn scenarios() -> Vec<(&'static str, Vec<Vec<u8>>)> {
+    let (acquire, queued) = (Acquire::default(), Acquire { session: BOB, ..Acquire::default() });
+    let odd = Acquire { names: ODD, labels: &[0, 1], ..acquire };
+    let shared = Acquire { names: A | B, mode: SHARED, ..acquire };
+    let preemptible = Acquire { priority: 2, ..acquire };
+    let permits = Acquire { mode: PERMITS, ..acquire };
+    vec![
+        (
+            "acquire-two-names-shared",
+            vec![
+                shared.command(),
+                Acquire { names: A, session: BOB, ..shared }.command(),
+                Acquire { names: B, session: CID, ..acquire }.command(),
+                release(0),
+                release(0),
+            ],
+        ),
+        (
+            "queue-by-priority",
+            vec![
+                acquire.command(),
+                queued.command(),
+                Acquire { session: CID, priority: 1, ..acquire }.command(),
+                release(0),
+            ],
+        ),
+        (
+            "permits-out-of-a-limit",
+            vec![
+                // The limit of a is three, which is more than the caller knows; its claim is labelled afterwards.
+                vec![ANYBODY, CONFIGURE, 0, SOME, 3, NONE, 0],
+                permits.command(),
+                Acquire { session: BOB, ..permits }.command(),
+                vec![ANYBODY, UPDATE, ANN, 0, 0, 0, 1],
+                release(0),
+            ],
+        ),
+        (
+            "min-hold-lingers",
+            vec![
+                Acquire { min_hold: &[SOME, 50], ..acquire }.command(),
+                queued.command(),
+                release(0),
+                vec![ANYBODY, END_LINGERING, 0, 0],
+            ],
+        ),
+        (
+            "transfer-cancelled-then-by-holder",
+            vec![
+                acquire.command(),
+                queued.command(),
+                vec![ANYBODY, TRANSFER, 0, SOME, 0, SOME, BOB, 0, 1, 50],
+                vec![ANYBODY, END_TRANSFER, 0, 0, 0],
+                vec![ANYBODY, TRANSFER, 0, SOME, 0, SOME, BOB, 1, ANN],
+            ],
+        ),
+        (
+            "preempt-then-evict",
+            vec![
+                vec![ANYBODY, CONFIGURE, 0, NONE, SOME, 5, 5, 1],
+                preemptible.command(),
+                Acquire { priority: 1, ..queued }.command(),
+                vec![ANYBODY, PREEMPT, 1, 0],
+                vec![ANYBODY, EVICT, 0, SOME, 0, 1],
+            ],
+        ),
+        (
+            "sessions-expire-and-close",
+            vec![
+                vec![ANYBODY, OPEN, ANN, 49, SOME, 10, 1, 0, 1, 0, 1],
+                acquire.command(),
+                queued.command(),
+                vec![ANYBODY, END, ANN, 0, 0, 0],
+                vec![ANYBODY, CLOSE, BOB],
+            ],
+        ),
+        (
+            "waits-cancelled-and-ended",
+            vec![
+                acquire.command(),
+                queued.command(),
+                vec![ANYBODY, CANCEL, BOB, 1, A],
+                queued.command(),
+                vec![ANYBODY, END_WAIT, 1, 0],
+                vec![ANYBODY, ABANDON, 0, 0, 0],
+            ],
+        ),
+        (
+            "group-joined-configured-assigned-left",
+            vec![
+                join(ANN),
+                join(BOB),
+                vec![ANYBODY, GROUP, 0, 2, NONE, SOME, 1],
+                vec![ANYBODY, GROUP, 0, 3, 0, 1, 2, 1],
+                vec![ANYBODY, GROUP, 0, 1, NONE, ANN],
+            ],
+        ),
+        ("server-adopted", vec![acquire.command(), vec![ANYBODY, ADOPT, 0, 1], vec![ANYBODY, ATTACH, ANN, 1, 2]]),
+        (
+            "limits-refuse",
+            vec![
+                limited(&acquire.command()),
+                limited(&Acquire { names: B, ..acquire }.command()),
+                limited(&queued.command()),
+            ],
+        ),
+        ("odd-names-and-labels", vec![odd.command(), Acquire { session: BOB, ..odd }.command(), release(0)]),
+    ]
+}
+
+#[derive(Clone, Copy)]
+struct Acquire {
+    session: u8,
+    names: u8,
+    mode: &'static [u8],
+    priority: u8,
+    labels: &'static [u8],
+    min_hold: &'static [u8],
+}
+
+impl Default for Acquire {
+    fn default() -> Self {
+        Self { session: ANN, names: A, mode: EXCLUSIVE, priority: 0, labels: &[1], min_hold: &[NONE] }
+    }
+}
+
+impl Acquire {
+    /// It opens its session, at server 1, comes by a stream, and waits if it must.
+    fn command(&self) -> Vec<u8> {
+        let opening = [&[ANYBODY, ACQUIRE, self.session, SOME], &OPENING[..]].concat();
+        let what = [&[0, 0, 1, NONE, self.names], self.mode, &[0, self.priority]].concat();
+        [&opening, &what, self.labels, self.min_hold].concat()
+    }
+}
+
+/// By an identity that may have one session, one claim, no waiters, and any memberships.
+fn limited(command: &[u8]) -> Vec<u8> {
+    [&[0, 0, SOME, 1, SOME, 1, SOME, 0, NONE], &command[1..]].concat()
+}
+
+/// Releases what is held, by the place of the claim.
+fn release(claim: u8) -> Vec<u8> {
+    vec![ANYBODY, RELEASE, claim]
+}
+
+fn join(session: u8) -> Vec<u8> {
+    [&[ANYBODY, GROUP, 0, 0, session, SOME], &OPENING[..], &[0, 1, 0, 1]].concat()
+}
