@@ -80,7 +80,7 @@ const REQUESTS: [(&str, &str, &str); 12] = [
     (
         "assign-group",
         "GroupService/AssignGroup",
-        r#"{"group": "g", "sessionId": "ann", "token": 3, "membershipRevision": 4, "assignments": {"3": "left", "4": ""}}"#,
+        r#"{"group": "g", "sessionId": "ann", "token": 3, "membershipRevision": 4, "assignments": {"3": "left"}}"#,
     ),
     (
         "names-out-of-bounds",
