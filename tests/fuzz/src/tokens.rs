@@ -20,7 +20,7 @@ pub fn tokens(data: &[u8]) {
     };
     let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     for line in lines() {
-        let (_, hash) = line.split_once("sha256:").expect("a hash");
+        let (_, hash) = line.rsplit_once("sha256:").expect("a hash");
         assert!(hash.len() == 64 && hash.bytes().all(|digit| digit.is_ascii_hexdigit()), "{line:?}");
     }
     for shown in text.lines().chain(lines().flat_map(str::split_whitespace)).chain(["", "token", text]) {

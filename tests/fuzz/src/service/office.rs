@@ -12,7 +12,7 @@ use tenure_core::Table;
 use tenure_server::cluster::clock::Clock;
 use tenure_server::grpc::{Api, TtlBounds};
 use tenure_server::node::follow;
-use tenure_server::node::heartbeat::Beats;
+use tenure_server::node::heartbeat::Heartbeats;
 use tenure_server::node::{Node, NodeOptions};
 use tenure_server::store::{Fault, MemoryDatabase};
 use tenure_server::telemetry::metrics::Metrics;
@@ -71,11 +71,11 @@ impl Office {
         let cancel = CancellationToken::new();
         let clock = Arc::new(Paused(Instant::now()));
         let node = Node::new(options, database.server(), clock, None, Metrics::default(), cancel.clone());
-        let mut beats = Beats::begin(node.clone()).await.expect("registered");
-        beats.during(node.namespaces().open_all()).await.expect("alive").expect("opened");
+        let mut heartbeats = Heartbeats::begin(node.clone()).await.expect("registered");
+        heartbeats.during(node.namespaces().open_all()).await.expect("alive").expect("opened");
         node.tasks().spawn(follow::run(node.clone()));
         node.tasks().spawn(async move {
-            beats.run().await;
+            heartbeats.run().await;
         });
         let ttl = TtlBounds { min: Duration::from_millis(100), max: Duration::from_secs(3_600) };
         let api = Api::new(ttl, CancellationToken::new());
