@@ -9,6 +9,8 @@ import java.util.Deque;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ScheduledFuture;
 import org.jspecify.annotations.Nullable;
 
@@ -19,8 +21,8 @@ import org.jspecify.annotations.Nullable;
 final class Dialler {
     /** What loading the transport's code may take, which is no sign of a server that hangs. */
     private static final Duration COLD_START = Duration.ofSeconds(3);
-    /** Whether any connection of this program ever came about. */
-    private static volatile boolean hasConnected;
+    /** The kinds of connections that this program has made, with TLS or without: the code of each is loaded by the first one. */
+    private static final Set<Boolean> CONNECTED = ConcurrentHashMap.newKeySet();
 
     /** What comes of it. */
     interface Outcome {
@@ -73,7 +75,7 @@ final class Dialler {
             }
             return;
         }
-        Duration limit = hasConnected ? timeout : timeout.plus(COLD_START);
+        Duration limit = CONNECTED.contains(endpoint.isSecure()) ? timeout : timeout.plus(COLD_START);
         try {
             Wire wire = Wire.open(endpoint, connector.channel(endpoint, limit), new Trying());
             Trouble late = Trouble.unreachable(endpoint + ": no answer within " + limit.toMillis() + " ms");
@@ -96,7 +98,7 @@ final class Dialler {
     private void opened(Wire wire) {
         ScheduledFuture<?> limitTimer = tries.remove(wire);
         if (limitTimer != null) {
-            hasConnected = true;
+            CONNECTED.add(wire.endpoint().isSecure());
             cancel(limitTimer);
             stop();
             outcome.dialled(wire);
