@@ -24,7 +24,7 @@ CREATE TABLE IF NOT EXISTS batches (
 -- The servers, as they show each other that they are alive.
 CREATE TABLE IF NOT EXISTS servers (
     id BIGINT NOT NULL PRIMARY KEY,
-    beat BIGINT NOT NULL,                         -- changes while the server lives
+    heartbeat BIGINT NOT NULL,                         -- changes while the server lives
     lease_ms BIGINT NOT NULL,                     -- how long the others wait for that
     label TEXT NOT NULL,                          -- what people call it
     address TEXT NOT NULL,                        -- where the others reach it: host and port; empty if nowhere

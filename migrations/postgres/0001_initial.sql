@@ -24,7 +24,7 @@ CREATE TABLE IF NOT EXISTS batches (
 -- The servers, as they show each other that they are alive.
 CREATE TABLE IF NOT EXISTS servers (
     id bigint NOT NULL PRIMARY KEY,
-    beat bigint NOT NULL,                  -- changes while the server lives
+    heartbeat bigint NOT NULL,                  -- changes while the server lives
     lease_ms bigint NOT NULL,              -- how long the others wait for that
     label text NOT NULL,                   -- what people call it
     address text NOT NULL,                 -- where the others reach it: host and port; empty if nowhere

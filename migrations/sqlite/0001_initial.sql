@@ -24,7 +24,7 @@ CREATE TABLE IF NOT EXISTS batches (
 -- The servers, as they show each other that they are alive.
 CREATE TABLE IF NOT EXISTS servers (
     id INTEGER NOT NULL PRIMARY KEY,
-    beat INTEGER NOT NULL,                 -- changes while the server lives
+    heartbeat INTEGER NOT NULL,                 -- changes while the server lives
     lease_ms INTEGER NOT NULL,             -- how long the others wait for that
     label TEXT NOT NULL,                   -- what people call it
     address TEXT NOT NULL,                 -- where the others reach it: host and port; empty if nowhere

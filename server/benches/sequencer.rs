@@ -9,7 +9,7 @@ use futures::StreamExt;
 use futures::channel::mpsc::{UnboundedReceiver, unbounded};
 use tenure_core::{AskedMode, Command, Opening, Origin, Outcome, Revision, ServerId, Text};
 use tenure_server::cluster::clock::BootClock;
-use tenure_server::node::heartbeat::Beats;
+use tenure_server::node::heartbeat::Heartbeats;
 use tenure_server::node::{Node, NodeOptions};
 use tenure_server::sequencer::{Decisions, Namespace, Outcomes, Tag};
 use tenure_server::store::MemoryDatabase;
@@ -48,8 +48,8 @@ impl Lab {
             let store = MemoryDatabase::default().server();
             let node =
                 Node::new(options, store, Arc::new(BootClock), None, Metrics::default(), CancellationToken::new());
-            let beats = Beats::begin(node.clone()).await.expect("registered");
-            tokio::spawn(beats.run());
+            let heartbeats = Heartbeats::begin(node.clone()).await.expect("registered");
+            tokio::spawn(heartbeats.run());
             let opening = Opening {
                 ttl: Duration::from_secs(3_600),
                 disconnect_grace: None,

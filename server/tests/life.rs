@@ -100,7 +100,7 @@ async fn a_server_that_is_to_stop_leaves_what_it_has_to_others_at_once() {
     assert_eq!(second.holder("a").await.map(|(_, token)| token.0), Some(token));
 }
 
-/// Also in the middle of a beat, when nobody knows yet at which one the store is.
+/// Also in the middle of a heartbeat, when nobody knows yet at which one the store is.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_drains_leaves_what_it_has_to_others_at_once() {
     for phase in 0..9 {
@@ -108,7 +108,7 @@ async fn a_server_that_drains_leaves_what_it_has_to_others_at_once() {
         let (first, second) = (Being::start(&database).await, Server::start(&database).await);
         first.ready(LEASE).await;
         first.hold("ann", "a").await;
-        database.set_beat_delay(LEASE / 25);
+        database.set_heartbeat_delay(LEASE / 25);
         pass(LEASE / 20 + LEASE / 100 * phase).await;
         first.shutdown.drain.cancel();
         within(LEASE / 10, first.living).await.expect("ended");

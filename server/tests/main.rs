@@ -22,7 +22,7 @@ mod passing;
 mod proof;
 mod serving;
 mod store_faults;
-mod supervisor;
+mod systemd;
 mod time;
 mod tokens;
 mod watch;

@@ -184,14 +184,14 @@ async fn renewals_are_counted_by_how_late_they_were() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn beats_and_what_is_left_of_the_lease_are_told() {
+async fn heartbeats_and_what_is_left_of_the_lease_are_told() {
     let database = MemoryDatabase::new();
     let server = Server::start(&database).await;
     pass(SECOND * 3).await;
-    let beats = value(&server, "tenure_beat_seconds_count");
-    assert!(beats >= 4.0, "{beats}");
-    assert_eq!(value(&server, "tenure_beat_lateness_seconds_count"), beats);
+    let heartbeats = value(&server, "tenure_heartbeat_seconds_count");
+    assert!(heartbeats >= 4.0, "{heartbeats}");
+    assert_eq!(value(&server, "tenure_heartbeat_lateness_seconds_count"), heartbeats);
     let left = value(&server, "tenure_lease_left_seconds");
     assert!((8.0..=9.0).contains(&left), "{left}");
-    assert_eq!(value(&server, "tenure_beat_failures_total"), 0.0);
+    assert_eq!(value(&server, "tenure_heartbeat_failures_total"), 0.0);
 }

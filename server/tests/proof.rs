@@ -78,14 +78,14 @@ impl Office {
     async fn presences(&self) -> [Presence; 2] {
         let watcher = Presence {
             server: ServerId(u64::MAX),
-            beat: 2,
+            heartbeat: 2,
             lease: Duration::ZERO,
             label: String::new(),
             address: String::new(),
             certificate: String::new(),
             dead: false,
         };
-        let known = self.database.server().beat(&watcher).await.unwrap();
+        let known = self.database.server().heartbeat(&watcher).await.unwrap();
         self.servers.each_ref().map(|server| {
             let address = server.grpc_address().to_string();
             known.iter().find(|presence| presence.address == address).unwrap().clone()

@@ -150,7 +150,7 @@ async fn a_server_that_was_frozen_does_not_count_that_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_frozen_server_that_wakes_after_its_lease_answers_nothing_before_it_has_beaten() {
+async fn a_frozen_server_that_wakes_after_its_lease_answers_nothing_before_its_next_heartbeat() {
     let database = MemoryDatabase::new();
     let server = Server::start(&database).await;
     server.hold("ann", "a").await;
@@ -160,7 +160,7 @@ async fn a_frozen_server_that_wakes_after_its_lease_answers_nothing_before_it_ha
 
 /// Whoever has asked it has gone elsewhere meanwhile.
 #[tokio::test(start_paused = true)]
-async fn a_frozen_server_that_wakes_after_its_lease_carries_nothing_out_before_it_has_beaten() {
+async fn a_frozen_server_that_wakes_after_its_lease_carries_nothing_out_before_its_next_heartbeat() {
     let database = MemoryDatabase::new();
     let server = Server::start(&database).await;
     server.hold("ann", "a").await;

@@ -37,11 +37,11 @@ type Server struct {
 	Answering bool `protobuf:"varint,4,opt,name=answering,proto3" json:"answering,omitempty"`
 	// Whether it is marked dead: it does not come back under this id.
 	Dead bool `protobuf:"varint,5,opt,name=dead,proto3" json:"dead,omitempty"`
-	// For how long the others wait for a beat of it before they mark it dead and adopt its sessions.
+	// For how long the others wait for a heartbeat of it before they mark it dead and adopt its sessions.
 	Lease *durationpb.Duration `protobuf:"bytes,6,opt,name=lease,proto3" json:"lease,omitempty"`
-	// How long ago the answering server has seen it beat; of itself, how long ago it sent the last beat that was taken. Servers beat at
-	// least twenty times in a lease. Unset if it is marked dead, or needs no beats because its file has one owner.
-	SinceBeat *durationpb.Duration `protobuf:"bytes,7,opt,name=since_beat,json=sinceBeat,proto3" json:"since_beat,omitempty"`
+	// How long ago the answering server saw its last heartbeat; of itself, how long ago it sent the last one that was committed. There are
+	// at least twenty in a lease. Unset if it is marked dead, or sends none because its file has one owner.
+	SinceHeartbeat *durationpb.Duration `protobuf:"bytes,7,opt,name=since_heartbeat,json=sinceHeartbeat,proto3" json:"since_heartbeat,omitempty"`
 	// How many sessions of the namespace it serves: it takes their renewals. Counts minimum holds of ended sessions, too.
 	Sessions uint64 `protobuf:"varint,8,opt,name=sessions,proto3" json:"sessions,omitempty"`
 	// Why the answering server could not reach it at its address when it tried last, which it does every few seconds. Empty if it could,
@@ -124,9 +124,9 @@ func (x *Server) GetLease() *durationpb.Duration {
 	return nil
 }
 
-func (x *Server) GetSinceBeat() *durationpb.Duration {
+func (x *Server) GetSinceHeartbeat() *durationpb.Duration {
 	if x != nil {
-		return x.SinceBeat
+		return x.SinceHeartbeat
 	}
 	return nil
 }
@@ -198,9 +198,9 @@ type ListServersResponse struct {
 	Servers []*Server `protobuf:"bytes,1,rep,name=servers,proto3" json:"servers,omitempty"`
 	// The namespace's revision.
 	Revision uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
-	// How long the database took for the last beat of the answering server: a short write and a short read, over a connection that has
+	// How long the database took for the last heartbeat of the answering server: a short write and a short read, over a connection that has
 	// nothing else to do.
-	BeatTook *durationpb.Duration `protobuf:"bytes,3,opt,name=beat_took,json=beatTook,proto3" json:"beat_took,omitempty"`
+	HeartbeatTook *durationpb.Duration `protobuf:"bytes,3,opt,name=heartbeat_took,json=heartbeatTook,proto3" json:"heartbeat_took,omitempty"`
 	// How long the answering server's own lease holds on: while it does, renewals are answered, also if the database is away. Unset if it
 	// holds for ever, because its file has one owner.
 	LeaseLeft     *durationpb.Duration `protobuf:"bytes,4,opt,name=lease_left,json=leaseLeft,proto3" json:"lease_left,omitempty"`
@@ -252,9 +252,9 @@ func (x *ListServersResponse) GetRevision() uint64 {
 	return 0
 }
 
-func (x *ListServersResponse) GetBeatTook() *durationpb.Duration {
+func (x *ListServersResponse) GetHeartbeatTook() *durationpb.Duration {
 	if x != nil {
-		return x.BeatTook
+		return x.HeartbeatTook
 	}
 	return nil
 }
@@ -270,24 +270,23 @@ var File_tenure_v1_server_proto protoreflect.FileDescriptor
 
 const file_tenure_v1_server_proto_rawDesc = "" +
 	"\n" +
-	"\x16tenure/v1/server.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\"\xa3\x02\n" +
+	"\x16tenure/v1/server.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\"\xad\x02\n" +
 	"\x06Server\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\x12\x18\n" +
 	"\aaddress\x18\x03 \x01(\tR\aaddress\x12\x1c\n" +
 	"\tanswering\x18\x04 \x01(\bR\tanswering\x12\x12\n" +
 	"\x04dead\x18\x05 \x01(\bR\x04dead\x12/\n" +
-	"\x05lease\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x05lease\x128\n" +
-	"\n" +
-	"since_beat\x18\a \x01(\v2\x19.google.protobuf.DurationR\tsinceBeat\x12\x1a\n" +
+	"\x05lease\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x05lease\x12B\n" +
+	"\x0fsince_heartbeat\x18\a \x01(\v2\x19.google.protobuf.DurationR\x0esinceHeartbeat\x12\x1a\n" +
 	"\bsessions\x18\b \x01(\x04R\bsessions\x12 \n" +
 	"\vunreachable\x18\t \x01(\tR\vunreachable\"2\n" +
 	"\x12ListServersRequest\x12\x1c\n" +
-	"\tnamespace\x18\x01 \x01(\tR\tnamespace\"\xd0\x01\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\"\xda\x01\n" +
 	"\x13ListServersResponse\x12+\n" +
 	"\aservers\x18\x01 \x03(\v2\x11.tenure.v1.ServerR\aservers\x12\x1a\n" +
-	"\brevision\x18\x02 \x01(\x04R\brevision\x126\n" +
-	"\tbeat_took\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\bbeatTook\x128\n" +
+	"\brevision\x18\x02 \x01(\x04R\brevision\x12@\n" +
+	"\x0eheartbeat_took\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\rheartbeatTook\x128\n" +
 	"\n" +
 	"lease_left\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\tleaseLeft2]\n" +
 	"\rServerService\x12L\n" +
@@ -316,9 +315,9 @@ var file_tenure_v1_server_proto_goTypes = []any{
 }
 var file_tenure_v1_server_proto_depIdxs = []int32{
 	3, // 0: tenure.v1.Server.lease:type_name -> google.protobuf.Duration
-	3, // 1: tenure.v1.Server.since_beat:type_name -> google.protobuf.Duration
+	3, // 1: tenure.v1.Server.since_heartbeat:type_name -> google.protobuf.Duration
 	0, // 2: tenure.v1.ListServersResponse.servers:type_name -> tenure.v1.Server
-	3, // 3: tenure.v1.ListServersResponse.beat_took:type_name -> google.protobuf.Duration
+	3, // 3: tenure.v1.ListServersResponse.heartbeat_took:type_name -> google.protobuf.Duration
 	3, // 4: tenure.v1.ListServersResponse.lease_left:type_name -> google.protobuf.Duration
 	1, // 5: tenure.v1.ServerService.ListServers:input_type -> tenure.v1.ListServersRequest
 	2, // 6: tenure.v1.ServerService.ListServers:output_type -> tenure.v1.ListServersResponse

@@ -25,7 +25,7 @@
 
 /** @typedef {{ hold?: Hold, loss?: { afterRevision: string, revision: string, time: string } }} HistoryEntry */
 
-/** @typedef {{ id: string, label?: string, address?: string, answering?: boolean, dead?: boolean, lease?: string, sinceBeat?: string,
+/** @typedef {{ id: string, label?: string, address?: string, answering?: boolean, dead?: boolean, lease?: string, sinceHeartbeat?: string,
  *   sessions?: string }} ServerInfo */
 
 /** @typedef {{ version: string, access: 'starting' | 'readOnly' | 'token' | 'closed', endpoint: string, tls: boolean, label: string,

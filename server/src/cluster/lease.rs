@@ -21,7 +21,7 @@ pub struct Lease {
 struct State {
     /// Until when the lease holds, on the clock. `None`: it needs no renewal, because nobody else could adopt.
     until: Option<Duration>,
-    /// It was given up, whatever beat may still be under way.
+    /// It was given up, whatever heartbeat may still be under way.
     over: bool,
     tick: Tick,
     looked: Duration,
@@ -36,13 +36,13 @@ impl Lease {
         Self { clock, state: Mutex::new(state) }
     }
 
-    /// The time now, to note when a beat is sent.
+    /// The time now, to note when a heartbeat is sent.
     #[must_use]
     pub fn now(&self) -> Duration {
         self.clock.now()
     }
 
-    /// A beat that was sent at `sent` has been committed: the lease holds for `validity` from then. Returns whether it had run out.
+    /// A heartbeat that was sent at `sent` has been committed: the lease holds for `validity` from then. Returns whether it had run out.
     pub fn extend(&self, sent: Duration, validity: Duration) -> bool {
         let now = self.clock.now();
         let mut state = self.lock();
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn no_beat_that_is_still_under_way_brings_back_what_was_given_up() {
+    fn no_heartbeat_that_is_still_under_way_brings_back_what_was_given_up() {
         let lease = Lease::new(Arc::new(Late));
         lease.extend(lease.now(), Duration::from_secs(9));
         assert!(lease.tick().is_some());

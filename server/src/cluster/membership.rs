@@ -1,4 +1,4 @@
-//! The other servers that live, as the last beat told.
+//! The other servers that live, as the last heartbeat found them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,12 +19,12 @@ pub struct Contact {
     pub certificate: String,
 }
 
-/// What a beat told of all servers.
+/// All servers, as a heartbeat found them.
 #[derive(Debug)]
 pub(crate) struct Sightings {
     /// How long its answer took.
     pub(crate) took: Duration,
-    /// Every server, this one among them, and when it was seen to beat, on this server's clock.
+    /// Every server, this one among them, and when its heartbeat was seen to change, on this server's clock.
     pub(crate) servers: Vec<(Presence, Option<Duration>)>,
 }
 
@@ -46,12 +46,12 @@ impl Others {
         self.staying.store(staying, Ordering::Relaxed);
     }
 
-    /// Whether there is another one that takes clients, as the last beat had it.
+    /// Whether there is another one that takes clients, as the last heartbeat had it.
     pub(crate) fn take_clients(&self) -> bool {
         self.staying.load(Ordering::Relaxed) > 0
     }
 
-    /// Takes note of what a beat told.
+    /// Notes what a heartbeat found.
     pub(crate) fn note_sightings(&self, sightings: Sightings) {
         self.sightings.store(Some(Arc::new(sightings)));
     }
@@ -80,7 +80,7 @@ impl Others {
             .unwrap_or_default()
     }
 
-    /// What the last beat told, if there was one.
+    /// What the last heartbeat found, if there was one.
     pub(crate) fn sightings(&self) -> Option<Arc<Sightings>> {
         self.sightings.load_full()
     }

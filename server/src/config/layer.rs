@@ -117,7 +117,7 @@ pub struct Layer {
     /// The longest TTL that a session may ask for [default: 24h]
     #[arg(long, env = "TENURE_MAX_TTL", value_name = "DURATION")]
     pub max_ttl: Option<Span>,
-    /// How long the others wait for a beat of this server before they take its sessions over [default: 10s]
+    /// How long the others wait for a heartbeat of this server before they take its sessions over [default: 10s]
     #[arg(long, env = "TENURE_SERVER_LEASE", value_name = "DURATION")]
     pub server_lease: Option<Span>,
     /// How long history is kept: who held what, and what watches resume from [default: 24h]

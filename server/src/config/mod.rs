@@ -56,7 +56,7 @@ pub struct Config {
     pub min_ttl: Duration,
     /// The longest TTL that a session may ask for. `min_ttl` to 365 days.
     pub max_ttl: Duration,
-    /// How long the other servers wait for a beat of this one before they take its sessions over. 2 s to 60 s.
+    /// How long the other servers wait for a heartbeat of this one before they take its sessions over. 2 s to 60 s.
     pub server_lease: Duration,
     /// How long history is kept: who held what, and what watches resume from. 0 to 3650 days.
     pub history_retention: Duration,

@@ -35,9 +35,9 @@ impl Api {
 fn seen_by(node: &Arc<Node>, homes: &BTreeMap<ServerId, usize>) -> v1::ListServersResponse {
     let Some(sightings) = node.others().sightings() else { return v1::ListServersResponse::default() };
     let now = node.lease().now();
-    let server = |(presence, beaten): &(Presence, Option<Duration>)| {
+    let server = |(presence, since_heartbeat): &(Presence, Option<Duration>)| {
         let sessions = homes.get(&presence.server).copied().unwrap_or_default();
-        let beats = !presence.dead && !node.store().exclusive();
+        let heartbeats = !presence.dead && !node.store().exclusive();
         v1::Server {
             id: presence.server.0,
             label: presence.label.clone(),
@@ -45,7 +45,9 @@ fn seen_by(node: &Arc<Node>, homes: &BTreeMap<ServerId, usize>) -> v1::ListServe
             answering: presence.server == node.id(),
             dead: presence.dead,
             lease: Some(convert::duration(presence.lease)),
-            since_beat: beaten.filter(|_| beats).map(|beaten| convert::duration(now.saturating_sub(beaten))),
+            since_heartbeat: since_heartbeat
+                .filter(|_| heartbeats)
+                .map(|since_heartbeat| convert::duration(now.saturating_sub(since_heartbeat))),
             sessions: sessions as u64,
             unreachable: node.others().unreachable(presence.server).filter(|_| !presence.dead).unwrap_or_default(),
         }
@@ -53,5 +55,5 @@ fn seen_by(node: &Arc<Node>, homes: &BTreeMap<ServerId, usize>) -> v1::ListServe
     let mut servers: Vec<v1::Server> = sightings.servers.iter().map(server).collect();
     servers.retain(|server| !server.dead || server.sessions > 0);
     servers.sort_by(|one, other| (&one.label, one.id).cmp(&(&other.label, other.id)));
-    v1::ListServersResponse { servers, beat_took: Some(convert::duration(sightings.took)), ..Default::default() }
+    v1::ListServersResponse { servers, heartbeat_took: Some(convert::duration(sightings.took)), ..Default::default() }
 }

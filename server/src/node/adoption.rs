@@ -16,7 +16,7 @@ use crate::telemetry::log_throttle::LogThrottle;
 const RETRY: Duration = Duration::from_millis(100);
 
 /// That it cannot be done is told so often at the most.
-const TELL: Duration = Duration::from_secs(10);
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 /// What the caretaker may fail at for long.
 struct Throttles {
@@ -24,9 +24,10 @@ struct Throttles {
     adopting: LogThrottle,
 }
 
-/// Looks after each roll that comes with a beat. `hurry` asks for the next one at once.
+/// Looks after each roll that comes with a heartbeat. `hurry` asks for the next one at once.
 pub(crate) async fn run(node: Arc<Node>, mut rolls: watch::Receiver<Roll>, hurry: Arc<Notify>) {
-    let mut throttles = Throttles { burying: LogThrottle::every(TELL), adopting: LogThrottle::every(TELL) };
+    let mut throttles =
+        Throttles { burying: LogThrottle::every(LOG_INTERVAL), adopting: LogThrottle::every(LOG_INTERVAL) };
     rolls.mark_changed();
     while rolls.changed().await.is_ok() {
         let roll = rolls.borrow_and_update().clone();
@@ -45,8 +46,8 @@ pub(crate) async fn run(node: Arc<Node>, mut rolls: watch::Receiver<Roll>, hurry
 
 /// Marks the silent dead.
 async fn bury(node: &Node, roll: &Roll, throttle: &mut LogThrottle) {
-    for &(server, beat) in &roll.silent {
-        match node.store().mark_dead(server, beat).await {
+    for &(server, heartbeat) in &roll.silent {
+        match node.store().mark_dead(server, heartbeat).await {
             Ok(dead) => {
                 throttle.on_recovery();
                 tracing::info!(%server, dead, "a server has been silent for its lease");

@@ -107,10 +107,10 @@ impl Collector for State {
         // No count is so large that a float does not have it.
         let ready = if self.0.is_ready.load(Ordering::Relaxed) { 1.0 } else { 0.0 };
         gauge("ready", "1 if this server can do its work, as /readyz says, and 0 if not.", ready)?;
-        let help = "Seconds for which this server may go on answering renewals unless it beats again. +Inf with SQLite, \
+        let help = "Seconds for which this server may go on answering renewals unless it sends another heartbeat. +Inf with SQLite, \
             where nobody else could take over; 0 if it may not.";
         gauge("lease_left_seconds", help, now.lease_left)?;
-        let help = "Servers that live, this one included, as it was told with its last beat. The same at every server.";
+        let help = "Servers that live, this one included, as of its last heartbeat. The same at every server.";
         gauge("servers", help, now.servers as f64)?;
         gauge("namespaces", "Namespaces. The same at every server.", now.namespaces as f64)?;
         gauge("sessions", "Open sessions. The same at every server.", now.sessions as f64)?;

@@ -1,4 +1,4 @@
-//! Presence: this server's beats, and what it sees of the others'.
+//! This server's heartbeats, and what it sees of the others'.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,38 +10,38 @@ use tenure_core::defect::Defect;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-use super::metrics::{Beats as BeatCounts, Lives};
+use super::metrics::{HeartbeatCounts, Lives};
 use crate::cluster::membership::Sightings;
 use crate::node::Node;
-use crate::store::{Presence, StoreError, next_beat};
+use crate::store::{Presence, StoreError, next_heartbeat};
 use crate::telemetry::log_throttle::LogThrottle;
 
-/// A lease is beaten for this many times.
-const BEATS_PER_LEASE: u32 = 20;
+/// So many heartbeats are sent in a lease.
+const HEARTBEATS_PER_LEASE: u32 = 20;
 
-/// Between two tries of a beat that failed.
+/// Between two tries of a heartbeat that failed.
 const RETRY: Duration = Duration::from_millis(200);
 
-/// That beats fail is told so often at the most.
-const TELL: Duration = Duration::from_secs(10);
+/// How often failed heartbeats are logged at most.
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Why a node beats no more.
+/// Why a node sends no more heartbeats.
 #[derive(Debug, PartialEq, Eq)]
-pub enum BeatsEnd {
+pub enum HeartbeatsEnd {
     /// Others have marked it dead: the server must start over under another id.
     MarkedDead,
-    /// It has ended, and no beat of it is under way.
+    /// It has ended, and no heartbeat of it is under way.
     NodeEnded,
 }
 
-/// What a beat told of all servers.
+/// All servers, as a heartbeat found them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Roll {
-    /// When the beat was sent, on this server's clock.
+    /// When the heartbeat was sent, on this server's clock.
     pub(crate) sent: Duration,
     /// Every server's presence.
     pub(crate) servers: Vec<Presence>,
-    /// Those whose beat has not changed for a full lease, and that beat.
+    /// Those whose heartbeat has not changed for a full lease, and that heartbeat.
     pub(crate) silent: Vec<(ServerId, u64)>,
 }
 
@@ -52,14 +52,14 @@ impl Roll {
     }
 }
 
-/// What comes of a node's beats, for others than those who beat.
+/// What comes of a node's heartbeats, for other tasks than the one that sends them.
 pub(crate) struct Outlook {
     rolls: watch::Receiver<Roll>,
     hurry: Arc<Notify>,
 }
 
 impl Outlook {
-    /// Waits for a beat that is sent from now on, and asks for it at once.
+    /// Waits for a heartbeat that is sent from now on, and asks for it at once.
     pub(crate) async fn next(&mut self, node: &Node) {
         let asked = node.lease().now();
         self.hurry.notify_one();
@@ -70,61 +70,61 @@ impl Outlook {
     }
 }
 
-/// What this server has seen of another one's beats.
+/// What this server has seen of another one's heartbeats.
 struct Seen {
-    beat: u64,
+    heartbeat: u64,
     since: Duration,
     lease: Duration,
 }
 
-/// The beats of one node. Nothing but the store's answer to a beat keeps them waiting.
-pub struct Beats {
+/// The heartbeats of one node. Nothing but the store's answer to a heartbeat keeps them waiting.
+pub struct Heartbeats {
     node: Arc<Node>,
-    beat: Arc<AtomicU64>,
+    heartbeat: Arc<AtomicU64>,
     seen: HashMap<ServerId, Seen>,
     roll: watch::Sender<Roll>,
     hurry: Arc<Notify>,
-    /// When the next beat is due, or was.
+    /// When the next heartbeat is due, or was.
     due: Instant,
-    counts: BeatCounts,
+    counts: HeartbeatCounts,
     lives: Lives,
     throttle: LogThrottle,
 }
 
-/// How long a server may answer renewals after it sent a beat: less than others wait for, by more than clock rates differ.
+/// How long a server may answer renewals after it sent a heartbeat: less than others wait for, by more than clock rates differ.
 fn validity(lease: Duration) -> Duration {
     lease * 90 / 100
 }
 
-/// For how long a beat must have been seen unchanged before its server is marked dead. What is left of the lease is for
-/// seeing the beat and for adopting.
+/// For how long a heartbeat must have been seen unchanged before its server is marked dead. What is left of the lease is for
+/// seeing the heartbeat and for adopting.
 fn patience(lease: Duration) -> Duration {
     lease * 92 / 100
 }
 
-impl Beats {
-    /// Registers the node with its first beat.
+impl Heartbeats {
+    /// Registers the node with its first heartbeat.
     ///
     /// # Errors
     /// If the store does not take it.
     pub async fn begin(node: Arc<Node>) -> Result<Self, StoreError> {
         let roll = watch::channel(Roll::default()).0;
         let due = Instant::now();
-        let (beat, seen, hurry) = (Arc::default(), HashMap::new(), Arc::default());
+        let (heartbeat, seen, hurry) = (Arc::default(), HashMap::new(), Arc::default());
         let (counts, lives) = (node.metrics().of(), node.metrics().of());
-        let throttle = LogThrottle::every(TELL);
-        let mut beats = Self { node, beat, seen, roll, hurry, due, counts, lives, throttle };
-        if beats.beat_once().await? {
-            Ok(beats)
+        let throttle = LogThrottle::every(LOG_INTERVAL);
+        let mut heartbeats = Self { node, heartbeat, seen, roll, hurry, due, counts, lives, throttle };
+        if heartbeats.heartbeat_once().await? {
+            Ok(heartbeats)
         } else {
-            Err(StoreError::Unavailable("the first beat was not registered".to_owned()))
+            Err(StoreError::Unavailable("the first heartbeat was not registered".to_owned()))
         }
     }
 
-    /// The number of the last beat that was sent.
+    /// The number of the last heartbeat that was sent.
     #[must_use]
-    pub fn last_beat(&self) -> Arc<AtomicU64> {
-        self.beat.clone()
+    pub fn last_heartbeat(&self) -> Arc<AtomicU64> {
+        self.heartbeat.clone()
     }
 
     /// What comes of them.
@@ -132,12 +132,12 @@ impl Beats {
         Outlook { rolls: self.roll.subscribe(), hurry: self.hurry.clone() }
     }
 
-    /// Beats while something else is done, which may take longer than a lease.
+    /// Sends heartbeats while something else is done, which may take longer than a lease.
     ///
     /// # Errors
-    /// If the node beats no more: then it is not done.
-    pub async fn during<T>(&mut self, work: impl Future<Output = T>) -> Result<T, BeatsEnd> {
-        let pause = self.next_beat();
+    /// If the node sends no more heartbeats: then it is not done.
+    pub async fn during<T>(&mut self, work: impl Future<Output = T>) -> Result<T, HeartbeatsEnd> {
+        let pause = self.next_heartbeat();
         self.due = Instant::now() + pause;
         tokio::select! {
             biased;
@@ -149,56 +149,56 @@ impl Beats {
         }
     }
 
-    /// Beats for as long as the node runs; its caretaker marks the silent dead and adopts what they leave behind.
-    pub async fn run(mut self) -> BeatsEnd {
+    /// Sends heartbeats for as long as the node runs; its caretaker marks the silent dead and adopts what they leave behind.
+    pub async fn run(mut self) -> HeartbeatsEnd {
         let node = &self.node;
         node.tasks().spawn(crate::node::adoption::run(node.clone(), self.roll.subscribe(), self.hurry.clone()));
         self.keep_up().await
     }
 
-    async fn keep_up(&mut self) -> BeatsEnd {
+    async fn keep_up(&mut self) -> HeartbeatsEnd {
         let node = self.node.clone();
         loop {
-            let pause = match self.beat_once().await {
+            let pause = match self.heartbeat_once().await {
                 Ok(true) => {
                     if self.throttle.on_recovery() {
-                        tracing::info!("beats are taken again");
+                        tracing::info!("heartbeats are taken again");
                     }
-                    let pause = self.next_beat();
+                    let pause = self.next_heartbeat();
                     self.due = Instant::now() + pause;
                     pause
                 }
                 Ok(false) => {
                     self.lives.marked_dead();
                     node.lease().give_up();
-                    return BeatsEnd::MarkedDead;
+                    return HeartbeatsEnd::MarkedDead;
                 }
                 Err(error) => {
                     self.counts.failed();
                     if self.throttle.on_error(Instant::now()) {
-                        tracing::warn!(%error, lease_left = ?node.lease().left(), "a beat failed");
+                        tracing::warn!(%error, lease_left = ?node.lease().left(), "a heartbeat failed");
                     }
                     RETRY
                 }
             };
             tokio::select! {
-                // No beat is begun after the end, whoever has asked for one: it might be under way when the server is marked dead.
+                // No heartbeat is begun after the end, whoever has asked for one: it might be under way when the server is marked dead.
                 biased;
-                () = node.cancelled().cancelled() => return BeatsEnd::NodeEnded,
+                () = node.cancelled().cancelled() => return HeartbeatsEnd::NodeEnded,
                 () = tokio::time::sleep(pause) => {}
                 () = self.hurry.notified() => self.due = self.due.min(Instant::now()),
             }
         }
     }
 
-    /// One beat. False: this server was marked dead.
-    async fn beat_once(&mut self) -> Result<bool, StoreError> {
+    /// One heartbeat. False: this server was marked dead.
+    async fn heartbeat_once(&mut self) -> Result<bool, StoreError> {
         let node = self.node.clone();
         let (sent, begun) = (node.lease().now(), Instant::now());
         // Nothing else changes it.
-        let beat = next_beat(self.beat.load(Ordering::Acquire), node.drains());
-        self.beat.store(beat, Ordering::Release);
-        let servers = node.store().beat(&node.presence(beat)).await?;
+        let heartbeat = next_heartbeat(self.heartbeat.load(Ordering::Acquire), node.drains());
+        self.heartbeat.store(heartbeat, Ordering::Release);
+        let servers = node.store().heartbeat(&node.presence(heartbeat)).await?;
         let took = node.lease().now().saturating_sub(sent);
         let mut roll = Roll { sent, servers, silent: Vec::new() };
         if !roll.lives(node.id()) {
@@ -217,25 +217,25 @@ impl Beats {
         Ok(true)
     }
 
-    /// Takes note of the others' beats. Returns those that have been silent for a full lease.
+    /// Takes note of the others' heartbeats. Returns those that have been silent for a full lease.
     fn look_at(&mut self, servers: &[Presence]) -> Vec<(ServerId, u64)> {
         let now = self.node.lease().now();
         let mut silent = Vec::new();
         self.seen.retain(|server, _| servers.iter().any(|other| other.server == *server && !other.dead));
         for other in servers.iter().filter(|other| other.server != self.node.id() && !other.dead) {
-            let fresh = || Seen { beat: other.beat, since: now, lease: other.lease };
+            let fresh = || Seen { heartbeat: other.heartbeat, since: now, lease: other.lease };
             let seen = self.seen.entry(other.server).or_insert_with(fresh);
             let haste = if Defect::ImpatientWithOthers.is_here() { 4 } else { 1 };
-            if seen.beat != other.beat {
+            if seen.heartbeat != other.heartbeat {
                 *seen = fresh();
             } else if now.saturating_sub(seen.since) >= patience(seen.lease) / haste {
-                silent.push((other.server, other.beat));
+                silent.push((other.server, other.heartbeat));
             }
         }
         silent
     }
 
-    /// What everybody may know of the beat.
+    /// What everybody may know of the heartbeat.
     fn sightings(&self, roll: &Roll, took: Duration) -> Sightings {
         let seen = |server: &Presence| match self.seen.get(&server.server) {
             Some(seen) => Some(seen.since),
@@ -245,16 +245,16 @@ impl Beats {
         Sightings { took, servers }
     }
 
-    /// When to beat again: often enough for this server's lease, and just when the patience with a silent one ends.
-    fn next_beat(&self) -> Duration {
+    /// When to send the next heartbeat: often enough for this server's lease, and just when the patience with a silent one ends.
+    fn next_heartbeat(&self) -> Duration {
         let lease = self.node.options().lease;
         if self.node.store().exclusive() {
             return lease;
         }
         let now = self.node.lease().now();
         let ends = self.seen.values().map(|seen| (seen.since + patience(seen.lease)).saturating_sub(now));
-        // Who is silent for longer has been told of, and is again with each ordinary beat.
+        // Who is silent for longer has been told of, and is again with each ordinary heartbeat.
         let ends = ends.filter(|end| !end.is_zero()).min();
-        ends.unwrap_or(lease).min(lease / BEATS_PER_LEASE)
+        ends.unwrap_or(lease).min(lease / HEARTBEATS_PER_LEASE)
     }
 }

@@ -8,32 +8,32 @@ use crate::telemetry::metrics::Latencies;
 use crate::telemetry::metrics::MetricSet;
 use std::time::Duration;
 
-/// Counts beats.
+/// Counts heartbeats.
 #[derive(Clone, Default)]
-pub(crate) struct Beats {
+pub(crate) struct HeartbeatCounts {
     times: Latencies,
     lateness: Latencies,
     failures: Counter,
 }
 
-impl MetricSet for Beats {
+impl MetricSet for HeartbeatCounts {
     fn register(&self, registry: &mut Registry) {
-        let help = "Seconds that the store took for a beat that it committed";
-        registry.register("beat_seconds", help, self.times.0.clone());
-        let help = "Seconds from when a beat was due until it was committed, with all tries that failed before";
-        registry.register("beat_lateness_seconds", help, self.lateness.0.clone());
-        registry.register("beat_failures", "Beats that the store did not take", self.failures.clone());
+        let help = "Seconds that the store took for a heartbeat that it committed";
+        registry.register("heartbeat_seconds", help, self.times.0.clone());
+        let help = "Seconds from when a heartbeat was due until it was committed, with all tries that failed before";
+        registry.register("heartbeat_lateness_seconds", help, self.lateness.0.clone());
+        registry.register("heartbeat_failures", "Heartbeats that the store did not take", self.failures.clone());
     }
 }
 
-impl Beats {
-    /// A beat was committed: so long after it was sent, and so long after it was due.
+impl HeartbeatCounts {
+    /// A heartbeat was committed: so long after it was sent, and so long after it was due.
     pub(crate) fn committed(&self, time: Duration, lateness: Duration) {
         self.times.took(time);
         self.lateness.took(lateness);
     }
 
-    /// A beat failed.
+    /// A heartbeat failed.
     pub(crate) fn failed(&self) {
         self.failures.inc();
     }

@@ -1,4 +1,4 @@
-//! A node: one run of this server under one id, from its first beat until it stops or finds itself marked dead.
+//! A node: one run of this server under one id, from its first heartbeat until it stops or finds itself marked dead.
 
 mod adoption;
 pub mod follow;
@@ -35,7 +35,7 @@ use crate::telemetry::metrics::Metrics;
 /// What a node is started with.
 #[derive(Clone, Debug)]
 pub struct NodeOptions {
-    /// How long others wait for this server's beat to change before they adopt its sessions.
+    /// How long others wait for this server's heartbeat to change before they adopt its sessions.
     pub lease: Duration,
     /// What people call it.
     pub label: String,
@@ -72,7 +72,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// A node that has yet to beat.
+    /// A node that has yet to send its first heartbeat.
     #[must_use]
     pub fn new(
         options: NodeOptions,
@@ -159,7 +159,7 @@ impl Node {
         &self.cancel
     }
 
-    /// Says with the next beat, and all that follow, that it drains.
+    /// Says with the next heartbeat, and all that follow, that it drains.
     pub(crate) fn set_draining(&self) {
         self.drains.store(true, Ordering::Relaxed);
     }
@@ -193,10 +193,10 @@ impl Node {
         &self.tasks
     }
 
-    /// This server's presence with this beat.
-    pub(crate) fn presence(&self, beat: u64) -> Presence {
+    /// This server's presence with this heartbeat.
+    pub(crate) fn presence(&self, heartbeat: u64) -> Presence {
         let NodeOptions { lease, label, address, certificate, .. } = self.options.clone();
-        Presence { server: self.id, beat, lease, label, address, certificate, dead: false }
+        Presence { server: self.id, heartbeat, lease, label, address, certificate, dead: false }
     }
 
     /// Takes note of all leases and of the other servers that live, according to the servers table.

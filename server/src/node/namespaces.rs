@@ -18,7 +18,7 @@ use crate::telemetry::log_throttle::LogThrottle;
 const DEFAULT: &str = "default";
 
 /// That there are too many namespaces is logged so often at the most.
-const TELL: Duration = Duration::from_secs(60);
+const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Why a namespace cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -91,7 +91,7 @@ impl Drop for Wanted<'_> {
 impl Namespaces {
     /// None is open yet.
     pub(super) fn new(store: Arc<dyn Store>, settings: Settings, tasks: Tasks, max: usize) -> Self {
-        let full = Mutex::new(LogThrottle::every(TELL));
+        let full = Mutex::new(LogThrottle::every(LOG_INTERVAL));
         Self { store, settings, tasks, max, slots: Mutex::default(), full, starts: AtomicU64::new(0) }
     }
 

@@ -153,7 +153,7 @@ impl Sequencer {
     fn needs_lease(&self) -> Result<(), StoreError> {
         match self.settings.lease.tick() {
             Some(_) => Ok(()),
-            None => Err(StoreError::Unavailable("it has not taken this server's beats for a lease".to_owned())),
+            None => Err(StoreError::Unavailable("it has not taken this server's heartbeats for a lease".to_owned())),
         }
     }
 

@@ -21,7 +21,7 @@ use crate::cluster::clock::Clock;
 use crate::grpc::{Api, TtlBounds};
 use crate::node::follow;
 use crate::node::gauges::State;
-use crate::node::heartbeat::{Beats, BeatsEnd, Outlook};
+use crate::node::heartbeat::{Heartbeats, HeartbeatsEnd, Outlook};
 use crate::node::metrics::Lives;
 use crate::node::readiness::{Readiness, Unready};
 use crate::node::retention;
@@ -36,13 +36,13 @@ use crate::telemetry::metrics::Metrics;
 const REGISTER: Duration = Duration::from_millis(500);
 
 /// That there is no store is told so often at the most.
-const TELL: Duration = Duration::from_secs(10);
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 /// What is shown of a database that cannot be used.
 const AWAY: &str = "the database cannot be reached or takes no writes: see the server's log";
 
-/// How long a beat that is under way at the end is waited for.
-const LAST_BEAT: Duration = Duration::from_millis(500);
+/// How long a heartbeat that is under way at the end is waited for.
+const LAST_HEARTBEAT: Duration = Duration::from_millis(500);
 
 /// How often it is checked whether the server can do its work.
 const CHECK: Duration = Duration::from_millis(200);
@@ -110,7 +110,7 @@ impl ServerParts {
         let routes =
             routes.add_service(health_service).add_service(reflection_v1()?).add_service(reflection_v1alpha()?);
         let Shutdown { drain, stop } = shutdown.clone();
-        let throttle = Mutex::new(LogThrottle::every(TELL));
+        let throttle = Mutex::new(LogThrottle::every(LOG_INTERVAL));
         let life = Lifecycle { api, node, environment, ready, health, draining: drain, stop, throttle };
         Ok(Self { routes, readiness, life: life.run(source).boxed() })
     }
@@ -197,9 +197,9 @@ impl Lifecycle {
         let node = Node::new(self.node.clone(), store.clone(), clock, peers, metrics, cancel);
         let registered = tokio::select! {
             () = self.ending() => None,
-            beats = self.register(&node) => beats,
+            heartbeats = self.register(&node) => heartbeats,
         };
-        let Some(beats) = registered else { return node.stop().await };
+        let Some(heartbeats) = registered else { return node.stop().await };
         node.tasks().spawn(follow::run(node.clone()));
         node.tasks().spawn(retention::retain(node.clone()));
         if let Some(links) = links {
@@ -207,35 +207,35 @@ impl Lifecycle {
         }
         self.api.serve(Some(node.clone()));
         tracing::info!(server = %node.id(), "registered");
-        let (beaten, outlook) = (beats.last_beat(), beats.outlook());
-        let mut beating = pin!(beats.run().fuse());
+        let (last_heartbeat, outlook) = (heartbeats.last_heartbeat(), heartbeats.outlook());
+        let mut heartbeating = pin!(heartbeats.run().fuse());
         let end = tokio::select! {
-            () = self.report(&node) => BeatsEnd::NodeEnded,
-            end = &mut beating => end,
-            () = self.drained(&node, outlook) => BeatsEnd::NodeEnded,
-            () = node.cancelled().cancelled() => BeatsEnd::NodeEnded,
+            () = self.report(&node) => HeartbeatsEnd::NodeEnded,
+            end = &mut heartbeating => end,
+            () = self.drained(&node, outlook) => HeartbeatsEnd::NodeEnded,
+            () = node.cancelled().cancelled() => HeartbeatsEnd::NodeEnded,
         };
         let is_asked = self.draining.is_cancelled() || self.stop.is_cancelled();
-        if end == BeatsEnd::MarkedDead {
+        if end == HeartbeatsEnd::MarkedDead {
             tracing::error!(server = %node.id(), "marked dead by others: starting over as a new server");
         } else if !is_asked {
             task_panicked(&node);
         }
         self.set_ready(Readiness::not(Unready::Starting)).await;
         tokio::join!(node.stop(), async {
-            if !beating.is_terminated() {
-                // The store may be at this beat or at the one before, until it has answered.
-                let _ = tokio::time::timeout(LAST_BEAT, &mut beating).await;
+            if !heartbeating.is_terminated() {
+                // The store may be at this heartbeat or at the one before, until it has answered.
+                let _ = tokio::time::timeout(LAST_HEARTBEAT, &mut heartbeating).await;
             }
         });
         self.api.serve(None);
-        if end == BeatsEnd::MarkedDead {
+        if end == HeartbeatsEnd::MarkedDead {
             return;
         }
         // Calls may still be under way: once others adopt, none may answer a renewal.
         node.lease().give_up();
         // So that others adopt at once what is left here. If it cannot be said, they find out by themselves.
-        let _ = store.mark_dead(node.id(), beaten.load(Ordering::Acquire)).await;
+        let _ = store.mark_dead(node.id(), last_heartbeat.load(Ordering::Acquire)).await;
         if !is_asked {
             self.pause().await;
         }
@@ -250,29 +250,29 @@ impl Lifecycle {
     }
 
     /// Registers a node and opens all that there is. `None`: another node is to be tried. One that may have registered does not
-    /// begin again: a first beat that others have seen before is no sign of life to them.
-    async fn register(&self, node: &Arc<Node>) -> Option<Beats> {
-        let mut beats = match Beats::begin(node.clone()).await {
-            Ok(beats) => beats,
+    /// begin again: a first heartbeat that others have seen before is no sign of life to them.
+    async fn register(&self, node: &Arc<Node>) -> Option<Heartbeats> {
+        let mut heartbeats = match Heartbeats::begin(node.clone()).await {
+            Ok(heartbeats) => heartbeats,
             Err(error) => {
                 self.wait_for_store("cannot register with the store", &error).await;
                 return None;
             }
         };
-        match beats.during(self.open_all(node)).await {
-            Ok(Ok(())) => Some(beats),
+        match heartbeats.during(self.open_all(node)).await {
+            Ok(Ok(())) => Some(heartbeats),
             Ok(Err(error)) => {
                 tracing::error!(server = %node.id(), %error, "loading failed");
                 task_panicked(node);
                 self.pause().await;
                 None
             }
-            Err(BeatsEnd::NodeEnded) => {
+            Err(HeartbeatsEnd::NodeEnded) => {
                 task_panicked(node);
                 self.pause().await;
                 None
             }
-            Err(BeatsEnd::MarkedDead) => {
+            Err(HeartbeatsEnd::MarkedDead) => {
                 tracing::error!(server = %node.id(), "marked dead by others while loading: starting over as a new server");
                 None
             }
@@ -283,7 +283,7 @@ impl Lifecycle {
     async fn open_all(&self, node: &Arc<Node>) -> Result<(), JoinError> {
         loop {
             let opening = node.clone();
-            // In a task of its own, because it computes for long, and beats must not wait for that.
+            // In a task of its own, because it computes for long, and heartbeats must not wait for that.
             let opening = AbortOnDropHandle::new(tokio::spawn(async move { opening.namespaces().open_all().await }));
             match opening.await? {
                 Ok(()) => return Ok(()),
@@ -347,8 +347,8 @@ impl Lifecycle {
         self.draining.cancelled().await;
         node.set_draining();
         self.set_ready(Readiness::not(Unready::Draining)).await;
-        // Who has come since the last beat is not known yet, and nobody knows yet that this one drains.
-        let news = tokio::time::timeout(LAST_BEAT, outlook.next(node));
+        // Who has come since the last heartbeat is not known yet, and nobody knows yet that this one drains.
+        let news = tokio::time::timeout(LAST_HEARTBEAT, outlook.next(node));
         let alone = async {
             // Without the store what is known has to do.
             let _ = news.await;

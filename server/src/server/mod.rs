@@ -103,7 +103,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts to listen, and opens the store. The server is ready when the store has taken its first beat; until the store
+    /// Starts to listen, and opens the store. The server is ready when the store has taken its first heartbeat; until the store
     /// can be reached it keeps trying.
     ///
     /// # Errors

@@ -31,7 +31,7 @@ impl Instrumented {
         let asked = Instant::now();
         let answer = answer.await;
         self.counts.asked(operation, asked.elapsed(), &answer);
-        if self.store.exclusive() && matches!(operation, Operation::Append | Operation::Save | Operation::Beat) {
+        if self.store.exclusive() && matches!(operation, Operation::Append | Operation::Save | Operation::Heartbeat) {
             let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
             match &answer {
                 Ok(_) => *trouble = None,
@@ -75,12 +75,12 @@ impl Store for Instrumented {
         self.count(Operation::Heads, self.store.heads()).await
     }
 
-    async fn beat(&self, presence: &Presence) -> Result<Vec<Presence>, StoreError> {
-        self.count(Operation::Beat, self.store.beat(presence)).await
+    async fn heartbeat(&self, presence: &Presence) -> Result<Vec<Presence>, StoreError> {
+        self.count(Operation::Heartbeat, self.store.heartbeat(presence)).await
     }
 
-    async fn mark_dead(&self, server: ServerId, beat: u64) -> Result<bool, StoreError> {
-        self.count(Operation::MarkDead, self.store.mark_dead(server, beat)).await
+    async fn mark_dead(&self, server: ServerId, heartbeat: u64) -> Result<bool, StoreError> {
+        self.count(Operation::MarkDead, self.store.mark_dead(server, heartbeat)).await
     }
 
     async fn forget(&self, servers: &[ServerId]) -> Result<(), StoreError> {

@@ -12,7 +12,9 @@ use tokio::sync::{broadcast, watch};
 use tokio::task::yield_now;
 
 use super::codec::encode_events;
-use super::{Batch, FIRST_BEAT, Found, Head, Measured, Older, Presence, RowChanges, Rows, Store, StoreError, Tail};
+use super::{
+    Batch, FIRST_HEARTBEAT, Found, Head, Measured, Older, Presence, RowChanges, Rows, Store, StoreError, Tail,
+};
 
 /// What becomes of an append instead of the ordinary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +49,7 @@ struct State {
     unavailable: bool,
     search_delay: Duration,
     load_delay: Duration,
-    beat_delay: Duration,
+    heartbeat_delay: Duration,
     clock_ms: Option<i64>,
     faults: VecDeque<Fault>,
     /// How many reads of the log go well before one fails.
@@ -155,9 +157,9 @@ impl MemoryDatabase {
         self.state().load_delay = delay;
     }
 
-    /// Makes each beat wait so long before it is committed.
-    pub fn set_beat_delay(&self, delay: Duration) {
-        self.state().beat_delay = delay;
+    /// Makes each heartbeat wait so long before it is committed.
+    pub fn set_heartbeat_delay(&self, delay: Duration) {
+        self.state().heartbeat_delay = delay;
     }
 
     /// Makes appends wait, from now on until the answer is dropped.
@@ -421,23 +423,23 @@ impl Store for MemoryStore {
         Ok(self.reach()?.namespaces.iter().map(|(name, found)| (name.clone(), found.revision)).collect())
     }
 
-    async fn beat(&self, presence: &Presence) -> Result<Vec<Presence>, StoreError> {
-        let delay = self.reach()?.beat_delay;
+    async fn heartbeat(&self, presence: &Presence) -> Result<Vec<Presence>, StoreError> {
+        let delay = self.reach()?.heartbeat_delay;
         if !delay.is_zero() {
             tokio::time::sleep(delay).await;
         }
         let mut state = self.reach()?;
         let known = state.servers.get(&presence.server);
-        if known.map_or(presence.beat == FIRST_BEAT, |known| !known.dead) {
+        if known.map_or(presence.heartbeat == FIRST_HEARTBEAT, |known| !known.dead) {
             state.servers.insert(presence.server, Presence { dead: false, ..presence.clone() });
         }
         Ok(state.servers.values().cloned().collect())
     }
 
-    async fn mark_dead(&self, server: ServerId, beat: u64) -> Result<bool, StoreError> {
+    async fn mark_dead(&self, server: ServerId, heartbeat: u64) -> Result<bool, StoreError> {
         let mut state = self.reach()?;
         let Some(known) = state.servers.get_mut(&server) else { return Ok(true) };
-        known.dead |= known.beat == beat;
+        known.dead |= known.heartbeat == heartbeat;
         Ok(known.dead)
     }
 

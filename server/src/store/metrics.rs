@@ -23,7 +23,7 @@ pub(crate) enum Operation {
     Load,
     Save,
     Heads,
-    Beat,
+    Heartbeat,
     MarkDead,
     Forget,
     Measure,
@@ -38,7 +38,7 @@ impl Operation {
         Self::Load,
         Self::Save,
         Self::Heads,
-        Self::Beat,
+        Self::Heartbeat,
         Self::MarkDead,
         Self::Forget,
         Self::Measure,
@@ -53,7 +53,7 @@ impl Operation {
             Self::Load => "load",
             Self::Save => "save",
             Self::Heads => "heads",
-            Self::Beat => "beat",
+            Self::Heartbeat => "heartbeat",
             Self::MarkDead => "mark_dead",
             Self::Forget => "forget",
             Self::Measure => "measure",
@@ -139,7 +139,7 @@ impl MetricSet for StoreCounts {
         registry.register("store_errors", help, self.errors.clone());
         registry.register("store_info", "The kind of database", self.database.clone());
         let help = "Connections to the database that nobody uses at the moment. A pool is shared by what appends and reads, \
-            or for beats alone; with SQLite one is for reads and one for writes";
+            or for heartbeats alone; with SQLite one is for reads and one for writes";
         registry.register("store_connections_idle", help, self.idle.clone());
         registry.register("store_connections_used", "Connections to the database in use", self.used.clone());
         let help = "The most connections to the database that there may be in a pool";

@@ -1,5 +1,5 @@
 //! Stores: the one thing that servers share. A store keeps the log of each namespace, the rows that sum it up, and the
-//! beats of the servers. It never decides who gets a lock.
+//! heartbeats of the servers. It never decides who gets a lock.
 
 mod codec;
 #[cfg(feature = "fuzzing")]
@@ -191,16 +191,16 @@ pub struct RowChanges {
     pub ended_groups: Vec<Revision>,
 }
 
-/// The beat that registers a server.
-pub const FIRST_BEAT: u64 = 1;
+/// The heartbeat that registers a server.
+pub const FIRST_HEARTBEAT: u64 = 1;
 
-/// The bit of a beat that says that its server drains. In the beat, so that it needs no column of its own: servers of earlier
-/// versions only compare beats.
+/// The bit of a heartbeat that says that its server drains. In the heartbeat, so that it needs no column of its own: servers of earlier
+/// versions only compare heartbeats.
 const DRAINS: u64 = 1 << 62;
 
-/// The beat that follows another one, of a server that drains or does not.
-pub(crate) fn next_beat(beat: u64, drains: bool) -> u64 {
-    (beat + 1) | if drains { DRAINS } else { 0 }
+/// The heartbeat that follows another one, of a server that drains or does not.
+pub(crate) fn next_heartbeat(heartbeat: u64, drains: bool) -> u64 {
+    (heartbeat + 1) | if drains { DRAINS } else { 0 }
 }
 
 /// A server's presence.
@@ -208,9 +208,9 @@ pub(crate) fn next_beat(beat: u64, drains: bool) -> u64 {
 pub struct Presence {
     /// The server.
     pub server: ServerId,
-    /// Changes with every beat.
-    pub beat: u64,
-    /// How long others wait for the beat to change before they mark the server dead.
+    /// Changes with every heartbeat.
+    pub heartbeat: u64,
+    /// How long others wait for the heartbeat to change before they mark the server dead.
     pub lease: Duration,
     /// What people call it.
     pub label: String,
@@ -226,7 +226,7 @@ impl Presence {
     /// Whether the server is about to stop: it takes no clients any more.
     #[must_use]
     pub fn drains(&self) -> bool {
-        self.beat & DRAINS != 0
+        self.heartbeat & DRAINS != 0
     }
 }
 
@@ -282,14 +282,14 @@ pub trait Store: Send + Sync + 'static {
     /// The revisions of all namespaces, by name: all that was committed before the call began is counted.
     async fn heads(&self) -> Result<Vec<(Text, Revision)>, StoreError>;
 
-    /// Writes this server's presence with `beat` as given, unless it was marked dead, and reads everybody's, its own included.
-    /// Only [`FIRST_BEAT`] registers a server: one that was forgotten does not come back. Whoever finds itself dead or missing there has
-    /// beaten in vain, and must start over as a new server.
+    /// Writes this server's presence with `heartbeat` as given, unless it was marked dead, and reads everybody's, its own included.
+    /// Only [`FIRST_HEARTBEAT`] registers a server: one that was forgotten does not come back. Whoever finds itself dead or missing there has
+    /// sent its heartbeat too late, and must start over as a new server.
     /// Uses a connection of its own, so that nothing else delays it. An exclusive store marks all others dead here.
-    async fn beat(&self, presence: &Presence) -> Result<Vec<Presence>, StoreError>;
+    async fn heartbeat(&self, presence: &Presence) -> Result<Vec<Presence>, StoreError>;
 
-    /// Marks a server dead if its beat is still this one. True if it is dead now, or not there.
-    async fn mark_dead(&self, server: ServerId, beat: u64) -> Result<bool, StoreError>;
+    /// Marks a server dead if its heartbeat is still this one. True if it is dead now, or not there.
+    async fn mark_dead(&self, server: ServerId, heartbeat: u64) -> Result<bool, StoreError>;
 
     /// Forgets servers that are dead, when nothing has them as home any more.
     async fn forget(&self, servers: &[ServerId]) -> Result<(), StoreError>;
@@ -303,7 +303,7 @@ pub trait Store: Send + Sync + 'static {
     /// most: call it again as long as that revision rises. Batches are dropped oldest first; one that is kept keeps all that follows.
     async fn trim(&self, namespace: &str, until: Revision, before_ms: i64) -> Result<Revision, StoreError>;
 
-    /// Why what was written last was not taken, of an exclusive store that is counted. Others show it by their beats.
+    /// Why what was written last was not taken, of an exclusive store that is counted. Others show it by their heartbeats.
     fn trouble(&self) -> Option<String> {
         None
     }

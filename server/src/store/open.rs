@@ -88,16 +88,16 @@ pub(crate) async fn open_counted(options: &StoreOptions, counts: &StoreCounts) -
     let size = options.max_connections.max(1);
     let pool = if database.exclusive { "reads" } else { "shared" };
     let readers = Pool::new(database.connector, size, options.statement_timeout, counts.pool(pool, size));
-    let (writers, beats) = if database.exclusive {
+    let (writers, heartbeats) = if database.exclusive {
         let writer = readers.beside(1, counts.pool("writes", 1));
         (writer.clone(), writer)
     } else {
-        (readers.clone(), readers.beside(1, counts.pool("beats", 1)))
+        (readers.clone(), readers.beside(1, counts.pool("heartbeats", 1)))
     };
     Ok(Arc::new(SqlStore {
         writers,
         readers,
-        beats,
+        heartbeats,
         exclusive: database.exclusive,
         hints: database.hints,
         own: database.own,

@@ -15,7 +15,7 @@ use crate::limits::{INCOMPLETE, INCOMPLETE_OF_CONNECTION, UNSENT, UNSENT_OF_CONN
 use crate::telemetry::log_throttle::LogThrottle;
 
 /// How often it is logged that connections are closed.
-const TELL: Duration = Duration::from_secs(10);
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The accounts of all connections.
 #[derive(Clone)]
@@ -85,7 +85,7 @@ impl Accounts {
             unsent_counts,
             next: AtomicU64::new(0),
             open: Mutex::default(),
-            closed: Mutex::new(LogThrottle::every(TELL)),
+            closed: Mutex::new(LogThrottle::every(LOG_INTERVAL)),
         }))
     }
 

@@ -15,7 +15,7 @@ use crate::transport::metrics::Connections;
 const HANDSHAKES_OF_ONE_ADDRESS: usize = 64;
 
 /// How often rejected connections are logged.
-const TELL: Duration = Duration::from_secs(10);
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 /// What connections may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +99,7 @@ impl ConnectionPermit {
 impl ConnectionLimiter {
     pub(super) fn new(limits: ConnectionLimits, counts: Connections, accounts: Accounts) -> Self {
         let inside = Limiter::new(limits.connections, limits.of_one_address);
-        let mismatches = Mutex::new(LogThrottle::every(TELL));
+        let mismatches = Mutex::new(LogThrottle::every(LOG_INTERVAL));
         Self(Arc::new(Shared { limits, inside, rejected: Mutex::default(), mismatches, counts, accounts }))
     }
 
@@ -114,7 +114,7 @@ impl ConnectionLimiter {
             self.0.counts.rejected.inc();
             let mut rejected = self.0.rejected.lock().unwrap_or_else(PoisonError::into_inner);
             rejected.count += 1;
-            if rejected.logged.is_none_or(|logged| logged.elapsed() >= TELL) {
+            if rejected.logged.is_none_or(|logged| logged.elapsed() >= LOG_INTERVAL) {
                 tracing::warn!(
                     connections = self.0.inside.count(),
                     rejected = rejected.count,

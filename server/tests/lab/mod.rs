@@ -10,7 +10,7 @@ use peers::LabPeers;
 use tenure_core::{AskedMode, Command, Opening, Origin, Outcome, Revision, Text};
 use tenure_server::cluster::clock::Clock;
 use tenure_server::node::follow;
-use tenure_server::node::heartbeat::{Beats, BeatsEnd};
+use tenure_server::node::heartbeat::{Heartbeats, HeartbeatsEnd};
 use tenure_server::node::{Node, NodeOptions};
 use tenure_server::sequencer::{Decided, Namespace, Refusal};
 use tenure_server::store::{MemoryDatabase, MemoryStore};
@@ -70,7 +70,7 @@ pub struct Server {
     pub node: Arc<Node>,
     pub store: Arc<MemoryStore>,
     pub clock: Arc<LabClock>,
-    beats: JoinHandle<BeatsEnd>,
+    heartbeats: JoinHandle<HeartbeatsEnd>,
     cancel: CancellationToken,
 }
 
@@ -89,22 +89,22 @@ impl Server {
         if let Some(peers) = peers {
             peers.add(&node);
         }
-        let mut beats = Beats::begin(node.clone()).await.expect("registered");
-        beats.during(node.namespaces().open_all()).await.expect("alive").expect("opened");
+        let mut heartbeats = Heartbeats::begin(node.clone()).await.expect("registered");
+        heartbeats.during(node.namespaces().open_all()).await.expect("alive").expect("opened");
         node.tasks().spawn(follow::run(node.clone()));
-        let beats = tokio::spawn(beats.run());
-        Self { node, store, clock, beats, cancel }
+        let heartbeats = tokio::spawn(heartbeats.run());
+        Self { node, store, clock, heartbeats, cancel }
     }
 
     /// Ends it without a word, as a kill does.
     pub fn kill(&self) {
-        self.beats.abort();
+        self.heartbeats.abort();
         self.cancel.cancel();
     }
 
     /// Waits until it finds itself marked dead.
     pub async fn marked_dead(self) {
-        assert_eq!(within(LEASE * 3, self.beats).await.expect("ran"), BeatsEnd::MarkedDead);
+        assert_eq!(within(LEASE * 3, self.heartbeats).await.expect("ran"), HeartbeatsEnd::MarkedDead);
     }
 
     pub async fn namespace(&self) -> Namespace {

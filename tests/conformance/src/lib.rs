@@ -67,10 +67,10 @@ macro_rules! conformance {
                 of_a_group_at_its_bounds
             }
             $crate::behaviours! { $subject; servers:
-                see_each_other_beat
-                are_marked_dead_only_at_their_beat
-                that_are_dead_cannot_beat
-                that_are_forgotten_cannot_beat
+                see_each_others_heartbeats
+                are_marked_dead_only_at_their_heartbeat
+                that_are_dead_cannot_send_heartbeats
+                that_are_forgotten_cannot_send_heartbeats
                 alone_outlive_the_others
             }
             $crate::behaviours! { $subject; history:

@@ -1,4 +1,4 @@
-//! Beats.
+//! Heartbeats.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use tenure_server::store::{Presence, Store};
 
 use crate::Subject;
 
-fn presence(server: u64, beat: u64) -> Presence {
+fn presence(server: u64, heartbeat: u64) -> Presence {
     Presence {
         server: ServerId(server),
-        beat,
+        heartbeat,
         lease: Duration::from_millis(10_500),
         label: format!("hôst 'one' {server} \"127.0.0.1:7420\""),
         address: format!("sèrver-{server}:7420"),
@@ -20,8 +20,8 @@ fn presence(server: u64, beat: u64) -> Presence {
     }
 }
 
-async fn beat(store: &Arc<dyn Store>, server: u64, beat: u64) -> Vec<Presence> {
-    let mut everybody = store.beat(&presence(server, beat)).await.expect("beats can be written");
+async fn heartbeat(store: &Arc<dyn Store>, server: u64, heartbeat: u64) -> Vec<Presence> {
+    let mut everybody = store.heartbeat(&presence(server, heartbeat)).await.expect("heartbeats can be written");
     everybody.sort_by_key(|presence| presence.server);
     everybody
 }
@@ -32,61 +32,69 @@ fn is_dead(everybody: &[Presence], server: u64) -> bool {
     found[0].dead
 }
 
-/// Each beat shows what the others' last beats were.
-pub async fn see_each_other_beat(subject: &Subject) {
-    assert_eq!(beat(&subject.one, 1, 1).await, [presence(1, 1)]);
+/// Each heartbeat shows what the others' last heartbeats were.
+pub async fn see_each_others_heartbeats(subject: &Subject) {
+    assert_eq!(heartbeat(&subject.one, 1, 1).await, [presence(1, 1)]);
     if subject.one.exclusive() {
         return;
     }
-    assert_eq!(beat(&subject.two, 2, 1).await, [presence(1, 1), presence(2, 1)]);
-    assert_eq!(beat(&subject.two, 2, u64::MAX).await, [presence(1, 1), presence(2, u64::MAX)]);
-    assert_eq!(beat(&subject.one, 1, 2).await, [presence(1, 2), presence(2, u64::MAX)]);
-    assert_eq!(beat(&subject.one, 1, 2).await, [presence(1, 2), presence(2, u64::MAX)], "the same beat once more");
-    assert_eq!(beat(&subject.one, 1, 1).await, [presence(1, 1), presence(2, u64::MAX)], "the first beat once more");
+    assert_eq!(heartbeat(&subject.two, 2, 1).await, [presence(1, 1), presence(2, 1)]);
+    assert_eq!(heartbeat(&subject.two, 2, u64::MAX).await, [presence(1, 1), presence(2, u64::MAX)]);
+    assert_eq!(heartbeat(&subject.one, 1, 2).await, [presence(1, 2), presence(2, u64::MAX)]);
+    assert_eq!(
+        heartbeat(&subject.one, 1, 2).await,
+        [presence(1, 2), presence(2, u64::MAX)],
+        "the same heartbeat once more"
+    );
+    assert_eq!(
+        heartbeat(&subject.one, 1, 1).await,
+        [presence(1, 1), presence(2, u64::MAX)],
+        "the first heartbeat once more"
+    );
 }
 
-/// A server that has beaten meanwhile is alive.
-pub async fn are_marked_dead_only_at_their_beat(subject: &Subject) {
+/// A server that has sent a heartbeat meanwhile is alive.
+pub async fn are_marked_dead_only_at_their_heartbeat(subject: &Subject) {
     let id = i64::MAX as u64;
-    beat(&subject.one, id, 1).await;
-    beat(&subject.one, id, 2).await;
+    heartbeat(&subject.one, id, 1).await;
+    heartbeat(&subject.one, id, 2).await;
     assert_eq!(subject.two.mark_dead(ServerId(id), 1).await, Ok(false));
-    assert!(!is_dead(&beat(&subject.one, id, 3).await, id));
+    assert!(!is_dead(&heartbeat(&subject.one, id, 3).await, id));
     assert_eq!(subject.two.mark_dead(ServerId(id), 3).await, Ok(true));
     assert_eq!(subject.two.mark_dead(ServerId(id), 2).await, Ok(true), "it is dead already");
     assert_eq!(subject.two.mark_dead(ServerId(5), 3).await, Ok(true), "one that never was is not alive");
 }
 
 /// Death is for ever.
-pub async fn that_are_dead_cannot_beat(subject: &Subject) {
-    beat(&subject.one, 1, 1).await;
+pub async fn that_are_dead_cannot_send_heartbeats(subject: &Subject) {
+    heartbeat(&subject.one, 1, 1).await;
     assert_eq!(subject.two.mark_dead(ServerId(1), 1).await, Ok(true));
     for number in [2, 1] {
-        let everybody = beat(&subject.one, 1, number).await;
+        let everybody = heartbeat(&subject.one, 1, number).await;
         assert!(is_dead(&everybody, 1));
-        assert_eq!(everybody[0].beat, 1, "the beat was in vain");
+        assert_eq!(everybody[0].heartbeat, 1, "the heartbeat was in vain");
     }
-    let everybody = beat(&subject.one, 2, 1).await;
+    let everybody = heartbeat(&subject.one, 2, 1).await;
     assert!(is_dead(&everybody, 1) && !is_dead(&everybody, 2), "as a new server it lives: {everybody:?}");
 }
 
 /// Also where nobody remembers it.
-pub async fn that_are_forgotten_cannot_beat(subject: &Subject) {
-    beat(&subject.one, 1, 1).await;
+pub async fn that_are_forgotten_cannot_send_heartbeats(subject: &Subject) {
+    heartbeat(&subject.one, 1, 1).await;
     subject.two.forget(&[ServerId(1)]).await.expect("forgetting works");
-    assert!(!is_dead(&beat(&subject.one, 1, 2).await, 1), "who lives is not forgotten");
+    assert!(!is_dead(&heartbeat(&subject.one, 1, 2).await, 1), "who lives is not forgotten");
     assert_eq!(subject.two.mark_dead(ServerId(1), 2).await, Ok(true));
     subject.two.forget(&[ServerId(1), ServerId(77)]).await.expect("forgetting works");
     subject.two.forget(&[]).await.expect("forgetting nobody works");
-    assert_eq!(beat(&subject.one, 1, 3).await, [], "it is missing");
-    assert_eq!(beat(&subject.one, 1, 4).await, [], "and stays missing");
-    assert_eq!(beat(&subject.one, 2, 1).await, [presence(2, 1)]);
+    assert_eq!(heartbeat(&subject.one, 1, 3).await, [], "it is missing");
+    assert_eq!(heartbeat(&subject.one, 1, 4).await, [], "and stays missing");
+    assert_eq!(heartbeat(&subject.one, 2, 1).await, [presence(2, 1)]);
 }
 
 /// Who is the only one that can write is the only one that lives.
 pub async fn alone_outlive_the_others(subject: &Subject) {
-    beat(&subject.one, 1, 1).await;
-    let everybody = beat(&subject.two, 2, 1).await;
+    heartbeat(&subject.one, 1, 1).await;
+    let everybody = heartbeat(&subject.two, 2, 1).await;
     assert_eq!(is_dead(&everybody, 1), subject.one.exclusive());
     assert!(!is_dead(&everybody, 2));
 }

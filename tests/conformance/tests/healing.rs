@@ -32,12 +32,12 @@ fn batch(previous: Revision, number: u64) -> Batch {
     Batch { namespace: NAMESPACE.into(), previous, events, server: ServerId(1), number, at_ms: 0 }
 }
 
-async fn beat(store: &dyn Store, beat: u64) -> Result<Vec<Presence>, StoreError> {
+async fn heartbeat(store: &dyn Store, heartbeat: u64) -> Result<Vec<Presence>, StoreError> {
     let (server, lease) = (ServerId(1), Duration::from_secs(10));
     store
-        .beat(&Presence {
+        .heartbeat(&Presence {
             server,
-            beat,
+            heartbeat,
             lease,
             label: String::new(),
             address: String::new(),
@@ -153,7 +153,7 @@ async fn heals(mut database: impl Database, url: String) {
 
     // Killed under load, and away for long enough that everything in use fails.
     database.kill().await.expect("the database is killed");
-    assert!(matches!(beat(&*store, 1).await, Err(StoreError::Unavailable(_) | StoreError::OutcomeUnknown(_))));
+    assert!(matches!(heartbeat(&*store, 1).await, Err(StoreError::Unavailable(_) | StoreError::OutcomeUnknown(_))));
     for _ in 0..AT_ONCE {
         assert!(matches!(store.heads().await, Err(StoreError::Unavailable(_))));
     }
@@ -161,7 +161,7 @@ async fn heals(mut database: impl Database, url: String) {
     let before = async || head().await.unwrap_or_default();
     let start = before().await;
     wait_until(DEADLINE, "appends go on", async || head().await.is_ok_and(|head| head > start)).await;
-    beat(&*store, 1).await.expect("beats go on");
+    heartbeat(&*store, 1).await.expect("heartbeats go on");
     check_whole(&store).await;
 
     // Frozen: connections stay, but nothing answers, and callers give up or go away.

@@ -7,7 +7,7 @@ use sqlx::{Connection, Executor};
 use tenure_core::{Event, Recorded, Revision, ServerId};
 use tenure_harness::{MariaDb, PgBouncer, Postgres, wait_until};
 use tenure_server::store::{
-    Batch, FIRST_BEAT, OpenError, Presence, Store, StoreError, StoreOptions, migrate, open, pending_migrations,
+    Batch, FIRST_HEARTBEAT, OpenError, Presence, Store, StoreError, StoreOptions, migrate, open, pending_migrations,
 };
 
 /// Longer than anything here takes.
@@ -192,15 +192,15 @@ async fn mariadb_serves_whatever_its_defaults_are() {
     let (one, two) = (open(&options).await.expect("it opens"), open(&options).await.expect("it opens"));
     let presence = |server: u64| Presence {
         server: ServerId(server),
-        beat: FIRST_BEAT,
+        heartbeat: FIRST_HEARTBEAT,
         lease: Duration::from_secs(10),
         label: "a 'quoted' \"label\" with a \\".to_owned(),
         address: String::new(),
         certificate: String::new(),
         dead: false,
     };
-    one.beat(&presence(1)).await.expect("it is written");
-    assert_eq!(two.beat(&presence(2)).await, Ok(vec![presence(1), presence(2)]), "and committed");
+    one.heartbeat(&presence(1)).await.expect("it is written");
+    assert_eq!(two.heartbeat(&presence(2)).await, Ok(vec![presence(1), presence(2)]), "and committed");
     for previous in 0..3 {
         one.append(&batch(previous), false).await.expect("the append is accepted");
     }
@@ -295,7 +295,7 @@ async fn the_writable_host_is_found() {
     assert!(refusal.contains("127.0.0.1:1: ") && refusal.contains("it takes no writes"), "{refusal}");
 }
 
-/// Appends, beats and reads with the user of before and, when the file names another, with that one: without a restart.
+/// Appends, heartbeats and reads with the user of before and, when the file names another, with that one: without a restart.
 async fn goes_on_with_what_the_file_says(urls: [String; 2], lock_out: [impl AsyncFn(); 2]) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("url");
@@ -306,16 +306,16 @@ async fn goes_on_with_what_the_file_says(urls: [String; 2], lock_out: [impl Asyn
     migrate(&options).await.expect("the tables are made");
     let store = open(&options).await.expect("it opens");
     store.append(&batch(0), false).await.expect("the append is accepted");
-    let presence = |beat: u64| Presence {
+    let presence = |heartbeat: u64| Presence {
         server: ServerId(7),
-        beat,
+        heartbeat,
         lease: Duration::from_secs(10),
         label: String::new(),
         address: String::new(),
         certificate: String::new(),
         dead: false,
     };
-    store.beat(&presence(FIRST_BEAT)).await.expect("it is written");
+    store.heartbeat(&presence(FIRST_HEARTBEAT)).await.expect("it is written");
     let [cut, lock_out] = lock_out;
     // What is of no use changes nothing, and neither does a file that is not there for a moment.
     for text in ["", "nonsense", "sqlite:/elsewhere.db"] {
@@ -332,7 +332,7 @@ async fn goes_on_with_what_the_file_says(urls: [String; 2], lock_out: [impl Asyn
     assert!(open(&StoreOptions::new(&first)).await.is_err(), "the user of before is locked out");
     let appended = async || matches!(store.append(&batch(1), false).await, Ok(()) | Err(StoreError::Conflict));
     wait_until(DEADLINE, "an append as the other user", appended).await;
-    wait_until(DEADLINE, "a beat as the other user", async || store.beat(&presence(2)).await.is_ok()).await;
+    wait_until(DEADLINE, "a heartbeat as the other user", async || store.heartbeat(&presence(2)).await.is_ok()).await;
     assert_eq!(store.heads().await, Ok(vec![("default".into(), Revision(2))]));
     // Also what begins only now: its first URL is that of before.
     migrate(&options).await.expect("they are looked at");

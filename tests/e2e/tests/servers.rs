@@ -19,7 +19,7 @@ const LONG_TTL: Duration = Duration::from_secs(4);
 /// How often the leader works.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// How long the other servers wait for a beat, in these tests.
+/// How long the other servers wait for a heartbeat, in these tests.
 const LEASE: Duration = Duration::from_secs(3);
 
 /// How long a call may take whose server has passed it to one that does not do its part.
@@ -32,7 +32,7 @@ async fn three_servers(postgres: &Postgres) -> Vec<Tenured> {
     three_servers_that_wait(postgres, LEASE).await
 }
 
-/// They wait for so long for a beat.
+/// They wait for so long for a heartbeat.
 async fn three_servers_that_wait(postgres: &Postgres, lease: Duration) -> Vec<Tenured> {
     let url = postgres.create_database().await.unwrap();
     let options = TenuredOptions::store(url).argument(format!("--server-lease={}ms", lease.as_millis()));
@@ -258,7 +258,7 @@ async fn every_server_tells_who_serves_whom() {
         let told = told_by(server).await;
         let answering: Vec<&Server> = told.iter().filter(|other| other.answering).collect();
         assert!(matches!(answering.as_slice(), [one] if one.address.ends_with(&port(server))), "{told:?}");
-        assert!(told.iter().all(|other| other.since_beat.is_some()), "{told:?}");
+        assert!(told.iter().all(|other| other.since_heartbeat.is_some()), "{told:?}");
     }
     servers[0].kill().await.unwrap();
     let adopted = async || {

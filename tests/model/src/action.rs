@@ -40,12 +40,12 @@ pub enum Action {
     Tell(Server, Client),
     /// A session's time is up at its home.
     End(Server, Client),
-    /// A server sends a beat, which is committed and answered at once.
-    Beat(Server),
-    /// A server sends a beat, which may take long.
-    BeatSlowly(Server),
-    /// A slow beat is committed and answered.
-    BeatArrives(Server),
+    /// A server sends a heartbeat, which is committed and answered at once.
+    Heartbeat(Server),
+    /// A server sends a heartbeat, which may take long.
+    HeartbeatSlowly(Server),
+    /// A slow heartbeat is committed and answered.
+    HeartbeatArrives(Server),
     /// A server marks another one dead.
     MarkDead(Server, Node),
     /// A server adopts the sessions of a dead one.
@@ -63,10 +63,10 @@ pub enum Action {
     AppendSlow(Node),
     /// The database refuses an append.
     Refuse(Node),
-    /// A beat is committed, and the answer is lost.
-    BeatUntold(Server),
-    /// A beat is lost on its way to the database.
-    BeatLost(Server),
+    /// A heartbeat is committed, and the answer is lost.
+    HeartbeatUntold(Server),
+    /// A heartbeat is lost on its way to the database.
+    HeartbeatLost(Server),
     /// Another database takes over, without so many of the last batches.
     FailOver(u8),
     /// A client dies.

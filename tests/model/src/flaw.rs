@@ -27,10 +27,10 @@ pub enum Flaw {
     LeaseIgnored,
     /// A server is taken for dead while it may still answer renewals.
     ImpatientWithOthers,
-    /// A server is marked dead though it has beaten since.
+    /// A server is marked dead though it has sent a heartbeat since.
     DeadWithoutCondition,
-    /// A server that was marked dead beats on.
-    DeadBeatsOn,
+    /// A server that was marked dead goes on sending heartbeats.
+    DeadHeartbeatsOn,
     /// Sessions age while their home cannot take renewals.
     AgesWithoutLease,
     /// A session whose time is up at its home is renewed all the same.
@@ -70,7 +70,7 @@ impl Flaw {
         Self::LeaseIgnored,
         Self::ImpatientWithOthers,
         Self::DeadWithoutCondition,
-        Self::DeadBeatsOn,
+        Self::DeadHeartbeatsOn,
         Self::AgesWithoutLease,
         Self::RenewalRevives,
         Self::FreshTtlRevives,

@@ -15,7 +15,7 @@ pub struct Limits {
     pub calm: u8,
     /// The TTL of every session.
     pub ttl: u8,
-    /// How long a beat must have been seen unchanged before its server is marked dead.
+    /// How long a heartbeat must have been seen unchanged before its server is marked dead.
     pub lease: u8,
     /// How far a server's clock may run ahead in all.
     pub drift: u8,
@@ -34,7 +34,7 @@ pub struct Limits {
 /// How often, in all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Budget {
-    /// Renewals and beats that may take long.
+    /// Renewals and heartbeats that may take long.
     pub slow: u8,
     /// Clients leave a stream for another one without need.
     pub moves: u8,
@@ -50,8 +50,8 @@ pub struct Budget {
     pub unknowns: u8,
     /// Appends that surely are not made.
     pub unavailables: u8,
-    /// Beats of which the answer is lost, or the request.
-    pub lost_beats: u8,
+    /// Heartbeats of which the answer is lost, or the request.
+    pub lost_heartbeats: u8,
     /// Databases that take over.
     pub failovers: u8,
     /// Batches that are lost with a failover.
@@ -91,13 +91,13 @@ impl Limits {
         if self.has(Flaw::DriftIgnored) { self.ttl } else { self.ttl - self.drift }
     }
 
-    /// For how long a beat is good: less than others wait for. `server/src/node/heartbeat.rs`.
+    /// For how long a heartbeat is good: less than others wait for. `server/src/node/heartbeat.rs`.
     #[must_use]
     pub fn lease_validity(&self) -> u8 {
         if self.has(Flaw::DriftIgnored) { self.lease } else { self.lease - self.drift }
     }
 
-    /// For how long a beat must have been seen unchanged.
+    /// For how long a heartbeat must have been seen unchanged.
     #[must_use]
     pub fn patience(&self) -> u8 {
         if self.has(Flaw::ImpatientWithOthers) { self.lease - 2 } else { self.lease }

@@ -45,7 +45,7 @@ struct Arguments {
     /// Nobody has asked for the lock yet
     #[arg(long)]
     fresh: bool,
-    /// How many renewals and beats may take long
+    /// How many renewals and heartbeats may take long
     #[arg(long, default_value_t = 0)]
     slow: u8,
     /// How often a client moves without need
@@ -69,9 +69,9 @@ struct Arguments {
     /// How many appends are turned away
     #[arg(long, default_value_t = 0)]
     unavailables: u8,
-    /// How many beats or their answers are lost
+    /// How many heartbeats or their answers are lost
     #[arg(long, default_value_t = 0)]
-    lost_beats: u8,
+    lost_heartbeats: u8,
     /// How often another database takes over
     #[arg(long, default_value_t = 0)]
     failovers: u8,
@@ -108,7 +108,7 @@ impl Arguments {
                 restarts: self.restarts,
                 unknowns: self.unknowns,
                 unavailables: self.unavailables,
-                lost_beats: self.lost_beats,
+                lost_heartbeats: self.lost_heartbeats,
                 failovers: self.failovers,
                 lost_batches: self.lost_batches,
             },

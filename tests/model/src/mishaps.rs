@@ -18,12 +18,12 @@ impl World {
             };
             actions.extend((life.ahead < limits.drift).then_some(Action::RunAhead(server)));
             actions.extend((budget.server_crashes > 0).then_some(Action::CrashServer(server)));
-            let beats = life.beat.is_none() && !life.has_beaten;
-            if beats && budget.lost_beats > 0 {
-                actions.extend([Action::BeatUntold(server), Action::BeatLost(server)]);
+            let heartbeats = life.heartbeat.is_none() && !life.has_sent_heartbeat;
+            if heartbeats && budget.lost_heartbeats > 0 {
+                actions.extend([Action::HeartbeatUntold(server), Action::HeartbeatLost(server)]);
             }
-            actions.extend(life.beat.map(|_| Action::BeatArrives(server)));
-            actions.extend((beats && budget.slow > 0).then_some(Action::BeatSlowly(server)));
+            actions.extend(life.heartbeat.map(|_| Action::HeartbeatArrives(server)));
+            actions.extend((heartbeats && budget.slow > 0).then_some(Action::HeartbeatSlowly(server)));
             self.appends(life.node, life.job.as_ref().is_some_and(|job| job.sent), actions);
         }
         for (id, client) in (0..).zip(&self.clients).filter(|(_, client)| client.lives) {
@@ -87,7 +87,7 @@ impl World {
             Action::Confirm(client) => self.confirm(client, limits),
             Action::Tell(server, client) => self.tell(server, client),
             Action::End(server, client) => self.end(server, client, limits),
-            Action::BeatArrives(server) => self.beat_arrives(server, true, limits),
+            Action::HeartbeatArrives(server) => self.heartbeat_arrives(server, true, limits),
             Action::MarkDead(server, node) => self.mark_dead(server, node, limits),
             Action::Append(node) => {
                 if let Some(committed) = self.carry_out(node, limits) {
@@ -99,9 +99,9 @@ impl World {
             Action::Adopt(server, dead) => self.with_node(server, |world, by| {
                 world.begin(by, Command::Adopt { dead, by }, None, limits);
             }),
-            Action::Beat(server) => {
-                self.beat(server);
-                self.beat_arrives(server, true, limits);
+            Action::Heartbeat(server) => {
+                self.heartbeat(server);
+                self.heartbeat_arrives(server, true, limits);
             }
             mishap => self.go_wrong(mishap, limits),
         }
@@ -113,16 +113,16 @@ impl World {
                 self.budget.slow -= 1;
                 self.ask(client, server, Kind::Renew);
             }
-            Action::BeatSlowly(server) => {
+            Action::HeartbeatSlowly(server) => {
                 self.budget.slow -= 1;
-                self.beat(server);
+                self.heartbeat(server);
             }
             Action::RunAhead(server) => {
                 if let Some(life) = &mut self.servers[usize::from(server)] {
                     life.ahead += 1;
-                    let has_beaten = life.has_beaten;
+                    let has_sent_heartbeat = life.has_sent_heartbeat;
                     life.tick(limits);
-                    life.has_beaten = has_beaten;
+                    life.has_sent_heartbeat = has_sent_heartbeat;
                 }
             }
             Action::Release(client) => {
@@ -147,15 +147,15 @@ impl World {
                 self.budget.unavailables -= 1;
                 self.turned_away(node);
             }
-            Action::BeatUntold(server) => {
-                self.budget.lost_beats -= 1;
-                self.beat(server);
-                self.beat_arrives(server, false, limits);
+            Action::HeartbeatUntold(server) => {
+                self.budget.lost_heartbeats -= 1;
+                self.heartbeat(server);
+                self.heartbeat_arrives(server, false, limits);
             }
-            Action::BeatLost(server) => {
-                self.budget.lost_beats -= 1;
+            Action::HeartbeatLost(server) => {
+                self.budget.lost_heartbeats -= 1;
                 if let Some(life) = &mut self.servers[usize::from(server)] {
-                    life.has_beaten = true;
+                    life.has_sent_heartbeat = true;
                 }
             }
             Action::FailOver(lost) => self.fail_over(lost, limits),

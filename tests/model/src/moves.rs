@@ -1,4 +1,4 @@
-//! What servers do beside appending: take requests, renew, beat, mark dead, adopt, end. `server/src/grpc/sessions.rs`,
+//! What servers do beside appending: take requests, renew, send heartbeats, mark dead, adopt, end. `server/src/grpc/sessions.rs`,
 //! `server/src/node/heartbeat.rs`, `server/src/node/adoption.rs`, `server/core/src/home.rs`.
 
 use crate::action::{Action, Server};
@@ -47,10 +47,10 @@ impl World {
                     actions.push(Action::End(server, client));
                 }
             }
-            actions.extend((life.beat.is_none() && !life.has_beaten).then_some(Action::Beat(server)));
+            actions.extend((life.heartbeat.is_none() && !life.has_sent_heartbeat).then_some(Action::Heartbeat(server)));
             let silent = life.others.iter().filter(|seen| seen.age >= limits.patience());
             actions.extend(silent.map(|seen| Action::MarkDead(server, seen.node)));
-            // Who adopts has just beaten, and so was not dead itself.
+            // Who adopts has just sent a heartbeat, and so was not dead itself.
             let alive = !self.store.presences[usize::from(life.node)].dead;
             if free && alive && !limits.has(Flaw::NoAdoption) {
                 let dead = |node: &Node| self.store.presences[usize::from(*node)].dead && *node != life.node;
@@ -162,25 +162,25 @@ impl World {
         self.begin(home, Command::End { client, opened, home }, None, limits);
     }
 
-    /// A server sends a beat.
-    pub fn beat(&mut self, server: Server) {
+    /// A server sends a heartbeat.
+    pub fn heartbeat(&mut self, server: Server) {
         if let Some(life) = &mut self.servers[usize::from(server)] {
-            (life.beat, life.has_beaten) = (Some(0), true);
+            (life.heartbeat, life.has_sent_heartbeat) = (Some(0), true);
         }
     }
 
-    /// A beat is committed; `answered` unless that is lost. `Beats::beat_once`.
-    pub fn beat_arrives(&mut self, server: Server, answered: bool, limits: &Limits) {
+    /// A heartbeat is committed; `answered` unless that is lost. `Heartbeats::heartbeat_once`.
+    pub fn heartbeat_arrives(&mut self, server: Server, answered: bool, limits: &Limits) {
         let Some(life) = &mut self.servers[usize::from(server)] else { return };
-        let Some(age) = life.beat.take() else { return };
+        let Some(age) = life.heartbeat.take() else { return };
         let presence = &mut self.store.presences[usize::from(life.node)];
         if !presence.dead {
-            presence.beat += 1;
+            presence.heartbeat += 1;
         }
         if !answered {
             return;
         }
-        if presence.dead && !limits.has(Flaw::DeadBeatsOn) {
+        if presence.dead && !limits.has(Flaw::DeadHeartbeatsOn) {
             // It starts over as a new one.
             let life = self.start(limits);
             self.servers[usize::from(server)] = Some(life);
@@ -193,25 +193,27 @@ impl World {
         life.look_at(&self.store.presences);
     }
 
-    /// A server marks another one dead that has been silent, if its beat is still the same.
+    /// A server marks another one dead that has been silent, if its heartbeat is still the same.
     pub fn mark_dead(&mut self, server: Server, node: Node, limits: &Limits) {
         let Some(life) = &mut self.servers[usize::from(server)] else { return };
         let Some(place) = life.others.iter().position(|seen| seen.node == node) else { return };
         let seen = life.others.remove(place);
         let presence = &mut self.store.presences[usize::from(node)];
-        presence.dead |= presence.beat == seen.beat || limits.has(Flaw::DeadWithoutCondition);
+        presence.dead |= presence.heartbeat == seen.heartbeat || limits.has(Flaw::DeadWithoutCondition);
     }
 }
 
 impl Life {
-    /// Takes note of the others' beats. `Beats::look_at`.
+    /// Takes note of the others' heartbeats. `Heartbeats::look_at`.
     pub fn look_at(&mut self, presences: &[Presence]) {
         for (node, presence) in (0..).zip(presences).filter(|(node, _)| *node != self.node) {
             let seen = self.others.iter_mut().find(|seen| seen.node == node);
             match seen {
-                Some(seen) if seen.beat != presence.beat => (seen.beat, seen.age) = (presence.beat, 0),
+                Some(seen) if seen.heartbeat != presence.heartbeat => {
+                    (seen.heartbeat, seen.age) = (presence.heartbeat, 0)
+                }
                 Some(_) => {}
-                None => self.others.push(Seen { node, beat: presence.beat, age: 0 }),
+                None => self.others.push(Seen { node, heartbeat: presence.heartbeat, age: 0 }),
             }
         }
         self.others.retain(|seen| !presences[usize::from(seen.node)].dead);

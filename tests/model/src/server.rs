@@ -16,11 +16,11 @@ pub struct Life {
     pub seen: Revision,
     /// How long its lease holds on. `server/src/cluster/lease.rs`.
     pub lease: u8,
-    /// A beat that is on its way, and how long ago it was sent. `server/src/node/heartbeat.rs`.
-    pub beat: Option<u8>,
-    /// Whether it has beaten in this tick.
-    pub has_beaten: bool,
-    /// What it has seen of the others' beats.
+    /// A heartbeat that is on its way, and how long ago it was sent. `server/src/node/heartbeat.rs`.
+    pub heartbeat: Option<u8>,
+    /// Whether it has sent a heartbeat in this tick.
+    pub has_sent_heartbeat: bool,
+    /// What it has seen of the others' heartbeats.
     pub others: Vec<Seen>,
     /// The sessions that have their home here. `server/core/src/home.rs`.
     pub kept: Vec<Option<Kept>>,
@@ -32,12 +32,12 @@ pub struct Life {
     pub ahead: u8,
 }
 
-/// Another server's beat, and for how long it has been seen unchanged.
+/// Another server's heartbeat, and for how long it has been seen unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub struct Seen {
     pub node: Node,
-    pub beat: u8,
+    pub heartbeat: u8,
     pub age: u8,
 }
 
@@ -78,8 +78,8 @@ impl Life {
             table,
             seen,
             lease: limits.lease_validity(),
-            beat: None,
-            has_beaten: true,
+            heartbeat: None,
+            has_sent_heartbeat: true,
             others: Vec::new(),
             kept,
             job: None,
@@ -92,8 +92,8 @@ impl Life {
     pub fn tick(&mut self, limits: &Limits) {
         let serves = self.lease > 0;
         self.lease = self.lease.saturating_sub(1);
-        self.has_beaten = false;
-        if let Some(age) = &mut self.beat {
+        self.has_sent_heartbeat = false;
+        if let Some(age) = &mut self.heartbeat {
             *age += 1;
         }
         for seen in &mut self.others {

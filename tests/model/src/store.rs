@@ -1,4 +1,4 @@
-//! The database: the log of one namespace, the servers' beats, and appends that are under way in it. What `server/src/store`
+//! The database: the log of one namespace, the servers' heartbeats, and appends that are under way in it. What `server/src/store`
 //! promises of every store.
 
 use crate::flaw::Flaw;
@@ -30,7 +30,7 @@ impl Batch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub struct Presence {
-    pub beat: u8,
+    pub heartbeat: u8,
     pub dead: bool,
 }
 
@@ -59,9 +59,9 @@ impl Store {
         Self { log, head: Table::new(clients), intact: true, failovers: 0, presences, under_way }
     }
 
-    /// Registers a node by its first beat.
+    /// Registers a node by its first heartbeat.
     pub fn register(&mut self) -> Node {
-        self.presences.push(Presence { beat: 1, dead: false });
+        self.presences.push(Presence { heartbeat: 1, dead: false });
         self.under_way.push(None);
         (self.presences.len() - 1) as Node
     }

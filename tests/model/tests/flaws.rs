@@ -36,7 +36,7 @@ fn shows(flaw: Flaw) -> (Limits, &'static [&'static str]) {
             let budget = Budget { server_crashes: 1, client_crashes: 1, ..Budget::default() };
             (Limits { ticks: 7, calm: 6, budget, ..prompt }, &[HANDED_ON])
         }
-        Flaw::LeaseIgnored | Flaw::DeadWithoutCondition | Flaw::DeadBeatsOn => (alone, &[NO_EARLY_END]),
+        Flaw::LeaseIgnored | Flaw::DeadWithoutCondition | Flaw::DeadHeartbeatsOn => (alone, &[NO_EARLY_END]),
         Flaw::ImpatientWithOthers => (Limits { ticks: 3, lease: 3, ..alone }, &[NO_EARLY_END]),
         Flaw::AgesWithoutLease => (Limits { ticks: 3, lease: 1, ..alone }, &[NO_EARLY_END]),
         Flaw::RenewalRevives | Flaw::FreshTtlRevives => (slow, &[NO_EARLY_END, NO_REVIVAL]),

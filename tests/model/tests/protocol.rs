@@ -34,7 +34,7 @@ fn moves_between_servers() {
 }
 
 #[test]
-fn slow_renewals_and_beats_and_appends() {
+fn slow_renewals_and_heartbeats_and_appends() {
     let budget = Budget { slow: 1, unknowns: 1, ..Budget::default() };
     holds(Limits { ticks: 2, lease: 3, begun: true, budget, ..Limits::default() });
 }

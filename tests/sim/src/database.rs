@@ -93,13 +93,13 @@ impl Store for SimStore {
         self.ask_again(asked!(store, store.heads())).await
     }
 
-    async fn beat(&self, presence: &Presence) -> Result<Vec<Presence>, StoreError> {
+    async fn heartbeat(&self, presence: &Presence) -> Result<Vec<Presence>, StoreError> {
         let presence = presence.clone();
-        self.ask_again(asked!(store, store.beat(&presence))).await
+        self.ask_again(asked!(store, store.heartbeat(&presence))).await
     }
 
-    async fn mark_dead(&self, server: ServerId, beat: u64) -> Result<bool, StoreError> {
-        self.ask_again(asked!(store, store.mark_dead(server, beat))).await
+    async fn mark_dead(&self, server: ServerId, heartbeat: u64) -> Result<bool, StoreError> {
+        self.ask_again(asked!(store, store.mark_dead(server, heartbeat))).await
     }
 
     async fn forget(&self, servers: &[ServerId]) -> Result<(), StoreError> {

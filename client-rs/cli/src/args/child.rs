@@ -29,7 +29,7 @@ More examples:
   # Should this container be killed, the next takes over in 350 ms
   tenure lock --disconnect-grace 300ms feed -- ./feed
   # Keep it only while work goes on: it touches a file once a minute
-  tenure lock --health-cmd 'find beat -mmin -1 | grep .' feed -- ./feed
+  tenure lock --health-cmd 'find heartbeat -mmin -1 | grep .' feed -- ./feed
 
 CMD finds TENURE_FENCING_TOKEN, TENURE_LOCK and TENURE_SESSION_ID in its environment. Send the token along with each \
 write, so that the resource can turn away a holder that has lost its lock.

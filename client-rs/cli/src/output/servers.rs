@@ -15,7 +15,7 @@ pub fn servers(response: &ListServersResponse) -> Shown {
         column("ADDRESS", 2),
         column("STATE", 1),
         numbers("SESSIONS", 3),
-        numbers("LAST BEAT", 2),
+        numbers("LAST HEARTBEAT", 2),
         numbers("LEASE", 4),
         ids("ID", 5),
     ]);
@@ -25,7 +25,7 @@ pub fn servers(response: &ListServersResponse) -> Shown {
             or_dash(&server.address).into(),
             state(server),
             server.sessions.to_string().into(),
-            since_beat(server).into(),
+            since_heartbeat(server).into(),
             duration(server.lease).into(),
             server.id.to_string().into(),
         ]);
@@ -41,9 +41,9 @@ fn state(server: &Server) -> Cell {
     }
 }
 
-fn since_beat(server: &Server) -> String {
-    match server.since_beat {
-        Some(_) => format!("{} ago", rough(server.since_beat)),
+fn since_heartbeat(server: &Server) -> String {
+    match server.since_heartbeat {
+        Some(_) => format!("{} ago", rough(server.since_heartbeat)),
         None => "-".to_owned(),
     }
 }
@@ -54,7 +54,7 @@ fn database(response: &ListServersResponse) -> String {
         Some(_) => format!("the server's lease holds on for {}", rough(response.lease_left)),
         None => "the server needs no lease".to_owned(),
     };
-    format!("the database took {} for the last beat; {lease}", rough(response.beat_took))
+    format!("the database took {} for the last heartbeat; {lease}", rough(response.heartbeat_took))
 }
 
 #[cfg(test)]
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn who_is_dead_and_who_answers_is_told() {
-        let living = Server { label: "one".into(), answering: true, since_beat: seconds(1), ..Server::default() };
+        let living = Server { label: "one".into(), answering: true, since_heartbeat: seconds(1), ..Server::default() };
         let dead = Server { label: "two".into(), dead: true, sessions: 7, ..Server::default() };
         let response = ListServersResponse { servers: vec![living, dead], ..ListServersResponse::default() };
         let Shown { text, note } = servers(&response);

@@ -3917,13 +3917,13 @@ pub struct Server {
     /// Whether it is marked dead: it does not come back under this id.
     #[prost(bool, tag = "5")]
     pub dead: bool,
-    /// For how long the others wait for a beat of it before they mark it dead and adopt its sessions.
+    /// For how long the others wait for a heartbeat of it before they mark it dead and adopt its sessions.
     #[prost(message, optional, tag = "6")]
     pub lease: ::core::option::Option<::prost_types::Duration>,
-    /// How long ago the answering server has seen it beat; of itself, how long ago it sent the last beat that was taken. Servers beat at
-    /// least twenty times in a lease. Unset if it is marked dead, or needs no beats because its file has one owner.
+    /// How long ago the answering server saw its last heartbeat; of itself, how long ago it sent the last one that was committed. There are
+    /// at least twenty in a lease. Unset if it is marked dead, or sends none because its file has one owner.
     #[prost(message, optional, tag = "7")]
-    pub since_beat: ::core::option::Option<::prost_types::Duration>,
+    pub since_heartbeat: ::core::option::Option<::prost_types::Duration>,
     /// How many sessions of the namespace it serves: it takes their renewals. Counts minimum holds of ended sessions, too.
     #[prost(uint64, tag = "8")]
     pub sessions: u64,
@@ -3949,10 +3949,10 @@ pub struct ListServersResponse {
     /// The namespace's revision.
     #[prost(uint64, tag = "2")]
     pub revision: u64,
-    /// How long the database took for the last beat of the answering server: a short write and a short read, over a connection that has
+    /// How long the database took for the last heartbeat of the answering server: a short write and a short read, over a connection that has
     /// nothing else to do.
     #[prost(message, optional, tag = "3")]
-    pub beat_took: ::core::option::Option<::prost_types::Duration>,
+    pub heartbeat_took: ::core::option::Option<::prost_types::Duration>,
     /// How long the answering server's own lease holds on: while it does, renewals are answered, also if the database is away. Unset if it
     /// holds for ever, because its file has one owner.
     #[prost(message, optional, tag = "4")]

@@ -179,7 +179,7 @@ function Store({ servers, health, counts }) {
         : '…',
     ],
     [t('kind'), counts?.store || '…'],
-    [t('beat_took'), servers ? shownSpan(span(servers.beatTook)) : '…'],
+    [t('heartbeat_took'), servers ? shownSpan(span(servers.heartbeatTook)) : '…'],
     [t('lease_left'), servers ? (Number.isNaN(left) ? t('for_ever') : shownSpan(left)) : '…'],
     [t('append_median'), counts ? shownSpan(counts.append * 1000) : '…'],
     [t('store_errors'), counts ? number(counts.errors) : '…'],
@@ -203,12 +203,12 @@ const Servers = ({ servers }) =>
       { key: 'server', title: t('server') },
       { key: 'address', title: t('address') },
       { key: 'state', title: t('state') },
-      { key: 'beat', title: t('last_beat') },
+      { key: 'heartbeat', title: t('last_heartbeat') },
       { key: 'sessions', title: t('sessions'), class: 'right' },
     ]}
   >
     ${servers.map((server) => {
-      const since = span(server.sinceBeat);
+      const since = span(server.sinceHeartbeat);
       const lease = span(server.lease);
       const share = Number.isFinite(since) ? Math.max(0, 1 - since / lease) : 1;
       return html`<tr key=${server.id}>

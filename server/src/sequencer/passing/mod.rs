@@ -28,7 +28,7 @@
 //! A pass must never take effect after its server has answered the command otherwise. So:
 //! - A pass carries the revision that its server was at. Who has it decides it only if its own table is not behind that, shows
 //!   no batch of that server after it (and no adoption of what that server was the home of), and knows all batches since;
-//!   only while it holds its own lease; and only if that server was alive at the last beat. The compare-and-set makes this
+//!   only while it holds its own lease; and only if that server was alive at the last heartbeat. The compare-and-set makes this
 //!   exact: whatever the table does not show yet, the append trips over.
 //! - Before a server appends, it takes back all that it has passed without a verdict, and decides it again in its own batch, on
 //!   top of what came of it meanwhile. That batch voids the passes: whoever still has one is not allowed to decide it.

@@ -18,7 +18,7 @@ pub struct StoreOptions {
     /// or MySQL, which may lead to another user, password, host or database; the kind of database stays. What is of no use there is
     /// logged, and changes nothing. Default none.
     pub url_file: Option<PathBuf>,
-    /// The most connections for appends and reads. There is one more for beats, and with PostgreSQL one for
+    /// The most connections for appends and reads. There is one more for heartbeats, and with PostgreSQL one for
     /// notifications. Default 4, at least 1.
     pub max_connections: usize,
     /// How long to wait for a connection to one host. Default 2 s.

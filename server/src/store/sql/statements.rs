@@ -121,13 +121,13 @@ statements! { $
     delete_groups,
     /// (ids of groups as JSON, namespace)
     delete_members,
-    /// (beat, lease_ms, label, address, certificate, id): unless dead
-    beat,
-    /// (beat, lease_ms, label, address, certificate, id): unless there already
+    /// (heartbeat, lease_ms, label, address, certificate, id): unless dead
+    heartbeat,
+    /// (heartbeat, lease_ms, label, address, certificate, id): unless there already
     register,
-    /// () → id, beat, lease_ms, label, address, certificate, 1 if dead
+    /// () → id, heartbeat, lease_ms, label, address, certificate, 1 if dead
     servers,
-    /// (id, beat)
+    /// (id, heartbeat)
     mark_dead,
     /// (id)
     outlive,

@@ -15,7 +15,7 @@ use super::{loading, saving};
 use crate::store::codec::{CodecError, decode_events, encode_events, encode_keys, encode_name};
 use crate::store::spans;
 use crate::store::{
-    Batch, FIRST_BEAT, Found, Head, Measured, Older, Presence, RowChanges, Rows, Store, StoreError, Tail,
+    Batch, FIRST_HEARTBEAT, Found, Head, Measured, Older, Presence, RowChanges, Rows, Store, StoreError, Tail,
 };
 
 /// How many batches are dropped in one transaction.
@@ -43,8 +43,8 @@ pub(crate) struct SqlStore {
     pub(crate) writers: Pool,
     /// Connections for what only reads; perhaps the same.
     pub(crate) readers: Pool,
-    /// The connection for beats; perhaps a writer's.
-    pub(crate) beats: Pool,
+    /// The connection for heartbeats; perhaps a writer's.
+    pub(crate) heartbeats: Pool,
     /// Whether this process owns the database.
     pub(crate) exclusive: bool,
     /// How it learns of other servers' appends, if it can.
@@ -128,7 +128,7 @@ fn head(row: &Row<'_>) -> Result<Head, Failure> {
 fn presence(row: &Row<'_>) -> Result<Presence, Failure> {
     Ok(Presence {
         server: ServerId(number(row, 0)?),
-        beat: row.int(1)?.cast_unsigned(),
+        heartbeat: row.int(1)?.cast_unsigned(),
         lease: Duration::from_millis(number(row, 2)?),
         label: row.text(3)?.to_owned(),
         address: row.text(4)?.to_owned(),
@@ -256,8 +256,8 @@ impl Store for SqlStore {
         found.iter().map(head).collect::<Result<_, Failure>>().map_err(unavailable)
     }
 
-    async fn beat(&self, own: &Presence) -> Result<Vec<Presence>, StoreError> {
-        let mut connection = self.beats.take().await.map_err(unavailable)?;
+    async fn heartbeat(&self, own: &Presence) -> Result<Vec<Presence>, StoreError> {
+        let mut connection = self.heartbeats.take().await.map_err(unavailable)?;
         let sql = connection.sql().map_err(unavailable)?;
         let id = int(own.server.0);
         let lease = Arg::Int(i64::try_from(own.lease.as_millis()).unwrap_or(i64::MAX));
@@ -265,19 +265,19 @@ impl Store for SqlStore {
         if self.exclusive {
             connection.execute(sql.outlive, &[id]).await.map_err(uncertain)?;
         }
-        let said = [int(own.beat), lease, label, address, certificate, id];
-        let beaten = connection.execute(sql.beat, &said).await.map_err(uncertain)?;
-        if beaten == 0 && own.beat == FIRST_BEAT {
+        let said = [int(own.heartbeat), lease, label, address, certificate, id];
+        let beaten = connection.execute(sql.heartbeat, &said).await.map_err(uncertain)?;
+        if beaten == 0 && own.heartbeat == FIRST_HEARTBEAT {
             connection.execute(sql.register, &said).await.map_err(uncertain)?;
         }
         let found = connection.fetch(sql.servers, &[]).await.map_err(unavailable)?;
         found.iter().map(presence).collect::<Result<_, _>>().map_err(unavailable)
     }
 
-    async fn mark_dead(&self, server: ServerId, beat: u64) -> Result<bool, StoreError> {
-        let mut connection = self.beats.take().await.map_err(unavailable)?;
+    async fn mark_dead(&self, server: ServerId, heartbeat: u64) -> Result<bool, StoreError> {
+        let mut connection = self.heartbeats.take().await.map_err(unavailable)?;
         let sql = connection.sql().map_err(unavailable)?;
-        connection.execute(sql.mark_dead, &[int(server.0), int(beat)]).await.map_err(uncertain)?;
+        connection.execute(sql.mark_dead, &[int(server.0), int(heartbeat)]).await.map_err(uncertain)?;
         let found = connection.fetch(sql.servers, &[]).await.map_err(unavailable)?;
         let everybody: Vec<Presence> = found.iter().map(presence).collect::<Result<_, _>>().map_err(unavailable)?;
         Ok(everybody.iter().all(|presence| presence.dead || presence.server != server))
@@ -285,7 +285,7 @@ impl Store for SqlStore {
 
     async fn forget(&self, servers: &[ServerId]) -> Result<(), StoreError> {
         let keys: Vec<u64> = servers.iter().map(|server| server.0).collect();
-        let mut connection = self.beats.take().await.map_err(unavailable)?;
+        let mut connection = self.heartbeats.take().await.map_err(unavailable)?;
         let sql = connection.sql().map_err(unavailable)?;
         for keys in keys.chunks(CHUNK) {
             connection.execute(sql.forget, &[Arg::Text(&encode_keys(keys))]).await.map_err(uncertain)?;

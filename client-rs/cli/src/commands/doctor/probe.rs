@@ -25,7 +25,7 @@ use crate::rpc::Rpc;
 
 /// How often the round trip is measured; the best counts.
 const ROUND_TRIPS: u32 = 5;
-/// A beat must take less than a tenth of a lease, and servers beat much more often than twice a lease.
+/// A heartbeat must take less than a tenth of a lease, and heartbeats come much more often than twice a lease.
 const SLOW: u32 = 10;
 const SILENT: u32 = 2;
 /// How long the scratch session lives if the checks are cut short.
@@ -106,7 +106,7 @@ impl Probe<'_> {
         Check::ok("round trip", exact(best.unwrap_or_default()))
     }
 
-    /// How the database does, and whether all servers beat.
+    /// How the database does, and whether all servers send heartbeats.
     async fn servers(&self) -> [Check; 2] {
         let mut client = ServerServiceClient::new(self.channel.clone());
         let request = ListServersRequest { namespace: self.namespace.to_owned() };
@@ -210,13 +210,13 @@ fn time(value: Option<prost_types::Duration>) -> Option<Duration> {
     value.and_then(|value| Duration::try_from(value).ok())
 }
 
-/// A beat is a short write and a short read. It must be far quicker than a lease, or the lease is in danger.
+/// A heartbeat is a short write and a short read. It must be far quicker than a lease, or the lease is in danger.
 fn database(response: &ListServersResponse) -> Check {
     let own = response.servers.iter().find(|server| server.answering);
-    let (Some(took), Some(lease)) = (time(response.beat_took), own.and_then(|own| time(own.lease))) else {
-        return Check::note("database", "this server has not beaten yet");
+    let (Some(took), Some(lease)) = (time(response.heartbeat_took), own.and_then(|own| time(own.lease))) else {
+        return Check::note("database", "this server has not sent a heartbeat yet");
     };
-    let found = format!("{} for the last beat", exact(took));
+    let found = format!("{} for the last heartbeat", exact(took));
     match lease / SLOW {
         slow if took >= slow => Check::failed("database", format!("{found}: too slow for a lease of {lease:?}")),
         _ => Check::ok("database", found),
@@ -224,7 +224,7 @@ fn database(response: &ListServersResponse) -> Check {
 }
 
 fn servers(servers: &[Server]) -> Check {
-    let is_silent = |server: &&Server| match (time(server.since_beat), time(server.lease)) {
+    let is_silent = |server: &&Server| match (time(server.since_heartbeat), time(server.lease)) {
         (Some(since), Some(lease)) => since > lease / SILENT,
         _ => false,
     };
@@ -232,7 +232,7 @@ fn servers(servers: &[Server]) -> Check {
     let (dead, living): (Vec<&Server>, Vec<&Server>) = servers.iter().partition(|server| server.dead);
     let silent: Vec<&Server> = living.iter().copied().filter(is_silent).collect();
     if !silent.is_empty() {
-        return Check::failed("servers", format!("no beats any more of {}: are they there?", names(silent)));
+        return Check::failed("servers", format!("no heartbeats any more of {}: are they there?", names(silent)));
     }
     if !dead.is_empty() {
         return Check::note("servers", format!("the sessions of {} are being adopted", names(dead)));

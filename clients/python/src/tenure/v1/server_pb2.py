@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16tenure/v1/server.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\"\xd5\x01\n\x06Server\x12\n\n\x02id\x18\x01 \x01(\x04\x12\r\n\x05label\x18\x02 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12\x11\n\tanswering\x18\x04 \x01(\x08\x12\x0c\n\x04\x64\x65\x61\x64\x18\x05 \x01(\x08\x12(\n\x05lease\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12-\n\nsince_beat\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x10\n\x08sessions\x18\x08 \x01(\x04\x12\x13\n\x0bunreachable\x18\t \x01(\t\"\'\n\x12ListServersRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\"\xa8\x01\n\x13ListServersResponse\x12\"\n\x07servers\x18\x01 \x03(\x0b\x32\x11.tenure.v1.Server\x12\x10\n\x08revision\x18\x02 \x01(\x04\x12,\n\tbeat_took\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12-\n\nlease_left\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration2]\n\rServerService\x12L\n\x0bListServers\x12\x1d.tenure.v1.ListServersRequest\x1a\x1e.tenure.v1.ListServersResponseB\x17\n\x13io.tenure.client.v1P\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16tenure/v1/server.proto\x12\ttenure.v1\x1a\x1egoogle/protobuf/duration.proto\"\xda\x01\n\x06Server\x12\n\n\x02id\x18\x01 \x01(\x04\x12\r\n\x05label\x18\x02 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12\x11\n\tanswering\x18\x04 \x01(\x08\x12\x0c\n\x04\x64\x65\x61\x64\x18\x05 \x01(\x08\x12(\n\x05lease\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x32\n\x0fsince_heartbeat\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x10\n\x08sessions\x18\x08 \x01(\x04\x12\x13\n\x0bunreachable\x18\t \x01(\t\"\'\n\x12ListServersRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\"\xad\x01\n\x13ListServersResponse\x12\"\n\x07servers\x18\x01 \x03(\x0b\x32\x11.tenure.v1.Server\x12\x10\n\x08revision\x18\x02 \x01(\x04\x12\x31\n\x0eheartbeat_took\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12-\n\nlease_left\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration2]\n\rServerService\x12L\n\x0bListServers\x12\x1d.tenure.v1.ListServersRequest\x1a\x1e.tenure.v1.ListServersResponseB\x17\n\x13io.tenure.client.v1P\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,11 +34,11 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\023io.tenure.client.v1P\001'
   _globals['_SERVER']._serialized_start=70
-  _globals['_SERVER']._serialized_end=283
-  _globals['_LISTSERVERSREQUEST']._serialized_start=285
-  _globals['_LISTSERVERSREQUEST']._serialized_end=324
-  _globals['_LISTSERVERSRESPONSE']._serialized_start=327
-  _globals['_LISTSERVERSRESPONSE']._serialized_end=495
-  _globals['_SERVERSERVICE']._serialized_start=497
-  _globals['_SERVERSERVICE']._serialized_end=590
+  _globals['_SERVER']._serialized_end=288
+  _globals['_LISTSERVERSREQUEST']._serialized_start=290
+  _globals['_LISTSERVERSREQUEST']._serialized_end=329
+  _globals['_LISTSERVERSRESPONSE']._serialized_start=332
+  _globals['_LISTSERVERSRESPONSE']._serialized_end=505
+  _globals['_SERVERSERVICE']._serialized_start=507
+  _globals['_SERVERSERVICE']._serialized_end=600
 # @@protoc_insertion_point(module_scope)

@@ -25,7 +25,7 @@ class Server(google.protobuf.message.Message):
     ANSWERING_FIELD_NUMBER: builtins.int
     DEAD_FIELD_NUMBER: builtins.int
     LEASE_FIELD_NUMBER: builtins.int
-    SINCE_BEAT_FIELD_NUMBER: builtins.int
+    SINCE_HEARTBEAT_FIELD_NUMBER: builtins.int
     SESSIONS_FIELD_NUMBER: builtins.int
     UNREACHABLE_FIELD_NUMBER: builtins.int
     id: builtins.int
@@ -47,12 +47,12 @@ class Server(google.protobuf.message.Message):
     """
     @property
     def lease(self) -> google.protobuf.duration_pb2.Duration:
-        """For how long the others wait for a beat of it before they mark it dead and adopt its sessions."""
+        """For how long the others wait for a heartbeat of it before they mark it dead and adopt its sessions."""
 
     @property
-    def since_beat(self) -> google.protobuf.duration_pb2.Duration:
-        """How long ago the answering server has seen it beat; of itself, how long ago it sent the last beat that was taken. Servers beat at
-        least twenty times in a lease. Unset if it is marked dead, or needs no beats because its file has one owner.
+    def since_heartbeat(self) -> google.protobuf.duration_pb2.Duration:
+        """How long ago the answering server saw its last heartbeat; of itself, how long ago it sent the last one that was committed. There are
+        at least twenty in a lease. Unset if it is marked dead, or sends none because its file has one owner.
         """
 
     def __init__(
@@ -64,12 +64,12 @@ class Server(google.protobuf.message.Message):
         answering: builtins.bool = ...,
         dead: builtins.bool = ...,
         lease: google.protobuf.duration_pb2.Duration | None = ...,
-        since_beat: google.protobuf.duration_pb2.Duration | None = ...,
+        since_heartbeat: google.protobuf.duration_pb2.Duration | None = ...,
         sessions: builtins.int = ...,
         unreachable: builtins.str = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["lease", b"lease", "since_beat", b"since_beat"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["address", b"address", "answering", b"answering", "dead", b"dead", "id", b"id", "label", b"label", "lease", b"lease", "sessions", b"sessions", "since_beat", b"since_beat", "unreachable", b"unreachable"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["lease", b"lease", "since_heartbeat", b"since_heartbeat"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["address", b"address", "answering", b"answering", "dead", b"dead", "id", b"id", "label", b"label", "lease", b"lease", "sessions", b"sessions", "since_heartbeat", b"since_heartbeat", "unreachable", b"unreachable"]) -> None: ...
 
 global___Server = Server
 
@@ -99,7 +99,7 @@ class ListServersResponse(google.protobuf.message.Message):
 
     SERVERS_FIELD_NUMBER: builtins.int
     REVISION_FIELD_NUMBER: builtins.int
-    BEAT_TOOK_FIELD_NUMBER: builtins.int
+    HEARTBEAT_TOOK_FIELD_NUMBER: builtins.int
     LEASE_LEFT_FIELD_NUMBER: builtins.int
     revision: builtins.int
     """The namespace's revision."""
@@ -108,8 +108,8 @@ class ListServersResponse(google.protobuf.message.Message):
         """The servers, by label and id."""
 
     @property
-    def beat_took(self) -> google.protobuf.duration_pb2.Duration:
-        """How long the database took for the last beat of the answering server: a short write and a short read, over a connection that has
+    def heartbeat_took(self) -> google.protobuf.duration_pb2.Duration:
+        """How long the database took for the last heartbeat of the answering server: a short write and a short read, over a connection that has
         nothing else to do.
         """
 
@@ -124,10 +124,10 @@ class ListServersResponse(google.protobuf.message.Message):
         *,
         servers: collections.abc.Iterable[global___Server] | None = ...,
         revision: builtins.int = ...,
-        beat_took: google.protobuf.duration_pb2.Duration | None = ...,
+        heartbeat_took: google.protobuf.duration_pb2.Duration | None = ...,
         lease_left: google.protobuf.duration_pb2.Duration | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["beat_took", b"beat_took", "lease_left", b"lease_left"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["beat_took", b"beat_took", "lease_left", b"lease_left", "revision", b"revision", "servers", b"servers"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["heartbeat_took", b"heartbeat_took", "lease_left", b"lease_left"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["heartbeat_took", b"heartbeat_took", "lease_left", b"lease_left", "revision", b"revision", "servers", b"servers"]) -> None: ...
 
 global___ListServersResponse = ListServersResponse

@@ -1,1 +1,1 @@
-UPDATE servers SET dead = TRUE WHERE id = ? AND beat = ?
+UPDATE servers SET dead = TRUE WHERE id = ? AND heartbeat = ?

@@ -1,2 +1,2 @@
-INSERT IGNORE INTO servers (beat, lease_ms, label, address, certificate, id, dead)
+INSERT IGNORE INTO servers (heartbeat, lease_ms, label, address, certificate, id, dead)
 VALUES (?, ?, ?, ?, ?, ?, FALSE)

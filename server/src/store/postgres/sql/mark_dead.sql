@@ -1,1 +1,1 @@
-UPDATE servers SET dead = TRUE WHERE id = $1 AND beat = $2
+UPDATE servers SET dead = TRUE WHERE id = $1 AND heartbeat = $2

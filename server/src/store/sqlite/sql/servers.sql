@@ -1,3 +1,3 @@
-SELECT id, beat, lease_ms, label, address, certificate, CASE WHEN dead THEN 1 ELSE 0 END
+SELECT id, heartbeat, lease_ms, label, address, certificate, CASE WHEN dead THEN 1 ELSE 0 END
 FROM servers
 ORDER BY id

@@ -25,15 +25,15 @@ export interface Server {
   answering: boolean;
   /** Whether it is marked dead: it does not come back under this id. */
   dead: boolean;
-  /** For how long the others wait for a beat of it before they mark it dead and adopt its sessions. */
+  /** For how long the others wait for a heartbeat of it before they mark it dead and adopt its sessions. */
   lease:
     | Duration
     | undefined;
   /**
-   * How long ago the answering server has seen it beat; of itself, how long ago it sent the last beat that was taken. Servers beat at
-   * least twenty times in a lease. Unset if it is marked dead, or needs no beats because its file has one owner.
+   * How long ago the answering server saw its last heartbeat; of itself, how long ago it sent the last one that was committed. There are
+   * at least twenty in a lease. Unset if it is marked dead, or sends none because its file has one owner.
    */
-  sinceBeat:
+  sinceHeartbeat:
     | Duration
     | undefined;
   /** How many sessions of the namespace it serves: it takes their renewals. Counts minimum holds of ended sessions, too. */
@@ -59,10 +59,10 @@ export interface ListServersResponse {
   /** The namespace's revision. */
   revision: bigint;
   /**
-   * How long the database took for the last beat of the answering server: a short write and a short read, over a connection that has
+   * How long the database took for the last heartbeat of the answering server: a short write and a short read, over a connection that has
    * nothing else to do.
    */
-  beatTook:
+  heartbeatTook:
     | Duration
     | undefined;
   /**
@@ -80,7 +80,7 @@ function createBaseServer(): Server {
     answering: false,
     dead: false,
     lease: undefined,
-    sinceBeat: undefined,
+    sinceHeartbeat: undefined,
     sessions: 0n,
     unreachable: "",
   };
@@ -109,8 +109,8 @@ export const Server: MessageFns<Server> = {
     if (message.lease !== undefined) {
       Duration.encode(message.lease, writer.uint32(50).fork()).join();
     }
-    if (message.sinceBeat !== undefined) {
-      Duration.encode(message.sinceBeat, writer.uint32(58).fork()).join();
+    if (message.sinceHeartbeat !== undefined) {
+      Duration.encode(message.sinceHeartbeat, writer.uint32(58).fork()).join();
     }
     if (message.sessions !== 0n) {
       if (BigInt.asUintN(64, message.sessions) !== message.sessions) {
@@ -190,7 +190,7 @@ export const Server: MessageFns<Server> = {
               break;
             }
 
-            message.sinceBeat = Duration.decode(reader, reader.uint32());
+            message.sinceHeartbeat = Duration.decode(reader, reader.uint32());
             continue;
           }
           case 8: {
@@ -234,8 +234,8 @@ export const Server: MessageFns<Server> = {
     message.lease = (object.lease !== undefined && object.lease !== null)
       ? Duration.fromPartial(object.lease)
       : undefined;
-    message.sinceBeat = (object.sinceBeat !== undefined && object.sinceBeat !== null)
-      ? Duration.fromPartial(object.sinceBeat)
+    message.sinceHeartbeat = (object.sinceHeartbeat !== undefined && object.sinceHeartbeat !== null)
+      ? Duration.fromPartial(object.sinceHeartbeat)
       : undefined;
     message.sessions = (object.sessions !== undefined && object.sessions !== null) ? BigInt(object.sessions) : 0n;
     message.unreachable = object.unreachable ?? "";
@@ -299,7 +299,7 @@ export const ListServersRequest: MessageFns<ListServersRequest> = {
 };
 
 function createBaseListServersResponse(): ListServersResponse {
-  return { servers: [], revision: 0n, beatTook: undefined, leaseLeft: undefined };
+  return { servers: [], revision: 0n, heartbeatTook: undefined, leaseLeft: undefined };
 }
 
 export const ListServersResponse: MessageFns<ListServersResponse> = {
@@ -313,8 +313,8 @@ export const ListServersResponse: MessageFns<ListServersResponse> = {
       }
       writer.uint32(16).uint64(message.revision);
     }
-    if (message.beatTook !== undefined) {
-      Duration.encode(message.beatTook, writer.uint32(26).fork()).join();
+    if (message.heartbeatTook !== undefined) {
+      Duration.encode(message.heartbeatTook, writer.uint32(26).fork()).join();
     }
     if (message.leaseLeft !== undefined) {
       Duration.encode(message.leaseLeft, writer.uint32(34).fork()).join();
@@ -356,7 +356,7 @@ export const ListServersResponse: MessageFns<ListServersResponse> = {
               break;
             }
 
-            message.beatTook = Duration.decode(reader, reader.uint32());
+            message.heartbeatTook = Duration.decode(reader, reader.uint32());
             continue;
           }
           case 4: {
@@ -386,8 +386,8 @@ export const ListServersResponse: MessageFns<ListServersResponse> = {
     const message = createBaseListServersResponse();
     message.servers = object.servers?.map((e) => Server.fromPartial(e)) || [];
     message.revision = (object.revision !== undefined && object.revision !== null) ? BigInt(object.revision) : 0n;
-    message.beatTook = (object.beatTook !== undefined && object.beatTook !== null)
-      ? Duration.fromPartial(object.beatTook)
+    message.heartbeatTook = (object.heartbeatTook !== undefined && object.heartbeatTook !== null)
+      ? Duration.fromPartial(object.heartbeatTook)
       : undefined;
     message.leaseLeft = (object.leaseLeft !== undefined && object.leaseLeft !== null)
       ? Duration.fromPartial(object.leaseLeft)

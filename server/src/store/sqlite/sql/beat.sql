@@ -1,2 +1,0 @@
-UPDATE servers SET beat = ?, lease_ms = ?, label = ?, address = ?, certificate = ?
-WHERE id = ? AND NOT dead
