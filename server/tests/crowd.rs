@@ -52,7 +52,8 @@ async fn who_wants_something_new_of_a_full_server_is_refused_at_once() {
     let mut crowd = Vec::new();
     while !namespace.is_full() {
         assert!(crowd.len() < 10 * CROWD, "it is never full");
-        let (namespace, acquire) = (namespace.clone(), server.acquire("bob", &format!("n{}", crowd.len())));
+        let (namespace, acquire) =
+            (namespace.clone(), server.acquire(&format!("bob {}", crowd.len() % 100), &format!("n{}", crowd.len())));
         crowd.push(tokio::spawn(async move { namespace.decide(acquire).await }));
         tokio::task::yield_now().await;
     }

@@ -223,8 +223,9 @@ type Session struct {
 	Metadata map[string]string `protobuf:"bytes,5,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// The server that takes this session's renewals, as a number that is drawn at each start of a server.
 	Home uint64 `protobuf:"varint,6,opt,name=home,proto3" json:"home,omitempty"`
-	// What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession; of what
-	// GetSession and ListSessions list see there.
+	// What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession and
+	// AttachSession: the claims of a session are bounded by 2 MiB, beyond which Acquire and UpdateClaim are refused (LIMIT_REACHED). Of
+	// what GetSession and ListSessions list see there.
 	Claims []*Claim `protobuf:"bytes,7,rep,name=claims,proto3" json:"claims,omitempty"`
 	// How long the session lives on, at least, if its stream does. Unset unless the answering server is the session's home.
 	Remaining *durationpb.Duration `protobuf:"bytes,8,opt,name=remaining,proto3" json:"remaining,omitempty"`

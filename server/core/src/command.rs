@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::end::{EndReason, Eviction};
 use crate::group::{GroupCommand, GroupOutcome};
-use crate::model::{Attached, Claim, LockSettings, Metadata, Mode, Opening, Revision, ServerId, Session};
+use crate::model::{Attached, Claim, LockSettings, Metadata, Mode, Opening, Revision, ServerId, SessionSpec};
 use crate::names::{Names, Text};
 
 /// By what an Acquire came to the server that asks for it.
@@ -348,15 +348,21 @@ impl Command {
     }
 }
 
+/// The most claims that are copied for each who opens or attaches their session, in bytes by [`message_bytes`](crate::ClaimSpec::message_bytes).
+pub const FEW_CLAIM_BYTES: usize = 4 * 1024;
+
 /// What came of a command that was not rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The session is open.
     Open {
-        /// The session.
-        session: Session,
-        /// What it holds and waits for, in the order in which it was asked for.
-        claims: Vec<Claim>,
+        /// What it was opened with, and what of that has changed since.
+        spec: SessionSpec,
+        /// The revision of the event that opened it.
+        opened: Revision,
+        /// What it holds and waits for, in the order in which it was asked for. `None` if that is more than [`FEW_CLAIM_BYTES`]: there may
+        /// be many outcomes at a time, and so each takes little. It is in the table.
+        claims: Option<Vec<Claim>>,
     },
     /// The claim is held.
     Held {

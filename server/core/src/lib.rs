@@ -19,7 +19,7 @@ mod names;
 mod rejection;
 mod table;
 
-pub use command::{AskedMode, Command, Handoff, Limits, Origin, Outcome};
+pub use command::{AskedMode, Command, FEW_CLAIM_BYTES, Handoff, Limits, Origin, Outcome};
 pub use end::{EndReason, Eviction};
 pub use event::{Event, Recorded};
 pub use few::Few;
@@ -33,8 +33,8 @@ pub mod defect;
 pub use home::{Home, NotKept, Renewals, StreamId, Tick};
 pub use lock::Lock;
 pub use model::{
-    Attached, Claim, ClaimSpec, ClaimState, LockSettings, Metadata, Mode, Opening, Preempt, Rank, Revision, ServerId,
-    Session, SessionSpec, Transfer, metadata_bytes, no_labels,
+    Attached, CLAIM_BYTES, Claim, ClaimSpec, ClaimState, LockSettings, Metadata, Mode, Opening, Preempt, Rank,
+    Revision, ServerId, Session, SessionSpec, Transfer, metadata_bytes, no_labels,
 };
 pub use names::{Names, Text};
 pub use rejection::{Obstacle, Rejection};

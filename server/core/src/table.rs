@@ -20,7 +20,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::by_revision::ByRevision;
-use crate::few::Few;
 use crate::group::Group;
 use crate::lock::Lock;
 use crate::map::Map;
@@ -98,7 +97,7 @@ impl Table {
         let mut table = Self { revision, lost, settings, locks, ..Self::default() };
         table.memory.begin_after(revision);
         for session in sessions {
-            table.admit(Session { claims: Few::default(), ..session });
+            table.admit(Session::new(session.spec, session.opened));
         }
         for claim in claims {
             table.enter(claim);
@@ -232,6 +231,7 @@ impl Table {
             self.move_home(None, Some(home));
         } else if let Some(session) = self.sessions.get_mut(&claim.spec.session) {
             session.claims.insert(claim.id);
+            session.claim_bytes += claim.spec.message_bytes();
             self.census.add_claim(session.spec.identity.as_ref(), &claim);
             share_texts(&mut claim.spec, &session.spec);
         }
@@ -248,6 +248,7 @@ impl Table {
             self.move_home(Some(home), None);
         } else if let Some(session) = self.sessions.get_mut(&claim.spec.session) {
             session.claims.remove(&id);
+            session.claim_bytes -= claim.spec.message_bytes();
             self.census.remove_claim(session.spec.identity.as_ref(), &claim);
         }
         Some(claim)

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::{
-    AskedMode, Command, GroupCommand, Limits, Opening, Origin, Outcome, Recorded, Rejection, ServerId, Table, Text,
+    AskedMode, CLAIM_BYTES, Claim, ClaimState, Command, GroupCommand, Limits, Opening, Origin, Outcome, Recorded,
+    Rejection, ServerId, Table, Text,
 };
 
 const HOME: ServerId = ServerId(1);
@@ -208,4 +209,46 @@ fn what_is_there_stays_when_a_limit_is_lowered() {
 fn nothing_may_be_allowed() {
     let mut lab = Lab::new(Limits { sessions: Some(0), ..Limits::NONE });
     lab.refused(ANN, open("a"), "sessions", 0);
+}
+
+/// Each adds as much as it is told in an answer, whatever it is: names, labels, or a claim.
+#[test]
+fn claims_of_a_session_are_bounded_in_bytes() {
+    let claim = |number: usize, labels: usize| Command::Acquire {
+        session: "s".into(),
+        opening: None,
+        home: HOME,
+        origin: Origin::Stream { attached: None },
+        opened: None,
+        names: Text::from(format!("name {number}")).into(),
+        mode: AskedMode::Exclusive,
+        queue: true,
+        priority: 0,
+        metadata: Arc::new([("label".to_owned(), "x".repeat(labels))].into()),
+        min_hold: Duration::ZERO,
+    };
+    let full = Rejection::LimitReached { limit: "bytes of claims of one session", bound: CLAIM_BYTES };
+    let mut lab = Lab::new(Limits::NONE);
+    lab.give(ANN, open("s"));
+    let held = (0..).take_while(|number| lab.ask(ANN, claim(*number, 4_000)).is_ok()).count();
+    assert_eq!(held, CLAIM_BYTES / (4_000 + 128 + 2 * 16 + "label".len() + "name 123".len() + "s".len()));
+    let small = (held..).take_while(|number| lab.ask(ANN, claim(*number, 0)).is_ok()).count();
+    let (before, next) = (lab.events.len(), held + small);
+    assert_eq!(lab.ask(ANN, claim(next, 0)), Err(full.clone()));
+    // To ask again for what is there is no more; and labels may shrink.
+    let Outcome::Held { claim: Claim { state: ClaimState::Held { token }, .. }, .. } = lab.give(ANN, claim(0, 4_000))
+    else {
+        panic!("it is held");
+    };
+    let update = |labels: usize| Command::UpdateClaim {
+        session: "s".into(),
+        name: "name 0".into(),
+        token,
+        metadata: Arc::new([("label".to_owned(), "x".repeat(labels))].into()),
+    };
+    assert_eq!(lab.ask(ANN, update(4_200)), Err(full), "there is not so much room");
+    assert_eq!(lab.events.len(), before, "nothing has changed");
+    lab.give(ANN, update(0));
+    lab.give(ANN, claim(next, 3_000));
+    lab.replayed();
 }

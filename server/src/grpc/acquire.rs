@@ -186,9 +186,10 @@ impl Api {
         via: Via,
         cancel: &CancellationToken,
     ) -> Result<AcquireResponse, Problem> {
+        // All but the wait takes memory only while it lasts: there may be very many that wait.
         loop {
             if let Outcome::Held { claim, .. } = &decided.outcome {
-                self.ensure_held(namespace, acquiring, claim).await?;
+                Box::pin(self.ensure_held(namespace, acquiring, claim)).await?;
             }
             let (claim, ttl, revision, mut attendance) = match acquiring.standing(decided)? {
                 Standing::Answered(answer, attendance) => {
@@ -206,7 +207,7 @@ impl Api {
             Traced::current().event("waiting", Vec::new);
             match caller.wait_for(&mut attendance, ttl, acquiring.deadline, cancel).await {
                 End::Told(WaitEnd::Granted(claim)) => {
-                    self.ensure_held(namespace, acquiring, &claim).await?;
+                    Box::pin(self.ensure_held(namespace, acquiring, &claim)).await?;
                     attendance.satisfied();
                     let token = claim.token().unwrap_or_default().0.cast_signed();
                     Traced::current().event("granted", || vec![KeyValue::new("tenure.fencing_token", token)]);
@@ -217,14 +218,14 @@ impl Api {
                     return Err(caller.ended(reason));
                 }
                 End::Over => {
-                    if let Some(answer) = self.end_wait(&caller, &claim, ttl, attendance).await? {
+                    if let Some(answer) = Box::pin(self.end_wait(&caller, &claim, ttl, attendance)).await? {
                         return Ok(answer);
                     }
                 }
                 End::GivenUp => {}
                 End::NodeEnded => return Err(Refusal::Draining.into()),
             }
-            decided = self.decide_acquire(namespace, acquiring, via).await?;
+            decided = Box::pin(self.decide_acquire(namespace, acquiring, via)).await?;
         }
     }
 

@@ -34,10 +34,12 @@ use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use tenure_core::{Attached, StreamId, Text};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::Refusals;
 use crate::auth::{Caller, Identity, Unidentified, Verb};
+use crate::limits;
 use crate::node::Node;
 use crate::sequencer::{Namespace, Refusal};
 use authorize::Principal;
@@ -57,6 +59,8 @@ struct Shared {
     ttl: TtlBounds,
     draining: CancellationToken,
     snapshot_turns: watch::Turns,
+    /// Of reads of sessions with many claims.
+    session_turns: Semaphore,
 }
 
 /// Which way a request came in.
@@ -82,7 +86,8 @@ impl Api {
     /// Services without a node yet: every call is refused until there is one. `draining` ends their streams.
     #[must_use]
     pub fn new(ttl: TtlBounds, draining: CancellationToken) -> Self {
-        Self(Arc::new(Shared { node: ArcSwapOption::empty(), ttl, draining, snapshot_turns: watch::Turns::default() }))
+        let (snapshot_turns, session_turns) = (watch::Turns::default(), Semaphore::new(limits::SESSION_READS));
+        Self(Arc::new(Shared { node: ArcSwapOption::empty(), ttl, draining, snapshot_turns, session_turns }))
     }
 
     /// Goes on with this node: the first one, or the next because the one before was marked dead; or with none.

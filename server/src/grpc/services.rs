@@ -133,7 +133,11 @@ impl SessionService for Api {
         &self,
         request: Request<v1::OpenSessionRequest>,
     ) -> Result<Response<v1::OpenSessionResponse>, Status> {
-        carry_out(request, |asked| Self::open_session(self, asked, Via::Call)).await
+        let open = async |asked| {
+            let (session, _) = Self::open_session(self, asked, Via::Call).await?.read(self).await?;
+            Ok(v1::OpenSessionResponse { session: Some(session) })
+        };
+        carry_out(request, open).await
     }
 
     async fn renew(&self, request: Request<v1::RenewRequest>) -> Result<Response<v1::RenewResponse>, Status> {

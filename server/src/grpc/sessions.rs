@@ -5,13 +5,17 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use tenure_core::defect::Defect;
-use tenure_core::{Claim, Command, DeadlockSearch, NotKept, Opening, Outcome, Revision, StreamId, Table, Text};
+use tenure_core::{
+    CLAIM_BYTES, Claim, Command, DeadlockSearch, NotKept, Opening, Outcome, Revision, SessionSpec, StreamId, Table,
+    Text,
+};
 use tenure_proto::v1;
 
 use super::authorize::{Admitted, Principal, of_another};
 use super::seen::SeenSession;
 use super::status::Problem;
 use super::{Api, Via, convert, fresh_session_id, in_time, page_token, validate};
+use crate::limits;
 use crate::sequencer::{Namespace, Refusal};
 
 impl Api {
@@ -19,7 +23,7 @@ impl Api {
         &self,
         asked: Admitted<v1::OpenSessionRequest>,
         via: Via,
-    ) -> Result<v1::OpenSessionResponse, Problem> {
+    ) -> Result<Opened, Problem> {
         self.check_stays()?;
         let (request, principal) = asked.into_parts();
         let ttl = validate::required_ttl(request.ttl, self.ttl())?;
@@ -41,15 +45,10 @@ impl Api {
             attachment,
             client,
         };
-        let (session, _) = decide_open(&namespace, &session, principal.command(command), via).await?;
-        Ok(v1::OpenSessionResponse { session: Some(session) })
+        decide_open(namespace, session, principal.command(command), via).await
     }
 
-    pub(super) async fn attach_session(
-        &self,
-        asked: Admitted<v1::AttachSession>,
-        via: Via,
-    ) -> Result<v1::AttachedSession, Problem> {
+    pub(super) async fn attach_session(&self, asked: Admitted<v1::AttachSession>, via: Via) -> Result<Opened, Problem> {
         self.check_stays()?;
         let (request, principal) = asked.into_parts();
         let session = validate::session_id("session_id", &request.session_id)?;
@@ -58,8 +57,7 @@ impl Api {
         let namespace = self.namespace(&principal, &request.namespace).await?;
         self.note_presence(&namespace, &session, &principal, client.as_ref(), via).await?;
         let command = Command::AttachSession { session: session.clone(), home: self.node()?.id(), attachment, client };
-        let (session, revision) = decide_open(&namespace, &session, principal.command(command), via).await?;
-        Ok(v1::AttachedSession { session: Some(session), revision })
+        decide_open(namespace, session, principal.command(command), via).await
     }
 
     /// Renews a session at whatever server: this one makes sure that it is the home, or becomes it.
@@ -213,26 +211,60 @@ pub(super) fn renew_if_here(namespace: &Namespace, session: &Text) -> Result<(),
 }
 
 /// Decides a command that leaves a session open, and attaches the session to the stream that the command came by.
-async fn decide_open(
-    namespace: &Namespace,
-    id: &Text,
-    command: Command,
-    via: Via,
-) -> Result<(v1::Session, u64), Problem> {
+async fn decide_open(namespace: Namespace, id: Text, command: Command, via: Via) -> Result<Opened, Problem> {
     let decided = in_time(async { Ok(namespace.decide(command).await?) }).await?;
-    attach(namespace, id, via)?;
-    let Outcome::Open { session, claims } = decided.outcome else {
+    attach(&namespace, &id, via)?;
+    let Outcome::Open { spec, opened, claims } = decided.outcome else {
         return Err(Problem::Refused(Refusal::OutcomeUnknown));
     };
-    // The answer shows the session what it holds: a server that failed to return one of these grants must not cancel it any more.
-    let unsure = claims.iter().filter(|claim| claim.token().is_some() && claim.spec.awaited_at.is_some());
-    for claim in unsure {
-        in_time(acknowledge(namespace, claim)).await?;
+    Ok(Opened { namespace, spec, opened, claims, revision: decided.revision })
+}
+
+/// A session that is open, before its client is told what it holds.
+pub(super) struct Opened {
+    namespace: Namespace,
+    spec: SessionSpec,
+    opened: Revision,
+    claims: Option<Vec<Claim>>,
+    revision: Revision,
+}
+
+impl Opened {
+    /// How large the answer may be.
+    pub(super) fn bytes(&self) -> usize {
+        let claims = self.claims.as_ref().map(|claims| claims.iter().map(|claim| claim.spec.message_bytes()).sum());
+        limits::SESSION + claims.unwrap_or(CLAIM_BYTES)
     }
-    let claims = claims.iter().map(convert::claim).collect();
-    let mut session = convert::session(&session.spec, session.opened, claims);
-    session.remaining = namespace.remaining(id).map(convert::duration);
-    Ok((session, decided.revision.0))
+
+    /// The session with all that it holds and waits for, and the revision at which this is so.
+    pub(super) async fn read(self, api: &Api) -> Result<(v1::Session, u64), Problem> {
+        let Self { namespace, spec, opened, claims, mut revision } = self;
+        // Held until it is put into the contract's words.
+        let mut turn = None;
+        let claims = match claims {
+            Some(claims) => claims,
+            None => {
+                turn = api.0.session_turns.acquire().await.ok();
+                let read = namespace.read(move |table| {
+                    let session = table.session_opened_at(opened).into_iter();
+                    let claims = session.flat_map(|session| session.claims.iter().filter_map(|id| table.claim(*id)));
+                    (claims.cloned().collect(), table.revision())
+                });
+                let claims;
+                (claims, revision) = in_time(async { Ok(read.await?) }).await?;
+                claims
+            }
+        };
+        // The answer shows the session what it holds: a server that failed to return one of these grants must not cancel it any more.
+        let unsure = claims.iter().filter(|claim| claim.token().is_some() && claim.spec.awaited_at.is_some());
+        for claim in unsure {
+            in_time(acknowledge(&namespace, claim)).await?;
+        }
+        let mut session = convert::session(&spec, opened, claims.iter().map(convert::claim).collect());
+        session.remaining = namespace.remaining(&spec.id).map(convert::duration);
+        drop(turn);
+        Ok((session, revision.0))
+    }
 }
 
 /// Makes sure that a grant, which the session is about to be shown, is not cancelled as one that was not returned. `false`: it has been,

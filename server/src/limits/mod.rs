@@ -104,6 +104,19 @@ pub(crate) const UNSENT_OF_CONNECTION: usize = 16 * MIB;
 /// The same of all connections. Beyond it the connection is closed that has most.
 pub(crate) const UNSENT: usize = 32 * MIB;
 
+/// How large the answers of one stream may be that are made at a time, of those that may be large: a session with its claims, a group.
+/// Half of what a connection may have unsent.
+pub(crate) const STREAM_ANSWERS: usize = 8 * MIB;
+
+/// How large an answer is taken to be before it is known: a group of many members, a page, a lock with many waiters.
+pub(crate) const LARGE_ANSWER: usize = 2 * MIB;
+
+/// How large a session is at most without its claims.
+pub(crate) const SESSION: usize = 8 * KIB;
+
+/// How many sessions with many claims are read at a time, of all callers: each takes about as much as its claims do in a message.
+pub(crate) const SESSION_READS: usize = 4;
+
 /// Beyond this the watches of a connection wait, so that it is not closed for an event that many of them send at once.
 pub(crate) const WATCHES_UNSENT: usize = 8 * MIB;
 

@@ -1,6 +1,6 @@
 //! Rows behind the log: which rows have yet to be written, so that loading is rows and the log after them.
 
-use tenure_core::{ClaimState, Event, Few, Recorded, Revision, Session, Table, Text};
+use tenure_core::{ClaimState, Event, Recorded, Revision, Session, Table, Text};
 
 use crate::store::RowChanges;
 
@@ -91,7 +91,7 @@ impl RowsBehind {
         for opened in distinct(&self.sessions) {
             match table.session_opened_at(opened) {
                 Some(session) => {
-                    changes.sessions.push(Session { claims: Few::default(), ..session.clone() });
+                    changes.sessions.push(Session::new(session.spec.clone(), opened));
                 }
                 // What came and went since the rows were written has no row.
                 None if opened <= self.saved => changes.ended_sessions.push(opened),

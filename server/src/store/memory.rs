@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
-use tenure_core::{Claim, Few, Revision, ServerId, Text};
+use tenure_core::{Claim, Revision, ServerId, Text};
 use tokio::sync::{broadcast, watch};
 use tokio::task::yield_now;
 
@@ -233,9 +233,7 @@ fn replay(rows: &mut Rows, changes: &RowChanges) {
     let mut sessions: BTreeMap<_, _> = rows.sessions.drain(..).map(|session| (session.opened, session)).collect();
     sessions.retain(|opened, _| !changes.ended_sessions.contains(opened));
     for session in &changes.sessions {
-        let mut session = session.clone();
-        session.claims = Few::default();
-        sessions.insert(session.opened, session);
+        sessions.insert(session.opened, session.clone());
     }
     let mut claims: BTreeMap<_, _> = rows.claims.drain(..).map(|claim| (claim.id, claim)).collect();
     claims.retain(|id, _| !changes.ended_claims.contains(id));

@@ -8,8 +8,8 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use tenure_core::{
-    Basis, Claim, ClaimSpec, ClaimState, EndReason, Event, Eviction, Few, Group, GroupChange, Lead, LockSettings,
-    Recorded, Revision, ServerId, Session, Text, Transfer,
+    Basis, Claim, ClaimSpec, ClaimState, EndReason, Event, Eviction, Group, GroupChange, Lead, LockSettings, Recorded,
+    Revision, ServerId, Session, Text, Transfer,
 };
 use tenure_server::store::{Batch, RowChanges};
 
@@ -33,7 +33,7 @@ impl Model {
         self.revision = recorded.revision.0;
         match &recorded.event {
             Event::SessionOpened(spec) => {
-                let session = Session { spec: (**spec).clone(), opened: recorded.revision, claims: Few::default() };
+                let session = Session::new((**spec).clone(), recorded.revision);
                 self.sessions.insert(recorded.revision, session);
             }
             Event::SessionAttached { opened, home, ttl, disconnect_grace, attachment, .. } => {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::{
-    Assigned, Basis, Claim, ClaimSpec, ClaimState, Config, EndReason, Event, Eviction, Few, Group, GroupChange, Lead,
+    Assigned, Basis, Claim, ClaimSpec, ClaimState, Config, EndReason, Event, Eviction, Group, GroupChange, Lead,
     LockSettings, Member, MemberSpec, Mode, Preempt, Recorded, Revision, ServerId, Session, SessionSpec, Text,
     Transfer,
 };
@@ -64,7 +64,7 @@ pub(crate) fn session(opened: u64, id: &str) -> Session {
         identity: (!opened.is_multiple_of(2)).then(|| format!("cert:spiffe://värde/{id}").into()),
         client: opened.is_multiple_of(3).then(|| format!("prográm of {id}").into()),
     };
-    Session { spec, opened: Revision(opened), claims: Few::default() }
+    Session::new(spec, Revision(opened))
 }
 
 /// What a claim is made with.

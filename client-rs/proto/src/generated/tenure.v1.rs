@@ -1185,8 +1185,9 @@ pub struct Session {
     /// The server that takes this session's renewals, as a number that is drawn at each start of a server.
     #[prost(uint64, tag = "6")]
     pub home: u64,
-    /// What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession; of what
-    /// GetSession and ListSessions list see there.
+    /// What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession and
+    /// AttachSession: the claims of a session are bounded by 2 MiB, beyond which Acquire and UpdateClaim are refused (LIMIT_REACHED). Of
+    /// what GetSession and ListSessions list see there.
     #[prost(message, repeated, tag = "7")]
     pub claims: ::prost::alloc::vec::Vec<Claim>,
     /// How long the session lives on, at least, if its stream does. Unset unless the answering server is the session's home.

@@ -7,10 +7,10 @@ use crate::command::{AskedMode, Origin, Outcome};
 use crate::defect::Defect;
 use crate::event::Event;
 use crate::model::{
-    Attached, Claim, ClaimSpec, ClaimState, Metadata, Mode, Opening, Rank, Revision, ServerId, Session, no_labels,
+    Attached, CLAIM_BYTES, Claim, ClaimSpec, ClaimState, Metadata, Mode, Opening, Rank, Revision, ServerId, Session,
+    claim_bytes, no_labels,
 };
-use crate::names::Names;
-use crate::names::Text;
+use crate::names::{Names, Text};
 use crate::rejection::Rejection;
 use crate::table::Table;
 use crate::table::decide::{Decision, Events, attached};
@@ -38,6 +38,11 @@ impl Request {
         ClaimSpec { session, opened: *opened, owner, names, mode, priority, metadata, min_hold, awaited_at }
     }
 
+    /// How large the claim of this session is going to be.
+    fn message_bytes(&self, session: &Session) -> usize {
+        claim_bytes([&session.spec.id, &session.spec.owner], &self.names, &self.metadata)
+    }
+
     /// Where the claim is awaited that is asked for at this home.
     fn awaited_at(&self, home: ServerId) -> Option<ServerId> {
         match self.origin {
@@ -52,6 +57,14 @@ impl Request {
             Origin::Stream { attached } => attached,
         }
     }
+}
+
+/// Whether the claims of a session may take so many bytes more.
+pub(super) fn check_room(session: &Session, more: usize) -> Result<(), Rejection> {
+    if more > 0 && session.claim_bytes + more > CLAIM_BYTES {
+        return Err(Rejection::LimitReached { limit: "bytes of claims of one session", bound: CLAIM_BYTES });
+    }
+    Ok(())
 }
 
 impl Table {
@@ -88,6 +101,9 @@ impl Table {
             (Some(found), opening) => {
                 self.check_attached(found, request.attached())?;
                 let own = self.own_claim(found, &request)?.cloned();
+                if own.is_none() {
+                    check_room(found, request.message_bytes(found))?;
+                }
                 let mode =
                     own.as_ref().map_or_else(|| self.mode(&request.names, request.mode), |own| Ok(own.spec.mode))?;
                 comes = found.spec.home != home;

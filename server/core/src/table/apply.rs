@@ -6,7 +6,6 @@ use std::time::Duration;
 use crate::defect::Defect;
 use crate::end::EndReason;
 use crate::event::{Event, Recorded};
-use crate::few::Few;
 use crate::group::{GroupChange, Lead};
 use crate::model::{Claim, ClaimSpec, ClaimState, Revision, ServerId, Session, SessionSpec, Transfer};
 use crate::names::Text;
@@ -46,8 +45,7 @@ impl Table {
         match event {
             Event::SessionOpened(spec) => {
                 self.note(Undo::SessionInserted(spec.id.clone()));
-                let session = Session { spec: (**spec).clone(), opened: revision, claims: Few::default() };
-                self.admit(session);
+                self.admit(Session::new((**spec).clone(), revision));
             }
             Event::SessionAttached { session, home, ttl, disconnect_grace, attachment, .. } => {
                 self.attach(session, *home, *ttl, *disconnect_grace, *attachment);

@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use crate::command::{Command, Outcome};
+use crate::command::{Command, FEW_CLAIM_BYTES, Outcome};
 use crate::defect::Defect;
 use crate::end::{EndReason, Eviction};
 use crate::event::{Event, Recorded};
 use crate::model::{
     Attached, Claim, ClaimSpec, ClaimState, Metadata, Opening, Revision, ServerId, Session, SessionSpec,
 };
-use crate::names::Names;
-use crate::names::Text;
+use crate::names::{Names, Text};
 use crate::rejection::Rejection;
-use crate::table::acquire::Request;
+use crate::table::acquire::{Request, check_room};
 use crate::table::{Table, lingers_at};
 
 pub(super) type Events = Vec<Recorded>;
@@ -136,9 +135,10 @@ impl Table {
     }
 
     pub(super) fn open_session(&self, session: &Text) -> Decision {
-        let session = self.find_session(session)?.clone();
-        let claims = session.claims.iter().filter_map(|id| self.claims.get(id).cloned()).collect();
-        Ok(Outcome::Open { session, claims })
+        let found = self.find_session(session)?;
+        let claims = found.claims.iter().filter_map(|id| self.claims.get(id).cloned());
+        let claims = (found.claim_bytes <= FEW_CLAIM_BYTES).then(|| claims.collect());
+        Ok(Outcome::Open { spec: found.spec.clone(), opened: found.opened, claims })
     }
 
     pub(super) fn attach_session(
@@ -303,6 +303,8 @@ impl Table {
         }
         // Its session knows the token, so that the grant was returned.
         let spec = Arc::new(ClaimSpec { metadata, awaited_at: None, ..(*claim.spec).clone() });
+        let more = spec.message_bytes().saturating_sub(claim.spec.message_bytes());
+        check_room(self.find_session(&session)?, more)?;
         self.emit(Event::ClaimUpdated { claim: claim.id, token, spec: spec.clone() }, decided);
         Ok(Outcome::Updated(Claim { spec, ..claim }))
     }

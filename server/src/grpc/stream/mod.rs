@@ -29,7 +29,7 @@ use self::direct::{Direct, Round};
 use self::ending::{Ending, first_ending};
 use self::notice::notice_of;
 use self::outbox::Outbox;
-use self::task::{Job, Replies, Reply, Task};
+use self::task::{Job, LargeAnswers, Replies, Reply, Task};
 use super::authorize::{Principal, Speaker};
 use super::framing::Requests;
 use super::sessions::keep_all;
@@ -40,6 +40,7 @@ use crate::grpc::spans;
 use crate::node::Node;
 use crate::sequencer::{Decisions, Namespace, Notice, Notices, Outcomes, Refusal, StreamEnd};
 use crate::telemetry::traces::Traced;
+use crate::transport::Account;
 
 /// How many replies of tasks wait for the reader before the tasks are held back.
 const REPLIES: usize = 256;
@@ -83,6 +84,7 @@ struct Connection {
     replies: (Replies, mpsc::Receiver<Reply>),
     /// What watches say, once there are any. There may be no end of that, so it waits for all else.
     watched: Option<(Replies, mpsc::Receiver<Reply>)>,
+    large_answers: LargeAnswers,
     outcomes: (Outcomes, UnboundedReceiver<Decisions>),
     /// How many commands have been handed to sequencers.
     count: u64,
@@ -101,7 +103,7 @@ enum Doing {
 }
 
 impl Connection {
-    fn new(api: Api, node: &Node, outbox: Outbox, caller: Arc<Caller>) -> Self {
+    fn new(api: Api, node: &Node, outbox: Outbox, caller: Arc<Caller>, account: Option<Account>) -> Self {
         let (notices, told) = Notices::new(NOTICES);
         Self {
             id: node.next_stream(),
@@ -115,6 +117,7 @@ impl Connection {
             under_way: HashMap::default(),
             replies: mpsc::channel(REPLIES),
             watched: None,
+            large_answers: LargeAnswers::new(account),
             outcomes: unbounded(),
             count: 0,
             received: Instant::now(),
@@ -337,27 +340,23 @@ impl Connection {
             Job::Command(Commanded::Watch(_)) => self.watched.get_or_insert_with(|| mpsc::channel(WATCHED)),
             _ => &mut self.replies,
         };
-        let replies = replies.clone();
+        let (replies, large_answers) = (replies.clone(), self.large_answers.clone());
         let (api, caller) = (self.api.clone(), self.speaker.caller().clone());
-        let task = Task { api, caller, stream: self.id, id, replies: replies.clone(), cancel };
-        tokio::spawn(async move {
-            let answer = call.around(task.run(job)).await;
-            spans::answered(&call, answer.as_ref().map_or(Code::Cancelled, code));
-            drop(call);
-            // If the stream has ended, nobody counts.
-            let _ = replies.send(Reply::last(id, answer)).await;
-        });
+        let task = Task { api, caller, stream: self.id, id, replies, cancel, large_answers };
+        tokio::spawn(task.run(job, call));
     }
 
     /// Hands on what a task says.
     fn pass_on(&mut self, reply: Reply) {
-        if reply.is_last {
+        let Reply { id, kind, is_last, turn } = reply;
+        if is_last {
             // Before the answer, with which the client may use the number again.
-            self.under_way.remove(&reply.id);
+            self.under_way.remove(&id);
         }
-        if let Some(kind) = reply.kind {
-            self.send(reply.id, *kind);
+        if let Some(kind) = kind {
+            self.send(id, *kind);
         }
+        drop(turn);
     }
 
     /// Takes notices in the namespace of a command that attaches a session.

@@ -3,9 +3,11 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::{Bytes, BytesMut};
+use prost::Message;
 use tenure_proto::v1;
 
 use crate::grpc::framing;
+use crate::limits;
 
 /// So much is gathered, in bytes, before it is sent. One message may be larger.
 const FULL: usize = 32 * 1024;
@@ -15,9 +17,9 @@ const FULL: usize = 32 * 1024;
 pub(super) struct Outbox(Arc<Mutex<BytesMut>>);
 
 impl Outbox {
-    /// Adds a message with these answers.
+    /// Adds these answers, in as many messages as it takes.
     pub(super) fn put(&self, answers: Vec<v1::Answer>) {
-        framing::put(&mut self.lock(), &v1::StreamResponse { answers });
+        put(&mut self.lock(), answers);
     }
 
     /// All that is there.
@@ -36,5 +38,16 @@ impl Outbox {
 
     fn lock(&self) -> MutexGuard<'_, BytesMut> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn put(wire: &mut BytesMut, mut answers: Vec<v1::Answer>) {
+    let half = answers.len() / 2;
+    if half > 0 && answers.iter().map(v1::Answer::encoded_len).sum::<usize>() > limits::PAGE {
+        let others = answers.split_off(half);
+        put(wire, answers);
+        put(wire, others);
+    } else {
+        framing::put(wire, &v1::StreamResponse { answers });
     }
 }

@@ -7,16 +7,21 @@ use tenure_core::StreamId;
 use tenure_proto::v1;
 use tenure_proto::v1::answer::Kind as Answered;
 use tenure_proto::v1::command::Kind as Commanded;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_stream::StreamExt;
 use tokio_util::sync::CancellationToken;
+use tonic::Code;
 
+use super::code;
 use crate::auth::Caller;
 use crate::grpc::acquire::Acquiring;
 use crate::grpc::status::Problem;
 use crate::grpc::watch::Watch;
-use crate::grpc::{Api, Via, framing};
+use crate::grpc::{Api, Via, framing, spans};
+use crate::limits::{LARGE_ANSWER, STREAM_ANSWERS};
 use crate::sequencer::{Decided, Namespace};
+use crate::telemetry::traces::Traced;
+use crate::transport::{Account, Unsent};
 
 /// What a task has to do.
 pub(super) enum Job {
@@ -42,17 +47,50 @@ pub(super) struct Reply {
     pub(super) kind: Option<Box<Answered>>,
     /// Whether the command is no longer under way.
     pub(super) is_last: bool,
+    /// Held until the answer is on its way.
+    pub(super) turn: Option<Turn>,
+}
+
+/// An answer that may be large is made when it has its turn, and counts as unsent from then on.
+pub(super) struct Turn {
+    _permit: OwnedSemaphorePermit,
+    _unsent: Option<Unsent>,
 }
 
 impl Reply {
     fn more(id: u64, kind: Answered) -> Self {
-        Self { id, kind: Some(Box::new(kind)), is_last: false }
+        Self { id, kind: Some(Box::new(kind)), is_last: false, turn: None }
     }
 
     /// With the answer, if there is one.
-    pub(super) fn last(id: u64, kind: Option<Answered>) -> Self {
-        Self { id, kind: kind.map(Box::new), is_last: true }
+    fn last(id: u64, kind: Option<Answered>, turn: Option<Turn>) -> Self {
+        Self { id, kind: kind.map(Box::new), is_last: true, turn }
     }
+}
+
+/// The answers of one stream that may be large: so much of them is made at a time that a client takes little that asks for very many, or
+/// reads none.
+#[derive(Clone)]
+pub(super) struct LargeAnswers {
+    turns: Arc<Semaphore>,
+    account: Option<Account>,
+}
+
+impl LargeAnswers {
+    pub(super) fn new(account: Option<Account>) -> Self {
+        Self { turns: Arc::new(Semaphore::new(STREAM_ANSWERS)), account }
+    }
+
+    fn unsent(&self, answer: Option<&Answered>) -> Option<Unsent> {
+        let bytes = answer.map_or(0, Answered::encoded_len);
+        self.account.as_ref().map(|account| account.unsent(bytes))
+    }
+}
+
+/// Whether it is answered with something that may be large, whatever it finds.
+fn is_large_read(kind: &Commanded) -> bool {
+    use Commanded::{GetGroup, GetLock, GetSession, JoinGroup};
+    matches!(kind, GetLock(_) | GetSession(_) | GetGroup(_) | JoinGroup(_))
 }
 
 /// A command that is under way.
@@ -63,30 +101,57 @@ pub(super) struct Task {
     pub(super) id: u64,
     pub(super) replies: Replies,
     pub(super) cancel: CancellationToken,
+    pub(super) large_answers: LargeAnswers,
 }
 
 impl Task {
-    /// Answers what is left to be sent.
-    pub(super) async fn run(self, job: Job) -> Option<Answered> {
-        match job {
-            Job::Command(command) => self.carry_out(command).await,
-            Job::Wait(waiting) => self.wait(waiting).await,
-        }
+    /// Carries it out, and answers.
+    pub(super) async fn run(self, job: Job, call: Traced) {
+        // Each kind of work takes its own memory, and none before its turn: there may be very many that wait.
+        let work = async {
+            match job {
+                Job::Command(command) => {
+                    let mut turn = None;
+                    if is_large_read(&command) {
+                        turn = self.turn(LARGE_ANSWER).await;
+                        if turn.is_none() {
+                            return (None, None);
+                        }
+                    }
+                    let answer = Box::pin(self.answer(command, &mut turn)).await;
+                    (answer.unwrap_or_else(|problem| Some(Answered::Refusal(problem.to_refusal()))), turn)
+                }
+                Job::Wait(waiting) => (Box::pin(self.wait(waiting)).await, None),
+            }
+        };
+        let (answer, permit) = call.around(work).await;
+        spans::answered(&call, answer.as_ref().map_or(Code::Cancelled, code));
+        drop(call);
+        let turn = permit.map(|permit| Turn { _permit: permit, _unsent: self.large_answers.unsent(answer.as_ref()) });
+        // If the stream has ended, nobody counts.
+        let _ = self.replies.send(Reply::last(self.id, answer, turn)).await;
     }
 
-    async fn carry_out(self, kind: Commanded) -> Option<Answered> {
-        self.answer(kind).await.unwrap_or_else(|problem| Some(Answered::Refusal(problem.to_refusal())))
-    }
-
-    async fn answer(&self, kind: Commanded) -> Result<Option<Answered>, Problem> {
+    /// Answers a command; with its `turn` if the answer may be large.
+    async fn answer(
+        &self,
+        kind: Commanded,
+        turn: &mut Option<OwnedSemaphorePermit>,
+    ) -> Result<Option<Answered>, Problem> {
         let (api, caller, via) = (&self.api, &self.caller, Via::Stream(self.stream));
         Ok(Some(match kind {
             Commanded::OpenSession(request) => {
-                Answered::OpenSession(Box::new(caller.carry_out(request, |asked| api.open_session(asked, via)).await?))
+                let opened = caller.carry_out(request, |asked| api.open_session(asked, via)).await?;
+                *turn = self.turn(opened.bytes()).await;
+                let (session, _) = if turn.is_some() { opened.read(api).await? } else { return Ok(None) };
+                Answered::OpenSession(Box::new(v1::OpenSessionResponse { session: Some(session) }))
             }
-            Commanded::AttachSession(request) => Answered::AttachedSession(Box::new(
-                caller.carry_out(request, |asked| api.attach_session(asked, via)).await?,
-            )),
+            Commanded::AttachSession(request) => {
+                let opened = caller.carry_out(request, |asked| api.attach_session(asked, via)).await?;
+                *turn = self.turn(opened.bytes()).await;
+                let (session, revision) = if turn.is_some() { opened.read(api).await? } else { return Ok(None) };
+                Answered::AttachedSession(Box::new(v1::AttachedSession { session: Some(session), revision }))
+            }
             Commanded::CloseSession(request) => {
                 Answered::CloseSession(caller.carry_out(request, |asked| api.close_session(asked)).await?)
             }
@@ -151,8 +216,18 @@ impl Task {
         }))
     }
 
+    /// Waits for its turn to make an answer that may be large. `None`: the stream has ended.
+    async fn turn(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        let bytes = u32::try_from(bytes.min(STREAM_ANSWERS)).unwrap_or(u32::MAX);
+        tokio::select! {
+            biased;
+            () = self.replies.closed() => None,
+            permit = self.large_answers.turns.clone().acquire_many_owned(bytes) => permit.ok(),
+        }
+    }
+
     /// Goes on with an Acquire that the connection has begun.
-    async fn wait(self, waiting: Waiting) -> Option<Answered> {
+    async fn wait(&self, waiting: Waiting) -> Option<Answered> {
         let Waiting { namespace, acquiring, decided } = waiting;
         let via = Via::Stream(self.stream);
         let watched = self.caller.if_identified(|| acquiring.wanted(namespace.name()));

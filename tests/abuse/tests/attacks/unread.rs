@@ -66,6 +66,65 @@ async fn watches_of_large_claims_that_nobody_reads_take_little() {
     assert_eq!(found, Verdict::Served);
 }
 
+/// A session with as many claims as it may have is opened again and again, of which each answer tells all of them.
+#[tokio::test]
+async fn answers_with_many_claims_that_nobody_reads_take_little() {
+    let judge = Judge::open().await.unwrap();
+    let caller = GrpcCaller::connect(judge.address()).await.unwrap();
+    let ttl = Some(prost_types::Duration { seconds: 600, nanos: 0 });
+    let mut refused = None;
+    for at in 0..1_000 {
+        let acquire = AcquireRequest {
+            namespace: "large".to_owned(),
+            names: vec![format!("large/{at}")],
+            session_id: "large".to_owned(),
+            ttl,
+            metadata: [("label".to_owned(), "x".repeat(4_000))].into(),
+            ..AcquireRequest::default()
+        };
+        let acquired = caller.call("/tenure.v1.LockService/Acquire", &[], &message(&acquire.encode_to_vec())).await;
+        let status = acquired.unwrap().grpc;
+        if status != Some(0) {
+            refused = status;
+            break;
+        }
+    }
+    assert_eq!(refused, Some(8), "the bytes of a session's claims are bounded");
+    let open = OpenSessionRequest {
+        namespace: "large".to_owned(),
+        session_id: "large".to_owned(),
+        ttl,
+        ..OpenSessionRequest::default()
+    };
+    let get = GetSessionRequest { namespace: "large".to_owned(), session_id: "large".to_owned(), after_claim: 0 };
+    for (name, kind) in [("opened", Kind::OpenSession(open)), ("read", Kind::GetSession(get))] {
+        let attack = async {
+            let mut speaker = Speaker::greet_with(judge.address(), &[(setting::INITIAL_WINDOW_SIZE, 0)]).await.unwrap();
+            // Several streams, of several messages.
+            for stream in 0..4 {
+                speaker.say(&headers(stream * 2 + 1, false, &block::call("/tenure.v1.ClientService/Stream"))).await;
+            }
+            for at in 0..u64::try_from(many(8, 40)).unwrap() {
+                let commands =
+                    (1..=250).map(|id| Command { id: at * 250 + id, kind: Some(kind.clone()), ..Command::default() });
+                let commands = message(&StreamRequest { commands: commands.collect() }.encode_to_vec());
+                for stream in 0..4 {
+                    speaker.say(&data(stream * 2 + 1, false, &commands)).await;
+                }
+            }
+            let verdict = speaker.verdict().await;
+            // Others go on meanwhile.
+            for _ in 0..500 {
+                let look = GetLockRequest { name: "job".to_owned(), ..GetLockRequest::default() };
+                caller.call("/tenure.v1.LockService/GetLock", &[], &message(&look.encode_to_vec())).await.unwrap();
+            }
+            verdict
+        };
+        let found = judge.under(Attack::named(name), attack).await;
+        assert!(matches!(found, Verdict::Served | Verdict::Cut), "{name}: {found:?}");
+    }
+}
+
 #[tokio::test]
 async fn session_that_waits_for_thousands_of_locks_is_read_at_once() {
     let judge = Judge::open().await.unwrap();

@@ -174,8 +174,9 @@ class Session(google.protobuf.message.Message):
 
     @property
     def claims(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Claim]:
-        """What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession; of what
-        GetSession and ListSessions list see there.
+        """What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession and
+        AttachSession: the claims of a session are bounded by 2 MiB, beyond which Acquire and UpdateClaim are refused (LIMIT_REACHED). Of
+        what GetSession and ListSessions list see there.
         """
 
     @property

@@ -65,5 +65,5 @@ pub(crate) fn session(row: &Row<'_>) -> Result<Session, Failure> {
         client: if row.is_null(8) { None } else { Some(text(row, 8)?) },
         metadata: decode_metadata(row.text(9)?).map_err(unreadable)?,
     };
-    Ok(Session { spec, opened: Revision(number(row, 0)?), claims: Default::default() })
+    Ok(Session::new(spec, Revision(number(row, 0)?)))
 }

@@ -73,8 +73,9 @@ export interface Session {
   /** The server that takes this session's renewals, as a number that is drawn at each start of a server. */
   home: bigint;
   /**
-   * What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession; of what
-   * GetSession and ListSessions list see there.
+   * What the session holds and waits for, in the order in which it was asked for. All of it in answers to OpenSession and
+   * AttachSession: the claims of a session are bounded by 2 MiB, beyond which Acquire and UpdateClaim are refused (LIMIT_REACHED). Of
+   * what GetSession and ListSessions list see there.
    */
   claims: Claim[];
   /** How long the session lives on, at least, if its stream does. Unset unless the answering server is the session's home. */
