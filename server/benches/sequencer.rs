@@ -90,7 +90,7 @@ impl Lab {
     /// Has commands carried out together, and answers the tokens of those that were granted.
     fn carry_out(&mut self, commands: impl Iterator<Item = Command>) -> Vec<Revision> {
         let commands =
-            commands.zip(1..).map(|(command, id)| (Tag { id, count: id }, command, Traced::default())).collect();
+            commands.zip(1..).map(|(command, id)| (Tag { id, count: id }, command.into(), Traced::default())).collect();
         let (namespace, outcomes) = (&self.namespace, &mut self.outcomes);
         let decided = self.runtime.block_on(async {
             namespace.decide_all(commands, &outcomes.0).await.expect("running");

@@ -97,16 +97,6 @@ impl Limits {
 /// What can be asked of a namespace. `home` is always the server that asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// The same by somebody who has proved who it is: it is refused if it is about a session of somebody else, or gives it more
-    /// than it may have.
-    By {
-        /// Who asks.
-        identity: Text,
-        /// What it may have.
-        limits: Limits,
-        /// For what.
-        command: Box<Command>,
-    },
     /// Opens a session, or attaches the open one of this id to this home with this TTL and disconnect grace.
     OpenSession {
         /// The session's id.
@@ -292,30 +282,20 @@ pub enum Command {
 }
 
 impl Command {
-    /// The same, asked for by this identity, if there is one, which may have so much.
+    /// The same as a request of this identity, if there is one, which may have so much.
     #[must_use]
-    pub fn by(mut self, identity: Option<&Text>, limits: Limits) -> Self {
-        let Some(identity) = identity else { return self };
-        if let Some(opening) = self.opening_mut() {
+    pub fn by(mut self, identity: Option<&Text>, limits: Limits) -> Request {
+        let actor = identity.map(|identity| Actor { identity: identity.clone(), limits });
+        if let (Some(opening), Some(identity)) = (self.opening_mut(), identity) {
             opening.identity = Some(identity.clone());
         }
-        Self::By { identity: identity.clone(), limits, command: Box::new(self) }
-    }
-
-    /// What is asked for, whoever asks.
-    #[must_use]
-    pub fn asked(&self) -> &Self {
-        match self {
-            Self::By { command, .. } => command.asked(),
-            command => command,
-        }
+        Request { actor, command: self }
     }
 
     /// The session that asks, if it is one.
     #[must_use]
     pub fn session(&self) -> Option<&Text> {
         match self {
-            Self::By { command, .. } => command.session(),
             Self::OpenSession { session, .. }
             | Self::AttachSession { session, .. }
             | Self::CloseSession { session, .. }
@@ -345,6 +325,31 @@ impl Command {
             Self::Acquire { opening, .. } | Self::Group(GroupCommand::Join { opening, .. }) => opening.as_mut(),
             _ => None,
         }
+    }
+}
+
+/// A command, and who asks for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Who asks; `None`: the service itself, or somebody who has to prove nothing.
+    pub actor: Option<Actor>,
+    /// What is asked for.
+    pub command: Command,
+}
+
+/// Somebody who has proved who it is: a command is rejected that is about a session of somebody else, or gives the actor more than it
+/// may have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Actor {
+    /// Who it is.
+    pub identity: Text,
+    /// What it may have.
+    pub limits: Limits,
+}
+
+impl From<Command> for Request {
+    fn from(command: Command) -> Self {
+        Self { actor: None, command }
     }
 }
 

@@ -19,7 +19,7 @@ mod names;
 mod rejection;
 mod table;
 
-pub use command::{AskedMode, Command, FEW_CLAIM_BYTES, Handoff, Limits, Origin, Outcome};
+pub use command::{Actor, AskedMode, Command, FEW_CLAIM_BYTES, Handoff, Limits, Origin, Outcome, Request};
 pub use end::{EndReason, Eviction};
 pub use event::{Event, Recorded};
 pub use few::Few;

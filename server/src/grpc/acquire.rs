@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use opentelemetry::KeyValue;
 use tenure_core::{
-    AskedMode, Attached, Claim, ClaimState, Command, EndReason, Metadata, Names, Opening, Origin, Outcome, Revision,
-    ServerId, Table, Text, no_labels,
+    AskedMode, Attached, Claim, ClaimState, Command, EndReason, Metadata, Names, Opening, Origin, Outcome, Request,
+    Revision, ServerId, Table, Text, no_labels,
 };
 use tenure_proto::v1::{AcquireRequest, AcquireResponse};
 use tokio::time::{Instant, sleep_until};
@@ -16,6 +16,7 @@ use super::sessions::{acknowledge, keep};
 use super::status::Problem;
 use super::validate::{self, Wait};
 use super::{Api, Via, convert, fresh_session_id, in_time};
+use crate::limits::{self, Share};
 use crate::sequencer::{Attendance, Decided, Namespace, Refusal, WaitEnd};
 use crate::telemetry::traces::Traced;
 
@@ -41,6 +42,8 @@ pub(super) struct Acquiring {
     /// The revision at which it was received, if it came by a call of its own.
     received: Option<Revision>,
     principal: Principal,
+    /// What it takes while it waits.
+    share: Option<Share>,
 }
 
 /// How an Acquire stands after it was decided.
@@ -95,11 +98,11 @@ impl Acquiring {
     ///
     /// # Errors
     /// If that had to be, and is not so any more.
-    pub(super) fn command(&self, home: ServerId, attached: Option<Attached>) -> Result<Command, Problem> {
+    pub(super) fn request(&self, home: ServerId, attached: Option<Attached>) -> Result<Request, Problem> {
         if self.attached && attached.is_none() {
             return Err(Problem::NotAttached { session: self.session.clone() });
         }
-        Ok(self.principal.command(Command::Acquire {
+        Ok(self.principal.request(Command::Acquire {
             session: self.session.clone(),
             opening: self.opening.clone(),
             home,
@@ -149,8 +152,8 @@ impl Api {
 
     async fn decide_acquire(&self, namespace: &Namespace, acquiring: &Acquiring, via: Via) -> Result<Decided, Problem> {
         let attached = via.attached(namespace, &acquiring.session);
-        let command = acquiring.command(self.node()?.id(), attached)?;
-        let decided = in_time(async { Ok(namespace.decide(command).await?) }).await?;
+        let request = acquiring.request(self.node()?.id(), attached)?;
+        let decided = in_time(async { Ok(namespace.decide(request).await?) }).await?;
         if let Via::Stream(stream) = via
             && decided_session(&decided.outcome)
         {
@@ -269,7 +272,7 @@ impl Api {
         let metadata = no_labels();
         let opening = ttl.map(|ttl| Opening { ttl, disconnect_grace, owner, metadata, identity: None });
         let attached = matches!(via, Via::Stream(_)) && opening.is_none();
-        Ok(Acquiring {
+        let mut acquiring = Acquiring {
             session,
             opening,
             opened: validate::opened_revision(request.opened_revision)?,
@@ -288,6 +291,22 @@ impl Api {
             attached,
             received: None,
             principal,
+            share: None,
+        };
+        if acquiring.queue {
+            acquiring.share = Some(self.share_of_waits(via)?);
+        }
+        Ok(acquiring)
+    }
+
+    fn share_of_waits(&self, via: Via) -> Result<Share, Problem> {
+        let bytes = match via {
+            Via::Call => limits::WAIT,
+            Via::Stream(_) => limits::WAIT_ON_STREAM,
+        };
+        self.node()?.waits().try_take(bytes).ok_or_else(|| Problem::LimitReached {
+            limit: "bytes of Acquires that may wait at this server",
+            bound: limits::WAITS.to_string(),
         })
     }
 
@@ -348,9 +367,9 @@ impl Caller<'_> {
         if let Ok(None) = self.namespace.renew(&self.acquiring.session) {
             let session = self.acquiring.session.clone();
             let attach = Command::AttachSession { session, home: self.home, attachment: 0, client: None };
-            let (namespace, command) = (self.namespace.clone(), self.acquiring.principal.command(attach));
+            let (namespace, request) = (self.namespace.clone(), self.acquiring.principal.request(attach));
             // If that cannot be decided, what becomes of the claim shows why.
-            tokio::spawn(async move { namespace.decide(command).await.map(drop) });
+            tokio::spawn(async move { namespace.decide(request).await.map(drop) });
         }
     }
 }

@@ -5,7 +5,7 @@ mod table;
 
 use std::sync::Arc;
 
-use tenure_core::{Command, Limits, Rejection, Text};
+use tenure_core::{Command, Limits, Rejection, Request, Text};
 
 use super::pieces::{Piece, pieces};
 use super::status::Problem;
@@ -206,7 +206,7 @@ impl Principal {
     }
 
     /// The command, asked for by this one.
-    pub(crate) fn command(&self, command: Command) -> Command {
+    pub(crate) fn request(&self, command: Command) -> Request {
         command.by(self.identity.as_ref(), self.limits)
     }
 

@@ -166,7 +166,7 @@ async fn decide(
     principal: &Principal,
     command: GroupCommand,
 ) -> Result<(GroupOutcome, Revision), Problem> {
-    let command = principal.command(Command::Group(command));
+    let command = principal.request(Command::Group(command));
     let decided = in_time(async { Ok(namespace.decide(command).await?) }).await?;
     match decided.outcome {
         Outcome::Group(outcome) => Ok((outcome, decided.revision)),

@@ -43,7 +43,7 @@ impl Api {
         };
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let command = Command::Transfer { name: name.clone(), token, to, by };
-        let decided = in_time(async { Ok(namespace.decide(principal.command(command)).await?) }).await?;
+        let decided = in_time(async { Ok(namespace.decide(principal.request(command)).await?) }).await?;
         match decided.outcome {
             Outcome::Transferred { from, to } => Ok(response(&from, &to, decided.revision)),
             Outcome::Transferring { claim } => {
@@ -73,7 +73,7 @@ impl Api {
         let metadata = validate::metadata(request.metadata)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let command = Command::UpdateClaim { session, name, token, metadata };
-        let decided = in_time(async { Ok(namespace.decide(principal.command(command)).await?) }).await?;
+        let decided = in_time(async { Ok(namespace.decide(principal.request(command)).await?) }).await?;
         let claim = match decided.outcome {
             Outcome::Updated(claim) => Some(convert::claim(&claim)),
             _ => None,
@@ -96,7 +96,7 @@ impl Api {
             (SeenLock::named(&name, view, &mut DeadlockSearch::default()), view.table.revision().0)
         };
         let configured = in_time(async {
-            namespace.decide(principal.command(command)).await?;
+            namespace.decide(principal.request(command)).await?;
             namespace.view(read).await.map_err(|refusal| Problem::from(refusal).after_change())
         });
         let (lock, revision) = configured.await?;

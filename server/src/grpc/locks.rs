@@ -20,7 +20,7 @@ impl Api {
         let token = validate::token(request.token)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let command = Command::Release { session, name, token };
-        let decided = in_time(async { Ok(namespace.decide(principal.command(command)).await?) }).await?;
+        let decided = in_time(async { Ok(namespace.decide(principal.request(command)).await?) }).await?;
         Ok(v1::ReleaseResponse { revision: decided.revision.0 })
     }
 
@@ -33,7 +33,7 @@ impl Api {
         let session = validate::session_id("session_id", &request.session_id)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let command = Command::CancelAcquire { session, attached: None, names };
-        let decided = in_time(async { Ok(namespace.decide(principal.command(command)).await?) }).await?;
+        let decided = in_time(async { Ok(namespace.decide(principal.request(command)).await?) }).await?;
         Ok(v1::CancelAcquireResponse { revision: decided.revision.0 })
     }
 
@@ -45,7 +45,7 @@ impl Api {
         let note = validate::label("note", &request.note)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
         let command = Command::Evict { name, token, eviction: Eviction { operator, note } };
-        let decided = in_time(async { Ok(namespace.decide(principal.command(command)).await?) }).await?;
+        let decided = in_time(async { Ok(namespace.decide(principal.request(command)).await?) }).await?;
         let evicted = match decided.outcome {
             Outcome::Evicted(claims) => claims,
             _ => Vec::new(),

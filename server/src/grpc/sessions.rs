@@ -6,8 +6,8 @@ use std::time::Duration;
 use futures::future::join_all;
 use tenure_core::defect::Defect;
 use tenure_core::{
-    CLAIM_BYTES, Claim, Command, DeadlockSearch, NotKept, Opening, Outcome, Revision, SessionSpec, StreamId, Table,
-    Text,
+    CLAIM_BYTES, Claim, Command, DeadlockSearch, NotKept, Opening, Outcome, Request, Revision, SessionSpec, StreamId,
+    Table, Text,
 };
 use tenure_proto::v1;
 
@@ -45,7 +45,7 @@ impl Api {
             attachment,
             client,
         };
-        decide_open(namespace, session, principal.command(command), via).await
+        decide_open(namespace, session, principal.request(command), via).await
     }
 
     pub(super) async fn attach_session(&self, asked: Admitted<v1::AttachSession>, via: Via) -> Result<Opened, Problem> {
@@ -57,7 +57,7 @@ impl Api {
         let namespace = self.namespace(&principal, &request.namespace).await?;
         self.note_presence(&namespace, &session, &principal, client.as_ref(), via).await?;
         let command = Command::AttachSession { session: session.clone(), home: self.node()?.id(), attachment, client };
-        decide_open(namespace, session, principal.command(command), via).await
+        decide_open(namespace, session, principal.request(command), via).await
     }
 
     /// Renews a session at whatever server: this one makes sure that it is the home, or becomes it.
@@ -90,7 +90,7 @@ impl Api {
         }
         self.check_stays()?;
         let command = Command::AttachSession { session: session.clone(), home: me, attachment: 0, client: None };
-        namespace.decide(principal.command(command)).await?;
+        namespace.decide(principal.request(command)).await?;
         namespace.renew(session)?.ok_or(Problem::NotNow("the session moved meanwhile: try again"))
     }
 
@@ -153,8 +153,8 @@ impl Api {
         let session = validate::session_id("session_id", &request.session_id)?;
         let client = validate::client_id(&request.client_id)?;
         let namespace = self.namespace(&principal, &request.namespace).await?;
-        let command = principal.command(Command::CloseSession { session, client });
-        in_time(async { Ok(namespace.decide(command).await?) }).await?;
+        let request = principal.request(Command::CloseSession { session, client });
+        in_time(async { Ok(namespace.decide(request).await?) }).await?;
         Ok(v1::CloseSessionResponse {})
     }
 
@@ -211,8 +211,8 @@ pub(super) fn renew_if_here(namespace: &Namespace, session: &Text) -> Result<(),
 }
 
 /// Decides a command that leaves a session open, and attaches the session to the stream that the command came by.
-async fn decide_open(namespace: Namespace, id: Text, command: Command, via: Via) -> Result<Opened, Problem> {
-    let decided = in_time(async { Ok(namespace.decide(command).await?) }).await?;
+async fn decide_open(namespace: Namespace, id: Text, request: Request, via: Via) -> Result<Opened, Problem> {
+    let decided = in_time(async { Ok(namespace.decide(request).await?) }).await?;
     attach(&namespace, &id, via)?;
     let Outcome::Open { spec, opened, claims } = decided.outcome else {
         return Err(Problem::Refused(Refusal::OutcomeUnknown));

@@ -64,6 +64,13 @@ pub(crate) const QUEUE_BYTES: usize = 32 * MIB;
 /// watch). About what the commit of a batch takes, so that reads at most halve the rate of decisions.
 pub(crate) const READING: Duration = Duration::from_millis(2);
 
+/// What all Acquires take that may wait at this server. They are some 80,000 calls, or 200,000 commands of streams.
+pub(crate) const WAITS: usize = 1024 * MIB;
+
+/// What an Acquire takes that waits: as a call with its stream of HTTP/2, and as a command of a stream.
+pub(crate) const WAIT: usize = 13 * KIB;
+pub(crate) const WAIT_ON_STREAM: usize = 5 * KIB;
+
 /// How much a client may have on its way in one call before this server has read it (the window of HTTP/2): 4 MiB still take no more
 /// than 4 s where an answer takes 100 ms.
 pub(crate) const STREAM_WINDOW: u32 = 128 * 1024;

@@ -64,6 +64,7 @@ pub struct Node {
     others: Arc<Others>,
     metrics: Metrics,
     watched: Budget,
+    waits: Budget,
     namespaces: Namespaces,
     streams: AtomicU64,
     drains: AtomicBool,
@@ -107,6 +108,7 @@ impl Node {
             lease,
             others,
             watched: Budget::new(limits::WATCHED, buffers.of("watch_filters")),
+            waits: Budget::new(limits::WAITS, buffers.of("waiting_acquires")),
             metrics,
             namespaces,
             streams: AtomicU64::new(0),
@@ -145,6 +147,11 @@ impl Node {
     /// Of which the names and prefixes of watches are.
     pub(crate) fn watched(&self) -> &Budget {
         &self.watched
+    }
+
+    /// What Acquires take that may wait.
+    pub(crate) fn waits(&self) -> &Budget {
+        &self.waits
     }
 
     /// What it counts with.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prost::bytes::Bytes;
-use tenure_core::{AskedMode, Attached, Command, Limits, Names, Opening, Origin, Revision, ServerId, Text};
+use tenure_core::{AskedMode, Attached, Command, Limits, Names, Opening, Origin, Request, Revision, ServerId, Text};
 use tenure_proto::internal::command::Kind;
 use tenure_proto::internal::{self as proto};
 use tenure_proto::v1;
@@ -21,7 +21,7 @@ const BATCH: usize = 1024 * 1024;
 
 /// A pass; none if some command cannot be passed.
 pub(super) fn pass(pass: &Pass) -> Option<proto::Pass> {
-    let commands = pass.commands.iter().map(command).collect::<Option<_>>()?;
+    let commands = pass.requests.iter().map(command).collect::<Option<_>>()?;
     let pauses = pass.pauses.iter().map(|(claim, pause)| {
         let nanos = u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX);
         proto::LongestPause { claim: claim.0, nanos }
@@ -36,26 +36,25 @@ pub(super) fn pass(pass: &Pass) -> Option<proto::Pass> {
 
 /// A pass of this server; none if it is none that a server would send.
 pub(super) fn taken(pass: proto::Pass, from: ServerId) -> Option<Pass> {
-    let commands = pass.commands.into_iter().map(|command| taken_command(command, from)).collect::<Option<_>>()?;
+    let requests = pass.commands.into_iter().map(|command| taken_request(command, from)).collect::<Option<_>>()?;
     let pauses = pass.pauses.iter().map(|pause| (Revision(pause.claim), Duration::from_nanos(pause.nanos)));
     let traces = pass.traces.into_iter().filter(|trace| trace.traceparent.len() == TRACEPARENT);
     let traces = traces.filter_map(|trace| Some((usize::try_from(trace.command).ok()?, trace.traceparent)));
     let (pauses, traces) = (pauses.collect(), traces.collect());
-    Some(Pass { number: pass.number, after: Revision(pass.after), commands, pauses, traces })
+    Some(Pass { number: pass.number, after: Revision(pass.after), requests, pauses, traces })
 }
 
-fn taken_command(command: proto::Command, from: ServerId) -> Option<Command> {
+fn taken_request(command: proto::Command, from: ServerId) -> Option<Request> {
     let identity = (!command.identity.is_empty()).then(|| command.identity.into());
     let limits = command.limits.unwrap_or_default();
     Some(asked(command.kind?, from)?.by(identity.as_ref(), taken_limits(limits)))
 }
 
-fn command(command: &Command) -> Option<proto::Command> {
-    let (identity, limits) = match command {
-        Command::By { identity, limits, .. } => (identity.to_string(), told_limits(*limits)),
-        _ => (String::new(), None),
-    };
-    let kind = match command.asked() {
+fn command(request: &Request) -> Option<proto::Command> {
+    let actor = request.actor.as_ref();
+    let (identity, limits) =
+        actor.map(|actor| (actor.identity.to_string(), told_limits(actor.limits))).unwrap_or_default();
+    let kind = match &request.command {
         Command::Acquire {
             session,
             opening: asked,
@@ -294,7 +293,7 @@ mod tests {
 
     const HOME: ServerId = ServerId(7);
 
-    fn commands() -> Vec<Command> {
+    fn requests() -> Vec<Request> {
         let labels = || Arc::new(BTreeMap::from([("key".to_owned(), "value".to_owned())]));
         let opening = Opening {
             ttl: Duration::from_millis(1_500),
@@ -322,7 +321,7 @@ mod tests {
         };
         let limits = Limits { sessions: Some(1), claims: None, waiters: Some(0), memberships: Some(u32::MAX) };
         let permits = |limit| AskedMode::Permits { permits: 2, limit };
-        vec![
+        let mut requests: Vec<Request> = [
             acquire(None, &["a"], AskedMode::Exclusive, Duration::ZERO),
             acquire(Some(opening.clone()), &["a", "b"], AskedMode::Shared, Duration::from_nanos(1_000_001)),
             acquire(None, &["a"], permits(None), Duration::ZERO),
@@ -337,9 +336,14 @@ mod tests {
             Command::AttachSession { session: "s".into(), home: HOME, attachment: 2, client: Some("c".into()) },
             Command::CloseSession { session: "s".into(), client: None },
             Command::EndWait { claim: Revision(3), home: HOME },
+        ]
+        .map(Request::from)
+        .into();
+        requests.extend([
             acquire(Some(proved), &["a"], AskedMode::Exclusive, Duration::ZERO).by(Some(&"token:ann".into()), limits),
             Command::CloseSession { session: "s".into(), client: None }.by(Some(&"token:ann".into()), Limits::NONE),
-        ]
+        ]);
+        requests
     }
 
     #[test]
@@ -347,7 +351,7 @@ mod tests {
         let given = Pass {
             number: 4,
             after: Revision(12),
-            commands: commands(),
+            requests: requests(),
             pauses: vec![(Revision(9), Duration::from_nanos(1_234_567))],
             traces: vec![(2, format!("00-{}-{}-01", "a".repeat(32), "b".repeat(16)))],
         };

@@ -69,7 +69,7 @@ impl Backpressure {
 
 /// How many bytes the texts of a command take: what it attaches, and its names.
 pub(super) fn text_bytes(command: &Command) -> usize {
-    let (names, metadata, opening) = match command.asked() {
+    let (names, metadata, opening) = match command {
         Command::Group(command) => return command.bytes(),
         Command::Acquire { names, metadata, opening, .. } => (Some(names), Some(metadata), opening.as_ref()),
         Command::CancelAcquire { names, .. } => (Some(names), None, None),
@@ -84,10 +84,7 @@ pub(super) fn text_bytes(command: &Command) -> usize {
 
 /// Whether more comes of it: a hold to be ended, a session to be renewed.
 fn makes_work(command: &Command) -> bool {
-    matches!(
-        command.asked(),
-        Command::Acquire { .. } | Command::OpenSession { .. } | Command::Group(GroupCommand::Join { .. })
-    )
+    matches!(command, Command::Acquire { .. } | Command::OpenSession { .. } | Command::Group(GroupCommand::Join { .. }))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tenure_core::defect::Defect;
-use tenure_core::{Command, Event, Outcome, Recorded, Rejection, Revision};
+use tenure_core::{Command, Event, Outcome, Recorded, Rejection, Request, Revision};
 use tokio::time::{Instant, sleep_until};
 
 use super::passing::{Taken, tell_pauses};
@@ -103,7 +103,7 @@ impl Sequencer {
             if Defect::PublishedEarly.is_here() {
                 self.replica.hub.publish(batch.clone(), &self.replica.table);
             }
-            let passages = work.commands.iter().map(|(_, asker)| asker.passage());
+            let passages = work.requests.iter().map(|(_, asker)| asker.passage());
             let traced = spans::append(passages, &batch);
             let appended = self.append(&batch, &traced).await;
             appended.told_in(&traced);
@@ -185,18 +185,18 @@ impl Sequencer {
     fn drop_what_stands_no_more(&self, work: &mut Work) {
         let desk = self.replica.desk.lock();
         let stands = |command: &Command| Defect::DueForEver.is_here() || desk.home.stands(command);
-        work.commands.retain(|(command, asker)| !matches!(asker, Asker::Home) || stands(command));
+        work.requests.retain(|(request, asker)| !matches!(asker, Asker::Home) || stands(&request.command));
     }
 
     /// Decides all of the work on top of each other.
     pub(super) fn decide_all(&mut self, work: &Work, events: &mut Vec<Recorded>) -> Vec<Decision> {
         let table = &mut self.replica.table;
-        let decide = |(command, _): &(Command, Asker)| {
+        let decide = |(request, _): &(Request, Asker)| {
             let before = table.revision();
-            let outcome = table.decide(command.clone(), events);
+            let outcome = table.decide(request.clone(), events);
             Decision { outcome, before, after: table.revision() }
         };
-        work.commands.iter().map(decide).collect()
+        work.requests.iter().map(decide).collect()
     }
 
     /// Appends that what was passed is void, with nothing else to append.
@@ -344,8 +344,8 @@ impl Sequencer {
     /// have granted or ended what an earlier one asked for.
     pub(super) fn attend(&self, work: &Work, decisions: &[Decision]) -> Vec<Option<Attendance>> {
         let mut desk = self.replica.desk.lock();
-        let mut attended = |((command, asker), decision): (&(Command, Asker), &Decision)| {
-            if !asker.is_caller() || !matches!(command.asked(), Command::Acquire { .. }) {
+        let mut attended = |((request, asker), decision): (&(Request, Asker), &Decision)| {
+            if !asker.is_caller() || !matches!(request.command, Command::Acquire { .. }) {
                 return None;
             }
             match &decision.outcome {
@@ -360,7 +360,7 @@ impl Sequencer {
                 _ => None,
             }
         };
-        work.commands.iter().zip(decisions).map(&mut attended).collect()
+        work.requests.iter().zip(decisions).map(&mut attended).collect()
     }
 
     pub(super) fn answer(&mut self, mut work: Work, decisions: Vec<Decision>, attendances: Vec<Option<Attendance>>) {
@@ -368,9 +368,9 @@ impl Sequencer {
             note_places(&mut work, &decisions);
             self.tell_followers(None, std::mem::take(&mut work.taken));
         }
-        let Work { commands, readers, mut tellings, .. } = work;
+        let Work { requests, readers, mut tellings, .. } = work;
         let decided = decisions.into_iter().zip(attendances);
-        for ((_, asker), (decision, attendance)) in commands.into_iter().zip(decided) {
+        for ((_, asker), (decision, attendance)) in requests.into_iter().zip(decided) {
             let told = decision.outcome.map_err(Refusal::Rejected);
             tellings.tell(asker, told.map(|outcome| Decided { outcome, revision: decision.after, attendance }));
         }
@@ -406,10 +406,10 @@ impl Sequencer {
         };
         work.taken.iter_mut().for_each(Taken::refuse);
         self.tell_followers(None, std::mem::take(&mut work.taken));
-        let Work { commands, readers, mut tellings, .. } = work;
-        for (command, asker) in commands {
+        let Work { requests, readers, mut tellings, .. } = work;
+        for (request, asker) in requests {
             match asker {
-                Asker::Home => self.again(&command),
+                Asker::Home => self.again(&request.command),
                 asker => tellings.tell(asker, Err(refusal.clone())),
             }
         }
@@ -422,7 +422,7 @@ impl Sequencer {
 
 /// Notes in the passes at which revision each of their commands was decided.
 fn note_places(work: &mut Work, decisions: &[Decision]) {
-    for ((_, asker), decision) in work.commands.iter().zip(decisions) {
+    for ((_, asker), decision) in work.requests.iter().zip(decisions) {
         if let Asker::Peer(place, _) = asker {
             work.taken[*place].places.push(decision.before);
         }

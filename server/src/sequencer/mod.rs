@@ -22,7 +22,7 @@ mod waits;
 mod work;
 
 use futures::channel::mpsc::UnboundedSender;
-use tenure_core::{Command, EndReason, Outcome, Rejection, Revision, ServerId, Table, Text};
+use tenure_core::{Command, EndReason, Outcome, Rejection, Request, Revision, ServerId, Table, Text};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::telemetry::traces::Traced;
@@ -97,11 +97,11 @@ type Reply = oneshot::Sender<Told>;
 type Reader = Box<dyn FnOnce(Result<&Table, Refusal>) + Send>;
 
 /// What a sequencer is asked.
-enum Request {
+enum Message {
     /// Decide this and make it durable.
-    Decide { command: Command, reply: Reply, passage: Traced },
+    Decide { request: Request, reply: Reply, passage: Traced },
     /// The same with each of these.
-    DecideAll { commands: Vec<(Tag, Command, Traced)>, outcomes: Outcomes },
+    DecideAll { requests: Vec<(Tag, Request, Traced)>, outcomes: Outcomes },
     /// Show the table as it is at the log's head.
     Read(Reader),
     /// Decide what another server passed.
@@ -112,19 +112,19 @@ enum Request {
     CatchUp(Revision),
 }
 
-impl Request {
+impl Message {
     /// What waits in it.
     fn load(&self) -> Load {
         match self {
-            Self::Decide { command, .. } => Load::of([command]),
-            Self::DecideAll { commands, .. } => Load::of(commands.iter().map(|(_, command, _)| command)),
+            Self::Decide { request, .. } => Load::of([&request.command]),
+            Self::DecideAll { requests, .. } => Load::of(requests.iter().map(|(_, request, _)| &request.command)),
             Self::Read(_) | Self::Take { .. } | Self::Follow { .. } | Self::CatchUp(_) => Load::default(),
         }
     }
 
     /// Whether it comes before what others want anew: a session without a stream is renewed by nobody.
     fn is_pressing(&self) -> bool {
-        matches!(self, Self::Decide { command, .. } if matches!(command.asked(), Command::AttachSession { .. }))
+        matches!(self, Self::Decide { request, .. } if matches!(request.command, Command::AttachSession { .. }))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tenure_core::{
-    Attached, ClaimSpec, Command, NotKept, Renewals, Revision, ServerId, StreamId, Table, Text, Tick, Totals,
+    Attached, ClaimSpec, Command, NotKept, Renewals, Request, Revision, ServerId, StreamId, Table, Text, Tick, Totals,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -15,7 +15,7 @@ use super::metrics::Sessions;
 use super::passing::{News, Pass};
 use super::spans;
 use super::tally::SharedTotals;
-use super::{Attendance, Decided, Decisions, Notices, Outcomes, Reader, Refusal, Request, StreamEnd, Tag, reject};
+use super::{Attendance, Decided, Decisions, Message, Notices, Outcomes, Reader, Refusal, StreamEnd, Tag, reject};
 use crate::cluster::lease::Lease;
 use crate::store::log_reader::{LogError, LogReader, Place};
 use crate::store::{Batch, Found};
@@ -26,9 +26,9 @@ use crate::watch::Hub;
 #[derive(Clone)]
 pub struct Namespace {
     pub(super) name: Text,
-    pub(super) requests: mpsc::Sender<Request>,
+    pub(super) requests: mpsc::Sender<Message>,
     /// Of those who have something already, and lose it if they are kept waiting.
-    pub(super) pressing: mpsc::Sender<Request>,
+    pub(super) pressing: mpsc::Sender<Message>,
     pub(super) backpressure: Backpressure,
     pub(super) totals: SharedTotals,
     pub(super) sessions: Sessions,
@@ -87,17 +87,18 @@ impl Namespace {
         self.backpressure.is_full()
     }
 
-    /// Decides a command. It takes effect even if the caller goes away meanwhile.
+    /// Decides what a request asks for. It takes effect even if the caller goes away meanwhile.
     ///
     /// # Errors
     /// A [`Refusal`]: nothing was changed, but with [`Refusal::OutcomeUnknown`], which may have changed something, or may yet.
-    pub async fn decide(&self, command: Command) -> Result<Decided, Refusal> {
-        if !self.backpressure.admits(&command) {
+    pub async fn decide(&self, request: impl Into<Request>) -> Result<Decided, Refusal> {
+        let request = request.into();
+        if !self.backpressure.admits(&request.command) {
             return Err(Refusal::Overloaded);
         }
-        let passage = self.passage(&Traced::current(), &command);
+        let passage = self.passage(&Traced::current(), &request.command);
         let (reply, answer) = oneshot::channel();
-        self.enqueue(Request::Decide { command, reply, passage }).await?;
+        self.enqueue(Message::Decide { request, reply, passage }).await?;
         // Whoever is turned away is told. No answer comes from a sequencer that broke off, maybe after a commit.
         answer.await.map_err(|_| Refusal::OutcomeUnknown)?
     }
@@ -107,31 +108,31 @@ impl Namespace {
         spans::passage(call, &self.name, command)
     }
 
-    /// Decides commands, each with the span of its way, in this order, and tells what came of each. They take effect even if
+    /// Decides requests, each with the span of its way, in this order, and tells what came of each. They take effect even if
     /// nobody takes the outcomes.
     ///
     /// # Errors
     /// A [`Refusal`] of all of them; then nothing was changed.
     pub async fn decide_all(
         &self,
-        mut commands: Vec<(Tag, Command, Traced)>,
+        mut requests: Vec<(Tag, Request, Traced)>,
         outcomes: &Outcomes,
     ) -> Result<(), Refusal> {
         if self.backpressure.is_full() {
-            let refused = commands.extract_if(.., |(_, command, _)| !self.backpressure.admits(command));
+            let refused = requests.extract_if(.., |(_, request, _)| !self.backpressure.admits(&request.command));
             let told = refused.map(|(tag, _, passage)| (tag, reject(&passage, Refusal::Overloaded))).collect();
             // Nobody is left who would like to know.
             let _ = outcomes.unbounded_send(Decisions { namespace: self.name.clone(), told });
         }
-        self.enqueue(Request::DecideAll { commands, outcomes: outcomes.clone() }).await
+        self.enqueue(Message::DecideAll { requests, outcomes: outcomes.clone() }).await
     }
 
-    /// Lets a request wait for the sequencer. A caller that goes away before it does takes no room.
-    async fn enqueue(&self, request: Request) -> Result<(), Refusal> {
-        let queue = if request.is_pressing() { &self.pressing } else { &self.requests };
+    /// Lets a message wait for the sequencer. A caller that goes away before it does takes no room.
+    async fn enqueue(&self, message: Message) -> Result<(), Refusal> {
+        let queue = if message.is_pressing() { &self.pressing } else { &self.requests };
         let place = queue.reserve().await.map_err(|_| Refusal::Draining)?;
-        self.backpressure.take(request.load());
-        place.send(request);
+        self.backpressure.take(message.load());
+        place.send(message);
         Ok(())
     }
 
@@ -149,7 +150,7 @@ impl Namespace {
             // A caller that has gone needs no answer.
             let _ = reply.send(table.map(read));
         });
-        self.requests.send(Request::Read(reader)).await.map_err(|_| Refusal::Draining)?;
+        self.requests.send(Message::Read(reader)).await.map_err(|_| Refusal::Draining)?;
         answer.await.map_err(|_| Refusal::Draining)?
     }
 
@@ -172,7 +173,7 @@ impl Namespace {
     /// If this server goes on no longer.
     pub async fn follow(&self, server: ServerId) -> Result<mpsc::Receiver<News>, Refusal> {
         let (reply, answer) = oneshot::channel();
-        self.requests.send(Request::Follow { server, reply }).await.map_err(|_| Refusal::Draining)?;
+        self.requests.send(Message::Follow { server, reply }).await.map_err(|_| Refusal::Draining)?;
         answer.await.map_err(|_| Refusal::Draining)
     }
 
@@ -181,13 +182,13 @@ impl Namespace {
     /// # Errors
     /// If this server goes on no longer.
     pub async fn take(&self, server: ServerId, pass: Pass) -> Result<(), Refusal> {
-        self.requests.send(Request::Take { server, pass }).await.map_err(|_| Refusal::Draining)
+        self.requests.send(Message::Take { server, pass }).await.map_err(|_| Refusal::Draining)
     }
 
     /// Lets the sequencer look at what another server has appended: the head was seen at this revision.
     pub(crate) fn catch_up(&self, head: Revision) {
         // If the queue is full, it will look anyway.
-        let _ = self.requests.try_send(Request::CatchUp(head));
+        let _ = self.requests.try_send(Message::CatchUp(head));
     }
 
     /// Renews a session that has its home here, without asking whether it still has: only for callers who know. It then lives

@@ -17,7 +17,7 @@ use super::passing::{Passing, Peers};
 use super::replica::Replica;
 use super::tally::Tally;
 use super::work::Work;
-use super::{Namespace, Reader, Refusal, Request};
+use super::{Message, Namespace, Reader, Refusal};
 use crate::cluster::lease::Lease;
 use crate::cluster::membership::Others;
 use crate::limits::Budget;
@@ -69,9 +69,9 @@ pub struct Settings {
 pub(super) struct Sequencer {
     pub(super) settings: Settings,
     pub(super) replica: Replica,
-    pub(super) requests: mpsc::Receiver<Request>,
+    pub(super) requests: mpsc::Receiver<Message>,
     /// What comes before those.
-    pub(super) pressing: mpsc::Receiver<Request>,
+    pub(super) pressing: mpsc::Receiver<Message>,
     pub(super) backpressure: Backpressure,
     /// Those whose turn has yet to come.
     pub(super) readers: Vec<Reader>,
@@ -209,10 +209,10 @@ impl Sequencer {
         Some(work)
     }
 
-    fn add(&mut self, request: Request, work: &mut Work) {
+    fn add(&mut self, request: Message, work: &mut Work) {
         self.backpressure.give_back(request.load());
         match request {
-            Request::Follow { server, reply } => {
+            Message::Follow { server, reply } => {
                 // Who has gone does not follow.
                 let _ = reply.send(self.passing.followers.add(server));
             }
@@ -292,9 +292,9 @@ impl Sequencer {
 
 /// The next request: what is pressing first.
 pub(super) async fn next(
-    pressing: &mut mpsc::Receiver<Request>,
-    requests: &mut mpsc::Receiver<Request>,
-) -> Option<Request> {
+    pressing: &mut mpsc::Receiver<Message>,
+    requests: &mut mpsc::Receiver<Message>,
+) -> Option<Message> {
     tokio::select! {
         biased;
         Some(request) = pressing.recv() => Some(request),

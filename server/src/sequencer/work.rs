@@ -1,11 +1,11 @@
 //! Work: what is carried out in one batch, and who is told what came of it.
 
-use tenure_core::{Command, Revision, Text};
+use tenure_core::{Command, Request, Revision, Text};
 
 use super::backpressure::text_bytes;
 use super::passing::Taken;
 use super::spans;
-use super::{Decisions, Outcomes, Reader, Refusal, Reply, Request, Tag, Told, reject};
+use super::{Decisions, Message, Outcomes, Reader, Refusal, Reply, Tag, Told, reject};
 use crate::telemetry::traces::Traced;
 
 /// The most commands in one batch, but for the last request that is taken into it.
@@ -45,7 +45,7 @@ impl Asker {
 /// What to do in one batch.
 #[derive(Default)]
 pub(super) struct Work {
-    pub(super) commands: Vec<(Command, Asker)>,
+    pub(super) requests: Vec<(Request, Asker)>,
     pub(super) readers: Vec<Reader>,
     pub(super) tellings: Tellings,
     /// What other servers have passed.
@@ -85,32 +85,32 @@ impl Tellings {
 }
 
 impl Work {
-    pub(super) fn push(&mut self, request: Request) {
+    pub(super) fn push(&mut self, request: Message) {
         match request {
-            Request::Decide { command, reply, passage } => self.add(command, Asker::Call(reply, passage)),
-            Request::DecideAll { commands, outcomes } => {
+            Message::Decide { request, reply, passage } => self.add(request, Asker::Call(reply, passage)),
+            Message::DecideAll { requests, outcomes } => {
                 let place = self.tellings.0.len();
-                self.tellings.0.push((outcomes, Vec::with_capacity(commands.len())));
-                for (tag, command, passage) in commands {
-                    self.add(command, Asker::Stream(place, tag, passage));
+                self.tellings.0.push((outcomes, Vec::with_capacity(requests.len())));
+                for (tag, request, passage) in requests {
+                    self.add(request, Asker::Stream(place, tag, passage));
                 }
             }
-            Request::Read(reader) => self.readers.push(reader),
-            Request::Take { server, pass } => {
-                let (taken, commands) = Taken::new(server, pass);
+            Message::Read(reader) => self.readers.push(reader),
+            Message::Take { server, pass } => {
+                let (taken, requests) = Taken::new(server, pass);
                 self.taken.push(taken);
-                for (command, passage) in commands {
-                    self.add(command, Asker::Peer(self.taken.len() - 1, passage));
+                for (request, passage) in requests {
+                    self.add(request, Asker::Peer(self.taken.len() - 1, passage));
                 }
             }
-            Request::CatchUp(head) => self.catch_up = Some(head),
-            Request::Follow { .. } => {}
+            Message::CatchUp(head) => self.catch_up = Some(head),
+            Message::Follow { .. } => {}
         }
     }
 
     /// Adds what is due by itself.
     pub(super) fn push_due(&mut self, command: Command) {
-        self.add(command, Asker::Home);
+        self.add(command.into(), Asker::Home);
     }
 
     /// Adds what was to be done after this.
@@ -118,10 +118,10 @@ impl Work {
         let (streams, passes) = (self.tellings.0.len(), self.taken.len());
         self.tellings.0.extend(later.tellings.0);
         self.taken.extend(later.taken);
-        self.commands.extend(later.commands.into_iter().map(|(command, asker)| match asker {
-            Asker::Stream(place, tag, passage) => (command, Asker::Stream(place + streams, tag, passage)),
-            Asker::Peer(place, passage) => (command, Asker::Peer(place + passes, passage)),
-            asker => (command, asker),
+        self.requests.extend(later.requests.into_iter().map(|(request, asker)| match asker {
+            Asker::Stream(place, tag, passage) => (request, Asker::Stream(place + streams, tag, passage)),
+            Asker::Peer(place, passage) => (request, Asker::Peer(place + passes, passage)),
+            asker => (request, asker),
         }));
         self.readers.extend(later.readers);
         self.passed_after = self.passed_after.into_iter().chain(later.passed_after).min();
@@ -129,15 +129,15 @@ impl Work {
         self.bytes += later.bytes;
     }
 
-    fn add(&mut self, command: Command, asker: Asker) {
-        self.bytes += text_bytes(&command);
-        self.commands.push((command, asker));
+    fn add(&mut self, request: Request, asker: Asker) {
+        self.bytes += text_bytes(&request.command);
+        self.requests.push((request, asker));
     }
 
     /// What is due by itself is decided before what callers ask for, taken back from other servers or not: no caller is told that a
     /// claim is there which is given up in the same batch.
     pub(super) fn put_due_first(&mut self) {
-        self.commands.sort_by_key(|(_, asker)| !matches!(asker, Asker::Home));
+        self.requests.sort_by_key(|(_, asker)| !matches!(asker, Asker::Home));
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -146,23 +146,23 @@ impl Work {
 
     /// Whether nobody waits for anything in it.
     pub(super) fn asks_nothing(&self) -> bool {
-        self.commands.is_empty() && self.readers.is_empty() && self.taken.is_empty()
+        self.requests.is_empty() && self.readers.is_empty() && self.taken.is_empty()
     }
 
     /// Whether what is there is enough for one batch: in number, and in what a database takes in one statement.
     pub(super) fn is_full(&self) -> bool {
-        self.commands.len() + self.readers.len() >= COMMANDS || self.bytes >= BYTES
+        self.requests.len() + self.readers.len() >= COMMANDS || self.bytes >= BYTES
     }
 }
 
-impl Request {
+impl Message {
     /// Turns away whoever asked.
     pub(super) fn refuse(self, namespace: &Text, refusal: &Refusal) {
         match self {
             // A caller that has gone needs no answer.
             Self::Decide { reply, passage, .. } => drop(reply.send(reject(&passage, refusal.clone()))),
-            Self::DecideAll { commands, outcomes } => {
-                let told = commands.into_iter().map(|(tag, _, passage)| (tag, reject(&passage, refusal.clone())));
+            Self::DecideAll { requests, outcomes } => {
+                let told = requests.into_iter().map(|(tag, _, passage)| (tag, reject(&passage, refusal.clone())));
                 let decisions = Decisions { namespace: namespace.clone(), told: told.collect() };
                 drop(outcomes.unbounded_send(decisions));
             }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tenure_core::{
     AskedMode, Attached, Basis, Claim, Command, EndReason, Eviction, GroupCommand, Handoff, Limits, LockSettings,
-    Metadata, Names, Opening, Origin, Preempt, Recorded, Revision, ServerId, Table, Text, no_labels,
+    Metadata, Names, Opening, Origin, Preempt, Recorded, Request, Revision, ServerId, Table, Text, no_labels,
 };
 
 use crate::draw::Draw;
@@ -20,7 +20,7 @@ const IDENTITIES: [&str; 2] = ["token:ann", "token:bob"];
 pub(crate) fn table(draw: &mut Draw<'_>, most: usize) -> (Table, Vec<Recorded>) {
     let (mut table, mut log) = (Table::default(), Vec::new());
     for _ in 0..draw.below(most) {
-        let command = command(draw, &table);
+        let command = request(draw, &table);
         // What is refused changes nothing.
         let _ = table.decide(command, &mut log);
         table.commit();
@@ -29,9 +29,9 @@ pub(crate) fn table(draw: &mut Draw<'_>, most: usize) -> (Table, Vec<Recorded>) 
 }
 
 /// Anything that can be asked of a table.
-pub(crate) fn command(draw: &mut Draw<'_>, table: &Table) -> Command {
+pub(crate) fn request(draw: &mut Draw<'_>, table: &Table) -> Request {
     if draw.below(8) != 0 {
-        return asked(draw, table);
+        return asked(draw, table).into();
     }
     let (identity, limits) = (draw.of(&IDENTITIES).into(), limits(draw));
     asked(draw, table).by(Some(&identity), limits)

@@ -19,7 +19,7 @@ pub fn core(data: &[u8]) {
             break;
         }
         let is_undone = draw.below(8) == 7;
-        let command = changes::command(&mut draw, &table);
+        let command = changes::request(&mut draw, &table);
         let mut events = Vec::new();
         let last_token = table.claims().filter_map(Claim::token).max().unwrap_or_default();
         let outcome = table.decide(command.clone(), &mut events);

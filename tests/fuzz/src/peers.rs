@@ -35,14 +35,14 @@ pub fn peers(data: &[u8]) {
 
 fn check_pass(message: proto::Pass) {
     let Some(pass) = fuzzing::taken(message, FROM) else { return };
-    pass.commands.iter().for_each(check_command);
+    pass.requests.iter().for_each(|request| check_command(&request.command));
     let sent = fuzzing::pass(&pass).expect("what was taken can be passed");
     assert_eq!(fuzzing::taken(through(&sent), FROM), Some(pass));
 }
 
 /// The bounds that the service keeps, too.
 fn check_command(command: &Command) {
-    match command.asked() {
+    match command {
         Command::Acquire { session, names, mode, priority, .. } => {
             check_text(session, 128);
             names.iter().for_each(|name| check_text(name, 255));
@@ -94,18 +94,18 @@ fn check_batch(draw: &mut Draw<'_>) {
     let (mut table, log) = changes::table(draw, 32);
     let mut before = Table::default();
     log.iter().for_each(|recorded| before.apply(recorded));
-    let (mut events, mut commands) = (Vec::new(), Vec::new());
+    let (mut events, mut requests) = (Vec::new(), Vec::new());
     for _ in 0..draw.below(8) {
-        let command = changes::command(draw, &table);
-        commands.push(command.clone());
+        let request = changes::request(draw, &table);
+        requests.push(request.clone());
         // What is refused changes nothing.
-        let _ = table.decide(command, &mut events);
+        let _ = table.decide(request, &mut events);
     }
-    for command in commands {
+    for request in requests {
         let pass = Pass {
             number: 1,
             after: before.revision(),
-            commands: vec![command],
+            requests: vec![request],
             pauses: Vec::new(),
             traces: Vec::new(),
         };

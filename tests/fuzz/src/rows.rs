@@ -1,6 +1,6 @@
 //! The rows that sum up the log, as a store writes and reads them.
 
-use tenure_core::{Revision, Table};
+use tenure_core::{Revision, Session, Table};
 use tenure_server::store::{Rows, fuzzing};
 
 use crate::changes;
@@ -34,8 +34,8 @@ fn again(rows: &Rows) -> Rows {
 
 /// What a table's rows are. Which claims a session has follows from the claims.
 pub(crate) fn rows_of(table: &Table) -> Rows {
-    let mut sessions: Vec<_> = table.sessions_after(Revision(0)).cloned().collect();
-    sessions.iter_mut().for_each(|session| session.claims = Default::default());
+    let sessions = table.sessions_after(Revision(0)).map(|session| Session::new(session.spec.clone(), session.opened));
+    let sessions = sessions.collect();
     let mut groups: Vec<_> = table.groups_after("", None).cloned().collect();
     groups.sort_unstable_by_key(|group| group.id);
     let claims: Vec<_> = table.claims().cloned().collect();

@@ -16,7 +16,7 @@ use crate::table::Table;
 use crate::table::decide::{Decision, Events, attached};
 
 /// What Acquire asks for, without who asks.
-pub(super) struct Request {
+pub(super) struct Acquire {
     pub(super) origin: Origin,
     pub(super) opened: Option<Revision>,
     pub(super) names: Names,
@@ -27,7 +27,7 @@ pub(super) struct Request {
     pub(super) min_hold: Duration,
 }
 
-impl Request {
+impl Acquire {
     /// What the claim of this session is made with. Texts that it has in common with others are those of the others.
     fn of(self, session: &Session, mode: Mode) -> ClaimSpec {
         let awaited_at = self.awaited_at(session.spec.home);
@@ -73,7 +73,7 @@ impl Table {
         session: &Text,
         opening: Option<Opening>,
         home: ServerId,
-        request: Request,
+        request: Acquire,
         decided: &mut Events,
     ) -> Decision {
         let rank = Rank::of_new(request.priority);
@@ -157,7 +157,7 @@ impl Table {
     }
 
     /// Whether the session has cancelled, or closed with its session, what it asks for by a call, after a server had received that.
-    fn was_cancelled(&self, session: &Text, opens: bool, request: &Request) -> bool {
+    fn was_cancelled(&self, session: &Text, opens: bool, request: &Acquire) -> bool {
         let Origin::Call { received } = request.origin else { return false };
         let was_closed = opens && !self.sessions.contains_key(session) && self.memory.closed_after(session, received);
         let was_cancelled = self.memory.cancelled_after(session, &request.names, received);
@@ -165,7 +165,7 @@ impl Table {
     }
 
     /// The claim that the session has already, if it is what it asks for.
-    fn own_claim(&self, session: &Session, request: &Request) -> Result<Option<&Claim>, Rejection> {
+    fn own_claim(&self, session: &Session, request: &Acquire) -> Result<Option<&Claim>, Rejection> {
         let own = request.names.iter().find_map(|name| Some((name, self.claim_on(session, name)?)));
         let Some((name, claim)) = own else { return Ok(None) };
         if claim.spec.names == request.names && request.mode.is(claim.spec.mode) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::command::{Command, FEW_CLAIM_BYTES, Outcome};
+use crate::command::{Actor, Command, FEW_CLAIM_BYTES, Outcome, Request};
 use crate::defect::Defect;
 use crate::end::{EndReason, Eviction};
 use crate::event::{Event, Recorded};
@@ -11,25 +11,29 @@ use crate::model::{
 };
 use crate::names::{Names, Text};
 use crate::rejection::Rejection;
-use crate::table::acquire::{Request, check_room};
+use crate::table::acquire::{Acquire, check_room};
 use crate::table::{Table, lingers_at};
 
 pub(super) type Events = Vec<Recorded>;
 pub(super) type Decision = Result<Outcome, Rejection>;
 
 impl Table {
-    /// Decides a command: pushes the events it causes onto `decided`, none if it is rejected. The table shows them at once,
+    /// Decides what a request asks for: pushes the events it causes onto `decided`, none if it is rejected. The table shows them at once,
     /// so that the next command of a batch is decided on top; [`Table::commit`] keeps them, [`Table::undo`] takes them back.
     ///
     /// # Errors
     /// A [`Rejection`] if the command changes nothing because it may not.
-    pub fn decide(&mut self, command: Command, decided: &mut Vec<Recorded>) -> Result<Outcome, Rejection> {
+    pub fn decide(&mut self, request: impl Into<Request>, decided: &mut Vec<Recorded>) -> Result<Outcome, Rejection> {
+        let Request { actor, command } = request.into();
+        if let Some(Actor { identity, limits }) = actor {
+            self.check_owner(&identity, &command)?;
+            self.check_limits(&identity, limits, &command)?;
+        }
+        self.carry_out(command, decided)
+    }
+
+    fn carry_out(&mut self, command: Command, decided: &mut Events) -> Decision {
         match command {
-            Command::By { identity, limits, command } => {
-                self.check_owner(&identity, &command)?;
-                self.check_limits(&identity, limits, &command)?;
-                self.decide(*command, decided)
-            }
             Command::OpenSession { session, opening, home, attachment, client } => {
                 if self.sessions.contains_key(&session) {
                     self.check_client(&session, client.as_ref())?;
@@ -70,7 +74,7 @@ impl Table {
                 metadata,
                 min_hold,
             } => {
-                let request = Request { origin, opened, names, mode, queue, priority, metadata, min_hold };
+                let request = Acquire { origin, opened, names, mode, queue, priority, metadata, min_hold };
                 self.acquire(&session, opening, home, request, decided)
             }
             Command::CancelAcquire { session, attached, names } => self.cancel(&session, attached, &names, decided),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::{
-    Command, EndReason, Event, Home, Opening, Origin, Outcome, Recorded, Revision, ServerId, StreamId, Table, Text,
-    Tick,
+    Command, EndReason, Event, Home, Opening, Origin, Outcome, Recorded, Request, Revision, ServerId, StreamId, Table,
+    Text, Tick,
 };
 
 pub const ME: ServerId = ServerId(1);
@@ -36,9 +36,9 @@ impl Lab {
         Self { table: Table::default(), home: Home::new(ME, Duration::from_secs(5)) }
     }
 
-    pub fn ask(&mut self, command: Command, now: Tick) -> Outcome {
+    pub fn ask(&mut self, request: impl Into<Request>, now: Tick) -> Outcome {
         let mut events: Vec<Recorded> = Vec::new();
-        let outcome = self.table.decide(command, &mut events).expect("allowed");
+        let outcome = self.table.decide(request, &mut events).expect("allowed");
         self.table.commit();
         for recorded in &events {
             self.home.observe(recorded, &self.table, now);
@@ -47,8 +47,8 @@ impl Lab {
     }
 
     /// Something that the home learns of only when it takes over the table as a whole.
-    pub fn unseen(&mut self, command: Command) {
-        self.table.decide(command, &mut Vec::new()).expect("allowed");
+    pub fn unseen(&mut self, request: impl Into<Request>) {
+        self.table.decide(request, &mut Vec::new()).expect("allowed");
         self.table.commit();
     }
 

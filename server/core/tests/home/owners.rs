@@ -1,10 +1,10 @@
 //! Whose a session is, as its home knows.
 
-use tenure_core::{Command, Limits, Text};
+use tenure_core::{Command, Limits, Request, Text};
 
 use crate::home::lab::{Lab, ME, OTHER, TTL, at, opening};
 
-fn open(identity: &str, home: tenure_core::ServerId) -> Command {
+fn open(identity: &str, home: tenure_core::ServerId) -> Request {
     opening("s", TTL, None, home).by(Some(&identity.into()), Limits::NONE)
 }
 

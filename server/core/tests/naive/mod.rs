@@ -68,8 +68,6 @@ pub struct Naive {
 impl Naive {
     pub fn decide(&mut self, command: &Command, accepted: bool) -> Kind {
         match command {
-            // Whose the sessions are is tested by itself.
-            Command::By { command, .. } => self.decide(command, accepted),
             Command::OpenSession { session, home, attachment, .. } => self.attach(session, home.0, *attachment),
             Command::AttachSession { session, .. } if !self.sessions.contains_key(&**session) => Kind::Rejected,
             Command::AttachSession { session, home, attachment, .. } => self.attach(session, home.0, *attachment),

@@ -2,7 +2,7 @@
 //! what gives up an Acquire. So none of these overtakes another. Those of one message go to the sequencer together, and what
 //! comes of those of one batch goes back together.
 
-use tenure_core::{Command, Text};
+use tenure_core::{Command, Request, Text};
 use tenure_proto::v1;
 use tenure_proto::v1::answer::Kind as Answered;
 use tokio::time::Instant;
@@ -24,7 +24,7 @@ use crate::telemetry::traces::Traced;
 pub(super) struct Round {
     namespace: Option<Text>,
     acquires: Vec<(Tag, Box<Acquiring>, Traced)>,
-    commands: Vec<(Tag, Command, Traced)>,
+    requests: Vec<(Tag, Request, Traced)>,
     /// Those for which there is no room.
     shed: Vec<u64>,
     /// How many there may be.
@@ -106,7 +106,7 @@ impl Connection {
             token: validate::token(request.token)?,
         };
         let tag = self.tag(id);
-        self.add(round, tag, principal.command(command), Asked::Release, call.clone());
+        self.add(round, tag, principal.request(command), Asked::Release, call.clone());
         Ok(())
     }
 
@@ -131,8 +131,8 @@ impl Connection {
         }
         let attached = self.namespaces.get(name).and_then(|namespace| namespace.attached_by(&session, self.id));
         let tag = self.tag(id);
-        let command = principal.command(Command::CancelAcquire { session, attached, names });
-        self.add(round, tag, command, Asked::CancelAcquire, call.clone());
+        let request = principal.request(Command::CancelAcquire { session, attached, names });
+        self.add(round, tag, request, Asked::CancelAcquire, call.clone());
         Ok(())
     }
 
@@ -144,7 +144,7 @@ impl Connection {
         let next = self.listen(principal, namespace).await?.name().clone();
         let before = std::mem::replace(round, Round::of(round.most));
         round.namespace = Some(next);
-        round.commands.reserve(round.most);
+        round.requests.reserve(round.most);
         self.submit(before).await
     }
 
@@ -154,10 +154,10 @@ impl Connection {
     }
 
     /// Adds a command that can be handed to the sequencer as it is.
-    fn add(&mut self, round: &mut Round, tag: Tag, command: Command, asked: Asked, call: Traced) {
+    fn add(&mut self, round: &mut Round, tag: Tag, request: Request, asked: Asked, call: Traced) {
         let namespace = round.namespace.as_deref().and_then(|name| self.namespaces.get(name));
-        let passage = namespace.map(|namespace| namespace.passage(&call, &command)).unwrap_or_default();
-        round.commands.push((tag, command, passage));
+        let passage = namespace.map(|namespace| namespace.passage(&call, &request.command)).unwrap_or_default();
+        round.requests.push((tag, request, passage));
         self.begin(tag, asked, call);
     }
 
@@ -171,7 +171,7 @@ impl Connection {
     /// # Errors
     /// If this server goes on no longer.
     pub(super) async fn submit(&mut self, round: Round) -> Result<(), Problem> {
-        let Round { namespace, acquires, mut commands, shed, .. } = round;
+        let Round { namespace, acquires, mut requests, shed, .. } = round;
         if !shed.is_empty() {
             let overloaded = Problem::Refused(Refusal::Overloaded);
             self.outbox.put(shed.into_iter().map(|id| self.refusal(id, &overloaded)).collect());
@@ -188,14 +188,14 @@ impl Connection {
                 if self.under_way.contains_key(&tag.id) {
                     return Err(twice());
                 }
-                let command = match kept.get(place) {
+                let request = match kept.get(place) {
                     Some(Err(why)) => Err(not_kept(acquiring.session(), *why)),
-                    _ => acquiring.command(home, attached),
+                    _ => acquiring.request(home, attached),
                 };
-                match command {
-                    Ok(command) => {
-                        let passage = namespace.passage(&call, &command);
-                        commands.push((tag, command, passage));
+                match request {
+                    Ok(request) => {
+                        let passage = namespace.passage(&call, &request.command);
+                        requests.push((tag, request, passage));
                         self.begin(tag, Asked::Acquire(acquiring), call);
                     }
                     Err(problem) => {
@@ -208,7 +208,7 @@ impl Connection {
                 self.outbox.put(refused);
             }
         }
-        if commands.is_empty() { Ok(()) } else { Ok(namespace.decide_all(commands, &self.outcomes.0).await?) }
+        if requests.is_empty() { Ok(()) } else { Ok(namespace.decide_all(requests, &self.outcomes.0).await?) }
     }
 
     /// Answers what the sequencer has decided.

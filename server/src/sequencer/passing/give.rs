@@ -1,6 +1,6 @@
 //! Giving: what is passed, and to whom.
 
-use tenure_core::{Command, ServerId};
+use tenure_core::{Command, Request, ServerId};
 use tokio::time::{Instant, timeout_at};
 
 use super::{ALONE, Given, IDLE, Link, Linking, MOST_GIVEN, PATIENCE, Pass, SETTLING};
@@ -12,7 +12,7 @@ use crate::telemetry::traces;
 /// Whether a command is one of those that are frequent enough to be passed.
 fn is_frequent(command: &Command) -> bool {
     matches!(
-        command.asked(),
+        command,
         Command::Acquire { .. }
             | Command::Release { .. }
             | Command::CancelAcquire { .. }
@@ -25,7 +25,7 @@ fn is_frequent(command: &Command) -> bool {
 
 /// How the spans of those commands that are traced are named to the server that they are passed to.
 fn traces_of(work: &Work) -> Vec<(usize, String)> {
-    let passages = work.commands.iter().map(|(_, asker)| asker.passage()).enumerate();
+    let passages = work.requests.iter().map(|(_, asker)| asker.passage()).enumerate();
     passages.filter_map(|(place, passage)| Some((place, traces::traceparent(passage)?))).collect()
 }
 
@@ -44,13 +44,13 @@ impl Sequencer {
         let Some(to) = to else { return Some(work) };
         self.passing.count += 1;
         let (number, after) = (self.passing.count, self.replica.table.revision());
-        let commands = work.commands.iter().map(|(command, _)| command.clone()).collect();
-        let pass = Pass { number, after, commands, pauses: self.pauses(&work), traces: traces_of(&work) };
+        let requests = work.requests.iter().map(|(request, _)| request.clone()).collect();
+        let pass = Pass { number, after, requests, pauses: self.pauses(&work), traces: traces_of(&work) };
         let link = self.passing.links.get(&to);
         if !link.is_some_and(|link| link.giver.give(pass)) {
             return Some(work);
         }
-        work.commands.iter().for_each(|(_, asker)| spans::passed(asker.passage(), to));
+        work.requests.iter().for_each(|(_, asker)| spans::passed(asker.passage(), to));
         work.passed_after = Some(work.passed_after.map_or(after, |earlier| earlier.min(after)));
         self.passing.given_to = to;
         self.passing.given.push_back(Given { number, work, until: Instant::now() + PATIENCE });
@@ -58,10 +58,10 @@ impl Sequencer {
     }
 
     fn may_pass(&self, work: &Work) -> bool {
-        let asked = |(command, asker): &(Command, Asker)| asker.is_caller() && is_frequent(command);
-        let has_commands = !work.commands.is_empty() || !self.passing.given.is_empty();
+        let asked = |(request, asker): &(Request, Asker)| asker.is_caller() && is_frequent(&request.command);
+        let has_commands = !work.requests.is_empty() || !self.passing.given.is_empty();
         // What was passed once and came back is decided here.
-        has_commands && work.passed_after.is_none() && work.taken.is_empty() && work.commands.iter().all(asked)
+        has_commands && work.passed_after.is_none() && work.taken.is_empty() && work.requests.iter().all(asked)
     }
 
     /// The server that is to write, if that is another one and can be passed to.

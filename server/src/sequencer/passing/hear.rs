@@ -51,7 +51,7 @@ impl Sequencer {
     fn judged(&mut self, verdict: Verdict) -> Option<Due> {
         let places = verdict.decided?;
         let next = self.passing.given.front()?;
-        if next.number != verdict.number || next.work.commands.len() != places.len() {
+        if next.number != verdict.number || next.work.requests.len() != places.len() {
             return None;
         }
         let Given { work, .. } = self.passing.given.pop_front()?;

@@ -49,7 +49,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tenure_core::{Command, Revision, ServerId, Text};
+use tenure_core::{Request, Revision, ServerId, Text};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -90,7 +90,7 @@ pub struct Pass {
     /// The revision that this server was at.
     pub after: Revision,
     /// The commands, in order, whose home is this server. Perhaps none: then only the verdict is wanted.
-    pub commands: Vec<Command>,
+    pub requests: Vec<Request>,
     /// What only this server knows of holds that they end.
     pub pauses: LongestPauses,
     /// The `traceparent` of those that are traced, by their places among the commands.

@@ -22,8 +22,8 @@ impl Sequencer {
             Some((claim.id, renewals.longest_pause))
         };
         let mut pauses = Vec::new();
-        for (command, _) in &work.commands {
-            match command.asked() {
+        for (request, _) in &work.requests {
+            match &request.command {
                 Command::Release { name, token, .. } => {
                     let holders = table.lock(name).into_iter().flat_map(|lock| lock.holders().iter());
                     let held = holders.filter_map(|id| table.claim(*id)).find(|claim| claim.token() == Some(*token));

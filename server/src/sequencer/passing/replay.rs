@@ -61,7 +61,7 @@ impl Sequencer {
         let table = &mut self.replica.table;
         let mut decisions = Vec::with_capacity(places.len());
         let mut made = Vec::new();
-        for ((command, _), place) in work.commands.iter().zip(places) {
+        for ((request, _), place) in work.requests.iter().zip(places) {
             while table.revision() < *place
                 && let Some((next, rest)) = left.split_first()
             {
@@ -74,7 +74,7 @@ impl Sequencer {
                 return None;
             }
             made.clear();
-            let outcome = table.decide(command.clone(), &mut made);
+            let outcome = table.decide(request.clone(), &mut made);
             let Some((_, rest)) = left.split_at_checked(made.len()).filter(|(logged, _)| agree(&mut made, logged))
             else {
                 table.undo();

@@ -1,6 +1,6 @@
 //! Taking what others pass: when it may be decided.
 
-use tenure_core::{Command, Revision, ServerId};
+use tenure_core::{Request, Revision, ServerId};
 
 use super::{LongestPauses, Pass, Verdict};
 use crate::sequencer::run::Sequencer;
@@ -22,15 +22,15 @@ pub(in crate::sequencer) struct Taken {
 
 impl Taken {
     /// A pass of this server, and its commands.
-    pub(in crate::sequencer) fn new(server: ServerId, pass: Pass) -> (Self, Vec<(Command, Traced)>) {
-        let Pass { number, after, commands, pauses, traces } = pass;
-        let mut commands: Vec<_> = commands.into_iter().map(|command| (command, Traced::none())).collect();
+    pub(in crate::sequencer) fn new(server: ServerId, pass: Pass) -> (Self, Vec<(Request, Traced)>) {
+        let Pass { number, after, requests, pauses, traces } = pass;
+        let mut requests: Vec<_> = requests.into_iter().map(|request| (request, Traced::none())).collect();
         for (place, traceparent) in traces {
-            if let Some((_, passage)) = commands.get_mut(place) {
+            if let Some((_, passage)) = requests.get_mut(place) {
                 *passage = spans::handed_on(server, &traceparent);
             }
         }
-        (Self { server, number, after, pauses, refused: false, places: Vec::new() }, commands)
+        (Self { server, number, after, pauses, refused: false, places: Vec::new() }, requests)
     }
 
     pub(in crate::sequencer) fn refuse(&mut self) {
@@ -61,7 +61,7 @@ impl Sequencer {
         }
         let refused: Vec<bool> = work.taken.iter().map(|taken| taken.refused).collect();
         if refused.contains(&true) {
-            work.commands.retain(|(_, asker)| !matches!(asker, Asker::Peer(place, _) if refused[*place]));
+            work.requests.retain(|(_, asker)| !matches!(asker, Asker::Peer(place, _) if refused[*place]));
         }
         Ok(())
     }

@@ -14,12 +14,9 @@ const NAMES: usize = 512;
 pub(in crate::sequencer) fn passage(call: &Traced, namespace: &Text, command: &Command) -> Traced {
     let passage = call.child("tenure.sequencer", SpanKind::Internal);
     if passage.is_recorded() {
-        call.note(|| subject(namespace, command.asked()));
+        call.note(|| subject(namespace, command));
         passage.note(|| {
-            [
-                KeyValue::new("tenure.namespace", namespace.to_string()),
-                KeyValue::new("tenure.command", kind(command.asked())),
-            ]
+            [KeyValue::new("tenure.namespace", namespace.to_string()), KeyValue::new("tenure.command", kind(command))]
         });
     }
     passage
@@ -103,7 +100,6 @@ fn bounded(names: &[&str]) -> Value {
 
 fn kind(command: &Command) -> &'static str {
     match command {
-        Command::By { .. } => "by",
         Command::OpenSession { .. } => "open_session",
         Command::AttachSession { .. } => "attach_session",
         Command::CloseSession { .. } => "close_session",

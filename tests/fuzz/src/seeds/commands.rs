@@ -83,7 +83,7 @@ fn replay(name: &str, commands: &[Vec<u8>]) -> (Table, Vec<Recorded>) {
     for (place, bytes) in commands.iter().enumerate() {
         let followed = [&bytes[..], &[NEXT]].concat();
         let mut draw = Draw::new(&followed);
-        let command = changes::command(&mut draw, &table);
+        let command = changes::request(&mut draw, &table);
         assert_eq!(draw.rest(), [NEXT], "{name}: {command:?}");
         let before = log.len();
         let outcome = table.decide(command.clone(), &mut log);
