@@ -144,6 +144,7 @@ impl Api {
         let name = std::mem::take(&mut request.namespace);
         let mut acquiring = self.acquiring(request, principal, via)?;
         let namespace = self.namespace(&acquiring.principal, &name).await?;
+        self.make_room(&mut acquiring, via)?;
         acquiring.received = matches!(via, Via::Call).then(|| namespace.revision());
         self.check_presence(&namespace, &acquiring, via).await?;
         let decided = self.decide_acquire(&namespace, &acquiring, via).await?;
@@ -272,7 +273,7 @@ impl Api {
         let metadata = no_labels();
         let opening = ttl.map(|ttl| Opening { ttl, disconnect_grace, owner, metadata, identity: None });
         let attached = matches!(via, Via::Stream(_)) && opening.is_none();
-        let mut acquiring = Acquiring {
+        Ok(Acquiring {
             session,
             opening,
             opened: validate::opened_revision(request.opened_revision)?,
@@ -292,22 +293,23 @@ impl Api {
             received: None,
             principal,
             share: None,
-        };
-        if acquiring.queue {
-            acquiring.share = Some(self.share_of_waits(via)?);
-        }
-        Ok(acquiring)
+        })
     }
 
-    fn share_of_waits(&self, via: Via) -> Result<Share, Problem> {
+    /// Makes room for one that may wait.
+    pub(super) fn make_room(&self, acquiring: &mut Acquiring, via: Via) -> Result<(), Problem> {
         let bytes = match via {
             Via::Call => limits::WAIT,
             Via::Stream(_) => limits::WAIT_ON_STREAM,
         };
-        self.node()?.waits().try_take(bytes).ok_or_else(|| Problem::LimitReached {
-            limit: "bytes of Acquires that may wait at this server",
-            bound: limits::WAITS.to_string(),
-        })
+        if acquiring.queue {
+            let full = || Problem::LimitReached {
+                limit: "bytes of Acquires that may wait at this server",
+                bound: limits::WAITS.to_string(),
+            };
+            acquiring.share = Some(self.node()?.waits().try_take(bytes).ok_or_else(full)?);
+        }
+        Ok(())
     }
 
     /// Renews the session if its home is here, so that nothing is granted to one whose time is up; on a stream, it must be

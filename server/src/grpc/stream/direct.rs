@@ -84,7 +84,8 @@ impl Connection {
             round.shed.push(id);
             return Ok(());
         }
-        let acquiring = Box::new(self.api.acquiring(request, principal, Via::Stream(self.id))?);
+        let mut acquiring = Box::new(self.api.acquiring(request, principal, Via::Stream(self.id))?);
+        self.api.make_room(&mut acquiring, Via::Stream(self.id))?;
         let tag = self.tag(id);
         round.acquires.push((tag, acquiring, call.clone()));
         Ok(())
