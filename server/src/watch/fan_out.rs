@@ -177,7 +177,7 @@ impl FanOut {
                 place = Some(*last);
                 self.woken += readers.len();
                 for (_, reader) in &readers {
-                    reader.ring();
+                    reader.notify();
                 }
                 if self.woken >= WOKEN {
                     self.woken = 0;

@@ -8,7 +8,7 @@ use tenure_core::Revision;
 
 use super::filter::Filter;
 use super::selection::{Place, Selection};
-use super::watchers::Bell;
+use super::watchers::Notifier;
 use super::{FanOut, Hub};
 
 /// A reader of what is encoded once for all who watch the same.
@@ -16,7 +16,7 @@ pub struct Reader {
     hub: Arc<Hub>,
     selection: Arc<Selection>,
     place: Place,
-    bell: Arc<Bell>,
+    notifier: Arc<Notifier>,
     /// The number of the message to take next, if it takes any.
     next: Option<u64>,
 }
@@ -43,14 +43,14 @@ impl Reader {
     /// watched before, there is a fan-out, which the caller must run.
     #[must_use]
     pub fn new(hub: &Arc<Hub>, filter: Filter, connection: u64) -> (Self, Option<FanOut>) {
-        let bell = Bell::new();
+        let notifier = Notifier::new();
         let mut index = hub.index();
         let fan_out = FanOut::attend(hub, &mut index);
         let selection = index.select(filter);
         let place = (connection, index.next_number());
-        selection.enter(place, bell.clone());
+        selection.enter(place, notifier.clone());
         drop(index);
-        (Self { hub: hub.clone(), selection, place, bell, next: None }, fan_out)
+        (Self { hub: hub.clone(), selection, place, notifier, next: None }, fan_out)
     }
 
     /// Begins to take what happens after a revision. `false` if some of that cannot be had here any more, or not yet: then
@@ -74,7 +74,7 @@ impl Reader {
 
     /// Has a task woken when there is something new, or the server is about to stop.
     pub fn register(&self, context: &Context<'_>) {
-        self.bell.register(context.waker());
+        self.notifier.register(context.waker());
     }
 
     /// Whether the server is about to stop.
@@ -89,11 +89,11 @@ impl Reader {
         }
         let Some(next) = &mut self.next else { return Some(Heard::Missed) };
         // Before it is looked: what comes after that is noted anew.
-        self.bell.is_level();
+        self.notifier.caught_up();
         if !self.selection.has(*next) {
             return None;
         }
-        self.bell.lags();
+        self.notifier.lags();
         let heard = self.selection.take(next, known);
         if heard == Some(Heard::Missed) {
             self.next = None;

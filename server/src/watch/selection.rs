@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::filter::Filter;
 use super::reader::Heard;
-use super::watchers::Bell;
+use super::watchers::Notifier;
 use crate::limits;
 use crate::limits::{Budget, Share};
 
@@ -26,7 +26,7 @@ pub(super) struct Selection {
     budget: Budget,
     /// The number after that of the newest message, to be read without the lock.
     end: AtomicU64,
-    readers: Mutex<BTreeMap<Place, Arc<Bell>>>,
+    readers: Mutex<BTreeMap<Place, Arc<Notifier>>>,
 }
 
 /// The messages that some reader has yet to take.
@@ -161,8 +161,8 @@ impl Selection {
         shelf.leave(is_lagging);
     }
 
-    pub(super) fn enter(&self, place: Place, bell: Arc<Bell>) {
-        self.readers().insert(place, bell);
+    pub(super) fn enter(&self, place: Place, notifier: Arc<Notifier>) {
+        self.readers().insert(place, notifier);
     }
 
     /// Forgets a reader; whether it was the last one.
@@ -173,17 +173,17 @@ impl Selection {
     }
 
     /// So many of the readers, of those after a place.
-    pub(super) fn readers_after(&self, place: Option<Place>, count: usize) -> Vec<(Place, Arc<Bell>)> {
+    pub(super) fn readers_after(&self, place: Option<Place>, count: usize) -> Vec<(Place, Arc<Notifier>)> {
         use std::ops::Bound::{Excluded, Unbounded};
         let from = place.map_or(Unbounded, Excluded);
-        self.readers().range((from, Unbounded)).take(count).map(|(place, bell)| (*place, bell.clone())).collect()
+        self.readers().range((from, Unbounded)).take(count).map(|(place, notifier)| (*place, notifier.clone())).collect()
     }
 
     fn shelf(&self) -> MutexGuard<'_, Shelf> {
         self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn readers(&self) -> MutexGuard<'_, BTreeMap<Place, Arc<Bell>>> {
+    fn readers(&self) -> MutexGuard<'_, BTreeMap<Place, Arc<Notifier>>> {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

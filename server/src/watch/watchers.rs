@@ -22,14 +22,14 @@ pub(crate) struct Watchers {
 }
 
 /// Where a reader is woken, and since when it has something to take.
-pub(super) struct Bell {
+pub(super) struct Notifier {
     waker: AtomicWaker,
     began: Instant,
     /// In ms since it began, and one more; 0 if it has nothing to take.
     lags_since: AtomicU64,
 }
 
-impl Bell {
+impl Notifier {
     /// That of a reader who has yet to be told what there is.
     pub(super) fn new() -> Arc<Self> {
         Arc::new(Self { waker: AtomicWaker::new(), began: Instant::now(), lags_since: AtomicU64::new(1) })
@@ -44,7 +44,7 @@ impl Bell {
     }
 
     /// There is something to take, and the reader may not know.
-    pub(super) fn ring(&self) {
+    pub(super) fn notify(&self) {
         self.lags();
         self.wake();
     }
@@ -58,7 +58,7 @@ impl Bell {
     }
 
     /// The reader has taken all that there was.
-    pub(super) fn is_level(&self) {
+    pub(super) fn caught_up(&self) {
         self.lags_since.store(0, Ordering::Relaxed);
     }
 
@@ -82,7 +82,7 @@ impl Hub {
                 let Some((last, _)) = readers.last() else { break };
                 place = Some(*last);
                 watchers.count += readers.len();
-                watchers.lag = readers.iter().map(|(_, bell)| bell.lag()).fold(watchers.lag, Duration::max);
+                watchers.lag = readers.iter().map(|(_, notifier)| notifier.lag()).fold(watchers.lag, Duration::max);
             }
         }
         watchers

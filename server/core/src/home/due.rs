@@ -17,7 +17,7 @@ impl Home {
     /// [`Self::again`].
     pub fn due(&mut self, now: Tick) -> Vec<Command> {
         let mut commands = Vec::new();
-        while let Some((at, timer)) = self.timers.ring(now.into()) {
+        while let Some((at, timer)) = self.timers.expire(now.into()) {
             if !self.counts(at, &timer) {
                 continue;
             }

@@ -43,7 +43,7 @@ impl Timers {
     }
 
     /// The next one, if it rings `now` or has before.
-    pub(super) fn ring(&mut self, now: Nanos) -> Option<(Nanos, Timer)> {
+    pub(super) fn expire(&mut self, now: Nanos) -> Option<(Nanos, Timer)> {
         self.next().filter(|at| *at <= now)?;
         self.0.pop_first()
     }

@@ -41,7 +41,7 @@ pub(super) struct Behind {
     /// Groups that have changed since the reader was sent how they are.
     owed: BTreeSet<String>,
     /// Whether there was nothing left to send.
-    is_level: bool,
+    caught_up: bool,
 }
 
 /// A piece of the log.
@@ -83,12 +83,12 @@ impl Behind {
         // A reader that resumes knows what happened up to there, but not necessarily how the groups were.
         let owed = filter.groups.clone();
         let (read, pending) = (Read::default(), PendingGroups::new());
-        Self { namespace, filter, turns, cursor, snapshot, read, pending, owed, is_level: false }
+        Self { namespace, filter, turns, cursor, snapshot, read, pending, owed, caught_up: false }
     }
 
     /// The same watch, whose reader has missed what was shared since this revision.
     pub(super) fn since(self, cursor: Revision) -> Self {
-        Self { cursor, is_level: false, ..self }
+        Self { cursor, caught_up: false, ..self }
     }
 
     /// Whether nothing is left that was read already, or is owed.
@@ -127,8 +127,8 @@ impl Behind {
                     return Ok(None);
                 }
             }
-            let was_level = std::mem::replace(&mut self.is_level, self.read.batches.is_empty());
-            if self.is_level && was_level {
+            let was_caught_up = std::mem::replace(&mut self.caught_up, self.read.batches.is_empty());
+            if self.caught_up && was_caught_up {
                 // The fan-out may be as little as a moment behind.
                 let _ = tokio::time::timeout(RETRY, head.changed()).await;
             }
