@@ -11,9 +11,9 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::Hub;
 use super::filter::Filter;
-use super::index::{Found, Index};
+use super::index::{Matches, Index};
 use super::log::Position;
-use super::selection::Message;
+use super::subscription::Message;
 use crate::store::Batch;
 
 /// Who watches something that nothing happens to is told this often how far that is.
@@ -102,8 +102,8 @@ impl FanOut {
         }
     }
 
-    /// Looks at what has happened; returns the selections that have something new.
-    fn examine(&mut self, encoder: &dyn Encoder) -> Found {
+    /// Looks at what has happened; returns the subscriptions that have something new.
+    fn examine(&mut self, encoder: &dyn Encoder) -> Matches {
         let (since, position) = {
             let log = self.hub.log();
             (log.news(self.examined), log.position())
@@ -112,7 +112,7 @@ impl FanOut {
             return self.restart(position);
         };
         let mut last = last_changes(&since.batches, &since.groups);
-        let mut concerned = Found::new();
+        let mut concerned = Matches::new();
         for batch in since.batches {
             self.examined.revision = batch.revision();
             let found = {
@@ -121,39 +121,39 @@ impl FanOut {
                 index.concerned(&batch)
             };
             let groups = last.remove(&batch.revision()).unwrap_or_default();
-            for (id, selection) in found {
+            for (id, subscription) in found {
                 let revision = batch.revision();
-                match encoder.events(selection.filter(), &batch, &groups) {
+                match encoder.events(subscription.filter(), &batch, &groups) {
                     Encoded::Nothing => continue,
-                    Encoded::Messages(bytes) => selection.push(Message { revision, is_mark: false, bytes }),
-                    Encoded::TooLarge => selection.restart(revision),
+                    Encoded::Messages(bytes) => subscription.push(Message { revision, is_mark: false, bytes }),
+                    Encoded::TooLarge => subscription.restart(revision),
                 }
-                concerned.insert(id, selection);
+                concerned.insert(id, subscription);
             }
         }
         concerned
     }
 
     /// What the readers were told may be void, or something is missing: each of them has to look for itself.
-    fn restart(&mut self, position: Position) -> Found {
+    fn restart(&mut self, position: Position) -> Matches {
         self.examined = position;
         let mut index = self.hub.index();
         index.examined = position;
         let all = all(&index);
-        for selection in all.values() {
-            selection.restart(position.revision);
+        for subscription in all.values() {
+            subscription.restart(position.revision);
         }
         all
     }
 
-    fn mark_progress(&self, encoder: &dyn Encoder) -> Found {
+    fn mark_progress(&self, encoder: &dyn Encoder) -> Matches {
         let revision = self.examined.revision;
         let mut quiet = all(&self.hub.index());
-        quiet.retain(|_, selection| selection.is_quiet_for(PROGRESS));
+        quiet.retain(|_, subscription| subscription.is_quiet_for(PROGRESS));
         if !quiet.is_empty() {
             let bytes = encoder.progress(revision);
-            for selection in quiet.values() {
-                selection.push(Message { revision, is_mark: true, bytes: bytes.clone() });
+            for subscription in quiet.values() {
+                subscription.push(Message { revision, is_mark: true, bytes: bytes.clone() });
             }
         }
         quiet
@@ -168,11 +168,11 @@ impl FanOut {
         !index.is_attended
     }
 
-    async fn wake(&mut self, selections: Found) {
-        for selection in selections.into_values() {
+    async fn wake(&mut self, subscriptions: Matches) {
+        for subscription in subscriptions.into_values() {
             let mut place = None;
             loop {
-                let readers = selection.readers_after(place, WOKEN - self.woken);
+                let readers = subscription.readers_after(place, WOKEN - self.woken);
                 let Some((last, _)) = readers.last() else { break };
                 place = Some(*last);
                 self.woken += readers.len();
@@ -196,14 +196,14 @@ impl Drop for End {
         let Some(hub) = &self.0 else { return };
         hub.over.store(true, Ordering::Release);
         let all = all(&hub.index());
-        for (_, reader) in all.values().flat_map(|selection| selection.readers_after(None, usize::MAX)) {
+        for (_, reader) in all.values().flat_map(|subscription| subscription.readers_after(None, usize::MAX)) {
             reader.wake();
         }
     }
 }
 
-fn all(index: &Index) -> Found {
-    index.all().map(|selection| (selection.id(), selection.clone())).collect()
+fn all(index: &Index) -> Matches {
+    index.all().map(|subscription| (subscription.id(), subscription.clone())).collect()
 }
 
 fn loses_history(batch: &Batch) -> bool {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-/// How often each text is kept: in the filter of a watch, in that of its selection, and in the index.
+/// How often each text is kept: in the filter of a watch, in that of its subscription, and in the index.
 const COPIES: usize = 3;
 
 /// What each text takes beside its bytes.

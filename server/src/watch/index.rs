@@ -1,4 +1,4 @@
-//! Who is concerned by what happens: from names and prefixes to selections.
+//! Who is concerned by what happens: from names and prefixes to subscriptions.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -7,18 +7,18 @@ use tenure_core::{Event, Text};
 
 use super::filter::Filter;
 use super::log::Position;
-use super::selection::Selection;
+use super::subscription::Subscription;
 use crate::limits::Budget;
 use crate::store::Batch;
 
 pub(super) struct Index {
     budget: Budget,
-    selections: HashMap<Filter, Arc<Selection>>,
-    names: HashMap<String, Vec<Arc<Selection>>>,
-    prefixes: HashMap<String, Vec<Arc<Selection>>>,
+    subscriptions: HashMap<Filter, Arc<Subscription>>,
+    names: HashMap<String, Vec<Arc<Subscription>>>,
+    prefixes: HashMap<String, Vec<Arc<Subscription>>>,
     /// How many of the prefixes are so long.
     prefix_lengths: BTreeMap<usize, usize>,
-    groups: HashMap<String, Vec<Arc<Selection>>>,
+    groups: HashMap<String, Vec<Arc<Subscription>>>,
     /// How far the fan-out has come.
     pub(super) examined: Position,
     /// Whether there is a fan-out.
@@ -26,15 +26,15 @@ pub(super) struct Index {
     next: u64,
 }
 
-/// Selections without repetition, in the order of their ids.
-pub(super) type Found = BTreeMap<u64, Arc<Selection>>;
+/// Subscriptions without repetition, in the order of their ids.
+pub(super) type Matches = BTreeMap<u64, Arc<Subscription>>;
 
 impl Index {
-    /// An empty one, whose selections keep messages of this budget.
+    /// An empty one, whose subscriptions keep messages of this budget.
     pub(super) fn new(budget: Budget) -> Self {
         Self {
             budget,
-            selections: HashMap::new(),
+            subscriptions: HashMap::new(),
             names: HashMap::new(),
             prefixes: HashMap::new(),
             prefix_lengths: BTreeMap::new(),
@@ -46,51 +46,51 @@ impl Index {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.selections.is_empty()
+        self.subscriptions.is_empty()
     }
 
-    pub(super) fn all(&self) -> impl Iterator<Item = &Arc<Selection>> {
-        self.selections.values()
+    pub(super) fn all(&self) -> impl Iterator<Item = &Arc<Subscription>> {
+        self.subscriptions.values()
     }
 
-    /// A number for a selection or a reader.
+    /// A number for a subscription or a reader.
     pub(super) fn next_number(&mut self) -> u64 {
         self.next += 1;
         self.next
     }
 
-    /// The selection of a filter, made if there is none. What was examined before is not in it.
-    pub(super) fn select(&mut self, filter: Filter) -> Arc<Selection> {
-        if let Some(found) = self.selections.get(&filter) {
+    /// The subscription of a filter, made if there is none. What was examined before is not in it.
+    pub(super) fn select(&mut self, filter: Filter) -> Arc<Subscription> {
+        if let Some(found) = self.subscriptions.get(&filter) {
             return found.clone();
         }
         let (id, start) = (self.next_number(), self.examined.revision);
-        let selection = Arc::new(Selection::new(id, filter.clone(), start, self.budget.clone()));
+        let subscription = Arc::new(Subscription::new(id, filter.clone(), start, self.budget.clone()));
         for name in &filter.names {
-            self.names.entry(name.clone()).or_default().push(selection.clone());
+            self.names.entry(name.clone()).or_default().push(subscription.clone());
         }
         for prefix in &filter.prefixes {
             let sharing = self.prefixes.entry(prefix.clone()).or_default();
             if sharing.is_empty() {
                 *self.prefix_lengths.entry(prefix.len()).or_default() += 1;
             }
-            sharing.push(selection.clone());
+            sharing.push(subscription.clone());
         }
         for group in &filter.groups {
-            self.groups.entry(group.clone()).or_default().push(selection.clone());
+            self.groups.entry(group.clone()).or_default().push(subscription.clone());
         }
-        self.selections.insert(filter, selection.clone());
-        selection
+        self.subscriptions.insert(filter, subscription.clone());
+        subscription
     }
 
-    /// Forgets a selection that has no readers.
-    pub(super) fn forget(&mut self, selection: &Selection) {
-        let filter = selection.filter();
+    /// Forgets a subscription that has no readers.
+    pub(super) fn forget(&mut self, subscription: &Subscription) {
+        let filter = subscription.filter();
         for name in &filter.names {
-            remove(&mut self.names, name, selection);
+            remove(&mut self.names, name, subscription);
         }
         for prefix in &filter.prefixes {
-            if remove(&mut self.prefixes, prefix, selection)
+            if remove(&mut self.prefixes, prefix, subscription)
                 && let Some(count) = self.prefix_lengths.get_mut(&prefix.len())
             {
                 *count -= 1;
@@ -100,14 +100,14 @@ impl Index {
             }
         }
         for group in &filter.groups {
-            remove(&mut self.groups, group, selection);
+            remove(&mut self.groups, group, subscription);
         }
-        self.selections.remove(filter);
+        self.subscriptions.remove(filter);
     }
 
-    /// The selections that a batch concerns.
-    pub(super) fn concerned(&self, batch: &Batch) -> Found {
-        let mut found = Found::new();
+    /// The subscriptions that a batch concerns.
+    pub(super) fn concerned(&self, batch: &Batch) -> Matches {
+        let mut found = Matches::new();
         let mut seen: BTreeSet<&str> = BTreeSet::new();
         for recorded in &batch.events {
             if let Event::Group { group, .. } = &recorded.event {
@@ -118,7 +118,7 @@ impl Index {
         found
     }
 
-    fn find<'a>(&self, names: impl IntoIterator<Item = &'a Text>, seen: &mut BTreeSet<&'a str>, found: &mut Found) {
+    fn find<'a>(&self, names: impl IntoIterator<Item = &'a Text>, seen: &mut BTreeSet<&'a str>, found: &mut Matches) {
         for name in names {
             if !seen.insert(name) {
                 continue;
@@ -131,14 +131,14 @@ impl Index {
     }
 }
 
-fn add(selections: Option<&Vec<Arc<Selection>>>, found: &mut Found) {
-    found.extend(selections.into_iter().flatten().map(|selection| (selection.id(), selection.clone())));
+fn add(subscriptions: Option<&Vec<Arc<Subscription>>>, found: &mut Matches) {
+    found.extend(subscriptions.into_iter().flatten().map(|subscription| (subscription.id(), subscription.clone())));
 }
 
-/// Removes a selection from under a key; whether it was the last one there.
-fn remove(map: &mut HashMap<String, Vec<Arc<Selection>>>, key: &str, selection: &Selection) -> bool {
+/// Removes a subscription from under a key; whether it was the last one there.
+fn remove(map: &mut HashMap<String, Vec<Arc<Subscription>>>, key: &str, subscription: &Subscription) -> bool {
     let Some(sharing) = map.get_mut(key) else { return false };
-    sharing.retain(|other| other.id() != selection.id());
+    sharing.retain(|other| other.id() != subscription.id());
     let is_last = sharing.is_empty();
     if is_last {
         map.remove(key);

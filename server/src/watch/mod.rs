@@ -1,7 +1,7 @@
 //! The watch hub: the newest part of a namespace's history, in memory, and all who watch it.
 //!
 //! Whoever commits only adds to the log. One task, the fan-out, looks who is concerned: watchers of the same things share a
-//! selection, so what happened is encoded once for all of them. Each takes it from there at its own pace, and who falls
+//! subscription, so what happened is encoded once for all of them. Each takes it from there at its own pace, and who falls
 //! behind reads on from the log: a slow one slows nobody.
 
 mod fan_out;
@@ -9,7 +9,7 @@ mod filter;
 mod index;
 mod log;
 mod reader;
-mod selection;
+mod subscription;
 mod watchers;
 
 use std::collections::BTreeSet;

@@ -7,14 +7,14 @@ use bytes::Bytes;
 use tenure_core::Revision;
 
 use super::filter::Filter;
-use super::selection::{Place, Selection};
+use super::subscription::{Place, Subscription};
 use super::watchers::Notifier;
 use super::{FanOut, Hub};
 
 /// A reader of what is encoded once for all who watch the same.
 pub struct Reader {
     hub: Arc<Hub>,
-    selection: Arc<Selection>,
+    subscription: Arc<Subscription>,
     place: Place,
     notifier: Arc<Notifier>,
     /// The number of the message to take next, if it takes any.
@@ -46,18 +46,18 @@ impl Reader {
         let notifier = Notifier::new();
         let mut index = hub.index();
         let fan_out = FanOut::attend(hub, &mut index);
-        let selection = index.select(filter);
+        let subscription = index.select(filter);
         let place = (connection, index.next_number());
-        selection.enter(place, notifier.clone());
+        subscription.enter(place, notifier.clone());
         drop(index);
-        (Self { hub: hub.clone(), selection, place, notifier, next: None }, fan_out)
+        (Self { hub: hub.clone(), subscription, place, notifier, next: None }, fan_out)
     }
 
     /// Begins to take what happens after a revision. `false` if some of that cannot be had here any more, or not yet: then
     /// the log has it.
     pub fn join(&mut self, after: Revision) -> bool {
         if self.next.is_none() {
-            self.next = self.selection.join(after);
+            self.next = self.subscription.join(after);
         }
         self.next.is_some()
     }
@@ -90,11 +90,11 @@ impl Reader {
         let Some(next) = &mut self.next else { return Some(Heard::Missed) };
         // Before it is looked: what comes after that is noted anew.
         self.notifier.caught_up();
-        if !self.selection.has(*next) {
+        if !self.subscription.has(*next) {
             return None;
         }
         self.notifier.lags();
-        let heard = self.selection.take(next, known);
+        let heard = self.subscription.take(next, known);
         if heard == Some(Heard::Missed) {
             self.next = None;
         }
@@ -105,11 +105,11 @@ impl Reader {
 impl Drop for Reader {
     fn drop(&mut self) {
         if let Some(next) = self.next {
-            self.selection.leave(next);
+            self.subscription.leave(next);
         }
         let mut index = self.hub.index();
-        if self.selection.exit(self.place) {
-            index.forget(&self.selection);
+        if self.subscription.exit(self.place) {
+            index.forget(&self.subscription);
         }
     }
 }

@@ -73,12 +73,12 @@ impl Notifier {
 impl Hub {
     /// How many watch, and how far the last of them is behind.
     pub(crate) fn watchers(&self) -> Watchers {
-        let selections: Vec<_> = self.index().all().cloned().collect();
+        let subscriptions: Vec<_> = self.index().all().cloned().collect();
         let mut watchers = Watchers::default();
-        for selection in selections {
+        for subscription in subscriptions {
             let mut place = None;
             loop {
-                let readers = selection.readers_after(place, LOOKED_AT);
+                let readers = subscription.readers_after(place, LOOKED_AT);
                 let Some((last, _)) = readers.last() else { break };
                 place = Some(*last);
                 watchers.count += readers.len();

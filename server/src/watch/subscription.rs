@@ -18,10 +18,10 @@ use crate::limits::{Budget, Share};
 /// Where a reader stands in the line to be woken: those of one connection stand together.
 pub(super) type Place = (u64, u64);
 
-pub(super) struct Selection {
+pub(super) struct Subscription {
     id: u64,
     filter: Filter,
-    shelf: Mutex<Shelf>,
+    backlog: Mutex<Backlog>,
     /// Of which the bytes of the messages are.
     budget: Budget,
     /// The number after that of the newest message, to be read without the lock.
@@ -30,7 +30,7 @@ pub(super) struct Selection {
 }
 
 /// The messages that some reader has yet to take.
-struct Shelf {
+struct Backlog {
     /// What happened after this revision is here, as far as it was examined.
     start: Revision,
     messages: VecDeque<(Message, Share)>,
@@ -52,9 +52,9 @@ pub(super) struct Message {
     pub(super) bytes: Bytes,
 }
 
-impl Selection {
+impl Subscription {
     pub(super) fn new(id: u64, filter: Filter, start: Revision, budget: Budget) -> Self {
-        let shelf = Shelf {
+        let backlog = Backlog {
             start,
             messages: VecDeque::new(),
             first: 0,
@@ -63,7 +63,7 @@ impl Selection {
             lagging: 0,
             quiet_since: Instant::now(),
         };
-        Self { id, filter, shelf: Mutex::new(shelf), budget, end: AtomicU64::new(0), readers: Mutex::default() }
+        Self { id, filter, backlog: Mutex::new(backlog), budget, end: AtomicU64::new(0), readers: Mutex::default() }
     }
 
     pub(super) fn id(&self) -> u64 {
@@ -76,53 +76,53 @@ impl Selection {
 
     /// Adds a message for all who are joined. If there is no room for it, they find it in the log.
     pub(super) fn push(&self, message: Message) {
-        let mut shelf = self.shelf();
-        shelf.quiet_since = Instant::now();
-        if shelf.joined == 0 {
-            shelf.start = message.revision;
+        let mut backlog = self.backlog();
+        backlog.quiet_since = Instant::now();
+        if backlog.joined == 0 {
+            backlog.start = message.revision;
             return;
         }
         let Some(share) = self.budget.try_take(message.bytes.len()) else {
-            drop(shelf);
+            drop(backlog);
             return self.restart(message.revision);
         };
-        shelf.bytes += message.bytes.len();
-        shelf.messages.push_back((message, share));
-        shelf.lagging = shelf.joined;
+        backlog.bytes += message.bytes.len();
+        backlog.messages.push_back((message, share));
+        backlog.lagging = backlog.joined;
         let (of_each, of_all) = limits::WATCH_KEPT;
-        let kept = of_all.min(of_each.saturating_mul(shelf.joined));
-        while shelf.bytes > kept && shelf.messages.len() > 1 {
-            shelf.drop_first();
+        let kept = of_all.min(of_each.saturating_mul(backlog.joined));
+        while backlog.bytes > kept && backlog.messages.len() > 1 {
+            backlog.drop_first();
         }
-        self.end.store(shelf.end(), Ordering::Release);
+        self.end.store(backlog.end(), Ordering::Release);
     }
 
     /// Nothing up to a revision is here: who is joined must find out elsewhere what became of it.
     pub(super) fn restart(&self, start: Revision) {
-        let mut shelf = self.shelf();
-        shelf.quiet_since = Instant::now();
-        shelf.first = shelf.end() + 1;
-        shelf.messages.clear();
-        shelf.bytes = 0;
-        shelf.start = start;
-        shelf.lagging = shelf.joined;
-        self.end.store(shelf.end(), Ordering::Release);
+        let mut backlog = self.backlog();
+        backlog.quiet_since = Instant::now();
+        backlog.first = backlog.end() + 1;
+        backlog.messages.clear();
+        backlog.bytes = 0;
+        backlog.start = start;
+        backlog.lagging = backlog.joined;
+        self.end.store(backlog.end(), Ordering::Release);
     }
 
     pub(super) fn is_quiet_for(&self, span: Duration) -> bool {
-        self.shelf().quiet_since.elapsed() >= span
+        self.backlog().quiet_since.elapsed() >= span
     }
 
     /// Begins to take what happened after a revision. Returns the number of the first message, or `None` if it is not all
     /// here.
     pub(super) fn join(&self, after: Revision) -> Option<u64> {
-        let mut shelf = self.shelf();
-        if after < shelf.start {
+        let mut backlog = self.backlog();
+        if after < backlog.start {
             return None;
         }
-        let next = shelf.first + shelf.messages.partition_point(|(message, _)| message.revision <= after) as u64;
-        shelf.joined += 1;
-        shelf.lagging += usize::from(next < shelf.end());
+        let next = backlog.first + backlog.messages.partition_point(|(message, _)| message.revision <= after) as u64;
+        backlog.joined += 1;
+        backlog.lagging += usize::from(next < backlog.end());
         Some(next)
     }
 
@@ -133,19 +133,19 @@ impl Selection {
 
     /// Takes the next message for a reader who knows all up to a revision. One that missed something is no longer joined.
     pub(super) fn take(&self, next: &mut u64, known: Revision) -> Option<Heard> {
-        let mut shelf = self.shelf();
+        let mut backlog = self.backlog();
         loop {
-            if *next == shelf.end() {
+            if *next == backlog.end() {
                 return None;
             }
-            let Some(at) = next.checked_sub(shelf.first) else {
-                shelf.leave(true);
+            let Some(at) = next.checked_sub(backlog.first) else {
+                backlog.leave(true);
                 return Some(Heard::Missed);
             };
-            let message = shelf.messages.get(usize::try_from(at).ok()?)?.0.clone();
+            let message = backlog.messages.get(usize::try_from(at).ok()?)?.0.clone();
             *next += 1;
-            if *next == shelf.end() {
-                shelf.caught_up();
+            if *next == backlog.end() {
+                backlog.caught_up();
             }
             let is_known = if message.is_mark { message.revision < known } else { message.revision <= known };
             if !is_known {
@@ -156,9 +156,9 @@ impl Selection {
 
     /// A reader who was joined and has come so far takes no more.
     pub(super) fn leave(&self, next: u64) {
-        let mut shelf = self.shelf();
-        let is_lagging = next != shelf.end();
-        shelf.leave(is_lagging);
+        let mut backlog = self.backlog();
+        let is_lagging = next != backlog.end();
+        backlog.leave(is_lagging);
     }
 
     pub(super) fn enter(&self, place: Place, notifier: Arc<Notifier>) {
@@ -179,8 +179,8 @@ impl Selection {
         self.readers().range((from, Unbounded)).take(count).map(|(place, notifier)| (*place, notifier.clone())).collect()
     }
 
-    fn shelf(&self) -> MutexGuard<'_, Shelf> {
-        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    fn backlog(&self) -> MutexGuard<'_, Backlog> {
+        self.backlog.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn readers(&self) -> MutexGuard<'_, BTreeMap<Place, Arc<Notifier>>> {
@@ -188,7 +188,7 @@ impl Selection {
     }
 }
 
-impl Shelf {
+impl Backlog {
     fn end(&self) -> u64 {
         self.first + self.messages.len() as u64
     }
