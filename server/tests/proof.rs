@@ -11,7 +11,7 @@ use tenure_proto::internal::{Begin, PassRequest, pass_request};
 use tenure_proto::v1::AcquireRequest;
 use tenure_proto::v1::lock_service_client::LockServiceClient;
 use tenure_server::auth::{CredentialOptions, new_token};
-use tenure_server::cluster::membership::Contact;
+use tenure_server::cluster::membership::MemberView;
 use tenure_server::grpc::TtlBounds;
 use tenure_server::node::NodeOptions;
 use tenure_server::peer::{Connector, Tls, Wire};
@@ -159,11 +159,11 @@ async fn servers_prove_themselves_to_each_other_and_pass_commands_on() {
 async fn nobody_else_is_taken_for_a_server() {
     let office = Office::open().await;
     let [first, second] = office.presences().await;
-    let contact = Contact { address: first.address.clone(), certificate: first.certificate.clone() };
+    let member = MemberView { address: first.address.clone(), certificate: first.certificate.clone() };
 
     // Who has a certificate, but not that of the server which it says it is. Until the one has heard of the other, it says so.
     let stranger = Tls(Arc::new(Proof::make().unwrap()));
-    let wire = stranger.connect(&contact).unwrap();
+    let wire = stranger.connect(&member).unwrap();
     let heard = async {
         loop {
             match claim(wire.clone(), second.server, first.server).await.unwrap_err() {
@@ -187,9 +187,9 @@ async fn nobody_else_is_taken_for_a_server() {
     assert_eq!(refused.code(), Code::PermissionDenied, "{refused:?}");
 
     // And nobody is told anything who answers at the address of a server.
-    let other = Contact { certificate: second.certificate.clone(), ..contact.clone() };
+    let other = MemberView { certificate: second.certificate.clone(), ..member.clone() };
     let refused = claim(stranger.connect(&other).unwrap(), second.server, first.server).await.unwrap_err();
     assert_eq!(refused.code(), Code::Unavailable, "{refused:?}");
-    let none = Contact { certificate: String::new(), ..contact };
+    let none = MemberView { certificate: String::new(), ..member };
     assert!(stranger.connect(&none).is_err(), "one without TLS is not called");
 }

@@ -12,7 +12,7 @@ use crate::store::Presence;
 
 /// How a server is reached.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Contact {
+pub struct MemberView {
     /// Its host and port; empty if it is reached nowhere.
     pub address: String,
     /// The SHA-256 of the certificate that it shows there to other servers, in hexadecimal; empty if it speaks no TLS.
@@ -21,7 +21,7 @@ pub struct Contact {
 
 /// All servers, as a heartbeat found them.
 #[derive(Debug)]
-pub(crate) struct Sightings {
+pub(crate) struct HeartbeatsSeen {
     /// How long its answer took.
     pub(crate) took: Duration,
     /// Every server, this one among them, and when its heartbeat was seen to change, on this server's clock.
@@ -30,18 +30,18 @@ pub(crate) struct Sightings {
 
 /// The other servers, and how each is reached.
 #[derive(Debug, Default)]
-pub struct Others {
-    living: ArcSwapOption<BTreeMap<ServerId, Contact>>,
-    sightings: ArcSwapOption<Sightings>,
+pub struct Membership {
+    living: ArcSwapOption<BTreeMap<ServerId, MemberView>>,
+    heartbeats_seen: ArcSwapOption<HeartbeatsSeen>,
     longest_lease_ms: AtomicU64,
     unreachable: ArcSwapOption<BTreeMap<ServerId, String>>,
     /// How many of them do not drain.
     staying: AtomicUsize,
 }
 
-impl Others {
+impl Membership {
     /// Takes note of those that live, and of how many of them do not drain.
-    pub(crate) fn note(&self, living: BTreeMap<ServerId, Contact>, staying: usize) {
+    pub(crate) fn note(&self, living: BTreeMap<ServerId, MemberView>, staying: usize) {
         self.living.store(Some(Arc::new(living)));
         self.staying.store(staying, Ordering::Relaxed);
     }
@@ -52,8 +52,8 @@ impl Others {
     }
 
     /// Notes what a heartbeat found.
-    pub(crate) fn note_sightings(&self, sightings: Sightings) {
-        self.sightings.store(Some(Arc::new(sightings)));
+    pub(crate) fn note_heartbeats_seen(&self, heartbeats_seen: HeartbeatsSeen) {
+        self.heartbeats_seen.store(Some(Arc::new(heartbeats_seen)));
     }
 
     /// Takes note of those that cannot be reached at their addresses, and why.
@@ -67,22 +67,22 @@ impl Others {
     }
 
     /// How each that lives is reached.
-    pub(crate) fn contacts(&self) -> BTreeMap<ServerId, Contact> {
+    pub(crate) fn members(&self) -> BTreeMap<ServerId, MemberView> {
         self.living.load().as_ref().map(|living| (**living).clone()).unwrap_or_default()
     }
 
     /// What people call a server.
     pub(crate) fn label(&self, server: ServerId) -> String {
-        let sightings = self.sightings.load();
-        let mut seen = sightings.iter().flat_map(|sightings| &sightings.servers);
+        let heartbeats_seen = self.heartbeats_seen.load();
+        let mut seen = heartbeats_seen.iter().flat_map(|heartbeats_seen| &heartbeats_seen.servers);
         seen.find(|(presence, _)| presence.server == server)
             .map(|(presence, _)| presence.label.clone())
             .unwrap_or_default()
     }
 
     /// What the last heartbeat found, if there was one.
-    pub(crate) fn sightings(&self) -> Option<Arc<Sightings>> {
-        self.sightings.load_full()
+    pub(crate) fn heartbeats_seen(&self) -> Option<Arc<HeartbeatsSeen>> {
+        self.heartbeats_seen.load_full()
     }
 
     /// Takes note of a server's lease, this one's or another's.
@@ -110,7 +110,7 @@ impl Others {
 
     /// How a server is reached, if it lives.
     #[must_use]
-    pub fn contact(&self, server: ServerId) -> Option<Contact> {
+    pub fn member(&self, server: ServerId) -> Option<MemberView> {
         self.living.load().as_ref()?.get(&server).cloned()
     }
 

@@ -17,7 +17,7 @@ pub async fn run(node: Arc<Node>) {
         return;
     }
     loop {
-        let pause = if node.others().live() { node.options().poll_interval } else { ALONE };
+        let pause = if node.membership().live() { node.options().poll_interval } else { ALONE };
         tokio::select! {
             () = node.store().hint() => {}
             () = tokio::time::sleep(pause) => {}

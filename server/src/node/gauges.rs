@@ -75,7 +75,7 @@ struct Figures {
 impl Figures {
     fn of(node: &Node) -> Self {
         let left = node.lease().left().map_or(f64::INFINITY, |left| left.as_secs_f64());
-        let servers = node.others().count() + 1;
+        let servers = node.membership().count() + 1;
         let mut figures = Self { lease_left: left, servers, ..Self::default() };
         node.namespaces().all().iter().for_each(|namespace| figures.add(namespace));
         figures

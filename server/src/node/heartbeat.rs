@@ -11,7 +11,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use super::metrics::{HeartbeatCounts, Lives};
-use crate::cluster::membership::Sightings;
+use crate::cluster::membership::HeartbeatsSeen;
 use crate::node::Node;
 use crate::store::{Presence, StoreError, next_heartbeat};
 use crate::telemetry::log_throttle::LogThrottle;
@@ -212,7 +212,7 @@ impl Heartbeats {
         }
         roll.silent = self.look_at(&roll.servers);
         node.note_others(&roll.servers);
-        node.others().note_sightings(self.sightings(&roll, took));
+        node.membership().note_heartbeats_seen(self.heartbeats_seen(&roll, took));
         self.roll.send_replace(roll);
         Ok(true)
     }
@@ -236,13 +236,13 @@ impl Heartbeats {
     }
 
     /// What everybody may know of the heartbeat.
-    fn sightings(&self, roll: &Roll, took: Duration) -> Sightings {
+    fn heartbeats_seen(&self, roll: &Roll, took: Duration) -> HeartbeatsSeen {
         let seen = |server: &Presence| match self.seen.get(&server.server) {
             Some(seen) => Some(seen.since),
             None => (server.server == self.node.id()).then_some(roll.sent),
         };
         let servers = roll.servers.iter().map(|server| (server.clone(), seen(server))).collect();
-        Sightings { took, servers }
+        HeartbeatsSeen { took, servers }
     }
 
     /// When to send the next heartbeat: often enough for this server's lease, and just when the patience with a silent one ends.

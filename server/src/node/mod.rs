@@ -24,7 +24,7 @@ pub use self::tasks::Tasks;
 use self::gauges::State;
 use crate::cluster::clock::Clock;
 use crate::cluster::lease::Lease;
-use crate::cluster::membership::{Contact, Others};
+use crate::cluster::membership::{MemberView, Membership};
 use crate::limits::{self, Budget, Buffers};
 use crate::sequencer::passing::Peers;
 use crate::sequencer::{Refusal, Settings};
@@ -61,7 +61,7 @@ pub struct Node {
     options: NodeOptions,
     store: Arc<dyn Store>,
     lease: Arc<Lease>,
-    others: Arc<Others>,
+    membership: Arc<Membership>,
     metrics: Metrics,
     watched: Budget,
     waits: Budget,
@@ -85,7 +85,7 @@ impl Node {
     ) -> Arc<Self> {
         // Never 0, and positive as a signed 64-bit number.
         let id = ServerId((rand::random::<u64>() >> 1).max(1));
-        let (lease, others) = (Arc::new(Lease::new(clock)), Arc::<Others>::default());
+        let (lease, others) = (Arc::new(Lease::new(clock)), Arc::<Membership>::default());
         let tasks = Tasks::new(lease.clone(), cancel.clone());
         let buffers: Buffers = metrics.of();
         let settings = Settings {
@@ -178,8 +178,8 @@ impl Node {
 
     /// The other servers that live.
     #[must_use]
-    pub fn others(&self) -> &Others {
-        &self.others
+    pub fn membership(&self) -> &Membership {
+        &self.membership
     }
 
     /// A number for a new stream.
@@ -208,12 +208,12 @@ impl Node {
 
     /// Takes note of all leases and of the other servers that live, according to the servers table.
     pub(crate) fn note_others(&self, servers: &[Presence]) {
-        servers.iter().for_each(|server| self.others.note_lease(server.lease));
+        servers.iter().for_each(|server| self.membership.note_lease(server.lease));
         let others = servers.iter().filter(|other| other.server != self.id && !other.dead);
         let staying = others.clone().filter(|other| !other.drains()).count();
-        let contact =
-            |other: &Presence| Contact { address: other.address.clone(), certificate: other.certificate.clone() };
-        self.others.note(others.map(|other| (other.server, contact(other))).collect(), staying);
+        let member =
+            |other: &Presence| MemberView { address: other.address.clone(), certificate: other.certificate.clone() };
+        self.membership.note(others.map(|other| (other.server, member(other))).collect(), staying);
     }
 
     /// The lease had run out and holds again: every session lives for a full TTL from now.

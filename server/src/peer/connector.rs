@@ -16,7 +16,7 @@ use tower::ServiceExt;
 use tower::util::BoxCloneSyncService;
 
 use super::link::REACHING;
-use crate::cluster::membership::Contact;
+use crate::cluster::membership::MemberView;
 use crate::transport::peer_tls::{NAME, Proof};
 
 /// HTTP/2 pings find out that the other machine has gone: so often, and for so long unanswered.
@@ -31,7 +31,7 @@ pub trait Connector: Send + Sync + 'static {
     ///
     /// # Errors
     /// If the server cannot be reached in this way.
-    fn connect(&self, contact: &Contact) -> Result<Wire, String>;
+    fn connect(&self, member: &MemberView) -> Result<Wire, String>;
 }
 
 /// Connections over TCP, by which nobody proves anything.
@@ -39,8 +39,8 @@ pub trait Connector: Send + Sync + 'static {
 pub struct Tcp;
 
 impl Connector for Tcp {
-    fn connect(&self, contact: &Contact) -> Result<Wire, String> {
-        Ok(wire(endpoint(&contact.address)?.connect_lazy()))
+    fn connect(&self, member: &MemberView) -> Result<Wire, String> {
+        Ok(wire(endpoint(&member.address)?.connect_lazy()))
     }
 }
 
@@ -48,17 +48,17 @@ impl Connector for Tcp {
 pub struct Tls(pub Arc<Proof>);
 
 impl Connector for Tls {
-    fn connect(&self, contact: &Contact) -> Result<Wire, String> {
-        if contact.certificate.is_empty() {
+    fn connect(&self, member: &MemberView) -> Result<Wire, String> {
+        if member.certificate.is_empty() {
             return Err("the other server speaks no TLS".to_owned());
         }
-        let config = self.0.client(&contact.certificate).map_err(|error| error.to_string())?;
-        let (tls, address) = (TlsConnector::from(Arc::new(config)), contact.address.clone());
+        let config = self.0.client(&member.certificate).map_err(|error| error.to_string())?;
+        let (tls, address) = (TlsConnector::from(Arc::new(config)), member.address.clone());
         let connect = tower::service_fn(move |_| {
             let (tls, address) = (tls.clone(), address.clone());
             async move { encrypted(&tls, &address).await.map(TokioIo::new) }
         });
-        Ok(wire(endpoint(&contact.address)?.connect_with_connector_lazy(connect)))
+        Ok(wire(endpoint(&member.address)?.connect_with_connector_lazy(connect)))
     }
 }
 

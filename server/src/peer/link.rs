@@ -16,7 +16,7 @@ use tonic::Streaming;
 
 use super::connector::{Connector, Wire};
 use super::wire;
-use crate::cluster::membership::Contact;
+use crate::cluster::membership::MemberView;
 use crate::limits::MESSAGE;
 use crate::sequencer::passing::{Giver, Heard, Linking, Pass, Peers, Word};
 
@@ -29,12 +29,12 @@ const MESSAGES: usize = 8;
 /// The connections of this server to others.
 pub struct Links {
     connector: Arc<dyn Connector>,
-    wires: Mutex<HashMap<(ServerId, Contact), Wire>>,
+    wires: Mutex<HashMap<(ServerId, MemberView), Wire>>,
 }
 
 impl Peers for Links {
     fn link(&self, linking: Linking) -> Box<dyn Giver> {
-        let wire = self.wire(linking.to, &linking.contact);
+        let wire = self.wire(linking.to, &linking.member);
         let begin = Begin { from: linking.from.0, to: linking.to.0, namespace: linking.namespace.to_string() };
         let (requests, to_send) = mpsc::channel(MESSAGES);
         // There is room for the first one.
@@ -64,14 +64,14 @@ impl Links {
     }
 
     /// The connection to a server, which is made when it is needed. Those to others at the same address are gone for good.
-    pub(super) fn wire(&self, to: ServerId, contact: &Contact) -> Result<Wire, String> {
+    pub(super) fn wire(&self, to: ServerId, member: &MemberView) -> Result<Wire, String> {
         let mut wires = self.wires.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(wire) = wires.get(&(to, contact.clone())) {
+        if let Some(wire) = wires.get(&(to, member.clone())) {
             return Ok(wire.clone());
         }
-        let wire = self.connector.connect(contact)?;
-        wires.retain(|(server, other), _| *server != to && other.address != contact.address);
-        wires.insert((to, contact.clone()), wire.clone());
+        let wire = self.connector.connect(member)?;
+        wires.retain(|(server, other), _| *server != to && other.address != member.address);
+        wires.insert((to, member.clone()), wire.clone());
         Ok(wire)
     }
 }

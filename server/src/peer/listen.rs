@@ -72,11 +72,11 @@ impl PeerService for PeerCalls {
 /// Whether this server calls, and lives. Where servers speak TLS, it has proved that it is this one; where they do not, whoever can
 /// reach them is taken for one.
 fn check_server(node: &Node, from: ServerId, certificate: Option<String>) -> Result<(), Status> {
-    let Some(contact) = node.others().contact(from) else {
+    let Some(member) = node.membership().member(from) else {
         return Err(Status::unavailable("no server that lives, as far as is known here"));
     };
     let must_prove = !node.options().certificate.is_empty();
-    if must_prove && certificate.is_none_or(|certificate| certificate != contact.certificate) {
+    if must_prove && certificate.is_none_or(|certificate| certificate != member.certificate) {
         return Err(Status::permission_denied("another certificate than that server's"));
     }
     Ok(())

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tonic::{Code, Status};
 
 use super::link::{Links, REACHING};
-use crate::cluster::membership::Contact;
+use crate::cluster::membership::MemberView;
 use crate::node::Node;
 use crate::telemetry::log_throttle::LogThrottle;
 use crate::transport::answers::VERSION_HEADER;
@@ -36,27 +36,27 @@ pub(crate) async fn keep_looking(node: Arc<Node>, links: Arc<Links>) {
     loop {
         sleep(pause).await;
         pause = LOOK;
-        let others = node.others().contacts().into_iter().filter(|(_, contact)| !contact.address.is_empty());
-        let looks = others.map(|(server, contact)| {
+        let others = node.membership().members().into_iter().filter(|(_, member)| !member.address.is_empty());
+        let looks = others.map(|(server, member)| {
             let (node, links) = (&node, &links);
-            async move { Some((server, look(links, node.id(), server, &contact).await.err()?)) }
+            async move { Some((server, look(links, node.id(), server, &member).await.err()?)) }
         });
         let unreachable: BTreeMap<ServerId, String> = join_all(looks).await.into_iter().flatten().collect();
         let lasting = unreachable.iter().filter(|(server, _)| before.contains_key(server));
         let lasting: Vec<_> =
-            lasting.filter_map(|(server, why)| Some((server, node.others().contact(*server)?, why))).collect();
+            lasting.filter_map(|(server, why)| Some((server, node.membership().member(*server)?, why))).collect();
         if lasting.is_empty() && throttle.on_recovery() {
             tracing::info!("all other servers can be reached at the addresses that they advertise");
         }
         if !lasting.is_empty() && throttle.on_error(Instant::now()) {
-            for (server, Contact { address, .. }, why) in lasting {
+            for (server, MemberView { address, .. }, why) in lasting {
                 tracing::warn!(
-                    %server, label = node.others().label(*server), address, why,
+                    %server, label = node.membership().label(*server), address, why,
                     "another server cannot be reached at the address that it advertises, which slows both down: set advertise there"
                 );
             }
         }
-        node.others().note_unreachable(unreachable.clone());
+        node.membership().note_unreachable(unreachable.clone());
         before = unreachable;
     }
 }
@@ -65,8 +65,8 @@ pub(crate) async fn keep_looking(node: Arc<Node>, links: Arc<Links>) {
 ///
 /// # Errors
 /// Why not.
-async fn look(links: &Links, from: ServerId, to: ServerId, contact: &Contact) -> Result<(), String> {
-    let wire = links.wire(to, contact)?;
+async fn look(links: &Links, from: ServerId, to: ServerId, member: &MemberView) -> Result<(), String> {
+    let wire = links.wire(to, member)?;
     // No namespace has this name, so nothing begins; who is meant is looked at before that.
     let begin = Begin { from: from.0, to: to.0, namespace: String::new() };
     let request = tokio_stream::iter([PassRequest { kind: Some(pass_request::Kind::Begin(begin)) }]);

@@ -283,7 +283,7 @@ impl Sequencer {
     /// Appends a batch, however often it takes to know what became of it, as a part of this span.
     async fn append_surely(&mut self, batch: &Batch, traced: &Traced) -> Appended {
         let store = self.replica.store.clone();
-        let notify = !self.settings.others.all(|server| self.passing.followers.include(server));
+        let notify = !self.settings.membership.all(|server| self.passing.followers.include(server));
         let mut unknown = false;
         let mut pause = RETRY.0;
         loop {

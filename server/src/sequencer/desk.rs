@@ -14,7 +14,7 @@ use super::attendance::{Attendance, Callers};
 use super::run::Settings;
 use super::waits::Waits;
 use crate::cluster::lease::Lease;
-use crate::cluster::membership::Others;
+use crate::cluster::membership::Membership;
 
 /// What a client's stream is told without having asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,7 +83,7 @@ impl Notices {
 pub(crate) struct Desk {
     pub(crate) home: Home,
     lease: Arc<Lease>,
-    others: Arc<Others>,
+    membership: Arc<Membership>,
     pub(super) callers: Callers,
     waits: Waits,
     /// The table was loaded anew, and may not be at the log's head yet: what it shows as waiting may have been granted and answered.
@@ -99,7 +99,7 @@ pub(crate) struct SharedDesk(Arc<Mutex<Desk>>);
 impl SharedDesk {
     pub(crate) fn new(settings: &Settings) -> Self {
         let home = Home::new(settings.me, settings.reattach);
-        let (lease, others) = (settings.lease.clone(), settings.others.clone());
+        let (lease, others) = (settings.lease.clone(), settings.membership.clone());
         let waits = Waits::new(settings.counts.locks.clone());
         let desk =
             Desk { home, lease, others, callers: Callers::default(), waits, is_behind: false, streams: HashMap::new() };
@@ -191,7 +191,7 @@ impl Desk {
     /// Takes note of committed events; `table` shows the state after them.
     pub(crate) fn observe(&mut self, events: &[Recorded], table: &Table) {
         let now = self.lease.standing_tick();
-        self.home.heed_lease(self.others.longest_lease());
+        self.home.heed_lease(self.membership.longest_lease());
         for recorded in events {
             self.notify(recorded, table);
             self.waits.observe(recorded, &self.home);
@@ -221,7 +221,7 @@ impl Desk {
     /// The table was loaded anew: settles what is waited for according to it. What it does not have yet is settled at
     /// the log's head.
     pub(crate) fn reconcile(&mut self, table: &Table) {
-        self.home.heed_lease(self.others.longest_lease());
+        self.home.heed_lease(self.membership.longest_lease());
         self.home.rebuild(table, self.lease.standing_tick());
         self.home.compare(table);
         self.waits.reconcile(table);

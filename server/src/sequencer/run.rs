@@ -19,7 +19,7 @@ use super::tally::Tally;
 use super::work::Work;
 use super::{Message, Namespace, Reader, Refusal};
 use crate::cluster::lease::Lease;
-use crate::cluster::membership::Others;
+use crate::cluster::membership::Membership;
 use crate::limits::Budget;
 use crate::store::log_reader::LogReader;
 use crate::store::{Store, StoreError};
@@ -50,7 +50,7 @@ pub struct Settings {
     /// This server's lease.
     pub lease: Arc<Lease>,
     /// The other servers that live, who should be told of changes.
-    pub others: Arc<Others>,
+    pub membership: Arc<Membership>,
     /// The ways to them, if there are any.
     pub peers: Option<Arc<dyn Peers>>,
     /// What they count with.

@@ -15,7 +15,7 @@ use http::{Request, Response};
 use http_body::Frame;
 use http_body_util::BodyExt;
 use tenure_client::transport as client;
-use tenure_server::cluster::membership::Contact;
+use tenure_server::cluster::membership::MemberView;
 use tenure_server::peer;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
@@ -83,8 +83,8 @@ impl client::Connector for Dialler {
 }
 
 impl peer::Connector for Dialler {
-    fn connect(&self, contact: &Contact) -> Result<peer::Wire, String> {
-        let line = Line { here: self.0.clone(), address: contact.address.clone(), cable: Arc::default() };
+    fn connect(&self, member: &MemberView) -> Result<peer::Wire, String> {
+        let line = Line { here: self.0.clone(), address: member.address.clone(), cable: Arc::default() };
         Ok(peer::Wire::new(service_fn(move |request| line.clone().call(request))))
     }
 }

@@ -98,13 +98,13 @@ impl Sequencer {
             if passing.links.contains_key(&to) || passing.shunned.contains_key(&to) {
                 continue;
             }
-            let Some(contact) = self.settings.others.contact(to).filter(|contact| !contact.address.is_empty()) else {
+            let Some(member) = self.settings.membership.member(to).filter(|member| !member.address.is_empty()) else {
                 continue;
             };
             passing.count += 1;
             let (number, namespace) = (passing.count, self.replica.name.clone());
             let heard = passing.words.0.clone();
-            let giver = peers.link(Linking { from: me, to, contact, namespace, link: number, heard });
+            let giver = peers.link(Linking { from: me, to, member, namespace, link: number, heard });
             passing.links.insert(to, Link { number, giver, is_open: false });
         }
     }

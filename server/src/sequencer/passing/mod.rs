@@ -54,7 +54,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::work::Work;
-use crate::cluster::membership::Contact;
+use crate::cluster::membership::MemberView;
 pub(super) use followers::Followers;
 pub use pauses::LongestPauses;
 pub(super) use pauses::tell_pauses;
@@ -150,7 +150,7 @@ pub struct Linking {
     /// The server that is passed to.
     pub to: ServerId,
     /// How that one is reached.
-    pub contact: Contact,
+    pub member: MemberView,
     /// The namespace.
     pub namespace: Text,
     /// Its number, for [`Heard`].

@@ -55,7 +55,7 @@ impl Sequencer {
         let has_lease = self.settings.lease.tick().is_some();
         for taken in work.taken.iter_mut().filter(|taken| !taken.refused) {
             let allowed = has_lease
-                && self.settings.others.contact(taken.server).is_some()
+                && self.settings.membership.member(taken.server).is_some()
                 && self.replica.has_nothing_of(taken.server, taken.after);
             taken.refused = !allowed;
         }
