@@ -22,12 +22,12 @@ async fn subject() -> Subject {
             })
         }
     });
-    // The heads, and the tables' birth, say which server they were written on: here, another one.
+    // The heads, and the tables' created_identity, say which server they were written on: here, another one.
     let fail_over = Box::new(move || -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
         let url = url.clone();
         Box::pin(async move {
             let mut connection = MySqlConnection::connect(&url).await.expect("MariaDB answers");
-            for table in ["namespaces", "tenure_birth"] {
+            for table in ["namespaces", "tenure_identity"] {
                 let sql = format!("UPDATE {table} SET database_identity = CONCAT(database_identity, '0')");
                 let done = sqlx::query(&sql).execute(&mut connection).await.expect("the update works");
                 assert!(done.rows_affected() > 0);

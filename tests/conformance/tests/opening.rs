@@ -154,7 +154,7 @@ where
         "DROP VIEW current_waiters",
         "DROP VIEW current_locks",
         "DROP VIEW current_claims",
-        "DROP TABLE tenure_birth",
+        "DROP TABLE tenure_identity",
     ] {
         connection.execute(sql).await.expect("it is half done");
     }

@@ -35,11 +35,11 @@ async fn subject(url: String, direct: String, hints: bool) -> Subject {
             Box::pin(async move { fetch(&direct, &sql).await })
         }
     });
-    // The heads, and the tables' birth, say which cluster and timeline they were written on: here, that of another.
+    // The heads, and the tables' created_identity, say which cluster and timeline they were written on: here, that of another.
     let fail_over = Box::new(move || -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
         let direct = direct.clone();
         Box::pin(async move {
-            for (table, key) in [("namespaces", "name"), ("tenure_birth", "birth")] {
+            for (table, key) in [("namespaces", "name"), ("tenure_identity", "created_identity")] {
                 let sql = format!("UPDATE {table} SET database_identity = database_identity || '0' RETURNING {key}");
                 assert!(!fetch(&direct, &sql).await.is_empty());
             }

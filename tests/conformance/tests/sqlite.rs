@@ -16,7 +16,7 @@ async fn subject() -> Subject {
         let options = writer.clone();
         Box::pin(async move {
             let mut connection = options.connect().await.expect("the file opens");
-            for table in ["namespaces", "tenure_birth"] {
+            for table in ["namespaces", "tenure_identity"] {
                 let sql = format!("UPDATE {table} SET database_identity = ''");
                 let done = sqlx::query(&sql).execute(&mut connection).await.expect("it is changed");
                 assert!(done.rows_affected() > 0);

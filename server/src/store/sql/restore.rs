@@ -13,14 +13,14 @@ use super::options::OpenError;
 pub(crate) const BOUND: Duration = Duration::from_secs(120);
 
 /// When the tables of a database were made, in the words of that database, which no dump takes along.
-struct Birth {
+struct CreatedIdentity {
     now: String,
     recorded: Option<String>,
 }
 
-impl Birth {
+impl CreatedIdentity {
     async fn ask(connection: &mut dyn Connection) -> Result<Self, Failure> {
-        let rows = connection.fetch(connection.sql().birth, &[]).await?;
+        let rows = connection.fetch(connection.sql().created_identity, &[]).await?;
         let row = rows.first().ok_or_else(|| Failure::Refused("the database has no table of migrations".to_owned()))?;
         let recorded = if row.is_null(1) { None } else { Some(row.text(1)?.to_owned()) };
         Ok(Self { now: row.text(0)?.to_owned(), recorded })
@@ -32,28 +32,28 @@ impl Birth {
 }
 
 /// Within a transaction. Returns how many heads there are.
-async fn disown(connection: &mut dyn Connection) -> Result<u64, Failure> {
+async fn reset_identity(connection: &mut dyn Connection) -> Result<u64, Failure> {
     let sql = connection.sql();
-    let count = connection.execute(sql.disown_heads, &[]).await?;
-    connection.execute(sql.disown_new_ones, &[]).await?;
+    let count = connection.execute(sql.reset_heads, &[]).await?;
+    connection.execute(sql.reset_created_since, &[]).await?;
     Ok(count)
 }
 
 /// Finds out whether the tables were made from a dump since a server last opened the database.
 async fn look(connection: &mut dyn Connection) -> Result<(), Failure> {
-    if Birth::ask(connection).await?.is_recorded() {
+    if CreatedIdentity::ask(connection).await?.is_recorded() {
         return Ok(());
     }
     let sql = connection.sql();
     connection.script(sql.begin).await?;
     connection.script(sql.lock_migrations).await?;
-    let birth = Birth::ask(connection).await?;
-    if !birth.is_recorded() {
-        if birth.recorded.is_some() {
-            let heads = disown(connection).await?;
+    let created_identity = CreatedIdentity::ask(connection).await?;
+    if !created_identity.is_recorded() {
+        if created_identity.recorded.is_some() {
+            let heads = reset_identity(connection).await?;
             tracing::warn!(namespaces = heads, "the database was made from a dump: its tokens jump ahead");
         }
-        connection.execute(sql.record_birth, &[Arg::Text(&birth.now)]).await?;
+        connection.execute(sql.record_created_identity, &[Arg::Text(&created_identity.now)]).await?;
     }
     connection.script("COMMIT").await
 }
@@ -69,7 +69,7 @@ pub(crate) async fn mark_restored(connection: &mut dyn Connection) -> Result<u64
     let late = |_| OpenError::Unavailable(format!("no answer within {BOUND:?}"));
     let mark = async {
         connection.script(connection.sql().begin).await?;
-        let namespaces = disown(connection).await?;
+        let namespaces = reset_identity(connection).await?;
         connection.script("COMMIT").await?;
         Ok::<_, Failure>(namespaces)
     };

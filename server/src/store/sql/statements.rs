@@ -152,13 +152,13 @@ statements! { $
     /// (number, name)
     record_migration,
     /// () → what the database says of when its tables were made, what it said of that before or null
-    birth,
-    /// (birth): on this database, unless there is a record of it or of another server
-    record_birth,
+    created_identity,
+    /// (created_identity): on this database, unless there is a record of it or of another server
+    record_created_identity,
     /// Make the database another one than that on which the heads were written,
-    disown_heads,
+    reset_heads,
     /// and than that on which namespaces may begin at 1.
-    disown_new_ones,
+    reset_created_since,
     /// What makes the tables faster, or nothing. Whether the database can do it does not matter.
     tune_tables,
     /// Moves the head by [`HeadMove::Create`]. The arguments of these four are up to the dialect.

@@ -58,8 +58,8 @@ async fn copy(from: &Path, to: &Path) -> Result<(), BackupError> {
     sqlx::query("VACUUM INTO ?").bind(into).execute(&mut source).await.map_err(unusable)?;
     source.close().await.map_err(unusable)?;
     let mut copy = open(to).await.map_err(unusable)?;
-    for disown in [STATEMENTS.disown_heads, STATEMENTS.disown_new_ones] {
-        sqlx::query(disown).execute(&mut copy).await.map_err(unusable)?;
+    for reset_identity in [STATEMENTS.reset_heads, STATEMENTS.reset_created_since] {
+        sqlx::query(reset_identity).execute(&mut copy).await.map_err(unusable)?;
     }
     copy.close().await.map_err(unusable)?;
     let failed = |error| BackupError::File(to.to_owned(), error);

@@ -3,7 +3,7 @@ SELECT
     n.rows_revision,
     CASE
         WHEN n.database_identity = {identity} THEN 1
-        WHEN n.name IS NULL AND EXISTS (SELECT 1 FROM tenure_birth WHERE database_identity = said_by AND said_by = {identity}) THEN 1
+        WHEN n.name IS NULL AND EXISTS (SELECT 1 FROM tenure_identity WHERE database_identity = said_by AND said_by = {identity}) THEN 1
         ELSE 0
     END,
     CAST(UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS SIGNED),

@@ -3,7 +3,7 @@ SELECT
     n.rows_revision,
     CASE
         WHEN n.database_identity = {identity} THEN 1
-        WHEN n.name IS NULL AND EXISTS (SELECT 1 FROM tenure_birth WHERE said_by = '' AND database_identity = {identity}) THEN 1
+        WHEN n.name IS NULL AND EXISTS (SELECT 1 FROM tenure_identity WHERE said_by = '' AND database_identity = {identity}) THEN 1
         ELSE 0
     END,
     (extract(epoch FROM clock_timestamp()) * 1000)::bigint,

@@ -1,5 +1,5 @@
 INSERT INTO namespaces (revision, rows_revision, name, database_identity)
 SELECT ?, 0, ?, {identity}
-FROM tenure_birth
+FROM tenure_identity
 WHERE said_by = '' AND database_identity = {identity}
 ON CONFLICT DO NOTHING

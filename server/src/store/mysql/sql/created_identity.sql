@@ -1,5 +1,5 @@
 SELECT
     CAST(UNIX_TIMESTAMP(t.create_time) AS CHAR),
-    (SELECT birth FROM tenure_birth WHERE said_by = {identity})
+    (SELECT created_identity FROM tenure_identity WHERE said_by = {identity})
 FROM information_schema.tables AS t
 WHERE t.table_schema = DATABASE() AND t.table_name = 'tenure_migrations'

@@ -1,4 +1,4 @@
 -- Numbers of tables are not given twice.
 SELECT
     'tenure_migrations'::regclass::oid::bigint::text,
-    (SELECT birth FROM tenure_birth WHERE said_by = '')
+    (SELECT created_identity FROM tenure_identity WHERE said_by = '')

@@ -1,1 +1,0 @@
-UPDATE tenure_birth SET database_identity = ''

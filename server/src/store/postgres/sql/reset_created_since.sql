@@ -1,0 +1,1 @@
+UPDATE tenure_identity SET database_identity = ''

@@ -1,3 +1,0 @@
-SELECT
-    '',
-    (SELECT birth FROM tenure_birth WHERE said_by = '')

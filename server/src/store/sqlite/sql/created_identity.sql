@@ -1,0 +1,3 @@
+SELECT
+    '',
+    (SELECT created_identity FROM tenure_identity WHERE said_by = '')
