@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use super::copy::{copy, lines};
 use super::failure::{failure, unreached};
 use super::flavours::{ASK_IDENTITY, DIRECT_NATIVE, Flavour, NATIVE, REMEMBER_IDENTITY, UNKNOWN};
-use super::questions::{UNCONFIRMED, answer, vet};
+use super::probe::{UNCONFIRMED, answer, probe};
 use super::warnings::with_warnings;
 use crate::store::sql::literal::with_literals;
 use crate::store::sql::{
@@ -65,7 +65,7 @@ impl PostgresHost {
             connected => connected,
         }
         .map_err(unreached)?;
-        let direct = vet(&mut inner, self.allow_unsafe_durability).await?;
+        let direct = probe(&mut inner, self.allow_unsafe_durability).await?;
         let known = answer(&mut inner, if direct { REMEMBER_IDENTITY } else { ASK_IDENTITY }, direct).await?;
         let flavour = match (known, direct) {
             (Some(_), true) => &*DIRECT_NATIVE,

@@ -5,7 +5,7 @@ mod failure;
 mod flavours;
 mod hints;
 mod host;
-mod questions;
+mod probe;
 mod warnings;
 
 pub(crate) use hints::PostgresHints;

@@ -12,7 +12,7 @@ use crate::store::sql::Failure;
 pub(crate) const UNCONFIRMED: &str = "the wait for PostgreSQL's standbys was cancelled";
 
 /// Refuses a database that takes no writes, or does not keep what it took. Otherwise: whether no pooler is between.
-pub(crate) async fn vet(connection: &mut PgConnection, allow_unsafe_durability: bool) -> Result<bool, Failure> {
+pub(crate) async fn probe(connection: &mut PgConnection, allow_unsafe_durability: bool) -> Result<bool, Failure> {
     let unsaid = || Failure::Refused("it does not say whether it takes writes".to_owned());
     let facts = answer(connection, FACTS, false).await?.ok_or_else(unsaid)?;
     let [writable, synchronous_commit, fsync, full_page_writes, direct, standbys] =
