@@ -20,19 +20,19 @@ const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 /// What the caretaker may fail at for long.
 struct Throttles {
-    burying: LogThrottle,
+    marking_dead: LogThrottle,
     adopting: LogThrottle,
 }
 
 /// Looks after each roll that comes with a heartbeat. `hurry` asks for the next one at once.
 pub(crate) async fn run(node: Arc<Node>, mut rolls: watch::Receiver<Roll>, hurry: Arc<Notify>) {
     let mut throttles =
-        Throttles { burying: LogThrottle::every(LOG_INTERVAL), adopting: LogThrottle::every(LOG_INTERVAL) };
+        Throttles { marking_dead: LogThrottle::every(LOG_INTERVAL), adopting: LogThrottle::every(LOG_INTERVAL) };
     rolls.mark_changed();
     while rolls.changed().await.is_ok() {
         let roll = rolls.borrow_and_update().clone();
-        bury(&node, &roll, &mut throttles.burying).await;
-        if let Err(error) = look_after(&node, &roll, &mut rolls, &hurry).await {
+        mark_dead(&node, &roll, &mut throttles.marking_dead).await;
+        if let Err(error) = adopt(&node, &roll, &mut rolls, &hurry).await {
             if throttles.adopting.on_error(Instant::now()) {
                 tracing::warn!(%error, "cannot look after other servers' sessions");
             }
@@ -45,7 +45,7 @@ pub(crate) async fn run(node: Arc<Node>, mut rolls: watch::Receiver<Roll>, hurry
 }
 
 /// Marks the silent dead.
-async fn bury(node: &Node, roll: &Roll, throttle: &mut LogThrottle) {
+async fn mark_dead(node: &Node, roll: &Roll, throttle: &mut LogThrottle) {
     for &(server, heartbeat) in &roll.silent {
         match node.store().mark_dead(server, heartbeat).await {
             Ok(dead) => {
@@ -60,7 +60,7 @@ async fn bury(node: &Node, roll: &Roll, throttle: &mut LogThrottle) {
     }
 }
 
-async fn look_after(
+async fn adopt(
     node: &Node,
     roll: &Roll,
     rolls: &mut watch::Receiver<Roll>,
