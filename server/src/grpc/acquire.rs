@@ -47,7 +47,7 @@ pub(super) struct Acquiring {
 }
 
 /// How an Acquire stands after it was decided.
-pub(super) enum Standing {
+pub(super) enum AcquireState {
     /// It is answered; if something was granted, this is to be told that the answer was handed over.
     Answered(AcquireResponse, Option<Attendance>),
     /// The claim waits.
@@ -66,16 +66,16 @@ impl Acquiring {
     }
 
     /// What to say right away, if there is something.
-    pub(super) fn standing(&self, decided: Decided) -> Result<Standing, Problem> {
+    pub(super) fn standing(&self, decided: Decided) -> Result<AcquireState, Problem> {
         let Decided { outcome, revision, attendance } = decided;
         match outcome {
             Outcome::Held { claim, ttl } => {
-                Ok(Standing::Answered(self.held(&claim, Some(ttl), revision.0), attendance))
+                Ok(AcquireState::Answered(self.held(&claim, Some(ttl), revision.0), attendance))
             }
             Outcome::Busy { blocker, ttl, opened } => {
-                Ok(Standing::Answered(busy(&self.session, &blocker, ttl, opened, revision), attendance))
+                Ok(AcquireState::Answered(busy(&self.session, &blocker, ttl, opened, revision), attendance))
             }
-            Outcome::Waiting { .. } => Ok(Standing::Waits(Decided { outcome, revision, attendance })),
+            Outcome::Waiting { .. } => Ok(AcquireState::Waits(Decided { outcome, revision, attendance })),
             _ => Err(Problem::Refused(Refusal::OutcomeUnknown)),
         }
     }
@@ -196,16 +196,16 @@ impl Api {
                 Box::pin(self.ensure_held(namespace, acquiring, claim)).await?;
             }
             let (claim, ttl, revision, mut attendance) = match acquiring.standing(decided)? {
-                Standing::Answered(answer, attendance) => {
+                AcquireState::Answered(answer, attendance) => {
                     attendance.into_iter().for_each(Attendance::satisfied);
                     return Ok(answer);
                 }
-                Standing::Waits(Decided {
+                AcquireState::Waits(Decided {
                     outcome: Outcome::Waiting { claim, ttl, .. },
                     revision,
                     attendance: Some(attendance),
                 }) => (claim, ttl, revision, attendance),
-                Standing::Waits(_) => return Err(Problem::Refused(Refusal::OutcomeUnknown)),
+                AcquireState::Waits(_) => return Err(Problem::Refused(Refusal::OutcomeUnknown)),
             };
             let caller = Caller { namespace, acquiring, home: self.node()?.id(), via };
             Traced::current().event("waiting", Vec::new);

@@ -10,7 +10,7 @@ use tonic::Code;
 
 use super::task::{Job, Waiting};
 use super::{Connection, Doing, code, twice};
-use crate::grpc::acquire::{Acquiring, Standing, decided_session};
+use crate::grpc::acquire::{Acquiring, AcquireState, decided_session};
 use crate::grpc::authorize::{Admitted, Principal};
 use crate::grpc::sessions::not_kept;
 use crate::grpc::spans;
@@ -242,11 +242,11 @@ impl Connection {
                     answer(id, Answered::CancelAcquire(v1::CancelAcquireResponse { revision }))
                 }
                 (Ok(decided), Asked::Acquire(acquiring)) => match acquiring.standing(decided) {
-                    Ok(Standing::Answered(response, attendance)) => {
+                    Ok(AcquireState::Answered(response, attendance)) => {
                         granted.extend(attendance);
                         answer(id, Answered::Acquire(response))
                     }
-                    Ok(Standing::Waits(decided)) => {
+                    Ok(AcquireState::Waits(decided)) => {
                         let cancel = self.begin_task(id);
                         if direct.cancelled {
                             cancel.cancel();
