@@ -5,7 +5,7 @@ use crate::lab;
 use std::time::Duration;
 
 use lab::{LEASE, Server, TTL, eventually, pass, settle, within};
-use tenure_core::{Command, EndReason, NotKept, Opening, Rejection, Revision, StreamId, Text};
+use tenure_core::{Command, EndReason, RenewError, Opening, Rejection, Revision, StreamId, Text};
 use tenure_server::sequencer::{Notice, Notices, Refusal, StreamEnd, WaitEnd};
 use tenure_server::store::MemoryDatabase;
 use tokio::sync::mpsc;
@@ -48,7 +48,7 @@ impl Stream {
         server.ask(open).await.expect("opened");
     }
 
-    async fn attach(&self, server: &Server, session: &str) -> Result<(), NotKept> {
+    async fn attach(&self, server: &Server, session: &str) -> Result<(), RenewError> {
         server.namespace().await.attach(&session.into(), self.id)
     }
 
@@ -144,7 +144,7 @@ async fn a_stream_that_ends_while_a_session_is_opened_on_it_is_a_disconnect() {
     let stream = Stream::open(&server).await;
     stream.open_session(&server, "ann", Some(GRACE)).await;
     stream.end(&server, StreamEnd::Disconnect).await;
-    assert_eq!(stream.attach(&server, "ann").await, Err(NotKept::NotAttached));
+    assert_eq!(stream.attach(&server, "ann").await, Err(RenewError::NotAttached));
     let lived = lives_on(&server).await;
     assert!(lived >= GRACE && lived <= GRACE + SOON, "{lived:?}");
 }
@@ -180,7 +180,7 @@ async fn a_server_that_has_not_heard_of_a_move_ends_nothing() {
         .expect("open");
     new.attach(&second, "ann").await.expect("at home");
     pass(GRACE * 2).await;
-    assert_eq!(old.attach(&first, "ann").await, Err(NotKept::NotAttached));
+    assert_eq!(old.attach(&first, "ann").await, Err(RenewError::NotAttached));
     first.store.set_connected(true);
     pass(GRACE).await;
     assert_eq!(second.holder("a").await, Some(("ann".to_owned(), token)));
@@ -235,7 +235,7 @@ async fn the_end_is_written_even_if_the_store_was_away_when_it_was_due() {
     database.set_available(false);
     stream.end(&server, StreamEnd::Disconnect).await;
     pass(GRACE + SOON).await;
-    assert_eq!(back.attach(&server, "ann").await, Err(NotKept::Over(EndReason::Disconnected)));
+    assert_eq!(back.attach(&server, "ann").await, Err(RenewError::Over(EndReason::Disconnected)));
     database.set_available(true);
     eventually(Duration::from_secs(1), "ended", async || !server.is_open("ann").await).await;
 }

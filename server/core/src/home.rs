@@ -40,7 +40,7 @@ pub struct StreamId(pub u64);
 
 /// Why a renewal is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NotKept {
+pub enum RenewError {
     /// This server is not the session's home.
     Elsewhere,
     /// The session's time is up, and why: its end is under way, and nothing revives it.
@@ -246,8 +246,8 @@ impl Home {
     ///
     /// # Errors
     /// If this is not its home, or if its time was up already: nothing that is over is revived.
-    pub fn renew(&mut self, session: &str, now: Tick) -> Result<Duration, NotKept> {
-        let kept = self.kept.get_mut(session).ok_or(NotKept::Elsewhere)?;
+    pub fn renew(&mut self, session: &str, now: Tick) -> Result<Duration, RenewError> {
+        let kept = self.kept.get_mut(session).ok_or(RenewError::Elsewhere)?;
         if !Defect::RenewalUnchecked.is_here() {
             kept.check(self.floors.of(kept.opened), now)?;
         }
@@ -260,10 +260,10 @@ impl Home {
     ///
     /// # Errors
     /// As [`Self::renew`], and if the session is not attached to this stream.
-    pub fn keep_alive(&mut self, session: &str, stream: StreamId, now: Tick) -> Result<Duration, NotKept> {
-        let kept = self.kept.get_mut(session).ok_or(NotKept::Elsewhere)?;
+    pub fn keep_alive(&mut self, session: &str, stream: StreamId, now: Tick) -> Result<Duration, RenewError> {
+        let kept = self.kept.get_mut(session).ok_or(RenewError::Elsewhere)?;
         if kept.stream() != Some(stream) {
-            return Err(NotKept::NotAttached);
+            return Err(RenewError::NotAttached);
         }
         kept.check(self.floors.of(kept.opened), now)?;
         kept.renew(now);

@@ -30,7 +30,7 @@ pub use group::{
 #[doc(hidden)]
 pub mod defect;
 
-pub use home::{Home, NotKept, Renewals, StreamId, Tick};
+pub use home::{Home, RenewError, Renewals, StreamId, Tick};
 pub use lock::Lock;
 pub use model::{
     Attached, CLAIM_BYTES, Claim, ClaimSpec, ClaimState, LockSettings, Metadata, Mode, Opening, Preempt, Rank,

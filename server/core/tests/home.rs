@@ -9,7 +9,7 @@ mod streams;
 use std::time::Duration;
 
 use lab::{GRACE, Lab, ME, OTHER, STREAM, TTL, at, opening};
-use tenure_core::{Command, EndReason, NotKept, Outcome, StreamId};
+use tenure_core::{Command, EndReason, RenewError, Outcome, StreamId};
 
 #[test]
 fn a_session_lives_for_its_ttl_and_not_longer() {
@@ -21,15 +21,15 @@ fn a_session_lives_for_its_ttl_and_not_longer() {
     assert!(lab.expire(at(10)).is_empty(), "it was renewed");
     assert!(lab.expire(at(18)).is_empty());
     assert_eq!(lab.expire(at(19)), ["ann"]);
-    assert_eq!(lab.home.renew("ann", at(19)), Err(NotKept::Elsewhere), "nothing revives it");
+    assert_eq!(lab.home.renew("ann", at(19)), Err(RenewError::Elsewhere), "nothing revives it");
 }
 
 #[test]
 fn a_late_renewal_revives_nothing_even_before_the_end_is_committed() {
     let mut lab = Lab::new();
     lab.open("ann", ME, at(0));
-    assert_eq!(lab.home.renew("ann", at(10)), Err(NotKept::Over(EndReason::Expired)));
-    assert_eq!(lab.home.renew("ann", at(9)), Err(NotKept::Over(EndReason::Expired)), "whatever came in between");
+    assert_eq!(lab.home.renew("ann", at(10)), Err(RenewError::Over(EndReason::Expired)));
+    assert_eq!(lab.home.renew("ann", at(9)), Err(RenewError::Over(EndReason::Expired)), "whatever came in between");
     assert_eq!(lab.expire(at(10)), ["ann"]);
 }
 
@@ -62,7 +62,7 @@ fn a_fresh_ttl_for_all_revives_nobody_whose_time_was_up() {
     assert_eq!(due.len(), 1);
     // The end is being written, which takes so long that the lease runs out meanwhile, and comes back.
     lab.home.refresh(at(10));
-    assert_eq!(lab.home.renew("s", at(11)), Err(NotKept::Over(EndReason::Expired)));
+    assert_eq!(lab.home.renew("s", at(11)), Err(RenewError::Over(EndReason::Expired)));
     lab.home.again(&due[0], at(12));
     assert_eq!(lab.expire(at(12)), ["s"]);
 }
@@ -195,7 +195,7 @@ fn a_table_that_was_loaded_anew_ends_no_session_early_and_keeps_none_that_is_gon
     lab.table.commit();
     lab.home.rebuild(&lab.table, at(4));
     assert_eq!(lab.home.session_count(), 1);
-    assert_eq!(lab.home.renew("bob", at(4)), Err(NotKept::Elsewhere));
+    assert_eq!(lab.home.renew("bob", at(4)), Err(RenewError::Elsewhere));
     assert_eq!(lab.home.remaining("ann", at(4)), Some(at(6)), "it was kept before");
 }
 
@@ -212,8 +212,8 @@ fn a_table_that_was_loaded_anew_is_no_renewal_nor_does_it_keep_what_has_gone_or_
     lab.unseen(opening("zoe", TTL, None, OTHER));
     lab.home.rebuild(&lab.table, at(4));
     assert_eq!(lab.home.remaining("ann", at(4)), Some(at(6)));
-    assert_eq!(lab.home.renew("bob", at(4)), Err(NotKept::Elsewhere));
-    assert_eq!(lab.home.renew("zoe", at(4)), Err(NotKept::Elsewhere));
+    assert_eq!(lab.home.renew("bob", at(4)), Err(RenewError::Elsewhere));
+    assert_eq!(lab.home.renew("zoe", at(4)), Err(RenewError::Elsewhere));
     assert_eq!(lab.home.remaining("eve", at(4)), Some(TTL), "another one of the same name");
     assert_eq!(lab.expire(at(10)), ["ann"]);
     assert_eq!(lab.expire(at(14)), ["eve"]);
@@ -224,7 +224,7 @@ fn a_session_that_moves_away_is_no_longer_kept() {
     let mut lab = Lab::new();
     lab.open("ann", ME, at(0));
     lab.ask(Command::AttachSession { session: "ann".into(), home: OTHER, attachment: 0, client: None }, at(1));
-    assert_eq!(lab.home.renew("ann", at(2)), Err(NotKept::Elsewhere));
+    assert_eq!(lab.home.renew("ann", at(2)), Err(RenewError::Elsewhere));
     assert!(lab.expire(at(30)).is_empty());
 }
 
@@ -307,7 +307,7 @@ fn only_the_stream_attached_last_keeps_a_session_alive() {
     assert_eq!(lab.home.attach(&"ann".into(), old, at(0)), Ok(None));
     assert_eq!(lab.home.keep_alive("ann", old, at(1)), Ok(TTL));
     assert_eq!(lab.home.attach(&"ann".into(), new, at(1)), Ok(Some(old)));
-    assert_eq!(lab.home.keep_alive("ann", old, at(2)), Err(NotKept::NotAttached));
+    assert_eq!(lab.home.keep_alive("ann", old, at(2)), Err(RenewError::NotAttached));
     assert_eq!(lab.home.keep_alive("ann", new, at(2)), Ok(TTL));
     assert_eq!((lab.home.stream_of("ann"), lab.home.stream_of("bob")), (Some(new), None));
 }

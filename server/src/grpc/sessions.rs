@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use tenure_core::defect::Defect;
 use tenure_core::{
-    CLAIM_BYTES, Claim, Command, DeadlockSearch, NotKept, Opening, Outcome, Request, Revision, SessionSpec, StreamId,
+    CLAIM_BYTES, Claim, Command, DeadlockSearch, RenewError, Opening, Outcome, Request, Revision, SessionSpec, StreamId,
     Table, Text,
 };
 use tenure_proto::v1;
@@ -115,9 +115,9 @@ impl Api {
                 Err(refusal) => refusal,
             },
             Via::Stream(stream) => match namespace.attach(session, stream) {
-                Err(NotKept::Over(reason)) => Refusal::over(session, reason),
+                Err(RenewError::Over(reason)) => Refusal::over(session, reason),
                 // Attached once more when the command has been decided.
-                Ok(()) | Err(NotKept::Elsewhere | NotKept::NotAttached) => return Ok(()),
+                Ok(()) | Err(RenewError::Elsewhere | RenewError::NotAttached) => return Ok(()),
             },
         };
         // It may live on elsewhere, and nobody has told this server yet.
@@ -303,10 +303,10 @@ fn kept_sessions(ids: Vec<String>, kept: Vec<Result<Duration, Problem>>) -> v1::
     v1::KeepAliveResponse { sessions: sessions.collect() }
 }
 
-pub(super) fn not_kept(session: &str, why: NotKept) -> Problem {
+pub(super) fn not_kept(session: &str, why: RenewError) -> Problem {
     match why {
-        NotKept::Over(reason) => Refusal::over(session, reason).into(),
-        NotKept::Elsewhere | NotKept::NotAttached => Problem::NotAttached { session: session.into() },
+        RenewError::Over(reason) => Refusal::over(session, reason).into(),
+        RenewError::Elsewhere | RenewError::NotAttached => Problem::NotAttached { session: session.into() },
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tenure_core::{
-    Claim, ClaimState, EndReason, Event, Eviction, Home, NotKept, Recorded, Revision, ServerId, StreamId, Table, Text,
+    Claim, ClaimState, EndReason, Event, Eviction, Home, RenewError, Recorded, Revision, ServerId, StreamId, Table, Text,
     Transfer,
 };
 use tokio::sync::mpsc;
@@ -155,12 +155,12 @@ impl Desk {
         }
     }
 
-    pub(crate) fn attach(&mut self, session: &Text, stream: StreamId) -> Result<(), NotKept> {
+    pub(crate) fn attach(&mut self, session: &Text, stream: StreamId) -> Result<(), RenewError> {
         let now = self.lease.standing_tick();
         if !self.streams.contains_key(&stream) {
             // It ended while the command was under way.
             self.home.attached_in_vain(session, now);
-            return Err(NotKept::NotAttached);
+            return Err(RenewError::NotAttached);
         }
         let before = self.home.attach(session, stream, now)?;
         self.tell(before, Notice::SessionMoved { session: session.clone() });

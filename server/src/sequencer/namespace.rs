@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tenure_core::{
-    Attached, ClaimSpec, Command, NotKept, Renewals, Request, Revision, ServerId, StreamId, Table, Text, Tick, Totals,
+    Attached, ClaimSpec, Command, RenewError, Renewals, Request, Revision, ServerId, StreamId, Table, Text, Tick, Totals,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -205,16 +205,16 @@ impl Namespace {
                 self.sessions.renewed(pause, ttl);
                 Ok(Some(ttl))
             }
-            Err(NotKept::Over(reason)) => Err(Refusal::over(session, reason)),
-            Err(NotKept::Elsewhere | NotKept::NotAttached) => Ok(None),
+            Err(RenewError::Over(reason)) => Err(Refusal::over(session, reason)),
+            Err(RenewError::Elsewhere | RenewError::NotAttached) => Ok(None),
         }
     }
 
-    /// Renews a session on the stream that it is attached to; [`NotKept`] says why not.
+    /// Renews a session on the stream that it is attached to; [`RenewError`] says why not.
     ///
     /// # Errors
     /// If this server may not answer renewals.
-    pub fn keep_alive(&self, session: &str, stream: StreamId) -> Result<Result<std::time::Duration, NotKept>, Refusal> {
+    pub fn keep_alive(&self, session: &str, stream: StreamId) -> Result<Result<std::time::Duration, RenewError>, Refusal> {
         let now = self.lease.tick().ok_or(Refusal::LeaseLost)?;
         Ok(self.keep_alive_at(&mut self.desk.lock(), session, stream, now))
     }
@@ -225,7 +225,7 @@ impl Namespace {
         session: &str,
         stream: StreamId,
         now: Tick,
-    ) -> Result<std::time::Duration, NotKept> {
+    ) -> Result<std::time::Duration, RenewError> {
         let pause = desk.home.since_renewed(session, now).unwrap_or_default();
         let kept = desk.home.keep_alive(session, stream, now);
         if let Ok(ttl) = kept {
@@ -242,7 +242,7 @@ impl Namespace {
         &self,
         sessions: impl IntoIterator<Item = &'a str>,
         stream: StreamId,
-    ) -> Result<Vec<Result<std::time::Duration, NotKept>>, Refusal> {
+    ) -> Result<Vec<Result<std::time::Duration, RenewError>>, Refusal> {
         let now = self.lease.tick().ok_or(Refusal::LeaseLost)?;
         let mut desk = self.desk.lock();
         Ok(sessions.into_iter().map(|session| self.keep_alive_at(&mut desk, session, stream, now)).collect())
@@ -300,7 +300,7 @@ impl Namespace {
     ///
     /// # Errors
     /// If its home is not here, its time was up, or the stream has ended: that is a disconnect of a session that has no other.
-    pub fn attach(&self, session: &Text, stream: StreamId) -> Result<(), NotKept> {
+    pub fn attach(&self, session: &Text, stream: StreamId) -> Result<(), RenewError> {
         self.desk.lock().attach(session, stream)
     }
 

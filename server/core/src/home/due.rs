@@ -2,7 +2,7 @@
 
 use super::nanos::Nanos;
 use super::timers::Timer;
-use super::{Home, NotKept, Tick};
+use super::{Home, RenewError, Tick};
 use crate::command::Command;
 use crate::names::Text;
 
@@ -40,7 +40,7 @@ impl Home {
         let kept = self.kept.get_mut(&session)?;
         let floor = self.floors.of(kept.opened);
         match kept.check(floor, now) {
-            Err(NotKept::Over(reason)) => {
+            Err(RenewError::Over(reason)) => {
                 Some(Command::EndSession { session, opened: kept.opened, home: self.me, reason })
             }
             _ => {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::nanos::Nanos;
 use super::pauses::Pauses;
-use super::{NotKept, StreamId, Tick};
+use super::{RenewError, StreamId, Tick};
 use crate::defect::Defect;
 use crate::end::EndReason;
 use crate::model::Revision;
@@ -162,12 +162,12 @@ impl Kept {
     }
 
     /// Looks whether its time is up, and if so makes that final.
-    pub(super) fn check(&mut self, floor: Tick, now: Tick) -> Result<(), NotKept> {
+    pub(super) fn check(&mut self, floor: Tick, now: Tick) -> Result<(), RenewError> {
         let deadline = self.deadline(floor);
         if deadline <= now.into() {
             let early = deadline < self.expiry(floor.into());
             self.over.get_or_insert(if early { EndReason::Disconnected } else { EndReason::Expired });
         }
-        self.over.map_or(Ok(()), |reason| Err(NotKept::Over(reason)))
+        self.over.map_or(Ok(()), |reason| Err(RenewError::Over(reason)))
     }
 }

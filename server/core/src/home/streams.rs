@@ -1,6 +1,6 @@
 //! Streams: to which one each session is attached, and what their ends mean.
 
-use super::{Home, NotKept, StreamId, Tick};
+use super::{Home, RenewError, StreamId, Tick};
 use crate::model::{Attached, SessionSpec};
 use crate::names::Text;
 
@@ -10,8 +10,8 @@ impl Home {
     ///
     /// # Errors
     /// As [`Self::renew`].
-    pub fn attach(&mut self, session: &Text, stream: StreamId, now: Tick) -> Result<Option<StreamId>, NotKept> {
-        let kept = self.kept.get_mut(session).ok_or(NotKept::Elsewhere)?;
+    pub fn attach(&mut self, session: &Text, stream: StreamId, now: Tick) -> Result<Option<StreamId>, RenewError> {
+        let kept = self.kept.get_mut(session).ok_or(RenewError::Elsewhere)?;
         kept.check(self.floors.of(kept.opened), now)?;
         kept.renew(now);
         let before = kept.stream().filter(|before| *before != stream);

@@ -1,6 +1,6 @@
 //! How long sessions outlive the streams that they are attached to.
 
-use tenure_core::{Command, EndReason, NotKept};
+use tenure_core::{Command, EndReason, RenewError};
 
 use super::lab::{GRACE, Lab, ME, OTHER, OTHER_STREAM, STREAM, TTL, at};
 
@@ -16,7 +16,7 @@ fn a_session_outlives_its_stream_by_its_grace() {
     lab.home.disconnected(STREAM, at(3));
     assert_eq!(lab.home.next_deadline(), Some(at(5)));
     assert_eq!(lab.home.remaining("ann", at(3)), Some(GRACE));
-    assert_eq!(lab.home.keep_alive("ann", STREAM, at(4)), Err(NotKept::NotAttached));
+    assert_eq!(lab.home.keep_alive("ann", STREAM, at(4)), Err(RenewError::NotAttached));
     assert!(lab.end(at(4)).is_empty());
     assert_eq!(lab.end(at(5)), disconnected("ann"));
 }
@@ -37,7 +37,7 @@ fn nothing_revives_a_session_after_its_grace() {
     let mut lab = Lab::new();
     lab.open_on("ann", STREAM, at(0));
     lab.home.disconnected(STREAM, at(3));
-    let over = NotKept::Over(EndReason::Disconnected);
+    let over = RenewError::Over(EndReason::Disconnected);
     assert_eq!(lab.home.attach(&"ann".into(), OTHER_STREAM, at(5)), Err(over));
     assert_eq!(lab.home.attach(&"ann".into(), OTHER_STREAM, at(4)), Err(over), "whatever came in between");
     assert_eq!(lab.home.renew("ann", at(4)), Err(over));
