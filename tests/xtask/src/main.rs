@@ -3,6 +3,7 @@ mod apart;
 mod bench;
 mod beside;
 mod chart;
+mod check;
 mod clients;
 mod console;
 mod container;
@@ -47,7 +48,9 @@ enum Task {
         #[arg(long, value_enum, value_name = "STAGE")]
         only: Vec<Stage>,
     },
-    /// Checks the form: format, lints, generated code and contract.
+    /// Checks the form (format, lints, generated code and contract), and runs the tests of what has changed: for daily work.
+    Check,
+    /// Checks the form.
     Lint,
     /// Tests real Tenure processes against real databases, in the long form.
     E2e {
@@ -299,6 +302,7 @@ fn run() -> anyhow::Result<()> {
     match Arguments::parse().task {
         Task::Test { only } if only.is_empty() => test(),
         Task::Test { only } => stages_of(Stage::value_variants().iter().copied().filter(|stage| only.contains(stage))),
+        Task::Check => check(),
         Task::Lint => stages_of(Stage::FORM),
         Task::E2e { tries, name } => {
             Stage::Build.run()?;
@@ -366,6 +370,15 @@ fn test() -> anyhow::Result<()> {
             None => stage.run(),
         });
     }
+    run.finish()
+}
+
+fn check() -> anyhow::Result<()> {
+    let mut run = Stages::default();
+    for stage in Stage::FORM {
+        run.stage(&stage.name(), || stage.run());
+    }
+    run.stage("tests", check::tests);
     run.finish()
 }
 
